@@ -155,7 +155,7 @@ mod gtfs_rt {
     fn build_table(
         pool: &DescriptorPool,
         is_wanted: impl Fn(&FieldDescriptor) -> bool,
-        told: impl Fn(&FieldDescriptor) -> Result<String, Box<dyn Error>>,
+        format_entry: impl Fn(&FieldDescriptor) -> Result<String, Box<dyn Error>>,
     ) -> Result<String, Box<dyn Error>> {
         let messages: Vec<_> = pool.all_messages().filter(is_realtime_message).collect();
         let needs = find_messages_leading_to(&messages, &is_wanted);
@@ -170,10 +170,10 @@ mod gtfs_rt {
                     _ => None,
                 };
                 if is_wanted(&field) || inner.is_some() {
-                    let (number, told) = (field.number(), told(&field)?);
+                    let (number, entry) = (field.number(), format_entry(&field)?);
                     writeln!(
                         table,
-                        "        SchemaField {{ number: {number}, {told}, message: {inner:?} }},"
+                        "        SchemaField {{ number: {number}, {entry}, message: {inner:?} }},"
                     )?;
                 }
             }

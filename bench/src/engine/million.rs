@@ -76,7 +76,7 @@ pub(super) fn measure(sessions: usize) -> anyhow::Result<()> {
     let mut audience = PartitionListener::new(&hub, Arc::new(Nothing), Arc::new(Nothing));
     let service = Arc::new(CentrifugeService {
         hub: Arc::clone(&hub),
-        gate: Arc::new(Nothing),
+        authorizer: Arc::new(Nothing),
         limits: ClientLimits::default(),
         version: "0",
     });

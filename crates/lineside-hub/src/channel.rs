@@ -218,8 +218,8 @@ mod tests {
         fn a_channel_name_is_the_only_spelling_of_its_segments(name in "[a%/25F:é ]{1,12}") {
             if let Ok(channel) = Channel::parse_name(&name) {
                 let segments: Vec<String> = channel.decoded_segments().map(Cow::into_owned).collect();
-                let again = Channel::from_segments(segments.iter().map(String::as_str));
-                prop_assert_eq!(again, Ok(channel));
+                let rebuilt = Channel::from_segments(segments.iter().map(String::as_str));
+                prop_assert_eq!(rebuilt, Ok(channel));
             }
         }
     }

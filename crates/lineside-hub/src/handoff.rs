@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_sync::{Clock, Sleep, UnixMillis};
 
-use crate::limits::{CLOCK_HEAD_START, KEPT_ROOMS_MAX};
+use crate::limits::{CLOCK_HEAD_START, HANDOFF_ROOMS_MAX};
 use crate::room::RoomTail;
 use crate::{
     Channel, Epoch, Hub, Position, Publication, PublicationExtras, PublicationNote, ResolveError,
@@ -54,7 +54,7 @@ pub struct HandoffRooms {
     /// The rooms, by group, kind and id.
     pub rooms: Vec<HandoffRoom>,
     /// The number of older publications that were left out because newer ones reached the limit.
-    pub left_out: usize,
+    pub n_omitted: usize,
 }
 
 impl Hub {
@@ -68,16 +68,17 @@ impl Hub {
     pub fn export_rooms(
         &self,
         bytes_max: usize,
-        is_kept: impl Fn(&Channel, RoomKey) -> bool,
+        is_included: impl Fn(&Channel, RoomKey) -> bool,
     ) -> HandoffRooms {
         let now = self.clock().monotonic();
         let mut rooms = self.all_rooms();
         rooms.sort_by_key(|room| room.key());
         let rooms = rooms.iter().filter(|room| !room.key().is_hidden());
-        let rooms = rooms.filter(|room| is_kept(room.channel(), room.key())).take(KEPT_ROOMS_MAX);
+        let rooms =
+            rooms.filter(|room| is_included(room.channel(), room.key())).take(HANDOFF_ROOMS_MAX);
         let mut rooms: Vec<HandoffRoom> = rooms.filter_map(|room| room.export_log(now)).collect();
-        let left_out = drop_oldest_publications(&mut rooms, bytes_max);
-        HandoffRooms { rooms, left_out }
+        let n_omitted = drop_oldest_publications(&mut rooms, bytes_max);
+        HandoffRooms { rooms, n_omitted }
     }
 
     /// Restores a log that was exported `away` ago. Call this before the first subscription. Returns false if there is
@@ -85,14 +86,14 @@ impl Hub {
     ///
     /// # Errors
     /// Returns an error if there is no such channel or feed any more.
-    pub fn restore_room(&self, kept: HandoffRoom, away: Duration) -> Result<bool, ResolveError> {
-        let key = self.resolve_channel(&kept.channel)?;
-        let Some(room) = self.enter_room(&kept.channel, key) else { return Ok(false) };
-        if *room.channel() != kept.channel {
+    pub fn restore_room(&self, handoff: HandoffRoom, away: Duration) -> Result<bool, ResolveError> {
+        let key = self.resolve_channel(&handoff.channel)?;
+        let Some(room) = self.enter_room(&handoff.channel, key) else { return Ok(false) };
+        if *room.channel() != handoff.channel {
             return Ok(false);
         }
         let now = self.clock().monotonic();
-        room.restore_log(kept, away, now, self.config());
+        room.restore_log(handoff, away, now, self.config());
         Ok(true)
     }
 
@@ -118,16 +119,16 @@ fn drop_oldest_publications(rooms: &mut [HandoffRoom], bytes_max: usize) -> usiz
     let Some((&oldest, _)) = by_age.iter().find(|(_, more)| !fits(&mut bytes, **more)) else {
         return 0;
     };
-    let mut left_out = 0;
+    let mut n_omitted = 0;
     for room in rooms {
         // Offsets rise with time, so the dropped publications are the first of the room.
         let newest = room.publications.iter().rposition(|it| it.age >= oldest);
         if let Some(newest) = newest {
             room.floor = room.publications[newest].offset;
-            left_out += room.publications.drain(..=newest).count();
+            n_omitted += room.publications.drain(..=newest).count();
         }
     }
-    left_out
+    n_omitted
 }
 
 impl HandoffPublication {

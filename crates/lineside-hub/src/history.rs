@@ -33,7 +33,7 @@ pub enum HistoryError {
     Unresolved(#[from] ResolveError),
     /// The channel's namespace keeps no history.
     #[error("the channel has no history")]
-    NotKept,
+    HistoryDisabled,
     /// `since` belongs to another life of the channel.
     #[error("the position is from another epoch of the channel")]
     OtherEpoch,
@@ -55,7 +55,7 @@ impl Hub {
     ) -> Result<ChannelHistory, HistoryError> {
         let key = self.resolve_channel(channel)?;
         let options = match self.namespaces().find_namespace(channel) {
-            Some(namespace) => Some(namespace.history.ok_or(HistoryError::NotKept)?),
+            Some(namespace) => Some(namespace.history.ok_or(HistoryError::HistoryDisabled)?),
             None => None,
         };
         let room = if options.is_some() {
@@ -79,8 +79,8 @@ impl Hub {
                 publication.at >= oldest && !publication.extras().skip_history
             });
             // Offsets of such a channel are consecutive.
-            let first_kept = position.offset.saturating_sub(options.size as u64);
-            publications.retain(|publication| publication.offset > first_kept);
+            let last_trimmed = position.offset.saturating_sub(options.size as u64);
+            publications.retain(|publication| publication.offset > last_trimmed);
         }
         if request.reverse {
             publications.reverse();
@@ -95,8 +95,10 @@ impl Hub {
         request: HistoryQuery,
     ) -> Result<ChannelHistory, HistoryError> {
         let key = self.state_source().resolve_channel(channel)?;
-        let position =
-            self.state_source().current_position(channel, key).ok_or(HistoryError::NotKept)?;
+        let position = self
+            .state_source()
+            .current_position(channel, key)
+            .ok_or(HistoryError::HistoryDisabled)?;
         check_epoch(request, position)?;
         Ok(ChannelHistory { publications: Vec::new(), position })
     }

@@ -33,9 +33,9 @@ pub struct Hub {
     next_batch: AtomicU64,
     next_listener: AtomicU64,
     /// Held by the thread that shrinks rooms; other threads do not wait for it.
-    shrinking: Mutex<()>,
+    shrink_lock: Mutex<()>,
     /// True once `app/…` accepts no more publications; read-locked during each publication there.
-    sealed: RwLock<bool>,
+    is_stopping: RwLock<bool>,
 }
 
 impl Hub {
@@ -61,8 +61,8 @@ impl Hub {
             counters: Arc::default(),
             next_batch: AtomicU64::new(1),
             next_listener: AtomicU64::new(1),
-            shrinking: Mutex::new(()),
-            sealed: RwLock::new(false),
+            shrink_lock: Mutex::new(()),
+            is_stopping: RwLock::new(false),
         })
     }
 
@@ -218,7 +218,7 @@ impl Hub {
     }
 
     pub(crate) fn app_publish_lock(&self) -> &RwLock<bool> {
-        &self.sealed
+        &self.is_stopping
     }
 
     pub(crate) fn all_rooms(&self) -> Vec<Arc<Room>> {
@@ -266,8 +266,9 @@ impl Hub {
         }
         let epoch = key.has_own_sequence().then(|| Epoch::random(&mut self.rng.lock()));
         let now = self.clock.monotonic();
-        let keeps = self.namespaces.find_namespace(channel).and_then(|namespace| namespace.history);
-        let room = Room::new(key, channel.clone(), epoch, keeps, now, self.counters.clone());
+        let history =
+            self.namespaces.find_namespace(channel).and_then(|namespace| namespace.history);
+        let room = Room::new(key, channel.clone(), epoch, history, now, self.counters.clone());
         group.add_room(&mut rooms, &room, || {
             self.rooms.pin().insert(key, room.clone());
         });
@@ -290,21 +291,21 @@ impl Hub {
 
     /// Halves the largest rooms until the node is an eighth below its byte limit.
     pub(crate) fn shrink_largest_rooms(&self) {
-        let held = || {
+        let used_bytes = || {
             self.counters.ring_bytes.load(Ordering::Relaxed)
                 + self.counters.state_bytes.load(Ordering::Relaxed)
         };
-        if held() <= self.config.total_bytes {
+        if used_bytes() <= self.config.total_bytes {
             return;
         }
-        let Some(_only_one) = self.shrinking.try_lock() else { return };
+        let Some(_only_one) = self.shrink_lock.try_lock() else { return };
         let enough = self.config.total_bytes - self.config.total_bytes / 8;
         let rooms = self.all_rooms();
         let mut by_size: BinaryHeap<(usize, RoomKey, usize)> =
             rooms.iter().enumerate().map(|(n, room)| (room.byte_size(), room.key(), n)).collect();
-        while held() > enough {
+        while used_bytes() > enough {
             let Some((bytes, key, n)) = by_size.pop() else { break };
-            self.counters.shrunk.add(rooms[n].halve_log());
+            self.counters.evicted.add(rooms[n].halve_log());
             let left = rooms[n].byte_size();
             // Other threads may append meanwhile: a room that does not get smaller is not visited again.
             if left > 0 && left < bytes {

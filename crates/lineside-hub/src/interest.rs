@@ -26,7 +26,7 @@ pub struct GroupInterest {
     /// writer, the group's publisher.
     reached: ReachedPosition,
     /// True once nothing more is published in the group.
-    over: AtomicBool,
+    has_ended: AtomicBool,
 }
 
 impl GroupInterest {
@@ -42,12 +42,12 @@ impl GroupInterest {
 
     /// Marks the group as ended: nothing more is published in it.
     pub(crate) fn end_group(&self) {
-        self.over.store(true, Ordering::Release);
+        self.has_ended.store(true, Ordering::Release);
     }
 
     /// Returns true if the group has ended, so that no room may be added.
     pub(crate) fn has_ended(&self) -> bool {
-        self.over.load(Ordering::Acquire)
+        self.has_ended.load(Ordering::Acquire)
     }
 
     /// Returns true if the group has ended and has no rooms.

@@ -35,19 +35,19 @@ pub(crate) const CHANGES_PENDING_MAX: usize = 10_000;
 
 /// The deliveries that one tick's joins and leaves may cause in one channel; the number of joins and leaves per tick
 /// follows from it, within the bounds below.
-pub(crate) const CHANGES_TOLD_TO_MAX: usize = 64 << 10;
+pub(crate) const PRESENCE_DELIVERIES_PER_TICK_MAX: usize = 64 << 10;
 /// The smallest number of joins and leaves that a tick publishes; see [`CHANGES_TOLD_TO_MAX`].
-pub(crate) const CHANGES_TOLD_MIN: usize = 16;
+pub(crate) const PRESENCE_CHANGES_PER_TICK_MIN: usize = 16;
 /// The largest number of joins and leaves that a tick publishes, no more than a log holds; see
 /// [`CHANGES_TOLD_TO_MAX`].
-pub(crate) const CHANGES_TOLD_MAX: usize = 512;
+pub(crate) const PRESENCE_CHANGES_PER_TICK_MAX: usize = 512;
 
 /// The largest number of rooms whose logs are handed to the next process.
-pub(crate) const KEPT_ROOMS_MAX: usize = 200_000;
+pub(crate) const HANDOFF_ROOMS_MAX: usize = 200_000;
 
 /// The shortest time that a restored room lives without a listener: returning clients of the previous process wait
 /// before they reconnect.
-pub(crate) const KEPT_LINGER: Duration = Duration::from_secs(120);
+pub(crate) const RESTORED_ROOM_LINGER: Duration = Duration::from_secs(120);
 
 /// The head start of the hub's monotonic time before the process: longer than any log retains publications.
 pub(crate) const CLOCK_HEAD_START: Duration = Duration::from_secs(3_650 * 24 * 3_600);
@@ -55,7 +55,7 @@ pub(crate) const CLOCK_HEAD_START: Duration = Duration::from_secs(3_650 * 24 * 3
 /// The bytes of data that sessions are sent in one piece; a single publication may exceed it.
 pub(crate) const RUN_BYTES_MAX: usize = 32 << 10;
 /// The runs that a partition caches for its sessions: the current one and the one before for each codec.
-pub(crate) const RUNS_KEPT: usize = 12;
+pub(crate) const CACHED_RUNS_MAX: usize = 12;
 /// The bytes of a partition's runs that are still in use; beyond it each publication is sent separately.
 pub(crate) const RUNS_BYTES_MAX: usize = 16 << 20;
 

@@ -26,13 +26,13 @@ pub(crate) type Signal = fanout::Signal<dyn Listener>;
 
 /// A partition's place in one room: all its sessions there are one listener. The key is the room's number in the
 /// partition's [`PartitionListener`](crate::PartitionListener).
-pub(crate) type Place = fanout::PartitionPlace<u32, dyn Listener>;
+pub(crate) type Place = fanout::PartitionTopic<u32, dyn Listener>;
 
 /// A listener of a room.
 #[derive(Clone)]
 pub(crate) enum ListenerHandle {
     /// One session.
-    Alone(Arc<Signal>),
+    Direct(Arc<Signal>),
     /// All sessions of a partition.
     Partition(Arc<Place>),
 }
@@ -51,15 +51,15 @@ impl TopicListener for ListenerHandle {
 
     fn listener_number(&self) -> u64 {
         match self {
-            Self::Alone(signal) => signal.listener_number(),
-            Self::Partition(place) => TopicListener::listener_number(place),
+            Self::Direct(signal) => signal.listener_number(),
+            Self::Partition(listener) => TopicListener::listener_number(listener),
         }
     }
 
     fn note_news(&self) -> Option<&Arc<Signal>> {
         match self {
-            Self::Alone(signal) => signal.note_news(),
-            Self::Partition(place) => place.note_news(),
+            Self::Direct(signal) => signal.note_news(),
+            Self::Partition(listener) => listener.note_news(),
         }
     }
 }

@@ -29,7 +29,7 @@ pub struct HubMetrics {
     /// States read from the source.
     pub states_encoded_total: u64,
     /// States begun for subscribers: fresh, restated or after a gap.
-    pub states_begun_total: u64,
+    pub states_started_total: u64,
     /// Subscriptions that resumed at their position.
     pub resumed_total: u64,
     /// Gaps because the requested position was not, or no longer, covered.
@@ -45,7 +45,7 @@ pub struct HubMetrics {
     /// Subscriptions to channels without a state that ended because the ring had overtaken the reader.
     pub ended_lost_total: u64,
     /// Subscriptions that ended with their channel's group.
-    pub ended_over_total: u64,
+    pub ended_with_group_total: u64,
     /// Subscribers counted as present, in all channels.
     pub present: usize,
     /// Joins and leaves published.
@@ -55,7 +55,7 @@ pub struct HubMetrics {
     /// Subscribers refused because too many are present.
     pub refused_presence_total: u64,
     /// Publications dropped from rings early because of the node's byte limit.
-    pub shrunk_total: u64,
+    pub evicted_total: u64,
 }
 
 /// The counters behind [`HubMetrics`].
@@ -69,7 +69,7 @@ pub(crate) struct HubCounters {
     pub(crate) publications: Counter,
     pub(crate) deliveries: Counter,
     pub(crate) states_encoded: Counter,
-    pub(crate) states_begun: Counter,
+    pub(crate) states_started: Counter,
     pub(crate) resumed: Counter,
     pub(crate) gaps_resume: Counter,
     pub(crate) gaps_slow: Counter,
@@ -77,11 +77,11 @@ pub(crate) struct HubCounters {
     pub(crate) ended_slow: Counter,
     pub(crate) refused_rooms: Counter,
     pub(crate) ended_lost: Counter,
-    pub(crate) ended_over: Counter,
+    pub(crate) ended_with_group: Counter,
     pub(crate) member_changes: Counter,
     pub(crate) member_changes_dropped: Counter,
     pub(crate) refused_presence: Counter,
-    pub(crate) shrunk: Counter,
+    pub(crate) evicted: Counter,
     /// The time from a publication's append to its delivery, in nanoseconds.
     pub(crate) delivery_time: Histogram,
 }
@@ -89,7 +89,7 @@ pub(crate) struct HubCounters {
 impl HubCounters {
     /// Reads the metrics; the caller passes `present`, which is counted elsewhere.
     pub(crate) fn read_metrics(&self, present: usize) -> HubMetrics {
-        let size = |held: &AtomicUsize| held.load(Ordering::Relaxed);
+        let size = |bytes: &AtomicUsize| bytes.load(Ordering::Relaxed);
         // While sessions open and close in several threads, the sum may be off by those, and negative.
         let level = |gauge: &Gauge| usize::try_from(gauge.get()).unwrap_or(0);
         HubMetrics {
@@ -101,7 +101,7 @@ impl HubCounters {
             publications_total: self.publications.get(),
             deliveries_total: self.deliveries.get(),
             states_encoded_total: self.states_encoded.get(),
-            states_begun_total: self.states_begun.get(),
+            states_started_total: self.states_started.get(),
             resumed_total: self.resumed.get(),
             gaps_resume_total: self.gaps_resume.get(),
             gaps_slow_total: self.gaps_slow.get(),
@@ -109,12 +109,12 @@ impl HubCounters {
             ended_slow_total: self.ended_slow.get(),
             refused_rooms_total: self.refused_rooms.get(),
             ended_lost_total: self.ended_lost.get(),
-            ended_over_total: self.ended_over.get(),
+            ended_with_group_total: self.ended_with_group.get(),
             present,
             member_changes_total: self.member_changes.get(),
             member_changes_dropped_total: self.member_changes_dropped.get(),
             refused_presence_total: self.refused_presence.get(),
-            shrunk_total: self.shrunk.get(),
+            evicted_total: self.evicted.get(),
         }
     }
 }

@@ -40,9 +40,9 @@ pub struct PartitionListener {
 pub(crate) struct PartitionSlots {
     number: u64,
     /// Rises when the partition takes news, and when it joins a room: what it knew before may then be incomplete.
-    heard: AtomicU64,
+    signal_count: AtomicU64,
     /// Locked by the partition's own thread, and by a thread that drops one of its sessions.
-    inside: Mutex<SlotTable>,
+    table: Mutex<SlotTable>,
 }
 
 struct SlotTable {
@@ -54,14 +54,14 @@ struct SlotTable {
 
 /// A room in which sessions of this partition listen.
 struct RoomSlots {
-    place: Arc<Place>,
+    listener: Arc<Place>,
     /// Bound: the partition's sessions.
-    seats: Slab<SubscriberSlot>,
+    slots: Slab<SubscriberSlot>,
 }
 
 /// The membership of one session in its partition.
 pub(crate) struct PartitionMember {
-    pub(crate) audience: Arc<PartitionSlots>,
+    pub(crate) partition: Arc<PartitionSlots>,
     pub(crate) workers: Arc<dyn WorkerPool>,
     pub(crate) row: u32,
 }
@@ -70,7 +70,7 @@ pub(crate) struct PartitionMember {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotId {
     room: u32,
-    seat: u32,
+    slot: u32,
 }
 
 impl PartitionListener {
@@ -78,15 +78,15 @@ impl PartitionListener {
     /// states.
     pub fn new(hub: &Arc<Hub>, listener: Arc<dyn Listener>, workers: Arc<dyn WorkerPool>) -> Self {
         let number = hub.next_listener_number();
-        let inside = SlotTable {
+        let table = SlotTable {
             ready: ReadyTopics::new(number, listener),
             rooms: Slab::new(),
             by_key: HashMap::new(),
         };
         let shared = Arc::new(PartitionSlots {
             number,
-            heard: AtomicU64::new(0),
-            inside: Mutex::new(inside),
+            signal_count: AtomicU64::new(0),
+            table: Mutex::new(table),
         });
         Self { hub: hub.clone(), shared, workers }
     }
@@ -100,15 +100,15 @@ impl PartitionListener {
     /// [`take_ready_rooms`](Self::take_ready_rooms); after [`Session::subscribe`] it must pull the session once in any
     /// case.
     pub fn open_session(&self, row: u32, limits: SessionLimits) -> Session {
-        let audience = self.shared.clone();
-        let member = PartitionMember { audience, workers: self.workers.clone(), row };
+        let partition = self.shared.clone();
+        let member = PartitionMember { partition, workers: self.workers.clone(), row };
         Session::for_partition(self.hub.clone(), member, limits)
     }
 
     /// Adds the numbers of the rooms that had news since the last call to `into`.
     pub fn take_ready_rooms(&mut self, into: &mut Vec<u32>) {
         let before = into.len();
-        self.shared.inside.lock().ready.take_ready(into);
+        self.shared.table.lock().ready.take_ready(into);
         if into.len() > before {
             self.shared.count_signal();
         }
@@ -117,73 +117,73 @@ impl PartitionListener {
     /// Adds the slots of a room's subscriptions to `into`, in no particular order; adds none if the partition has left
     /// the room.
     pub fn collect_slots(&self, room: u32, into: &mut Vec<SubscriberSlot>) {
-        if let Some(occupied) = self.shared.inside.lock().rooms.get(room as usize) {
-            into.extend(occupied.seats.iter().map(|(_, seat)| *seat));
+        if let Some(occupied) = self.shared.table.lock().rooms.get(room as usize) {
+            into.extend(occupied.slots.iter().map(|(_, slot)| *slot));
         }
     }
 }
 
 impl PartitionSlots {
     fn count_signal(&self) {
-        self.heard.fetch_add(1, Ordering::Relaxed);
+        self.signal_count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Adds a session to a room; returns `None` if the room has been closed and must be looked up again.
-    fn join_room(&self, room: &Arc<Room>, seat: SubscriberSlot) -> Option<SlotId> {
-        let mut inside = self.inside.lock();
-        let SlotTable { ready, rooms, by_key } = &mut *inside;
+    fn join_room(&self, room: &Arc<Room>, subscriber: SubscriberSlot) -> Option<SlotId> {
+        let mut table = self.table.lock();
+        let SlotTable { ready, rooms, by_key } = &mut *table;
         if let Some(&number) = by_key.get(&room.key()) {
             // A room with sessions is not closed, so this is the same room.
-            let seat = rooms[number as usize].seats.insert(seat) as u32;
-            return Some(SlotId { room: number, seat });
+            let slot = rooms[number as usize].slots.insert(subscriber) as u32;
+            return Some(SlotId { room: number, slot });
         }
         let entry = rooms.vacant_entry();
         let number = entry.key() as u32;
-        let place = ready.new_place(number);
-        if !room.add_listener(ListenerHandle::Partition(place.clone())) {
+        let listener = ready.new_place(number);
+        if !room.add_listener(ListenerHandle::Partition(listener.clone())) {
             return None;
         }
         self.count_signal();
-        let mut seats = Slab::new();
-        let seat = seats.insert(seat) as u32;
-        entry.insert(RoomSlots { place, seats });
+        let mut slots = Slab::new();
+        let slot = slots.insert(subscriber) as u32;
+        entry.insert(RoomSlots { listener, slots });
         by_key.insert(room.key(), number);
-        Some(SlotId { room: number, seat })
+        Some(SlotId { room: number, slot })
     }
 
-    fn leave_room(&self, room: &Room, chair: SlotId, hub: &Hub) {
-        let mut inside = self.inside.lock();
-        let SlotTable { rooms, by_key, .. } = &mut *inside;
-        let occupied = &mut rooms[chair.room as usize];
-        occupied.seats.remove(chair.seat as usize);
-        if occupied.seats.is_empty() {
+    fn leave_room(&self, room: &Room, slot: SlotId, hub: &Hub) {
+        let mut table = self.table.lock();
+        let SlotTable { rooms, by_key, .. } = &mut *table;
+        let occupied = &mut rooms[slot.room as usize];
+        occupied.slots.remove(slot.slot as usize);
+        if occupied.slots.is_empty() {
             room.remove_listener(self.number, hub.clock().monotonic());
             by_key.remove(&room.key());
-            rooms.remove(chair.room as usize);
+            rooms.remove(slot.room as usize);
         }
     }
 
-    fn listener_handle(&self, chair: SlotId) -> ListenerHandle {
-        ListenerHandle::Partition(self.inside.lock().rooms[chair.room as usize].place.clone())
+    fn listener_handle(&self, slot: SlotId) -> ListenerHandle {
+        ListenerHandle::Partition(self.table.lock().rooms[slot.room as usize].listener.clone())
     }
 }
 
 impl PartitionMember {
     pub(crate) fn join_room(&self, room: &Arc<Room>, subscription: u32) -> Option<SlotId> {
-        self.audience.join_room(room, SubscriberSlot { row: self.row, subscription })
+        self.partition.join_room(room, SubscriberSlot { row: self.row, subscription })
     }
 
-    pub(crate) fn leave_room(&self, room: &Room, chair: SlotId, hub: &Hub) {
-        self.audience.leave_room(room, chair, hub);
+    pub(crate) fn leave_room(&self, room: &Room, slot: SlotId, hub: &Hub) {
+        self.partition.leave_room(room, slot, hub);
     }
 
-    pub(crate) fn listener_handle(&self, chair: SlotId) -> ListenerHandle {
-        self.audience.listener_handle(chair)
+    pub(crate) fn listener_handle(&self, slot: SlotId) -> ListenerHandle {
+        self.partition.listener_handle(slot)
     }
 
     /// Returns a count that changes whenever the partition's earlier knowledge may have become incomplete.
     pub(crate) fn signal_count(&self) -> u64 {
-        self.audience.heard.load(Ordering::Relaxed)
+        self.partition.signal_count.load(Ordering::Relaxed)
     }
 }
 

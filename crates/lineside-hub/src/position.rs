@@ -29,7 +29,7 @@ impl Epoch {
     /// Returns the epoch of a new life; never that of [`Position::NOWHERE`].
     pub fn random(rng: &mut fastrand::Rng) -> Self {
         let epoch = Self::from_bits(rng.u64(..));
-        if epoch == Position::NOWHERE.epoch { Self(1) } else { epoch }
+        if epoch == Position::INVALID.epoch { Self(1) } else { epoch }
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Position {
 impl Position {
     /// A position outside of any epoch. A client that returns with it has data that nothing continues, on any node: it
     /// gets the state, marked as a gap.
-    pub const NOWHERE: Self = Self { epoch: Epoch(0), offset: 1 };
+    pub const INVALID: Self = Self { epoch: Epoch(0), offset: 1 };
 }
 
 impl fmt::Display for Position {

@@ -62,7 +62,7 @@ impl NetworkState {
         &'a self,
         route: &'a str,
         now: UnixMillis,
-        most: usize,
+        trips_max: usize,
     ) -> Vec<ActiveTrip> {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
         let tells_more = |vehicle: &Record| vehicle.position().is_some() || has_name(vehicle);
@@ -71,7 +71,7 @@ impl NetworkState {
             .filter_map(|record| find_active_trip(record, timetable, now.unix_seconds()))
             .collect();
         trips.sort_by(|a, b| (a.next_at, &a.id).cmp(&(b.next_at, &b.id)));
-        trips.truncate(most);
+        trips.truncate(trips_max);
         trips
     }
 
@@ -137,9 +137,9 @@ impl NetworkState {
         let records =
             self.records_by_route(route).filter(|record| record.kind == RecordKind::TripUpdate);
         // A trip reported by several feeds counts once.
-        let mut told: HashMap<&str, Vec<TripKey<'_>>> = HashMap::new();
+        let mut reported: HashMap<&str, Vec<TripKey<'_>>> = HashMap::new();
         let mut is_new = |key: TripKey<'a>| {
-            let runs = told.entry(key.trip_id).or_default();
+            let runs = reported.entry(key.trip_id).or_default();
             let is_new = !runs.iter().any(|run| run.may_be_same_run(key));
             runs.extend(is_new.then_some(key));
             is_new

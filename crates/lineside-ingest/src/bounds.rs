@@ -18,8 +18,8 @@ pub struct Extent {
 
 impl Extent {
     /// Computes the extent of pairs of latitude and longitude; `None` if there are none.
-    pub fn from_places(places: Vec<(f64, f64)>) -> Option<Extent> {
-        let (lats, lons): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
+    pub fn from_coordinates(positions: Vec<(f64, f64)>) -> Option<Extent> {
+        let (lats, lons): (Vec<f64>, Vec<f64>) = positions.into_iter().unzip();
         let across = lons.iter().map(|&lon| if lon < 0.0 { lon + 360.0 } else { lon }).collect();
         let latitude = AxisDistribution::from_numbers(lats)?;
         let (direct, across) =
@@ -52,7 +52,7 @@ struct AxisDistribution {
     /// The least and the greatest number, without the half percent at each end.
     all: (f64, f64),
     /// The least and the greatest number, without the twentieth at each end.
-    most: (f64, f64),
+    central_range: (f64, f64),
 }
 
 impl AxisDistribution {
@@ -64,7 +64,7 @@ impl AxisDistribution {
         };
         Some(AxisDistribution {
             all: range(numbers.len() / 200)?,
-            most: range(numbers.len() / 20)?,
+            central_range: range(numbers.len() / 20)?,
         })
     }
 
@@ -74,7 +74,7 @@ impl AxisDistribution {
 
     /// Returns the whole range, unless nine tenths of the numbers lie in less than half of it: then these and a margin.
     fn framed_range(&self) -> (f64, f64) {
-        let (low, high) = self.most;
+        let (low, high) = self.central_range;
         let span = high - low;
         if span * 2.0 >= self.axis_span() {
             return self.all;
@@ -88,16 +88,16 @@ impl AxisDistribution {
 mod tests {
     use super::*;
 
-    fn bounds_of(places: Vec<(f64, f64)>) -> Option<Bounds> {
-        Extent::from_places(places).map(|extent| extent.bounds)
+    fn bounds_of(positions: Vec<(f64, f64)>) -> Option<Bounds> {
+        Extent::from_coordinates(positions).map(|extent| extent.bounds)
     }
 
     #[test]
     fn a_few_far_places_do_not_widen_the_box() {
-        let mut places: Vec<(f64, f64)> =
+        let mut positions: Vec<(f64, f64)> =
             (0..1000).map(|at| (48.0 + f64::from(at) / 1e4, 2.0)).collect();
-        places.push((0.1, -170.0));
-        let [west, south, ..] = bounds_of(places).expect("the extent of places");
+        positions.push((0.1, -170.0));
+        let [west, south, ..] = bounds_of(positions).expect("the extent of places");
         assert!(west >= 2.0 && south >= 48.0);
         assert_eq!(bounds_of(Vec::new()), None);
         assert_eq!(bounds_of(vec![(1.0, 2.0)]), Some([2.0, 1.0, 2.0, 1.0]));
@@ -106,17 +106,17 @@ mod tests {
     #[test]
     fn a_map_opens_at_the_city_and_not_at_its_farthest_stop() {
         // A hundred stops in a city, and three along a coach line.
-        let mut places: Vec<(f64, f64)> =
+        let mut positions: Vec<(f64, f64)> =
             (0..100).map(|at| (40.0 + f64::from(at) / 1e3, -122.0)).collect();
-        places.extend([(39.5, -122.1), (39.0, -122.2), (38.5, -121.5)]);
-        let extent = Extent::from_places(places).expect("the extent of places");
+        positions.extend([(39.5, -122.1), (39.0, -122.2), (38.5, -121.5)]);
+        let extent = Extent::from_coordinates(positions).expect("the extent of places");
         assert_eq!(extent.bounds, [-122.2, 38.5, -121.5, 40.099]);
         let [west, south, east, north] = extent.frame;
         assert!(south > 39.9 && north <= 40.11, "{:?}", extent.frame);
         assert!((west, east) == (-122.0, -122.0), "{:?}", extent.frame);
         // Stops all over a country stay in view.
         let country: Vec<(f64, f64)> = (0..100).map(|at| (f64::from(at) / 10.0, 5.0)).collect();
-        let extent = Extent::from_places(country).expect("the extent of places");
+        let extent = Extent::from_coordinates(country).expect("the extent of places");
         assert_eq!(extent.frame, extent.bounds);
     }
 

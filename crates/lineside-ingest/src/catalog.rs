@@ -22,21 +22,21 @@ pub(crate) struct FeedCatalog {
     feed_by_id: HashMap<String, usize>,
     network_by_group: HashMap<u32, usize>,
     /// The network's index and the feed's number in it, by feed id.
-    place_by_feed: HashMap<String, (usize, usize)>,
+    position_by_feed: HashMap<String, (usize, usize)>,
 }
 
 impl FeedCatalog {
     pub(crate) fn new(feeds: Vec<Arc<Feed>>, networks: Vec<Arc<Network>>) -> FeedCatalog {
         let feed_by_id = feeds.iter().enumerate().map(|(at, feed)| (feed.id().to_string(), at));
         let by_group = networks.iter().enumerate().map(|(at, network)| (network.group(), at));
-        let places = networks.iter().enumerate().flat_map(|(at, network)| {
+        let positions = networks.iter().enumerate().flat_map(|(at, network)| {
             let numbered = network.feed_ids().iter().enumerate();
             numbered.map(move |(number, id)| (id.to_string(), (at, number)))
         });
         FeedCatalog {
             feed_by_id: feed_by_id.collect(),
             network_by_group: by_group.collect(),
-            place_by_feed: places.collect(),
+            position_by_feed: positions.collect(),
             feeds,
             networks,
         }
@@ -49,7 +49,7 @@ impl FeedCatalog {
 
     /// Returns the network of a feed, and the feed's number in it.
     pub(crate) fn find_network_of_feed(&self, feed: &str) -> Option<(&Arc<Network>, usize)> {
-        let &(network, number) = self.place_by_feed.get(feed)?;
+        let &(network, number) = self.position_by_feed.get(feed)?;
         Some((self.networks.get(network)?, number))
     }
 

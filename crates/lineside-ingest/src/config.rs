@@ -9,7 +9,7 @@ use lineside_formats::{Format, gtfs_rt, may_be_schedule, siri, sniff_format};
 use smol_str::SmolStr;
 
 use crate::{
-    limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX, GBFS_TTL_USUAL},
+    limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX, GBFS_TTL_DEFAULT},
     source::{BasicAuth, OAuth2Client, Secret, SiriSource, SourceLocation},
 };
 
@@ -195,8 +195,8 @@ impl FeedConfig {
     /// Returns true if both configurations request the same bytes.
     pub(crate) fn has_same_source(&self, other: &FeedConfig) -> bool {
         let siri = |config: &FeedConfig| config.siri.clone().unwrap_or_default();
-        let asks_alike = siri(self).has_same_requests(&siri(other));
-        self.url == other.url && self.query == other.query && asks_alike
+        let has_same_request_settings = siri(self).has_same_requests(&siri(other));
+        self.url == other.url && self.query == other.query && has_same_request_settings
     }
 
     /// Returns true if the source is a recording that is replayed.
@@ -226,7 +226,7 @@ impl FeedConfig {
             Some(Format::GtfsRt) => Duration::from_secs(15),
             Some(Format::Siri) => Duration::from_secs(30),
             // A GBFS file overrides this by its own `ttl`.
-            Some(Format::Gbfs) => GBFS_TTL_USUAL,
+            Some(Format::Gbfs) => GBFS_TTL_DEFAULT,
             // Until its format is detected, a feed is polled as often as realtime data.
             None => Duration::from_secs(15),
             Some(_) => Duration::from_secs(5 * 60),

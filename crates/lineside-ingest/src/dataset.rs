@@ -29,7 +29,7 @@ use crate::{
 
 /// Route variants cached per version of a schedule. Those of one route take some kilobytes and are requested
 /// repeatedly.
-const WAYS_KEPT: loading_cache::CacheLimits =
+const ROUTE_VARIANT_CACHE_LIMITS: loading_cache::CacheLimits =
     loading_cache::CacheLimits { entries: 1_000, weight: 16 << 20, age: None };
 
 /// Limits above which a schedule is rejected.
@@ -62,7 +62,7 @@ impl LoadLimits {
             total_bytes,
             // Some rows take 32 bytes, others about 200 with the data derived from them.
             rows: gtfs.rows.min(bytes / 20),
-            things: gtfs.things.min(bytes / 200),
+            entities: gtfs.entities.min(bytes / 200),
             ..gtfs
         };
         let files = gtfs::DatasetLimits {
@@ -94,7 +94,7 @@ pub struct Dataset {
     pub problems: Arc<Problems>,
     /// The report of data that GTFS cannot express and the timetable does not contain; `None` if the schedule came as
     /// GTFS.
-    pub losses: Option<ConversionReport>,
+    pub conversion_report: Option<ConversionReport>,
     /// The schedule as a GTFS zip, if it came in another format.
     converted: Option<ConvertedSchedule>,
     pub(crate) search: StopIndex,
@@ -103,9 +103,9 @@ pub struct Dataset {
     stop_extent: OnceLock<Option<Extent>>,
     service_calendar: OnceLock<Option<ServiceCalendar>>,
     /// The last minute for which running trips were listed, with these trips in trip order: 16 bytes each.
-    under_way: Mutex<Option<(i64, Arc<[TripInstance]>)>>,
+    active_trips: Mutex<Option<(i64, Arc<[TripInstance]>)>>,
     /// The variants of the routes requested so far.
-    ways: loading_cache::LoadingCache<RouteIdx, Arc<RouteVariants>>,
+    route_variants: loading_cache::LoadingCache<RouteIdx, Arc<RouteVariants>>,
 }
 
 /// A GTFS zip made from a schedule in another format.
@@ -113,7 +113,7 @@ pub struct Dataset {
 struct ConvertedSchedule {
     snapshot: Snapshot,
     /// The zip with the configuration by which it was last served.
-    held: Mutex<Option<Arc<ServedSnapshot>>>,
+    served_snapshot: Mutex<Option<Arc<ServedSnapshot>>>,
 }
 
 impl Dataset {
@@ -156,20 +156,20 @@ impl Dataset {
         let (timetable, more) = loaded.build_timetable()?;
         problems.merge(netex::drop_known_table_problems(more, &timetable));
         let hash = Snapshot::hash_bytes(body);
-        let made = Dataset::from_timetable(feed, timetable, problems, hash, fetched_at);
+        let dataset = Dataset::from_timetable(feed, timetable, problems, hash, fetched_at);
         let snapshot = Snapshot {
             hash: Snapshot::hash_bytes(&zip),
             bytes: zip,
             format: Format::Gtfs,
             content_type: media_type(Format::Gtfs, &[]).to_owned(),
-            file_name: default_file_name(made.feed.as_str(), Format::Gtfs, &[]),
+            file_name: default_file_name(dataset.feed.as_str(), Format::Gtfs, &[]),
             fetched_at,
             last_modified: None,
         };
         Ok(Dataset {
-            losses: Some(losses),
-            converted: Some(ConvertedSchedule { snapshot, held: Mutex::default() }),
-            ..made
+            conversion_report: Some(losses),
+            converted: Some(ConvertedSchedule { snapshot, served_snapshot: Mutex::default() }),
+            ..dataset
         })
     }
 
@@ -178,13 +178,13 @@ impl Dataset {
     pub fn converted_gtfs(&self, original: &ServedSnapshot) -> Option<Arc<ServedSnapshot>> {
         let converted = self.converted.as_ref()?;
         let config = original.shared_config();
-        let mut held = converted.held.lock();
-        match &*held {
-            Some(held) if Arc::ptr_eq(held.shared_config(), config) => Some(Arc::clone(held)),
+        let mut served = converted.served_snapshot.lock();
+        match &*served {
+            Some(served) if Arc::ptr_eq(served.shared_config(), config) => Some(Arc::clone(served)),
             _ => {
                 let made =
                     Arc::new(ServedSnapshot::new(converted.snapshot.clone(), Arc::clone(config)));
-                *held = Some(Arc::clone(&made));
+                *served = Some(Arc::clone(&made));
                 Some(made)
             }
         }
@@ -245,23 +245,28 @@ impl Dataset {
             version: format_smolstr!("{hash:032x}"),
             fetched_at,
             problems: Arc::new(problems),
-            losses: None,
+            conversion_report: None,
             converted: None,
             stops_geojson: OnceLock::new(),
             routes_geojson: OnceLock::new(),
             stop_extent: OnceLock::new(),
             service_calendar: OnceLock::new(),
-            under_way: Mutex::default(),
-            ways: loading_cache::LoadingCache::new(WAYS_KEPT, |_, ways| ways.memory_bytes()),
+            active_trips: Mutex::default(),
+            route_variants: loading_cache::LoadingCache::new(
+                ROUTE_VARIANT_CACHE_LIMITS,
+                |_, variants| variants.memory_bytes(),
+            ),
         }
     }
 
     /// Returns the extent of the stops. The first call reads all of them.
     pub fn stop_extent(&self) -> Option<Extent> {
         *self.stop_extent.get_or_init(|| {
-            let places = self.timetable.stops().filter_map(|stop| Some((stop.lat?, stop.lon?)));
+            let positions = self.timetable.stops().filter_map(|stop| Some((stop.lat?, stop.lon?)));
             // A stop at 0, 0 has no position.
-            Extent::from_places(places.filter(|place| *place != (0.0, 0.0)).collect())
+            Extent::from_coordinates(
+                positions.filter(|coordinates| *coordinates != (0.0, 0.0)).collect(),
+            )
         })
     }
 
@@ -279,14 +284,14 @@ impl Dataset {
     /// patterns, and concurrent callers wait, so call it where blocking is allowed.
     pub fn route_variants(&self, route: RouteIdx) -> Arc<RouteVariants> {
         let make = || Ok(Arc::new(RouteVariants::for_route(&self.timetable, route)));
-        let Ok(ways) = self.ways.load_blocking(route, make);
-        ways
+        let Ok(variants) = self.route_variants.load_blocking(route, make);
+        variants
     }
 
     /// Returns the number of trips that run in the minute of `at`, if it is cached.
     pub(crate) fn cached_active_count(&self, at: UnixMillis) -> Option<u32> {
         let minute = at.unix_seconds().div_euclid(60);
-        let known = self.under_way.lock();
+        let known = self.active_trips.lock();
         let known = known.as_ref().filter(|(known, _)| *known == minute);
         known.map(|(_, trips)| count_trips(trips))
     }
@@ -300,13 +305,13 @@ impl Dataset {
     /// counting.
     pub(crate) fn active_trips(&self, at: UnixMillis) -> Arc<[TripInstance]> {
         let minute = at.unix_seconds().div_euclid(60);
-        let known = self.under_way.lock().clone();
+        let known = self.active_trips.lock().clone();
         if let Some((_, trips)) = known.filter(|(known, _)| *known == minute) {
             return trips;
         }
         // Computed outside of the lock: tasks take the lock too and must not wait.
         let trips: Arc<[TripInstance]> = self.timetable.trip_instances_at(minute * 60).into();
-        *self.under_way.lock() = Some((minute, Arc::clone(&trips)));
+        *self.active_trips.lock() = Some((minute, Arc::clone(&trips)));
         trips
     }
 

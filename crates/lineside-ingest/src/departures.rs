@@ -62,12 +62,12 @@ pub fn departures_from(
     let dataset = state.dataset.as_ref()?;
     let stop = dataset.timetable.find_stop(stop_id)?;
     let (now, from) = (now.unix_seconds(), from.unix_seconds());
-    let look = DepartureSearch { state, dataset, stop, now, from, horizon };
-    let mut departures = look.list_scheduled_departures();
-    look.remove_covered_departures(&mut departures);
-    departures.extend(look.list_extra_departures());
-    departures.extend(look.list_live_only_departures());
-    departures.retain(|departure| look.is_in_window(departure.departure_time()));
+    let search = DepartureSearch { state, dataset, stop, now, from, horizon };
+    let mut departures = search.list_scheduled_departures();
+    search.remove_covered_departures(&mut departures);
+    departures.extend(search.list_extra_departures());
+    departures.extend(search.list_live_only_departures());
+    departures.retain(|departure| search.is_in_window(departure.departure_time()));
     departures
         .sort_by(|a, b| a.departure_time().cmp(&b.departure_time()).then_with(|| a.id.cmp(&b.id)));
     // A feed may replace a trip that another feed still reports, or give several calls the same number.
@@ -145,8 +145,8 @@ impl<'a> RunUpdate<'a> {
 
     /// Returns true if the message is too old at `now`, Unix seconds, for its times to be shown.
     pub(crate) fn is_out_of_date(&self, now: i64) -> bool {
-        let most = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
-        self.message_at.is_some_and(|at| now.saturating_sub(at) > most)
+        let age_max = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
+        self.message_at.is_some_and(|at| now.saturating_sub(at) > age_max)
     }
 
     /// Returns the precedence among updates of the same run: the greatest wins.
@@ -177,14 +177,14 @@ impl DepartureSearch<'_> {
         let from = self.from.saturating_sub(BOARD_LATE_MAX.as_secs() as i64);
         let ahead = self.horizon.saturating_add(BOARD_EARLY_MAX).as_secs() as i64;
         let until = self.from.saturating_add(ahead);
-        let shown_from = self.from.saturating_sub(BOARD_LINGER.as_secs() as i64);
+        let visible_from = self.from.saturating_sub(BOARD_LINGER.as_secs() as i64);
         let find =
             |from, until| self.timetable().departures(self.stop, from, until, BOARD_SCHEDULED_MAX);
         let mut calls = find(from, until);
         if calls.len() == BOARD_SCHEDULED_MAX {
             // However many runs are over, upcoming ones must not be cut off.
-            calls = find(from, shown_from - 1);
-            calls.extend(find(shown_from, until));
+            calls = find(from, visible_from - 1);
+            calls.extend(find(visible_from, until));
         }
         calls.iter().filter_map(|call| self.build_scheduled_departure(call)).collect()
     }
@@ -199,7 +199,7 @@ impl DepartureSearch<'_> {
         let date = format_gtfs_date(call.service_date);
         let time = call.start_time.map_or_else(SmolStr::default, format_gtfs_time);
         let key = TripKey { trip_id: trip.id, start_date: &date, start_time: &time };
-        let said = find_run_update(self.state, key, self.now);
+        let run_update = find_run_update(self.state, key, self.now);
         let mut departure =
             self.scheduled_only_departure(call.trip, call.stop, Some(call.departure));
         departure.id = format_smolstr!("{}:{date}:{time}:{}", trip.id, call.stop_sequence);
@@ -210,8 +210,8 @@ impl DepartureSearch<'_> {
         if let Some(headsign) = calls_headsign.filter(|headsign| !headsign.is_empty()) {
             departure.headsign = Some(SmolStr::new(headsign));
         }
-        if let Some(said) = said {
-            self.apply_update(&mut departure, call, &said)?;
+        if let Some(run_update) = run_update {
+            self.apply_update(&mut departure, call, &run_update)?;
         }
         Some(departure)
     }
@@ -221,14 +221,14 @@ impl DepartureSearch<'_> {
         &self,
         departure: &mut Departure,
         call: &ScheduledDeparture,
-        said: &RunUpdate<'_>,
+        run_update: &RunUpdate<'_>,
     ) -> Option<()> {
-        departure.source = said.feed.clone();
-        departure.age = Some(u64::try_from(self.now - said.made_at).unwrap_or(0));
-        match said.update.trip.schedule_relationship() {
+        departure.source = run_update.feed.clone();
+        departure.age = Some(u64::try_from(self.now - run_update.made_at).unwrap_or(0));
+        match run_update.update.trip.schedule_relationship() {
             ScheduleRelationship::Deleted => return None,
             // An outdated replacement is not shown, so the scheduled departure returns.
-            ScheduleRelationship::Replacement if said.is_out_of_date(self.now) => {
+            ScheduleRelationship::Replacement if run_update.is_out_of_date(self.now) => {
                 departure.source = self.dataset.feed.clone();
                 departure.age = None;
                 return Some(());
@@ -241,9 +241,9 @@ impl DepartureSearch<'_> {
             _ => {}
         }
         let run = self.run_for_trip(call.trip, call.service_date, call.start_time);
-        match run.forecast_call(said.update, call.stop_time_index as usize) {
+        match run.forecast_call(run_update.update, call.stop_time_index as usize) {
             CallForecast::Predicted { .. } | CallForecast::Unknown
-                if said.is_out_of_date(self.now) =>
+                if run_update.is_out_of_date(self.now) =>
             {
                 departure.source = self.dataset.feed.clone();
                 departure.age = None;
@@ -253,7 +253,7 @@ impl DepartureSearch<'_> {
             // departures stay until their scheduled time.)
             CallForecast::Unknown
                 if call.departure <= self.from
-                    && starts_after_call(run, said.update, call.stop_time_index as usize) =>
+                    && starts_after_call(run, run_update.update, call.stop_time_index as usize) =>
             {
                 return None;
             }
@@ -268,7 +268,7 @@ impl DepartureSearch<'_> {
                 departure.delay = Some(delay);
             }
         }
-        if let Some(properties) = find_stop_properties(run, call, said.update) {
+        if let Some(properties) = find_stop_properties(run, call, run_update.update) {
             let scheduled = departure.platform.clone();
             self.apply_platform(departure, properties);
             departure.scheduled_platform =

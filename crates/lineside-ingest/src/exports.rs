@@ -194,11 +194,11 @@ fn collect_entities(
 ) -> Vec<Bytes> {
     let mut entities = Vec::new();
     let mut ids: HashSet<Vec<u8>> = HashSet::new();
-    let mut taken: HashSet<*const u8> = HashSet::new();
+    let mut collected: HashSet<*const u8> = HashSet::new();
     for &kind in part.record_kinds() {
         let Some(table) = feed.tables.for_kind(kind) else { continue };
         for record in table.records() {
-            if part == ExportPart::All && !taken.insert(record.raw.as_ptr()) {
+            if part == ExportPart::All && !collected.insert(record.raw.as_ptr()) {
                 continue;
             }
             let is_dropped = kind == RecordKind::TripUpdate && is_superseded(record);
@@ -237,12 +237,12 @@ const TRIP_UPDATE: u32 = 3;
 
 /// Returns the entity without payloads of other kinds. Nearly all have one payload and are returned unchanged.
 fn strip_other_payloads(record: &Arc<Record>) -> Bytes {
-    let wanted = match record.kind {
+    let kept_fields = match record.kind {
         RecordKind::TripUpdate => TRIP_UPDATE,
         RecordKind::Vehicle => 4,
         _ => 5,
     };
-    let is_other = |number: u32| PAYLOADS.contains(&number) && number != wanted;
+    let is_other = |number: u32| PAYLOADS.contains(&number) && number != kept_fields;
     if !iter_fields(&record.raw).any(|(number, _)| is_other(number)) {
         return record.raw.clone();
     }
@@ -251,8 +251,8 @@ fn strip_other_payloads(record: &Arc<Record>) -> Bytes {
 
 /// Returns the entity without the dropped fields.
 fn copy_without_fields(entity: &[u8], is_dropped: impl Fn(u32) -> bool) -> Bytes {
-    let kept = iter_fields(entity).filter(|(number, _)| !is_dropped(*number));
-    kept.flat_map(|(_, field)| field.iter().copied()).collect::<Vec<u8>>().into()
+    let retained = iter_fields(entity).filter(|(number, _)| !is_dropped(*number));
+    retained.flat_map(|(_, field)| field.iter().copied()).collect::<Vec<u8>>().into()
 }
 
 fn entity_id(entity: &[u8]) -> &[u8] {

@@ -23,7 +23,7 @@ use crate::{
     inbox::FeedInbox,
     memfd::MemoryFile,
     network::Network,
-    poll::Ask,
+    poll::PollRequest,
     service_window::ServiceWindow,
     snapshot::Snapshot,
     snapshot_store::{SnapshotHead, SnapshotKey},
@@ -43,7 +43,7 @@ const ORIGINAL: &str = "as sent";
 pub struct Feed {
     config: SharedConfig,
     network: Arc<Network>,
-    shown: Arc<SharedFeedState>,
+    shared_state: Arc<SharedFeedState>,
     /// The file name, if this is a file of a GBFS system; else empty.
     file: SmolStr,
 }
@@ -53,20 +53,20 @@ pub struct Feed {
 struct SharedFeedState {
     status: ArcSwap<FeedStatus>,
     /// The metrics; files of a GBFS system share those of the system.
-    figures: Arc<FeedMetrics>,
-    held: ArcSwapOption<ServedSnapshot>,
+    metrics: Arc<FeedMetrics>,
+    served_snapshot: ArcSwapOption<ServedSnapshot>,
     /// The producer's original bytes, if the served ones were converted from them.
-    original: ArcSwapOption<ServedSnapshot>,
-    tried: AtomicBool,
+    original_snapshot: ArcSwapOption<ServedSnapshot>,
+    has_been_polled: AtomicBool,
     /// The sender of requests to the feed's task, once it runs.
-    asks: ArcSwapOption<mpsc::Sender<Ask>>,
+    poll_requests: ArcSwapOption<mpsc::Sender<PollRequest>>,
     restored: OnceLock<RestoredSnapshot>,
     /// The inbox for the producer's deliveries, once the task runs.
     inbox: ArcSwapOption<FeedInbox>,
     /// The files of a GBFS system.
-    parts: ArcSwap<Vec<GbfsFeedFile>>,
+    gbfs_files: ArcSwap<Vec<GbfsFeedFile>>,
     /// The last bytes that could not be read as a schedule, until they are taken.
-    refused: ArcSwapOption<RejectedSchedule>,
+    rejected_schedule: ArcSwapOption<RejectedSchedule>,
 }
 
 /// A new version of a schedule that could not be read.
@@ -86,7 +86,7 @@ pub(crate) struct RestoredSnapshot {
     /// Metadata of the stored bytes.
     pub(crate) head: SnapshotHead,
     /// True if the bytes still have to be decoded.
-    pub(crate) is_to_decode: bool,
+    pub(crate) is_undecoded: bool,
 }
 
 impl Feed {
@@ -97,7 +97,7 @@ impl Feed {
     fn with_metrics(
         config: SharedConfig,
         network: Arc<Network>,
-        figures: Arc<FeedMetrics>,
+        metrics: Arc<FeedMetrics>,
     ) -> Feed {
         let now = network.state().at;
         let reason = "has not been polled yet".to_owned();
@@ -105,35 +105,40 @@ impl Feed {
         let status = FeedStatus { format, since: now, reason, ..FeedStatus::default() };
         let shown = SharedFeedState {
             status: ArcSwap::from_pointee(status),
-            figures,
-            held: ArcSwapOption::empty(),
-            original: ArcSwapOption::empty(),
-            tried: AtomicBool::new(false),
-            asks: ArcSwapOption::empty(),
+            metrics,
+            served_snapshot: ArcSwapOption::empty(),
+            original_snapshot: ArcSwapOption::empty(),
+            has_been_polled: AtomicBool::new(false),
+            poll_requests: ArcSwapOption::empty(),
             restored: OnceLock::new(),
             inbox: ArcSwapOption::empty(),
-            parts: ArcSwap::default(),
-            refused: ArcSwapOption::empty(),
+            gbfs_files: ArcSwap::default(),
+            rejected_schedule: ArcSwapOption::empty(),
         };
-        Feed { config, network, shown: Arc::new(shown), file: SmolStr::default() }
+        Feed { config, network, shared_state: Arc::new(shown), file: SmolStr::default() }
     }
 
     /// Returns the feed with another configuration or network.
     pub(crate) fn with_config(&self, config: SharedConfig, network: Arc<Network>) -> Feed {
         if !config.has_same_headers(&self.config) {
-            for place in [&self.shown.held, &self.shown.original] {
-                if let Some(held) = place.load_full() {
-                    place.store(Some(Arc::new(held.with_config(Arc::clone(&config)))));
+            for cell in [&self.shared_state.served_snapshot, &self.shared_state.original_snapshot] {
+                if let Some(served) = cell.load_full() {
+                    cell.store(Some(Arc::new(served.with_config(Arc::clone(&config)))));
                 }
             }
         }
-        Feed { config, network, shown: Arc::clone(&self.shown), file: self.file.clone() }
+        Feed {
+            config,
+            network,
+            shared_state: Arc::clone(&self.shared_state),
+            file: self.file.clone(),
+        }
     }
 
     /// Returns a new file of this GBFS system.
     pub(crate) fn for_gbfs_file(&self, config: SharedConfig, file: SmolStr) -> Feed {
-        let figures = Arc::clone(&self.shown.figures);
-        Feed { file, ..Feed::with_metrics(config, self.network(), figures) }
+        let metrics = Arc::clone(&self.shared_state.metrics);
+        Feed { file, ..Feed::with_metrics(config, self.network(), metrics) }
     }
 
     /// Returns the file name, if this is a file of a GBFS system; else empty.
@@ -143,7 +148,7 @@ impl Feed {
 
     /// Returns the files of a GBFS system as listed by its discovery file; empty for other feeds.
     pub fn gbfs_files(&self) -> Arc<Vec<GbfsFeedFile>> {
-        self.shown.parts.load_full()
+        self.shared_state.gbfs_files.load_full()
     }
 
     /// Returns true if a text of the producer contains a secret of the feed.
@@ -157,7 +162,7 @@ impl Feed {
     }
 
     pub(crate) fn set_gbfs_files(&self, parts: Vec<GbfsFeedFile>) {
-        self.shown.parts.store(Arc::new(parts));
+        self.shared_state.gbfs_files.store(Arc::new(parts));
     }
 
     /// Restores the bytes that an earlier process stored; the feed's task decodes them.
@@ -173,7 +178,7 @@ impl Feed {
         self.set_status(status);
         let head = SnapshotHead { hash: snapshot.hash, ..head };
         self.set_snapshot(snapshot);
-        self.set_restored_snapshot(RestoredSnapshot { head, is_to_decode: true });
+        self.set_restored_snapshot(RestoredSnapshot { head, is_undecoded: true });
     }
 
     /// Returns the configuration.
@@ -188,28 +193,28 @@ impl Feed {
 
     /// Returns the current status.
     pub fn status(&self) -> Arc<FeedStatus> {
-        self.shown.status.load_full()
+        self.shared_state.status.load_full()
     }
 
     /// Returns the metrics.
     pub fn metrics(&self) -> &FeedMetrics {
-        &self.shown.figures
+        &self.shared_state.metrics
     }
 
     /// Returns the format: the configured one, else the one detected from the content; `None` before the first good
     /// bytes.
     pub fn format(&self) -> Option<Format> {
-        self.config.configured_format().or(self.shown.status.load().format)
+        self.config.configured_format().or(self.shared_state.status.load().format)
     }
 
     /// Returns the last good bytes.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.shown.held.load().as_ref().map(|held| Arc::clone(&held.snapshot))
+        self.shared_state.served_snapshot.load().as_ref().map(|served| Arc::clone(&served.snapshot))
     }
 
     /// Returns the last good bytes with the data that readers prepared from them.
     pub fn current(&self) -> Option<Arc<ServedSnapshot>> {
-        self.shown.held.load_full()
+        self.shared_state.served_snapshot.load_full()
     }
 
     /// Returns the last good bytes as the producer sent them: the served bytes, or those from which they were
@@ -220,7 +225,7 @@ impl Feed {
 
     /// Returns the producer's original bytes, if the served ones were converted from them.
     pub(crate) fn conversion_input(&self) -> Option<Arc<ServedSnapshot>> {
-        self.shown.original.load_full()
+        self.shared_state.original_snapshot.load_full()
     }
 
     /// Returns the key under which the converter's input is stored.
@@ -230,11 +235,11 @@ impl Feed {
 
     /// Makes the served bytes the converter's input.
     pub(crate) fn keep_as_conversion_input(&self) {
-        self.shown.original.store(self.shown.held.load_full());
+        self.shared_state.original_snapshot.store(self.shared_state.served_snapshot.load_full());
     }
 
-    pub(crate) fn set_conversion_input(&self, held: Option<ServedSnapshot>) {
-        self.shown.original.store(held.map(Arc::new));
+    pub(crate) fn set_conversion_input(&self, input: Option<ServedSnapshot>) {
+        self.shared_state.original_snapshot.store(input.map(Arc::new));
     }
 
     /// Returns the network of the feed.
@@ -257,15 +262,15 @@ impl Feed {
 
     /// Returns true if the source has been polled at least once.
     pub fn was_polled(&self) -> bool {
-        self.shown.tried.load(Ordering::Acquire)
+        self.shared_state.has_been_polled.load(Ordering::Acquire)
     }
 
     /// Returns true if the feed has a realtime message without entities.
     pub(crate) fn is_empty_message(&self) -> bool {
-        let status = self.shown.status.load();
+        let status = self.shared_state.status.load();
         let is_real_time = status.format.is_some_and(Format::is_realtime);
         let is_message = is_real_time && status.entities == 0;
-        is_message && self.shown.held.load().is_some()
+        is_message && self.shared_state.served_snapshot.load().is_some()
     }
 
     pub(crate) fn shared_config(&self) -> &SharedConfig {
@@ -273,64 +278,64 @@ impl Feed {
     }
 
     pub(crate) fn set_status(&self, status: FeedStatus) {
-        self.shown.status.store(Arc::new(status));
+        self.shared_state.status.store(Arc::new(status));
     }
 
     pub(crate) fn set_snapshot(&self, snapshot: Snapshot) {
         self.set_current(ServedSnapshot::new(snapshot, Arc::clone(&self.config)));
     }
 
-    pub(crate) fn set_current(&self, held: ServedSnapshot) {
-        self.shown.held.store(Some(Arc::new(held)));
+    pub(crate) fn set_current(&self, served: ServedSnapshot) {
+        self.shared_state.served_snapshot.store(Some(Arc::new(served)));
     }
 
     /// Takes over the bytes of another feed, to be served by this configuration.
     pub(crate) fn copy_current_from(&self, other: &Feed) {
-        if let Some(held) = other.current() {
-            self.set_current(held.with_config(Arc::clone(&self.config)));
+        if let Some(served) = other.current() {
+            self.set_current(served.with_config(Arc::clone(&self.config)));
         }
     }
 
     /// Data restored from an earlier process.
     pub(crate) fn restored_snapshot(&self) -> Option<&RestoredSnapshot> {
-        self.shown.restored.get()
+        self.shared_state.restored.get()
     }
 
     pub(crate) fn set_restored_snapshot(&self, restored: RestoredSnapshot) {
-        self.shown.restored.get_or_init(|| restored);
+        self.shared_state.restored.get_or_init(|| restored);
     }
 
     /// Returns the sender of requests to the feed's task.
-    pub(crate) fn poll_requests(&self) -> Option<Arc<mpsc::Sender<Ask>>> {
-        self.shown.asks.load_full()
+    pub(crate) fn poll_requests(&self) -> Option<Arc<mpsc::Sender<PollRequest>>> {
+        self.shared_state.poll_requests.load_full()
     }
 
-    pub(crate) fn set_poll_requests(&self, asks: mpsc::Sender<Ask>) {
-        self.shown.asks.store(Some(Arc::new(asks)));
+    pub(crate) fn set_poll_requests(&self, poll_requests: mpsc::Sender<PollRequest>) {
+        self.shared_state.poll_requests.store(Some(Arc::new(poll_requests)));
     }
 
     /// Takes the last rejected schedule, if there is one since the previous call.
     pub fn take_rejected_schedule(&self) -> Option<Arc<RejectedSchedule>> {
-        self.shown.refused.swap(None)
+        self.shared_state.rejected_schedule.swap(None)
     }
 
     /// Stores a rejected schedule for inspection, replacing the one before.
     pub(crate) fn set_rejected_schedule(&self, refused: Option<RejectedSchedule>) {
-        self.shown.refused.store(refused.map(Arc::new));
+        self.shared_state.rejected_schedule.store(refused.map(Arc::new));
     }
 
     /// Returns the inbox for deliveries, if the feed is a SIRI subscription.
     pub fn inbox(&self) -> Option<Arc<FeedInbox>> {
         let siri = self.config.siri.as_ref()?;
-        (siri.mode == SiriMode::Subscribe).then(|| self.shown.inbox.load_full())?
+        (siri.mode == SiriMode::Subscribe).then(|| self.shared_state.inbox.load_full())?
     }
 
     pub(crate) fn set_inbox(&self, inbox: FeedInbox) {
-        self.shown.inbox.store(Some(Arc::new(inbox)));
+        self.shared_state.inbox.store(Some(Arc::new(inbox)));
     }
 
     pub(crate) fn set_polled(&self) {
-        self.shown.tried.store(true, Ordering::Release);
+        self.shared_state.has_been_polled.store(true, Ordering::Release);
     }
 }
 
@@ -338,19 +343,19 @@ impl Feed {
 #[derive(Debug)]
 pub struct ServedSnapshot {
     snapshot: Arc<Snapshot>,
-    sealed: Option<Arc<MemoryFile>>,
+    memory_file: Option<Arc<MemoryFile>>,
     config: SharedConfig,
-    ready: OnceLock<Box<dyn Any + Send + Sync>>,
+    prepared_reply: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl ServedSnapshot {
     /// Stores the bytes, in a memory file if they are large.
     pub(crate) fn new(snapshot: Snapshot, config: SharedConfig) -> Self {
-        let sealed = MemoryFile::new(&snapshot.bytes);
+        let memory_file = MemoryFile::new(&snapshot.bytes);
         let bytes =
-            sealed.as_ref().map_or_else(|| snapshot.bytes.clone(), MemoryFile::shared_bytes);
+            memory_file.as_ref().map_or_else(|| snapshot.bytes.clone(), MemoryFile::shared_bytes);
         let snapshot = Arc::new(Snapshot { bytes, ..snapshot });
-        Self { snapshot, sealed, config, ready: OnceLock::new() }
+        Self { snapshot, memory_file, config, prepared_reply: OnceLock::new() }
     }
 
     /// Returns the bytes and their metadata.
@@ -360,7 +365,7 @@ impl ServedSnapshot {
 
     /// Returns the memory file that holds the bytes, if there is one.
     pub fn memory_file(&self) -> Option<&Arc<MemoryFile>> {
-        self.sealed.as_ref()
+        self.memory_file.as_ref()
     }
 
     /// Returns the configuration by which the bytes are served.
@@ -374,13 +379,13 @@ impl ServedSnapshot {
 
     /// Returns the bytes with another configuration, without the prepared data.
     fn with_config(&self, config: SharedConfig) -> ServedSnapshot {
-        let (snapshot, sealed) = (Arc::clone(&self.snapshot), self.sealed.clone());
-        ServedSnapshot { snapshot, sealed, config, ready: OnceLock::new() }
+        let (snapshot, memory_file) = (Arc::clone(&self.snapshot), self.memory_file.clone());
+        ServedSnapshot { snapshot, memory_file, config, prepared_reply: OnceLock::new() }
     }
 
     /// Returns the prepared data, if there are any of this type.
     pub fn find_prepared<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.ready.get()?.downcast_ref()
+        self.prepared_reply.get()?.downcast_ref()
     }
 
     /// Returns the data that `make` prepares from the bytes once for all readers; `None` if data of another type were
@@ -389,7 +394,7 @@ impl ServedSnapshot {
         &self,
         make: impl FnOnce(&Arc<Snapshot>) -> T,
     ) -> Option<&T> {
-        let ready = self.ready.get_or_init(|| Box::new(make(&self.snapshot)));
+        let ready = self.prepared_reply.get_or_init(|| Box::new(make(&self.snapshot)));
         ready.downcast_ref()
     }
 }
@@ -447,15 +452,15 @@ mod tests {
 
     #[test]
     fn prepared_data_are_made_once_and_dropped_with_the_snapshot() {
-        let held = ServedSnapshot::new(snapshot(), Arc::new(config()));
-        let made = held.get_or_prepare(|snapshot| Arc::new(snapshot.hash)).cloned();
-        let again = held.get_or_prepare(|_| Arc::new(2_u128)).cloned();
-        assert_eq!((made.as_deref(), again.as_deref()), (Some(&1), Some(&1)));
-        assert!(held.get_or_prepare(|_| "of another kind").is_none());
-        assert_eq!(held.find_prepared::<Arc<u128>>(), made.as_ref());
-        assert_eq!(held.find_prepared::<&str>(), None);
+        let served = ServedSnapshot::new(snapshot(), Arc::new(config()));
+        let made = served.get_or_prepare(|snapshot| Arc::new(snapshot.hash)).cloned();
+        let second = served.get_or_prepare(|_| Arc::new(2_u128)).cloned();
+        assert_eq!((made.as_deref(), second.as_deref()), (Some(&1), Some(&1)));
+        assert!(served.get_or_prepare(|_| "of another kind").is_none());
+        assert_eq!(served.find_prepared::<Arc<u128>>(), made.as_ref());
+        assert_eq!(served.find_prepared::<&str>(), None);
         let made = Arc::downgrade(&made.unwrap());
-        drop((again, held));
+        drop((second, served));
         assert!(made.upgrade().is_none());
     }
 }

@@ -66,22 +66,22 @@ mod tests {
 
     #[test]
     fn only_the_latest_fetch_durations_are_stored() {
-        let figures = FeedMetrics::default();
+        let metrics = FeedMetrics::default();
         let millis = |n| Duration::from_millis(n as u64);
-        (0..FETCH_TIMES_MAX + 3).for_each(|n| figures.record_fetch(millis(n)));
-        let times = figures.fetch_durations();
+        (0..FETCH_TIMES_MAX + 3).for_each(|n| metrics.record_fetch(millis(n)));
+        let times = metrics.fetch_durations();
         assert_eq!(times.len(), FETCH_TIMES_MAX);
         assert_eq!((times[0], times.last()), (millis(3), Some(&millis(FETCH_TIMES_MAX + 2))));
     }
 
     #[test]
     fn not_modified_replies_count_no_bytes() {
-        let figures = FeedMetrics::default();
-        figures.count_reply(100, false);
-        figures.count_reply(0, true);
-        figures.count_reply(50, false);
+        let metrics = FeedMetrics::default();
+        metrics.count_reply(100, false);
+        metrics.count_reply(0, true);
+        metrics.count_reply(50, false);
         assert_eq!(
-            (figures.request_count(), figures.not_modified_count(), figures.bytes_sent()),
+            (metrics.request_count(), metrics.not_modified_count(), metrics.bytes_sent()),
             (3, 1, 150)
         );
     }

@@ -19,7 +19,7 @@ pub struct GbfsFeedFile {
     /// The name without extension.
     pub name: SmolStr,
     /// The name in the URL without extension, if the file is in the folder of the discovery file.
-    pub beside: Option<SmolStr>,
+    pub sibling_name: Option<SmolStr>,
     /// The file's feed: configured like its system, with its own URL, status and bytes. Languages may share a feed.
     pub feed: Arc<Feed>,
 }
@@ -64,7 +64,7 @@ impl Feed {
     /// Returns the file with this name in the folder of the discovery file, whatever the discovery file calls it.
     pub fn find_sibling_file(&self, name: &str) -> Option<Arc<Feed>> {
         let parts = self.gbfs_files();
-        let found = parts.iter().find(|part| part.beside.as_deref() == Some(name));
+        let found = parts.iter().find(|part| part.sibling_name.as_deref() == Some(name));
         found.map(|part| Arc::clone(&part.feed))
     }
 
@@ -98,13 +98,13 @@ impl Feed {
     /// Returns the worst failure state of the files and its reason, if any file has one.
     pub(crate) fn worst_file_trouble(&self) -> Option<(FeedState, String)> {
         let parts = self.own_gbfs_files();
-        let mut troubled: Vec<(&GbfsFeedFile, Arc<FeedStatus>)> =
+        let mut troubled_files: Vec<(&GbfsFeedFile, Arc<FeedStatus>)> =
             parts.iter().map(|part| (part, part.feed.status())).collect();
-        troubled.retain(|(_, status)| status.state.is_trouble());
+        troubled_files.retain(|(_, status)| status.state.is_trouble());
         let is_failing = |status: &FeedStatus| status.state == FeedState::Failing;
-        let (part, status) = troubled.iter().max_by_key(|(_, status)| is_failing(status))?;
-        let (n, of, file) = (troubled.len(), parts.len(), part.path_with_language());
-        Some((status.state, format!("{n} of {of} files: {file}: {}", status.reason)))
+        let (part, status) = troubled_files.iter().max_by_key(|(_, status)| is_failing(status))?;
+        let (n, n_files, file) = (troubled_files.len(), parts.len(), part.path_with_language());
+        Some((status.state, format!("{n} of {n_files} files: {file}: {}", status.reason)))
     }
 
     /// Takes over the status and bytes of the feed that this one replaces.

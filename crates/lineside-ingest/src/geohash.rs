@@ -72,8 +72,8 @@ impl GeohashCell {
 
 impl fmt::Display for GeohashCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for place in (0..self.chars).rev() {
-            let value = (self.bits >> (BITS * place)) as usize & 31;
+        for digit in (0..self.chars).rev() {
+            let value = (self.bits >> (BITS * digit)) as usize & 31;
             f.write_str(char::from(ALPHABET[value]).encode_utf8(&mut [0; 4]))?;
         }
         Ok(())

@@ -23,9 +23,9 @@ pub fn encode_vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
         state,
         id,
         |cache| &cache.vehicles_geojson,
-        |is_asked| {
-            let vehicles = state.vehicles().filter(|record| is_asked(record));
-            let rental = state.rental_vehicles().filter(|record| is_asked(record));
+        |includes_record| {
+            let vehicles = state.vehicles().filter(|record| includes_record(record));
+            let rental = state.rental_vehicles().filter(|record| includes_record(record));
             let vehicles = vehicles.filter_map(|record| vehicle_feature(record));
             encode_collection(vehicles.chain(rental.filter_map(|record| gbfs_feature(record))))
         },
@@ -39,8 +39,8 @@ pub fn encode_stations(state: &NetworkState, id: &str) -> Option<Bytes> {
         state,
         id,
         |cache| &cache.stations_geojson,
-        |is_asked| {
-            let stations = state.stations().filter(|record| is_asked(record));
+        |includes_record| {
+            let stations = state.stations().filter(|record| includes_record(record));
             encode_collection(stations.filter_map(|record| gbfs_feature(record)))
         },
     )
@@ -56,8 +56,8 @@ fn cached_for_feed<'a>(
     let slice = state.find_feed_slice(id)?;
     let whole = state.feeds.first().is_some_and(|first| Arc::ptr_eq(first, slice));
     let cache = cached(if whole { &state.cache } else { &slice.cache });
-    let is_asked = |record: &Record| whole || record.feed.as_str() == id;
-    Some(cache.get_or_init(|| make(&is_asked)).clone())
+    let includes_record = |record: &Record| whole || record.feed.as_str() == id;
+    Some(cache.get_or_init(|| make(&includes_record)).clone())
 }
 
 /// Encodes a GBFS record with its own fields as properties.

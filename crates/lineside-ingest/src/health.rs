@@ -13,14 +13,14 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The time for which a feed is observed before its usual content is known.
 const LEARN_TIME: Duration = Duration::from_secs(10 * 60);
 /// Below this many running trips, the share of reported trips is not meaningful.
-const UNDER_WAY_MIN: u32 = 10;
+const ACTIVE_TRIPS_MIN: u32 = 10;
 /// The minimum of expected entities: of fewer, half may be missing by chance.
-const USUAL_MIN: f64 = 10.0;
+const EXPECTED_ENTITIES_MIN: f64 = 10.0;
 /// Less than this fraction of the usual content is too little.
-const TOO_LITTLE: f64 = 0.5;
+const SHARE_MIN: f64 = 0.5;
 /// Weight of one message in the usual share, and of one with too little content.
-const LEARN: f64 = 0.02;
-const LEARN_UNUSUAL: f64 = 0.001;
+const LEARNING_RATE: f64 = 0.02;
+const LEARNING_RATE_UNUSUAL: f64 = 0.001;
 /// Fewer trips and vehicles may all stand still.
 const STILL_MIN: u32 = 10;
 
@@ -28,32 +28,32 @@ const STILL_MIN: u32 = 10;
 #[derive(Debug, Default)]
 pub(crate) struct ContentHistory {
     /// Trips and vehicles in the last message.
-    told: u32,
+    n_reported: u32,
     /// True if any message, also of an earlier process, contained trips or vehicles. A feed without them may have
     /// another purpose, such as alerts.
-    tells_of_trips: bool,
+    has_trip_data: bool,
     /// A hash of the trips and vehicles, without the message's timestamp.
-    print: u64,
+    content_hash: u64,
     /// The time of the last message, and of the first one with the same content.
-    heard_at: UnixMillis,
+    last_message_at: UnixMillis,
     unchanged_since: UnixMillis,
     /// Reported entities per running trip, and the time since which this is learnt.
-    share: Option<(f64, UnixMillis)>,
+    usual_share: Option<(f64, UnixMillis)>,
 }
 
 /// The expected and actual content of a feed, for the health rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ContentExpectation {
     /// Running trips by the timetable; `None` if unknown.
-    pub(crate) under_way: Option<u32>,
+    pub(crate) n_active_trips: Option<u32>,
     /// The usual number of trips and vehicles for this many running trips; `None` if unknown.
-    pub(crate) usual: Option<f64>,
+    pub(crate) n_expected: Option<f64>,
     /// Trips and vehicles in the last message.
-    pub(crate) told: u32,
+    pub(crate) n_reported: u32,
     /// True if any message contained trips or vehicles.
-    pub(crate) tells_of_trips: bool,
+    pub(crate) has_trip_data: bool,
     /// The time of the last message.
-    pub(crate) heard_at: UnixMillis,
+    pub(crate) last_message_at: UnixMillis,
     /// The time since which the content is unchanged.
     pub(crate) unchanged_since: UnixMillis,
 }
@@ -61,60 +61,64 @@ pub(crate) struct ContentExpectation {
 impl ContentHistory {
     /// Records that the feed reported trips or vehicles before this process started.
     pub(crate) fn mark_trips_seen(&mut self) {
-        self.tells_of_trips = true;
+        self.has_trip_data = true;
     }
 
     /// Records the content of a message, at a time with `under_way` running trips.
     pub(crate) fn record_message(
         &mut self,
         message: &ShallowMessage,
-        under_way: Option<u32>,
+        n_active: Option<u32>,
         now: UnixMillis,
     ) {
-        let mut told = 0;
+        let mut n_reported = 0;
         let mut hashes = Vec::new();
         for entity in message.entities.iter().filter(|entity| !entity.is_deleted) {
             if entity.payload.contains(EntityPayloads::VEHICLE)
                 || entity.payload.contains(EntityPayloads::TRIP_UPDATE)
             {
-                told += 1;
+                n_reported += 1;
                 hashes.extend_from_slice(&entity.hash.to_le_bytes());
             }
         }
-        let tells_of_trips = self.tells_of_trips || told > 0;
+        let has_trip_data = self.has_trip_data || n_reported > 0;
         if message.is_differential() {
             // A differential message contains only changes, not the whole content.
-            *self = ContentHistory { tells_of_trips, ..ContentHistory::default() };
+            *self = ContentHistory { has_trip_data, ..ContentHistory::default() };
             return;
         }
-        self.tells_of_trips = tells_of_trips;
+        self.has_trip_data = has_trip_data;
         let print = xxh3_64(&hashes);
-        if print != self.print || self.unchanged_since == UnixMillis::default() {
+        if print != self.content_hash || self.unchanged_since == UnixMillis::default() {
             self.unchanged_since = now;
         }
-        (self.told, self.print, self.heard_at) = (told, print, now);
-        self.learn_trip_share(under_way, now);
+        (self.n_reported, self.content_hash, self.last_message_at) = (n_reported, print, now);
+        self.learn_trip_share(n_active, now);
     }
 
     /// Records that the feed returned the same bytes again.
     pub(crate) fn record_repeated_message(&mut self, now: UnixMillis) {
-        if self.heard_at != UnixMillis::default() {
-            self.heard_at = now;
+        if self.last_message_at != UnixMillis::default() {
+            self.last_message_at = now;
         }
     }
 
-    fn learn_trip_share(&mut self, under_way: Option<u32>, now: UnixMillis) {
-        let Some(under_way) = under_way.filter(|under_way| *under_way >= UNDER_WAY_MIN) else {
+    fn learn_trip_share(&mut self, n_active: Option<u32>, now: UnixMillis) {
+        let Some(n_active) = n_active.filter(|n_active| *n_active >= ACTIVE_TRIPS_MIN) else {
             return;
         };
-        let share = f64::from(self.told) / f64::from(under_way);
-        match &mut self.share {
+        let share = f64::from(self.n_reported) / f64::from(n_active);
+        match &mut self.usual_share {
             // A feed that has never reported a trip has another purpose.
-            None if self.told == 0 => {}
-            None => self.share = Some((share, now)),
-            Some((usual, _)) => {
-                let weight = if share < *usual * TOO_LITTLE { LEARN_UNUSUAL } else { LEARN };
-                *usual += (share - *usual) * weight;
+            None if self.n_reported == 0 => {}
+            None => self.usual_share = Some((share, now)),
+            Some((typical, _)) => {
+                let weight = if share < *typical * SHARE_MIN {
+                    LEARNING_RATE_UNUSUAL
+                } else {
+                    LEARNING_RATE
+                };
+                *typical += (share - *typical) * weight;
             }
         }
     }
@@ -122,30 +126,37 @@ impl ContentHistory {
     /// Returns the expected content while `under_way` trips run.
     pub(crate) fn expected_content(
         &self,
-        under_way: Option<u32>,
+        n_active: Option<u32>,
         now: UnixMillis,
     ) -> ContentExpectation {
-        let share = self.share.filter(|(_, since)| now.duration_since(*since) >= LEARN_TIME);
-        let usual =
-            share.zip(under_way).map(|((share, _), under_way)| share * f64::from(under_way));
-        let ContentHistory { told, tells_of_trips, heard_at, unchanged_since, .. } = *self;
-        ContentExpectation { under_way, usual, told, tells_of_trips, heard_at, unchanged_since }
+        let share = self.usual_share.filter(|(_, since)| now.duration_since(*since) >= LEARN_TIME);
+        let typical = share.zip(n_active).map(|((share, _), n_active)| share * f64::from(n_active));
+        let ContentHistory { n_reported, has_trip_data, last_message_at, unchanged_since, .. } =
+            *self;
+        ContentExpectation {
+            n_active_trips: n_active,
+            n_expected: typical,
+            n_reported,
+            has_trip_data,
+            last_message_at,
+            unchanged_since,
+        }
     }
 }
 
 impl ContentExpectation {
     /// Returns true if much of the usual content is missing.
     pub(crate) fn is_too_little(&self) -> bool {
-        let usual = self.usual.filter(|usual| *usual >= USUAL_MIN);
-        usual.is_some_and(|usual| f64::from(self.told) < usual * TOO_LITTLE)
+        let typical = self.n_expected.filter(|typical| *typical >= EXPECTED_ENTITIES_MIN);
+        typical.is_some_and(|typical| f64::from(self.n_reported) < typical * SHARE_MIN)
     }
 
     /// Returns true if the content was unchanged for longer than `limit` at the last message, although much should
     /// move.
     pub(crate) fn is_frozen(&self, limit: Duration) -> bool {
-        self.told >= STILL_MIN
-            && self.under_way.is_some_and(|under_way| under_way >= UNDER_WAY_MIN)
-            && self.heard_at.duration_since(self.unchanged_since) > limit
+        self.n_reported >= STILL_MIN
+            && self.n_active_trips.is_some_and(|n_active| n_active >= ACTIVE_TRIPS_MIN)
+            && self.last_message_at.duration_since(self.unchanged_since) > limit
     }
 }
 
@@ -176,7 +187,7 @@ mod tests {
     }
 
     /// Returns the history of a feed that reported `n` of 100 trips every 15 s for an hour, until second 3,600.
-    fn usual(n: u32) -> ContentHistory {
+    fn healthy(n: u32) -> ContentHistory {
         let mut health = ContentHistory::default();
         for poll in 0..=240 {
             health.record_message(&message(n, poll), Some(100), at(i64::from(poll) * 15));
@@ -186,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_feed_with_half_of_its_usual_content_is_detected() {
-        let mut health = usual(80);
+        let mut health = healthy(80);
         assert!(!health.expected_content(Some(100), at(3_600)).is_too_little());
         health.record_message(&message(41, 0), Some(100), at(3_615));
         assert!(!health.expected_content(Some(100), at(3_615)).is_too_little());
@@ -196,13 +207,13 @@ mod tests {
 
     #[test]
     fn fewer_vehicles_at_night_match_the_timetable() {
-        let mut health = usual(80);
+        let mut health = healthy(80);
         health.record_message(&message(16, 0), Some(20), at(3_615));
         assert!(!health.expected_content(Some(20), at(3_615)).is_too_little());
         health.record_message(&message(0, 0), Some(3), at(3_630));
         assert!(!health.expected_content(Some(3), at(3_630)).is_too_little());
         // A feed that has always reported little is healthy.
-        let few = usual(12);
+        let few = healthy(12);
         assert!(!few.expected_content(Some(100), at(3_600)).is_too_little());
     }
 
@@ -221,15 +232,15 @@ mod tests {
         }
         let expectation = alerts.expected_content(Some(100), at(3_600));
         assert_eq!(
-            (expectation.usual, expectation.tells_of_trips),
+            (expectation.n_expected, expectation.has_trip_data),
             (None, false),
             "a feed of alerts has no usual number"
         );
         alerts.record_message(&message(1, 0), Some(100), at(3_615));
         alerts.record_message(&message(0, 0), Some(100), at(3_630));
-        assert!(alerts.expected_content(None, at(3_630)).tells_of_trips);
+        assert!(alerts.expected_content(None, at(3_630)).has_trip_data);
         assert!(
-            !usual(80).expected_content(None, at(3_600)).is_too_little(),
+            !healthy(80).expected_content(None, at(3_600)).is_too_little(),
             "nothing is expected without a timetable"
         );
     }
@@ -237,7 +248,7 @@ mod tests {
     #[test]
     fn an_unchanged_feed_is_frozen_while_many_trips_run() {
         let limit = Duration::from_secs(300);
-        let mut health = usual(80);
+        let mut health = healthy(80);
         for poll in 0..=20 {
             health.record_message(&message(80, 240), Some(100), at(3_600 + poll * 15));
         }
@@ -248,7 +259,7 @@ mod tests {
             !health.expected_content(Some(2), at(3_915)).is_frozen(limit),
             "few trips run at night"
         );
-        let mut same = usual(80);
+        let mut same = healthy(80);
         same.record_repeated_message(at(3_915));
         assert!(
             same.expected_content(Some(100), at(3_915)).is_frozen(limit),
@@ -267,9 +278,9 @@ mod tests {
             for (poll, n) in counts.iter().enumerate() {
                 health.record_message(&message(*n, 0), Some(100), at(poll as i64 * 15));
             }
-            let usual = health.expected_content(Some(100), at(100_000)).usual.unwrap();
+            let expected = health.expected_content(Some(100), at(100_000)).n_expected.unwrap();
             let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
-            prop_assert!(usual >= f64::from(*least) - 1e-6 && usual <= f64::from(*most) + 1e-6);
+            prop_assert!(expected >= f64::from(*least) - 1e-6 && expected <= f64::from(*most) + 1e-6);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::source::Secret;
 /// Maximum number of deliveries that wait for the feed's task; a producer that sends more must retry.
 pub(crate) const DELIVERIES_MAX: usize = 16;
 /// Maximum KiB of deliveries to one feed that are being received, waiting or being read: two of the largest.
-const ROOM_KIB: usize = 128 << 10;
+const BUFFER_KIB: usize = 128 << 10;
 
 /// The server's settings for inboxes.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ impl fmt::Debug for InboxSettings {
 pub struct FeedInbox {
     key: Secret,
     deliveries: mpsc::Sender<InboxDelivery>,
-    room: Arc<Semaphore>,
+    buffer_permits: Arc<Semaphore>,
     refused: AtomicU64,
 }
 
@@ -58,7 +58,7 @@ pub struct InboxReservation(OwnedSemaphorePermit);
 #[derive(Debug)]
 pub(crate) struct InboxDelivery {
     pub(crate) bytes: Bytes,
-    _room: InboxReservation,
+    _reservation: InboxReservation,
 }
 
 /// The reason why a delivery was rejected.
@@ -76,13 +76,16 @@ impl FeedInbox {
     /// Creates an inbox and the receiver of its deliveries.
     pub(crate) fn new(key: Secret) -> (FeedInbox, mpsc::Receiver<InboxDelivery>) {
         let (deliveries, receiver) = mpsc::channel(DELIVERIES_MAX);
-        let room = Arc::new(Semaphore::new(ROOM_KIB));
-        (FeedInbox { key, deliveries, room, refused: AtomicU64::new(0) }, receiver)
+        let buffer = Arc::new(Semaphore::new(BUFFER_KIB));
+        (
+            FeedInbox { key, deliveries, buffer_permits: buffer, refused: AtomicU64::new(0) },
+            receiver,
+        )
     }
 
     /// Returns the bytes of deliveries being received, waiting or being read, in whole KiB.
     pub fn pending_bytes(&self) -> u64 {
-        (ROOM_KIB.saturating_sub(self.room.available_permits()) as u64) << 10
+        (BUFFER_KIB.saturating_sub(self.buffer_permits.available_permits()) as u64) << 10
     }
 
     /// Returns the number of deliveries rejected because the inbox was full.
@@ -95,8 +98,9 @@ impl FeedInbox {
     /// # Errors
     /// Returns [`DeliveryError::Full`] if there is not enough space.
     pub fn reserve_bytes(&self, bytes: u64) -> Result<InboxReservation, DeliveryError> {
-        let room = Arc::clone(&self.room).try_acquire_many_owned(bytes_to_kib(bytes));
-        room.map(InboxReservation).map_err(|_| self.count_refusal())
+        let reservation =
+            Arc::clone(&self.buffer_permits).try_acquire_many_owned(bytes_to_kib(bytes));
+        reservation.map(InboxReservation).map_err(|_| self.count_refusal())
     }
 
     fn count_refusal(&self) -> DeliveryError {
@@ -125,8 +129,8 @@ impl FeedInbox {
         if !self.accepts_key(key) {
             return Err(DeliveryError::WrongKey);
         }
-        let room = self.reserve_bytes(delivery.len() as u64)?;
-        self.enqueue_delivery(delivery, room)
+        let reservation = self.reserve_bytes(delivery.len() as u64)?;
+        self.enqueue_delivery(delivery, reservation)
     }
 
     /// Queues a delivery with reserved space, after the key has been checked.
@@ -136,12 +140,13 @@ impl FeedInbox {
     pub fn enqueue_delivery(
         &self,
         bytes: Bytes,
-        mut room: InboxReservation,
+        mut reservation: InboxReservation,
     ) -> Result<(), DeliveryError> {
-        let beyond = room.0.num_permits().saturating_sub(bytes_to_kib(bytes.len() as u64) as usize);
-        drop(room.0.split(beyond));
+        let beyond =
+            reservation.0.num_permits().saturating_sub(bytes_to_kib(bytes.len() as u64) as usize);
+        drop(reservation.0.split(beyond));
         self.deliveries
-            .try_send(InboxDelivery { bytes, _room: room })
+            .try_send(InboxDelivery { bytes, _reservation: reservation })
             .map_err(|_| self.count_refusal())
     }
 }
@@ -176,7 +181,7 @@ mod tests {
     #[test]
     fn a_delivery_occupies_space_until_it_has_been_read() {
         let (inbox, mut deliveries) = FeedInbox::new(Secret::new("abc"));
-        let large = (ROOM_KIB as u64) << 9;
+        let large = (BUFFER_KIB as u64) << 9;
         let (first, second) =
             (inbox.reserve_bytes(large).unwrap(), inbox.reserve_bytes(large).unwrap());
         assert_eq!(inbox.pending_bytes(), 2 * large);

@@ -70,11 +70,11 @@ pub struct IngestOptions {
     /// The store of the last good bytes for the next process.
     pub snapshots: Arc<dyn SnapshotStore>,
     /// Channels that the program fills itself.
-    pub beside: Option<ExtraChannels>,
+    pub extra_channels: Option<ExtraChannels>,
     /// Settings for producers that deliver by themselves.
     pub inboxes: InboxSettings,
     /// The observer of realtime messages.
-    pub inspector: Option<Arc<dyn MessageObserver>>,
+    pub message_observer: Option<Arc<dyn MessageObserver>>,
 }
 
 /// The running feeds. Dropping it stops them.
@@ -104,16 +104,27 @@ impl Ingest {
     /// allowed.
     ///
     /// A handoff must not be used for two starts: clients would mistake another history for theirs.
-    pub fn start_with_handoff(options: IngestOptions, kept: Option<HandoffState>) -> Arc<Ingest> {
-        let IngestOptions { feeds, clock, seed, hub, user_agent, load_limits, beside, .. } =
-            options;
-        let IngestOptions { archive, snapshots, inboxes, inspector, .. } = options;
+    pub fn start_with_handoff(
+        options: IngestOptions,
+        handoff: Option<HandoffState>,
+    ) -> Arc<Ingest> {
+        let IngestOptions {
+            feeds,
+            clock,
+            seed,
+            hub,
+            user_agent,
+            load_limits,
+            extra_channels: beside,
+            ..
+        } = options;
+        let IngestOptions { archive, snapshots, inboxes, message_observer, .. } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
         let configs = dedup_feeds(feeds);
         let groups = group_feeds(&configs);
-        let (times, mut begun) = (StageTimes::default(), Vec::new());
-        let mut restart = RestartPlan::new(kept, &groups, keys, clock.wall_time());
+        let (times, mut started_networks) = (StageTimes::default(), Vec::new());
+        let mut restart = RestartPlan::new(handoff, &groups, keys, clock.wall_time());
         let networks = build_networks(&groups, &restart, &clock, &times, &mut rng);
         let catalog: SharedCatalog =
             Arc::new(ArcSwap::from_pointee(FeedCatalog::new(Vec::new(), networks.clone())));
@@ -128,13 +139,16 @@ impl Ingest {
             clock: Arc::clone(&clock),
             loads: Arc::new(LoadBudget::new(load_limits.memory)),
             load_limits: Arc::new(load_limits),
-            slots: ConverterSlots::new(),
-            spread: Arc::new(StartStagger::new(configs.iter().map(|config| &**config), &mut rng)),
+            converter_slots: ConverterSlots::new(),
+            start_stagger: Arc::new(StartStagger::new(
+                configs.iter().map(|config| &**config),
+                &mut rng,
+            )),
             archive,
             snapshots,
             tasks: tasks.clone(),
             inboxes,
-            inspector,
+            message_observer,
         };
         restore::retain_feeds(&configs, &*shared.snapshots);
         for (at, (network, members)) in networks.iter().zip(&groups).enumerate() {
@@ -142,13 +156,13 @@ impl Ingest {
             restart.resume_network(at, &mut writer, &hub);
             let feeds = build_feeds(at, network, members, &mut restart);
             restore::restore_feeds(&feeds, restart.epoch(at).is_some(), &shared);
-            begun.push((writer, feeds));
+            started_networks.push((writer, feeds));
         }
         // Before anything is published: a restored log must end at its network's revision.
         restart.restore_rooms(&hub, &channels);
         let next_group = groups.len() as u32 + 1;
         let mut running = RunningTasks { networks: Vec::new(), rng, keys, next_group };
-        for (writer, feeds) in begun {
+        for (writer, feeds) in started_networks {
             let mut network = RunningNetwork::spawn_network(writer, &shared.clock, &tasks);
             for (number, feed) in feeds.into_iter().enumerate() {
                 let (queue, seed) = (network.queue.clone(), running.rng.u64(..));
@@ -199,8 +213,8 @@ impl Ingest {
     /// Returns true if each feed was polled once or is paused, or if [`READY_AFTER`] has passed.
     pub fn is_ready(&self) -> bool {
         let waited = self.shared.clock.monotonic().saturating_sub(self.started);
-        let is_there = |feed: &Arc<Feed>| feed.was_polled() || feed.config().paused;
-        waited >= READY_AFTER || self.catalog.load().feeds.iter().all(is_there)
+        let has_data = |feed: &Arc<Feed>| feed.was_polled() || feed.config().paused;
+        waited >= READY_AFTER || self.catalog.load().feeds.iter().all(has_data)
     }
 
     /// Returns the durations of a poll stage over all feeds, in nanoseconds.

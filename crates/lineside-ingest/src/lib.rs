@@ -81,7 +81,7 @@ pub use archive::{
 };
 pub use bounds::{Bounds, Extent};
 pub use change::RecordChange;
-pub use channels::{ChannelStates, ExtraChannels, kinds::KIND_BESIDE};
+pub use channels::{ChannelStates, ExtraChannels, kinds::KIND_EXTRA};
 pub use config::{
     BadFeedId, ExternalProgram, FeedConfig, FeedId, FormatConverter, InvalidRate, RequestRate,
 };

@@ -23,7 +23,7 @@ pub(crate) const REPLY_HEAD_TIME_MAX: Duration = Duration::from_secs(2);
 /// Maximum size of a token reply, in bytes.
 pub(crate) const TOKEN_BYTES_MAX: usize = 64 << 10;
 /// Lifetime of a token whose reply does not state one.
-pub(crate) const TOKEN_LIFE_USUAL: Duration = Duration::from_secs(5 * 60);
+pub(crate) const TOKEN_LIFETIME_DEFAULT: Duration = Duration::from_secs(5 * 60);
 /// Maximum time before expiry at which a token is renewed.
 pub(crate) const TOKEN_RENEW_BEFORE_MAX: Duration = Duration::from_secs(60);
 /// Initial time after a failed token request before the next one, for all feeds; longer after repeated failures.
@@ -35,7 +35,7 @@ pub(crate) const REPLAY_FILES_MAX: usize = 100_000;
 /// Bytes at the beginning of a body that are examined to detect its format.
 pub(crate) const PROBE_BYTES: usize = 4096;
 /// Size above which a body is hashed on another thread: this many bytes take some hundred microseconds.
-pub(crate) const HASHED_AT_ONCE_MAX: usize = 4 << 20;
+pub(crate) const HASH_CHUNK_BYTES_MAX: usize = 4 << 20;
 /// Maximum interval between polls of a failing feed.
 pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(5 * 60);
 /// Maximum time for which a declared freshness is respected, in poll intervals.
@@ -43,9 +43,9 @@ pub(crate) const FRESH_POLLS_MAX: u32 = 10;
 /// Maximum time for which a declared freshness is respected, unless the poll interval is longer.
 pub(crate) const FRESH_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum `Retry-After` that is respected, if [`FRESH_POLLS_MAX`] poll intervals are shorter.
-pub(crate) const RETRY_AFTER_LEAST_MAX: Duration = Duration::from_secs(60 * 60);
+pub(crate) const RETRY_AFTER_MIN_MAX: Duration = Duration::from_secs(60 * 60);
 /// Interval between the first polls of feeds on one host, shortened if they would not fit into a poll interval.
-pub(crate) const START_GAP_OF_HOST: Duration = Duration::from_millis(250);
+pub(crate) const HOST_START_GAP: Duration = Duration::from_millis(250);
 /// Interval between the first polls of all feeds.
 pub(crate) const START_GAP: Duration = Duration::from_millis(2);
 /// Size above which bytes are copied on another thread, because that takes over a millisecond.
@@ -61,7 +61,7 @@ pub(crate) const INPUT_RETRY: Duration = Duration::from_millis(20);
 /// Maximum time for which a source test waits for the rate limit of its host.
 pub(crate) const SOURCE_TEST_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Maximum number of schedules decoded concurrently; each may hold a whole timetable under construction.
-pub(crate) const LOADS_AT_ONCE: usize = 2;
+pub(crate) const CONCURRENT_LOADS_MAX: usize = 2;
 /// Default memory of all concurrent loads, in bytes, approximately.
 pub const LOAD_MEMORY_DEFAULT: u64 = 4 << 30;
 /// Maximum bytes of the changes or the state in one message (docs/protocol/messages.md).
@@ -72,7 +72,7 @@ pub(crate) const RECORD_BYTES_MAX: usize = 120 << 10;
 pub(crate) const RECORDS_MAX: usize = 1_000_000;
 /// Maximum number of stop visits of one journey, and of calls in them: more than any journey has. Each is compared with
 /// those before it.
-pub(crate) const VISITS_OF_JOURNEY_MAX: usize = 1_000;
+pub(crate) const JOURNEY_VISITS_MAX: usize = 1_000;
 /// Maximum number of departures in a stop's channel.
 pub const BOARD_DEPARTURES: usize = 40;
 /// Maximum size of a departure's JSON in a stop's channel: the departures that leave a board and those that replace
@@ -83,14 +83,14 @@ pub const TRIP_CALLS_MAX: usize = 1_000;
 /// Maximum number of vocabulary words that one search compares with misspelled query words, over all networks.
 pub(crate) const SPELLING_COMPARISONS_MAX: usize = 200_000;
 /// Maximum number of departures of a stop that are searched for a selection.
-pub const DELAYS_OF_STOP_MAX: usize = 1_000;
+pub const STOP_DELAYS_MAX: usize = 1_000;
 /// Time ahead within which a departure of a reported line counts as unknown if its trip is not reported: few producers
 /// report trips that begin later.
 pub(crate) const DELAYS_AHEAD: Duration = Duration::from_secs(30 * 60);
 /// Maximum number of distinct ids per reason in a match report.
 pub(crate) const MATCH_SAMPLES_MAX: usize = 10;
 /// Maximum number of timetable ids shown for comparison with unknown ids in a match report.
-pub(crate) const MATCH_KNOWN_IDS: usize = 3;
+pub(crate) const MATCH_TIMETABLE_IDS_MAX: usize = 3;
 /// Maximum length of an id in a match report, in characters.
 pub(crate) const MATCH_ID_CHARS_MAX: usize = 200;
 /// Time that a stop's channel looks ahead.
@@ -111,7 +111,7 @@ pub(crate) const BOARD_SCHEDULED_MAX: usize = 4_000;
 /// Interval at which boards advance while nothing else changes.
 pub const BOARD_TICK: Duration = Duration::from_secs(15);
 /// Interval at which a network checks for new subscribers of boards.
-pub(crate) const BOARD_LOOK: Duration = Duration::from_secs(1);
+pub(crate) const BOARD_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of search results.
 pub const SEARCH_LIMIT_MAX: usize = 1_000;
 /// Maximum number of characters of a search text that are used.
@@ -121,11 +121,11 @@ pub(crate) const SEARCH_WORDS_MAX: usize = 8;
 /// Maximum time for which `ready` waits for the first poll of every feed.
 pub const READY_AFTER: Duration = Duration::from_secs(5);
 /// Maximum size of the handoff file, in bytes.
-pub const KEPT_BYTES_MAX: u64 = 4 << 30;
+pub const HANDOFF_BYTES_MAX: u64 = 4 << 30;
 /// Maximum bytes of all publications in the handoff file; the newest are included.
-pub const KEPT_RINGS_BYTES_MAX: usize = 64 << 20;
+pub const HANDOFF_PUBLICATIONS_BYTES_MAX: usize = 64 << 20;
 /// Approximate size of the record chunks in the handoff file, in bytes.
-pub(crate) const KEPT_CHUNK_BYTES: usize = 1 << 20;
+pub(crate) const HANDOFF_CHUNK_BYTES: usize = 1 << 20;
 /// Maximum number of poll bins of all feeds without a disk: about 100 MB.
 pub(crate) const MEMORY_BINS_MAX: usize = 2_000_000;
 /// Maximum number of polls of one feed without a disk; as many failed ones.
@@ -135,11 +135,11 @@ pub(crate) const MEMORY_INCIDENTS_MAX: usize = 200;
 /// Maximum time for which new bytes wait to be stored before they are served: a healthy disk takes milliseconds.
 pub(crate) const SAVE_TIME_MAX: Duration = Duration::from_secs(2);
 /// Additional time per MiB of new bytes.
-pub(crate) const SAVE_TIME_OF_BYTES: Duration = Duration::from_millis(100);
+pub(crate) const SAVE_TIME_PER_MIB: Duration = Duration::from_millis(100);
 /// Interval at which a source's confirmation of its bytes is stored. After a crash they appear older by this at most.
 pub(crate) const CONFIRM_INTERVAL: Duration = Duration::from_secs(60);
 /// Default poll interval of a GBFS file that states no `ttl`.
-pub(crate) const GBFS_TTL_USUAL: Duration = Duration::from_secs(60);
+pub(crate) const GBFS_TTL_DEFAULT: Duration = Duration::from_secs(60);
 /// Minimum poll interval of a GBFS file by its `ttl`.
 pub(crate) const GBFS_TTL_SHORTEST: Duration = Duration::from_secs(10);
 /// Maximum poll interval of a GBFS file by its `ttl`.
@@ -159,11 +159,11 @@ pub const FETCH_TIMES_MAX: usize = 256;
 /// Maximum size of the files that an external program writes, as a multiple of the maximum size of its result.
 pub(crate) const PROGRAM_FILE_TIMES: u64 = 4;
 /// Bytes stored from the beginning of a program's standard error.
-pub(crate) const SAID_HEAD_BYTES_MAX: usize = 128;
+pub(crate) const STDERR_HEAD_BYTES_MAX: usize = 128;
 /// Bytes stored from the end of a program's standard error, where the reason usually is. Beginning and end together fit
 /// into [`REPLY_HEAD_BYTES`].
-pub(crate) const SAID_TAIL_BYTES_MAX: usize = 320;
+pub(crate) const STDERR_TAIL_BYTES_MAX: usize = 320;
 /// Maximum number of schedules converted concurrently.
-pub(crate) const CONVERSIONS_OF_SCHEDULES: usize = 2;
+pub(crate) const SCHEDULE_CONVERSIONS_MAX: usize = 2;
 /// Maximum number of realtime messages converted concurrently.
-pub(crate) const CONVERSIONS_OF_REAL_TIME: usize = 4;
+pub(crate) const REALTIME_CONVERSIONS_MAX: usize = 4;

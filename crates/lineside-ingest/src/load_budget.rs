@@ -6,7 +6,7 @@ use bytes::Bytes;
 use lineside_formats::gtfs::{DatasetLimits, ZipFiles};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::limits::LOADS_AT_ONCE;
+use crate::limits::CONCURRENT_LOADS_MAX;
 
 /// Maximum memory per byte of XML while it is decoded and converted: short elements take the most.
 const MEMORY_PER_XML_BYTE: u64 = 4;
@@ -33,7 +33,7 @@ impl LoadBudget {
     pub(crate) fn new(memory: u64) -> LoadBudget {
         let memory_permits = count_permits(memory);
         LoadBudget {
-            slots: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
+            slots: Arc::new(Semaphore::new(CONCURRENT_LOADS_MAX)),
             memory: Arc::new(Semaphore::new(memory_permits as usize)),
             memory_permits,
         }

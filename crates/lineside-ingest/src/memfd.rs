@@ -17,11 +17,11 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 const BYTES_MIN: usize = 64 << 10;
 
 /// The default maximum number of files.
-const USUALLY_ALLOWED: usize = 64;
+const FILES_MAX_DEFAULT: usize = 64;
 
 /// The maximum and current numbers of files: each has a file descriptor.
-static ALLOWED: AtomicUsize = AtomicUsize::new(USUALLY_ALLOWED);
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static FILES_MAX: AtomicUsize = AtomicUsize::new(FILES_MAX_DEFAULT);
+static OPEN_FILES: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes in a memory file.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct MemoryFile {
     /// Declared before `_place`, so that the slot is released last.
     map: memmap2::Mmap,
     file: File,
-    _place: MemoryFileSlot,
+    _slot: MemoryFileSlot,
 }
 
 impl MemoryFile {
@@ -39,9 +39,9 @@ impl MemoryFile {
         if bytes.len() < BYTES_MIN {
             return None;
         }
-        let place = MemoryFileSlot::acquire_slot()?;
-        match Self::create_filled(bytes, place) {
-            Ok(sealed) => Some(Arc::new(sealed)),
+        let slot = MemoryFileSlot::acquire_slot()?;
+        match Self::create_filled(bytes, slot) {
+            Ok(memory_file) => Some(Arc::new(memory_file)),
             Err(error) => {
                 tracing::debug!(%error, "no memory file could be created: the bytes stay on the heap");
                 None
@@ -51,7 +51,7 @@ impl MemoryFile {
 
     /// Sets the maximum number of files in the process: each has a file descriptor.
     pub fn set_max_files(n: usize) {
-        ALLOWED.store(n, Relaxed);
+        FILES_MAX.store(n, Relaxed);
     }
 
     /// Returns all bytes, which keep the file alive.
@@ -77,7 +77,7 @@ impl MemoryFile {
         is_own.then(|| part.start.addr() - own.start.addr())
     }
 
-    fn create_filled(bytes: &[u8], place: MemoryFileSlot) -> io::Result<Self> {
+    fn create_filled(bytes: &[u8], slot: MemoryFileSlot) -> io::Result<Self> {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let mut file = File::from(memfd_create(c"lineside", flags)?);
         file.write_all(bytes)?;
@@ -88,7 +88,7 @@ impl MemoryFile {
         fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
         // SAFETY: a mapping must not change while it is read. The seals are permanent and prevent writes and resizing.
         let map = unsafe { memmap2::MmapOptions::new().populate().map(&file)? };
-        Ok(Self { map, file, _place: place })
+        Ok(Self { map, file, _slot: slot })
     }
 }
 
@@ -107,15 +107,15 @@ struct MemoryFileSlot;
 
 impl MemoryFileSlot {
     fn acquire_slot() -> Option<Self> {
-        let allowed = ALLOWED.load(Relaxed);
-        let take = |held: usize| (held < allowed).then_some(held + 1);
-        HELD.fetch_update(Relaxed, Relaxed, take).ok().map(|_| Self)
+        let allowed = FILES_MAX.load(Relaxed);
+        let take = |n_open: usize| (n_open < allowed).then_some(n_open + 1);
+        OPEN_FILES.fetch_update(Relaxed, Relaxed, take).ok().map(|_| Self)
     }
 }
 
 impl Drop for MemoryFileSlot {
     fn drop(&mut self) {
-        HELD.fetch_sub(1, Relaxed);
+        OPEN_FILES.fetch_sub(1, Relaxed);
     }
 }
 
@@ -126,37 +126,37 @@ mod tests {
     use super::*;
 
     /// Slots belong to the process, which the tests share.
-    static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+    static TEST_LOCK: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
 
     #[test]
     fn a_memory_file_has_the_given_bytes_and_is_sealed() {
-        let _alone = ALONE.lock();
+        let _alone = TEST_LOCK.lock();
         let bytes: Vec<u8> = (0..BYTES_MIN + 1).map(|i| (i % 251) as u8).collect();
-        let sealed = MemoryFile::new(&bytes).unwrap();
-        let whole = sealed.shared_bytes();
+        let memory_file = MemoryFile::new(&bytes).unwrap();
+        let whole = memory_file.shared_bytes();
         assert_eq!(whole, bytes);
-        assert!(sealed.file().write_all_at(b"x", 0).is_err());
-        assert!(sealed.file().set_len(0).is_err());
-        assert_eq!(sealed.find_offset(&whole[1_000..2_000]), Some(1_000));
-        assert_eq!(sealed.find_offset(&bytes), None);
-        drop(sealed);
+        assert!(memory_file.file().write_all_at(b"x", 0).is_err());
+        assert!(memory_file.file().set_len(0).is_err());
+        assert_eq!(memory_file.find_offset(&whole[1_000..2_000]), Some(1_000));
+        assert_eq!(memory_file.find_offset(&bytes), None);
+        drop(memory_file);
         assert_eq!(whole, bytes);
     }
 
     #[test]
     fn memory_files_are_limited_and_not_used_for_small_bodies() {
-        let _alone = ALONE.lock();
+        let _alone = TEST_LOCK.lock();
         let bytes = vec![7; BYTES_MIN];
         assert!(MemoryFile::new(&bytes[1..]).is_none());
-        let held = HELD.load(Relaxed);
-        MemoryFile::set_max_files(held + 2);
-        let mut kept: Vec<_> = (0..3).map(|_| MemoryFile::new(&bytes)).collect();
-        assert_eq!(kept.iter().flatten().count(), 2);
-        let still_read = kept.swap_remove(0).unwrap().shared_bytes();
-        kept.clear();
-        assert_eq!(HELD.load(Relaxed), held + 1);
+        let n_open = OPEN_FILES.load(Relaxed);
+        MemoryFile::set_max_files(n_open + 2);
+        let mut files: Vec<_> = (0..3).map(|_| MemoryFile::new(&bytes)).collect();
+        assert_eq!(files.iter().flatten().count(), 2);
+        let still_read = files.swap_remove(0).unwrap().shared_bytes();
+        files.clear();
+        assert_eq!(OPEN_FILES.load(Relaxed), n_open + 1);
         drop(still_read);
-        assert_eq!(HELD.load(Relaxed), held);
-        MemoryFile::set_max_files(USUALLY_ALLOWED);
+        assert_eq!(OPEN_FILES.load(Relaxed), n_open);
+        MemoryFile::set_max_files(FILES_MAX_DEFAULT);
     }
 }

@@ -33,7 +33,7 @@ pub trait MessageObserver: fmt::Debug + Send + Sync {
     /// Observes a message. Called for each message that differs from the one before, and for a restored one that
     /// contains all data once its source has confirmed it. Calls for one feed are sequential and run on a blocking
     /// thread. The feed's next poll waits for the call, so it must be bounded in time.
-    fn observe_message(&self, feed: &Arc<Feed>, passed: ObservedMessage<'_>, now: UnixMillis);
+    fn observe_message(&self, feed: &Arc<Feed>, observed: ObservedMessage<'_>, now: UnixMillis);
 
     /// Returns true if the feed recently reported trips or vehicles, as far as known from before this process. Called
     /// once before the source is polled, on a blocking thread.

@@ -49,12 +49,12 @@ use crate::{
 };
 
 /// Interval at which a waiting feed checks the age of its data.
-const JUDGE_INTERVAL: Duration = Duration::from_secs(1);
+const HEALTH_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of queued requests for an immediate poll; further ones would be redundant.
-const ASKS_MAX: usize = 1;
+const POLL_REQUESTS_MAX: usize = 1;
 
 /// A request for an immediate poll. The reply is the remaining time if the rate limit allows none.
-pub(crate) type Ask = oneshot::Sender<Result<(), Duration>>;
+pub(crate) type PollRequest = oneshot::Sender<Result<(), Duration>>;
 
 /// The poller of one feed.
 #[derive(Debug)]
@@ -68,18 +68,18 @@ pub(crate) struct FeedPoller {
     clock: Arc<dyn Clock>,
     rng: fastrand::Rng,
     /// The rate limit bucket of its requests.
-    place: RateLimitBucket,
+    rate_limit_bucket: RateLimitBucket,
     /// The reservation of the next request.
-    next: RateLimitReservation,
+    reservation: RateLimitReservation,
     /// The time at which the next request was due before the rate limit.
-    due: Duration,
+    due_at: Duration,
     /// The end of the last request.
     ended_at: Option<Duration>,
-    asks: mpsc::Receiver<Ask>,
+    poll_requests: mpsc::Receiver<PollRequest>,
     /// Keeps the channel open while the poller exists.
-    _asked_by: mpsc::Sender<Ask>,
+    _poll_request_sender: mpsc::Sender<PollRequest>,
     /// True if the next content is of another source or format than the current one.
-    anew: bool,
+    has_new_source: bool,
     rules: HealthRules,
     health: ContentHistory,
     /// Limits concurrent schedule loads.
@@ -87,27 +87,27 @@ pub(crate) struct FeedPoller {
     load_limits: Arc<LoadLimits>,
     conversions: ConversionState,
     status: FeedStatus,
-    expired: bool,
-    ledger: PollLog,
-    keeper: SnapshotWriter,
+    is_expired: bool,
+    poll_log: PollLog,
+    snapshot_writer: SnapshotWriter,
     /// True once the snapshot of an earlier process has been handled.
-    is_begun: bool,
+    is_restore_done: bool,
     /// The pollers of a GBFS system's other files.
     system: Option<SystemPollers>,
     /// The state of a SIRI producer.
     siri: SiriState,
     /// The TerminateSubscription request that the previous producer must still receive.
-    farewell: Option<PendingTermination>,
+    pending_termination: Option<PendingTermination>,
     /// Deliveries that producers send by themselves.
     deliveries: mpsc::Receiver<InboxDelivery>,
     /// The address and name under which producers know this server.
     inboxes: InboxSettings,
     /// The observer of messages.
-    inspector: Option<Arc<dyn MessageObserver>>,
+    message_observer: Option<Arc<dyn MessageObserver>>,
     /// True if the current message is a restored one that has not been observed.
-    is_unseen: bool,
+    is_unobserved: bool,
     /// For a GBFS file, the network that receives its records.
-    told: Option<NetworkLink>,
+    network_link: Option<NetworkLink>,
     /// The `ttl` in the last body.
     body_ttl: Option<Duration>,
 }
@@ -119,13 +119,13 @@ pub(crate) struct PollerContext {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) loads: Arc<LoadBudget>,
     pub(crate) load_limits: Arc<LoadLimits>,
-    pub(crate) slots: ConverterSlots,
-    pub(crate) spread: Arc<StartStagger>,
+    pub(crate) converter_slots: ConverterSlots,
+    pub(crate) start_stagger: Arc<StartStagger>,
     pub(crate) archive: Arc<dyn PollArchive>,
     pub(crate) snapshots: Arc<dyn SnapshotStore>,
     pub(crate) tasks: TaskSpawner,
     pub(crate) inboxes: InboxSettings,
-    pub(crate) inspector: Option<Arc<dyn MessageObserver>>,
+    pub(crate) message_observer: Option<Arc<dyn MessageObserver>>,
 }
 
 impl FeedPoller {
@@ -136,7 +136,7 @@ impl FeedPoller {
         shared: &PollerContext,
         seed: u64,
     ) -> FeedPoller {
-        let first = shared.spread.delay_of_feed(feed.id());
+        let first = shared.start_stagger.delay_of_feed(feed.id());
         let mut poller = FeedPoller::new_detached(feed, shared, seed, first);
         (poller.number, poller.queue) = (number, Some(queue));
         let is_system = poller.feed.config().format == Some(Format::Gbfs);
@@ -153,11 +153,11 @@ impl FeedPoller {
         first: Duration,
     ) -> FeedPoller {
         let config = feed.shared_config();
-        let place = shared.sources.bucket_for_feed(config);
+        let bucket = shared.sources.bucket_for_feed(config);
         let now = shared.clock.monotonic();
         let due = now + first;
-        let (asked_by, asks) = mpsc::channel(ASKS_MAX);
-        feed.set_poll_requests(asked_by.clone());
+        let (poll_request_sender, poll_requests) = mpsc::channel(POLL_REQUESTS_MAX);
+        feed.set_poll_requests(poll_request_sender.clone());
         let (inbox, deliveries) = FeedInbox::new((shared.inboxes.keys)());
         feed.set_inbox(inbox);
         FeedPoller {
@@ -169,39 +169,39 @@ impl FeedPoller {
             loads: Arc::clone(&shared.loads),
             load_limits: Arc::clone(&shared.load_limits),
             conversions: ConversionState::new(
-                &shared.slots,
+                &shared.converter_slots,
                 &feed,
                 &shared.snapshots,
                 &shared.clock,
             ),
             rng: fastrand::Rng::with_seed(seed),
-            next: place.reserve_from(due, now),
-            due,
+            reservation: bucket.reserve_from(due, now),
+            due_at: due,
             ended_at: None,
-            asks,
-            _asked_by: asked_by,
-            anew: false,
-            place,
+            poll_requests,
+            _poll_request_sender: poll_request_sender,
+            has_new_source: false,
+            rate_limit_bucket: bucket,
             // A message removed as too old must be accepted again with the same bytes.
-            expired: feed.is_empty_message(),
-            ledger: PollLog::new(&shared.archive, &shared.clock, feed.id()),
-            keeper: SnapshotWriter::new(
+            is_expired: feed.is_empty_message(),
+            poll_log: PollLog::new(&shared.archive, &shared.clock, feed.id()),
+            snapshot_writer: SnapshotWriter::new(
                 &shared.snapshots,
                 &shared.clock,
                 feed.snapshot_key(),
                 config,
             ),
-            is_begun: false,
+            is_restore_done: false,
             number: 0,
             queue: None,
             system: None,
             siri: SiriState::new(seed),
-            farewell: None,
+            pending_termination: None,
             deliveries,
             inboxes: shared.inboxes.clone(),
-            inspector: shared.inspector.clone(),
-            is_unseen: false,
-            told: None,
+            message_observer: shared.message_observer.clone(),
+            is_unobserved: false,
+            network_link: None,
             body_ttl: None,
             feed,
         }
@@ -236,19 +236,19 @@ impl FeedPoller {
         self.restore_snapshot().await;
         self.archive_state();
         loop {
-            let turn = tokio::select! {
+            let permit = tokio::select! {
                 biased;
                 () = retire.cancelled() => return,
-                turn = self.wait_for_permit() => turn,
+                permit = self.wait_for_permit() => permit,
             };
-            if !self.poll_source(turn, retire).await {
+            if !self.poll_source(permit, retire).await {
                 return;
             }
             self.feed.set_polled();
             let now = self.clock.monotonic();
             self.ended_at = Some(now);
-            self.due = now + self.compute_wait();
-            self.next = self.place.reserve_from(self.due, now);
+            self.due_at = now + self.compute_wait();
+            self.reservation = self.rate_limit_bucket.reserve_from(self.due_at, now);
         }
     }
 
@@ -263,23 +263,24 @@ impl FeedPoller {
     /// Waits for the next poll and reports its time.
     async fn sleep_until_next_poll(&mut self) {
         loop {
-            let left = self.next.reserved_at().saturating_sub(self.clock.monotonic());
+            let left = self.reservation.reserved_at().saturating_sub(self.clock.monotonic());
             self.status.next_poll = Some(self.clock.wall_time() + left);
             self.feed.set_status(self.status.clone());
-            let Some(ask) = self.wait_for_next_poll().await else { return };
-            self.poll_immediately(ask);
+            let Some(request) = self.wait_for_next_poll().await else { return };
+            self.poll_immediately(request);
         }
     }
 
     /// Waits for the next poll or a request for an immediate one. Applies deliveries meanwhile.
-    async fn wait_for_next_poll(&mut self) -> Option<Ask> {
-        while self.clock.monotonic() < self.next.reserved_at() {
-            let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(self.next.reserved_at());
+    async fn wait_for_next_poll(&mut self) -> Option<PollRequest> {
+        while self.clock.monotonic() < self.reservation.reserved_at() {
+            let wake_at = (self.clock.monotonic() + HEALTH_CHECK_INTERVAL)
+                .min(self.reservation.reserved_at());
             tokio::select! {
                 biased;
-                Some(ask) = self.asks.recv() => return Some(ask),
+                Some(ask) = self.poll_requests.recv() => return Some(ask),
                 Some(delivery) = self.deliveries.recv() => self.accept_inbox_delivery(delivery).await,
-                () = self.clock.sleep_until(look) => {}
+                () = self.clock.sleep_until(wake_at) => {}
             }
             self.refresh_health().await;
         }
@@ -288,16 +289,16 @@ impl FeedPoller {
 
     /// Takes the permit of the reservation that is due; other requests may still hold it.
     async fn take_permit(&mut self) -> RateLimitPermit {
-        let next = std::mem::take(&mut self.next);
-        let mut turn = std::pin::pin!(next.wait_for_permit(Arc::clone(&self.clock)));
+        let next = std::mem::take(&mut self.reservation);
+        let mut permit = std::pin::pin!(next.wait_for_permit(Arc::clone(&self.clock)));
         loop {
-            let look = self.clock.sleep(JUDGE_INTERVAL);
+            let next_check = self.clock.sleep(HEALTH_CHECK_INTERVAL);
             tokio::select! {
                 biased;
-                turn = &mut turn => return turn,
+                permit = &mut permit => return permit,
                 // The feed polls as soon as possible anyway.
-                Some(ask) = self.asks.recv() => answer_poll_request(ask, Ok(())),
-                () = look => {}
+                Some(ask) = self.poll_requests.recv() => answer_poll_request(ask, Ok(())),
+                () = next_check => {}
             }
             self.refresh_health().await;
         }
@@ -312,17 +313,17 @@ impl FeedPoller {
     }
 
     /// Polls the source once. Returns false if `retire` came before the reply or before its conversion.
-    async fn poll_source(&mut self, turn: RateLimitPermit, retire: &CancellationToken) -> bool {
+    async fn poll_source(&mut self, permit: RateLimitPermit, retire: &CancellationToken) -> bool {
         self.status.last_attempt = Some(self.clock.wall_time());
         self.status.is_restored = false;
         let network = self.feed.network();
         let began = network.stage_start();
-        let mut asked = self.ledger.begin_poll(&self.status);
+        let mut ongoing_poll = self.poll_log.begin_poll(&self.status);
         let fetching =
-            stage::run_in_stage(PollStage::Fetch.thread_stage(), self.fetch_source(turn, retire));
+            stage::run_in_stage(PollStage::Fetch.thread_stage(), self.fetch_source(permit, retire));
         let Some(fetched) = fetching.await else { return false };
         let waited = self.fetcher.wait_time();
-        self.ledger.record_answer(&mut asked, waited);
+        self.poll_log.record_answer(&mut ongoing_poll, waited);
         network.record_stage(PollStage::Fetch, began + waited);
         if let Some(replay) = self.fetcher.replay_clock() {
             network.follow_replay(replay);
@@ -332,12 +333,12 @@ impl FeedPoller {
                 self.confirm_snapshot();
                 Ok("not_modified")
             }
-            Ok(FetchOutcome::Nothing(status)) => self.accept_empty_reply(status),
+            Ok(FetchOutcome::Empty(status)) => self.accept_empty_reply(status),
             Ok(FetchOutcome::Body(body)) if self.is_subscribing() => {
                 self.accept_subscription_reply(body).await
             }
             Ok(FetchOutcome::Body(body)) => match self.accept_reply(body, retire).await {
-                Some(taken) => taken,
+                Some(accepted) => accepted,
                 None => return false,
             },
             Err(failure) => Err(failure),
@@ -351,13 +352,13 @@ impl FeedPoller {
                 self.record_siri_answer(outcome == "new").await;
                 self.status.count_outcome(outcome);
                 self.update_health().await;
-                self.ledger.end_poll(asked, outcome, &self.feed, &self.status);
+                self.poll_log.end_poll(ongoing_poll, outcome, &self.feed, &self.status);
                 self.observe_restored(outcome).await;
             }
             Err(failure) => {
                 self.record_siri_failure();
                 self.record_failure(failure).await;
-                self.ledger.end_poll(asked, "", &self.feed, &self.status);
+                self.poll_log.end_poll(ongoing_poll, "", &self.feed, &self.status);
             }
         }
         true
@@ -365,7 +366,7 @@ impl FeedPoller {
 
     async fn fetch_source(
         &mut self,
-        turn: RateLimitPermit,
+        permit: RateLimitPermit,
         retire: &CancellationToken,
     ) -> Option<Result<FetchOutcome, FetchError>> {
         let question = match self.is_subscribing() {
@@ -375,13 +376,13 @@ impl FeedPoller {
             },
             false => self.next_siri_request(),
         };
-        let mut fetched = std::pin::pin!(self.fetcher.fetch_source(turn, question));
+        let mut fetched = std::pin::pin!(self.fetcher.fetch_source(permit, question));
         loop {
             tokio::select! {
                 biased;
                 () = retire.cancelled() => return None,
                 fetched = &mut fetched => return Some(fetched),
-                Some(ask) = self.asks.recv() => answer_poll_request(ask, Ok(())),
+                Some(ask) = self.poll_requests.recv() => answer_poll_request(ask, Ok(())),
             }
         }
     }
@@ -389,7 +390,7 @@ impl FeedPoller {
     async fn record_failure(&mut self, failure: FetchError) {
         tracing::warn!(feed = %self.feed.snapshot_key(), code = %failure.code, detail = failure.detail, "the poll failed");
         self.status.count_outcome(&failure.code.to_smolstr());
-        self.status.nothing_since = None;
+        self.status.empty_since = None;
         self.status.failures += 1;
         self.status.failures_in_a_row = self.status.failures_in_a_row.saturating_add(1);
         let now = self.clock.wall_time();
@@ -403,9 +404,9 @@ impl FeedPoller {
         self.status.last_error = None;
         self.status.failures_in_a_row = 0;
         self.status.failing_since = None;
-        self.status.nothing_since = None;
+        self.status.empty_since = None;
         self.status.is_gathering = false;
-        self.expired = false;
+        self.is_expired = false;
     }
 
     /// Returns the time until the next poll.
@@ -425,13 +426,13 @@ impl FeedPoller {
         let mut advice = self.fetcher.last_advice();
         advice.fresh_for = advice.fresh_for.max(self.body_ttl);
         let own = self.gbfs_interval().filter(|_| config.poll.is_none());
-        let asked = PollSchedule {
+        let schedule = PollSchedule {
             interval: own.unwrap_or_else(|| config.poll_interval(self.status.format)),
             ttl: config.ttl.unwrap_or_default(),
             failures_in_a_row: self.status.failures_in_a_row,
             advice,
         };
-        asked.next_wait(&mut self.rng)
+        schedule.next_wait(&mut self.rng)
     }
 }
 

@@ -41,8 +41,8 @@ impl RouteMode {
     }
 
     /// Returns the mode that a folded search word names, in several languages.
-    pub(crate) fn from_word(word: &str) -> Option<RouteMode> {
-        Some(match word {
+    pub(crate) fn from_word(mode_name: &str) -> Option<RouteMode> {
+        Some(match mode_name {
             "tram" | "trams" | "tramway" | "streetcar" | "strassenbahn" | "trikk" => {
                 RouteMode::Tram
             }

@@ -16,11 +16,11 @@ use std::{
 use lineside_formats::gtfs::{PatternIdx, RouteIdx, StopIdx, Timetable};
 
 /// Maximum number of variants per direction, those with most trips; others are only counted.
-const WAYS_MAX: usize = 8;
+const VARIANTS_MAX: usize = 8;
 /// Maximum number of examined patterns of a route, those with most trips first.
 const PATTERNS_MAX: usize = 500;
 /// Maximum total number of stops of these patterns.
-const STOPS_LOOKED_AT_MAX: usize = 100_000;
+const PATTERN_STOPS_MAX: usize = 100_000;
 /// Maximum number of stops of a pattern and of a variant.
 const STOPS_MAX: usize = 1_000;
 /// Maximum number of headsigns per variant.
@@ -30,13 +30,13 @@ const HEADSIGNS_MAX: usize = 32;
 #[derive(Debug)]
 pub struct RouteVariants<S = StopIdx> {
     /// The shown variants by direction, those with most trips first.
-    pub shown: Vec<RouteVariant<S>>,
+    pub variants: Vec<RouteVariant<S>>,
     /// The number of trips that follow other variants.
-    pub n_left_out: usize,
+    pub n_other_trips: usize,
     /// Each stop with a variant's number and the first place of the stop there, in order.
-    standing: Vec<(S, usize, usize)>,
+    stop_positions: Vec<(S, usize, usize)>,
     #[cfg(test)]
-    n_looks: usize,
+    n_steps: usize,
 }
 
 /// A variant of a route.
@@ -47,7 +47,7 @@ pub struct RouteVariant<S = StopIdx> {
     /// The headsigns of its trips.
     pub headsigns: BTreeSet<String>,
     /// The stops in order; a station with all its stops that the trips use.
-    pub places: Vec<Vec<S>>,
+    pub stops: Vec<Vec<S>>,
     n_trips: usize,
 }
 
@@ -77,27 +77,29 @@ impl RouteVariants {
         let all = variants.into_iter().map(|((id, pattern), variant)| (id, pattern, variant));
         let busiest =
             busiest_patterns(all.collect(), |pattern| timetable.pattern_stops(pattern).len());
-        let told = busiest.into_iter().map(|(id, pattern, variant)| {
+        let patterns = busiest.into_iter().map(|(id, pattern, variant)| {
             (id, timetable.pattern_stops(pattern).collect(), variant)
         });
-        let ways = choose_variants(told.collect(), |stop| station_key(timetable, stop));
-        let n_shown: usize = ways.shown.iter().map(|way| way.n_trips).sum();
-        RouteVariants { n_left_out: n_trips - n_shown, ..ways }
+        let route_variants =
+            choose_variants(patterns.collect(), |stop| station_key(timetable, stop));
+        let n_shown: usize =
+            route_variants.variants.iter().map(|shown_variant| shown_variant.n_trips).sum();
+        RouteVariants { n_other_trips: n_trips - n_shown, ..route_variants }
     }
 
     /// Returns the approximate memory size in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let of_headsign = |it: &String| it.len() + 2 * size_of::<String>();
-        let of_place =
+        let headsign_bytes = |it: &String| it.len() + 2 * size_of::<String>();
+        let stop_list_bytes =
             |it: &Vec<StopIdx>| it.capacity() * size_of::<StopIdx>() + 2 * size_of_val(it);
-        let of_way = |way: &RouteVariant| {
-            size_of_val(way)
-                + way.headsigns.iter().map(of_headsign).sum::<usize>()
-                + way.places.iter().map(of_place).sum::<usize>()
+        let variant_bytes = |variant: &RouteVariant| {
+            size_of_val(variant)
+                + variant.headsigns.iter().map(headsign_bytes).sum::<usize>()
+                + variant.stops.iter().map(stop_list_bytes).sum::<usize>()
         };
         size_of_val(self)
-            + self.shown.iter().map(of_way).sum::<usize>()
-            + size_of_val(self.standing.as_slice())
+            + self.variants.iter().map(variant_bytes).sum::<usize>()
+            + size_of_val(self.stop_positions.as_slice())
     }
 }
 
@@ -105,9 +107,9 @@ impl<S: Copy + Ord> RouteVariants<S> {
     /// Returns the positions of a stop, in the order of variants: the variant's number and the first place of the stop
     /// there.
     pub fn stop_positions(&self, stop: S) -> impl DoubleEndedIterator<Item = (usize, usize)> {
-        let from = self.standing.partition_point(|(it, ..)| *it < stop);
-        let to = self.standing.partition_point(|(it, ..)| *it <= stop);
-        self.standing[from..to].iter().map(|&(_, way, place)| (way, place))
+        let from = self.stop_positions.partition_point(|(it, ..)| *it < stop);
+        let to = self.stop_positions.partition_point(|(it, ..)| *it <= stop);
+        self.stop_positions[from..to].iter().map(|&(_, variant, position)| (variant, position))
     }
 }
 
@@ -117,7 +119,7 @@ fn busiest_patterns<P: Copy>(
     n_stops: impl Fn(P) -> usize,
 ) -> Vec<(Option<u8>, P, PatternTrips)> {
     patterns.sort_by_key(|(.., variant)| Reverse(variant.n_trips));
-    let mut left = STOPS_LOOKED_AT_MAX;
+    let mut left = PATTERN_STOPS_MAX;
     patterns.retain(|(_, pattern, _)| {
         let n = n_stops(*pattern);
         let has_room = n <= STOPS_MAX.min(left);
@@ -145,23 +147,23 @@ fn choose_variants<S: Copy + Ord + Hash, K: Eq + Hash>(
     let mut shown = Vec::new();
     for (id, patterns) in by_direction {
         let stop = |number: u32| numbers.stops[number as usize];
-        let place = |stops: Vec<u32>| stops.into_iter().map(stop).collect();
-        shown.extend(variants_of_direction(patterns, &mut tracing).into_iter().map(|way| {
-            RouteVariant {
+        let to_stops = |stops: Vec<u32>| stops.into_iter().map(stop).collect();
+        shown.extend(variants_of_direction(patterns, &mut tracing).into_iter().map(
+            |shown_variant| RouteVariant {
                 id,
-                headsigns: way.headsigns,
-                places: way.places.into_iter().map(place).collect(),
-                n_trips: way.n_trips,
-            }
-        }));
+                headsigns: shown_variant.headsigns,
+                stops: shown_variant.stops.into_iter().map(to_stops).collect(),
+                n_trips: shown_variant.n_trips,
+            },
+        ));
     }
-    let n_shown: usize = shown.iter().map(|way| way.n_trips).sum();
+    let n_shown: usize = shown.iter().map(|shown_variant| shown_variant.n_trips).sum();
     RouteVariants {
-        standing: index_stop_positions(&shown),
-        shown,
-        n_left_out: n_trips - n_shown,
+        stop_positions: index_stop_positions(&shown),
+        variants: shown,
+        n_other_trips: n_trips - n_shown,
         #[cfg(test)]
-        n_looks: tracing.n_looks,
+        n_steps: tracing.n_steps,
     }
 }
 
@@ -175,13 +177,13 @@ fn station_key(timetable: &Timetable, stop: StopIdx) -> (Option<StopIdx>, &str) 
 }
 
 /// Returns the positions of each stop on the variants.
-fn index_stop_positions<S: Copy + Ord>(ways: &[RouteVariant<S>]) -> Vec<(S, usize, usize)> {
-    let mut all: Vec<_> = ways
+fn index_stop_positions<S: Copy + Ord>(variants: &[RouteVariant<S>]) -> Vec<(S, usize, usize)> {
+    let mut all: Vec<_> = variants
         .iter()
         .enumerate()
-        .flat_map(|(number, way)| {
-            let places = way.places.iter().enumerate();
-            places.flat_map(move |(at, stops)| stops.iter().map(move |&stop| (stop, number, at)))
+        .flat_map(|(number, variant)| {
+            let positions = variant.stops.iter().enumerate();
+            positions.flat_map(move |(at, stops)| stops.iter().map(move |&stop| (stop, number, at)))
         })
         .collect();
     all.sort_unstable();
@@ -234,38 +236,40 @@ fn variants_of_direction(
     if let Some(others) = left.get_mut(1..) {
         others.sort_by_key(|(calls, _)| Reverse(calls.len()));
     }
-    let mut ways: Vec<RouteVariant<u32>> = Vec::new();
+    let mut variants: Vec<RouteVariant<u32>> = Vec::new();
     while !left.is_empty() {
         let (calls, PatternTrips { mut headsigns, mut n_trips }) = left.remove(0);
         tracing.begin_variant(&calls);
         left.retain_mut(|(calls, variant)| {
-            let comes_in = tracing.try_merge_pattern(calls);
-            if comes_in {
+            let is_merged = tracing.try_merge_pattern(calls);
+            if is_merged {
                 n_trips += variant.n_trips;
-                let room = HEADSIGNS_MAX.saturating_sub(headsigns.len());
-                headsigns.extend(std::mem::take(&mut variant.headsigns).into_iter().take(room));
+                let n_left = HEADSIGNS_MAX.saturating_sub(headsigns.len());
+                headsigns.extend(std::mem::take(&mut variant.headsigns).into_iter().take(n_left));
             }
-            !comes_in
+            !is_merged
         });
         // All variants are computed, but only those that can be among the first are stored.
-        if ways.iter().filter(|way| way.n_trips >= n_trips).count() < WAYS_MAX {
-            ways.push(RouteVariant {
+        if variants.iter().filter(|shown_variant| shown_variant.n_trips >= n_trips).count()
+            < VARIANTS_MAX
+        {
+            variants.push(RouteVariant {
                 id: None,
                 headsigns,
-                places: tracing.ordered_place_stops(),
+                stops: tracing.list_stops_by_position(),
                 n_trips,
             });
         }
     }
-    ways.sort_by_key(|way| Reverse(way.n_trips));
-    ways.truncate(WAYS_MAX);
-    ways
+    variants.sort_by_key(|shown_variant| Reverse(shown_variant.n_trips));
+    variants.truncate(VARIANTS_MAX);
+    variants
 }
 
 /// The position of a station that is not on the variant.
-const NOWHERE: u32 = u32::MAX;
+const NOT_ON_VARIANT: u32 = u32::MAX;
 /// The position of a station that occurs more than once.
-const OFTEN: u32 = u32::MAX - 1;
+const SEVERAL_TIMES: u32 = u32::MAX - 1;
 
 /// The variant under construction. The number of a place is stable, whatever its position.
 #[derive(Debug)]
@@ -279,13 +283,13 @@ struct VariantBuilder {
     /// Each stop with its place, in the order of insertion.
     stops: Vec<(NumberedStop, u32)>,
     /// The position of each station, [`NOWHERE`] or [`OFTEN`].
-    spots: Vec<u32>,
+    positions: Vec<u32>,
     /// The places of each station, in order. The allocations are reused across variants.
-    of_station: Vec<Vec<u32>>,
+    station_positions: Vec<Vec<u32>>,
     /// The places of each stop, in order. The allocations are reused across variants.
-    of_stop: Vec<Vec<u32>>,
+    stop_positions: Vec<Vec<u32>>,
     #[cfg(test)]
-    n_looks: usize,
+    n_steps: usize,
 }
 
 impl VariantBuilder {
@@ -295,20 +299,20 @@ impl VariantBuilder {
             ranks: Vec::new(),
             stations: Vec::new(),
             stops: Vec::new(),
-            spots: vec![NOWHERE; n_stations],
-            of_station: vec![Vec::new(); n_stations],
-            of_stop: vec![Vec::new(); n_stops],
+            positions: vec![NOT_ON_VARIANT; n_stations],
+            station_positions: vec![Vec::new(); n_stations],
+            stop_positions: vec![Vec::new(); n_stops],
             #[cfg(test)]
-            n_looks: 0,
+            n_steps: 0,
         }
     }
 
     /// Begins a variant with these stops.
     fn begin_variant(&mut self, calls: &[NumberedStop]) {
         for (call, _) in self.stops.drain(..) {
-            self.of_stop[call.stop as usize].clear();
-            self.of_station[call.station as usize].clear();
-            self.spots[call.station as usize] = NOWHERE;
+            self.stop_positions[call.stop as usize].clear();
+            self.station_positions[call.station as usize].clear();
+            self.positions[call.station as usize] = NOT_ON_VARIANT;
         }
         self.order.clear();
         self.ranks.clear();
@@ -334,32 +338,34 @@ impl VariantBuilder {
         let (mut next, mut n_common) = (0, 0);
         for (at, &call) in calls.iter().enumerate() {
             self.count_comparison();
-            if self.spots[call.station as usize] == NOWHERE {
+            if self.positions[call.station as usize] == NOT_ON_VARIANT {
                 continue;
             }
             // The station is already passed: the pattern goes in the opposite direction.
             let Some(rank) = self.find_station_ahead(call, next) else { return false };
-            let begins_beside = n_common == 0 && at > 0 && rank > 0;
-            if begins_beside {
+            let starts_off_variant = n_common == 0 && at > 0 && rank > 0;
+            if starts_off_variant {
                 return false;
             }
             next = rank + 1;
             n_common += 1;
         }
         let n_places = self.order.len();
-        let is_beside = |call: &NumberedStop| self.spots[call.station as usize] == NOWHERE;
-        let ends_beside = calls.last().is_some_and(is_beside) && (next as usize) < n_places;
-        n_common >= 2 && !ends_beside && n_places + calls.len() - n_common <= STOPS_MAX
+        let is_off_variant =
+            |call: &NumberedStop| self.positions[call.station as usize] == NOT_ON_VARIANT;
+        let ends_off_variant =
+            calls.last().is_some_and(is_off_variant) && (next as usize) < n_places;
+        n_common >= 2 && !ends_off_variant && n_places + calls.len() - n_common <= STOPS_MAX
     }
 
     /// Returns true if a pattern ends on the variant or leaves it at its end; this rejects most branches without
     /// following them.
     fn may_end_on_variant(&mut self, calls: &[NumberedStop]) -> bool {
-        let last = self.order.last().map(|&place| self.stations[place as usize]);
-        for (n_beside, call) in calls.iter().rev().enumerate() {
+        let last = self.order.last().map(|&position| self.stations[position as usize]);
+        for (n_missing, call) in calls.iter().rev().enumerate() {
             self.count_comparison();
-            if self.spots[call.station as usize] != NOWHERE {
-                return n_beside == 0 || Some(call.station) == last;
+            if self.positions[call.station as usize] != NOT_ON_VARIANT {
+                return n_missing == 0 || Some(call.station) == last;
             }
         }
         false
@@ -368,15 +374,16 @@ impl VariantBuilder {
     /// Returns the position of the next place of a stop's station, from `next` on. A variant may pass a station, or
     /// several with the same name, more than once: then the stop itself decides.
     fn find_station_ahead(&self, call: NumberedStop, next: u32) -> Option<u32> {
-        match self.spots[call.station as usize] {
-            NOWHERE => None,
-            OFTEN => {
-                let first = |places: &[u32]| {
-                    let at = places.partition_point(|&place| self.ranks[place as usize] < next);
-                    places.get(at).map(|&place| self.ranks[place as usize])
+        match self.positions[call.station as usize] {
+            NOT_ON_VARIANT => None,
+            SEVERAL_TIMES => {
+                let first = |positions: &[u32]| {
+                    let at =
+                        positions.partition_point(|&position| self.ranks[position as usize] < next);
+                    positions.get(at).map(|&position| self.ranks[position as usize])
                 };
-                let itself = first(&self.of_stop[call.stop as usize]);
-                itself.or_else(|| first(&self.of_station[call.station as usize]))
+                let itself = first(&self.stop_positions[call.stop as usize]);
+                itself.or_else(|| first(&self.station_positions[call.station as usize]))
             }
             rank => (rank >= next).then_some(rank),
         }
@@ -385,12 +392,12 @@ impl VariantBuilder {
     /// Merges the stops of a pattern into their places, and inserts the others between them.
     fn merge_pattern_stops(&mut self, calls: &[NumberedStop]) {
         let mut order = Vec::with_capacity(self.order.len() + calls.len());
-        let mut places = Vec::with_capacity(calls.len());
-        let mut n_taken = 0;
+        let mut positions = Vec::with_capacity(calls.len());
+        let mut n_placed = 0;
         for &call in calls {
-            let place = if let Some(rank) = self.find_station_ahead(call, n_taken) {
-                order.extend_from_slice(&self.order[n_taken as usize..=rank as usize]);
-                n_taken = rank + 1;
+            let position = if let Some(rank) = self.find_station_ahead(call, n_placed) {
+                order.extend_from_slice(&self.order[n_placed as usize..=rank as usize]);
+                n_placed = rank + 1;
                 self.order[rank as usize]
             } else {
                 let new = self.stations.len() as u32;
@@ -398,51 +405,57 @@ impl VariantBuilder {
                 order.push(new);
                 new
             };
-            places.push(place);
+            positions.push(position);
         }
-        order.extend_from_slice(&self.order[n_taken as usize..]);
+        order.extend_from_slice(&self.order[n_placed as usize..]);
         self.ranks.resize(self.stations.len(), 0);
-        for (rank, &place) in order.iter().enumerate() {
-            self.ranks[place as usize] = rank as u32;
+        for (rank, &position) in order.iter().enumerate() {
+            self.ranks[position as usize] = rank as u32;
         }
         self.order = order;
-        for (&call, place) in calls.iter().zip(places) {
-            if insert_place(&mut self.of_stop[call.stop as usize], place, &self.ranks) {
-                self.stops.push((call, place));
-                insert_place(&mut self.of_station[call.station as usize], place, &self.ranks);
+        for (&call, position) in calls.iter().zip(positions) {
+            if insert_position(&mut self.stop_positions[call.stop as usize], position, &self.ranks)
+            {
+                self.stops.push((call, position));
+                insert_position(
+                    &mut self.station_positions[call.station as usize],
+                    position,
+                    &self.ranks,
+                );
             }
         }
-        for &place in &self.order {
-            let station = self.stations[place as usize] as usize;
-            let is_once = self.of_station[station].len() == 1;
-            self.spots[station] = if is_once { self.ranks[place as usize] } else { OFTEN };
+        for &position in &self.order {
+            let station = self.stations[position as usize] as usize;
+            let is_once = self.station_positions[station].len() == 1;
+            self.positions[station] =
+                if is_once { self.ranks[position as usize] } else { SEVERAL_TIMES };
         }
     }
 
     /// Returns the stops of each place, in the order of the variant.
-    fn ordered_place_stops(&self) -> Vec<Vec<u32>> {
-        let mut places = vec![Vec::new(); self.order.len()];
-        for &(call, place) in &self.stops {
-            places[self.ranks[place as usize] as usize].push(call.stop);
+    fn list_stops_by_position(&self) -> Vec<Vec<u32>> {
+        let mut positions = vec![Vec::new(); self.order.len()];
+        for &(call, position) in &self.stops {
+            positions[self.ranks[position as usize] as usize].push(call.stop);
         }
-        places
+        positions
     }
 
     fn count_comparison(&mut self) {
         #[cfg(test)]
         {
-            self.n_looks += 1;
+            self.n_steps += 1;
         }
     }
 }
 
 /// Inserts a place into an ordered list; returns false if it is there already.
-fn insert_place(places: &mut Vec<u32>, place: u32, ranks: &[u32]) -> bool {
-    let rank = |place: u32| ranks[place as usize];
-    let at = places.partition_point(|&it| rank(it) < rank(place));
-    let is_new = places.get(at) != Some(&place);
+fn insert_position(positions: &mut Vec<u32>, position: u32, ranks: &[u32]) -> bool {
+    let rank = |position: u32| ranks[position as usize];
+    let at = positions.partition_point(|&it| rank(it) < rank(position));
+    let is_new = positions.get(at) != Some(&position);
     if is_new {
-        places.insert(at, place);
+        positions.insert(at, position);
     }
     is_new
 }

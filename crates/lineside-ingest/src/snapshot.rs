@@ -60,16 +60,16 @@ impl Snapshot {
     /// those `before`, in whole seconds of HTTP: so a date that stays the same, decreases or is in the future is
     /// ignored.
     pub(crate) fn changed_at(
-        said: Option<UnixMillis>,
+        stated_time: Option<UnixMillis>,
         now: UnixMillis,
         before: Option<&Snapshot>,
     ) -> Option<UnixMillis> {
-        let said = said.filter(|at| *at <= now);
-        let Some(before) = before else { return said };
-        let least = UnixMillis::from_seconds(before.modified_at().unix_seconds() + 1);
-        let said = said.filter(|at| *at >= least);
+        let stated_time = stated_time.filter(|at| *at <= now);
+        let Some(before) = before else { return stated_time };
+        let earliest = UnixMillis::from_seconds(before.modified_at().unix_seconds() + 1);
+        let stated_time = stated_time.filter(|at| *at >= earliest);
         // The clock went back, or there are two versions within a second.
-        said.or((now < least).then_some(least))
+        stated_time.or((now < earliest).then_some(earliest))
     }
 
     /// Returns the time at which the content changed: by the source, else when it was first fetched.
@@ -129,16 +129,16 @@ mod tests {
 
     #[test]
     fn netex_is_one_file_or_a_zip() {
-        let told = |body: &[u8]| {
+        let type_and_name = |body: &[u8]| {
             (media_type(Format::Netex, body), default_file_name("a", Format::Netex, body))
         };
-        assert_eq!(told(b"<?xml"), ("application/xml", "a.xml".to_owned()));
-        assert_eq!(told(b"PK\x03\x04"), ("application/zip", "a.zip".to_owned()));
+        assert_eq!(type_and_name(b"<?xml"), ("application/xml", "a.xml".to_owned()));
+        assert_eq!(type_and_name(b"PK\x03\x04"), ("application/zip", "a.zip".to_owned()));
     }
 
     #[track_caller]
-    fn check(said: Option<i64>, now: i64, before: Option<&Snapshot>, expect: Option<i64>) {
-        let changed = Snapshot::changed_at(said.map(at), at(now), before);
+    fn check(stated_time: Option<i64>, now: i64, before: Option<&Snapshot>, expect: Option<i64>) {
+        let changed = Snapshot::changed_at(stated_time.map(at), at(now), before);
         assert_eq!(changed, expect.map(at));
         let (changed, before) = (changed.unwrap_or(at(now)), before.map(Snapshot::modified_at));
         assert!(before.is_none_or(|before| before.unix_seconds() < changed.unix_seconds()));

@@ -66,8 +66,8 @@ impl FeedState {
     }
 
     /// Parses the name of a state.
-    pub fn parse(word: &str) -> Option<FeedState> {
-        FeedState::ALL.into_iter().find(|state| state.as_str() == word)
+    pub fn parse(name: &str) -> Option<FeedState> {
+        FeedState::ALL.into_iter().find(|state| state.as_str() == name)
     }
 }
 
@@ -114,7 +114,7 @@ pub struct FeedStatus {
     /// The time of the first failure since the last success.
     pub failing_since: Option<UnixMillis>,
     /// The time since which a realtime source answers with an empty body; `None` after a body with content.
-    pub nothing_since: Option<UnixMillis>,
+    pub empty_since: Option<UnixMillis>,
     /// Fetches by outcome: `new`, `same`, `not_modified`, `nothing`, or a failure's code.
     pub outcomes: Vec<(SmolStr, u64)>,
     /// The last failure, unless followed by a success.
@@ -130,9 +130,9 @@ pub struct FeedStatus {
     /// True if a subscription's producer may not have sent all data yet.
     pub is_beginning: bool,
     /// True if the feed has alerts and is not known to have reported a trip or a vehicle.
-    pub tells_of_alerts_only: bool,
+    pub has_only_alerts: bool,
     /// The worst failure state of a GBFS system's files and its reason, if there is one.
-    pub of_parts: Option<(FeedState, String)>,
+    pub worst_file_state: Option<(FeedState, String)>,
 }
 
 impl FeedStatus {
@@ -171,7 +171,7 @@ impl FeedStatus {
             let before =
                 if self.state == FeedState::Paused { FeedState::Unknown } else { self.state };
             self.state_before_pause.get_or_insert(before);
-            (FeedState::Paused, PAUSED.to_owned())
+            (FeedState::Paused, PAUSED_REASON.to_owned())
         } else {
             self.state_before_pause = None;
             self.evaluate_state(now, data_now, rules)
@@ -240,8 +240,9 @@ impl FeedStatus {
                 Some(at)
                     if rules.max_age.is_some_and(|max_age| now.duration_since(at) > max_age) =>
                 {
-                    let words = format!("{why}; the last good data are too old to be served");
-                    (FeedState::Failing, words)
+                    let state_reason =
+                        format!("{why}; the last good data are too old to be served");
+                    (FeedState::Failing, state_reason)
                 }
                 Some(at) if now.duration_since(at) > late_after => {
                     let words =
@@ -252,7 +253,7 @@ impl FeedStatus {
                 Some(_) => (FeedState::Stale, format!("{why}; the last good data are served")),
             };
         }
-        if self.nothing_since.is_some() {
+        if self.empty_since.is_some() {
             return evaluate_empty_message(&rules.expectation, None);
         }
         if self.is_gathering {
@@ -263,10 +264,10 @@ impl FeedStatus {
             return (FeedState::Unknown, "has not been polled yet".to_owned());
         }
         if self.is_restored {
-            let words = "has not been polled since the start; the last good data are served";
-            return (FeedState::Unknown, words.to_owned());
+            let state_reason = "has not been polled since the start; the last good data are served";
+            return (FeedState::Unknown, state_reason.to_owned());
         }
-        self.of_parts.clone().unwrap_or_else(|| self.evaluate_data(data_now, rules))
+        self.worst_file_state.clone().unwrap_or_else(|| self.evaluate_data(data_now, rules))
     }
 
     /// Returns the state of a feed that answers, by its content.
@@ -275,13 +276,13 @@ impl FeedStatus {
         let age = self.data_time.map(|at| data_now.duration_since(at));
         match self.format {
             Some(Format::GtfsRt | Format::Siri) if self.has_impossible_time => {
-                return (FeedState::Late, IMPOSSIBLE_TIME.to_owned());
+                return (FeedState::Late, IMPOSSIBLE_TIME_REASON.to_owned());
             }
             Some(Format::GtfsRt | Format::Siri) if self.entities == 0 => {
                 return evaluate_empty_message(&rules.expectation, age);
             }
             Some(Format::Gtfs | Format::Netex | Format::Gbfs) if self.entities == 0 => {
-                return (FeedState::Empty, NOTHING.to_owned());
+                return (FeedState::Empty, EMPTY_REASON.to_owned());
             }
             Some(Format::Gtfs | Format::Netex) if let Some(end) = rules.ended => {
                 return expired_state(end);
@@ -297,18 +298,18 @@ impl FeedStatus {
                 evaluate_data_age(data_now.duration_since(at), late_after)
             }
             Some(at) if at.duration_since(data_now) > late_after => {
-                let words = format!(
+                let message = format!(
                     "responds, but its data are dated more than {} ahead",
                     format_duration(late_after)
                 );
-                (FeedState::Late, words)
+                (FeedState::Late, message)
             }
             _ if rules.expectation.is_frozen(late_after) => {
-                let words = format!(
+                let message = format!(
                     "responds, but all trips and vehicles have been unchanged for more than {}",
                     format_duration(late_after)
                 );
-                (FeedState::Late, words)
+                (FeedState::Late, message)
             }
             _ if self.is_beginning => {
                 let words = "responds with fresh data that may not be complete yet";
@@ -325,16 +326,22 @@ fn evaluate_empty_message(
     age: Option<Duration>,
 ) -> (FeedState, String) {
     if let Some(age) = age.filter(|age| *age > EMPTY_STALE_AFTER) {
-        return (FeedState::Stale, format!("{NOTHING}; data are {} old", format_rounded_age(age)));
+        return (
+            FeedState::Stale,
+            format!("{EMPTY_REASON}; data are {} old", format_rounded_age(age)),
+        );
     }
-    if expectation.under_way == Some(0) {
-        return (FeedState::Ok, format!("{NOTHING}, as expected: no trips are running"));
+    if expectation.n_active_trips == Some(0) {
+        return (FeedState::Ok, format!("{EMPTY_REASON}, as expected: no trips are running"));
     }
-    if !expectation.tells_of_trips {
+    if !expectation.has_trip_data {
         // A feed may have no alerts for weeks.
-        return (FeedState::Ok, format!("{NOTHING}; it has contained no trips or vehicles so far"));
+        return (
+            FeedState::Ok,
+            format!("{EMPTY_REASON}; it has contained no trips or vehicles so far"),
+        );
     }
-    (FeedState::Empty, NOTHING.to_owned())
+    (FeedState::Empty, EMPTY_REASON.to_owned())
 }
 
 /// Returns the state of a feed whose data are older than `late_after`.
@@ -342,7 +349,7 @@ fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String)
     let is_stale = age > stale_after(late_after);
     let state = if is_stale { FeedState::Stale } else { FeedState::Late };
     // The text must stay the same for a while: each new reason is a message to all subscribers.
-    let words = match age {
+    let message = match age {
         age if age < late_after.max(COARSE_STEP) => {
             format!("more than {}", format_duration(late_after))
         }
@@ -353,7 +360,7 @@ fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String)
         }
         age => format_rounded_age(age),
     };
-    (state, format!("responds, but its data are {words} old"))
+    (state, format!("responds, but its data are {message} old"))
 }
 
 /// Returns the age from which data are stale instead of late: 12 times `late_after`, and at least an hour.
@@ -372,12 +379,13 @@ const COARSE_STEP: Duration = Duration::from_secs(600);
 /// Maximum age of an empty message: some producers publish none while nothing runs, for example over a weekend.
 const EMPTY_STALE_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
 /// The reason for the state of an empty feed.
-const NOTHING: &str = "the feed is empty";
+const EMPTY_REASON: &str = "the feed is empty";
 /// The reason for an impossible timestamp.
-const IMPOSSIBLE_TIME: &str =
+const IMPOSSIBLE_TIME_REASON: &str =
     "responds, but the timestamp of its data is impossible: their age is unknown";
 /// The reason for the state of a paused feed.
-const PAUSED: &str = "paused by an admin: the source is not polled, the last data stay available";
+const PAUSED_REASON: &str =
+    "paused by an admin: the source is not polled, the last data stay available";
 
 /// The rules for a feed's state: configured ages and expected content.
 #[derive(Clone, Copy, Debug)]

@@ -71,7 +71,7 @@ pub struct TripRun {
     /// The calls in order, at most [`TRIP_CALLS_MAX`].
     pub calls: Vec<TripCall>,
     /// The number of further calls.
-    pub n_left_out: usize,
+    pub n_omitted_calls: usize,
     /// The vehicle of the trip.
     pub vehicle: Option<Arc<Record>>,
 }
@@ -129,10 +129,16 @@ impl NetworkState {
         let key =
             TripKey { trip_id: query.trip_id, start_date: &start_date, start_time: &start_time };
         // Boards do the same: a cancellation remains valid, outdated predictions do not.
-        let said = find_run_update(self, key, now)
+        let run_update = find_run_update(self, key, now)
             .filter(|said| !said.is_out_of_date(now) || is_trip_cancelled(said.update));
-        if let Some(said) = said.as_ref().filter(|said| is_extra_trip(&said.update.trip)) {
-            return Ok(self.build_announced_run(said.update, said.feed, Some(timetable)));
+        if let Some(run_update) =
+            run_update.as_ref().filter(|run_update| is_extra_trip(&run_update.update.trip))
+        {
+            return Ok(self.build_announced_run(
+                run_update.update,
+                run_update.feed,
+                Some(timetable),
+            ));
         }
         if !timetable.is_service_active(timetable.trip(trip).service, date) {
             let has_date = TripQuery { date: Some(date), ..query };
@@ -141,7 +147,8 @@ impl NetworkState {
                 .map_err(|_| TripNotFound::NotOnDate);
         }
         let run = ScheduledRun::new(timetable, trip, date, start);
-        let mut shown = build_scheduled_run(run, trip, date, start_time.clone(), said.as_ref());
+        let mut shown =
+            build_scheduled_run(run, trip, date, start_time.clone(), run_update.as_ref());
         shown.vehicle = self.find_vehicle_of_trip(key);
         Ok(shown)
     }
@@ -154,9 +161,11 @@ impl NetworkState {
     ) -> Result<TripRun, TripNotFound> {
         let date = query.date.map(format_gtfs_date);
         let is_on_date = |update: &TripUpdate| {
-            let said = nonempty_text(&update.trip.start_date);
+            let start_date = nonempty_text(&update.trip.start_date);
             let start = nonempty_text(&update.trip.start_time).and_then(parse_gtfs_time);
-            date.as_deref().zip(said).is_none_or(|(wanted, said)| wanted == said)
+            date.as_deref()
+                .zip(start_date)
+                .is_none_or(|(requested_date, start_date)| requested_date == start_date)
                 && query.start_time.zip(start).is_none_or(|(wanted, start)| wanted == start)
         };
         let extra = self.feeds.iter().flat_map(|feed| {
@@ -181,11 +190,11 @@ impl NetworkState {
         feed: &FeedId,
         timetable: Option<&Timetable>,
     ) -> TripRun {
-        let is_off = is_cancelled_extra_trip(update) || is_trip_cancelled(update);
+        let is_cancelled = is_cancelled_extra_trip(update) || is_trip_cancelled(update);
         let calls = update.stop_time_update.iter();
         let calls: Vec<TripCall> = calls
             .take(TRIP_CALLS_MAX)
-            .map(|call| build_announced_call(call, timetable, is_off))
+            .map(|call| build_announced_call(call, timetable, is_cancelled))
             .collect();
         let own = update.trip_properties.as_ref();
         let last = calls.last().and_then(|call| Some(timetable?.stop(call.stop?).name));
@@ -201,9 +210,9 @@ impl NetworkState {
             route_id: nonempty_text(&update.trip.route_id).map(SmolStr::new),
             headsign: headsign.filter(|name| !name.is_empty()).map(SmolStr::new),
             is_scheduled: false,
-            is_cancelled: is_off,
+            is_cancelled,
             source: Some(feed.clone()),
-            n_left_out: update.stop_time_update.len().saturating_sub(calls.len()),
+            n_omitted_calls: update.stop_time_update.len().saturating_sub(calls.len()),
             calls,
             vehicle: TripKey::from_descriptor(&update.trip)
                 .and_then(|key| self.find_vehicle_of_trip(key)),
@@ -235,13 +244,13 @@ fn build_scheduled_run(
     trip: TripIdx,
     date: Date,
     start_time: SmolStr,
-    said: Option<&RunUpdate<'_>>,
+    run_update: Option<&RunUpdate<'_>>,
 ) -> TripRun {
     let timetable = run.timetable;
     let row = timetable.trip(trip);
-    let is_cancelled = said.is_some_and(|said| is_trip_cancelled(said.update));
+    let is_cancelled = run_update.is_some_and(|run_update| is_trip_cancelled(run_update.update));
     let n_calls = timetable.stop_times(trip).len();
-    let update = said.map(|said| said.update).filter(|_| !is_cancelled);
+    let update = run_update.map(|run_update| run_update.update).filter(|_| !is_cancelled);
     let mut forecasts = update.map(|update| run.forecast_calls(update)).into_iter().flatten();
     let calls = run.numbered_calls().take(TRIP_CALLS_MAX).map(|(_, call)| {
         let mut shown = build_scheduled_call(run, &call);
@@ -266,8 +275,8 @@ fn build_scheduled_run(
         headsign: headsign.filter(|name| !name.is_empty()).map(SmolStr::new),
         is_scheduled: true,
         is_cancelled,
-        source: said.map(|said| said.feed.clone()),
-        n_left_out: n_calls.saturating_sub(calls.len()),
+        source: run_update.map(|run_update| run_update.feed.clone()),
+        n_omitted_calls: n_calls.saturating_sub(calls.len()),
         calls,
         vehicle: None,
     }
@@ -311,7 +320,7 @@ fn apply_forecast(shown: &mut TripCall, forecast: CallForecast) {
 fn build_announced_call(
     call: &StopTimeUpdate,
     timetable: Option<&Timetable>,
-    is_off: bool,
+    is_cancelled: bool,
 ) -> TripCall {
     let stop_id = nonempty_text(&call.stop_id).unwrap_or_default();
     let stop = timetable.and_then(|timetable| timetable.find_stop(stop_id));
@@ -323,9 +332,9 @@ fn build_announced_call(
         call.schedule_relationship() == stop_time_update::ScheduleRelationship::Skipped;
     let scheduled = announced(event).or_else(|| Some(expected?.saturating_sub(delay?)));
     // A call that is not served has only its scheduled time.
-    let scheduled = scheduled.or(expected.filter(|_| is_off || is_skipped));
+    let scheduled = scheduled.or(expected.filter(|_| is_cancelled || is_skipped));
     let status = match expected {
-        _ if is_off => DepartureStatus::Cancelled,
+        _ if is_cancelled => DepartureStatus::Cancelled,
         _ if is_skipped => DepartureStatus::Skipped,
         Some(_) => DepartureStatus::Realtime,
         None => DepartureStatus::Scheduled,
@@ -428,17 +437,17 @@ t,08:20:00,08:20:00,s3,3
         let trip = timetable.find_trip("t").unwrap();
         let date = Date::constant(2026, 11, 23);
         let feed = FeedId::new("live").unwrap();
-        let said = RunUpdate { feed: &feed, update, made_at: 0, message_at: None };
+        let run_update = RunUpdate { feed: &feed, update, made_at: 0, message_at: None };
         let run = ScheduledRun::new(&timetable, trip, date, None);
-        build_scheduled_run(run, trip, date, SmolStr::default(), Some(&said))
+        build_scheduled_run(run, trip, date, SmolStr::default(), Some(&run_update))
     }
 
     #[test]
     fn delays_propagate_beyond_a_skipped_call() {
         let run = shown(&update(vec![call(1, Some(120)), call(2, None)]));
-        let said: Vec<_> = run.calls.iter().map(|call| (call.status, call.delay)).collect();
+        let call_states: Vec<_> = run.calls.iter().map(|call| (call.status, call.delay)).collect();
         use DepartureStatus::{Realtime, Skipped};
-        assert_eq!(said, [(Realtime, Some(120)), (Skipped, None), (Realtime, Some(120))]);
+        assert_eq!(call_states, [(Realtime, Some(120)), (Skipped, None), (Realtime, Some(120))]);
         assert_eq!(run.calls[2].expected, run.calls[2].scheduled.map(|at| at + 120));
         assert_eq!(run.headsign.as_deref(), Some("Last"));
     }
@@ -451,10 +460,11 @@ t,08:20:00,08:20:00,s3,3
         let all = [vec![], vec![call(2, Some(60))], vec![call(1, None), call(3, Some(-30))]];
         for calls in all {
             let update = TripUpdate { delay: Some(90), ..update(calls) };
-            let alone = (0..3).map(|index| run.forecast_call(&update, index)).collect::<Vec<_>>();
+            let from_single =
+                (0..3).map(|index| run.forecast_call(&update, index)).collect::<Vec<_>>();
             let at_once: Vec<_> =
                 run.forecast_calls(&update).map(|(forecast, _)| forecast).collect();
-            assert_eq!(at_once, alone, "{update:?}");
+            assert_eq!(at_once, from_single, "{update:?}");
         }
     }
 
@@ -488,13 +498,13 @@ t,08:20:00,08:20:00,s3,3
             timestamp: 0,
             cache: Default::default(),
         };
-        let ask = |trip_id, date| {
+        let find_run = |trip_id, date| {
             state.find_trip_run(TripQuery { trip_id, date: Some(date), start_time: None }, now)
         };
         let (monday, sunday) = (Date::constant(2026, 11, 23), Date::constant(2026, 11, 22));
-        assert_eq!(ask("none", monday).err(), Some(TripNotFound::UnknownTrip));
-        assert_eq!(ask("t", sunday).err(), Some(TripNotFound::NotOnDate));
-        let run = ask("t", monday).unwrap();
+        assert_eq!(find_run("none", monday).err(), Some(TripNotFound::UnknownTrip));
+        assert_eq!(find_run("t", sunday).err(), Some(TripNotFound::NotOnDate));
+        let run = find_run("t", monday).unwrap();
         assert!(run.calls.iter().all(|call| call.status == DepartureStatus::Scheduled));
         assert_eq!((run.calls.len(), run.date), (3, Some(monday)));
     }

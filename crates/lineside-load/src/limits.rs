@@ -16,14 +16,14 @@ pub(crate) const PUBLICATIONS_MAX: u64 = 1 << 20;
 pub(crate) const DURATION_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// Number of descriptors of a process that are not sessions: the terminal, the poll, pipes, the publisher, /proc.
-pub(crate) const DESCRIPTORS_KEPT: u64 = 64;
+pub(crate) const RESERVED_DESCRIPTORS: u64 = 64;
 /// Sessions from one loopback address: Linux has 28,000 ephemeral ports by default.
 pub(crate) const SESSIONS_PER_ADDRESS: usize = 10_000;
 /// Maximum number of opened connections without an answer: fewer than the smallest usual backlog of a listener, 128,
 /// beyond which a connection is retried only after a second.
 pub(crate) const UNANSWERED_MAX: usize = 100;
 /// Maximum number of connections opened between two polls of the sockets.
-pub(crate) const OPENED_AT_ONCE: usize = 32;
+pub(crate) const OPENING_MAX: usize = 32;
 /// Timeout without any progress while sessions are opened.
 pub(crate) const STALL_MAX: Duration = Duration::from_secs(15);
 /// Timeout for the answer to a publication.
@@ -42,7 +42,7 @@ pub(crate) const TAIL_BYTES: usize = 256;
 /// Maximum number of unused pieces for unfinished messages that are retained for reuse.
 pub(crate) const SPARE_PIECES_MAX: usize = 1_024;
 /// Maximum number of distinguished publications of one channel; later ones are only counted.
-pub(crate) const PUBLICATIONS_TOLD_APART_MAX: usize = 1 << 20;
+pub(crate) const DISTINCT_PUBLICATIONS_MAX: usize = 1 << 20;
 /// Maximum number of slices of a graph, and their minimum duration.
 pub(crate) const SLICES_MAX: u32 = 120;
 pub(crate) const SLICE_MIN: Duration = Duration::from_millis(100);

@@ -22,7 +22,7 @@ use crate::run::failure_advice;
 /// Timeout for opening a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Delay up to which a publication counts as on time.
-const ON_TIME: Nanos = 1_000_000;
+const LATENESS_MAX: Nanos = 1_000_000;
 
 /// The results of the publications.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -34,8 +34,8 @@ pub(crate) struct PublishTotals {
 }
 
 /// Returns the number of a channel's last publication, if `all` are distributed in turn over `channels` channels.
-pub(crate) fn last_publication_number(all: u64, channels: u64, place: u64) -> u64 {
-    (all + channels - 1 - place) / channels
+pub(crate) fn last_publication_number(all: u64, channels: u64, index: u64) -> u64 {
+    (all + channels - 1 - index) / channels
 }
 
 trait ByteStream: Read + Write + Send {}
@@ -213,7 +213,7 @@ fn wait_until_due(due: Nanos) -> Nanos {
     loop {
         let now = clock::now_nanos();
         match due.checked_sub(now) {
-            None | Some(0) if now - due > ON_TIME => return due,
+            None | Some(0) if now - due > LATENESS_MAX => return due,
             None | Some(0) => return now,
             Some(wait) => thread::park_timeout(Duration::from_nanos(wait)),
         }
@@ -229,7 +229,7 @@ mod tests {
         for all in 0..20 {
             for channels in 1..5 {
                 let counts =
-                    (0..channels).map(|place| last_publication_number(all, channels, place));
+                    (0..channels).map(|index| last_publication_number(all, channels, index));
                 assert_eq!(counts.sum::<u64>(), all);
             }
         }
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn a_late_publisher_returns_the_time_it_was_due() {
         let now = clock::now_nanos();
-        assert_eq!(wait_until_due(now - 5 * ON_TIME), now - 5 * ON_TIME);
-        let due = now + 2 * ON_TIME;
+        assert_eq!(wait_until_due(now - 5 * LATENESS_MAX), now - 5 * LATENESS_MAX);
+        let due = now + 2 * LATENESS_MAX;
         assert!(wait_until_due(due) >= due);
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::LoadError;
 use crate::clock::{self, Nanos};
 use crate::engine::{ConnectOutcome, count_reason};
-use crate::limits::{DESCRIPTORS_KEPT, PROCESSES_MAX, SESSIONS_PER_PROCESS_MAX};
+use crate::limits::{PROCESSES_MAX, RESERVED_DESCRIPTORS, SESSIONS_PER_PROCESS_MAX};
 use crate::plan::{LoadPlan, split_plan};
 use crate::process::{ProcessHandle, raise_descriptor_limit};
 use crate::publisher::{ApiPublisher, PublishTotals};
@@ -14,7 +14,7 @@ use crate::report::{LoadReport, RunResults};
 use crate::workers::WorkerSet;
 
 /// Pause between the last session's readiness and the first publication, in nanoseconds.
-const BREATH: Nanos = 100_000_000;
+const START_DELAY: Nanos = 100_000_000;
 
 /// Executes a run. `worker` returns the command that starts another process, which calls
 /// [`run_worker`](crate::run_worker) with its standard input and output; it is used if one process has too few
@@ -48,7 +48,7 @@ pub fn run_load(
     }
     let idle = usage();
     note(&format!("{ready} sessions are ready; measuring for {:?}", plan.duration));
-    let start = clock::now_nanos() + BREATH;
+    let start = clock::now_nanos() + START_DELAY;
     let publishing = publisher.map(|publisher| publisher.spawn_publisher(start)).transpose();
     let publishing = publishing.map_err(|error| {
         LoadError::Unreachable(format!("starting the publisher's thread failed: {error}"))
@@ -76,8 +76,9 @@ pub fn run_load(
 
 /// Returns the requested number of processes, or more if descriptors require it.
 fn choose_process_count(plan: &LoadPlan) -> Result<usize, LoadError> {
-    let descriptors = raise_descriptor_limit().unwrap_or(DESCRIPTORS_KEPT * 2);
-    let each = usize::try_from(descriptors.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX);
+    let descriptors = raise_descriptor_limit().unwrap_or(RESERVED_DESCRIPTORS * 2);
+    let each =
+        usize::try_from(descriptors.saturating_sub(RESERVED_DESCRIPTORS)).unwrap_or(usize::MAX);
     let each = each.clamp(1, SESSIONS_PER_PROCESS_MAX);
     let processes = plan.sessions.div_ceil(each).max(plan.processes).min(plan.sessions);
     if processes > PROCESSES_MAX {
@@ -100,8 +101,8 @@ fn no_session_error(plan: &LoadPlan, connected: &[ConnectOutcome]) -> LoadError 
         count_reason(&mut reasons, reason, *times);
     }
     let given_up = |(reason, _): &&(String, u64)| !reason.starts_with("cancelled");
-    let most = reasons.iter().filter(given_up).max_by_key(|(_, times)| *times);
-    let why = most.map_or("no session could connect", |(reason, _)| reason.as_str());
+    let most_frequent = reasons.iter().filter(given_up).max_by_key(|(_, times)| *times);
+    let why = most_frequent.map_or("no session could connect", |(reason, _)| reason.as_str());
     LoadError::Unreachable(format!("{}: {why}; {}", plan.target.url, failure_advice(why)))
 }
 

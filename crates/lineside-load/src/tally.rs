@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Nanos, WallTime};
 use crate::distribution::{Distribution, bucket_bounds};
-use crate::limits::PUBLICATIONS_TOLD_APART_MAX;
+use crate::limits::DISTINCT_PUBLICATIONS_MAX;
 use crate::message::{MessageCodec, PublicationData};
 use crate::plan::LoadPlan;
 
@@ -59,7 +59,7 @@ struct SessionCursor {
 }
 
 /// The offset of a session whose state has not arrived.
-const NOWHERE: u64 = u64::MAX;
+const NOT_STARTED: u64 = u64::MAX;
 
 #[derive(Debug)]
 struct ChannelTally {
@@ -95,7 +95,7 @@ pub(crate) struct DeliveryTally {
     by_name: HashMap<Vec<u8>, usize>,
     recent: usize,
     /// The positions, ordered by session, then by channel.
-    places: Vec<SessionCursor>,
+    cursors: Vec<SessionCursor>,
     wall: WallTime,
     bounds: Vec<u64>,
     latency: LocalHistogram,
@@ -123,9 +123,9 @@ impl DeliveryTally {
                 cut: None,
                 own_last: 0,
             });
-        let nowhere = SessionCursor { start: NOWHERE, last: 0, received: 0 };
+        let nowhere = SessionCursor { start: NOT_STARTED, last: 0, received: 0 };
         Self {
-            places: vec![nowhere; sessions * plan.channels.len()],
+            cursors: vec![nowhere; sessions * plan.channels.len()],
             channels: channels.collect(),
             by_name,
             recent: 0,
@@ -154,15 +154,15 @@ impl DeliveryTally {
 
     fn begin_session(&mut self, session: usize, index: usize, offset: u64) -> bool {
         let channel = &mut self.channels[index];
-        let place = &mut self.places[session * self.by_name.len() + index];
-        let first = place.start == NOWHERE;
+        let cursor = &mut self.cursors[session * self.by_name.len() + index];
+        let first = cursor.start == NOT_STARTED;
         if !first {
             // Publications that the state replaced will not arrive.
-            let expected = count_between(&channel.publications, place.start, place.last);
-            channel.missing += expected.saturating_sub(place.received);
+            let expected = count_between(&channel.publications, cursor.start, cursor.last);
+            channel.missing += expected.saturating_sub(cursor.received);
         }
         channel.from = channel.from.max(offset);
-        *place = SessionCursor { start: offset, last: offset, received: 0 };
+        *cursor = SessionCursor { start: offset, last: offset, received: 0 };
         first
     }
 
@@ -236,17 +236,17 @@ impl DeliveryTally {
         now: Nanos,
     ) {
         let channel = &mut self.channels[index];
-        let place = &mut self.places[session * self.by_name.len() + index];
-        if place.start == NOWHERE {
+        let cursor = &mut self.cursors[session * self.by_name.len() + index];
+        if cursor.start == NOT_STARTED {
             return;
         }
-        if offset <= place.last {
+        if offset <= cursor.last {
             channel.duplicates += 1;
             return;
         }
-        place.last = offset;
+        cursor.last = offset;
         if channel.cut.is_none_or(|cut| offset <= cut) && channel.note_arrival(offset, sent, now) {
-            place.received += 1;
+            cursor.received += 1;
         }
     }
 
@@ -281,9 +281,9 @@ impl DeliveryTally {
 
     /// Returns true if a session has received all that it should have.
     pub(crate) fn is_session_complete(&self, session: usize) -> bool {
-        let places = &self.places[session * self.channels.len()..][..self.channels.len()];
-        places.iter().zip(&self.channels).all(|(place, channel)| {
-            place.start == NOWHERE || channel.cut.is_none_or(|cut| place.last >= cut)
+        let cursors = &self.cursors[session * self.channels.len()..][..self.channels.len()];
+        cursors.iter().zip(&self.channels).all(|(cursor, channel)| {
+            cursor.start == NOT_STARTED || channel.cut.is_none_or(|cut| cursor.last >= cut)
         })
     }
 
@@ -293,18 +293,18 @@ impl DeliveryTally {
         is_open: impl Fn(usize) -> bool,
     ) -> Vec<ChannelReport> {
         let width = self.channels.len();
-        let places = self.places;
+        let cursors = self.cursors;
         let report = |(index, channel): (usize, ChannelTally)| {
             let cut = channel.cut.unwrap_or_default();
             let (mut sessions, mut missing) = (0, channel.missing);
-            for (session, places) in places.chunks_exact(width).enumerate() {
-                let place = places[index];
-                if place.start == NOWHERE || !is_open(session) {
+            for (session, cursors) in cursors.chunks_exact(width).enumerate() {
+                let cursor = cursors[index];
+                if cursor.start == NOT_STARTED || !is_open(session) {
                     continue;
                 }
                 sessions += 1;
-                missing += count_between(&channel.publications, place.start, cut)
-                    .saturating_sub(place.received);
+                missing += count_between(&channel.publications, cursor.start, cut)
+                    .saturating_sub(cursor.received);
             }
             let ChannelTally { publications, duplicates, gaps, from, .. } = channel;
             ChannelReport { sessions, publications, missing, duplicates, gaps, from, cut }
@@ -323,10 +323,10 @@ impl ChannelTally {
     /// Notes an arrival; returns false if the limit of distinguished publications is exceeded.
     fn note_arrival(&mut self, offset: u64, sent: Option<Nanos>, now: Nanos) -> bool {
         if self.publications.get(self.recent).is_none_or(|seen| seen.offset != offset) {
-            let place = self.publications.binary_search_by_key(&offset, |seen| seen.offset);
-            self.recent = match place {
+            let found = self.publications.binary_search_by_key(&offset, |seen| seen.offset);
+            self.recent = match found {
                 Ok(index) => index,
-                Err(_) if self.publications.len() >= PUBLICATIONS_TOLD_APART_MAX => return false,
+                Err(_) if self.publications.len() >= DISTINCT_PUBLICATIONS_MAX => return false,
                 Err(index) => {
                     let seen =
                         PublicationArrival { offset, sent, first: now, last: now, sessions: 0 };

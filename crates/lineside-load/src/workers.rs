@@ -14,9 +14,9 @@ use crate::plan::PlanShare;
 
 /// The processes that hold sessions.
 pub(crate) enum WorkerSet {
-    Here(Box<LoadEngine>),
+    InProcess(Box<LoadEngine>),
     /// At most `PROCESSES_MAX`.
-    Others(Vec<WorkerProcess>),
+    Subprocesses(Vec<WorkerProcess>),
 }
 
 /// The holder of the open sessions after the measurement.
@@ -48,7 +48,7 @@ impl WorkerSet {
     ) -> Result<Self, LoadError> {
         if shares.len() == 1 {
             let share = shares.remove(0);
-            return Ok(Self::Here(Box::new(LoadEngine::new(share)?)));
+            return Ok(Self::InProcess(Box::new(LoadEngine::new(share)?)));
         }
         let start = |share: &PlanShare| {
             let mut worker =
@@ -56,15 +56,17 @@ impl WorkerSet {
             worker.send_order(share)?;
             Ok(worker)
         };
-        Ok(Self::Others(shares.iter().map(start).collect::<Result<_, LoadError>>()?))
+        Ok(Self::Subprocesses(shares.iter().map(start).collect::<Result<_, LoadError>>()?))
     }
 
     /// Opens all sessions.
     pub(crate) fn connect_sessions(&mut self) -> Result<Vec<ConnectOutcome>, LoadError> {
         match self {
-            Self::Here(engine) => Ok(vec![engine.connect_sessions()?]),
+            Self::InProcess(engine) => Ok(vec![engine.connect_sessions()?]),
             // Workers begin to open sessions when they receive their share.
-            Self::Others(workers) => workers.iter_mut().map(WorkerProcess::read_report).collect(),
+            Self::Subprocesses(workers) => {
+                workers.iter_mut().map(WorkerProcess::read_report).collect()
+            }
         }
     }
 
@@ -74,11 +76,11 @@ impl WorkerSet {
         start: Nanos,
     ) -> Result<(Vec<MeasureOutcome>, SessionHolder), LoadError> {
         match self {
-            Self::Here(engine) => {
-                let (measured, held) = engine.measure_deliveries(start)?;
-                Ok((vec![measured], SessionHolder::Here(held)))
+            Self::InProcess(engine) => {
+                let (measured, connections) = engine.measure_deliveries(start)?;
+                Ok((vec![measured], SessionHolder::Here(connections)))
             }
-            Self::Others(mut workers) => {
+            Self::Subprocesses(mut workers) => {
                 workers.iter_mut().try_for_each(|worker| worker.send_order(&start))?;
                 let measured =
                     workers.iter_mut().map(WorkerProcess::read_report).collect::<Result<_, _>>()?;
@@ -141,8 +143,8 @@ pub fn run_worker(mut orders: impl BufRead, mut reports: impl Write) -> io::Resu
     };
     write_report(&mut reports, Ok(connected))?;
     let start = read_line(&mut orders)?;
-    let (measured, _held) = match engine.measure_deliveries(start) {
-        Ok((measured, held)) => (Ok(measured), Some(held)),
+    let (measured, _connections) = match engine.measure_deliveries(start) {
+        Ok((measured, connections)) => (Ok(measured), Some(connections)),
         Err(failure) => (Err(failure), None),
     };
     write_report(&mut reports, measured)?;
@@ -154,12 +156,12 @@ fn write_report<T: Serialize>(
     reports: &mut impl Write,
     report: Result<T, LoadError>,
 ) -> io::Result<()> {
-    let told = match report {
+    let reply = match report {
         Ok(report) => WorkerReply::Done(report),
         Err(LoadError::Usage(why)) => WorkerReply::Usage(why),
         Err(LoadError::Unreachable(why)) => WorkerReply::Unreachable(why),
     };
-    write_line(reports, &told)
+    write_line(reports, &reply)
 }
 
 fn write_line(into: &mut impl Write, value: &impl Serialize) -> io::Result<()> {

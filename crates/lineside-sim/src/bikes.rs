@@ -23,18 +23,18 @@ use crate::noise;
 use crate::time::HOUR;
 
 /// The chance that a place that is not a station of the trains has bikes.
-const CORNERS: f64 = 0.12;
+const STOP_HAS_BIKES_CHANCE: f64 = 0.12;
 /// The largest number of stations.
 const STATIONS_MAX: usize = 120;
 /// The number of free-floating vehicles, parked or rented.
-const LOOSE: u64 = 160;
+const FREE_FLOATING_COUNT: u64 = 160;
 /// Seconds between two reports of a station; each station has its own offset.
-const REPORTS_EVERY: i64 = 20;
+const REPORT_INTERVAL: i64 = 20;
 /// The `ttl` of files in seconds: status files, and others.
 const TTL_STATUS: u32 = 10;
 const TTL_INFORMATION: u32 = 300;
 /// The distance from the old town, in metres, within which people arrive in the morning.
-const INNER: f64 = 2_500.0;
+const CENTRE_RADIUS: f64 = 2_500.0;
 /// A vehicle with less than this share of its range left is out of service.
 const EMPTY: f64 = 0.08;
 
@@ -165,7 +165,7 @@ impl City {
                 FileContent::StationStatus(self.list_bike_stations().map(status).collect())
             }
             BikesFile::VehicleStatus => FileContent::VehicleStatus(
-                (0..LOOSE).filter_map(|n| self.free_vehicle_status(n, now)).collect(),
+                (0..FREE_FLOATING_COUNT).filter_map(|n| self.free_vehicle_status(n, now)).collect(),
             ),
         };
         let written = encode_file(&content, &head, GbfsVersion::Three, "en");
@@ -197,7 +197,7 @@ impl City {
         let served = places.filter(|(_, place)| !place.stops.is_empty());
         let stations = served.filter_map(move |(n, place)| {
             let key = noise::mix_bits(key, n as u64);
-            let has_bikes = place.is_station || noise::unit_share(key) < CORNERS;
+            let has_bikes = place.is_station || noise::unit_share(key) < STOP_HAS_BIKES_CHANCE;
             has_bikes.then(|| DockStation {
                 id: format!("bikes-{}", place.id),
                 place,
@@ -224,8 +224,8 @@ impl City {
 
     fn station_status(&self, station: &DockStation<'_>, now: i64, foreign: bool) -> StationStatus {
         let beat =
-            (noise::unit_share(noise::mix_bits(station.key, 3)) * REPORTS_EVERY as f64) as i64;
-        let reported = now - (now + beat).rem_euclid(REPORTS_EVERY);
+            (noise::unit_share(noise::mix_bits(station.key, 3)) * REPORT_INTERVAL as f64) as i64;
+        let reported = now - (now + beat).rem_euclid(REPORT_INTERVAL);
         let bikes = self.count_bikes_at(station, reported);
         let broken = u32::from(noise::unit_share(noise::mix_bits(station.key, 4)) < 0.3).min(bikes);
         let fit = bikes - broken;
@@ -262,7 +262,7 @@ impl City {
         let hour = self.city_time().seconds_of_day(day, instant as f64) / f64::from(HOUR);
         // Most people are at work at half past one.
         let by_day = ((hour - 13.5) / 24.0 * std::f64::consts::TAU).cos();
-        let tide = if station.point.length() < INNER { by_day } else { -by_day };
+        let tide = if station.point.length() < CENTRE_RADIUS { by_day } else { -by_day };
         let chance = noise::noise_1d(noise::mix_bits(station.key, 6), instant as f64 / 900.0)
             + 0.5 * noise::noise_1d(noise::mix_bits(station.key, 7), instant as f64 / 110.0)
             - 0.75;

@@ -16,8 +16,8 @@ const VEHICLES: usize = 300;
 /// A larger fleet gets one more bus route for each such number of vehicles.
 const VEHICLES_PER_BUS_ROUTE: usize = 12;
 /// The number of attempts to meet a number of stop times, and the accepted relative error.
-const FITTINGS: usize = 6;
-const NEAR_ENOUGH: f64 = 0.02;
+const FIT_ATTEMPTS_MAX: usize = 6;
+const FIT_TOLERANCE: f64 = 0.02;
 
 /// The options from which a city is generated, besides its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +218,7 @@ fn generate_for_stop_times(
         let ratio = target as f64 / timetable.count_stop_times(&network).max(1) as f64;
         tries += 1;
         let next = (vehicles as f64 * ratio).round() as usize;
-        if (ratio - 1.0).abs() < NEAR_ENOUGH || next == vehicles || tries == FITTINGS {
+        if (ratio - 1.0).abs() < FIT_TOLERANCE || next == vehicles || tries == FIT_ATTEMPTS_MAX {
             return (network, timetable);
         }
         vehicles = next;

@@ -271,10 +271,15 @@ impl FeedOrigin {
     #[must_use]
     pub fn answer_message(&self, path: &str, now: UnixMillis, body: &[u8]) -> Option<OriginReply> {
         let (feed, _) = CityFeed::find_by_path(path)?;
-        let door = feed.siri_service()?;
+        let posted_to = feed.siri_service()?;
         let fault = self.faults.active_fault(feed, now);
         let answer = || {
-            siri::answer_message(self.scene_with_fault(fault, now), &self.subscriptions, door, body)
+            siri::answer_message(
+                self.scene_with_fault(fault, now),
+                &self.subscriptions,
+                posted_to,
+                body,
+            )
         };
         Some(match fault {
             None | Some(FeedFault::Skew | FeedFault::Ids) => answer(),
@@ -288,12 +293,13 @@ impl FeedOrigin {
     /// Returns the deliveries to be posted to subscribers. Their outcomes must be [reported](Self::settle_delivery).
     #[must_use]
     pub fn list_due_deliveries(&self, now: UnixMillis) -> Vec<SiriDelivery> {
-        let fault_at = |door: SiriFeedKind| {
-            let feed = CityFeed::ALL.into_iter().find(|feed| feed.siri_service() == Some(door));
+        let fault_at = |feed_kind: SiriFeedKind| {
+            let feed =
+                CityFeed::ALL.into_iter().find(|feed| feed.siri_service() == Some(feed_kind));
             feed.and_then(|feed| self.faults.active_fault(feed, now))
         };
         // Other faults than old data and foreign ids suppress the delivery.
-        self.subscriptions.due_deliveries(now, |door| match fault_at(door) {
+        self.subscriptions.due_deliveries(now, |feed_kind| match fault_at(feed_kind) {
             fault @ (None | Some(FeedFault::Skew | FeedFault::Ids)) => {
                 Some(self.scene_with_fault(fault, now))
             }
@@ -429,7 +435,7 @@ fn conditional_reply(
     if_none_match: Option<&str>,
     if_modified_since: Option<&str>,
 ) -> OriginReply {
-    let known = match (if_none_match, if_modified_since) {
+    let is_unchanged = match (if_none_match, if_modified_since) {
         (Some(tags), _) => tags.split(',').any(|tag| {
             let tag = tag.trim();
             tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == edition.etag
@@ -444,7 +450,7 @@ fn conditional_reply(
     if let Ok(date) = DateTimePrinter::new().timestamp_to_rfc9110_string(&edition.modified) {
         headers.push(("last-modified", date));
     }
-    if known {
+    if is_unchanged {
         return OriginReply { status: 304, headers, body: ReplyBody::Bytes(Bytes::new()) };
     }
     headers.push(("content-type", feed.content_type().to_owned()));

@@ -57,18 +57,18 @@ fn save_round(
     let bodies: Vec<Bytes> = (0..n_feeds as u64)
         .map(|feed| (round << 32 | feed).to_le_bytes().repeat(size / 8).into())
         .collect();
-    let (told, ended) = channel();
+    let (on_done, ended) = channel();
     let began = Instant::now();
     for (feed, body) in bodies.into_iter().enumerate() {
-        let told = told.clone();
+        let on_done = on_done.clone();
         let key = SnapshotKey::for_feed(&FeedId::new(&format!("feed-{feed}"))?);
         let done = Box::new(move |is_saved| {
             // The receiver lives until all feeds are done.
-            let _ = told.send((is_saved, began.elapsed()));
+            let _ = on_done.send((is_saved, began.elapsed()));
         });
         store.save_snapshot(&key, sample_head(), body, None, done);
     }
-    drop(told);
+    drop(on_done);
     let ended: Vec<(bool, Duration)> = ended.iter().collect();
     if ended.iter().any(|(is_saved, _)| !is_saved) {
         return Err("writing to the disk failed".into());

@@ -121,7 +121,7 @@ impl Store {
     /// Returns an error if the read fails.
     pub fn list_all_edits(
         &self,
-        before: i64,
+        before_id: i64,
         limit: usize,
     ) -> Result<Vec<NumberedEdit>, ArchiveError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -135,7 +135,7 @@ impl Store {
                 Ok(feed) => parse_edit(&feed, row).map(Some),
                 Err(_) => Ok(None),
             };
-            rows.query_map(params![before, limit], edit)?.collect()
+            rows.query_map(params![before_id, limit], edit)?.collect()
         })?;
         Ok(edits.into_iter().flatten().collect())
     }

@@ -21,10 +21,10 @@ pub(crate) fn insert_life(
 /// Records that the server still runs.
 pub(crate) fn touch_life(
     transaction: &Transaction<'_>,
-    life: i64,
+    server_run: i64,
     now: UnixMillis,
 ) -> rusqlite::Result<()> {
     let mut update =
         transaction.prepare_cached("UPDATE life SET seen = MAX(seen, ?1) WHERE id = ?2")?;
-    update.execute(params![now.0, life]).map(drop)
+    update.execute(params![now.0, server_run]).map(drop)
 }

@@ -15,7 +15,7 @@ pub(crate) const BUSY: Duration = Duration::from_millis(250);
 /// Maximum number of reading connections.
 pub(crate) const READERS_MAX: usize = 4;
 /// Retention of single successful polls: slightly longer than the view by the minute.
-pub(crate) const DETAIL: Duration = Duration::from_secs(25 * 60 * 60);
+pub(crate) const SINGLE_POLL_RETENTION: Duration = Duration::from_secs(25 * 60 * 60);
 /// Maximum number of successful polls; the oldest are deleted early.
 pub(crate) const POLLS_MAX: i64 = 4_000_000;
 /// Maximum number of failed polls; the oldest are deleted early.
@@ -26,7 +26,7 @@ pub(crate) const DELAYS_MAX: i64 = 1_200_000;
 /// Maximum number of incidents; the oldest are deleted early.
 pub(crate) const INCIDENTS_MAX: i64 = 200_000;
 /// Maximum number of server runs; the oldest are deleted early.
-pub(crate) const LIVES_MAX: i64 = 10_000;
+pub(crate) const SERVER_RUNS_MAX: i64 = 10_000;
 /// Maximum number of reports on a feed's refused data; the oldest are deleted. A broken producer may send different
 /// bytes each time.
 pub(crate) const REFUSED_REPORTS_MAX: i64 = 5;
@@ -45,22 +45,22 @@ pub(crate) const FLUSH_FAILING_MAX: Duration = Duration::from_secs(2);
 /// Interval at which a flush checks if writes fail.
 pub(crate) const FLUSH_STEP: Duration = Duration::from_millis(100);
 /// Interval at which the end of a thread is checked while waiting for it.
-pub(crate) const END_LOOK: Duration = Duration::from_millis(5);
+pub(crate) const THREAD_END_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum size of a body that is read back, in bytes.
 pub(crate) const BLOB_BYTES_MAX: u64 = 4 << 30;
 /// Maximum number of queued bodies of each of the two threads. A feed waits for its own save, so this is the number of
 /// feeds.
 pub(crate) const SAVES_MAX: usize = 2_000;
 /// Maximum number of bodies in one batch.
-pub(crate) const SAVES_AT_ONCE: usize = 64;
+pub(crate) const SAVES_PER_BATCH_MAX: usize = 64;
 /// Size at which a batch of bodies is complete, in bytes.
-pub(crate) const SAVES_BYTES_AT_ONCE: usize = 32 << 20;
+pub(crate) const SAVE_BYTES_PER_BATCH_MAX: usize = 32 << 20;
 /// Size from which on a body is saved by the thread for large bodies, in bytes.
 pub(crate) const LARGE_BYTES: usize = 8 << 20;
 /// Interval of the deletion of unreferenced blobs.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// Retention of the snapshots of feeds that are no longer configured.
-pub(crate) const UNUSED: Duration = Duration::from_secs(30 * 86_400);
+pub(crate) const UNCONFIGURED_FEED_RETENTION: Duration = Duration::from_secs(30 * 86_400);
 /// Retention of notifications. It exceeds the usual duration of a feed's trouble, because a restart would otherwise
 /// repeat the notification.
-pub const NOTIFICATIONS: Duration = Duration::from_secs(366 * 86_400);
+pub const NOTIFICATION_RETENTION: Duration = Duration::from_secs(366 * 86_400);

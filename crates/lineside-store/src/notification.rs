@@ -14,7 +14,7 @@ pub struct NotificationRow {
     /// The kind of notification.
     pub kind: String,
     /// A summary of the notification.
-    pub word: String,
+    pub summary: String,
     /// Time of the notification.
     pub at: UnixMillis,
     /// The notification itself, if it has not been delivered yet.
@@ -33,7 +33,7 @@ pub(crate) fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<NotificationRo
         target: row.get(0)?,
         feed,
         kind: row.get(2)?,
-        word: row.get(3)?,
+        summary: row.get(3)?,
         at: UnixMillis(row.get(4)?),
         pending: row.get(5)?,
     }))
@@ -50,7 +50,7 @@ pub(crate) fn upsert_row(
          ON CONFLICT (target, feed, kind) DO UPDATE SET \
          word = excluded.word, at = excluded.at, pending = excluded.pending",
     )?;
-    let NotificationRow { target, kind, word, at, pending, .. } = row;
-    insert.execute(params![target, feed, kind, word, at.0, pending])?;
+    let NotificationRow { target, kind, summary, at, pending, .. } = row;
+    insert.execute(params![target, feed, kind, summary, at.0, pending])?;
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::{limits::READERS_MAX, schema};
 pub(crate) struct ReaderPool {
     path: PathBuf,
     is_read_only: Arc<AtomicBool>,
-    lent: Mutex<PoolState>,
+    state: Mutex<PoolState>,
     returned: Condvar,
 }
 
@@ -43,7 +43,7 @@ impl ReaderPool {
         ReaderPool {
             path: path.to_owned(),
             is_read_only,
-            lent: Mutex::default(),
+            state: Mutex::default(),
             returned: Condvar::new(),
         }
     }
@@ -69,23 +69,23 @@ impl ReaderPool {
 
     /// Closes the idle connections.
     pub(crate) fn close_idle(&self) {
-        self.lent.lock().idle.clear();
+        self.state.lock().idle.clear();
     }
 
     fn lend_connection(&self) -> PooledConnection<'_> {
-        let mut lent = self.lent.lock();
-        self.returned.wait_while(&mut lent, |lent| lent.n_lent >= READERS_MAX);
-        lent.n_lent += 1;
-        PooledConnection { readers: self, connection: lent.idle.pop() }
+        let mut state = self.state.lock();
+        self.returned.wait_while(&mut state, |lent| lent.n_lent >= READERS_MAX);
+        state.n_lent += 1;
+        PooledConnection { readers: self, connection: state.idle.pop() }
     }
 }
 
 impl Drop for PooledConnection<'_> {
     fn drop(&mut self) {
-        let mut lent = self.readers.lent.lock();
-        lent.n_lent -= 1;
-        lent.idle.extend(self.connection.take());
-        drop(lent);
+        let mut state = self.readers.state.lock();
+        state.n_lent -= 1;
+        state.idle.extend(self.connection.take());
+        drop(state);
         self.readers.returned.notify_one();
     }
 }

@@ -124,15 +124,15 @@ pub(crate) fn upsert_row(
 }
 
 /// Deletes excess reports, the oldest of each feed and subject. Reports on refused data are counted separately.
-pub(crate) fn trim_rows(transaction: &Transaction<'_>, most: usize) -> rusqlite::Result<()> {
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
+pub(crate) fn trim_rows(transaction: &Transaction<'_>, max: usize) -> rusqlite::Result<()> {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
     transaction
         .prepare_cached(
             "DELETE FROM report WHERE id IN (SELECT id FROM (SELECT id, refused, \
              ROW_NUMBER() OVER (PARTITION BY feed, subject, refused ORDER BY at DESC, id DESC) AS place FROM report) \
              WHERE place > iif(refused, ?2, ?1))",
         )?
-        .execute([most, most.min(REFUSED_REPORTS_MAX)])?;
+        .execute([max, max.min(REFUSED_REPORTS_MAX)])?;
     Ok(())
 }
 

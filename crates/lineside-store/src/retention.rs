@@ -7,8 +7,8 @@ use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::limits::{
-    DELAYS_MAX, DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTIFICATIONS, POLLS_MAX,
-    PURGE_ROWS_MAX,
+    DELAYS_MAX, FAILED_MAX, INCIDENTS_MAX, NOTIFICATION_RETENTION, POLLS_MAX, PURGE_ROWS_MAX,
+    SERVER_RUNS_MAX, SINGLE_POLL_RETENTION,
 };
 use crate::{RetentionPolicy, reports, snapshots, versions};
 
@@ -16,37 +16,37 @@ use crate::{RetentionPolicy, reports, snapshots, versions};
 struct RetentionRule {
     /// Selects the time of the newest row beyond the limit.
     beyond: &'static str,
-    most: i64,
+    max: i64,
     /// Deletes rows before a time, up to a number.
     delete: &'static str,
 }
 
 const GOOD_POLLS: RetentionRule = RetentionRule {
     beyond: "SELECT at FROM poll WHERE words IS NULL ORDER BY at DESC LIMIT 1 OFFSET ?1",
-    most: POLLS_MAX,
+    max: POLLS_MAX,
     delete: "DELETE FROM poll WHERE id IN \
              (SELECT id FROM poll WHERE words IS NULL AND at < ?1 ORDER BY at LIMIT ?2)",
 };
 const FAILED_POLLS: RetentionRule = RetentionRule {
     beyond: "SELECT at FROM poll WHERE words IS NOT NULL ORDER BY at DESC LIMIT 1 OFFSET ?1",
-    most: FAILED_MAX,
+    max: FAILED_MAX,
     delete: "DELETE FROM poll WHERE id IN \
              (SELECT id FROM poll WHERE words IS NOT NULL AND at < ?1 ORDER BY at LIMIT ?2)",
 };
 const INCIDENTS: RetentionRule = RetentionRule {
     beyond: "SELECT ended FROM incident WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?1",
-    most: INCIDENTS_MAX,
+    max: INCIDENTS_MAX,
     delete: "DELETE FROM incident WHERE id IN \
              (SELECT id FROM incident WHERE ended IS NOT NULL AND ended < ?1 ORDER BY ended LIMIT ?2)",
 };
 const DELAYS: RetentionRule = RetentionRule {
     beyond: "SELECT start FROM delay ORDER BY start DESC LIMIT 1 OFFSET ?1",
-    most: DELAYS_MAX,
+    max: DELAYS_MAX,
     delete: "DELETE FROM delay WHERE id IN (SELECT id FROM delay WHERE start < ?1 ORDER BY start LIMIT ?2)",
 };
-const LIVES: RetentionRule = RetentionRule {
+const SERVER_RUNS: RetentionRule = RetentionRule {
     beyond: "SELECT seen FROM life ORDER BY seen DESC LIMIT 1 OFFSET ?1",
-    most: LIVES_MAX,
+    max: SERVER_RUNS_MAX,
     delete: "DELETE FROM life WHERE id IN (SELECT id FROM life WHERE seen < ?1 ORDER BY seen LIMIT ?2)",
 };
 
@@ -55,31 +55,32 @@ const LIVES: RetentionRule = RetentionRule {
 pub(crate) fn purge_expired(
     connection: &mut Connection,
     now: UnixMillis,
-    keep: &RetentionPolicy,
+    retention: &RetentionPolicy,
     configured: Option<&[FeedId]>,
 ) -> rusqlite::Result<bool> {
     let transaction = connection.transaction()?;
-    versions::trim_rows(&transaction, keep, now)?;
-    reports::trim_rows(&transaction, keep.reports)?;
+    versions::trim_rows(&transaction, retention, now)?;
+    reports::trim_rows(&transaction, retention.reports)?;
     if let Some(feeds) = configured {
         snapshots::retain_feeds(&transaction, feeds, now)?;
     }
-    let keep = keep.availability;
+    let duration = retention.availability;
     let mut is_all = true;
     let kinds = [
-        (GOOD_POLLS, keep.min(DETAIL)),
-        (FAILED_POLLS, keep),
-        (INCIDENTS, keep),
-        (LIVES, keep),
+        (GOOD_POLLS, duration.min(SINGLE_POLL_RETENTION)),
+        (FAILED_POLLS, duration),
+        (INCIDENTS, duration),
+        (SERVER_RUNS, duration),
         // The view of a day needs these rows, however short the configured retention.
-        (DELAYS, DETAIL),
+        (DELAYS, SINGLE_POLL_RETENTION),
     ];
     for (kind, age) in kinds {
         is_all &= purge_rows(&transaction, &kind, now - age)?;
     }
-    purge_bins(&transaction, now, keep)?;
+    purge_bins(&transaction, now, duration)?;
     // They are few: one for each feed, target and kind.
-    transaction.execute("DELETE FROM notification WHERE at < ?1", [(now - NOTIFICATIONS).0])?;
+    transaction
+        .execute("DELETE FROM notification WHERE at < ?1", [(now - NOTIFICATION_RETENTION).0])?;
     transaction.commit()?;
     Ok(is_all)
 }
@@ -91,16 +92,20 @@ fn purge_rows(
 ) -> rusqlite::Result<bool> {
     let beyond: Option<i64> = connection
         .prepare_cached(kind.beyond)?
-        .query_row([kind.most], |row| row.get(0))
+        .query_row([kind.max], |row| row.get(0))
         .optional()?;
-    let before = beyond.map_or(old.0, |at| old.0.max(at.saturating_add(1)));
+    let cutoff = beyond.map_or(old.0, |at| old.0.max(at.saturating_add(1)));
     let deleted =
-        connection.prepare_cached(kind.delete)?.execute(params![before, PURGE_ROWS_MAX])?;
+        connection.prepare_cached(kind.delete)?.execute(params![cutoff, PURGE_ROWS_MAX])?;
     Ok(i64::try_from(deleted).is_ok_and(|deleted| deleted < PURGE_ROWS_MAX))
 }
 
 /// Deletes expired bins, except the newest one of each feed, which is valid until the next poll.
-fn purge_bins(connection: &Connection, now: UnixMillis, keep: Duration) -> rusqlite::Result<()> {
+fn purge_bins(
+    connection: &Connection,
+    now: UnixMillis,
+    duration: Duration,
+) -> rusqlite::Result<()> {
     let mut feeds = connection.prepare_cached("SELECT id FROM feed")?;
     let feeds: Vec<i64> =
         feeds.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -111,8 +116,8 @@ fn purge_bins(connection: &Connection, now: UnixMillis, keep: Duration) -> rusql
     for feed in feeds {
         for span in ArchiveSpan::ALL {
             let age = match span {
-                ArchiveSpan::Day => keep.min(DETAIL),
-                ArchiveSpan::Month => keep,
+                ArchiveSpan::Day => duration.min(SINGLE_POLL_RETENTION),
+                ArchiveSpan::Month => duration,
             };
             delete.execute(params![feed, span.bin_seconds(), (now - age).0])?;
         }
@@ -134,7 +139,7 @@ mod tests {
             let insert = "INSERT INTO life (began, seen) VALUES (?1, ?1)";
             connection.execute(insert, [at]).unwrap();
         }
-        let few = RetentionRule { most: 3, ..LIVES };
+        let few = RetentionRule { max: 3, ..SERVER_RUNS };
         assert!(purge_rows(&connection, &few, UnixMillis(0)).unwrap());
         let left: Vec<i64> = connection
             .prepare("SELECT seen FROM life ORDER BY seen")

@@ -6,7 +6,7 @@ use lineside_ingest::{CacheValidators, DatasetFacts, FeedId, SnapshotHead, Snaps
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::{blobs::BlobHash, limits::UNUSED, reports, versions};
+use crate::{blobs::BlobHash, limits::UNCONFIGURED_FEED_RETENTION, reports, versions};
 
 /// The snapshot of a feed, or of one of its files.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) fn upsert_row(
     feed: i64,
     row: &SnapshotRow,
 ) -> rusqlite::Result<Option<BlobHash>> {
-    let before: Option<Vec<u8>> = transaction
+    let previous_blob: Option<Vec<u8>> = transaction
         .prepare_cached("SELECT blob FROM snapshot WHERE feed = ?1 AND file = ?2")?
         .query_row(params![feed, row.key.file.as_str()], |row| row.get(0))
         .optional()?;
@@ -55,7 +55,9 @@ pub(crate) fn upsert_row(
     if let Some(facts) = &row.facts {
         versions::upsert_row(transaction, feed, row, facts)?;
     }
-    Ok(before.and_then(|bytes| BlobHash::from_digest(&bytes)).filter(|before| *before != row.blob))
+    Ok(previous_blob
+        .and_then(|bytes| BlobHash::from_digest(&bytes))
+        .filter(|before| *before != row.blob))
 }
 
 /// Records that the source has confirmed the bytes.
@@ -106,8 +108,9 @@ pub(crate) fn retain_feeds(
          GROUP BY feed.id HAVING MAX(at) < ?1 AND NOT EXISTS (SELECT 1 FROM snapshot WHERE snapshot.feed = feed.id)",
     )?;
     let named = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
-    let old: Vec<(i64, String)> =
-        list.query_map([(now - UNUSED).0], named)?.collect::<rusqlite::Result<_>>()?;
+    let old: Vec<(i64, String)> = list
+        .query_map([(now - UNCONFIGURED_FEED_RETENTION).0], named)?
+        .collect::<rusqlite::Result<_>>()?;
     let known: HashSet<&str> = feeds.iter().map(FeedId::as_str).collect();
     for (number, _) in old.iter().filter(|(_, name)| !known.contains(name.as_str())) {
         transaction.prepare_cached("DELETE FROM snapshot WHERE feed = ?1")?.execute([number])?;

@@ -47,10 +47,10 @@ pub struct Store {
     pub(crate) is_read_only: Arc<AtomicBool>,
     readers: Arc<ReaderPool>,
     counts: Arc<WriterCounters>,
-    shelf: Arc<SaverShared>,
+    saver: Arc<SaverShared>,
     saving: SnapshotSaver,
     /// The row of this run of the server, once it is written.
-    life: Arc<OnceLock<i64>>,
+    server_run: Arc<OnceLock<i64>>,
     /// `None` while the store is dropped, which ends the writer.
     queue: Option<SyncSender<WriteRequest>>,
     writing: Option<JoinHandle<()>>,
@@ -103,7 +103,7 @@ impl Store {
     pub fn open(
         path: &Path,
         clock: Arc<dyn Clock>,
-        keep: RetentionPolicy,
+        retention: RetentionPolicy,
     ) -> Result<Store, StoreError> {
         let folder = path.with_file_name(BLOBS);
         let connection = match schema::open_or_create(path, || move_blobs_aside(path, &folder)) {
@@ -121,20 +121,20 @@ impl Store {
         let (writing_clock, writing_counts) = (Arc::clone(&clock), Arc::clone(&counts));
         let file = WritableFile::new(path, connection, Arc::clone(&is_read_only));
         let writer =
-            DatabaseWriter::open_and_record_start(file, writing_clock, keep, writing_counts)
+            DatabaseWriter::open_and_record_start(file, writing_clock, retention, writing_counts)
                 .map_err(|error| StoreError::from_sqlite(path, &error))?;
-        let life = writer.life_row();
-        let (queue, told): (_, Receiver<WriteRequest>) = sync_channel(QUEUE_MAX);
+        let server_run = writer.life_row();
+        let (queue, requests): (_, Receiver<WriteRequest>) = sync_channel(QUEUE_MAX);
         let writing = thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || writer.run_until_closed(&told))
+            .spawn(move || writer.run_until_closed(&requests))
             .map_err(|error| StoreError::from_io(path, &error))?;
         let readers = Arc::new(ReaderPool::new(path, Arc::clone(&is_read_only)));
         let blobs = BlobFolder::open_folder(folder);
         // The saver has readers of its own, so that it does not wait for queries of long lists.
         let own_readers = ReaderPool::new(path, Arc::clone(&is_read_only));
-        let shelf = Arc::new(SaverShared::new(blobs, own_readers, &clock, queue.clone()));
-        let saving = SnapshotSaver::start_threads(&shelf)
+        let saver = Arc::new(SaverShared::new(blobs, own_readers, &clock, queue.clone()));
+        let saving = SnapshotSaver::start_threads(&saver)
             .map_err(|error| StoreError::from_io(path, &error))?;
         Ok(Store {
             path: path.to_owned(),
@@ -142,9 +142,9 @@ impl Store {
             is_read_only,
             readers,
             counts,
-            shelf,
+            saver,
             saving,
-            life,
+            server_run,
             queue: Some(queue),
             writing: Some(writing),
         })
@@ -215,15 +215,15 @@ impl Store {
             failures: self.counts.failures.load(Ordering::Relaxed),
             is_failing: self.counts.is_failing.load(Ordering::Relaxed),
             bytes: self.counts.bytes.load(Ordering::Relaxed),
-            snapshots: self.shelf.counts.saved.load(Ordering::Relaxed),
-            snapshots_failed: self.shelf.counts.failed.load(Ordering::Relaxed),
-            snapshots_failing: self.shelf.counts.is_failing.load(Ordering::Relaxed),
-            blob_bytes: self.shelf.blobs.total_bytes(),
+            snapshots: self.saver.counts.saved.load(Ordering::Relaxed),
+            snapshots_failed: self.saver.counts.failed.load(Ordering::Relaxed),
+            snapshots_failing: self.saver.counts.is_failing.load(Ordering::Relaxed),
+            blob_bytes: self.saver.blobs.total_bytes(),
         }
     }
 
-    pub(crate) fn send_to_writer(&self, told: WriteRequest) {
-        let is_taken = self.queue.as_ref().is_some_and(|queue| queue.try_send(told).is_ok());
+    pub(crate) fn send_to_writer(&self, request: WriteRequest) {
+        let is_taken = self.queue.as_ref().is_some_and(|queue| queue.try_send(request).is_ok());
         if !is_taken {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -242,7 +242,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.saving.stop_threads();
-        self.shelf.close_tables();
+        self.saver.close_tables();
         // Only the last connection to close the file merges the WAL and removes it.
         self.readers.close_idle();
         self.counts.is_closing.store(true, Ordering::Relaxed);
@@ -265,7 +265,7 @@ impl SnapshotStore for Store {
         done: Done,
     ) {
         let save = SaveRequest { key: key.clone(), head, bytes, facts, done };
-        self.saving.enqueue_save(save, &self.shelf.counts);
+        self.saving.enqueue_save(save, &self.saver.counts);
     }
 
     fn confirm_snapshot(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators) {
@@ -278,15 +278,15 @@ impl SnapshotStore for Store {
 
     fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotHead, Bytes)> {
         let (head, hash) = self.find_blob(key)?;
-        match self.shelf.blobs.read_blob(&hash) {
+        match self.saver.blobs.read_blob(&hash) {
             Ok(bytes) => Some((head, bytes)),
             Err(error) => {
                 tracing::warn!(
-                    feed = %key.feed, file = %self.shelf.blobs.blob_path(&hash).display(), %error,
+                    feed = %key.feed, file = %self.saver.blobs.blob_path(&hash).display(), %error,
                     "the snapshot of the feed cannot be read; the feed begins without it"
                 );
                 // The blob is deleted, so that a later save of the same bytes writes it again.
-                let _ = self.shelf.blobs.remove_blob(&hash);
+                let _ = self.saver.blobs.remove_blob(&hash);
                 None
             }
         }
@@ -331,7 +331,7 @@ impl Store {
 
     /// Returns the path of the bytes with this hash, if they are stored.
     pub fn blob_path(&self, hash: &BlobHash) -> PathBuf {
-        self.shelf.blobs.blob_path(hash)
+        self.saver.blobs.blob_path(hash)
     }
 
     fn find_blob(&self, key: &SnapshotKey) -> Option<(SnapshotHead, BlobHash)> {
@@ -348,15 +348,15 @@ impl Store {
 /// Renames the folder of bodies that an earlier file referred to: a new file has no references to them, so they would
 /// be deleted. They remain available if the earlier file is restored.
 fn move_blobs_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
-    let aside = BlobFolder::move_folder_aside(folder)
+    let moved_folder = BlobFolder::move_folder_aside(folder)
         .map_err(|error| StoreError::from_io(folder, &error))?;
-    if let Some(aside) = aside {
+    if let Some(moved_folder) = moved_folder {
         tracing::warn!(
             "{} is new, but {} has files of an earlier database and was renamed to {}. To restore them, stop the server \
              and put the earlier database and this folder back. Otherwise the folder may be deleted",
             path.display(),
             folder.display(),
-            aside.display()
+            moved_folder.display()
         );
     }
     Ok(())
@@ -452,14 +452,16 @@ impl PollArchive for Store {
     fn list_server_runs(&self, from: UnixMillis) -> Result<Vec<ServerRun>, ArchiveError> {
         let now = self.clock.wall_time();
         self.with_reader(|connection| {
-            let mut lives = connection.prepare_cached(
+            let mut statement = connection.prepare_cached(
                 "SELECT began, CASE id WHEN ?1 THEN MAX(seen, ?2) ELSE seen END AS known FROM life \
                  WHERE known >= ?3 ORDER BY id",
             )?;
-            let life = |row: &Row<'_>| {
+            let server_run = |row: &Row<'_>| {
                 Ok(ServerRun { began: UnixMillis(row.get(0)?), seen: UnixMillis(row.get(1)?) })
             };
-            lives.query_map(params![self.life.get(), now.0, from.0], life)?.collect()
+            statement
+                .query_map(params![self.server_run.get(), now.0, from.0], server_run)?
+                .collect()
         })
     }
 }
@@ -490,10 +492,10 @@ fn parse_poll(row: &Row<'_>) -> rusqlite::Result<PollRecord> {
 }
 
 fn parse_failure(row: &Row<'_>) -> rusqlite::Result<Option<PollFailure>> {
-    let Some(words) = row.get(5)? else { return Ok(None) };
+    let Some(text) = row.get(5)? else { return Ok(None) };
     let phase: Option<String> = row.get(6)?;
     let phase = phase.and_then(|phase| FetchPhase::parse(&phase));
-    Ok(Some(PollFailure { words, phase, status: row.get(7)?, head: row.get(8)? }))
+    Ok(Some(PollFailure { message: text, phase, status: row.get(7)?, head: row.get(8)? }))
 }
 
 fn parse_incident(row: &Row<'_>) -> rusqlite::Result<FeedIncident> {

@@ -78,7 +78,7 @@ pub(crate) fn confirm_row(
 /// Deletes versions that are too old or too many, but not the served one.
 pub(crate) fn trim_rows(
     transaction: &Transaction<'_>,
-    keep: &RetentionPolicy,
+    retention: &RetentionPolicy,
     now: UnixMillis,
 ) -> rusqlite::Result<()> {
     transaction
@@ -89,8 +89,8 @@ pub(crate) fn trim_rows(
              WHERE NOT is_current AND (last_seen < ?1 OR place > ?2))",
         )?
         .execute(params![
-            (now - keep.versions_age).0,
-            i64::try_from(keep.versions).unwrap_or(i64::MAX)
+            (now - retention.versions_age).0,
+            i64::try_from(retention.versions).unwrap_or(i64::MAX)
         ])?;
     Ok(())
 }

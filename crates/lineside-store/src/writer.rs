@@ -92,12 +92,12 @@ pub(crate) struct WriterCounters {
 pub(crate) struct DatabaseWriter {
     file: WritableFile,
     clock: Arc<dyn Clock>,
-    keep: RetentionPolicy,
+    retention: RetentionPolicy,
     counts: Arc<WriterCounters>,
     /// The row ids of feeds.
     feeds: HashMap<FeedId, i64>,
     /// The row of this run of the server, once it is written.
-    life: Arc<OnceLock<i64>>,
+    server_run: Arc<OnceLock<i64>>,
     /// Time of the server's start.
     started_at: UnixMillis,
     /// All configured feeds, once known.
@@ -117,17 +117,17 @@ impl DatabaseWriter {
     pub(crate) fn open_and_record_start(
         file: WritableFile,
         clock: Arc<dyn Clock>,
-        keep: RetentionPolicy,
+        retention: RetentionPolicy,
         counts: Arc<WriterCounters>,
     ) -> rusqlite::Result<DatabaseWriter> {
         let now = clock.wall_time();
         let mut writer = DatabaseWriter {
             file,
             clock,
-            keep,
+            retention,
             counts,
             feeds: HashMap::new(),
-            life: Arc::default(),
+            server_run: Arc::default(),
             started_at: now,
             configured: None,
             seen: now,
@@ -142,22 +142,22 @@ impl DatabaseWriter {
 
     fn record_start(&mut self) -> rusqlite::Result<()> {
         let transaction = self.file.ensure_open()?.transaction()?;
-        let life = insert_life(&transaction, self.started_at)?;
+        let server_run = insert_life(&transaction, self.started_at)?;
         transaction.commit()?;
-        _ = self.life.set(life);
+        _ = self.server_run.set(server_run);
         Ok(())
     }
 
     /// Returns the row of this run of the server, once it is written.
     pub(crate) fn life_row(&self) -> Arc<OnceLock<i64>> {
-        Arc::clone(&self.life)
+        Arc::clone(&self.server_run)
     }
 
     /// Writes requests until the queue is closed, and then the rest.
-    pub(crate) fn run_until_closed(mut self, told: &Receiver<WriteRequest>) {
+    pub(crate) fn run_until_closed(mut self, requests: &Receiver<WriteRequest>) {
         let mut batch = Vec::new();
         loop {
-            let is_end = gather_batch(told, &mut batch);
+            let is_end = gather_batch(requests, &mut batch);
             let now = self.clock.wall_time();
             let is_due = is_end || now.duration_since(self.seen) >= HEARTBEAT;
             if batch.is_empty() && !is_due {
@@ -179,19 +179,21 @@ impl DatabaseWriter {
     /// Writes the batch and empties it, unless a retry may succeed. Returns true on success.
     fn write_batch(&mut self, batch: &mut Vec<WriteRequest>, now: UnixMillis) -> bool {
         match self.commit_batch(batch, now) {
-            Ok(mut before) => {
+            Ok(mut replaced_blobs) => {
                 self.seen = now;
                 self.counts.written.fetch_add(count_records(batch), Ordering::Relaxed);
                 self.note_size();
                 if self.counts.is_failing.swap(false, Ordering::Relaxed) {
                     tracing::info!(file = %self.file.file_path().display(), "writing the file succeeds again");
                 }
-                for told in batch.drain(..) {
+                for request in batch.drain(..) {
                     // The sender may have given up.
-                    match told {
+                    match request {
                         WriteRequest::Flush(reply) => drop(reply.try_send(())),
                         WriteRequest::Snapshots { reply, .. } => {
-                            drop(reply.try_send(Ok(before.pop_front().unwrap_or_default())));
+                            drop(
+                                reply.try_send(Ok(replaced_blobs.pop_front().unwrap_or_default())),
+                            );
                         }
                         _ => {}
                     }
@@ -233,18 +235,18 @@ impl DatabaseWriter {
         batch: &[WriteRequest],
         now: UnixMillis,
     ) -> rusqlite::Result<VecDeque<Vec<BlobHash>>> {
-        let mut before = VecDeque::new();
+        let mut replaced_blobs = VecDeque::new();
         let synchronous =
             if batch.iter().any(WriteRequest::must_be_durable) { "FULL" } else { "NORMAL" };
         let connection = self.file.ensure_open()?;
         connection.pragma_update(None, "synchronous", synchronous)?;
         let transaction = connection.transaction()?;
-        let life = match self.life.get() {
-            Some(life) => *life,
+        let server_run = match self.server_run.get() {
+            Some(server_run) => *server_run,
             None => insert_life(&transaction, self.started_at)?,
         };
-        for told in batch {
-            match told {
+        for request in batch {
+            match request {
                 WriteRequest::Poll { feed, poll } => {
                     let feed = feed_number(&transaction, &mut self.feeds, feed)?;
                     insert_poll(&transaction, feed, poll)?;
@@ -263,7 +265,11 @@ impl DatabaseWriter {
                 WriteRequest::Snapshots { rows, .. } => {
                     // A new version may exceed the maximum number.
                     self.purged = self.purged.filter(|_| rows.iter().all(|it| it.facts.is_none()));
-                    before.push_back(upsert_snapshots(&transaction, &mut self.feeds, rows)?);
+                    replaced_blobs.push_back(upsert_snapshots(
+                        &transaction,
+                        &mut self.feeds,
+                        rows,
+                    )?);
                 }
                 WriteRequest::Confirmed { key, at, validators } => {
                     let feed = feed_number(&transaction, &mut self.feeds, &key.feed)?;
@@ -286,10 +292,10 @@ impl DatabaseWriter {
                 WriteRequest::Flush(_) => {}
             }
         }
-        touch_life(&transaction, life, now)?;
+        touch_life(&transaction, server_run, now)?;
         transaction.commit()?;
-        _ = self.life.set(life);
-        Ok(before)
+        _ = self.server_run.set(server_run);
+        Ok(replaced_blobs)
     }
 
     fn note_size(&self) {
@@ -305,7 +311,7 @@ impl DatabaseWriter {
         let purged = self
             .file
             .ensure_open()
-            .and_then(|file| purge_expired(file, now, &self.keep, self.configured.as_deref()));
+            .and_then(|file| purge_expired(file, now, &self.retention, self.configured.as_deref()));
         match purged {
             Ok(is_all) => self.purged = is_all.then_some(now),
             Err(error) => {
@@ -354,16 +360,19 @@ fn upsert_delays(
 
 /// Returns the number of polls, states and reports in a batch.
 fn count_records(batch: &[WriteRequest]) -> u64 {
-    batch.iter().filter(|told| is_counted_record(told)).count() as u64
+    batch.iter().filter(|request| is_counted_record(request)).count() as u64
 }
 
-fn is_counted_record(told: &WriteRequest) -> bool {
-    matches!(told, WriteRequest::Poll { .. } | WriteRequest::State { .. } | WriteRequest::Report(_))
+fn is_counted_record(request: &WriteRequest) -> bool {
+    matches!(
+        request,
+        WriteRequest::Poll { .. } | WriteRequest::State { .. } | WriteRequest::Report(_)
+    )
 }
 
 /// Removes the snapshots from a batch that could not be written, and reports the failure to their senders.
 fn refuse_snapshots(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
-    batch.retain(|told| match told {
+    batch.retain(|request| match request {
         WriteRequest::Snapshots { reply, .. } => {
             drop(reply.try_send(Err(format!("writing lineside.db failed: {error}"))));
             false
@@ -373,15 +382,15 @@ fn refuse_snapshots(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
 }
 
 /// Waits for a request and adds further queued ones. Returns true if the queue is closed.
-fn gather_batch(told: &Receiver<WriteRequest>, batch: &mut Vec<WriteRequest>) -> bool {
-    let mut patience = if batch.is_empty() { HEARTBEAT } else { Duration::ZERO };
+fn gather_batch(requests: &Receiver<WriteRequest>, batch: &mut Vec<WriteRequest>) -> bool {
+    let mut timeout = if batch.is_empty() { HEARTBEAT } else { Duration::ZERO };
     while batch.len() < BATCH_MAX {
-        match told.recv_timeout(patience) {
+        match requests.recv_timeout(timeout) {
             Ok(next) => batch.push(next),
             Err(RecvTimeoutError::Timeout) => return false,
             Err(RecvTimeoutError::Disconnected) => return true,
         }
-        patience = Duration::ZERO;
+        timeout = Duration::ZERO;
     }
     false
 }
@@ -421,7 +430,7 @@ fn insert_poll(
         saturate_to_i64(poll.bytes),
         poll.outcome.as_str(),
         poll.serving.to_number(),
-        failure.map(|failure| failure.words.as_str()),
+        failure.map(|failure| failure.message.as_str()),
         failure.and_then(|failure| failure.phase).map(FetchPhase::as_str),
         failure.and_then(|failure| failure.status),
         failure.and_then(|failure| failure.head.as_deref()),

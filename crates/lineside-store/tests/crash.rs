@@ -24,7 +24,7 @@ const ROUNDS: usize = 40;
 /// Maximum number of acknowledgements before a writer is killed.
 const ACKNOWLEDGED_MAX: usize = 12;
 /// Maximum number of records between two flushes.
-const BETWEEN_MAX: u64 = 60;
+const RECORDS_PER_FLUSH_MAX: u64 = 60;
 const SEED: u64 = 4;
 const KEEP: RetentionPolicy = RetentionPolicy {
     availability: Duration::from_secs(30 * 86_400),
@@ -65,7 +65,7 @@ fn poll(n: u64) -> PollRecord {
         bytes: n,
         outcome: if failed { "timeout".into() } else { "new".into() },
         failure: failed.then(|| PollFailure {
-            words: "no reply within 15 s".to_owned(),
+            message: "no reply within 15 s".to_owned(),
             phase: Some(FetchPhase::Wait),
             status: None,
             head: None,
@@ -112,7 +112,7 @@ fn write_for_ever(file: &Path, mut next: u64) {
     let mut rng = fastrand::Rng::with_seed(SEED ^ next);
     let mut output = std::io::stdout().lock();
     loop {
-        for _ in 0..rng.u64(1..=BETWEEN_MAX) {
+        for _ in 0..rng.u64(1..=RECORDS_PER_FLUSH_MAX) {
             store.record_poll(&feed(), poll(next));
             next += 1;
         }
@@ -121,8 +121,8 @@ fn write_for_ever(file: &Path, mut next: u64) {
         store.flush_writes().expect("a successful write");
         edit(&store, next);
         // The parent closes the pipe when it kills this process.
-        let said = writeln!(output, "{next}").and_then(|()| output.flush());
-        if said.is_err() {
+        let written = writeln!(output, "{next}").and_then(|()| output.flush());
+        if written.is_err() {
             return;
         }
     }

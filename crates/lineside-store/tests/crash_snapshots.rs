@@ -20,7 +20,7 @@ use lineside_sync::{SimulatedClock, UnixMillis};
 
 const ROUNDS: usize = 40;
 /// Maximum number of saved bodies before a process is killed.
-const KEPT_MAX: usize = 30;
+const SAVES_MAX: usize = 30;
 const FEEDS: usize = 3;
 /// Sizes of bodies: below and above the limit for large bodies.
 const SIZES: [usize; FEEDS] = [2_000, 200_000, 9 << 20];
@@ -105,18 +105,18 @@ fn kill_and_look() {
     let file = folder.path().join("lineside.db");
     let mut rng = fastrand::Rng::with_seed(SEED);
     let mut next = 1;
-    let mut n_kept = 0;
-    let mut last_kept = [0; FEEDS];
+    let mut n_saved = 0;
+    let mut last_saved = [0; FEEDS];
     for round in 0..ROUNDS {
-        let kept = run_and_kill(&file, next, rng.usize(..KEPT_MAX), &mut rng);
-        n_kept += kept.iter().filter(|number| **number >= next).count();
+        let saved = run_and_kill(&file, next, rng.usize(..SAVES_MAX), &mut rng);
+        n_saved += saved.iter().filter(|number| **number >= next).count();
         // Bodies saved in an earlier round have to remain, too.
-        for (last, number) in last_kept.iter_mut().zip(kept) {
+        for (last, number) in last_saved.iter_mut().zip(saved) {
             *last = number.max(*last);
         }
-        next = look(&file, last_kept, round) + 1;
+        next = look(&file, last_saved, round) + 1;
     }
-    assert!(n_kept >= ROUNDS, "every process was killed before its first save");
+    assert!(n_saved >= ROUNDS, "every process was killed before its first save");
 }
 
 /// Starts a process and kills it after it saved `times` bodies. Returns the last number of each feed.
@@ -128,11 +128,11 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
         .expect("a started process");
     let output = saver.stdout.take().expect("the output is piped");
     let mut lines = BufReader::new(output).lines();
-    let mut kept = [0; FEEDS];
+    let mut saved = [0; FEEDS];
     let mut note = |line: String| {
         let (feed, number) = line.split_once(' ')?;
         let (feed, number) = (feed.parse::<usize>().ok()?, number.parse().ok()?);
-        kept[feed] = number;
+        saved[feed] = number;
         Some(())
     };
     for _ in 0..times {
@@ -149,23 +149,23 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
     for line in lines.map_while(Result::ok) {
         note(line);
     }
-    kept
+    saved
 }
 
 /// Checks that all saved bodies are complete, and that others are deleted. Returns the highest number.
-fn look(file: &Path, kept: [u64; FEEDS], round: usize) -> u64 {
+fn look(file: &Path, saved: [u64; FEEDS], round: usize) -> u64 {
     let store = open(file);
     let mut highest = 0;
     let mut bytes = 0;
-    for (feed, kept) in kept.into_iter().enumerate() {
+    for (feed, saved) in saved.into_iter().enumerate() {
         let Some((head, found)) = store.read_snapshot(&key(feed)) else {
-            assert_eq!(kept, 0, "round {round}: the snapshot of feed {feed} is missing");
+            assert_eq!(saved, 0, "round {round}: the snapshot of feed {feed} is missing");
             continue;
         };
         let number: u64 = head.file_name.parse().expect("a number");
         assert!(
-            number >= kept,
-            "round {round}: feed {feed} has {number}, but {kept} was acknowledged"
+            number >= saved,
+            "round {round}: feed {feed} has {number}, but {saved} was acknowledged"
         );
         assert!(
             found == body(feed, number),

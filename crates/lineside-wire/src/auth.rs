@@ -60,7 +60,7 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
     /// Returns an error if it is not permitted, or if the token is invalid, expired, or of another user or channel.
     fn authorize_subscribe(
         &self,
-        who: &ClientIdentity,
+        identity: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
     ) -> Result<ChannelGrant, Refusal>;
@@ -69,5 +69,9 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if it may not.
-    fn authorize_publish(&self, who: &ClientIdentity, channel: &Channel) -> Result<(), Refusal>;
+    fn authorize_publish(
+        &self,
+        identity: &ClientIdentity,
+        channel: &Channel,
+    ) -> Result<(), Refusal>;
 }

@@ -63,7 +63,7 @@ pub(crate) struct AppParts {
     /// Counts of sent notifications.
     pub(crate) notifications: Arc<notifications::NotificationCounts>,
     /// Authorization of clients.
-    pub(crate) gate: Arc<TokenAuthorizer>,
+    pub(crate) authorizer: Arc<TokenAuthorizer>,
     /// Authentication of admins.
     pub(crate) admin: AdminAuth,
     /// The proxies that are trusted to forward a client's address.
@@ -73,19 +73,19 @@ pub(crate) struct AppParts {
     /// The latest validation reports on feeds.
     pub(crate) reports: Arc<LatestReports>,
     /// The operator's own validators, with their results.
-    pub(crate) validators: ExternalValidators,
+    pub(crate) external_validators: ExternalValidators,
     /// Cached delay reports.
     pub(crate) delays: DelayReports,
     /// Recent publications of the server API by idempotency key.
-    pub(crate) published: IdempotencyCache,
+    pub(crate) idempotency_keys: IdempotencyCache,
     /// The service that validates uploaded files.
-    pub(crate) visitors: Arc<uploads::UploadService>,
+    pub(crate) uploads: Arc<uploads::UploadService>,
     /// Cached SIRI replies, and the positions of requestors.
-    pub(crate) siri: AnswerCache,
+    pub(crate) siri_answers: AnswerCache,
     /// The subscriptions of other systems to SIRI.
-    pub(crate) subscriptions: SubscriptionRegistry,
+    pub(crate) siri_subscriptions: SubscriptionRegistry,
     /// Cache of compressed replies.
-    pub(crate) compressed: CompressedBodies,
+    pub(crate) compressed_bodies: CompressedBodies,
     /// The limits on connections and replies.
     pub(crate) admission: Arc<AdmissionControl>,
     /// The threads that own the sockets of sessions.
@@ -224,7 +224,7 @@ impl App {
 
     /// Returns the authorization of clients.
     pub(crate) fn authorizer(&self) -> &Arc<TokenAuthorizer> {
-        &self.0.gate
+        &self.0.authorizer
     }
 
     /// Returns the authentication of admins.
@@ -239,7 +239,7 @@ impl App {
 
     /// Returns the operator's own validators, with their results.
     pub(crate) fn external_validators(&self) -> &ExternalValidators {
-        &self.0.validators
+        &self.0.external_validators
     }
 
     /// Returns the operations dashboard.
@@ -259,27 +259,27 @@ impl App {
 
     /// Returns the server API's recent publications by idempotency key.
     pub(crate) fn idempotency_cache(&self) -> &IdempotencyCache {
-        &self.0.published
+        &self.0.idempotency_keys
     }
 
     /// Returns the subscriptions of other systems to SIRI.
     pub(crate) fn siri_subscriptions(&self) -> &SubscriptionRegistry {
-        &self.0.subscriptions
+        &self.0.siri_subscriptions
     }
 
     /// Returns the service that validates uploaded files.
     pub(crate) fn uploads(&self) -> &Arc<uploads::UploadService> {
-        &self.0.visitors
+        &self.0.uploads
     }
 
     /// Returns the cached SIRI replies and the positions of requestors.
     pub(crate) fn siri_answers(&self) -> &AnswerCache {
-        &self.0.siri
+        &self.0.siri_answers
     }
 
     /// Returns the cache of compressed replies.
     pub(crate) fn compressed_bodies(&self) -> &CompressedBodies {
-        &self.0.compressed
+        &self.0.compressed_bodies
     }
 
     /// Returns the largest number of open connections: the configured one, or fewer if the system allows only fewer.

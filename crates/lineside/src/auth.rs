@@ -96,7 +96,7 @@ impl TokenAuthorizer {
     /// Returns an error if the client may not subscribe, or if the token is not valid for this client and channel.
     pub(crate) fn authorize_subscribe(
         &self,
-        who: &ClientIdentity,
+        client: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
     ) -> Result<ChannelGrant, AccessDenied> {
@@ -105,15 +105,15 @@ impl TokenAuthorizer {
         };
         if let (Some(verifier), Some(token)) = (&self.verifier, token.filter(|it| !it.is_empty())) {
             let claims = verifier.verify(token, self.current_time())?;
-            if claims.channel.as_deref() != Some(channel.as_str()) || claims.user != who.user {
+            if claims.channel.as_deref() != Some(channel.as_str()) || claims.user != client.user {
                 return Err(AccessDenied::Unauthorized);
             }
             return Ok(ChannelGrant { expires: claims.expires, info: claims.info.clone() });
         }
-        if who.channels.contains(channel) || subscribe.allows_user(&who.user) {
+        if client.channels.contains(channel) || subscribe.allows_user(&client.user) {
             return Ok(ChannelGrant::default());
         }
-        Err(self.denial_for(subscribe, who))
+        Err(self.denial_for(subscribe, client))
     }
 
     /// Returns the clients that may subscribe without a channel token; `None` if all may.
@@ -130,12 +130,16 @@ impl TokenAuthorizer {
     /// Returns an error if it may not.
     fn authorize_publish(
         &self,
-        who: &ClientIdentity,
+        client: &ClientIdentity,
         channel: &Channel,
     ) -> Result<(), AccessDenied> {
         let publish =
             self.hub.find_namespace(channel).map_or(AccessPolicy::Nobody, |it| it.publish);
-        if publish.allows_user(&who.user) { Ok(()) } else { Err(self.denial_for(publish, who)) }
+        if publish.allows_user(&client.user) {
+            Ok(())
+        } else {
+            Err(self.denial_for(publish, client))
+        }
     }
 
     /// Evicts old results of token checks.
@@ -150,9 +154,9 @@ impl TokenAuthorizer {
     }
 
     /// Returns `Unauthorized` if a token would grant access, else `Forbidden`.
-    fn denial_for(&self, who: AccessPolicy, client: &ClientIdentity) -> AccessDenied {
+    fn denial_for(&self, policy: AccessPolicy, client: &ClientIdentity) -> AccessDenied {
         let would_help =
-            who == AccessPolicy::Users && client.user.is_empty() && self.verifier.is_some();
+            policy == AccessPolicy::Users && client.user.is_empty() && self.verifier.is_some();
         if would_help { AccessDenied::Unauthorized } else { AccessDenied::Forbidden }
     }
 }
@@ -186,15 +190,15 @@ impl auth::Authorizer for TokenAuthorizer {
 
     fn authorize_subscribe(
         &self,
-        who: &ClientIdentity,
+        client: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
     ) -> Result<ChannelGrant, Refusal> {
-        Ok(self.authorize_subscribe(who, channel, token)?)
+        Ok(self.authorize_subscribe(client, channel, token)?)
     }
 
-    fn authorize_publish(&self, who: &ClientIdentity, channel: &Channel) -> Result<(), Refusal> {
-        Ok(self.authorize_publish(who, channel)?)
+    fn authorize_publish(&self, client: &ClientIdentity, channel: &Channel) -> Result<(), Refusal> {
+        Ok(self.authorize_publish(client, channel)?)
     }
 }
 

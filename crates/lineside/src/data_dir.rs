@@ -30,10 +30,10 @@ impl DataDirLock {
     pub(crate) fn acquire(folder: &Path) -> anyhow::Result<Self> {
         let shown = folder.display();
         // The data are not for other users of this machine. An existing folder keeps its mode.
-        let mut maker = DirBuilder::new();
+        let mut builder = DirBuilder::new();
         #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
-        maker
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
             .recursive(true)
             .create(folder)
             .with_context(|| format!("cannot create data folder {shown}"))?;

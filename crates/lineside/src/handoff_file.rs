@@ -13,9 +13,9 @@ use lineside_ingest::{HandoffState, HandoffWriter, Ingest, WrittenNetworks};
 use lineside_sync::UnixMillis;
 
 /// Name of the file in the data folder.
-const FILE: &str = "restart.kept";
+const HANDOFF_FILE: &str = "restart.kept";
 /// Name of the file while it is being written.
-const PART: &str = "restart.kept.part";
+const PART_FILE: &str = "restart.kept.part";
 /// Readable for its owner only: it holds publications of channels that are not public.
 const MODE: u32 = 0o600;
 const BUFFER_BYTES: usize = 256 << 10;
@@ -24,20 +24,20 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// next clean stop replaces it.
 pub(crate) fn load_and_delete(folder: &Path) -> Option<HandoffState> {
     // A leftover of an interrupted stop.
-    let _ = fs::remove_file(folder.join(PART));
-    let path = folder.join(FILE);
+    let _ = fs::remove_file(folder.join(PART_FILE));
+    let path = folder.join(HANDOFF_FILE);
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(error) => return reject_file(&path, &error),
     };
-    let kept = match HandoffState::from_reader(BufReader::with_capacity(BUFFER_BYTES, file)) {
-        Ok(kept) => kept,
+    let state = match HandoffState::from_reader(BufReader::with_capacity(BUFFER_BYTES, file)) {
+        Ok(state) => state,
         Err(error) => return reject_file(&path, &error),
     };
     // The state may be used only if no later start can load it again.
     match fs::remove_file(&path).and_then(|()| sync_folder(folder)) {
-        Ok(()) => Some(kept),
+        Ok(()) => Some(state),
         Err(error) => reject_file(&path, &format_args!("it cannot be deleted: {error}")),
     }
 }
@@ -52,7 +52,7 @@ fn reject_file(path: &Path, error: &dyn std::fmt::Display) -> Option<HandoffStat
 
 /// Deletes a file that could not be completed, for example on a full disk.
 fn remove_partial_file(folder: &Path) {
-    let _ = fs::remove_file(folder.join(PART));
+    let _ = fs::remove_file(folder.join(PART_FILE));
 }
 
 /// Syncs the folder: only then is a removal or a new name durable.
@@ -75,7 +75,7 @@ impl HandoffFileWriter {
         ingest: &Ingest,
         now: UnixMillis,
     ) -> io::Result<Self> {
-        let part = folder.join(PART);
+        let part = folder.join(PART_FILE);
         match fs::remove_file(&part) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -101,7 +101,7 @@ impl HandoffFileWriter {
         let file =
             self.writer.finish_file()?.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;
-        fs::rename(self.folder.join(PART), self.folder.join(FILE))?;
+        fs::rename(self.folder.join(PART_FILE), self.folder.join(HANDOFF_FILE))?;
         sync_folder(&self.folder)
     }
 }
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    fn ingest(kept: Option<HandoffState>) -> Arc<Ingest> {
+    fn ingest(handoff: Option<HandoffState>) -> Arc<Ingest> {
         let history =
             lineside_hub::HistoryOptions { size: 9, ttl: std::time::Duration::from_secs(600) };
         let namespace = Namespace { history: Some(history), ..Namespace::default() };
@@ -131,24 +131,24 @@ mod tests {
             load_limits: lineside_ingest::LoadLimits::default(),
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
             snapshots: Arc::new(lineside_ingest::MemorySnapshotStore::default()),
-            beside: None,
-            inspector: None,
+            extra_channels: None,
+            message_observer: None,
             inboxes: InboxSettings {
                 address: None,
                 subscriber: "lineside-1".into(),
                 keys: Arc::new(|| Secret::new("key")),
             },
         };
-        Ingest::start_with_handoff(options, kept)
+        Ingest::start_with_handoff(options, handoff)
     }
 
-    fn say(ingest: &Ingest) {
+    fn publish_one(ingest: &Ingest) {
         let channel = Channel::parse_name("app/x").unwrap();
-        let said = Bytes::from_static(b"{\"said\":1}");
-        ingest.hub().publish_app(&channel, said, PublicationExtras::default()).unwrap();
+        let data = Bytes::from_static(b"{\"said\":1}");
+        ingest.hub().publish_app(&channel, data, PublicationExtras::default()).unwrap();
     }
 
-    fn said(ingest: &Ingest) -> usize {
+    fn count_publications(ingest: &Ingest) -> usize {
         let all = HistoryQuery { limit: 9, since: None, reverse: false };
         let channel = Channel::parse_name("app/x").unwrap();
         ingest.hub().read_history(&channel, all).unwrap().publications.len()
@@ -156,21 +156,21 @@ mod tests {
 
     async fn stop(ingest: &Ingest, folder: &Path) {
         ingest.shut_down().await;
-        let keeping =
+        let handoff =
             HandoffFileWriter::start_with_networks(folder.to_owned(), ingest, UnixMillis(0))
                 .unwrap();
-        keeping.finish_with_logs(ingest).unwrap();
+        handoff.finish_with_logs(ingest).unwrap();
     }
 
     #[tokio::test]
     async fn a_handoff_file_is_loaded_once() {
         let folder = tempfile::tempdir().unwrap();
         let now = ingest(load_and_delete(folder.path()));
-        say(&now);
+        publish_one(&now);
         stop(&now, folder.path()).await;
-        let file = folder.path().join(FILE);
+        let file = folder.path().join(HANDOFF_FILE);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, MODE);
-        assert!(!folder.path().join(PART).exists());
+        assert!(!folder.path().join(PART_FILE).exists());
         let next = load_and_delete(folder.path());
         assert!(next.is_some() && !file.exists());
         assert!(
@@ -182,12 +182,12 @@ mod tests {
     #[tokio::test]
     async fn an_unusable_handoff_file_stays_until_the_next_stop_replaces_it() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(FILE);
+        let file = folder.path().join(HANDOFF_FILE);
         fs::write(&file, b"LINEKEPT and then something else, long enough for a head").unwrap();
-        fs::write(folder.path().join(PART), b"half").unwrap();
+        fs::write(folder.path().join(PART_FILE), b"half").unwrap();
         let now = ingest(load_and_delete(folder.path()));
         assert!(file.exists());
-        assert_eq!(said(&now), 0);
+        assert_eq!(count_publications(&now), 0);
         stop(&now, folder.path()).await;
         assert!(load_and_delete(folder.path()).is_some());
         // A folder under that name can be neither read nor deleted as a file.
@@ -199,15 +199,15 @@ mod tests {
     async fn the_history_of_an_app_channel_survives_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let first = ingest(None);
-        say(&first);
+        publish_one(&first);
         first.shut_down().await;
         let now = first.hub().clock().wall_time();
-        let keeping =
+        let handoff =
             HandoffFileWriter::start_with_networks(folder.path().to_owned(), &first, now).unwrap();
         // A publication just before the end is included.
-        say(&first);
-        keeping.finish_with_logs(&first).unwrap();
+        publish_one(&first);
+        handoff.finish_with_logs(&first).unwrap();
         let next = ingest(load_and_delete(folder.path()));
-        assert_eq!(said(&next), 2);
+        assert_eq!(count_publications(&next), 2);
     }
 }

@@ -26,9 +26,9 @@ pub(crate) struct JobQueue<K, J> {
 #[derive(Debug, Default)]
 struct QueueCounters {
     finished: AtomicU64,
-    unfinished: AtomicU64,
-    refused: AtomicU64,
-    replaced: AtomicU64,
+    aborted: AtomicU64,
+    rejected: AtomicU64,
+    superseded: AtomicU64,
     took: Histogram,
 }
 
@@ -43,11 +43,11 @@ pub(crate) struct QueueStats {
     /// Jobs that ended with a result.
     pub(crate) finished: u64,
     /// Jobs that ended without a result.
-    pub(crate) unfinished: u64,
+    pub(crate) aborted: u64,
     /// Times that the full queue refused a job.
-    pub(crate) refused: u64,
+    pub(crate) rejected: u64,
     /// Waiting jobs that a newer one replaced.
-    pub(crate) replaced: u64,
+    pub(crate) superseded: u64,
     /// Durations of the jobs that ended with a result.
     pub(crate) took: histogram::HistogramSnapshot,
 }
@@ -56,9 +56,9 @@ pub(crate) struct QueueStats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobStatus {
     /// The job waits, with this many before it.
-    Waits(usize),
+    Waiting(usize),
     /// The job runs.
-    Runs,
+    Running,
 }
 
 impl<K, J> Default for JobQueue<K, J> {
@@ -80,15 +80,15 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
 
     /// Adds a job, in place of a waiting one of the same key, else if fewer than `most` wait. Returns false if the
     /// queue is full.
-    pub(crate) fn push(&self, key: K, job: J, most: usize) -> bool {
+    pub(crate) fn push(&self, key: K, job: J, queue_max: usize) -> bool {
         let mut waiting = self.waiting.lock();
         if let Some((_, older)) = waiting.iter_mut().find(|(other, _)| *other == key) {
             *older = job;
-            self.counts.replaced.fetch_add(1, Ordering::Relaxed);
+            self.counts.superseded.fetch_add(1, Ordering::Relaxed);
             return true;
         }
-        if waiting.len() >= most {
-            self.counts.refused.fetch_add(1, Ordering::Relaxed);
+        if waiting.len() >= queue_max {
+            self.counts.rejected.fetch_add(1, Ordering::Relaxed);
             return false;
         }
         waiting.push_back((key, job));
@@ -100,9 +100,9 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
     pub(crate) fn start_next_job(&self) -> Option<(K, J, OwnedPermit)> {
         let mut waiting = self.waiting.lock();
         let mut running = self.running.lock();
-        let place = waiting.iter().position(|(key, _)| !running.contains(key))?;
+        let position = waiting.iter().position(|(key, _)| !running.contains(key))?;
         let permit = self.slots.try_acquire_owned()?;
-        let (key, job) = waiting.remove(place)?;
+        let (key, job) = waiting.remove(position)?;
         running.insert(key.clone());
         Some((key, job, permit))
     }
@@ -110,7 +110,7 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
     /// Marks the job of a key as ended; `took` is `Some` if it had a result.
     pub(crate) fn finish_job(&self, key: &K, took: Option<Duration>) {
         self.running.lock().remove(key);
-        let count = if took.is_some() { &self.counts.finished } else { &self.counts.unfinished };
+        let count = if took.is_some() { &self.counts.finished } else { &self.counts.aborted };
         count.fetch_add(1, Ordering::Relaxed);
         if let Some(took) = took {
             self.counts.took.record_duration(took);
@@ -118,18 +118,18 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
     }
 
     /// Drops the waiting jobs of removed keys.
-    pub(crate) fn retain(&self, is_there: impl Fn(&K) -> bool) {
-        self.waiting.lock().retain(|(key, _)| is_there(key));
+    pub(crate) fn retain(&self, is_member: impl Fn(&K) -> bool) {
+        self.waiting.lock().retain(|(key, _)| is_member(key));
     }
 
     /// Returns the status of a key's job; `None` if there is none.
-    pub(crate) fn job_status(&self, is_it: impl Fn(&K) -> bool) -> Option<JobStatus> {
+    pub(crate) fn job_status(&self, is_match: impl Fn(&K) -> bool) -> Option<JobStatus> {
         // Both locks are held, so that a job that is just starting is always seen in one of the two.
         let waiting = self.waiting.lock();
-        if self.running.lock().iter().any(&is_it) {
-            return Some(JobStatus::Runs);
+        if self.running.lock().iter().any(&is_match) {
+            return Some(JobStatus::Running);
         }
-        waiting.iter().position(|(key, _)| is_it(key)).map(JobStatus::Waits)
+        waiting.iter().position(|(key, _)| is_match(key)).map(JobStatus::Waiting)
     }
 
     pub(crate) fn stats(&self) -> QueueStats {
@@ -139,9 +139,9 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
             slots: self.slots.limit(),
             running: self.slots.permits_held(),
             finished: count(&self.counts.finished),
-            unfinished: count(&self.counts.unfinished),
-            refused: count(&self.counts.refused),
-            replaced: count(&self.counts.replaced),
+            aborted: count(&self.counts.aborted),
+            rejected: count(&self.counts.rejected),
+            superseded: count(&self.counts.superseded),
             took: self.counts.took.snapshot(),
         }
     }
@@ -163,15 +163,15 @@ mod tests {
         assert!(queue.push("a", 1, 2) && queue.push("b", 1, 2));
         assert!(!queue.push("c", 1, 2), "the queue is full");
         assert!(queue.push("a", 2, 2), "a newer job replaces a waiting one");
-        let figures = queue.stats();
-        assert_eq!((figures.waiting, figures.refused, figures.replaced), (2, 1, 1));
-        let standing = |key| queue.job_status(|other| *other == key);
-        assert_eq!(standing("b"), Some(JobStatus::Waits(1)));
+        let stats = queue.stats();
+        assert_eq!((stats.waiting, stats.rejected, stats.superseded), (2, 1, 1));
+        let job_status = |key| queue.job_status(|other| *other == key);
+        assert_eq!(job_status("b"), Some(JobStatus::Waiting(1)));
         let (first, job, permit) = queue.start_next_job().unwrap();
         assert_eq!((first, job), ("a", 2));
         assert!(queue.start_next_job().is_none(), "the only slot is taken");
-        assert_eq!(standing("a"), Some(JobStatus::Runs));
-        assert_eq!((standing("b"), standing("c")), (Some(JobStatus::Waits(0)), None));
+        assert_eq!(job_status("a"), Some(JobStatus::Running));
+        assert_eq!((job_status("b"), job_status("c")), (Some(JobStatus::Waiting(0)), None));
         drop(permit);
         assert_eq!(queue.start_next_job().unwrap().0, "b");
     }
@@ -182,8 +182,8 @@ mod tests {
         assert!(queue.push("a", 1, 2));
         let (_, _, permit) = queue.start_next_job().unwrap();
         assert!(queue.push("a", 2, 2) && queue.push("b", 1, 2));
-        let figures = queue.stats();
-        assert_eq!((figures.slots, figures.running, figures.waiting), (2, 1, 2));
+        let stats = queue.stats();
+        assert_eq!((stats.slots, stats.running, stats.waiting), (2, 1, 2));
         assert_eq!(queue.start_next_job().unwrap().0, "b");
         drop(permit);
         assert!(queue.start_next_job().is_none(), "its last job is still running");
@@ -191,8 +191,8 @@ mod tests {
         let (key, job, _permit) = queue.start_next_job().unwrap();
         assert_eq!((key, job), ("a", 2));
         queue.finish_job(&"b", None);
-        let figures = queue.stats();
-        assert_eq!((figures.finished, figures.unfinished), (1, 1));
+        let stats = queue.stats();
+        assert_eq!((stats.finished, stats.aborted), (1, 1));
     }
 
     #[test]

@@ -10,13 +10,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Tasks that run before the runtime polls for I/O: thousands of simultaneous connects are some milliseconds of work,
 /// of which other requests should wait for only a part.
-const TASKS_BETWEEN_LOOKS: u32 = 8;
+const EVENT_INTERVAL: u32 = 8;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .event_interval(TASKS_BETWEEN_LOOKS)
+        .event_interval(EVENT_INTERVAL)
         .thread_name("runtime")
         .build();
     match runtime {

@@ -94,10 +94,10 @@ type FloatGauge = Gauge<f64, AtomicU64>;
 
 impl HttpMetrics {
     /// Counts a request with its status and duration.
-    pub(crate) fn count_request(&self, asked: EndpointFamily, status: StatusCode, took: Duration) {
+    pub(crate) fn count_request(&self, family: EndpointFamily, status: StatusCode, took: Duration) {
         let class = usize::from(status.as_u16() / 100).clamp(1, STATUS_CLASSES.len());
         self.requests[class - 1].increment();
-        self.request_times[asked as usize].record_duration(took);
+        self.request_times[family as usize].record_duration(took);
     }
 
     /// Returns the number of answered requests, of any status.
@@ -112,9 +112,9 @@ impl HttpMetrics {
 }
 
 /// Encodes all metrics in this format.
-pub(crate) fn encode_metrics(app: &App, form: ExpositionFormat) -> Bytes {
+pub(crate) fn encode_metrics(app: &App, exposition_format: ExpositionFormat) -> Bytes {
     let registry = build_registry(app);
-    match form {
+    match exposition_format {
         ExpositionFormat::Text => encode_open_metrics(&registry).into(),
         ExpositionFormat::Classic => {
             prometheus_text::from_open_metrics(&encode_open_metrics(&registry)).into()
@@ -256,7 +256,7 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
         ),
         ("hub_publications", "Publications appended to rooms", hub.publications_total),
         ("hub_states_encoded", "Encoded room states", hub.states_encoded_total),
-        ("hub_states_begun", "Full states started for subscribers", hub.states_begun_total),
+        ("hub_states_begun", "Full states started for subscribers", hub.states_started_total),
         ("hub_resumed", "Subscriptions resumed from their position", hub.resumed_total),
         ("hub_member_changes", "Published join and leave events", hub.member_changes_total),
         (
@@ -272,14 +272,15 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
         (
             "hub_publications_evicted",
             "Publications dropped early by the byte limit",
-            hub.shrunk_total,
+            hub.evicted_total,
         ),
     ];
     for (name, help, value) in counters {
         registry.register(name, help, counter_with_value(value));
     }
     let closed: Family<ReasonLabel, Counter> = Family::default();
-    for (reason, value) in [("lost", hub.ended_lost_total), ("removed", hub.ended_over_total)] {
+    for (reason, value) in [("lost", hub.ended_lost_total), ("removed", hub.ended_with_group_total)]
+    {
         closed.get_or_create(&ReasonLabel { reason }).inc_by(value);
     }
     let help = "Subscriptions that the server ended, by reason";
@@ -304,11 +305,11 @@ fn register_settings(registry: &mut Registry, app: &App) {
     registry.register("config_reloads", "Configuration reloads, by outcome", reads);
     let state = app.settings().reload_state();
     let refused: Gauge = Gauge::default();
-    refused.set(i64::from(state.refused.is_some()));
+    refused.set(i64::from(state.rejected.is_some()));
     let help = "1 while the configuration file is invalid and an older version applies";
     registry.register("config_refused", help, refused);
     let waiting: Gauge = Gauge::default();
-    waiting.set(i64::try_from(state.waiting.len()).unwrap_or(i64::MAX));
+    waiting.set(i64::try_from(state.deferred_keys.len()).unwrap_or(i64::MAX));
     registry.register(
         "config_waiting_keys",
         "Changed configuration keys that need a restart",
@@ -331,20 +332,20 @@ fn register_latencies(registry: &mut Registry, app: &App) {
     let help = "Time from a publication until it was ready to send on a session";
     let delivery = LatencyHistograms::without_labels(app.hub().delivery_time_snapshot());
     registry.register("wire_delivery_seconds", help, delivery);
-    let of = |stage: PollStage| {
+    let histogram_for = |stage: PollStage| {
         (StageLabel { stage: stage.name() }, app.ingest().stage_durations(stage))
     };
-    let stages = LatencyHistograms::from_labeled(PollStage::ALL.map(of).into());
+    let stages = LatencyHistograms::from_labeled(PollStage::ALL.map(histogram_for).into());
     registry.register("ingest_stage_seconds", "Duration of each stage of a poll", stages);
 }
 
-fn register_message_checks(registry: &mut Registry, figures: reports::MessageCheckCounts) {
+fn register_message_checks(registry: &mut Registry, metrics: reports::MessageCheckCounts) {
     let counters = [
-        ("validation_messages", "Validated real-time messages", figures.looked),
+        ("validation_messages", "Validated real-time messages", metrics.checked),
         (
             "validation_messages_cut_short",
             "Real-time messages whose validation hit the time limit",
-            figures.cut_short,
+            metrics.cut_short,
         ),
     ];
     for (name, help, value) in counters {
@@ -352,20 +353,20 @@ fn register_message_checks(registry: &mut Registry, figures: reports::MessageChe
     }
 }
 
-fn register_store(registry: &mut Registry, figures: StoreMetrics) {
+fn register_store(registry: &mut Registry, metrics: StoreMetrics) {
     let counters = [
-        ("store_writes", "Polls, states and reports written to the store", figures.written),
+        ("store_writes", "Polls, states and reports written to the store", metrics.written),
         (
             "store_dropped",
             "Polls, states and reports that were dropped without being written",
-            figures.lost,
+            metrics.lost,
         ),
-        ("store_failures", "Failed writes to the database file", figures.failures),
-        ("store_snapshots", "Stored snapshots of last good bytes", figures.snapshots),
+        ("store_failures", "Failed writes to the database file", metrics.failures),
+        ("store_snapshots", "Stored snapshots of last good bytes", metrics.snapshots),
         (
             "store_snapshot_failures",
             "Snapshots of last good bytes that could not be stored",
-            figures.snapshots_failed,
+            metrics.snapshots_failed,
         ),
     ];
     for (name, help, value) in counters {
@@ -376,15 +377,15 @@ fn register_store(registry: &mut Registry, figures: StoreMetrics) {
         (
             "store_failing",
             "1 while the database file cannot be written",
-            i64::from(figures.is_failing),
+            i64::from(metrics.is_failing),
         ),
-        ("store_bytes", "Size of the database file", whole(figures.bytes)),
+        ("store_bytes", "Size of the database file", whole(metrics.bytes)),
         (
             "store_snapshots_failing",
             "1 while snapshots of last good bytes cannot be stored",
-            i64::from(figures.snapshots_failing),
+            i64::from(metrics.snapshots_failing),
         ),
-        ("store_blob_bytes", "Size of all stored feed data", whole(figures.blob_bytes)),
+        ("store_blob_bytes", "Size of all stored feed data", whole(metrics.blob_bytes)),
     ];
     for (name, help, value) in gauges {
         let gauge: Gauge = Gauge::default();
@@ -397,7 +398,7 @@ fn register_notifications(registry: &mut Registry, counts: &notifications::Notif
     let counters = [
         ("notifications_sent", "Delivered notifications", &counts.sent),
         ("notifications_failures", "Failed attempts to deliver notifications", &counts.failed),
-        ("notifications_lost", "Dropped notifications", &counts.lost),
+        ("notifications_lost", "Dropped notifications", &counts.dropped),
     ];
     for (name, help, value) in counters {
         registry.register(name, help, counter_with_value(value.load(Ordering::Relaxed)));
@@ -441,8 +442,8 @@ fn register_feeds(registry: &mut Registry, app: &App) {
         entities.get_or_create(&label).set(status.entities.cast_signed());
         problems.get_or_create(&label).set(status.problems.total_count().cast_signed());
         bytes.get_or_create(&label).inc_by(status.bytes);
-        let figures = feed.metrics();
-        let counted = [figures.request_count(), figures.not_modified_count(), figures.bytes_sent()];
+        let metrics = feed.metrics();
+        let counted = [metrics.request_count(), metrics.not_modified_count(), metrics.bytes_sent()];
         for (family, n) in served.iter().zip(counted) {
             family.get_or_create(&label).inc_by(n);
         }

@@ -5,9 +5,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 /// Descriptors reserved for the program itself: files, fetches, pollers, and connections that are being refused.
 const RESERVE: u64 = 192;
 /// Divisor of the limit for memory files of large bodies.
-const SEALED_SHARE: u64 = 16;
+const MEMORY_FILES_DIVISOR: u64 = 16;
 /// Largest number of memory files: enough for some hundred feeds in all codings.
-const SEALED_MAX: usize = 1_024;
+const MEMORY_FILES_MAX: usize = 1_024;
 
 /// Raises the limit of descriptors as far as the system allows, and returns it; `None` if it is unknown.
 pub(crate) fn raise_descriptor_limit() -> Option<u64> {
@@ -20,16 +20,16 @@ pub(crate) fn raise_descriptor_limit() -> Option<u64> {
 
 /// Returns the number of large bodies that may lie in memory files.
 pub(crate) fn max_memfds(descriptors: Option<u64>) -> usize {
-    let share = descriptors.map_or(0, |limit| limit / SEALED_SHARE);
-    usize::try_from(share).map_or(SEALED_MAX, |share| share.min(SEALED_MAX))
+    let share = descriptors.map_or(0, |limit| limit / MEMORY_FILES_DIVISOR);
+    usize::try_from(share).map_or(MEMORY_FILES_MAX, |share| share.min(MEMORY_FILES_MAX))
 }
 
 /// Returns the number of connections: `wanted`, or fewer if the descriptors do not suffice.
-pub(crate) fn max_connections(wanted: usize, descriptors: Option<u64>) -> usize {
+pub(crate) fn max_connections(connections_max: usize, descriptors: Option<u64>) -> usize {
     let reserve = RESERVE + max_memfds(descriptors) as u64;
     let possible = descriptors.map(|limit| limit.saturating_sub(reserve).max(limit / 2));
     let possible = possible.and_then(|limit| usize::try_from(limit).ok());
-    possible.map_or(wanted, |possible| wanted.min(possible.max(1)))
+    possible.map_or(connections_max, |possible| connections_max.min(possible.max(1)))
 }
 
 #[cfg(test)]

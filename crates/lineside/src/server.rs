@@ -48,9 +48,9 @@ const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
 /// Time beyond the drain time that sessions have to end after the server has asked them to.
 const SESSIONS_STOP_MAX: Duration = Duration::from_millis(500);
 /// Time that validations of uploads have to end, including the deletion of their files.
-const VISITORS_STOP_MAX: Duration = Duration::from_millis(500);
+const UPLOADS_STOP_MAX: Duration = Duration::from_millis(500);
 /// Longest time for each of the two parts of the handoff file, enough for a slow disk.
-const KEEP_TIME_MAX: Duration = Duration::from_secs(10);
+const HANDOFF_TIME_MAX: Duration = Duration::from_secs(10);
 /// Interval of the checks for a changed certificate.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
 /// Threads that read and encode states for sessions.
@@ -78,9 +78,9 @@ pub struct RunningServer {
     address: SocketAddr,
     serving: JoinHandle<()>,
     /// The task that reports findings of real-time data, the last ones as the server stops.
-    telling: JoinHandle<()>,
+    reporter: JoinHandle<()>,
     /// Folder in which a clean stop leaves the handoff file.
-    keeps: Option<PathBuf>,
+    handoff_folder: Option<PathBuf>,
     /// Locked until the server is gone.
     _data_dir: Option<DataDirLock>,
 }
@@ -95,15 +95,15 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
     let (listener, address) = open_listener(config.server.listen).await?;
     let (limits, shutdown) = (connection_limits(&config), Shutdown::new(config.server.drain));
     // A simulated city starts over, at another time than it ended, so its state is not handed over.
-    let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
-    let ledger = ServerStorage::open_or_in_memory(&config, &clock).await?;
+    let handoff_folder = config.server.data_dir.clone().filter(|_| demo.is_none());
+    let storage = ServerStorage::open_or_in_memory(&config, &clock).await?;
     let settings = LiveSettings::with_stored_overrides(
         config.clone(),
-        ledger.store.as_ref(),
+        storage.store.as_ref(),
         clock.wall_time(),
     )
     .await?;
-    let (ops, reports) = (Arc::new(OpsDashboard::default()), create_reports(&config, &ledger));
+    let (ops, reports) = (Arc::new(OpsDashboard::default()), create_reports(&config, &storage));
     let options = IngestOptions {
         feeds: settings.effective_feeds(),
         clock: Arc::clone(&clock),
@@ -111,28 +111,28 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         hub: hub_config(&config),
         user_agent: config.server.user_agent.clone(),
         load_limits: LoadLimits::for_memory(config.limits.load_memory),
-        archive: ledger.archive,
-        snapshots: ledger.snapshots,
-        beside: Some(extra_channels(&ops, &reports)),
-        inspector: Some(Arc::clone(reports.message_checks()) as _),
+        archive: storage.archive,
+        snapshots: storage.snapshots,
+        extra_channels: Some(extra_channels(&ops, &reports)),
+        message_observer: Some(Arc::clone(reports.message_checks()) as _),
         inboxes: configure_inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
     };
-    let ingest = start_ingest(options, keeps.clone()).await?;
+    let ingest = start_ingest(options, handoff_folder.clone()).await?;
     reports.attach_ingest(&ingest);
-    let gate = Arc::new(TokenAuthorizer::new(&config, ingest.hub(), &clock));
-    let partitions = Arc::new(start_partitions(ingest.hub(), &gate, &config, seed)?);
+    let authorizer = Arc::new(TokenAuthorizer::new(&config, ingest.hub(), &clock));
+    let partitions = Arc::new(start_partitions(ingest.hub(), &authorizer, &config, seed)?);
     let app = App::new(AppParts {
-        gate,
+        authorizer,
         ops,
         reports,
-        validators: ExternalValidators::default(),
+        external_validators: ExternalValidators::default(),
         admin: AdminAuth::new(&config.admin, Arc::new(RealClock::new())),
         proxies: http::TrustedProxies::new(config.server.trusted_proxies.clone()),
-        published: http::IdempotencyCache::default(),
+        idempotency_keys: http::IdempotencyCache::default(),
         delays: DelayReports::default(),
-        visitors: uploads::UploadService::open(config.server.data_dir.as_deref())?,
-        siri: http::AnswerCache::default(),
-        subscriptions: http::SubscriptionRegistry::default(),
+        uploads: uploads::UploadService::open(config.server.data_dir.as_deref())?,
+        siri_answers: http::AnswerCache::default(),
+        siri_subscriptions: http::SubscriptionRegistry::default(),
         ingest,
         settings,
         started: clock.wall_time(),
@@ -142,18 +142,25 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         base_map,
         metrics: HttpMetrics::default(),
         notifications: Arc::default(),
-        compressed: http::CompressedBodies::default(),
+        compressed_bodies: http::CompressedBodies::default(),
         admission: Arc::new(http::AdmissionControl::new(limits)),
         partitions,
         connections: limits.total,
-        store: ledger.store,
+        store: storage.store,
     });
     let (router, admission) = (http::router(&app), Arc::clone(app.admission()));
     let sessions = http::ListenerContext::for_app(&app, tls);
-    let telling = spawn_background_tasks(&app, sessions.tls.as_ref());
+    let background_tasks = spawn_background_tasks(&app, sessions.tls.as_ref());
     let serving =
         tokio::spawn(http::serve_listener(listener, router, admission, Some(sessions), shutdown));
-    Ok(RunningServer { app, address, serving, telling, keeps, _data_dir: data_dir })
+    Ok(RunningServer {
+        app,
+        address,
+        serving,
+        reporter: background_tasks,
+        handoff_folder,
+        _data_dir: data_dir,
+    })
 }
 
 /// Sets up signal handling, and locks the data folder.
@@ -166,8 +173,8 @@ fn prepare_process(config: &Config) -> anyhow::Result<Option<DataDirLock>> {
 }
 
 /// Creates the reports, empty at first. They hold the store weakly, so that they do not keep it open.
-fn create_reports(config: &Config, ledger: &ServerStorage) -> Arc<LatestReports> {
-    let store = ledger.store.as_ref().map(Arc::downgrade).unwrap_or_default();
+fn create_reports(config: &Config, storage: &ServerStorage) -> Arc<LatestReports> {
+    let store = storage.store.as_ref().map(Arc::downgrade).unwrap_or_default();
     Arc::new(LatestReports::new(&config.validation, store))
 }
 
@@ -195,9 +202,9 @@ fn configure_inboxes(
 }
 
 /// Returns the base URL for deliveries of producers. A simulated city is on this machine and needs no public name.
-fn inbox_address(config: &Config, beside_city: Option<SocketAddr>) -> Option<Arc<str>> {
+fn inbox_address(config: &Config, fallback_address: Option<SocketAddr>) -> Option<Arc<str>> {
     let public = config.server.public_url.as_ref().map(|url| url.as_str().into());
-    public.or_else(|| beside_city.map(|address| format!("http://{address}").into()))
+    public.or_else(|| fallback_address.map(|address| format!("http://{address}").into()))
 }
 
 /// Opens the listener; returns its address, whose port the system may have chosen.
@@ -236,12 +243,12 @@ fn spawn_background_tasks(app: &App, tls: Option<&Arc<http::ServerTls>>) -> Join
 /// that connect meanwhile wait.
 async fn start_ingest(
     options: IngestOptions,
-    keeps: Option<PathBuf>,
+    handoff_folder: Option<PathBuf>,
 ) -> anyhow::Result<Arc<Ingest>> {
     let start = move || {
         Ingest::start_with_handoff(
             options,
-            keeps.as_deref().and_then(handoff_file::load_and_delete),
+            handoff_folder.as_deref().and_then(handoff_file::load_and_delete),
         )
     };
     tokio::task::spawn_blocking(start).await.context("a task of the start crashed")
@@ -249,14 +256,14 @@ async fn start_ingest(
 
 /// Returns the configured limits, reduced to the available descriptors.
 fn connection_limits(config: &Config) -> http::ConnectionLimits {
-    let wanted = config.limits.connections;
+    let connections_max = config.limits.connections;
     let descriptors = rlimit::raise_descriptor_limit();
     MemoryFile::set_max_files(rlimit::max_memfds(descriptors));
-    let total = rlimit::max_connections(wanted, descriptors);
-    if total < wanted {
+    let total = rlimit::max_connections(connections_max, descriptors);
+    if total < connections_max {
         let descriptors = descriptors.unwrap_or_default();
         tracing::warn!(
-            "at most {total} connections instead of {wanted}: the system allows {descriptors} open files (raise ulimit -n)"
+            "at most {total} connections instead of {connections_max}: the system allows {descriptors} open files (raise ulimit -n)"
         );
     }
     http::ConnectionLimits {
@@ -270,7 +277,7 @@ fn connection_limits(config: &Config) -> http::ConnectionLimits {
 /// Starts the threads that own the sockets of sessions.
 fn start_partitions(
     hub: &Arc<Hub>,
-    gate: &Arc<TokenAuthorizer>,
+    authorizer: &Arc<TokenAuthorizer>,
     config: &Config,
     seed: u64,
 ) -> anyhow::Result<PartitionSet> {
@@ -281,7 +288,7 @@ fn start_partitions(
     };
     let service = Arc::new(CentrifugeService {
         hub: Arc::clone(hub),
-        gate: Arc::<TokenAuthorizer>::clone(gate),
+        authorizer: Arc::<TokenAuthorizer>::clone(authorizer),
         limits: ClientLimits {
             message_bytes_max: config.limits.max_message_size,
             ..ClientLimits::default()
@@ -380,7 +387,7 @@ impl RunningServer {
         let drain = shutdown.drain_time();
         // A little before the end, so that the last sessions are closed by then.
         self.app.partitions().drain_connections(drain.mul_f64(0.9));
-        let (keeping, ()) =
+        let (handoff, ()) =
             tokio::join!(self.stop_polling(drain), crate::timeout::sleep_for(drain));
         shutdown.stop_accepting();
         if let Err(error) = self.serving.await {
@@ -388,22 +395,22 @@ impl RunningServer {
         }
         let partitions = Arc::clone(self.app.partitions());
         let ended = tokio::task::spawn_blocking(move || partitions.join_threads());
-        let (sessions, visitors) = tokio::join!(
+        let (sessions, uploads) = tokio::join!(
             run_within(SESSIONS_STOP_MAX, ended),
-            run_within(VISITORS_STOP_MAX, self.app.uploads().stop_jobs())
+            run_within(UPLOADS_STOP_MAX, self.app.uploads().stop_jobs())
         );
         if sessions.is_none() {
             tracing::info!("sessions that did not read the disconnect message in time are dropped");
         }
-        if visitors.is_none() {
+        if uploads.is_none() {
             tracing::warn!("some uploaded files could not be deleted: the next start deletes them");
         }
-        if let Some(keeping) = keeping {
+        if let Some(handoff) = handoff {
             let ingest = Arc::clone(self.app.ingest());
-            write_handoff_part(move || keeping.finish_with_logs(&ingest)).await;
+            write_handoff_part(move || handoff.finish_with_logs(&ingest)).await;
         }
         delays::save_quarter(&self.app);
-        if run_within(KEEP_TIME_MAX, self.telling).await.is_none() {
+        if run_within(HANDOFF_TIME_MAX, self.reporter).await.is_none() {
             tracing::warn!("the last real-time reports may not be stored");
         }
         if let Some(store) = self.app.store() {
@@ -422,7 +429,7 @@ impl RunningServer {
         if run_within(drain.max(POLLING_STOP_MAX), ingest.shut_down()).await.is_none() {
             tracing::info!("a poll did not finish in time and is dropped");
         }
-        let (folder, now) = (self.keeps.clone()?, self.app.now());
+        let (folder, now) = (self.handoff_folder.clone()?, self.app.now());
         write_handoff_part(move || HandoffFileWriter::start_with_networks(folder, &ingest, now))
             .await
     }
@@ -431,9 +438,9 @@ impl RunningServer {
 /// Waits until the last polls are written to the disk.
 async fn flush_store(store: Arc<Store>) {
     let flush = tokio::task::spawn_blocking(move || store.flush_writes());
-    let failed = match run_within(KEEP_TIME_MAX, flush).await {
+    let failed = match run_within(HANDOFF_TIME_MAX, flush).await {
         Some(Ok(Err(error))) => error.to_string(),
-        None => format!("it took longer than {} s", KEEP_TIME_MAX.as_secs()),
+        None => format!("it took longer than {} s", HANDOFF_TIME_MAX.as_secs()),
         Some(_) => return,
     };
     tracing::warn!(error = %failed, "the last polls may not be stored");
@@ -443,11 +450,11 @@ async fn flush_store(store: Arc<Store>) {
 async fn write_handoff_part<T: Send + 'static>(
     part: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> Option<T> {
-    let failed = match run_within(KEEP_TIME_MAX, tokio::task::spawn_blocking(part)).await {
+    let failed = match run_within(HANDOFF_TIME_MAX, tokio::task::spawn_blocking(part)).await {
         Some(Ok(Ok(done))) => return Some(done),
         Some(Ok(Err(error))) => error.to_string(),
         Some(Err(error)) => error.to_string(),
-        None => format!("it took longer than {} s", KEEP_TIME_MAX.as_secs()),
+        None => format!("it took longer than {} s", HANDOFF_TIME_MAX.as_secs()),
     };
     tracing::warn!(
         error = failed,
@@ -462,21 +469,21 @@ mod tests {
 
     #[test]
     fn the_configured_channel_log_may_exceed_the_default_limit() {
-        let usual = HubConfig::default();
+        let defaults = HubConfig::default();
         let mut config = Config::default();
-        for bytes in [1 << 10, usual.ring_bytes_max, usual.ring_bytes_max << 1] {
+        for bytes in [1 << 10, defaults.ring_bytes_max, defaults.ring_bytes_max << 1] {
             config.limits.channel_log_bytes = Some(bytes);
             let hub = hub_config(&config);
             assert_eq!(hub.ring_bytes_min, bytes);
-            assert_eq!(hub.ring_bytes_max, bytes.max(usual.ring_bytes_max));
+            assert_eq!(hub.ring_bytes_max, bytes.max(defaults.ring_bytes_max));
         }
     }
 
     #[test]
     fn unset_limits_are_the_hub_defaults() {
-        let (hub, usual) = (hub_config(&Config::default()), HubConfig::default());
-        assert_eq!(hub.ring_bytes_min, usual.ring_bytes_min);
-        assert_eq!(hub.ring_bytes_max, usual.ring_bytes_max);
-        assert_eq!(hub.total_bytes, usual.total_bytes);
+        let (hub, defaults) = (hub_config(&Config::default()), HubConfig::default());
+        assert_eq!(hub.ring_bytes_min, defaults.ring_bytes_min);
+        assert_eq!(hub.ring_bytes_max, defaults.ring_bytes_max);
+        assert_eq!(hub.total_bytes, defaults.total_bytes);
     }
 }

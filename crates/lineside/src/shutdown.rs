@@ -57,13 +57,13 @@ impl Shutdown {
 }
 
 /// Signals within this time count as one: ending a process group may deliver several.
-const ONE_ASKING: Duration = Duration::from_millis(200);
+const SIGNAL_DEBOUNCE: Duration = Duration::from_millis(200);
 
 /// Runs a server until a termination signal, then stops it; a second signal stops it at once.
 pub(crate) async fn run_until_signal(running: RunningServer, mut signals: TerminationSignals) {
     signals.wait_for_signal().await;
-    let asked_again = async {
-        sleep_for(ONE_ASKING).await;
+    let second_signal = async {
+        sleep_for(SIGNAL_DEBOUNCE).await;
         match TerminationSignals::register_handlers() {
             Ok(mut signals) => signals.wait_for_signal().await,
             Err(_) => std::future::pending().await,
@@ -71,7 +71,7 @@ pub(crate) async fn run_until_signal(running: RunningServer, mut signals: Termin
     };
     tokio::select! {
         () = running.shut_down() => {}
-        () = asked_again => {}
+        () = second_signal => {}
     }
 }
 

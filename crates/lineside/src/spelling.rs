@@ -4,7 +4,7 @@
 const WORD_BYTES_MAX: usize = 64;
 
 /// Shorter words are not completed.
-const BEGINNING_MIN: usize = 3;
+const PREFIX_CHARS_MIN: usize = 3;
 
 /// Returns the known word nearest to `word`, else one that starts with it, unless too many letters differ. Ignores
 /// case.
@@ -19,14 +19,14 @@ pub(crate) fn find_nearest<'a>(
     let known = known.into_iter().filter(|known| known.len() <= WORD_BYTES_MAX);
     let known: Vec<&str> = known.collect();
     let begins =
-        |it: &&&str| word.len() >= BEGINNING_MIN && it.to_ascii_lowercase().starts_with(&lower);
+        |it: &&&str| word.len() >= PREFIX_CHARS_MIN && it.to_ascii_lowercase().starts_with(&lower);
     let completed = known.iter().find(begins).copied();
     let measured =
         known.iter().map(|known| (edit_distance(&lower, &known.to_ascii_lowercase()), *known));
     let (distance, nearest) = measured.min()?;
     // A third of the letters may differ, and two letters of a short word.
-    let most = (word.len() / 3).max(2).min(word.len() - 1);
-    if distance <= most { Some(nearest) } else { completed }
+    let distance_max = (word.len() / 3).max(2).min(word.len() - 1);
+    if distance <= distance_max { Some(nearest) } else { completed }
 }
 
 /// Replaces the list of fields in serde's error about an unknown field by the nearest one, if there is one.
@@ -91,12 +91,12 @@ mod tests {
             with_suggestion(message.to_owned()),
             "unknown field `pol`, did you mean `poll`?"
         );
-        for kept in [
+        for name in [
             "unknown field `judge`, expected `id` or `poll`",
             "invalid type: integer",
             "x, expected `y`",
         ] {
-            assert_eq!(with_suggestion(kept.to_owned()), kept);
+            assert_eq!(with_suggestion(name.to_owned()), name);
         }
     }
 }

@@ -37,14 +37,14 @@ impl ServerStorage {
         let Some(folder) = config.server.data_dir.clone() else {
             return Ok(Self::in_memory(clock));
         };
-        let keep = RetentionPolicy {
+        let retention = RetentionPolicy {
             availability: config.retention.availability,
             versions: config.retention.versions,
             versions_age: config.retention.versions_age,
             reports: config.retention.reports,
         };
         let own_clock = Arc::clone(clock);
-        let open = move || open_store_file(&folder, own_clock, keep);
+        let open = move || open_store_file(&folder, own_clock, retention);
         match tokio::task::spawn_blocking(open).await.context("a task of the start crashed")? {
             Ok(store) => {
                 let store = Arc::new(store);
@@ -74,9 +74,9 @@ impl ServerStorage {
 fn open_store_file(
     folder: &Path,
     clock: Arc<dyn Clock>,
-    keep: RetentionPolicy,
+    retention: RetentionPolicy,
 ) -> Result<Store, StoreError> {
-    Store::open(&folder.join(FILE), clock, keep)
+    Store::open(&folder.join(FILE), clock, retention)
 }
 
 #[cfg(test)]
@@ -105,9 +105,9 @@ mod tests {
                 .is_none()
         );
         let folder = tempfile::tempdir().unwrap();
-        let ledger =
+        let storage =
             ServerStorage::open_or_in_memory(&config(Some(folder.path())), &clock()).await.unwrap();
-        assert_eq!(ledger.store.unwrap().database_path(), folder.path().join(FILE));
+        assert_eq!(storage.store.unwrap().database_path(), folder.path().join(FILE));
     }
 
     #[tokio::test]
@@ -115,9 +115,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(FILE);
         std::fs::write(&file, "not a database, and long enough for a header. ".repeat(99)).unwrap();
-        let ledger =
+        let storage =
             ServerStorage::open_or_in_memory(&config(Some(folder.path())), &clock()).await.unwrap();
-        assert!(ledger.store.is_none());
+        assert!(storage.store.is_none());
         assert!(file.exists());
     }
 }

@@ -108,16 +108,16 @@ impl fmt::Display for Problem {
 /// file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
-    kept: Vec<Problem>,
+    retained: Vec<Problem>,
     counts: BTreeMap<Box<str>, BTreeMap<&'static str, u64>>,
     total: u64,
 }
 
 impl Problems {
     /// Maximum number of retained problems of one code in one file; further ones are only counted.
-    pub const KEPT_PER_CODE_MAX: usize = 50;
+    pub const RETAINED_PER_CODE_MAX: usize = 50;
     /// Maximum number of retained problems in all; further ones are only counted.
-    pub const KEPT_MAX: usize = 1_000;
+    pub const RETAINED_MAX: usize = 1_000;
 
     /// Creates an empty list.
     pub fn new() -> Problems {
@@ -127,7 +127,7 @@ impl Problems {
     /// Counts `problem`, and retains it if the limits allow.
     pub fn push(&mut self, problem: Problem) {
         if self.count_problem(&problem.file, problem.code, 1) {
-            self.kept.push(problem);
+            self.retained.push(problem);
         }
     }
 
@@ -140,7 +140,7 @@ impl Problems {
         problem: impl FnOnce() -> Problem,
     ) {
         if self.count_problem(file, code, 1) {
-            self.kept.push(problem());
+            self.retained.push(problem());
         }
     }
 
@@ -153,7 +153,8 @@ impl Problems {
         };
         let count = codes.entry(code).or_default();
         *count += n;
-        *count <= Problems::KEPT_PER_CODE_MAX as u64 && self.kept.len() < Problems::KEPT_MAX
+        *count <= Problems::RETAINED_PER_CODE_MAX as u64
+            && self.retained.len() < Problems::RETAINED_MAX
     }
 
     /// Returns the number of problems, retained or not.
@@ -168,7 +169,7 @@ impl Problems {
 
     /// Returns the retained problems, in the order in which they were found.
     pub fn retained_problems(&self) -> &[Problem] {
-        &self.kept
+        &self.retained
     }
 
     /// Returns the number of problems of each code in each file, ordered by file and code.
@@ -191,7 +192,7 @@ impl Problems {
         let is_it = |it: &Problem| {
             *it.file == *file && it.code == code && it.field.as_deref() == Some(field)
         };
-        self.kept.retain(|problem| !is_it(problem));
+        self.retained.retain(|problem| !is_it(problem));
         let Some(codes) = self.counts.get_mut(file) else { return };
         if let Some(count) = codes.get_mut(code) {
             let n = n.min(*count);
@@ -205,24 +206,27 @@ impl Problems {
     /// Moves all problems to `file`.
     #[must_use]
     pub fn relabel_file(self, file: &str) -> Problems {
-        let mut told = Problems { total: self.total, ..Problems::default() };
-        told.kept = self.kept.into_iter().map(|it| Problem { file: file.into(), ..it }).collect();
+        let mut relabeled = Problems { total: self.total, ..Problems::default() };
+        relabeled.retained =
+            self.retained.into_iter().map(|it| Problem { file: file.into(), ..it }).collect();
         for (code, n) in self.counts.into_values().flatten() {
-            *told.counts.entry(file.into()).or_default().entry(code).or_default() += n;
+            *relabeled.counts.entry(file.into()).or_default().entry(code).or_default() += n;
         }
-        told
+        relabeled
     }
 
     /// Appends the problems of `other`, within the same limits.
     pub fn merge(&mut self, other: Problems) {
-        for problem in other.kept {
+        for problem in other.retained {
             let already = self
-                .kept
+                .retained
                 .iter()
                 .filter(|p| p.code == problem.code && p.file == problem.file)
                 .count();
-            if already < Problems::KEPT_PER_CODE_MAX && self.kept.len() < Problems::KEPT_MAX {
-                self.kept.push(problem);
+            if already < Problems::RETAINED_PER_CODE_MAX
+                && self.retained.len() < Problems::RETAINED_MAX
+            {
+                self.retained.push(problem);
             }
         }
         for (file, codes) in other.counts {
@@ -272,7 +276,7 @@ mod tests {
             Problem::new("trips.txt", "duplicate_key", "again")
         });
         assert_eq!(problems.total_count(), 10_001);
-        assert_eq!(problems.retained_problems().len(), Problems::KEPT_PER_CODE_MAX + 1);
+        assert_eq!(problems.retained_problems().len(), Problems::RETAINED_PER_CODE_MAX + 1);
         let counts: Vec<_> = problems.problem_counts().collect();
         assert_eq!(
             counts,
@@ -304,12 +308,13 @@ mod tests {
         for (file, code) in [("a", "bad"), ("a", "odd"), ("b", "bad")] {
             problems.push(Problem::new(file, code, "is wrong").with_field("x"));
         }
-        let told = problems.relabel_file("fr/a.json");
-        let counts: Vec<_> = told.problem_counts().collect();
+        let relabeled = problems.relabel_file("fr/a.json");
+        let counts: Vec<_> = relabeled.problem_counts().collect();
         assert_eq!(counts, [("fr/a.json", "bad", 2), ("fr/a.json", "odd", 1)]);
-        assert_eq!((told.total_count(), told.retained_problems().len()), (3, 3));
+        assert_eq!((relabeled.total_count(), relabeled.retained_problems().len()), (3, 3));
         assert!(
-            told.retained_problems()
+            relabeled
+                .retained_problems()
                 .iter()
                 .all(|it| &*it.file == "fr/a.json" && it.field.is_some())
         );
@@ -331,7 +336,7 @@ mod tests {
             all.merge(one);
         }
         assert_eq!(all.total_count(), 30 * 120);
-        assert_eq!(all.retained_problems().len(), Problems::KEPT_MAX);
+        assert_eq!(all.retained_problems().len(), Problems::RETAINED_MAX);
         assert!(all.problem_counts().all(|(_, _, n)| n == 120));
     }
 }

@@ -3,11 +3,11 @@
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
 /// Number of leading bytes that are searched for text marks.
-const TEXT_LOOK_BYTES: usize = 1_024;
+const TEXT_SEARCH_BYTES: usize = 1_024;
 /// Number of bytes at the end of a zip that are searched for file names.
 const TAIL_BYTES: usize = 64 << 10;
 /// Maximum number of protobuf fields that are skipped in search of a feed header.
-const FIELDS_LOOK_MAX: usize = 100_000;
+const FIELDS_SKIPPED_MAX: usize = 100_000;
 /// Maximum length of a GTFS-Realtime header, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1_024;
 
@@ -93,14 +93,14 @@ pub fn sniff_format(body: &[u8]) -> Option<Format> {
 /// Returns an error if the reader fails.
 pub fn sniff_schedule(mut reader: impl Read + Seek) -> io::Result<Option<Format>> {
     let length = reader.seek(SeekFrom::End(0))?;
-    let mut look = |from: u64, bytes: usize| {
+    let mut read_range = |from: u64, bytes: usize| {
         let mut seen = Vec::new();
         reader.seek(SeekFrom::Start(from))?;
         reader.by_ref().take(bytes as u64).read_to_end(&mut seen).map(|_| seen)
     };
-    let head = look(0, TEXT_LOOK_BYTES)?;
+    let head = read_range(0, TEXT_SEARCH_BYTES)?;
     if is_zip(&head) {
-        let tail = look(length.saturating_sub(TAIL_BYTES as u64), TAIL_BYTES)?;
+        let tail = read_range(length.saturating_sub(TAIL_BYTES as u64), TAIL_BYTES)?;
         if mentions_gtfs_tables(&head, &tail) {
             return Ok(Some(Format::Gtfs));
         }
@@ -152,7 +152,7 @@ const TABLE_NAMES: [&[u8]; 5] =
 
 fn is_zip_of_tables(body: &[u8]) -> bool {
     let tail = &body[body.len().saturating_sub(TAIL_BYTES)..];
-    let head = &body[..body.len().min(TEXT_LOOK_BYTES)];
+    let head = &body[..body.len().min(TEXT_SEARCH_BYTES)];
     is_zip(body) && mentions_gtfs_tables(head, tail)
 }
 
@@ -181,17 +181,17 @@ pub fn is_gtfs_rt_json(body: &[u8]) -> bool {
 
 fn is_feed_message_json(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
-    let look = start.get(..TEXT_LOOK_BYTES).unwrap_or(start);
-    let message = look.starts_with(b"{") && contains_bytes(look, b"\"header\"");
+    let prefix = start.get(..TEXT_SEARCH_BYTES).unwrap_or(start);
+    let message = prefix.starts_with(b"{") && contains_bytes(prefix, b"\"header\"");
     message
-        && (contains_bytes(look, b"\"gtfs_realtime_version\"")
-            || contains_bytes(look, b"\"gtfsRealtimeVersion\""))
+        && (contains_bytes(prefix, b"\"gtfs_realtime_version\"")
+            || contains_bytes(prefix, b"\"gtfsRealtimeVersion\""))
 }
 
 /// Returns true if the bytes are a protobuf message whose field 1 is a message with a version text in its field 1.
 fn is_feed_message(body: &[u8]) -> bool {
     let mut rest = body;
-    for _ in 0..FIELDS_LOOK_MAX {
+    for _ in 0..FIELDS_SKIPPED_MAX {
         match take_protobuf_field(&mut rest) {
             Some((1, Some(header))) => {
                 return header.len() <= HEADER_BYTES_MAX && is_feed_header(header);

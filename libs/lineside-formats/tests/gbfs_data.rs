@@ -144,18 +144,18 @@ fn real_files_are_read_and_rewritten_without_loss() {
             continue;
         };
         let (file, problems) = read(kind, &body);
-        let told: Vec<String> =
+        let described: Vec<String> =
             problems.retained_problems().iter().map(ToString::to_string).collect();
-        println!("{}: {} {told:?}", path.display(), file.content.record_count());
+        println!("{}: {} {described:?}", path.display(), file.content.record_count());
         let json = tree(&body, kind);
         assert_eq!(file.content.record_count(), n_records(&json), "{}", path.display());
         if kind.file_name(3).is_none() {
             continue;
         }
-        let again = encode_file(&file.content, &file.head, GbfsVersion::Three, "en").unwrap();
-        let counted = counts(&serde_json::from_slice(&again.body).unwrap());
-        assert_eq!(counted, counts(&json), "{}: {told:?}", path.display());
-        let (same, problems) = read(kind, &again.body);
+        let reencoded = encode_file(&file.content, &file.head, GbfsVersion::Three, "en").unwrap();
+        let counted = counts(&serde_json::from_slice(&reencoded.body).unwrap());
+        assert_eq!(counted, counts(&json), "{}: {described:?}", path.display());
+        let (same, problems) = read(kind, &reencoded.body);
         assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.retained_problems());
         assert_eq!(same.content, in_new_words(file.content), "{}", path.display());
     }
@@ -190,7 +190,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 
 #[test]
 fn real_files_have_only_the_expected_problems() {
-    let mut told: Vec<(String, String, String)> = Vec::new();
+    let mut reported: Vec<(String, String, String)> = Vec::new();
     for path in support::real_files("gbfs", None) {
         let Some(kind) = FileKind::from_name(name_of(&path)) else { continue };
         let (_, problems) = read(kind, &fs::read(&path).unwrap());
@@ -199,11 +199,12 @@ fn real_files_have_only_the_expected_problems() {
             // The path is cut to its last field, which is the same for all records.
             let field = problem.field.as_deref().unwrap_or_default();
             let field = field.rsplit(['.', ']']).next().unwrap_or_default().to_owned();
-            told.push((folder.clone(), problem.code.to_owned(), field));
+            reported.push((folder.clone(), problem.code.to_owned(), field));
         }
     }
-    told.sort();
-    told.dedup();
-    let told: Vec<_> = told.iter().map(|(a, b, c)| (a.as_str(), b.as_str(), c.as_str())).collect();
-    assert!(told.is_empty() || told == KNOWN, "{told:#?}");
+    reported.sort();
+    reported.dedup();
+    let reported: Vec<_> =
+        reported.iter().map(|(a, b, c)| (a.as_str(), b.as_str(), c.as_str())).collect();
+    assert!(reported.is_empty() || reported == KNOWN, "{reported:#?}");
 }

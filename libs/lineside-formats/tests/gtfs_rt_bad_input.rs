@@ -301,8 +301,8 @@ fn a_country_sized_message_is_within_the_limits() {
     let entity = shallow.entities[0].decode_entity().unwrap();
     assert_eq!(entity.trip_update.unwrap().stop_time_update.len(), 60);
     // The message takes less than three quarters of the limit.
-    let most = FeedMessageLimits::default().record_bytes;
-    let limits = FeedMessageLimits { record_bytes: most / 4 * 3, ..FeedMessageLimits::default() };
+    let max = FeedMessageLimits::default().record_bytes;
+    let limits = FeedMessageLimits { record_bytes: max / 4 * 3, ..FeedMessageLimits::default() };
     assert!(decode_shallow(body, &limits).is_ok());
 }
 

@@ -31,14 +31,14 @@ fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
     assert!(problems.is_empty(), "{name}: {:?}", problems.retained_problems());
     assert_eq!(&message, expected, "{name}");
 
-    let again = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
-    assert_eq!(&proto::FeedMessage::decode(again).unwrap(), expected, "{name}");
+    let reencoded = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
+    assert_eq!(&proto::FeedMessage::decode(reencoded).unwrap(), expected, "{name}");
 
     let mut text = Vec::new();
     write_json(&mut text, &message.header, &message.entity).unwrap();
-    let (twin, problems) = decode_json(&text, &limits).unwrap();
+    let (counterpart, problems) = decode_json(&text, &limits).unwrap();
     assert!(problems.is_empty(), "{name}: {:?}", problems.retained_problems());
-    assert_eq!(&twin, expected, "{name}");
+    assert_eq!(&counterpart, expected, "{name}");
 }
 
 #[test]
@@ -83,10 +83,11 @@ fn real_json_messages_equal_their_protobuf_counterparts() {
             problems.total_count()
         );
         let text = path.to_string_lossy();
-        let twin = text.replace("/soundtransit/", "/soundtransit-pb/").replace(".json", ".pb");
-        if text.contains("/soundtransit/") && Path::new(&twin).exists() {
-            let body = Bytes::from(fs::read(&twin).unwrap());
-            assert_eq!(message, proto::FeedMessage::decode(body).unwrap(), "{twin}");
+        let counterpart =
+            text.replace("/soundtransit/", "/soundtransit-pb/").replace(".json", ".pb");
+        if text.contains("/soundtransit/") && Path::new(&counterpart).exists() {
+            let body = Bytes::from(fs::read(&counterpart).unwrap());
+            assert_eq!(message, proto::FeedMessage::decode(body).unwrap(), "{counterpart}");
         }
     }
 }

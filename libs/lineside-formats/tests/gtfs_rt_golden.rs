@@ -32,10 +32,10 @@ fn written(message: &proto::FeedMessage) -> String {
 fn check(name: &str) {
     let text = golden(name);
     let message = read(&text);
-    let (again, problems) =
+    let (reencoded, problems) =
         decode_message(message.encode_to_vec().into(), &FeedMessageLimits::default()).unwrap();
     assert!(problems.is_empty(), "{:?}", problems.retained_problems());
-    assert_eq!(written(&again), sorted(&text), "{name}");
+    assert_eq!(written(&reencoded), sorted(&text), "{name}");
 }
 
 /// Sorts the fields: serde_json orders an object's fields alphabetically, the files have the order of the schema.

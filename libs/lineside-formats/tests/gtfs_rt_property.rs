@@ -142,9 +142,9 @@ proptest! {
         let (original, bytes) = random_bytes(seed);
         let message = sound(bytes.clone());
         prop_assert_eq!(&message, &proto::FeedMessage::decode(bytes).unwrap());
-        let again = message.encode_to_vec();
+        let reencoded = message.encode_to_vec();
         let schema = original.descriptor();
-        prop_assert!(DynamicMessage::decode(schema, &*again).unwrap() == original);
+        prop_assert!(DynamicMessage::decode(schema, &*reencoded).unwrap() == original);
     }
 
     #[test]
@@ -162,8 +162,8 @@ proptest! {
             prop_assert_eq!((&raw.bytes, raw.hash), (&same.bytes, same.hash));
             prop_assert_eq!(&raw.decode_entity().unwrap(), entity);
         }
-        let again = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
-        prop_assert_eq!(again, bytes);
+        let reencoded = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
+        prop_assert_eq!(reencoded, bytes);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::pin::pin;
 
 thread_local! {
     /// Lives as long as the thread and has no destructor, because a signal handler may read it at any time.
-    static HERE: Cell<u8> = const { Cell::new(0) };
+    static CURRENT_STAGE: Cell<u8> = const { Cell::new(0) };
 }
 
 /// A part of the server's work.
@@ -88,14 +88,14 @@ impl WorkStage {
 /// Returns the calling thread's stage.
 #[inline]
 pub fn current_stage() -> WorkStage {
-    WorkStage::from_number(HERE.get())
+    WorkStage::from_number(CURRENT_STAGE.get())
 }
 
 /// Sets the calling thread's stage until the guard is dropped, which restores the previous stage.
 #[inline]
 #[must_use = "the stage ends when this is dropped"]
 pub fn enter_stage(stage: WorkStage) -> StageGuard {
-    StageGuard { before: HERE.replace(stage as u8), thread: PhantomData }
+    StageGuard { previous: CURRENT_STAGE.replace(stage as u8), thread: PhantomData }
 }
 
 /// Runs `work` and sets `stage` for the polling thread during each poll; restores the previous stage between polls.
@@ -113,14 +113,14 @@ pub async fn run_in_stage<F: Future>(stage: WorkStage, work: F) -> F::Output {
 /// A guard that restores the previous stage when it is dropped.
 #[derive(Debug)]
 pub struct StageGuard {
-    before: u8,
+    previous: u8,
     /// The guard restores the stage of the thread that created it, so it must not be sent.
     thread: PhantomData<*const ()>,
 }
 
 impl Drop for StageGuard {
     fn drop(&mut self) {
-        HERE.set(self.before);
+        CURRENT_STAGE.set(self.previous);
     }
 }
 

@@ -198,7 +198,7 @@ proptest! {
                 }
             }
         }
-        let held: Vec<_> = counters.iter().map(Counter::get).collect();
-        prop_assert_eq!(held, numbers);
+        let totals: Vec<_> = counters.iter().map(Counter::get).collect();
+        prop_assert_eq!(totals, numbers);
     }
 }

@@ -9,7 +9,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use lineside_sync::fanout::{
-    FanoutTopic, ListenerSet, PartitionPlace, ReachedPosition, ReadyTopics, Signal, SignalBatch,
+    FanoutTopic, ListenerSet, PartitionTopic, ReachedPosition, ReadyTopics, Signal, SignalBatch,
     TopicBatch, TopicInterest, TopicListener, WakeHandle,
 };
 use lineside_sync::ring::{HasRing, MissedEntries, Ring, RingBounds, RingCursor, SharedRing};
@@ -20,7 +20,7 @@ const PARTITIONS: u64 = 2;
 const ROWS: usize = 300;
 const REVISIONS: u64 = if cfg!(miri) { 20 } else { 4_000 };
 /// A wait this long means that a promised wake-up was lost.
-const LOST: Duration = Duration::from_secs(5);
+const SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 struct Bell(AtomicU64);
@@ -37,12 +37,12 @@ impl WakeHandle for Bell {
     }
 }
 
-struct Inside<L> {
+struct TopicContent<L> {
     ring: Ring<[u64; 1]>,
     listeners: ListenerSet<L>,
 }
 
-impl<L> HasRing for Inside<L> {
+impl<L> HasRing for TopicContent<L> {
     type Item = [u64; 1];
 
     fn ring(&self) -> &Ring<[u64; 1]> {
@@ -54,11 +54,11 @@ impl<L> HasRing for Inside<L> {
     }
 }
 
-struct News<L>(SharedRing<Inside<L>>);
+struct News<L>(SharedRing<TopicContent<L>>);
 
 impl<L: TopicListener> News<L> {
     fn new() -> Arc<Self> {
-        Arc::new(Self(SharedRing::new(Inside {
+        Arc::new(Self(SharedRing::new(TopicContent {
             ring: Ring::new(0),
             listeners: ListenerSet::new(),
         })))
@@ -165,7 +165,7 @@ proptest! {
         let signals: Vec<_> = (0..5).map(|n| Signal::new(n, bells[n as usize].clone())).collect();
         let topics: [_; 3] = std::array::from_fn(|_| News::new());
         let mut joined: [BTreeMap<u64, ()>; 3] = Default::default();
-        let mut told = [false; 5];
+        let mut has_news = [false; 5];
         for (revision, (what, who, topic)) in (1..).zip(steps) {
             match what {
                 0 => {
@@ -177,8 +177,8 @@ proptest! {
                     prop_assert_eq!(left, joined[topic].remove(&who).is_some());
                 }
                 2 => {
-                    prop_assert_eq!(signals[who as usize].take_note(), told[who as usize]);
-                    told[who as usize] = false;
+                    prop_assert_eq!(signals[who as usize].take_note(), has_news[who as usize]);
+                    has_news[who as usize] = false;
                 }
                 _ => {
                     let mut batch = TopicBatch::open();
@@ -186,18 +186,18 @@ proptest! {
                         batch.change_topic(topic, |topic| topic.append(revision));
                     }
                     batch.signal_listeners();
-                    for who in joined[..=topic].iter().flat_map(BTreeMap::keys) {
-                        let rung = bells[*who as usize].rung();
-                        prop_assert_eq!(rung, u64::from(!told[*who as usize]));
-                        told[*who as usize] = true;
+                    for listener in joined[..=topic].iter().flat_map(BTreeMap::keys) {
+                        let rung = bells[*listener as usize].rung();
+                        prop_assert_eq!(rung, u64::from(!has_news[*listener as usize]));
+                        has_news[*listener as usize] = true;
                     }
                     prop_assert!(bells.iter().all(|bell| bell.rung() == 0));
                 }
             }
             for (topic, joined) in topics.iter().zip(&joined) {
-                let inside = topic.0.lock();
-                prop_assert!(inside.listeners.iter().map(|it| it.listener_number()).eq(joined.keys().copied()));
-                prop_assert_eq!(inside.listeners.len(), joined.len());
+                let content = topic.0.lock();
+                prop_assert!(content.listeners.iter().map(|it| it.listener_number()).eq(joined.keys().copied()));
+                prop_assert_eq!(content.listeners.len(), joined.len());
             }
         }
     }
@@ -220,7 +220,7 @@ fn concerns(revision: u64, topic: usize) -> bool {
     revision == REVISIONS || revision.wrapping_mul(topic as u64 + 7).is_multiple_of(11)
 }
 
-type Placed = Arc<PartitionPlace<usize, Unparks>>;
+type Placed = Arc<PartitionTopic<usize, Unparks>>;
 
 /// Runs a partition: its rows' cursors, and the offset up to which each topic was taken.
 fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64) {
@@ -238,7 +238,7 @@ fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64)
         let woken = (0..4).any(|_| {
             let woken = wake.wakes.load(Ordering::Acquire) > seen;
             if !woken {
-                thread::park_timeout(LOST);
+                thread::park_timeout(SIGNAL_TIMEOUT);
             }
             woken
         });
@@ -249,10 +249,10 @@ fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64)
             let missed = topics[key].0.take_after(&mut cursors[key], usize::MAX, &mut taken);
             assert_eq!(missed, MissedEntries::Nothing);
             for entry in taken.drain(..) {
-                for (_, held) in rows.iter_mut().filter(|(topic, _)| *topic == key) {
-                    let skipped = (*held + 1..entry.offset).find(|it| concerns(*it, key));
+                for (_, last_seen) in rows.iter_mut().filter(|(topic, _)| *topic == key) {
+                    let skipped = (*last_seen + 1..entry.offset).find(|it| concerns(*it, key));
                     assert_eq!((skipped, entry.item[0]), (None, entry.offset));
-                    *held = entry.offset;
+                    *last_seen = entry.offset;
                 }
             }
         }

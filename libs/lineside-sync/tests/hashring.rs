@@ -150,17 +150,20 @@ fn a_new_member_takes_about_its_share_of_keys() {
     let n_keys = if cfg!(miri) { 10 } else { 20_000 };
     let moved = keys(n_keys)
         .filter(|key| nine.find_owner(key.as_bytes()) != ten.find_owner(key.as_bytes()));
-    let moved = moved.count() as f64 / n_keys as f64;
+    let moved_share = moved.count() as f64 / n_keys as f64;
     if cfg!(miri) {
         // Too few keys to count.
         return;
     }
     assert!(
-        (moved - ten.owned_share("node-9")).abs() < 0.01,
-        "a share of {moved} moved instead of {}",
+        (moved_share - ten.owned_share("node-9")).abs() < 0.01,
+        "a share of {moved_share} moved instead of {}",
         ten.owned_share("node-9")
     );
-    assert!((0.07..0.13).contains(&moved), "{moved} of all keys moved; the even share is 0.1");
+    assert!(
+        (0.07..0.13).contains(&moved_share),
+        "{moved_share} of all keys moved; the even share is 0.1"
+    );
 }
 
 #[test]
@@ -171,8 +174,8 @@ fn shares_are_proportional_to_the_weights() {
     {
         let share = ring.owned_share(name);
         // With few points the shares are less even.
-        let most = fair * if cfg!(miri) { 0.4 } else { 0.15 };
-        assert!((share - fair).abs() <= most, "{name} owns {share} instead of {fair}");
+        let tolerance = fair * if cfg!(miri) { 0.4 } else { 0.15 };
+        assert!((share - fair).abs() <= tolerance, "{name} owns {share} instead of {fair}");
     }
     let whole: f64 = ring.members().iter().map(|member| ring.owned_share(&member.name)).sum();
     assert!((whole - 1.0).abs() < 1e-9, "{whole}");

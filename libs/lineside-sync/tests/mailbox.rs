@@ -158,7 +158,7 @@ proptest! {
 }
 
 /// Slots that open at the first contention and close whenever few messages come.
-const NERVOUS: MailboxOptions = MailboxOptions {
+const EAGER: MailboxOptions = MailboxOptions {
     credits: 256,
     slot_credits: 64,
     contended_weight: 1_000,
@@ -205,13 +205,13 @@ fn many_senders_are_received_in_order_and_completely() {
 
 #[test]
 fn order_is_preserved_while_slots_open_and_close() {
-    let n_changes = stress(NERVOUS, if cfg!(miri) { 3 } else { 8 }, Receiver::recv);
+    let n_changes = stress(EAGER, if cfg!(miri) { 3 } else { 8 }, Receiver::recv);
     assert!(cfg!(miri) || n_changes > 0, "the slots never opened");
 }
 
 #[test]
 fn a_task_receives_messages_of_threads() {
-    stress(NERVOUS, 4, |receiver| futures_executor::block_on(receiver.recv_async()));
+    stress(EAGER, 4, |receiver| futures_executor::block_on(receiver.recv_async()));
 }
 
 #[test]
@@ -272,8 +272,8 @@ fn a_cancelled_receive_loses_nothing() {
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
     {
-        let mut given_up = std::pin::pin!(receiver.recv_async());
-        assert!(given_up.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let mut abandoned = std::pin::pin!(receiver.recv_async());
+        assert!(abandoned.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         sender.try_send(1).unwrap();
     }
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
@@ -297,7 +297,7 @@ fn dropping_the_receiver_drops_pending_messages() {
 #[test]
 fn one_sender_never_opens_the_slots() {
     let n_messages = if cfg!(miri) { 500 } else { 10_000 };
-    let (sender, mut receiver) = mailbox::new(NERVOUS);
+    let (sender, mut receiver) = mailbox::new(EAGER);
     thread::scope(|scope| {
         scope.spawn(move || (0..n_messages).for_each(|n| sender.send(n).unwrap()));
         let mut n_received = 0;

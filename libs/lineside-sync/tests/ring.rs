@@ -17,12 +17,12 @@ const READERS: usize = 3;
 const ENTRIES: u64 = if cfg!(miri) { 300 } else { 300_000 };
 
 /// An item with a given size, created at the second of its offset.
-struct Paper {
+struct TestItem {
     bytes: usize,
     at: Duration,
 }
 
-impl RingItem for Paper {
+impl RingItem for TestItem {
     fn byte_size(&self) -> usize {
         self.bytes
     }
@@ -32,15 +32,15 @@ impl RingItem for Paper {
     }
 }
 
-fn paper(offset: u64, bytes: usize) -> Arc<Paper> {
-    Arc::new(Paper { bytes, at: Duration::from_secs(offset) })
+fn paper(offset: u64, bytes: usize) -> Arc<TestItem> {
+    Arc::new(TestItem { bytes, at: Duration::from_secs(offset) })
 }
 
-fn push(ring: &mut Ring<Paper>, offset: u64, bounds: RingBounds) -> bool {
+fn push(ring: &mut Ring<TestItem>, offset: u64, bounds: RingBounds) -> bool {
     ring.push(offset, paper(offset, 10), bounds)
 }
 
-fn offsets(ring: &Ring<Paper>, mut from: u64) -> Vec<u64> {
+fn offsets(ring: &Ring<TestItem>, mut from: u64) -> Vec<u64> {
     std::iter::from_fn(|| {
         let (entry, _) = ring.first_after(from)?;
         from = entry.offset;
@@ -212,7 +212,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Model {
     /// The offset and bytes of each entry.
-    kept: VecDeque<(u64, usize)>,
+    entries: VecDeque<(u64, usize)>,
     overwritten: Vec<u64>,
     batch_start: u64,
     restated: u64,
@@ -221,17 +221,17 @@ struct Model {
 
 impl Model {
     fn trim(&mut self, bounds: RingBounds) {
-        let full = |kept: &VecDeque<(u64, usize)>| {
-            kept.len() > bounds.entries
-                || kept.iter().map(|entry| entry.1).sum::<usize>() > bounds.bytes
+        let full = |entries: &VecDeque<(u64, usize)>| {
+            entries.len() > bounds.entries
+                || entries.iter().map(|entry| entry.1).sum::<usize>() > bounds.bytes
         };
-        while full(&self.kept) && self.kept[0].0 < self.batch_start {
+        while full(&self.entries) && self.entries[0].0 < self.batch_start {
             self.drop_oldest();
         }
     }
 
     fn drop_oldest(&mut self) {
-        self.overwritten.extend(self.kept.pop_front().map(|entry| entry.0));
+        self.overwritten.extend(self.entries.pop_front().map(|entry| entry.0));
     }
 }
 
@@ -260,51 +260,51 @@ proptest! {
                         model.batch_start = model.top + 1;
                     }
                     model.top += by;
-                    model.kept.push_back((model.top, bytes));
+                    model.entries.push_back((model.top, bytes));
                     model.trim(bounds);
                     prop_assert!(ring.push(model.top, paper(model.top, bytes), bounds));
                 }
                 Step::Restate(by) => {
                     model.top += by;
                     model.restated = model.top;
-                    model.kept.clear();
+                    model.entries.clear();
                     ring.restate_up_to(model.top);
                 }
                 Step::Shrink(bytes) => {
                     let before = model.overwritten.len();
-                    while model.kept.iter().map(|entry| entry.1).sum::<usize>() > bytes {
+                    while model.entries.iter().map(|entry| entry.1).sum::<usize>() > bytes {
                         model.drop_oldest();
                     }
                     prop_assert_eq!(ring.shrink_to_bytes(bytes), (model.overwritten.len() - before) as u64);
                 }
                 Step::Take(reader, most) => {
                     let cursor = &mut cursors[reader];
-                    let held = cursor.offset();
+                    let position = cursor.offset();
                     let missed: Vec<u64> =
-                        model.overwritten.iter().copied().filter(|offset| *offset > held).collect();
-                    let mut taken: Vec<RingEntry<Paper>> = Vec::new();
-                    let told = ring.take_after(cursor, most, &mut taken);
-                    let expected = if held < model.restated {
+                        model.overwritten.iter().copied().filter(|offset| *offset > position).collect();
+                    let mut taken: Vec<RingEntry<TestItem>> = Vec::new();
+                    let missed_by_take = ring.take_after(cursor, most, &mut taken);
+                    let expected = if position < model.restated {
                         MissedEntries::Uncounted
                     } else if missed.is_empty() {
                         MissedEntries::Nothing
                     } else {
                         MissedEntries::Entries(missed.len() as u64)
                     };
-                    prop_assert_eq!(told, expected);
-                    let given: Vec<u64> = taken.iter().map(|entry| entry.offset).collect();
-                    let kept = model.kept.iter().map(|entry| entry.0).filter(|offset| *offset > held);
-                    prop_assert_eq!(given, kept.take(most).collect::<Vec<_>>());
+                    prop_assert_eq!(missed_by_take, expected);
+                    let taken_offsets: Vec<u64> = taken.iter().map(|entry| entry.offset).collect();
+                    let retained_offsets = model.entries.iter().map(|entry| entry.0).filter(|offset| *offset > position);
+                    prop_assert_eq!(taken_offsets, retained_offsets.take(most).collect::<Vec<_>>());
                 }
             }
-            let kept: Vec<u64> = model.kept.iter().map(|entry| entry.0).collect();
-            prop_assert_eq!(offsets(&ring, 0), kept);
-            prop_assert_eq!(ring.byte_size(), model.kept.iter().map(|entry| entry.1).sum::<usize>());
+            let retained_offsets: Vec<u64> = model.entries.iter().map(|entry| entry.0).collect();
+            prop_assert_eq!(offsets(&ring, 0), retained_offsets);
+            prop_assert_eq!(ring.byte_size(), model.entries.iter().map(|entry| entry.1).sum::<usize>());
             prop_assert_eq!(ring.top_offset(), model.top);
-            for held in 0..=model.top {
+            for position in 0..=model.top {
                 prop_assert_eq!(
-                    ring.has_lost_entries(held),
-                    model.overwritten.last().is_some_and(|last| *last > held)
+                    ring.has_lost_entries(position),
+                    model.overwritten.last().is_some_and(|last| *last > position)
                 );
             }
         }
@@ -314,19 +314,19 @@ proptest! {
 #[test]
 fn readers_account_for_every_entry_of_a_fast_writer() {
     let log: SharedRing<Ring<[u64; 1]>> = SharedRing::new(Ring::new(0));
-    let over = AtomicBool::new(false);
+    let is_finished = AtomicBool::new(false);
     let bounds = RingBounds { entries: 64, ..RingBounds::NONE };
-    let (log, over) = (&log, &over);
+    let (log, is_finished) = (&log, &is_finished);
     thread::scope(|scope| {
         for reader in 0..READERS {
             scope.spawn(move || {
                 let (mut cursor, mut taken, mut at) = (RingCursor::at_offset(0), Vec::new(), 0);
                 loop {
                     // The load comes first: entries written before the end are still read.
-                    let last = over.load(Ordering::Acquire);
+                    let last = is_finished.load(Ordering::Acquire);
                     if log.has_news(&cursor) {
-                        let most = if reader == 0 { 7 } else { usize::MAX };
-                        match log.take_after(&mut cursor, most, &mut taken) {
+                        let max = if reader == 0 { 7 } else { usize::MAX };
+                        match log.take_after(&mut cursor, max, &mut taken) {
                             MissedEntries::Nothing => {}
                             MissedEntries::Entries(entries) => at += entries,
                             MissedEntries::Uncounted => {
@@ -351,7 +351,7 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
         for offset in 1..=ENTRIES {
             assert_eq!(log.append_next(Arc::new([!offset]), bounds), offset);
         }
-        over.store(true, Ordering::Release);
+        is_finished.store(true, Ordering::Release);
     });
 }
 

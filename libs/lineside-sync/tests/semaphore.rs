@@ -35,7 +35,7 @@ proptest! {
         let (mut borrowed, mut owned) = (Vec::new(), Vec::new());
         let (mut limit, mut refused) = (3, 0);
         for step in steps {
-            let held = borrowed.len() + owned.len();
+            let n_held = borrowed.len() + owned.len();
             match step {
                 Step::Acquire => match semaphore.try_acquire() {
                     Some(permit) => borrowed.push(permit),
@@ -53,7 +53,7 @@ proptest! {
                 }
             }
             let now = borrowed.len() + owned.len();
-            if now > held {
+            if now > n_held {
                 prop_assert!(now <= limit as usize);
             }
             prop_assert_eq!(semaphore.permits_held() as usize, now);
@@ -68,15 +68,15 @@ proptest! {
 #[test]
 fn many_threads_never_exceed_the_limit_and_lose_no_permit() {
     const LIMIT: u32 = 5;
-    let asks: u64 = if cfg!(miri) { 100 } else { 20_000 };
+    let attempts: u64 = if cfg!(miri) { 100 } else { 20_000 };
     let semaphore = Arc::new(Semaphore::new(LIMIT));
-    let (inside, given) = (AtomicU32::new(0), AtomicU64::new(0));
+    let (inside, n_granted) = (AtomicU32::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..24 {
             scope.spawn(|| {
-                for n in 0..asks {
+                for n in 0..attempts {
                     let Some(_permit) = semaphore.try_acquire_owned() else { continue };
-                    given.fetch_add(1, Relaxed);
+                    n_granted.fetch_add(1, Relaxed);
                     assert!(inside.fetch_add(1, Relaxed) < LIMIT);
                     if n % 64 == 0 {
                         thread::yield_now();
@@ -87,7 +87,7 @@ fn many_threads_never_exceed_the_limit_and_lose_no_permit() {
         }
     });
     assert_eq!(semaphore.permits_held(), 0);
-    assert_eq!(given.into_inner() + semaphore.refused_count(), 24 * asks);
+    assert_eq!(n_granted.into_inner() + semaphore.refused_count(), 24 * attempts);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use futures_executor::block_on;
 use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use proptest::prelude::*;
 
-const ROOMY: CacheLimits = CacheLimits { entries: usize::MAX, weight: usize::MAX, age: None };
+const UNLIMITED: CacheLimits = CacheLimits { entries: usize::MAX, weight: usize::MAX, age: None };
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -122,11 +122,11 @@ proptest! {
 
 #[test]
 fn concurrent_callers_load_a_missing_key_once() {
-    const ASKERS: usize = if cfg!(miri) { 4 } else { 64 };
-    let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
-    let (loads, start) = (AtomicU32::new(0), Barrier::new(ASKERS));
+    const CALLERS: usize = if cfg!(miri) { 4 } else { 64 };
+    let table: LoadingCache<u32, u32> = LoadingCache::new(UNLIMITED, |_, _| 1);
+    let (loads, start) = (AtomicU32::new(0), Barrier::new(CALLERS));
     thread::scope(|scope| {
-        for asker in 0..ASKERS {
+        for asker in 0..CALLERS {
             let (table, loads, start) = (&table, &loads, &start);
             scope.spawn(move || {
                 let load = || {
@@ -147,7 +147,7 @@ fn concurrent_callers_load_a_missing_key_once() {
 
 #[test]
 fn loads_of_different_keys_are_independent() {
-    let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32> = LoadingCache::new(UNLIMITED, |_, _| 1);
     let mut stuck = Box::pin(table.load(1, pending));
     assert!(stuck.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     assert_eq!(table.load_blocking(2, || Ok(2)), Ok(2));
@@ -155,7 +155,7 @@ fn loads_of_different_keys_are_independent() {
 
 #[test]
 fn a_waiting_caller_takes_over_a_cancelled_load() {
-    let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32> = LoadingCache::new(UNLIMITED, |_, _| 1);
     let mut canceled = Box::pin(table.load(7, pending));
     assert!(canceled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let mut waits = Box::pin(table.load(7, async || Ok(1)));
@@ -167,7 +167,7 @@ fn a_waiting_caller_takes_over_a_cancelled_load() {
 
 #[test]
 fn a_failure_is_returned_to_all_waiting_callers_and_not_cached() {
-    let table: LoadingCache<u32, u32, &str> = LoadingCache::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32, &str> = LoadingCache::new(UNLIMITED, |_, _| 1);
     let mut turns = 0;
     let fails = async || {
         std::future::poll_fn(|context| {
@@ -189,7 +189,7 @@ fn a_failure_is_returned_to_all_waiting_callers_and_not_cached() {
 
 #[test]
 fn an_insertion_wins_over_an_earlier_load() {
-    let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<u32, u32> = LoadingCache::new(UNLIMITED, |_, _| 1);
     let loaded = table.load_blocking(7, || {
         table.insert(7, 2);
         Ok(1)
@@ -201,7 +201,7 @@ fn an_insertion_wins_over_an_earlier_load() {
 
 #[test]
 fn a_value_above_the_total_weight_is_returned_and_not_cached() {
-    let limits = CacheLimits { weight: 10, ..ROOMY };
+    let limits = CacheLimits { weight: 10, ..UNLIMITED };
     let table: LoadingCache<u32, usize> = LoadingCache::new(limits, |_, weight| *weight);
     table.insert(1, 4);
     assert_eq!(table.load_blocking(2, || Ok(11)), Ok(11));
@@ -211,7 +211,7 @@ fn a_value_above_the_total_weight_is_returned_and_not_cached() {
 #[test]
 fn an_entry_expires_within_its_age_and_two_sweeps() {
     let seconds = Duration::from_secs;
-    let limits = CacheLimits { age: Some(seconds(60)), ..ROOMY };
+    let limits = CacheLimits { age: Some(seconds(60)), ..UNLIMITED };
     let table: LoadingCache<u32, u32> = LoadingCache::new(limits, |_, _| 1);
     table.sweep_aged(seconds(10));
     table.insert(1, 1);
@@ -232,7 +232,7 @@ struct Checked([u64; 64]);
 #[test]
 fn concurrent_readers_see_complete_and_increasing_values() {
     let n_swaps = if cfg!(miri) { 20 } else { 20_000 };
-    let table: LoadingCache<&str, Arc<Checked>> = LoadingCache::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<&str, Arc<Checked>> = LoadingCache::new(UNLIMITED, |_, _| 1);
     table.insert("hot", Arc::new(Checked([0; 64])));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -281,14 +281,14 @@ fn concurrent_operations_leave_count_and_weight_exact() {
             });
         }
     });
-    let held: Vec<_> = (0..16).filter_map(|key| table.pin().get(&key).copied()).collect();
-    assert_eq!((held.len(), held.iter().sum()), (table.len(), table.total_weight()));
+    let cached: Vec<_> = (0..16).filter_map(|key| table.pin().get(&key).copied()).collect();
+    assert_eq!((cached.len(), cached.iter().sum()), (table.len(), table.total_weight()));
     assert!(table.len() <= limits.entries);
 }
 
 #[test]
 fn a_load_is_send() {
     fn is_send<T: Send>(_: &T) {}
-    let table: LoadingCache<Arc<str>, Arc<str>, Arc<str>> = LoadingCache::new(ROOMY, |_, _| 1);
+    let table: LoadingCache<Arc<str>, Arc<str>, Arc<str>> = LoadingCache::new(UNLIMITED, |_, _| 1);
     is_send(&table.load("key".into(), async || Ok("value".into())));
 }

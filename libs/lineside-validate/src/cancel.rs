@@ -19,7 +19,7 @@ use std::{
 pub struct CancelToken {
     flag: Arc<AtomicBool>,
     #[cfg(test)]
-    asks: Arc<asks::Asks>,
+    check_counts: Arc<asks::CheckCounts>,
 }
 
 impl CancelToken {
@@ -44,27 +44,27 @@ mod asks {
     use super::CancelToken;
 
     #[derive(Debug, Default)]
-    pub(super) struct Asks {
+    pub(super) struct CheckCounts {
         n: AtomicU64,
         last: AtomicU64,
     }
 
     impl CancelToken {
         /// Returns a token that is cancelled at this check, counted from 1.
-        pub(crate) fn after(asks: u64) -> CancelToken {
-            let stop = CancelToken::default();
-            stop.asks.last.store(asks, Ordering::Relaxed);
-            stop
+        pub(crate) fn after(checks: u64) -> CancelToken {
+            let cancel = CancelToken::default();
+            cancel.check_counts.last.store(checks, Ordering::Relaxed);
+            cancel
         }
 
         /// Returns the number of checks so far.
         pub(crate) fn asked(&self) -> u64 {
-            self.asks.n.load(Ordering::Relaxed)
+            self.check_counts.n.load(Ordering::Relaxed)
         }
 
         pub(super) fn count(&self) {
-            let before = self.asks.n.fetch_add(1, Ordering::Relaxed);
-            if before + 1 == self.asks.last.load(Ordering::Relaxed) {
+            let before = self.check_counts.n.fetch_add(1, Ordering::Relaxed);
+            if before + 1 == self.check_counts.last.load(Ordering::Relaxed) {
                 self.cancel();
             }
         }
@@ -90,32 +90,32 @@ pub(crate) struct CancelCheck(Option<Arc<CancelState>>);
 
 #[derive(Debug)]
 struct CancelState {
-    stop: CancelToken,
-    is_over: AtomicBool,
+    cancel: CancelToken,
+    is_detached: AtomicBool,
 }
 
 impl CancelCheck {
-    pub(crate) fn new(stop: &CancelToken) -> CancelCheck {
+    pub(crate) fn new(cancel: &CancelToken) -> CancelCheck {
         CancelCheck(Some(Arc::new(CancelState {
-            stop: stop.clone(),
-            is_over: AtomicBool::new(false),
+            cancel: cancel.clone(),
+            is_detached: AtomicBool::new(false),
         })))
     }
 
     /// Unwinds if the run was cancelled.
     #[inline]
     pub(crate) fn unwind_if_cancelled(&self) {
-        if let Some(held) = &self.0
-            && held.stop.is_cancelled()
+        if let Some(state) = &self.0
+            && state.cancel.is_cancelled()
         {
-            held.unwind_cancelled();
+            state.unwind_cancelled();
         }
     }
 
     /// Ends the effect of the token once the rules have finished: later readers of the tables are not cancelled.
     pub(crate) fn detach_cancel(&self) {
-        if let Some(held) = &self.0 {
-            held.is_over.store(true, Ordering::Relaxed);
+        if let Some(state) = &self.0 {
+            state.is_detached.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -123,7 +123,7 @@ impl CancelCheck {
 impl CancelState {
     #[cold]
     fn unwind_cancelled(&self) {
-        if !self.is_over.load(Ordering::Relaxed) {
+        if !self.is_detached.load(Ordering::Relaxed) {
             // Unlike a panic, this prints nothing to standard error.
             resume_unwind(Box::new(CancelUnwind));
         }
@@ -131,24 +131,24 @@ impl CancelState {
 }
 
 /// Rows between two checks of the flag: some microseconds, so the checks cost next to nothing.
-const ROWS_PER_LOOK: u32 = 1_024;
+const ROWS_PER_CHECK: u32 = 1_024;
 
 /// An iterator over the row numbers of a table that unwinds once the run is cancelled.
 #[derive(Clone, Debug)]
 pub struct RowNumbers<'a> {
     rows: Range<u32>,
-    brake: &'a CancelCheck,
+    cancel_check: &'a CancelCheck,
 }
 
 impl<'a> RowNumbers<'a> {
-    pub(crate) fn new(n: u32, brake: &'a CancelCheck) -> RowNumbers<'a> {
-        RowNumbers { rows: 0..n, brake }
+    pub(crate) fn new(n: u32, cancel_check: &'a CancelCheck) -> RowNumbers<'a> {
+        RowNumbers { rows: 0..n, cancel_check }
     }
 
     #[inline]
     fn check_row(&self, row: u32) -> u32 {
-        if row.is_multiple_of(ROWS_PER_LOOK) {
-            self.brake.unwind_if_cancelled();
+        if row.is_multiple_of(ROWS_PER_CHECK) {
+            self.cancel_check.unwind_if_cancelled();
         }
         row
     }
@@ -185,12 +185,12 @@ impl FusedIterator for RowNumbers<'_> {}
 /// A file reader that fails once the run is cancelled.
 pub(crate) struct CancellableReader<'a> {
     pub(crate) file: &'a mut dyn Read,
-    pub(crate) stop: &'a CancelToken,
+    pub(crate) cancel: &'a CancelToken,
 }
 
 impl Read for CancellableReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.stop.is_cancelled() {
+        if self.cancel.is_cancelled() {
             return Err(io::Error::other("the run was cancelled"));
         }
         self.file.read(buffer)

@@ -100,7 +100,7 @@ pub struct NoticeGroup {
 pub struct Notices {
     found: BTreeMap<&'static str, NoticeGroup>,
     samples_max: usize,
-    left_off: BTreeSet<&'static str>,
+    incomplete_codes: BTreeSet<&'static str>,
 }
 
 impl Notices {
@@ -109,7 +109,7 @@ impl Notices {
 
     /// Returns an empty collection that retains at most `samples_max` notices of each kind.
     pub fn new(samples_max: usize) -> Notices {
-        Notices { found: BTreeMap::new(), samples_max, left_off: BTreeSet::new() }
+        Notices { found: BTreeMap::new(), samples_max, incomplete_codes: BTreeSet::new() }
     }
 
     /// Counts a notice. Calls `fill` to fill in its fields only if the notice is retained as a sample.
@@ -147,12 +147,12 @@ impl Notices {
 
     /// Marks a kind as incomplete: its total is a lower bound, because counting further would cost too much.
     pub fn mark_incomplete(&mut self, kind: &'static NoticeKind) {
-        self.left_off.insert(kind.code);
+        self.incomplete_codes.insert(kind.code);
     }
 
     /// Returns the codes whose totals are lower bounds.
     pub fn incomplete_codes(&self) -> impl Iterator<Item = &'static str> {
-        self.left_off.iter().copied()
+        self.incomplete_codes.iter().copied()
     }
 
     fn group_for_kind(&mut self, kind: &'static NoticeKind) -> &mut NoticeGroup {
@@ -162,7 +162,7 @@ impl Notices {
 
     /// Adds the notices of `others` after the notices of this collection.
     pub fn merge_notices(&mut self, others: Notices) {
-        self.left_off.extend(others.left_off);
+        self.incomplete_codes.extend(others.incomplete_codes);
         for (code, other) in others.found {
             match self.found.get_mut(code) {
                 Some(found) => {

@@ -126,14 +126,14 @@ fn an_oversized_block_is_reported_and_hides_no_other() {
     let code = "block_trips_with_overlapping_stop_times";
     let counted = |n: usize, with_small: bool| {
         let mut notices = Notices::new(3);
-        let looked = validate_feed(&blocks(n, with_small), &CONTEXT, &mut notices);
-        let (_, faults) = looked.expect(IN_MEMORY);
-        let is_told = faults.iter().any(|fault| fault.rule == code);
-        (notices.get(code).map_or(0, |found| found.total), is_told)
+        let result = validate_feed(&blocks(n, with_small), &CONTEXT, &mut notices);
+        let (_, faults) = result.expect(IN_MEMORY);
+        let has_fault = faults.iter().any(|fault| fault.rule == code);
+        (notices.get(code).map_or(0, |found| found.total), has_fault)
     };
     assert_eq!(counted(100, true), (100 * 99 / 2 + 1, false));
-    let (large, is_told) = counted(25_000, false);
-    assert!(is_told && large > 1_000_000, "{large}");
+    let (large, has_fault) = counted(25_000, false);
+    assert!(has_fault && large > 1_000_000, "{large}");
     assert_eq!(counted(25_000, true), (large + 1, true));
 }
 

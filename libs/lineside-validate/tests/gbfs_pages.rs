@@ -26,7 +26,7 @@ const NOW: i64 = 1_767_250_010;
 struct Case {
     heading: String,
     files: BTreeMap<String, Value>,
-    before: Option<BTreeMap<String, Value>>,
+    previous: Option<BTreeMap<String, Value>>,
     raw: BTreeMap<String, Vec<u8>>,
     unread: Vec<(String, String)>,
     is_whole: bool,
@@ -37,7 +37,7 @@ fn case(heading: &str) -> Case {
     Case {
         heading: heading.to_owned(),
         files: base_3(),
-        before: None,
+        previous: None,
         raw: BTreeMap::new(),
         unread: Vec::new(),
         is_whole: true,
@@ -248,12 +248,12 @@ impl Case {
         for (name, body) in &self.raw {
             bodies.insert(name, body.clone());
         }
-        let mut before: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
-        for (name, file) in self.before.iter().flatten() {
-            before.insert(name, serde_json::to_vec(file).expect("JSON"));
+        let mut previous: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+        for (name, file) in self.previous.iter().flatten() {
+            previous.insert(name, serde_json::to_vec(file).expect("JSON"));
         }
         let system = SystemFiles {
-            before: before.iter().map(|(name, body)| (*name, &body[..])).collect(),
+            previous: previous.iter().map(|(name, body)| (*name, &body[..])).collect(),
             files: bodies.iter().map(|(name, body)| (*name, &body[..])).collect(),
             unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
             is_whole: self.is_whole,
@@ -272,8 +272,8 @@ fn cases(page: &str) -> Vec<Case> {
     let block = |case: &mut Case, info: &str, text: &str| match info.split_once(' ') {
         Some(("json", place)) => case.put(place, Some(serde_json::from_str(text).expect("JSON"))),
         Some(("before", place)) => {
-            let before = case.before.get_or_insert_with(|| case.files.clone());
-            put(before, place, Some(serde_json::from_str(text).expect("JSON")));
+            let previous = case.previous.get_or_insert_with(|| case.files.clone());
+            put(previous, place, Some(serde_json::from_str(text).expect("JSON")));
         }
         Some(("text", name)) => {
             case.raw.insert(name.to_owned(), text.as_bytes().to_vec());

@@ -139,7 +139,7 @@ fn look(shape: &str, for_messages: bool) -> (u64, u64) {
     let (name, text) = schedule(shape);
     let size = text.len() as u64;
     let source = TextSource::default().with_file(name, text);
-    let reckoned = estimate_memory(&source, name, size).unwrap().unwrap();
+    let estimate = estimate_memory(&source, name, size).unwrap().unwrap();
     let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     let before = memory("VmRSS:");
     if for_messages {
@@ -147,7 +147,7 @@ fn look(shape: &str, for_messages: bool) -> (u64, u64) {
     } else {
         drop(validate_feed(&source, &context, &mut Notices::new(1)).unwrap());
     }
-    (memory("VmHWM:").saturating_sub(before), reckoned)
+    (memory("VmHWM:").saturating_sub(before), estimate)
 }
 
 /// The variable with the shape, for a test that runs itself in another process.
@@ -156,21 +156,22 @@ const SHAPE: &str = "LINESIDE_SHAPE";
 /// Measures each schedule in a process of its own, because the peak is per process. Returns their output.
 fn look_at_each(shapes: &[&str], for_messages: bool, test: &str) -> String {
     if let Ok(shape) = std::env::var(SHAPE) {
-        let (took, reckoned) = look(&shape, for_messages);
+        let (took, estimate) = look(&shape, for_messages);
         assert!(took > FIXED, "{shape} is too small for a comparison");
         assert!(
-            took <= reckoned + FIXED,
-            "{shape} needed {took} bytes; the estimate is {reckoned}"
+            took <= estimate + FIXED,
+            "{shape} needed {took} bytes; the estimate is {estimate}"
         );
-        return format!("{shape}: {took} bytes; the estimate is {reckoned}");
+        return format!("{shape}: {took} bytes; the estimate is {estimate}");
     }
     let mut all = String::new();
     for shape in shapes {
-        let mut anew = Command::new(std::env::current_exe().unwrap());
-        let ran = anew.args(["--exact", test, "--nocapture"]).env(SHAPE, shape).output().unwrap();
-        let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success() && told.contains("the estimate is"), "{told}");
-        all += &told;
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let ran =
+            command.args(["--exact", test, "--nocapture"]).env(SHAPE, shape).output().unwrap();
+        let output = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && output.contains("the estimate is"), "{output}");
+        all += &output;
     }
     all
 }

@@ -157,7 +157,7 @@ fn look(shape: &str) -> (u64, u64) {
     let body = publication(shape);
     let limits = PublicationLimits::default();
     let source = || PublicationSource::new(&body, &limits.files).unwrap();
-    let reckoned = estimate_memory(&mut source()).unwrap();
+    let estimate = estimate_memory(&mut source()).unwrap();
     let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     // Resets the peak, so that the memory for generating the publication does not count.
     _ = std::fs::write("/proc/self/clear_refs", "5");
@@ -166,11 +166,11 @@ fn look(shape: &str) -> (u64, u64) {
     assert!(read.refused.is_empty(), "{:?}", read.refused);
     write_gtfs(&read.publication, &mut Nowhere, &mut Problems::new()).unwrap();
     drop(read);
-    let (stop, mut notices) = (CancelToken::default(), Notices::new(1));
+    let (cancel, mut notices) = (CancelToken::default(), Notices::new(1));
     let mut files = source();
-    validate_until(&mut files, PublicationExtent::Whole, &limits, &context, &stop, &mut notices)
+    validate_until(&mut files, PublicationExtent::Whole, &limits, &context, &cancel, &mut notices)
         .unwrap();
-    (memory("VmHWM:").saturating_sub(before), reckoned)
+    (memory("VmHWM:").saturating_sub(before), estimate)
 }
 
 /// The variable with the shape, for the test that runs itself in another process.
@@ -180,21 +180,22 @@ const SHAPE: &str = "LINESIDE_SHAPE";
 #[test]
 fn a_publication_uses_no_more_memory_than_estimated() {
     if let Ok(shape) = std::env::var(SHAPE) {
-        let (took, reckoned) = look(&shape);
+        let (took, estimate) = look(&shape);
         assert!(took > FIXED, "{shape} is too small for a comparison: {took}");
         assert!(
-            took <= reckoned + FIXED,
-            "{shape} needed {took} bytes; the estimate is {reckoned}"
+            took <= estimate + FIXED,
+            "{shape} needed {took} bytes; the estimate is {estimate}"
         );
-        println!("{shape}: {took} bytes; the estimate is {reckoned}");
+        println!("{shape}: {took} bytes; the estimate is {estimate}");
         return;
     }
     for shape in SHAPES {
-        let mut anew = Command::new(std::env::current_exe().unwrap());
+        let mut command = Command::new(std::env::current_exe().unwrap());
         let test = "a_publication_uses_no_more_memory_than_estimated";
-        let ran = anew.args(["--exact", test, "--nocapture"]).env(SHAPE, shape).output().unwrap();
-        let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success() && told.contains("the estimate is"), "{told}");
-        println!("{told}");
+        let ran =
+            command.args(["--exact", test, "--nocapture"]).env(SHAPE, shape).output().unwrap();
+        let output = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && output.contains("the estimate is"), "{output}");
+        println!("{output}");
     }
 }

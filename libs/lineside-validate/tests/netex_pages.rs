@@ -88,13 +88,13 @@ fn validating_a_damaged_publication_does_not_panic() {
             body[at] = b"0123456789-+.TZ e\"<>/"[random.usize(..21)];
         }
         let mut source = TextFiles::new().with_file("a.xml", body);
-        let looked = validate_publication(
+        let result = validate_publication(
             &mut source,
             &PublicationLimits::default(),
             &CONTEXT,
             &mut Notices::new(10),
         );
-        let Ok(errors) = looked else { continue };
+        let Ok(errors) = result else { continue };
         n_read += 1;
         assert!(errors.is_empty(), "{errors:?}");
     }

@@ -17,9 +17,9 @@ use lineside_validate::{
 
 /// Returns the code of each finding, with the element that the decoder names.
 fn told(notices: &Notices, problems: &[&Problems]) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     for found in notices.iter() {
-        told.extend((0..found.total).map(|_| found.kind.code.to_owned()));
+        findings.extend((0..found.total).map(|_| found.kind.code.to_owned()));
     }
     for problems in problems {
         assert_eq!(
@@ -28,12 +28,12 @@ fn told(notices: &Notices, problems: &[&Problems]) -> Vec<String> {
             "every problem is retained"
         );
         let field = |field: &str| field.rsplit('/').next().unwrap_or_default().to_owned();
-        told.extend(problems.retained_problems().iter().map(|it| match &it.field {
+        findings.extend(problems.retained_problems().iter().map(|it| match &it.field {
             Some(name) => format!("{} {}", it.code, field(name)),
             None => it.code.to_owned(),
         }));
     }
-    told
+    findings
 }
 
 /// Replaces the first `good` by `bad`.
@@ -187,14 +187,14 @@ fn missing_siri_elements_are_reported_beside_unreadable_ones() {
         assert_eq!(of_siri(&broken(delivery, good, bad)), codes, "{good}");
     }
     // Riders are shown a situation whose progress is unreadable, and it is empty.
-    let told = of_siri(&broken(SITUATIONS, ">closed<", ">over<"));
+    let findings = of_siri(&broken(SITUATIONS, ">closed<", ">over<"));
     let nothing = ["situation_affects_nothing", "situation_without_text"];
-    assert_eq!(told, [nothing[0], nothing[1], "unexpected_enum_value Progress"]);
+    assert_eq!(findings, [nothing[0], nothing[1], "unexpected_enum_value Progress"]);
     let journeys = broken(JOURNEYS, ">yes<", ">true<");
     assert_eq!(of_siri(&broken(&journeys, call, "")), ["call_without_times"]);
     let expected = "<ExpectedDepartureTime>soon</ExpectedDepartureTime>";
-    let told = of_siri(&broken(&journeys, call, expected));
-    assert_eq!(told, ["call_without_aimed_time", "invalid_timestamp ExpectedDepartureTime"]);
+    let findings = of_siri(&broken(&journeys, call, expected));
+    assert_eq!(findings, ["call_without_aimed_time", "invalid_timestamp ExpectedDepartureTime"]);
 }
 
 const PUBLICATION: &str = "<CompositeFrame id=\"C\" version=\"1\">\
@@ -434,10 +434,10 @@ fn unreadable_netex_values_hide_no_unrelated_finding() {
         let broken = faults
             .iter()
             .fold(PUBLICATION.to_owned(), |text, (good, bad)| broken(&text, good, bad));
-        let mut told = of_netex(&broken).unwrap();
-        told.sort_unstable();
+        let mut findings = of_netex(&broken).unwrap();
+        findings.sort_unstable();
         let mut codes = codes.to_vec();
         codes.sort_unstable();
-        assert_eq!(told, codes, "{faults:?}");
+        assert_eq!(findings, codes, "{faults:?}");
     }
 }

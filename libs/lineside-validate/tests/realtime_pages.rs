@@ -79,7 +79,7 @@ const CONTEXT: ValidationContext =
 struct Case {
     heading: String,
     schedule: TextSource,
-    before: Option<TextSource>,
+    previous_schedule: Option<TextSource>,
     message: Value,
     previous: Option<Value>,
     others: Vec<Value>,
@@ -118,7 +118,7 @@ fn base() -> Case {
                 "informed_entity": [{"agency_id": "A1", "route_id": "R1"}, {"stop_id": "P1"}]
             }}
         ]}),
-        before: None,
+        previous_schedule: None,
         previous: None,
         others: Vec::new(),
         history: Vec::new(),
@@ -155,8 +155,9 @@ fn put_block(case: &mut Case, info: &str, text: &str) {
     match info.split_once(' ') {
         Some(("csv", name)) if name.starts_with("before/") => {
             let name = name.trim_start_matches("before/");
-            let before = case.before.take().unwrap_or_else(|| base().schedule);
-            case.before = Some(before.with_file(name, text.as_bytes()));
+            let previous_schedule =
+                case.previous_schedule.take().unwrap_or_else(|| base().schedule);
+            case.previous_schedule = Some(previous_schedule.with_file(name, text.as_bytes()));
         }
         Some(("csv", name)) => {
             case.schedule = case.schedule.clone().with_file(name, text.as_bytes());
@@ -180,11 +181,11 @@ fn found(case: &Case) -> Notices {
     let previous = case.previous.as_ref().map(|value| message(value, MADE - 30));
     let others: Vec<FeedMessage> = case.others.iter().map(|value| message(value, MADE)).collect();
     let others: Vec<&FeedMessage> = others.iter().collect();
-    let before = case.before.as_ref().map(|source| {
+    let previous_schedule = case.previous_schedule.as_ref().map(|source| {
         ScheduleIndex::read_schedule(source, &CONTEXT).expect("a schedule").trip_ids()
     });
     let versions: Vec<AlternateSchedule<'_>> =
-        before.iter().map(|trips| AlternateSchedule { name: "before", trips }).collect();
+        previous_schedule.iter().map(|trips| AlternateSchedule { name: "before", trips }).collect();
     let mut history = MessageHistory::default();
     for (made, received) in &case.history {
         let mut earlier = judged.clone();
@@ -259,9 +260,9 @@ fn without_a_schedule_only_independent_rules_report_findings() {
             let mut notices = Notices::new(1);
             assert!(validate_message(&subject, &CONTEXT, &mut notices).is_empty());
             assert!(notices.iter().all(|found| scope.has_code(found.kind.code)), "{notices:?}");
-            let is_said = notices.get(kind.code).is_some();
-            assert!(!is_said || !case.expected.is_empty(), "{} in {}", kind.code, case.heading);
-            if is_said {
+            let is_reported = notices.get(kind.code).is_some();
+            assert!(!is_reported || !case.expected.is_empty(), "{} in {}", kind.code, case.heading);
+            if is_reported {
                 loud.push(kind.code);
             }
         }
@@ -299,11 +300,11 @@ fn an_interrupted_validation_is_marked_as_cut_short() {
     let timetable = ScheduleIndex::read_schedule(&base().schedule, &CONTEXT).unwrap();
     let broken = message(&json!({"entity": [{"id": "1", "trip_update": {"trip": {}}}]}), MADE);
     let subject = MessageSubject::new(&broken, &timetable, MADE);
-    let codes = |looks: usize| {
-        let left = std::cell::Cell::new(looks);
-        let goes_on = || left.replace(left.get().saturating_sub(1)) > 0;
+    let codes = |n_checks: usize| {
+        let left = std::cell::Cell::new(n_checks);
+        let should_continue = || left.replace(left.get().saturating_sub(1)) > 0;
         let mut notices = Notices::new(10);
-        let verdict = validate_while(&subject, &mut notices, &goes_on);
+        let verdict = validate_while(&subject, &mut notices, &should_continue);
         assert!(verdict.errors.is_empty());
         (notices.iter().count(), verdict.is_cut_short)
     };

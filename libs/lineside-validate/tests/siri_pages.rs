@@ -128,18 +128,18 @@ fn an_interrupted_validation_is_marked_as_cut_short() {
     let body = message(&delivery);
     let (message, _) =
         decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
-    let looked = |looks: usize| {
-        let left = std::cell::Cell::new(looks);
-        let goes_on = || left.replace(left.get().saturating_sub(1)) > 0;
+    let validate_with = |n_checks: usize| {
+        let left = std::cell::Cell::new(n_checks);
+        let should_continue = || left.replace(left.get().saturating_sub(1)) > 0;
         let mut notices = Notices::new(1);
-        let verdict = validate_while(&message, &mut notices, &goes_on);
+        let verdict = validate_while(&message, &mut notices, &should_continue);
         assert!(verdict.errors.is_empty());
         let total = notices.get("vehicle_without_ref").map_or(0, |found| found.total);
         (total, verdict.is_cut_short)
     };
-    assert_eq!(looked(1_000), (200, false));
-    assert_eq!(looked(0), (0, true));
-    assert_eq!(looked(2), (128, true));
+    assert_eq!(validate_with(1_000), (200, false));
+    assert_eq!(validate_with(0), (0, true));
+    assert_eq!(validate_with(2), (128, true));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::{
 use anyhow::Context as _;
 use lineside_sync::{
     fanout::{
-        FanoutTopic, ListenerSet, PartitionPlace, ReadyTopics, SignalBatch, TopicBatch, WakeHandle,
+        FanoutTopic, ListenerSet, PartitionTopic, ReadyTopics, SignalBatch, TopicBatch, WakeHandle,
     },
     ring::{HasRing, Ring, RingBounds, RingCursor, SharedRing},
 };
@@ -47,7 +47,7 @@ impl WakeHandle for Unparks {
 
 struct Log {
     ring: Ring<[u8; EVENT_BYTES]>,
-    listeners: ListenerSet<Arc<PartitionPlace<usize, Unparks>>>,
+    listeners: ListenerSet<Arc<PartitionTopic<usize, Unparks>>>,
 }
 
 impl HasRing for Log {

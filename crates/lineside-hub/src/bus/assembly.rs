@@ -22,10 +22,10 @@ impl PartAssembly {
         if part.count as usize != self.parts.len() {
             return false;
         }
-        let Some(place @ None) = self.parts.get_mut(part.index as usize) else { return false };
+        let Some(slot @ None) = self.parts.get_mut(part.index as usize) else { return false };
         self.bytes += part.data.len();
         self.missing -= 1;
-        *place = Some(part.data);
+        *slot = Some(part.data);
         true
     }
 

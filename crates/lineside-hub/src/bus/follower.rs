@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::NodeContext;
 use super::assembly::PartAssembly;
-use super::limits::{ASK_AGAIN, EARLY_BYTES_MAX, EARLY_PUBLICATIONS_MAX};
+use super::limits::{CATCH_UP_TIMEOUT, EARLY_BYTES_MAX, EARLY_PUBLICATIONS_MAX};
 use super::message::{CatchUpRequest, MessageBody, MessagePart, MessageRecipient, NetworkHead};
 use crate::{Epoch, Position};
 
@@ -20,9 +20,9 @@ pub(super) struct NetworkFollower {
     /// The node that owns the network in this term, and its epoch; `None` until a message of the owner arrives.
     owner: Option<(Arc<str>, Epoch)>,
     /// The revision of this term's epoch that the replica has.
-    held: Option<u64>,
+    replica_revision: Option<u64>,
     /// The highest revision that this node should have: it is behind while it has less.
-    owed: u64,
+    expected_revision: u64,
     /// Incomplete changes, and changes that build on a revision not applied yet, by that revision. Bound:
     /// [`EARLY_PUBLICATIONS_MAX`], [`EARLY_BYTES_MAX`].
     early: BTreeMap<u64, EarlyChanges>,
@@ -32,7 +32,7 @@ pub(super) struct NetworkFollower {
     /// True if the next changes cannot be read: only a state helps.
     is_stuck: bool,
     /// The time of the last request, or of the last answer to one.
-    asked: Option<Duration>,
+    last_request: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -55,13 +55,13 @@ impl NetworkFollower {
             network,
             term,
             owner: None,
-            held: None,
-            owed: 0,
+            replica_revision: None,
+            expected_revision: 0,
             early: BTreeMap::new(),
             early_bytes: 0,
             state: None,
             is_stuck: false,
-            asked: None,
+            last_request: None,
         }
     }
 
@@ -72,13 +72,13 @@ impl NetworkFollower {
     /// Returns the network's head on this node, once it has data of the term.
     pub(super) fn current_head(&self) -> Option<NetworkHead> {
         let (_, epoch) = self.owner.as_ref()?;
-        let at = Position { epoch: *epoch, offset: self.held? };
+        let at = Position { epoch: *epoch, offset: self.replica_revision? };
         Some(NetworkHead { network: self.network.clone(), term: self.term, at })
     }
 
     /// Returns true if the follower knows that it has missed changes, or has no data at all.
     pub(super) fn is_behind(&self) -> bool {
-        self.held.is_none_or(|held| held < self.owed)
+        self.replica_revision.is_none_or(|held| held < self.expected_revision)
     }
 
     /// Records a term, whose owner is still unknown.
@@ -93,11 +93,11 @@ impl NetworkFollower {
         &mut self,
         from: &Arc<str>,
         head: &NetworkHead,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) {
-        if self.accept_owner(from, head, outside) {
-            self.owed = self.owed.max(head.at.offset);
-            self.request_if_behind(outside);
+        if self.accept_owner(from, head, context) {
+            self.expected_revision = self.expected_revision.max(head.at.offset);
+            self.request_if_behind(context);
         }
     }
 
@@ -107,17 +107,17 @@ impl NetworkFollower {
         head: &NetworkHead,
         previous: u64,
         part: MessagePart,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) {
         let revision = head.at.offset;
-        if !self.accept_message(from, head, previous < revision && part.is_sound(), outside) {
+        if !self.accept_message(from, head, previous < revision && part.is_sound(), context) {
             return;
         }
-        self.owed = self.owed.max(previous);
+        self.expected_revision = self.expected_revision.max(previous);
         if self.store_part(previous, revision, part) {
-            self.apply_complete(outside);
+            self.apply_complete(context);
         }
-        self.request_if_behind(outside);
+        self.request_if_behind(context);
     }
 
     pub(super) fn take_state(
@@ -126,14 +126,14 @@ impl NetworkFollower {
         head: &NetworkHead,
         edition: u64,
         part: MessagePart,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) {
         let revision = head.at.offset;
-        if !self.accept_message(from, head, part.is_sound(), outside) {
+        if !self.accept_message(from, head, part.is_sound(), context) {
             return;
         }
         if self.state.as_ref().is_some_and(|coming| edition < coming.edition) {
-            outside.metrics.repeated_total += 1;
+            context.metrics.repeated_total += 1;
             return;
         }
         let mut coming = match self.state.take() {
@@ -141,26 +141,26 @@ impl NetworkFollower {
             _ => IncomingState { edition, revision, parts: PartAssembly::new(part.count) },
         };
         if coming.parts.add_part(part) {
-            self.asked = Some(outside.now);
+            self.last_request = Some(context.now);
         }
         if !coming.parts.is_complete() {
             self.state = Some(coming);
             return;
         }
-        match outside.replica.replace_state(&self.network, head.at, &coming.parts.into_parts()) {
+        match context.replica.replace_state(&self.network, head.at, &coming.parts.into_parts()) {
             Ok(()) => {
-                outside.metrics.states_taken_total += 1;
-                self.held = Some(revision);
+                context.metrics.states_received_total += 1;
+                self.replica_revision = Some(revision);
                 self.is_stuck = false;
-                self.apply_complete(outside);
-                self.request_if_behind(outside);
+                self.apply_complete(context);
+                self.request_if_behind(context);
             }
-            Err(_) => outside.metrics.unreadable_total += 1,
+            Err(_) => context.metrics.unreadable_total += 1,
         }
     }
 
-    pub(super) fn run_due_work(&mut self, outside: &mut NodeContext<'_>) {
-        self.request_if_behind(outside);
+    pub(super) fn run_due_work(&mut self, context: &mut NodeContext<'_>) {
+        self.request_if_behind(context);
     }
 
     /// Returns true if the message is from the owner, readable and new.
@@ -169,18 +169,18 @@ impl NetworkFollower {
         from: &Arc<str>,
         head: &NetworkHead,
         is_sound: bool,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) -> bool {
-        if !self.accept_owner(from, head, outside) {
+        if !self.accept_owner(from, head, context) {
             return false;
         }
-        let is_held = self.held.is_some_and(|held| head.at.offset <= held);
+        let is_applied = self.replica_revision.is_some_and(|held| head.at.offset <= held);
         if !is_sound {
-            outside.metrics.refused_total += 1;
-        } else if is_held {
-            outside.metrics.repeated_total += 1;
+            context.metrics.refused_total += 1;
+        } else if is_applied {
+            context.metrics.repeated_total += 1;
         }
-        is_sound && !is_held
+        is_sound && !is_applied
     }
 
     /// Returns true if `from` is the owner in the highest known term. A higher term resets the follower.
@@ -188,13 +188,13 @@ impl NetworkFollower {
         &mut self,
         from: &Arc<str>,
         head: &NetworkHead,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) -> bool {
         let outdated = head.term.cmp(&self.term) == Ordering::Less || head.term == 0;
         if outdated {
-            outside.metrics.refused_total += 1;
+            context.metrics.refused_total += 1;
             let (network, term) = (self.network.clone(), self.term);
-            outside.send_body(
+            context.send_body(
                 MessageRecipient::One(from.clone()),
                 MessageBody::Outdated { network, term },
             );
@@ -204,14 +204,14 @@ impl NetworkFollower {
         let (owner, epoch) = self.owner.get_or_insert_with(|| (from.clone(), head.at.epoch));
         let is_owners = owner == from && *epoch == head.at.epoch;
         if !is_owners {
-            outside.metrics.refused_total += 1;
+            context.metrics.refused_total += 1;
         }
         is_owners
     }
 
     /// Stores a part; returns false if there is no room for it or it is already stored.
     fn store_part(&mut self, previous: u64, revision: u64, part: MessagePart) -> bool {
-        let is_next = self.held == Some(previous);
+        let is_next = self.replica_revision == Some(previous);
         let is_full = self.early.len() >= EARLY_PUBLICATIONS_MAX
             || self.early_bytes + part.data.len() > EARLY_BYTES_MAX;
         if is_full && !is_next {
@@ -230,59 +230,65 @@ impl NetworkFollower {
     }
 
     /// Applies all complete changes that build on the current revision.
-    fn apply_complete(&mut self, outside: &mut NodeContext<'_>) {
+    fn apply_complete(&mut self, context: &mut NodeContext<'_>) {
         let Some((_, epoch)) = self.owner else { return };
-        while let Some(held) = self.held {
-            self.drop_before_revision(held);
+        while let Some(applied) = self.replica_revision {
+            self.drop_before_revision(applied);
             let Some(next) = self.early.first_entry() else { return };
-            if *next.key() != held || !next.get().parts.is_complete() {
+            if *next.key() != applied || !next.get().parts.is_complete() {
                 return;
             }
             let EarlyChanges { revision, parts } = next.remove();
             self.early_bytes -= parts.byte_size();
             let at = Position { epoch, offset: revision };
-            if outside.replica.apply_changes(&self.network, held, at, &parts.into_parts()).is_err()
+            if context
+                .replica
+                .apply_changes(&self.network, applied, at, &parts.into_parts())
+                .is_err()
             {
-                outside.metrics.unreadable_total += 1;
+                context.metrics.unreadable_total += 1;
                 self.is_stuck = true;
-                self.owed = self.owed.max(revision);
+                self.expected_revision = self.expected_revision.max(revision);
                 return;
             }
-            outside.metrics.applied_total += 1;
-            self.held = Some(revision);
+            context.metrics.applied_total += 1;
+            self.replica_revision = Some(revision);
             self.is_stuck = false;
             // The answer is arriving, so the timeout restarts. Publications sent to all nodes meanwhile are not the
             // answer: they build on later revisions and wait in `early`.
-            self.asked = self.asked.map(|_| outside.now);
+            self.last_request = self.last_request.map(|_| context.now);
             self.state.take_if(|coming| coming.revision <= revision);
         }
     }
 
-    fn drop_before_revision(&mut self, held: u64) {
-        while let Some(first) = self.early.first_entry().filter(|first| *first.key() < held) {
+    fn drop_before_revision(&mut self, revision: u64) {
+        while let Some(first) = self.early.first_entry().filter(|first| *first.key() < revision) {
             self.early_bytes -= first.remove().parts.byte_size();
         }
     }
 
     /// Sends a request to the owner, once per [`ASK_AGAIN`] without an answer.
-    fn request_if_behind(&mut self, outside: &mut NodeContext<'_>) {
+    fn request_if_behind(&mut self, context: &mut NodeContext<'_>) {
         if !self.is_behind() {
-            self.asked = None;
+            self.last_request = None;
             return;
         }
         let Some((owner, epoch)) = &self.owner else { return };
-        if self.asked.is_some_and(|asked| outside.now.saturating_sub(asked) < ASK_AGAIN) {
+        if self
+            .last_request
+            .is_some_and(|asked| context.now.saturating_sub(asked) < CATCH_UP_TIMEOUT)
+        {
             return;
         }
-        self.asked = Some(outside.now);
-        outside.metrics.asked_total += 1;
-        let ask = CatchUpRequest {
+        self.last_request = Some(context.now);
+        context.metrics.catch_up_requests_total += 1;
+        let request = CatchUpRequest {
             network: self.network.clone(),
             term: self.term,
-            held: self.held.map(|offset| Position { epoch: *epoch, offset }),
+            position: self.replica_revision.map(|offset| Position { epoch: *epoch, offset }),
             is_stuck: self.is_stuck,
             unfinished: self.state.as_ref().map(|it| (it.edition, it.parts.first_missing_part())),
         };
-        outside.send_body(MessageRecipient::One(owner.clone()), MessageBody::Ask(ask));
+        context.send_body(MessageRecipient::One(owner.clone()), MessageBody::CatchUp(request));
     }
 }

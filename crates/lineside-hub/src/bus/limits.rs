@@ -13,7 +13,7 @@ pub const PARTS_MAX: usize = 1_024;
 pub const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// The time that a follower waits for an answer, or for its next part, before it asks again.
-pub const ASK_AGAIN: Duration = Duration::from_secs(1);
+pub const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The largest number of networks in one heartbeat message.
 pub(crate) const HEADS_MAX: usize = 256;

@@ -125,7 +125,7 @@ impl MemoryBusState {
         }
         let mut due = now + self.random_delay();
         let keeps_order = !self.fault_strikes(self.faults.reordered);
-        let again = self.fault_strikes(self.faults.repeated).then(|| due + self.random_delay());
+        let repeat = self.fault_strikes(self.faults.repeated).then(|| due + self.random_delay());
         self.sent += 1;
         let number = self.sent;
         let Some(mailbox) = self.nodes.get_mut(receiver) else { return };
@@ -134,7 +134,7 @@ impl MemoryBusState {
             due = due.max(*last);
             *last = due;
         }
-        for due in [Some(due), again].into_iter().flatten() {
+        for due in [Some(due), repeat].into_iter().flatten() {
             if mailbox.waiting.len() >= WAITING_MAX {
                 self.lost += 1;
             } else {

@@ -63,7 +63,7 @@ pub enum MessageBody {
     /// From an owner to all nodes, every [`HEARTBEAT`](super::HEARTBEAT): the positions of its networks.
     Heartbeat(Vec<NetworkHead>),
     /// From a follower to the owner: a request for missed data.
-    Ask(CatchUpRequest),
+    CatchUp(CatchUpRequest),
     /// To a node that claims a network: there is a later term.
     Outdated {
         /// The network's id.
@@ -81,7 +81,7 @@ pub struct CatchUpRequest {
     /// The term that the follower follows.
     pub term: u64,
     /// The position that the follower has in this term.
-    pub held: Option<Position>,
+    pub position: Option<Position>,
     /// True if the follower has the next changes but cannot read them: it needs a later state.
     pub is_stuck: bool,
     /// The state that the follower has received in part: its edition, and the first missing part.

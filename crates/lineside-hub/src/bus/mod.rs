@@ -36,7 +36,7 @@ mod replica;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::limits::{ASK_AGAIN, HEARTBEAT, PART_BYTES_MAX, PARTS_MAX, WAITING_MAX};
+pub use self::limits::{CATCH_UP_TIMEOUT, HEARTBEAT, PART_BYTES_MAX, PARTS_MAX, WAITING_MAX};
 pub use self::memory::{BusFaults, MemoryBus};
 pub use self::message::{
     BusMessage, CatchUpRequest, MessageBody, MessagePart, MessageRecipient, NetworkHead,

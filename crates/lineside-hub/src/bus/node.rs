@@ -62,21 +62,21 @@ pub struct ClusterNodeMetrics {
     /// Messages of an earlier term, or of a node that does not own the network.
     pub refused_total: u64,
     /// Requests to owners for missed data.
-    pub asked_total: u64,
+    pub catch_up_requests_total: u64,
     /// Requests from followers that the node answered.
     pub answers_total: u64,
     /// States sent.
     pub states_sent_total: u64,
     /// States that replaced the node's own.
-    pub states_taken_total: u64,
+    pub states_received_total: u64,
     /// States with too many parts to be sent.
     pub states_too_large_total: u64,
     /// Publications and states that could not be read.
     pub unreadable_total: u64,
     /// Times that the node became the owner of a network.
-    pub led_total: u64,
+    pub ownerships_gained_total: u64,
     /// Times that the node stopped being the owner of a network.
-    pub deposed_total: u64,
+    pub ownerships_lost_total: u64,
 }
 
 #[derive(Debug)]
@@ -88,13 +88,13 @@ enum NetworkRole {
 /// One node of a cluster. A plain value, driven by the code that has its messages and its time.
 pub struct ClusterNode {
     name: Arc<str>,
-    around: NodeDependencies,
+    dependencies: NodeDependencies,
     /// Generates epochs.
     rng: fastrand::Rng,
     /// Bound: the networks given to [`new`](Self::new).
     networks: BTreeMap<Arc<str>, NetworkRole>,
     /// The number of the roster that was last applied to the roles.
-    decided: u64,
+    applied_roster: u64,
     next_heartbeat: Duration,
     metrics: ClusterNodeMetrics,
 }
@@ -105,7 +105,7 @@ impl ClusterNode {
     pub fn new<'a>(
         name: &str,
         networks: impl IntoIterator<Item = &'a str>,
-        around: NodeDependencies,
+        dependencies: NodeDependencies,
         seed: u64,
     ) -> Self {
         let follow = |network: &str| {
@@ -114,11 +114,11 @@ impl ClusterNode {
         };
         Self {
             name: name.into(),
-            next_heartbeat: around.clock.monotonic(),
-            around,
+            next_heartbeat: dependencies.clock.monotonic(),
+            dependencies,
             rng: fastrand::Rng::with_seed(seed),
             networks: networks.into_iter().map(follow).collect(),
-            decided: 0,
+            applied_roster: 0,
             metrics: ClusterNodeMetrics::default(),
         }
     }
@@ -165,10 +165,10 @@ impl ClusterNode {
         at: Position,
         changes: Vec<Bytes>,
     ) -> Result<(), BusPublishError> {
-        self.with_role(network, |role, _, outside| {
+        self.with_role(network, |role, _, context| {
             let NetworkRole::Owner(owner) = role else { return Err(BusPublishError::NotOwner) };
             if owner.is_next_position(at) {
-                owner.publish_changes(at.offset, changes, outside);
+                owner.publish_changes(at.offset, changes, context);
                 Ok(())
             } else if at.epoch == owner.current_head().at.epoch {
                 Err(BusPublishError::NotNext)
@@ -187,26 +187,26 @@ impl ClusterNode {
         }
         match body {
             MessageBody::Changes { head, previous, part } => {
-                self.with_follower(&from, &head, |follower, outside| {
-                    follower.take_changes(&from, &head, previous, part, outside);
+                self.with_follower(&from, &head, |follower, context| {
+                    follower.take_changes(&from, &head, previous, part, context);
                 });
             }
             MessageBody::State { head, edition, part } => {
-                self.with_follower(&from, &head, |follower, outside| {
-                    follower.take_state(&from, &head, edition, part, outside);
+                self.with_follower(&from, &head, |follower, context| {
+                    follower.take_state(&from, &head, edition, part, context);
                 })
             }
             MessageBody::Heartbeat(heads) => {
                 for head in &heads {
-                    self.with_follower(&from, head, |follower, outside| {
-                        follower.hear_heartbeat(&from, head, outside);
+                    self.with_follower(&from, head, |follower, context| {
+                        follower.hear_heartbeat(&from, head, context);
                     });
                 }
             }
-            MessageBody::Ask(ask) => {
-                self.with_role(&ask.network, |role, _, outside| match role {
-                    NetworkRole::Owner(owner) if owner.current_head().term == ask.term => {
-                        owner.answer_follower(&from, &ask, outside);
+            MessageBody::CatchUp(request) => {
+                self.with_role(&request.network, |role, _, context| match role {
+                    NetworkRole::Owner(owner) if owner.current_head().term == request.term => {
+                        owner.answer_follower(&from, &request, context);
                     }
                     // The sender will learn the current term.
                     _ => {}
@@ -219,16 +219,16 @@ impl ClusterNode {
     /// Does the work that is due: applies a new roster, sends heartbeats, repeats requests. Call this about ten times
     /// a second.
     pub fn run_due_work(&mut self) {
-        let number = self.around.ownership.load_roster().roster_number();
-        if number > self.decided {
-            self.decided = number;
+        let number = self.dependencies.ownership.load_roster().roster_number();
+        if number > self.applied_roster {
+            self.applied_roster = number;
             self.apply_roster();
         }
         let names: Vec<Arc<str>> = self.networks.keys().cloned().collect();
         for network in &names {
-            self.with_role(network, |role, _, outside| match role {
-                NetworkRole::Owner(owner) => owner.trim_log(outside.now),
-                NetworkRole::Follower(follower) => follower.run_due_work(outside),
+            self.with_role(network, |role, _, context| match role {
+                NetworkRole::Owner(owner) => owner.trim_log(context.now),
+                NetworkRole::Follower(follower) => follower.run_due_work(context),
             });
         }
         self.send_heartbeats();
@@ -236,21 +236,21 @@ impl ClusterNode {
 
     /// Makes the node owner or follower of each network, as the roster says.
     fn apply_roster(&mut self) {
-        let (ownership, name) = (self.around.ownership.clone(), self.name.clone());
+        let (ownership, name) = (self.dependencies.ownership.clone(), self.name.clone());
         let roster = ownership.load_roster();
         let names: Vec<Arc<str>> = self.networks.keys().cloned().collect();
         for network in &names {
             let is_owner = roster.is_owner(network, &name);
-            self.with_role(network, |role, rng, outside| match role {
+            self.with_role(network, |role, rng, context| match role {
                 // A follower that knows a later term than the roster's number knows that this roster is outdated.
                 NetworkRole::Follower(follower)
                     if is_owner && follower.known_term() < roster.roster_number() =>
                 {
-                    begin_term(role, network, roster.roster_number(), rng, outside);
+                    begin_term(role, network, roster.roster_number(), rng, context);
                 }
                 NetworkRole::Owner(owner) if !is_owner => {
                     let term = owner.current_head().term;
-                    end_term(role, network, term, outside);
+                    end_term(role, network, term, context);
                 }
                 _ => {}
             });
@@ -260,17 +260,17 @@ impl ClusterNode {
     /// Records a later term. The owner of an earlier term starts a new term if the roster still names it and is later,
     /// and follows otherwise.
     fn learn_term(&mut self, network: &str, term: u64) {
-        let (ownership, name) = (self.around.ownership.clone(), self.name.clone());
+        let (ownership, name) = (self.dependencies.ownership.clone(), self.name.clone());
         let roster = ownership.load_roster();
-        self.with_role(network, |role, rng, outside| match role {
+        self.with_role(network, |role, rng, context| match role {
             NetworkRole::Follower(follower) => follower.learn_term(term),
             NetworkRole::Owner(owner) if owner.current_head().term < term => {
                 let network = owner.current_head().network.clone();
                 if roster.is_owner(&network, &name) && roster.roster_number() > term {
-                    outside.metrics.deposed_total += 1;
-                    begin_term(role, &network, roster.roster_number(), rng, outside);
+                    context.metrics.ownerships_lost_total += 1;
+                    begin_term(role, &network, roster.roster_number(), rng, context);
                 } else {
-                    end_term(role, &network, term, outside);
+                    end_term(role, &network, term, context);
                 }
             }
             NetworkRole::Owner(_) => {}
@@ -288,12 +288,12 @@ impl ClusterNode {
         if self.owns_network(&head.network) {
             self.learn_term(&head.network, head.term);
         }
-        self.with_role(&head.network, |role, _, outside| match role {
-            NetworkRole::Follower(follower) => hear(follower, outside),
+        self.with_role(&head.network, |role, _, context| match role {
+            NetworkRole::Follower(follower) => hear(follower, context),
             NetworkRole::Owner(owner) => {
-                outside.metrics.refused_total += 1;
+                context.metrics.refused_total += 1;
                 let (network, term) = (head.network.clone(), owner.current_head().term);
-                outside.send_body(
+                context.send_body(
                     MessageRecipient::One(from.clone()),
                     MessageBody::Outdated { network, term },
                 );
@@ -303,7 +303,7 @@ impl ClusterNode {
 
     /// Sends the positions of the node's networks every [`HEARTBEAT`].
     fn send_heartbeats(&mut self) {
-        let now = self.around.clock.monotonic();
+        let now = self.dependencies.clock.monotonic();
         if now < self.next_heartbeat {
             return;
         }
@@ -316,7 +316,7 @@ impl ClusterNode {
         for heads in heads.chunks(HEADS_MAX) {
             self.metrics.sent_total += 1;
             let body = MessageBody::Heartbeat(heads.to_vec());
-            self.around
+            self.dependencies
                 .bus
                 .send_message(MessageRecipient::All, BusMessage { from: self.name.clone(), body });
         }
@@ -329,14 +329,14 @@ impl ClusterNode {
         call: impl FnOnce(&mut NetworkRole, &mut fastrand::Rng, &mut NodeContext<'_>) -> R,
     ) -> Option<R> {
         let role = self.networks.get_mut(network)?;
-        let mut outside = NodeContext {
+        let mut context = NodeContext {
             name: &self.name,
-            bus: &*self.around.bus,
-            replica: &*self.around.replica,
-            now: self.around.clock.monotonic(),
+            bus: &*self.dependencies.bus,
+            replica: &*self.dependencies.replica,
+            now: self.dependencies.clock.monotonic(),
             metrics: &mut self.metrics,
         };
-        Some(call(role, &mut self.rng, &mut outside))
+        Some(call(role, &mut self.rng, &mut context))
     }
 }
 
@@ -346,20 +346,20 @@ fn begin_term(
     network: &Arc<str>,
     term: u64,
     rng: &mut fastrand::Rng,
-    outside: &mut NodeContext<'_>,
+    context: &mut NodeContext<'_>,
 ) {
     let epoch = Epoch::random(rng);
-    let offset = outside.replica.become_owner(network, epoch);
+    let offset = context.replica.become_owner(network, epoch);
     let head = NetworkHead { network: network.clone(), term, at: Position { epoch, offset } };
-    outside.metrics.led_total += 1;
-    outside.send_body(MessageRecipient::All, MessageBody::Heartbeat(vec![head.clone()]));
+    context.metrics.ownerships_gained_total += 1;
+    context.send_body(MessageRecipient::All, MessageBody::Heartbeat(vec![head.clone()]));
     *role = NetworkRole::Owner(Box::new(NetworkOwner::new(head)));
 }
 
 /// Ends the node's ownership; `term` is the highest known term.
-fn end_term(role: &mut NetworkRole, network: &Arc<str>, term: u64, outside: &mut NodeContext<'_>) {
-    outside.metrics.deposed_total += 1;
-    outside.replica.become_follower(network);
+fn end_term(role: &mut NetworkRole, network: &Arc<str>, term: u64, context: &mut NodeContext<'_>) {
+    context.metrics.ownerships_lost_total += 1;
+    context.replica.become_follower(network);
     *role = NetworkRole::Follower(Box::new(NetworkFollower::new(network.clone(), term)));
 }
 

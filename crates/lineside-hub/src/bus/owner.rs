@@ -69,21 +69,21 @@ impl NetworkOwner {
         &mut self,
         revision: u64,
         pieces: Vec<Bytes>,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) {
         let (previous, parts) = (self.head.at.offset, split_pieces(pieces));
         self.head.at.offset = revision;
-        outside.metrics.published_total += 1;
+        context.metrics.published_total += 1;
         if parts.len() > PARTS_MAX {
             // The heartbeat tells the followers that they are behind, and they will get a state because the log is
             // empty.
             self.log.restart_from(revision);
             return;
         }
-        let logged = LoggedChange { previous, parts, at: outside.now };
-        self.send_change(revision, &logged, &MessageRecipient::All, outside);
+        let logged = LoggedChange { previous, parts, at: context.now };
+        self.send_change(revision, &logged, &MessageRecipient::All, context);
         self.log.start_batch();
-        self.log.push(revision, Arc::new(logged), ring_bounds(outside.now));
+        self.log.push(revision, Arc::new(logged), ring_bounds(context.now));
         self.drop_uncovered_state();
     }
 
@@ -91,14 +91,14 @@ impl NetworkOwner {
     pub(super) fn answer_follower(
         &mut self,
         from: &Arc<str>,
-        ask: &CatchUpRequest,
-        outside: &mut NodeContext<'_>,
+        request: &CatchUpRequest,
+        context: &mut NodeContext<'_>,
     ) {
-        outside.metrics.answers_total += 1;
+        context.metrics.answers_total += 1;
         let to = MessageRecipient::One(from.clone());
-        match ask.held.filter(|held| !ask.is_stuck && self.can_resume_from(*held)) {
-            Some(held) => self.send_changes_after(held.offset, &to, outside),
-            None => self.send_state(ask, &to, outside),
+        match request.position.filter(|held| !request.is_stuck && self.can_resume_from(*held)) {
+            Some(position) => self.send_changes_after(position.offset, &to, context),
+            None => self.send_state(request, &to, context),
         }
     }
 
@@ -109,27 +109,27 @@ impl NetworkOwner {
         self.state.take_if(|state| now.saturating_sub(state.used) >= STATE_LINGER);
     }
 
-    fn can_resume_from(&self, held: Position) -> bool {
+    fn can_resume_from(&self, position: Position) -> bool {
         let follows = |revision| match self.log.first_after(revision) {
             Some((next, _)) => next.item.previous == revision,
             None => revision >= self.head.at.offset,
         };
-        held.epoch == self.head.at.epoch
-            && self.log.covers_offset(held.offset)
-            && follows(held.offset)
+        position.epoch == self.head.at.epoch
+            && self.log.covers_offset(position.offset)
+            && follows(position.offset)
     }
 
     fn send_changes_after(
         &self,
         revision: u64,
         to: &MessageRecipient,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) {
         let mut missed = Vec::new();
         let _whole =
             self.log.take_after(&mut RingCursor::at_offset(revision), usize::MAX, &mut missed);
         for entry in &missed {
-            self.send_change(entry.offset, &entry.item, to, outside);
+            self.send_change(entry.offset, &entry.item, to, context);
         }
     }
 
@@ -138,44 +138,45 @@ impl NetworkOwner {
         revision: u64,
         logged: &LoggedChange,
         to: &MessageRecipient,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) {
         for part in number_parts(&logged.parts, 0) {
             let (head, previous) = (self.head_at(revision), logged.previous);
-            outside.send_body(to.clone(), MessageBody::Changes { head, previous, part });
+            context.send_body(to.clone(), MessageBody::Changes { head, previous, part });
         }
     }
 
     fn send_state(
         &mut self,
-        ask: &CatchUpRequest,
+        request: &CatchUpRequest,
         to: &MessageRecipient,
-        outside: &mut NodeContext<'_>,
+        context: &mut NodeContext<'_>,
     ) {
-        let held = ask.held.filter(|_| ask.is_stuck).map_or(0, |held| held.offset);
-        self.state.take_if(|state| ask.is_stuck && state.revision <= held);
+        let known_revision =
+            request.position.filter(|_| request.is_stuck).map_or(0, |held| held.offset);
+        self.state.take_if(|state| request.is_stuck && state.revision <= known_revision);
         if self.state.is_none() {
-            self.state = self.read_state(outside);
+            self.state = self.read_state(context);
         }
         let Some(state) = &mut self.state else { return };
-        state.used = outside.now;
-        let first = match ask.unfinished {
+        state.used = context.now;
+        let first = match request.unfinished {
             Some((edition, first)) if edition == state.edition => first as usize,
             _ => 0,
         };
-        outside.metrics.states_sent_total += 1;
+        context.metrics.states_sent_total += 1;
         let (edition, revision, parts) = (state.edition, state.revision, state.parts.clone());
         for part in number_parts(&parts, first) {
-            outside.send_body(
+            context.send_body(
                 to.clone(),
                 MessageBody::State { head: self.head_at(revision), edition, part },
             );
         }
-        self.send_changes_after(revision, to, outside);
+        self.send_changes_after(revision, to, context);
     }
 
-    fn read_state(&mut self, outside: &mut NodeContext<'_>) -> Option<CachedState> {
-        let state = outside.replica.network_state(&self.head.network)?;
+    fn read_state(&mut self, context: &mut NodeContext<'_>) -> Option<CachedState> {
+        let state = context.replica.network_state(&self.head.network)?;
         // The network's writer swaps first and publishes afterwards, so the state may be ahead of the last publication
         // but never behind.
         if state.at.epoch != self.head.at.epoch || state.at.offset < self.head.at.offset {
@@ -183,7 +184,7 @@ impl NetworkOwner {
         }
         let parts = split_pieces(state.pieces);
         if parts.len() > PARTS_MAX {
-            outside.metrics.states_too_large_total += 1;
+            context.metrics.states_too_large_total += 1;
             return None;
         }
         self.editions += 1;
@@ -191,7 +192,7 @@ impl NetworkOwner {
             edition: self.editions,
             revision: state.at.offset,
             parts,
-            used: outside.now,
+            used: context.now,
         })
     }
 

@@ -86,8 +86,9 @@ impl NetworkOwnership {
         nodes: impl IntoIterator<Item = RingMember>,
     ) -> Result<bool, HashRingError> {
         let next = Arc::new(NodeRoster { number, ring: HashRing::new(nodes)? });
-        let before = self.0.rcu(|now| if now.number < number { next.clone() } else { now.clone() });
-        Ok(before.number < number)
+        let previous =
+            self.0.rcu(|now| if now.number < number { next.clone() } else { now.clone() });
+        Ok(previous.number < number)
     }
 
     /// Returns the current roster. Borrow from the guard, and do not hold it for long.

@@ -28,8 +28,8 @@ const KIND_USER: u8 = 253;
 pub const KINDS_OF_HUB: u8 = KIND_USER;
 
 /// The prefix in the name of the room with a channel's joins and leaves. Names from clients contain no colon.
-const MEMBERS_OF: &str = "members:";
-const USER: &str = "user:";
+const MEMBERS_PREFIX: &str = "members:";
+const USER_PREFIX: &str = "user:";
 
 /// The options of the channels with one name prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,9 +128,9 @@ impl NamespaceIndex {
         let name = channel.as_str();
         let kind = if name.starts_with(APP_PREFIX) {
             KIND_APP
-        } else if name.starts_with(MEMBERS_OF) {
+        } else if name.starts_with(MEMBERS_PREFIX) {
             KIND_MEMBERS
-        } else if name.starts_with(USER) {
+        } else if name.starts_with(USER_PREFIX) {
             KIND_USER
         } else {
             return None;
@@ -158,12 +158,12 @@ impl RoomKey {
 impl Channel {
     /// Returns the hidden channel with the joins and leaves of this channel.
     pub(crate) fn members_channel(&self) -> Self {
-        Self::new_hidden(MEMBERS_OF, self.as_str())
+        Self::new_hidden(MEMBERS_PREFIX, self.as_str())
     }
 
     /// Returns the hidden channel with the orders for all sessions of a user.
     pub(crate) fn for_user(user: &str) -> Self {
-        Self::new_hidden(USER, user)
+        Self::new_hidden(USER_PREFIX, user)
     }
 }
 

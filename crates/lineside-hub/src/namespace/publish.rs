@@ -97,10 +97,10 @@ impl PublishBatch<'_> {
         if *sealed {
             return Err(PublishError::Stopping);
         }
-        let keep = namespace.history.is_some();
+        let has_history = namespace.history.is_some();
         let key = self.hub().namespaces().room_key(channel).ok_or(PublishError::NotApp)?;
         loop {
-            let room = if keep {
+            let room = if has_history {
                 self.hub().enter_room(channel, key).ok_or(PublishError::TooManyRooms)?
             } else if let Some(room) = self.hub().find_room(key) {
                 room
@@ -116,7 +116,7 @@ impl PublishBatch<'_> {
             {
                 return Ok(PublishOutcome { position: Some(position) });
             }
-            if !keep {
+            if !has_history {
                 return Ok(PublishOutcome { position: None });
             }
             std::hint::spin_loop();

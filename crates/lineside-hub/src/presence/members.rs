@@ -8,7 +8,10 @@ use parking_lot::Mutex;
 
 use super::{PresenceMember, PresencePage, PresenceShared, PresenceStats};
 use crate::Channel;
-use crate::limits::{CHANGES_PENDING_MAX, CHANGES_TOLD_MAX, CHANGES_TOLD_MIN, CHANGES_TOLD_TO_MAX};
+use crate::limits::{
+    CHANGES_PENDING_MAX, PRESENCE_CHANGES_PER_TICK_MAX, PRESENCE_CHANGES_PER_TICK_MIN,
+    PRESENCE_DELIVERIES_PER_TICK_MAX,
+};
 
 /// The free slots that a page may skip before it ends early.
 const HOLES_PER_PAGE_MAX: usize = 4_096;
@@ -17,7 +20,7 @@ const HOLES_PER_PAGE_MAX: usize = 4_096;
 pub(super) struct ChannelMembers {
     channel: Channel,
     /// True if joins and leaves are published.
-    told: bool,
+    publishes_changes: bool,
     common: Arc<PresenceShared>,
     inner: Mutex<MemberTable>,
 }
@@ -34,7 +37,7 @@ struct MemberTable {
     /// The joins (true) and leaves to publish; `None` for those that cancelled out. Bound: `CHANGES_PENDING_MAX`.
     changes: VecDeque<Option<(bool, Arc<PresenceMember>)>>,
     /// The number of the first of `changes`, and the number of each client's change.
-    changes_before: u64,
+    first_change: u64,
     change_of: HashMap<Arc<str>, u64>,
     dropped: u64,
     /// True if the channel is in the list for the next tick.
@@ -49,8 +52,12 @@ pub(super) enum EnterOutcome {
 }
 
 impl ChannelMembers {
-    pub(super) fn new(channel: Channel, told: bool, common: Arc<PresenceShared>) -> Self {
-        Self { channel, told, common, inner: Mutex::default() }
+    pub(super) fn new(
+        channel: Channel,
+        publishes_changes: bool,
+        common: Arc<PresenceShared>,
+    ) -> Self {
+        Self { channel, publishes_changes, common, inner: Mutex::default() }
     }
 
     pub(super) fn channel(&self) -> &Channel {
@@ -126,13 +133,13 @@ impl ChannelMembers {
     /// the next: in a full channel each change is many deliveries.
     pub(super) fn take_changes(self: &Arc<Self>) -> (Vec<(bool, Arc<PresenceMember>)>, u64) {
         let mut inner = self.inner.lock();
-        let most = CHANGES_TOLD_TO_MAX / inner.present.max(1);
-        let most = most.clamp(CHANGES_TOLD_MIN, CHANGES_TOLD_MAX);
+        let limit = PRESENCE_DELIVERIES_PER_TICK_MAX / inner.present.max(1);
+        let limit = limit.clamp(PRESENCE_CHANGES_PER_TICK_MIN, PRESENCE_CHANGES_PER_TICK_MAX);
         let mut taken = Vec::new();
-        while taken.len() < most
+        while taken.len() < limit
             && let Some(change) = inner.changes.pop_front()
         {
-            inner.changes_before += 1;
+            inner.first_change += 1;
             if let Some((joined, member)) = change {
                 inner.change_of.remove(&member.client);
                 taken.push((joined, member));
@@ -157,10 +164,10 @@ impl ChannelMembers {
         joined: bool,
         member: &Arc<PresenceMember>,
     ) {
-        if self.told {
+        if self.publishes_changes {
             inner.record_change(joined, member);
         }
-        if self.told || inner.present == 0 {
+        if self.publishes_changes || inner.present == 0 {
             self.mark_dirty(inner);
         }
     }
@@ -176,10 +183,10 @@ impl ChannelMembers {
 impl MemberTable {
     fn assign_slot(&mut self, member: &Arc<PresenceMember>) -> Option<u32> {
         while let Some(slot) = self.free.pop() {
-            if let Some(place) = self.slots.get_mut(slot as usize)
-                && place.is_none()
+            if let Some(entry) = self.slots.get_mut(slot as usize)
+                && entry.is_none()
             {
-                *place = Some(member.clone());
+                *entry = Some(member.clone());
                 return Some(slot);
             }
         }
@@ -191,10 +198,10 @@ impl MemberTable {
     /// Records a change, unless it cancels the recorded one of the client.
     fn record_change(&mut self, joined: bool, member: &Arc<PresenceMember>) {
         if let Some(number) = self.change_of.get(&member.client) {
-            let index = usize::try_from(number - self.changes_before).unwrap_or(usize::MAX);
-            let noted = self.changes.get_mut(index);
-            if let Some(noted) = noted.filter(|it| it.as_ref().is_some_and(|it| it.0 != joined)) {
-                *noted = None;
+            let index = usize::try_from(number - self.first_change).unwrap_or(usize::MAX);
+            let change = self.changes.get_mut(index);
+            if let Some(change) = change.filter(|it| it.as_ref().is_some_and(|it| it.0 != joined)) {
+                *change = None;
                 self.change_of.remove(&member.client);
             }
             return;
@@ -203,7 +210,7 @@ impl MemberTable {
             self.dropped += 1;
             return;
         }
-        let number = self.changes_before + self.changes.len() as u64;
+        let number = self.first_change + self.changes.len() as u64;
         self.change_of.insert(member.client.clone(), number);
         self.changes.push_back(Some((joined, member.clone())));
     }

@@ -60,7 +60,7 @@ pub struct PresencePage {
 pub enum PresenceError {
     /// The channel's namespace has no presence, or the channel is not in `app/…`.
     #[error("the channel has no presence")]
-    NotKept,
+    PresenceDisabled,
     /// The node counts its largest number of subscribers; a later attempt may succeed.
     #[error("the node has reached its limit of present subscribers; retry later")]
     Full,
@@ -121,12 +121,16 @@ impl PresenceRegistry {
         &self,
         channel: &Channel,
         member: Arc<PresenceMember>,
-        told: bool,
+        publishes_changes: bool,
     ) -> Option<Membership> {
         loop {
             let members = self.channels.pin();
             let members = members.get_or_insert_with(channel.clone(), || {
-                Arc::new(ChannelMembers::new(channel.clone(), told, self.common.clone()))
+                Arc::new(ChannelMembers::new(
+                    channel.clone(),
+                    publishes_changes,
+                    self.common.clone(),
+                ))
             });
             // A channel that has just been closed is being removed from the table: try again.
             match ChannelMembers::enter_member(members, &member) {
@@ -152,11 +156,13 @@ impl Hub {
     ) -> Result<Membership, PresenceError> {
         let namespace = self.namespaces().find_namespace(channel);
         let namespace = namespace.filter(|it| it.presence || it.join_leave);
-        let told = namespace.ok_or(PresenceError::NotKept)?.join_leave;
-        self.presence_registry().enter_channel(channel, member, told).ok_or_else(|| {
-            self.counters().refused_presence.increment();
-            PresenceError::Full
-        })
+        let publishes_changes = namespace.ok_or(PresenceError::PresenceDisabled)?.join_leave;
+        self.presence_registry().enter_channel(channel, member, publishes_changes).ok_or_else(
+            || {
+                self.counters().refused_presence.increment();
+                PresenceError::Full
+            },
+        )
     }
 
     /// Returns the number of subscribers of the channel.
@@ -200,11 +206,11 @@ impl Hub {
             let (changes, dropped) = ChannelMembers::take_changes(&members);
             self.counters().member_changes.add(changes.len() as u64);
             self.counters().member_changes_dropped.add(dropped);
-            let heard_in = members.channel().members_channel();
+            let members_channel = members.channel().members_channel();
             for (joined, member) in changes {
                 let channel = members.channel().clone();
                 let note = PublicationNote::Member { channel, joined, member };
-                Self::publish_note(&mut batch, self, &heard_in, note);
+                Self::publish_note(&mut batch, self, &members_channel, note);
             }
             if members.close_if_empty() {
                 self.presence_registry().channels.pin().remove(members.channel());
@@ -213,8 +219,8 @@ impl Hub {
     }
 
     fn check_presence(&self, channel: &Channel) -> Result<(), PresenceError> {
-        let kept =
+        let is_enabled =
             self.namespaces().find_namespace(channel).is_some_and(|namespace| namespace.presence);
-        if kept { Ok(()) } else { Err(PresenceError::NotKept) }
+        if is_enabled { Ok(()) } else { Err(PresenceError::PresenceDisabled) }
     }
 }

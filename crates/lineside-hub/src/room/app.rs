@@ -7,7 +7,7 @@ use bytes::Bytes;
 use lineside_sync::ring::{RingBounds, RingCursor};
 
 use super::Room;
-use crate::limits::KEPT_LINGER;
+use crate::limits::RESTORED_ROOM_LINGER;
 use crate::publication::Publication;
 use crate::{HandoffRoom, HubConfig, Position, PublicationNote};
 
@@ -61,22 +61,22 @@ impl Room {
     /// Restores the channel's log, which was exported `away` ago.
     pub(crate) fn restore_log(
         &self,
-        kept: HandoffRoom,
+        room_state: HandoffRoom,
         away: Duration,
         now: Duration,
         config: &HubConfig,
     ) {
         self.change_log(|log| {
-            log.begin_epoch(Position { epoch: kept.epoch, offset: kept.floor });
-            log.state_bytes_last = kept.state_bytes;
-            for publication in kept.publications {
+            log.begin_epoch(Position { epoch: room_state.epoch, offset: room_state.floor });
+            log.state_bytes_last = room_state.state_bytes;
+            for publication in room_state.publications {
                 let publication = publication.into_publication(away, now);
                 log.ring.push(publication.offset, publication, RingBounds::NONE);
             }
             // The restored entries are not a batch of this process, which would have to reach all readers whole.
             log.ring.start_batch();
             log.trim_ring(now, config);
-            log.quiet_since = now + KEPT_LINGER.saturating_sub(config.linger);
+            log.quiet_since = now + RESTORED_ROOM_LINGER.saturating_sub(config.linger);
         });
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct RoomLog {
     pub(super) quiet_since: Duration,
     pub(super) closed: bool,
     /// The history limits; with a history, the log stays without listeners too.
-    pub(super) keeps: Option<HistoryOptions>,
+    pub(super) history: Option<HistoryOptions>,
 }
 
 impl HasRing for RoomLog {
@@ -53,7 +53,11 @@ impl HasRing for RoomLog {
 }
 
 impl RoomLog {
-    pub(super) fn new(epoch: Option<Epoch>, keeps: Option<HistoryOptions>, now: Duration) -> Self {
+    pub(super) fn new(
+        epoch: Option<Epoch>,
+        history: Option<HistoryOptions>,
+        now: Duration,
+    ) -> Self {
         Self {
             epoch,
             ring: Ring::new(0),
@@ -67,7 +71,7 @@ impl RoomLog {
             listeners: ListenerSet::new(),
             quiet_since: now,
             closed: false,
-            keeps,
+            history,
         }
     }
 
@@ -159,8 +163,9 @@ impl RoomLog {
     /// A history is retained whole, up to the limit of any ring. Older entries only help readers that fell behind, and
     /// take no more memory than in other rooms.
     fn trim_to_history(&mut self, config: &HubConfig) {
-        let Some(keeps) = self.keeps else { return };
-        while self.ring.byte_size() > config.ring_bytes_min && self.ring.len() > keeps.size.max(1) {
+        let Some(history) = self.history else { return };
+        while self.ring.byte_size() > config.ring_bytes_min && self.ring.len() > history.size.max(1)
+        {
             let before = self.ring.len();
             self.ring.trim_to_bounds(RingBounds { entries: before - 1, ..RingBounds::NONE });
             if self.ring.len() == before {
@@ -191,16 +196,16 @@ impl RoomLog {
 
     /// Returns true if there is a history that later subscribers may ask for.
     pub(super) fn keeps_history(&self) -> bool {
-        self.keeps.is_some() && !self.ring.is_empty()
+        self.history.is_some() && !self.ring.is_empty()
     }
 
     fn ring_bounds(&self, now: Duration, config: &HubConfig) -> RingBounds {
-        if let Some(keeps) = self.keeps {
+        if let Some(history) = self.history {
             // Retains at least enough for a reader that falls behind a little.
             return RingBounds {
-                entries: config.ring_publications.max(keeps.size).max(1),
+                entries: config.ring_publications.max(history.size).max(1),
                 bytes: config.ring_bytes_max,
-                since: now.saturating_sub(keeps.ttl.max(config.linger)),
+                since: now.saturating_sub(history.ttl.max(config.linger)),
             };
         }
         let bytes = self.state_bytes_last.saturating_mul(RING_STATES_MAX);

@@ -33,7 +33,7 @@ pub struct Room {
     log: SharedRing<RoomLog>,
     /// True once the group has ended. Set before the log's version rises, so a reader that sees the new version sees
     /// this too.
-    over: AtomicBool,
+    has_ended: AtomicBool,
     /// The number of subscriptions of all sessions; one listener may serve several.
     subscribers: AtomicUsize,
     counters: Arc<HubCounters>,
@@ -66,13 +66,13 @@ impl Room {
         key: RoomKey,
         channel: Channel,
         epoch: Option<Epoch>,
-        keeps: Option<HistoryOptions>,
+        history: Option<HistoryOptions>,
         now: Duration,
         counters: Arc<HubCounters>,
     ) -> Arc<Self> {
-        let log = SharedRing::new(RoomLog::new(epoch, keeps, now));
-        let (over, subscribers) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Arc::new(Self { key, channel, log, over, subscribers, counters })
+        let log = SharedRing::new(RoomLog::new(epoch, history, now));
+        let (has_ended, subscribers) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Arc::new(Self { key, channel, log, has_ended, subscribers, counters })
     }
 
     /// Returns the key by which publishers find the room.
@@ -140,10 +140,10 @@ impl Room {
     }
 
     /// Adds a listener; returns false if the room has been closed and must be looked up again.
-    pub(crate) fn add_listener(&self, ear: ListenerHandle) -> bool {
+    pub(crate) fn add_listener(&self, listener: ListenerHandle) -> bool {
         let mut log = self.log.lock();
         if !log.closed {
-            log.listeners.insert(ear);
+            log.listeners.insert(listener);
         }
         !log.closed
     }
@@ -171,7 +171,7 @@ impl Room {
     /// Ends the room permanently: the caller signals its listeners, and no new ones can join. Returns true if it was
     /// open.
     pub(crate) fn end_room(&self) -> bool {
-        self.over.store(true, Ordering::Release);
+        self.has_ended.store(true, Ordering::Release);
         self.change_log(|log| {
             let was_open = !log.closed;
             log.close_log();
@@ -181,7 +181,7 @@ impl Room {
 
     /// Returns true if the room's group has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        self.over.load(Ordering::Acquire)
+        self.has_ended.load(Ordering::Acquire)
     }
 
     /// Appends a publication: at its network's position, or at the room's own next offset. Returns true if this is the
@@ -235,17 +235,21 @@ impl Room {
 
     /// Sets the room's position from the source. Returns false if the room has started a new epoch since `before` was
     /// read, so that `position` may be of the old one: then ask the source again.
-    pub(crate) fn settle_position(&self, before: Option<Epoch>, position: Position) -> bool {
+    pub(crate) fn settle_position(
+        &self,
+        previous_epoch: Option<Epoch>,
+        position: Position,
+    ) -> bool {
         let (settled, woken) = self.change_log(|log| {
             if log.epoch == Some(position.epoch) {
                 return (true, Vec::new());
             }
-            if log.epoch != before {
+            if log.epoch != previous_epoch {
                 return (false, Vec::new());
             }
             log.begin_epoch(position);
             // Before the first epoch the listeners had nothing that they could have lost.
-            let listeners = log.listeners.iter().filter(|_| before.is_some());
+            let listeners = log.listeners.iter().filter(|_| previous_epoch.is_some());
             (true, listeners.cloned().collect())
         });
         woken.iter().for_each(ListenerHandle::notify_listener);

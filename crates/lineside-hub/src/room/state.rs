@@ -64,21 +64,24 @@ impl Room {
     pub(crate) fn read_state_now(
         &self,
         source: &dyn StateSource,
-        held: Option<Position>,
-        ear: &ListenerHandle,
+        reader_position: Option<Position>,
+        listener: &ListenerHandle,
         now: Duration,
     ) -> Option<DeliverableState> {
         for attempt in 1.. {
-            let begun = match self.begin_read(held, ear, false, now) {
+            let baseline = match self.begin_read(reader_position, listener, false, now) {
                 ReadStart::Ready(taken) => return Some(taken),
                 ReadStart::Wait => return None,
-                ReadStart::Read(begun) => begun,
+                ReadStart::Read(baseline) => baseline,
             };
             let reading = StateReadGuard { room: self };
             let state = self.read_source_state(source);
-            let last =
-                if attempt == STATE_READ_ATTEMPTS { LastAttempt::Taken } else { LastAttempt::No };
-            let taken = self.end_read(begun, state, held, now, last);
+            let last = if attempt == STATE_READ_ATTEMPTS {
+                LastAttempt::Uncached
+            } else {
+                LastAttempt::NotLast
+            };
+            let taken = self.end_read(baseline, state, reader_position, now, last);
             drop(reading);
             if taken.is_some() {
                 return taken;
@@ -93,16 +96,16 @@ impl Room {
         self: &Arc<Self>,
         hub: &Arc<Hub>,
         workers: &dyn WorkerPool,
-        held: Option<Position>,
-        ear: &ListenerHandle,
+        reader_position: Option<Position>,
+        listener: &ListenerHandle,
         now: Duration,
     ) -> Option<DeliverableState> {
-        match self.begin_read(held, ear, true, now) {
+        match self.begin_read(reader_position, listener, true, now) {
             ReadStart::Ready(taken) => Some(taken),
             ReadStart::Wait => None,
-            ReadStart::Read(begun) => {
+            ReadStart::Read(baseline) => {
                 let (room, hub) = (self.clone(), hub.clone());
-                let job = StateReadJob { begun: Some(begun), room, hub };
+                let job = StateReadJob { baseline: Some(baseline), room, hub };
                 workers.run_job(Box::new(move || job.run_read()));
                 None
             }
@@ -118,18 +121,18 @@ impl Room {
     /// signaled at the end.
     fn begin_read(
         &self,
-        held: Option<Position>,
-        ear: &ListenerHandle,
-        asks: bool,
+        reader_position: Option<Position>,
+        listener: &ListenerHandle,
+        queue_reader: bool,
         now: Duration,
     ) -> ReadStart {
         let mut log = self.log.lock();
         if let Some(state) = log.state.clone() {
             log.state_used = now;
-            return ReadStart::Ready(log.judge_state(state, held));
+            return ReadStart::Ready(log.judge_state(state, reader_position));
         }
-        if log.reading || asks {
-            log.waiters.insert(ear.clone());
+        if log.reading || queue_reader {
+            log.waiters.insert(listener.clone());
         }
         if log.reading {
             return ReadStart::Wait;
@@ -147,9 +150,9 @@ impl Room {
     /// Caches the state that was read. Returns `None` if the state is out of date, unless this is the last attempt.
     fn end_read(
         &self,
-        begun: ReadBaseline,
+        baseline: ReadBaseline,
         state: RoomState,
-        held: Option<Position>,
+        reader_position: Option<Position>,
         now: Duration,
         last: LastAttempt,
     ) -> Option<DeliverableState> {
@@ -157,15 +160,15 @@ impl Room {
             let position = match state.position.filter(|_| !self.key.has_own_sequence()) {
                 Some(position) => position,
                 // The source's state is at least as new as the room's top was before the read.
-                None => match begun.epoch.or(log.epoch) {
-                    Some(epoch) => Position { epoch, offset: begun.top },
+                None => match baseline.epoch.or(log.epoch) {
+                    Some(epoch) => Position { epoch, offset: baseline.top },
                     None => return (None, Vec::new()),
                 },
             };
             let mut woken = Vec::new();
             // If the room's epoch has not changed, the source is ahead. Otherwise a new epoch began meanwhile, and the
             // state is of the old one, which nothing covers.
-            if log.epoch == begun.epoch && log.epoch != Some(position.epoch) {
+            if log.epoch == baseline.epoch && log.epoch != Some(position.epoch) {
                 log.begin_epoch(position);
                 woken.extend(log.listeners.iter().cloned());
             }
@@ -174,11 +177,15 @@ impl Room {
             let covered =
                 log.epoch == Some(position.epoch) && log.ring.covers_offset(position.offset);
             // A closed room would never drop the state.
-            if (covered || last == LastAttempt::Kept) && !log.closed {
+            if (covered || last == LastAttempt::Cached) && !log.closed {
                 log.state = Some(state.clone());
                 log.state_used = now;
             }
-            ((covered || last != LastAttempt::No).then(|| log.judge_state(state, held)), woken)
+            (
+                (covered || last != LastAttempt::NotLast)
+                    .then(|| log.judge_state(state, reader_position)),
+                woken,
+            )
         });
         woken.iter().for_each(ListenerHandle::notify_listener);
         taken
@@ -186,9 +193,14 @@ impl Room {
 }
 
 impl RoomLog {
-    fn judge_state(&self, state: Arc<EncodedState>, held: Option<Position>) -> DeliverableState {
-        let other_epoch = held.is_some_and(|held| held.epoch != state.position.epoch);
-        let lost = !other_epoch && held.is_some_and(|held| self.ring.has_lost_entries(held.offset));
+    fn judge_state(
+        &self,
+        state: Arc<EncodedState>,
+        reader_position: Option<Position>,
+    ) -> DeliverableState {
+        let other_epoch = reader_position.is_some_and(|held| held.epoch != state.position.epoch);
+        let lost = !other_epoch
+            && reader_position.is_some_and(|held| self.ring.has_lost_entries(held.offset));
         DeliverableState { state, lost, other_epoch }
     }
 }
@@ -208,16 +220,16 @@ struct ReadBaseline {
 /// The treatment of a state that is not covered: only the last attempt uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastAttempt {
-    No,
+    NotLast,
     /// The last attempt: its reader takes the state.
-    Taken,
+    Uncached,
     /// The last attempt: the state is cached until the next publication, for the waiting readers.
-    Kept,
+    Cached,
 }
 
 /// A read on a worker's thread. If it is dropped before it runs, the read ends and the waiting readers ask again.
 struct StateReadJob {
-    begun: Option<ReadBaseline>,
+    baseline: Option<ReadBaseline>,
     room: Arc<Room>,
     hub: Arc<Hub>,
 }
@@ -226,15 +238,18 @@ impl StateReadJob {
     fn run_read(mut self) {
         let room = &*self.room;
         for attempt in 1..=STATE_READ_ATTEMPTS {
-            let begun = match self.begun.take() {
-                Some(begun) => begun,
+            let baseline = match self.baseline.take() {
+                Some(baseline) => baseline,
                 None => room.restart_read(),
             };
             let state = room.read_source_state(self.hub.state_source());
-            let last =
-                if attempt == STATE_READ_ATTEMPTS { LastAttempt::Kept } else { LastAttempt::No };
+            let last = if attempt == STATE_READ_ATTEMPTS {
+                LastAttempt::Cached
+            } else {
+                LastAttempt::NotLast
+            };
             let now = self.hub.clock().monotonic();
-            if room.end_read(begun, state, None, now, last).is_some() {
+            if room.end_read(baseline, state, None, now, last).is_some() {
                 return;
             }
         }

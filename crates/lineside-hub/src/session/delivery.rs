@@ -45,7 +45,7 @@ pub enum SubscriptionEnd {
     /// The reader of a channel without a state was overtaken: the missed publications are no longer available.
     Lost,
     /// The channel's group has [ended](crate::Hub::end_group): its name now belongs to another sequence, or to none.
-    Over,
+    GroupEnded,
 }
 
 /// One message for the client.
@@ -133,7 +133,7 @@ impl Delivery {
     }
 
     pub(super) fn from_publication(
-        heard_in: &Channel,
+        room_channel: &Channel,
         epoch: Epoch,
         publication: Arc<Publication>,
     ) -> Self {
@@ -145,10 +145,10 @@ impl Delivery {
                 publication,
             },
             Some(PublicationNote::Disconnect(order)) => {
-                Self::Disconnect { channel: heard_in.clone(), order: order.clone() }
+                Self::Disconnect { channel: room_channel.clone(), order: order.clone() }
             }
             Some(PublicationNote::Extras(_)) | None => {
-                Self::Publication { channel: heard_in.clone(), epoch, publication }
+                Self::Publication { channel: room_channel.clone(), epoch, publication }
             }
         }
     }

@@ -9,29 +9,29 @@ use crate::{Hub, Position, Room};
 
 pub(super) enum ListenMode {
     /// The session has its own listener, and reads states itself.
-    Alone(Arc<Signal>),
+    Direct(Arc<Signal>),
     /// The session belongs to a partition; workers read its states.
-    Seated(PartitionMember),
+    Partition(PartitionMember),
 }
 
 impl ListenMode {
     /// Adds the session to a room; returns `None` if the room has been closed and must be looked up again.
     pub(super) fn join_room(&self, room: &Arc<Room>, subscription: u32) -> Option<Option<SlotId>> {
         match self {
-            Self::Alone(signal) => {
-                room.add_listener(ListenerHandle::Alone(signal.clone())).then_some(None)
+            Self::Direct(signal) => {
+                room.add_listener(ListenerHandle::Direct(signal.clone())).then_some(None)
             }
-            Self::Seated(member) => member.join_room(room, subscription).map(Some),
+            Self::Partition(member) => member.join_room(room, subscription).map(Some),
         }
     }
 
-    pub(super) fn leave_room(&self, room: &Room, chair: Option<SlotId>, hub: &Hub) {
-        match (self, chair) {
-            (Self::Alone(signal), _) => {
+    pub(super) fn leave_room(&self, room: &Room, slot: Option<SlotId>, hub: &Hub) {
+        match (self, slot) {
+            (Self::Direct(signal), _) => {
                 room.remove_listener(signal.number(), hub.clock().monotonic())
             }
-            (Self::Seated(member), Some(chair)) => member.leave_room(room, chair, hub),
-            (Self::Seated(_), None) => {}
+            (Self::Partition(member), Some(slot)) => member.leave_room(room, slot, hub),
+            (Self::Partition(_), None) => {}
         }
     }
 
@@ -41,21 +41,25 @@ impl ListenMode {
         &self,
         hub: &Arc<Hub>,
         room: &Arc<Room>,
-        chair: Option<SlotId>,
-        held: Option<Position>,
+        slot: Option<SlotId>,
+        position: Option<Position>,
     ) -> Option<DeliverableState> {
         let now = hub.clock().monotonic();
-        match (self, chair) {
-            (Self::Seated(member), Some(chair)) => {
-                room.request_state(hub, &*member.workers, held, &member.listener_handle(chair), now)
-            }
-            (Self::Alone(signal), _) => room.read_state_now(
-                hub.state_source(),
-                held,
-                &ListenerHandle::Alone(signal.clone()),
+        match (self, slot) {
+            (Self::Partition(member), Some(slot)) => room.request_state(
+                hub,
+                &*member.workers,
+                position,
+                &member.listener_handle(slot),
                 now,
             ),
-            (Self::Seated(_), None) => None,
+            (Self::Direct(signal), _) => room.read_state_now(
+                hub.state_source(),
+                position,
+                &ListenerHandle::Direct(signal.clone()),
+                now,
+            ),
+            (Self::Partition(_), None) => None,
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::{Channel, Epoch, Hub, Listener, Position, ResolveError, Room, RoomKey
 /// A room that a session has joined.
 struct JoinedRoom {
     room: Arc<Room>,
-    chair: Option<SlotId>,
+    slot: Option<SlotId>,
     /// The source's position in the room's sequence; `None` if the room has its own sequence.
     now: Option<Position>,
 }
@@ -39,15 +39,15 @@ struct JoinedRoom {
 /// A client's subscriptions. Dropping the session leaves all rooms.
 pub struct Session {
     hub: Arc<Hub>,
-    side: ListenMode,
+    listen_mode: ListenMode,
     limits: SessionLimits,
     /// The subscriptions by number; free numbers are reused. Bound: `SessionLimits::channels_max`.
     subscriptions: Vec<Option<Subscription>>,
     sequences: SequenceTable,
     /// The next subscription in turn, for a session that scans all.
-    turn: usize,
+    next_subscription: usize,
     /// The subscriptions with news, in turn, for a session of a partition. Bound: each once.
-    news: VecDeque<u32>,
+    ready: VecDeque<u32>,
 }
 
 impl Session {
@@ -58,7 +58,7 @@ impl Session {
         listener: Arc<dyn Listener>,
         limits: SessionLimits,
     ) -> Self {
-        Self::new(hub, ListenMode::Alone(Signal::new(number, listener)), limits)
+        Self::new(hub, ListenMode::Direct(Signal::new(number, listener)), limits)
     }
 
     /// Creates a session of a partition.
@@ -67,19 +67,19 @@ impl Session {
         member: PartitionMember,
         limits: SessionLimits,
     ) -> Self {
-        Self::new(hub, ListenMode::Seated(member), limits)
+        Self::new(hub, ListenMode::Partition(member), limits)
     }
 
-    fn new(hub: Arc<Hub>, side: ListenMode, limits: SessionLimits) -> Self {
+    fn new(hub: Arc<Hub>, listen_mode: ListenMode, limits: SessionLimits) -> Self {
         hub.counters().sessions.add(1);
         Self {
             hub,
-            side,
+            listen_mode,
             limits,
             subscriptions: Vec::new(),
             sequences: SequenceTable::default(),
-            turn: 0,
-            news: VecDeque::new(),
+            next_subscription: 0,
+            ready: VecDeque::new(),
         }
     }
 
@@ -102,7 +102,7 @@ impl Session {
         }
         let free = self.subscriptions.iter().position(Option::is_none);
         let number = free.unwrap_or(self.subscriptions.len());
-        let JoinedRoom { room, chair, now } =
+        let JoinedRoom { room, slot, now } =
             self.enter_settled_room(channel, key, number as u32)?;
         let key = room.key();
         let now_is_enough = !key.has_state();
@@ -115,7 +115,7 @@ impl Session {
             None => StartPoint::Nothing,
             Some((PositionClaim::Gone, from)) => StartPoint::Refused(from),
             // This position must not be listed again: the sequence may reach it later, and it would then seem valid.
-            Some((PositionClaim::Ahead, _)) => StartPoint::Refused(Position::NOWHERE),
+            Some((PositionClaim::Ahead, _)) => StartPoint::Refused(Position::INVALID),
         };
         let name = self.hub.sequence_name_for_key(channel, key);
         let interest = (!key.has_own_sequence()).then(|| self.hub.ensure_group(key.group));
@@ -127,7 +127,7 @@ impl Session {
         let recovered = matches!(from, StartPoint::Covered(_));
         let since = self.hub.clock().monotonic();
         room.count_subscriber();
-        let subscription = Subscription::new(room, chair, sequence, since, from);
+        let subscription = Subscription::new(room, slot, sequence, since, from);
         match self.subscriptions.get_mut(number) {
             Some(free) => *free = Some(subscription),
             None => self.subscriptions.push(Some(subscription)),
@@ -165,30 +165,31 @@ impl Session {
     /// Notes that a subscription may have news. Call this for each slot of the session that the
     /// [`PartitionListener`](crate::PartitionListener) names. Does nothing for a session with its own listener.
     pub fn note_news(&mut self, subscription: u32) {
-        if let ListenMode::Alone(_) = self.side {
+        if let ListenMode::Direct(_) = self.listen_mode {
             return;
         }
         if let Some(Some(it)) = self.subscriptions.get_mut(subscription as usize)
-            && !it.noted
+            && !it.is_queued
         {
-            it.noted = true;
-            self.news.push_back(subscription);
+            it.is_queued = true;
+            self.ready.push_back(subscription);
         }
     }
 
     /// Returns true if a delivery may be part of a state. Call this between deliveries, to limit the number of states
     /// in transfer.
     pub fn is_receiving_state(&self) -> bool {
-        let noted = self.news.iter().filter_map(|number| self.subscriptions.get(*number as usize));
-        noted.flatten().any(Subscription::wants_state)
+        let ready_subscriptions =
+            self.ready.iter().filter_map(|number| self.subscriptions.get(*number as usize));
+        ready_subscriptions.flatten().any(Subscription::wants_state)
     }
 
     /// Returns the next delivery, or `None` if there is none now: the listener is then signaled when there is. Call
     /// this until it returns `None`; until then no signal comes.
     pub fn next_delivery(&mut self) -> Option<Delivery> {
-        match self.side {
-            ListenMode::Alone(_) => self.next_from_all(),
-            ListenMode::Seated(_) => self.next_from_news(),
+        match self.listen_mode {
+            ListenMode::Direct(_) => self.next_from_all(),
+            ListenMode::Partition(_) => self.next_from_news(),
         }
     }
 
@@ -202,8 +203,8 @@ impl Session {
         runs: &mut RunCache,
         mut frame: impl FnMut(FrameInput<'_>) -> Bytes,
     ) -> Option<Bytes> {
-        let ListenMode::Seated(member) = &self.side else { return None };
-        let number = *self.news.front()?;
+        let ListenMode::Partition(member) = &self.listen_mode else { return None };
+        let number = *self.ready.front()?;
         let subscription = self.subscriptions.get_mut(number as usize)?.as_mut()?;
         let (room, from) = subscription.pending_from()?;
         let sequence = self.sequences.sequence_name(subscription.sequence);
@@ -217,10 +218,10 @@ impl Session {
         )?;
         subscription.take_run(run, &self.hub);
         self.sequences.touch_sequence(subscription.sequence);
-        self.news.pop_front();
-        subscription.noted = run.seen.is_none();
-        if subscription.noted {
-            self.news.push_back(number);
+        self.ready.pop_front();
+        subscription.is_queued = run.seen.is_none();
+        if subscription.is_queued {
+            self.ready.push_back(number);
         }
         Some(run.bytes.clone())
     }
@@ -244,7 +245,7 @@ impl Session {
     /// position stays where the channel was before. After a subscription has ended, the position applies only to the
     /// remaining ones.
     pub fn held_positions(&mut self) -> impl Iterator<Item = (&str, Position)> {
-        if let ListenMode::Seated(_) = self.side {
+        if let ListenMode::Partition(_) = self.listen_mode {
             self.sequences.mark_published();
             let at_top = self.subscriptions.iter_mut().flatten().filter(|it| it.is_at_top());
             self.sequences.raise_to_mark(at_top);
@@ -273,9 +274,9 @@ impl Session {
     ) -> Result<(Arc<Room>, Option<SlotId>), SubscribeError> {
         loop {
             let room = self.hub.enter_room(channel, key).ok_or_else(|| {
-                let is_over =
+                let has_ended =
                     !key.has_own_sequence() && self.hub.ensure_group(key.group).has_ended();
-                if is_over {
+                if has_ended {
                     ResolveError::UnknownFeed.into()
                 } else {
                     SubscribeError::TooManyRooms
@@ -284,8 +285,8 @@ impl Session {
             if room.channel() != channel {
                 return Err(SubscribeError::KeyTaken);
             }
-            if let Some(chair) = self.side.join_room(&room, number) {
-                return Ok((room, chair));
+            if let Some(slot) = self.listen_mode.join_room(&room, number) {
+                return Ok((room, slot));
             }
         }
     }
@@ -300,20 +301,20 @@ impl Session {
     ) -> Result<JoinedRoom, SubscribeError> {
         let mut key = key;
         loop {
-            let entered = self.enter_room(channel, key, number).and_then(|(room, chair)| {
+            let entered = self.enter_room(channel, key, number).and_then(|(room, slot)| {
                 let now = self.settle_room(&room);
                 if now.is_err() {
-                    self.side.leave_room(&room, chair, &self.hub);
+                    self.listen_mode.leave_room(&room, slot, &self.hub);
                 }
-                Ok(JoinedRoom { now: now?, room, chair })
+                Ok(JoinedRoom { now: now?, room, slot })
             });
             match entered {
                 Err(error @ SubscribeError::Unresolved(_)) => {
-                    let again = self.hub.resolve_channel(channel)?;
-                    if again == key {
+                    let resolved = self.hub.resolve_channel(channel)?;
+                    if resolved == key {
                         return Err(error);
                     }
-                    key = again;
+                    key = resolved;
                 }
                 done => return done,
             }
@@ -327,12 +328,12 @@ impl Session {
         }
         fanout::fence_lookup();
         loop {
-            let before = room.current_epoch();
+            let previous_epoch = room.current_epoch();
             let position = self.hub.state_source().current_position(room.channel(), room.key());
             let Some(position) = position else {
                 return Err(ResolveError::UnknownFeed.into());
             };
-            if room.settle_position(before, position) {
+            if room.settle_position(previous_epoch, position) {
                 return Ok(Some(position));
             }
         }
@@ -345,7 +346,7 @@ impl Session {
             if let Some(delivery) = self.scan_subscriptions() {
                 return Some(delivery);
             }
-            if !matches!(&self.side, ListenMode::Alone(signal) if signal.take_note()) {
+            if !matches!(&self.listen_mode, ListenMode::Direct(signal) if signal.take_note()) {
                 self.sequences.raise_to_mark(self.subscriptions.iter_mut().flatten());
                 return None;
             }
@@ -355,8 +356,8 @@ impl Session {
     fn scan_subscriptions(&mut self) -> Option<Delivery> {
         let n = self.subscriptions.len();
         for _ in 0..n {
-            let number = self.turn % n;
-            self.turn = number + 1;
+            let number = self.next_subscription % n;
+            self.next_subscription = number + 1;
             match self.step_subscription(number) {
                 DeliveryStep::Nothing => {}
                 DeliveryStep::Deliver(delivery) => return Some(delivery),
@@ -369,15 +370,15 @@ impl Session {
     /// Looks at the noted subscriptions. One without a delivery is noted again for later news, because the partition
     /// took its list before this look.
     fn next_from_news(&mut self) -> Option<Delivery> {
-        while let Some(number) = self.news.pop_front() {
+        while let Some(number) = self.ready.pop_front() {
             match self.step_subscription(number as usize) {
                 DeliveryStep::Nothing => {
                     if let Some(it) = &mut self.subscriptions[number as usize] {
-                        it.noted = false;
+                        it.is_queued = false;
                     }
                 }
                 DeliveryStep::Deliver(delivery) => {
-                    self.news.push_back(number);
+                    self.ready.push_back(number);
                     return Some(delivery);
                 }
                 DeliveryStep::End(why) => return self.end_with_reason(number as usize, why),
@@ -390,7 +391,7 @@ impl Session {
         let Some(subscription) = &mut self.subscriptions[number] else {
             return DeliveryStep::Nothing;
         };
-        let step = subscription.take_step(&self.hub, &self.side);
+        let step = subscription.take_step(&self.hub, &self.listen_mode);
         if let DeliveryStep::Deliver(_) = step {
             self.sequences.touch_sequence(subscription.sequence);
             self.hub.counters().deliveries.increment();
@@ -406,9 +407,9 @@ impl Session {
 
     fn remove_subscription(&mut self, number: usize) -> Option<Subscription> {
         let subscription = self.subscriptions.get_mut(number)?.take()?;
-        self.news.retain(|it| *it != number as u32);
+        self.ready.retain(|it| *it != number as u32);
         self.sequences.leave_channel(subscription.sequence);
-        self.side.leave_room(&subscription.room, subscription.chair, &self.hub);
+        self.listen_mode.leave_room(&subscription.room, subscription.slot, &self.hub);
         self.hub.counters().subscriptions.subtract(1);
         subscription.room.uncount_subscriber();
         Some(subscription)

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::limits::{RUN_BYTES_MAX, RUNS_BYTES_MAX, RUNS_KEPT};
+use crate::limits::{CACHED_RUNS_MAX, RUN_BYTES_MAX, RUNS_BYTES_MAX};
 use crate::{Channel, Position, Publication, Room};
 
 /// The last runs of one partition, shared by its sessions.
@@ -26,9 +26,9 @@ use crate::{Channel, Position, Publication, Room};
 #[derive(Default)]
 pub struct RunCache {
     /// The cached runs, newest first.
-    kept: VecDeque<PublicationRun>,
+    runs: VecDeque<PublicationRun>,
     /// The bytes of all runs that are still in use.
-    alive: Arc<AtomicUsize>,
+    bytes_in_use: Arc<AtomicUsize>,
     /// A buffer for the publications of a run, reused.
     publications: Vec<Arc<Publication>>,
 }
@@ -52,7 +52,7 @@ pub(super) struct PublicationRun {
     from: Position,
     slot: usize,
     /// The partition's signal count when the run was built.
-    heard: u64,
+    signal_count: u64,
     /// The last offset in the run.
     pub(super) to: u64,
     /// The room's version if the run reached its end.
@@ -65,13 +65,13 @@ pub(super) struct PublicationRun {
 /// Bytes that are counted until the last holder drops them.
 struct TrackedBytes {
     bytes: Vec<u8>,
-    alive: Arc<AtomicUsize>,
+    bytes_in_use: Arc<AtomicUsize>,
 }
 
 impl RunCache {
     /// Drops the cached runs, before the partition goes to sleep.
     pub fn clear(&mut self) {
-        self.kept.clear();
+        self.runs.clear();
     }
 
     /// Returns the run after `from` in the room; builds one if none is cached for the signal count `heard`. Returns
@@ -80,38 +80,38 @@ impl RunCache {
         &mut self,
         room: &Arc<Room>,
         from: Position,
-        (slot, heard): (usize, u64),
+        (slot, signal_count): (usize, u64),
         frame: impl FnMut(Position, &Publication) -> Bytes,
     ) -> Option<&PublicationRun> {
         let is_it = |run: &PublicationRun| {
             run.from == from
-                && (run.slot, run.heard) == (slot, heard)
+                && (run.slot, run.signal_count) == (slot, signal_count)
                 && Arc::ptr_eq(&run.room, room)
         };
-        let place = match self.kept.iter().position(is_it) {
-            Some(place) => place,
+        let index = match self.runs.iter().position(is_it) {
+            Some(index) => index,
             None => {
-                let run = self.build_run(room, from, (slot, heard), frame)?;
-                self.kept.truncate(RUNS_KEPT - 1);
-                self.kept.push_front(run);
+                let run = self.build_run(room, from, (slot, signal_count), frame)?;
+                self.runs.truncate(CACHED_RUNS_MAX - 1);
+                self.runs.push_front(run);
                 0
             }
         };
-        self.kept.get(place)
+        self.runs.get(index)
     }
 
     fn build_run(
         &mut self,
         room: &Arc<Room>,
         from: Position,
-        (slot, heard): (usize, u64),
+        (slot, signal_count): (usize, u64),
         mut frame: impl FnMut(Position, &Publication) -> Bytes,
     ) -> Option<PublicationRun> {
-        let left = RUNS_BYTES_MAX.saturating_sub(self.alive.load(Ordering::Relaxed));
+        let left = RUNS_BYTES_MAX.saturating_sub(self.bytes_in_use.load(Ordering::Relaxed));
         // A run of one publication is not copied.
-        let most = if left < RUN_BYTES_MAX { 0 } else { RUN_BYTES_MAX };
+        let bytes_max = if left < RUN_BYTES_MAX { 0 } else { RUN_BYTES_MAX };
         let mut publications = std::mem::take(&mut self.publications);
-        let seen = room.collect_run(from, most, &mut publications);
+        let seen = room.collect_run(from, bytes_max, &mut publications);
         let frames = publications
             .iter()
             .map(|it| frame(Position { offset: it.offset, epoch: from.epoch }, it));
@@ -119,7 +119,7 @@ impl RunCache {
             room: room.clone(),
             from,
             slot,
-            heard,
+            signal_count,
             to: last.offset,
             seen,
             bytes: self.join_frames(frames),
@@ -136,8 +136,8 @@ impl RunCache {
         }
         let mut bytes = Vec::new();
         frames.for_each(|frame| bytes.extend_from_slice(&frame));
-        self.alive.fetch_add(bytes.capacity(), Ordering::Relaxed);
-        Bytes::from_owner(TrackedBytes { bytes, alive: self.alive.clone() })
+        self.bytes_in_use.fetch_add(bytes.capacity(), Ordering::Relaxed);
+        Bytes::from_owner(TrackedBytes { bytes, bytes_in_use: self.bytes_in_use.clone() })
     }
 }
 
@@ -149,15 +149,15 @@ impl AsRef<[u8]> for TrackedBytes {
 
 impl Drop for TrackedBytes {
     fn drop(&mut self) {
-        self.alive.fetch_sub(self.bytes.capacity(), Ordering::Relaxed);
+        self.bytes_in_use.fetch_sub(self.bytes.capacity(), Ordering::Relaxed);
     }
 }
 
 impl fmt::Debug for RunCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunCache")
-            .field("kept", &self.kept.len())
-            .field("bytes", &self.alive.load(Ordering::Relaxed))
+            .field("kept", &self.runs.len())
+            .field("bytes", &self.bytes_in_use.load(Ordering::Relaxed))
             .finish()
     }
 }

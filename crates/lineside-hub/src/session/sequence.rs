@@ -29,7 +29,7 @@ struct Sequence {
     interest: Option<Arc<GroupInterest>>,
     /// The published position before the current look at the rooms.
     mark: Option<Position>,
-    held: Option<Position>,
+    position: Option<Position>,
     /// The number of the session's channels in the sequence; at 0 the entry may be reused.
     channels: usize,
     changed: bool,
@@ -55,16 +55,16 @@ impl SequenceTable {
             sequence.channels += 1;
             sequence.changed = true;
             let same = match (&sequence.interest, &interest) {
-                (Some(known), Some(new)) => Arc::ptr_eq(known, new),
-                (known, new) => known.is_none() && new.is_none(),
+                (Some(current), Some(new)) => Arc::ptr_eq(current, new),
+                (current, new) => current.is_none() && new.is_none(),
             };
             if !same {
                 // The old sequence of this name has ended, and its channels here are about to end.
                 sequence.interest = interest;
                 sequence.mark = None;
             }
-            if sequence.held != claim {
-                sequence.held = None;
+            if sequence.position != claim {
+                sequence.position = None;
             }
             return index;
         }
@@ -72,7 +72,7 @@ impl SequenceTable {
             name: name.into(),
             interest,
             mark: None,
-            held: claim,
+            position: claim,
             channels: 1,
             changed: true,
         };
@@ -136,17 +136,17 @@ impl SequenceTable {
             let mut cursors =
                 subscriptions.clone().filter(|it| it.sequence == index).map(Subscription::cursor);
             let least = cursors.next().flatten();
-            sequence.held = match cursors.fold(least, least_position) {
+            sequence.position = match cursors.fold(least, least_position) {
                 // A channel has no state yet; the listed position stays valid for the others.
-                None => sequence.held,
+                None => sequence.position,
                 // Offset 0 means no content and need not be listed, but the earlier position is no longer valid.
-                Some(least) if least.offset == 0 => sequence.held.map(|_| Position::NOWHERE),
+                Some(least) if least.offset == 0 => sequence.position.map(|_| Position::INVALID),
                 Some(least) => Some(least),
             };
         }
         let living =
             self.0.iter().filter(|sequence| sequence.channels > 0 && !sequence.name.is_empty());
-        living.filter_map(|sequence| Some((&*sequence.name, sequence.held?)))
+        living.filter_map(|sequence| Some((&*sequence.name, sequence.position?)))
     }
 }
 
@@ -155,6 +155,6 @@ fn least_position(a: Option<Position>, b: Option<Position>) -> Option<Position> 
     let (a, b) = (a?, b?);
     match a.epoch == b.epoch {
         true => Some(if b.offset < a.offset { b } else { a }),
-        false => Some(Position::NOWHERE),
+        false => Some(Position::INVALID),
     }
 }

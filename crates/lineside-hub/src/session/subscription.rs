@@ -15,10 +15,10 @@ use crate::{EncodedState, Hub, Position, Room};
 pub(super) struct Subscription {
     pub(super) room: Arc<Room>,
     /// The subscription's slot, if the session belongs to a partition.
-    pub(super) chair: Option<SlotId>,
+    pub(super) slot: Option<SlotId>,
     pub(super) sequence: usize,
     /// True while it is in the queue of subscriptions with news.
-    pub(super) noted: bool,
+    pub(super) is_queued: bool,
     /// The time at which it began.
     since: Duration,
     /// The client's position, or the one that it validly claimed; `None` before the first state. While the client gets
@@ -34,9 +34,9 @@ pub(super) struct Subscription {
 #[derive(Debug)]
 enum SubscriptionPhase {
     /// The subscription needs the state.
-    Wanting,
+    NeedsState,
     /// The subscription is sending this state.
-    Stating { state: Arc<EncodedState>, part: usize, gap: bool },
+    SendingState { state: Arc<EncodedState>, part: usize, gap: bool },
     /// The subscription sends publications; at version `seen`, if set, there were none left.
     Following { seen: Option<u64> },
 }
@@ -61,7 +61,7 @@ pub(super) enum DeliveryStep {
 impl Subscription {
     pub(super) fn new(
         room: Arc<Room>,
-        chair: Option<SlotId>,
+        slot: Option<SlotId>,
         sequence: usize,
         since: Duration,
         from: StartPoint,
@@ -76,9 +76,9 @@ impl Subscription {
             StartPoint::Covered(_) | StartPoint::Now(_) => {
                 SubscriptionPhase::Following { seen: None }
             }
-            StartPoint::Nothing | StartPoint::Refused(_) => SubscriptionPhase::Wanting,
+            StartPoint::Nothing | StartPoint::Refused(_) => SubscriptionPhase::NeedsState,
         };
-        Self { room, chair, sequence, noted: false, since, cursor, refused, phase, gaps: 0 }
+        Self { room, slot, sequence, is_queued: false, since, cursor, refused, phase, gaps: 0 }
     }
 
     /// Returns true if a state is being sent or needed.
@@ -137,7 +137,7 @@ impl Subscription {
     }
 
     /// Takes one step, if there is one.
-    pub(super) fn take_step(&mut self, hub: &Arc<Hub>, side: &ListenMode) -> DeliveryStep {
+    pub(super) fn take_step(&mut self, hub: &Arc<Hub>, listen_mode: &ListenMode) -> DeliveryStep {
         if let SubscriptionPhase::Following { seen } = self.phase {
             if seen == Some(self.room.log_version()) {
                 return DeliveryStep::Nothing;
@@ -147,13 +147,13 @@ impl Subscription {
             }
             match self.follow_room(hub) {
                 FollowStep::Step(step) => return step,
-                FollowStep::NeedsState => self.phase = SubscriptionPhase::Wanting,
+                FollowStep::NeedsState => self.phase = SubscriptionPhase::NeedsState,
             }
         }
         if self.room.has_ended() {
             return self.end_as_over(hub);
         }
-        if let Some(end) = self.obtain_state(hub, side) {
+        if let Some(end) = self.obtain_state(hub, listen_mode) {
             return end;
         }
         self.next_state_part()
@@ -161,8 +161,8 @@ impl Subscription {
 
     /// The group has ended, so the state or the publications would have no continuation.
     fn end_as_over(&self, hub: &Hub) -> DeliveryStep {
-        hub.counters().ended_over.increment();
-        DeliveryStep::End(SubscriptionEnd::Over)
+        hub.counters().ended_with_group.increment();
+        DeliveryStep::End(SubscriptionEnd::GroupEnded)
     }
 
     fn follow_room(&mut self, hub: &Hub) -> FollowStep {
@@ -203,9 +203,9 @@ impl Subscription {
     }
 
     /// Takes the state if it is needed. Returns a step if there is no state yet, or if the subscription ends.
-    fn obtain_state(&mut self, hub: &Arc<Hub>, side: &ListenMode) -> Option<DeliveryStep> {
-        let SubscriptionPhase::Wanting = self.phase else { return None };
-        let Some(taken) = side.request_state(hub, &self.room, self.chair, self.cursor) else {
+    fn obtain_state(&mut self, hub: &Arc<Hub>, listen_mode: &ListenMode) -> Option<DeliveryStep> {
+        let SubscriptionPhase::NeedsState = self.phase else { return None };
+        let Some(taken) = listen_mode.request_state(hub, &self.room, self.slot, self.cursor) else {
             return Some(DeliveryStep::Nothing);
         };
         let counters = hub.counters();
@@ -221,14 +221,14 @@ impl Subscription {
             }
             counters.gaps_slow.increment();
         }
-        counters.states_begun.increment();
+        counters.states_started.increment();
         let gap = self.refused || taken.other_epoch || taken.lost;
-        self.phase = SubscriptionPhase::Stating { state: taken.state, part: 0, gap };
+        self.phase = SubscriptionPhase::SendingState { state: taken.state, part: 0, gap };
         None
     }
 
     fn next_state_part(&mut self) -> DeliveryStep {
-        let SubscriptionPhase::Stating { state, part, gap } = &mut self.phase else {
+        let SubscriptionPhase::SendingState { state, part, gap } = &mut self.phase else {
             return DeliveryStep::Nothing;
         };
         let delivery = Delivery::State {

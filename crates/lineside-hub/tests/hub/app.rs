@@ -77,13 +77,13 @@ fn publishing_without_listeners_or_history_creates_no_room() {
 fn a_returning_client_receives_missed_publications() {
     let stage = app_stage();
     let mut session = stage.session().0;
-    let begun = session.subscribe(&name("app/kept/x"), None).expect("subscribed").position;
-    assert_eq!(begun.offset, 0);
+    let start = session.subscribe(&name("app/kept/x"), None).expect("subscribed").position;
+    assert_eq!(start.offset, 0);
     drop(session);
     stage.say("app/kept/x", &["1", "2"]);
     let mut session = stage.session().0;
-    let again = session.subscribe(&name("app/kept/x"), Some(begun)).expect("subscribed");
-    assert!(again.recovered);
+    let resubscribed = session.subscribe(&name("app/kept/x"), Some(start)).expect("subscribed");
+    assert!(resubscribed.recovered);
     assert_eq!(drain(&mut session), "1 2");
 }
 
@@ -93,8 +93,8 @@ fn a_client_with_an_uncovered_position_continues_from_now() {
     let first = stage.say("app/kept/x", &["1"]).expect("a position");
     stage.say("app/kept/x", &["2", "3", "4", "5", "6"]);
     let ahead = Position { offset: 99, ..first };
-    let other_life = Position { epoch: crate::script::OTHER_EPOCH, ..first };
-    for from in [first, ahead, other_life] {
+    let other_epoch = Position { epoch: crate::script::OTHER_EPOCH, ..first };
+    for from in [first, ahead, other_epoch] {
         let mut session = stage.session().0;
         let subscribed = session.subscribe(&name("app/kept/x"), Some(from)).expect("subscribed");
         assert!(!subscribed.recovered);
@@ -133,8 +133,8 @@ fn a_room_of_large_publications_retains_only_its_history() {
     let first = publish().expect("a position");
     assert_eq!((2..=16).filter_map(|_| publish()).count(), 15);
     assert_eq!(stage.history("app/x", ALL).len(), 5, "the history is complete");
-    let held = stage.hub.metrics().ring_bytes;
-    assert!((5 * EACH..6 * EACH).contains(&held), "{held} bytes in the log");
+    let ring_bytes = stage.hub.metrics().ring_bytes;
+    assert!((5 * EACH..6 * EACH).contains(&ring_bytes), "{ring_bytes} bytes in the log");
     for (missed, recovered) in [(15, false), (6, false), (5, true)] {
         let mut session = stage.session().0;
         let from = Position { offset: 16 - missed, ..first };
@@ -146,11 +146,11 @@ fn a_room_of_large_publications_retains_only_its_history() {
 #[test]
 fn a_room_of_small_publications_retains_more_than_its_history() {
     let stage = app_stage();
-    let begun = stage.say("app/kept/x", &["1"]).expect("a position");
+    let start = stage.say("app/kept/x", &["1"]).expect("a position");
     stage.say("app/kept/x", &["2", "3", "4", "5"]);
     let mut session = stage.session().0;
-    let again = session.subscribe(&name("app/kept/x"), Some(begun)).expect("subscribed");
-    assert!(again.recovered, "the log still holds four publications, more than the history");
+    let resubscribed = session.subscribe(&name("app/kept/x"), Some(start)).expect("subscribed");
+    assert!(resubscribed.recovered, "the log still holds four publications, more than the history");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_history_is_read_by_position_limit_and_direction() {
 fn a_history_request_without_history_or_of_another_epoch_is_refused() {
     let stage = app_stage();
     let refused = |channel, request| stage.hub.read_history(&name(channel), request).err();
-    assert_eq!(refused("app/x", ALL), Some(HistoryError::NotKept));
+    assert_eq!(refused("app/x", ALL), Some(HistoryError::HistoryDisabled));
     let since = Some(Position { epoch: crate::script::OTHER_EPOCH, offset: 1 });
     let other = HistoryQuery { since, ..ALL };
     assert_eq!(refused("app/kept/x", other), Some(HistoryError::OtherEpoch));

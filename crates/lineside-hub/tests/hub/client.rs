@@ -8,16 +8,16 @@ use lineside_hub::{
     Channel, Delivery, FrameInput, Hub, Position, RunCache, Session, SessionLimits, SubscriptionEnd,
 };
 
-use crate::partition::{Desk, Partition};
+use crate::partition::{Partition, PartitionWorkers};
 use crate::support::{Resumes, Signaled, Violation};
-use crate::world::{Holdings, Mistake, World};
+use crate::world::{Holdings, InjectedFault, World};
 
 /// One channel from the client's point of view.
 #[derive(Debug, Default)]
 struct Holding {
-    held: Holdings,
+    records: Holdings,
     /// True if all parts of a state have arrived.
-    whole: bool,
+    is_complete: bool,
     /// The position to resume from: the last complete state or publication.
     position: Option<Position>,
     /// The position that the current subscription builds on; `None` before the state.
@@ -39,7 +39,7 @@ pub(crate) struct Client {
     idle: bool,
     /// The desk of the partition, where states that the client waits for may be in progress, even if it is not a row
     /// there.
-    desk: Arc<Desk>,
+    workers: Arc<PartitionWorkers>,
 }
 
 impl Client {
@@ -51,7 +51,7 @@ impl Client {
             session: None,
             signaled: Arc::default(),
             idle: false,
-            desk: Arc::default(),
+            workers: Arc::default(),
         }
     }
 
@@ -88,7 +88,7 @@ impl Client {
     ) -> Result<(), Violation> {
         self.signaled = Arc::default();
         self.idle = false;
-        self.desk = partition.desk.clone();
+        self.workers = partition.workers.clone();
         let mut session = match row {
             Some(row) => partition.session(row),
             None => hub.open_session(self.signaled.clone(), SessionLimits::default()),
@@ -106,7 +106,7 @@ impl Client {
                     self.listed.get(&sequence).copied()
                 }
             };
-            if world.mistake == Mistake::EpochNotCompared
+            if world.injected_fault == InjectedFault::EpochNotCompared
                 && let Some(network) = name.split('/').nth(1).and_then(|text| text.parse().ok())
                 && !name.starts_with("area/")
                 && let Some(from) = &mut from
@@ -117,7 +117,7 @@ impl Client {
                 .subscribe(&channel, from)
                 .map_err(|why| format!("{name}: refused: {why}"))?;
             if subscribed.recovered {
-                if !holding.whole {
+                if !holding.is_complete {
                     return Err(format!("{name}: resumed although its state was never complete"));
                 }
                 if Some(subscribed.position) != from {
@@ -189,16 +189,16 @@ impl Client {
         let holding =
             self.channels.get_mut(&name).ok_or(format!("{name}: the client is not subscribed"))?;
         holding.take(&name, &delivery, world).map_err(|why| format!("{name}: {why}"))?;
-        let told = tell(&delivery);
+        let description = tell(&delivery);
         match delivery {
             Delivery::Ended { why: SubscriptionEnd::Slow, .. } => self.session = None,
             _ => self.note_listed(world, Some((&name, delivery.position())))?,
         }
-        Ok(format!("{name} {told}"))
+        Ok(format!("{name} {description}"))
     }
 
     fn take_run(&mut self, run: &[u8], world: &World) -> Result<String, Violation> {
-        let mut told = String::from("run:");
+        let mut description = String::from("run:");
         let run = str::from_utf8(run).map_err(|why| why.to_string())?;
         for framed in run.lines() {
             let [name, position, text] = framed.split('\t').collect::<Vec<_>>()[..] else {
@@ -213,11 +213,11 @@ impl Client {
             holding
                 .take_publication(name, position, text.as_bytes(), world)
                 .map_err(|why| format!("{name}: {why}"))?;
-            told = format!("{told} {name} {position}");
+            description = format!("{description} {name} {position}");
             // The client may already have what it lists.
             self.note_listed(world, Some((name, Some(position))))?;
         }
-        Ok(told)
+        Ok(description)
     }
 
     fn note_listed(
@@ -226,17 +226,17 @@ impl Client {
         latest: Option<(&str, Option<Position>)>,
     ) -> Result<(), Violation> {
         let Some(session) = &mut self.session else { return Ok(()) };
-        let before = std::mem::take(&mut self.listed);
+        let previous = std::mem::take(&mut self.listed);
         self.listed =
             session.held_positions().map(|(name, position)| (name.to_owned(), position)).collect();
         // A client that returns without a position counts as new, and does not learn of its gap.
         if self.resumes == Resumes::BySequence
             && let Some((name, position)) =
-                before.iter().find(|(name, _)| !self.listed.contains_key(*name))
+                previous.iter().find(|(name, _)| !self.listed.contains_key(*name))
         {
             return Err(format!("{name}@{position} is no longer listed"));
         }
-        if world.mistake == Mistake::NewestListed
+        if world.injected_fault == InjectedFault::NewestListed
             && let Some((name, Some(position))) = latest
             && !name.starts_with("area/")
             && let Some(network) = name.split('/').nth(1)
@@ -248,15 +248,15 @@ impl Client {
 
     /// *Convergence.* With nothing left to read, a client has the content of the network.
     pub(crate) fn check_drained(&mut self, world: &World) -> Result<(), Violation> {
-        let is_told = self.may_pull() || !self.desk.is_quiet();
-        if !world.is_still() || is_told {
+        let is_signaled = self.may_pull() || !self.workers.is_quiet();
+        if !world.is_still() || is_signaled {
             return Ok(());
         }
         for (name, holding) in &mut self.channels {
             holding.gaps = 0;
             let expected = world.holdings(name);
-            if !holding.whole || holding.held != expected {
-                return Err(format!("{name}: holds {:?} instead of {expected:?}", holding.held));
+            if !holding.is_complete || holding.records != expected {
+                return Err(format!("{name}: holds {:?} instead of {expected:?}", holding.records));
             }
         }
         Ok(())
@@ -274,12 +274,12 @@ impl Holding {
             Delivery::State { state, part, gap, .. } => {
                 if *part == 0 {
                     self.check_cause(name, *gap, state.position(), world)?;
-                    self.held.clear();
-                    self.whole = false;
+                    self.records.clear();
+                    self.is_complete = false;
                 }
-                apply(&mut self.held, state.parts()[*part].data());
+                apply(&mut self.records, state.parts()[*part].data());
                 if let Some(position) = delivery.position() {
-                    self.whole = true;
+                    self.is_complete = true;
                     self.refused = false;
                     self.cursor = Some(position);
                     self.position = Some(position);
@@ -294,7 +294,9 @@ impl Holding {
                     return Err(format!("the client was ended as slow after {} gaps", self.gaps));
                 }
             }
-            Delivery::Ended { why: SubscriptionEnd::Lost | SubscriptionEnd::Over, .. }
+            Delivery::Ended {
+                why: SubscriptionEnd::Lost | SubscriptionEnd::GroupEnded, ..
+            }
             | Delivery::Member { .. }
             | Delivery::Disconnect { .. } => {
                 return Err(format!("{} on a channel with a state", tell(delivery)));
@@ -311,7 +313,7 @@ impl Holding {
         world: &World,
     ) -> Result<(), Violation> {
         self.check_next(name, position, world)?;
-        apply(&mut self.held, text);
+        apply(&mut self.records, text);
         self.cursor = Some(position);
         self.position = Some(position);
         Ok(())
@@ -328,13 +330,13 @@ impl Holding {
         let Some(cursor) = self.cursor else {
             return if gap { Err("a client without a position got a gap".into()) } else { Ok(()) };
         };
-        let other_life = cursor.epoch != to.epoch;
+        let other_epoch = cursor.epoch != to.epoch;
         if gap {
             self.gaps += 1;
-            let missed = other_life || self.refused || world.has_written_after(name, cursor);
+            let missed = other_epoch || self.refused || world.has_written_after(name, cursor);
             return if missed { Ok(()) } else { Err(format!("a gap after {cursor} has no cause")) };
         }
-        if other_life || self.refused {
+        if other_epoch || self.refused {
             return Err(format!("a state after {cursor} hides a gap"));
         }
         if world.restated_between(name, cursor, to.offset) {
@@ -347,7 +349,7 @@ impl Holding {
     /// *Offsets rise, and none is skipped.*
     fn check_next(&self, name: &str, position: Position, world: &World) -> Result<(), Violation> {
         let cursor =
-            self.cursor.filter(|_| self.whole).ok_or("a change arrived before the state")?;
+            self.cursor.filter(|_| self.is_complete).ok_or("a change arrived before the state")?;
         if position.epoch != cursor.epoch || position.offset <= cursor.offset {
             return Err(format!("{position} after {cursor}"));
         }
@@ -364,13 +366,13 @@ fn frame(it: &FrameInput<'_>) -> Bytes {
     format!("{}\t{}\t{text}\n", it.channel, it.position).into()
 }
 
-fn apply(held: &mut Holdings, text: &[u8]) {
+fn apply(records: &mut Holdings, text: &[u8]) {
     let text = str::from_utf8(text).expect("the world writes UTF-8");
     for change in text.split_terminator(';') {
         match (change.strip_prefix('-'), change.strip_prefix('+').and_then(|it| it.split_once('=')))
         {
-            (Some(key), _) => drop(held.remove(key)),
-            (None, Some((key, value))) => drop(held.insert(key.into(), value.into())),
+            (Some(key), _) => drop(records.remove(key)),
+            (None, Some((key, value))) => drop(records.insert(key.into(), value.into())),
             _ => panic!("{change} is not a change"),
         }
     }

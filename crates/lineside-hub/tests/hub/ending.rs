@@ -31,7 +31,7 @@ fn ending_a_group_ends_all_its_subscriptions() {
     assert_eq!(drain(&mut elsewhere), "");
     assert_eq!((following.subscription_count(), elsewhere.subscription_count()), (0, 1));
     let metrics = stage.hub.metrics();
-    assert_eq!((metrics.ended_over_total, metrics.rooms), (2, 1));
+    assert_eq!((metrics.ended_with_group_total, metrics.rooms), (2, 1));
     assert_eq!((metrics.ring_bytes, metrics.state_bytes), (0, 5));
     assert_eq!(
         following.subscribe(&name("route/1"), None),
@@ -76,8 +76,8 @@ fn a_position_in_an_ended_group_gets_a_gap_in_the_next_group() {
     // Subscribes again on one channel before the end of the other channel is delivered.
     let first = session.next_delivery();
     assert!(first.is_some_and(|it| it.channel() == &name("route/1")));
-    let again = session.subscribe(&name("route/1"), Some(at(10)));
-    assert_eq!(again.map(|it| (it.recovered, it.position)), Ok((false, there(0))));
+    let resubscribed = session.subscribe(&name("route/1"), Some(at(10)));
+    assert_eq!(resubscribed.map(|it| (it.recovered, it.position)), Ok((false, there(0))));
     assert_eq!(drain(&mut session), "over g3");
     // The quiet channel continues with its new group.
     let mut batch = stage.hub.open_batch();
@@ -92,13 +92,13 @@ fn sweeping_removes_an_ended_group() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut session), "s10");
-    let before = stage.hub.group_interest(GROUP);
+    let previous = stage.hub.group_interest(GROUP);
     stage.hub.sweep_rooms();
-    assert!(Arc::ptr_eq(&before, &stage.hub.group_interest(GROUP)));
+    assert!(Arc::ptr_eq(&previous, &stage.hub.group_interest(GROUP)));
     *stage.source.group.lock() = None;
     stage.hub.end_group(GROUP);
     assert_eq!(drain(&mut session), "over");
     drop(session);
     stage.hub.sweep_rooms();
-    assert!(!Arc::ptr_eq(&before, &stage.hub.group_interest(GROUP)));
+    assert!(!Arc::ptr_eq(&previous, &stage.hub.group_interest(GROUP)));
 }

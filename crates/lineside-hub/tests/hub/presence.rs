@@ -79,10 +79,10 @@ fn joins_and_leaves_are_sent_at_the_tick_without_offsets() {
     let _b = stage.enter("app/told/x", "b", "1");
     stage.hub.publish_app(&name("app/told/x"), "1".into(), Default::default()).expect("published");
     stage.hub.publish_presence_changes();
-    let told = drain(&mut session);
-    let mut told: Vec<&str> = told.split(' ').collect();
-    told.sort_unstable();
-    assert_eq!(told, ["+b", "-a", "1"], "the publication has the first offset of its sequence");
+    let changes = drain(&mut session);
+    let mut changes: Vec<&str> = changes.split(' ').collect();
+    changes.sort_unstable();
+    assert_eq!(changes, ["+b", "-a", "1"], "the publication has the first offset of its sequence");
     assert_eq!(session.subscription_count(), 1);
 }
 
@@ -118,8 +118,8 @@ fn the_number_of_joins_per_tick_is_bounded() {
     let members: Vec<Membership> =
         (0..8_000).map(|n| stage.enter("app/told/x", &format!("{n}"), "")).collect();
     stage.hub.publish_presence_changes();
-    let told = drain(&mut session).split(' ').count();
-    assert_eq!(told, 16, "the number of join deliveries per tick is bounded");
+    let changes = drain(&mut session).split(' ').count();
+    assert_eq!(changes, 16, "the number of join deliveries per tick is bounded");
     drop(members);
     let mut rest = 0;
     for _ in 0..8_000 {
@@ -160,11 +160,14 @@ fn presence_is_read_in_pages() {
 fn presence_requires_a_namespace_option_and_is_bounded() {
     let stage = presence_stage(1);
     let refused = |channel| stage.hub.enter_presence(&name(channel), member("z", "")).err();
-    assert_eq!(refused("app/x"), Some(PresenceError::NotKept));
-    assert_eq!(refused("route/1"), Some(PresenceError::NotKept));
+    assert_eq!(refused("app/x"), Some(PresenceError::PresenceDisabled));
+    assert_eq!(refused("route/1"), Some(PresenceError::PresenceDisabled));
     let _only = stage.enter("app/counted/x", "a", "");
     assert_eq!(refused("app/counted/x"), Some(PresenceError::Full));
-    assert_eq!(stage.hub.presence_stats(&name("app/x")).err(), Some(PresenceError::NotKept));
+    assert_eq!(
+        stage.hub.presence_stats(&name("app/x")).err(),
+        Some(PresenceError::PresenceDisabled)
+    );
     assert_eq!(stage.hub.metrics().refused_presence_total, 1);
 }
 

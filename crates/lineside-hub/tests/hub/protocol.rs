@@ -79,12 +79,12 @@ fn a_position_ahead_of_the_top_is_neither_resumed_nor_listed() {
     assert!(!subscribed.recovered);
     // The listed position continues nothing: a client that returns with it gets a gap, even once there is an 11.
     let listed: Vec<_> = session.held_positions().map(|(name, at)| (name.to_owned(), at)).collect();
-    assert_eq!(listed, [("city".to_owned(), Position::NOWHERE)]);
+    assert_eq!(listed, [("city".to_owned(), Position::INVALID)]);
     assert_eq!(drain(&mut session), "g10");
     assert_eq!(held(&mut session), ["city@10"]);
     stage.publish([11], &[1]);
-    let (mut again, _) = stage.on("route/1", Some(Position::NOWHERE));
-    assert_eq!(drain(&mut again), "g10 11");
+    let (mut second, _) = stage.on("route/1", Some(Position::INVALID));
+    assert_eq!(drain(&mut second), "g10 11");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn no_epoch_is_listed_until_all_channels_have_reached_it() {
     batch.finish();
     assert!(session.next_delivery().is_some(), "the state of the first channel");
     let listed: Vec<_> = session.held_positions().map(|(_, position)| position).collect();
-    assert_eq!(listed, [Position::NOWHERE], "another node may still know the old epoch");
+    assert_eq!(listed, [Position::INVALID], "another node may still know the old epoch");
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(
         session.held_positions().map(|(_, position)| position).collect::<Vec<_>>(),
@@ -211,16 +211,16 @@ fn a_position_read_before_a_new_epoch_is_read_again() {
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
     let publisher = stage.clone();
-    let new_life = Position { epoch: OTHER_EPOCH, offset: 3 };
+    let new_epoch = Position { epoch: OTHER_EPOCH, offset: 3 };
     stage
         .source
         .in_position
         .lock()
-        .push_back(Box::new(move || publisher.publish_at(new_life, &[1])));
+        .push_back(Box::new(move || publisher.publish_at(new_epoch, &[1])));
     let (mut late, _) = stage.session();
     let subscribed = late.subscribe(&name("route/1"), None).expect("subscribed");
     assert_eq!(subscribed.position, Position { epoch: OTHER_EPOCH, offset: 0 });
-    assert_eq!(stage.room(1).top_position(), Some(new_life), "the old epoch did not return");
+    assert_eq!(stage.room(1).top_position(), Some(new_epoch), "the old epoch did not return");
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(drain(&mut late), "s3");
 }
@@ -230,8 +230,8 @@ fn a_state_of_the_old_epoch_is_read_again() {
     let stage = Arc::new(stage());
     let (mut session, _) = stage.on("route/1", None);
     let publisher = stage.clone();
-    let new_life = Position { epoch: OTHER_EPOCH, offset: 3 };
-    stage.source.in_read.lock().push_back(Box::new(move || publisher.publish_at(new_life, &[1])));
+    let new_epoch = Position { epoch: OTHER_EPOCH, offset: 3 };
+    stage.source.in_read.lock().push_back(Box::new(move || publisher.publish_at(new_epoch, &[1])));
     assert_eq!(drain(&mut session), "s3");
     assert_eq!(stage.hub.metrics().states_encoded_total, 2);
 }
@@ -329,9 +329,9 @@ fn a_quiet_channel_does_not_hold_back_a_busy_one() {
         drain(&mut session);
     }
     assert_eq!(held(&mut session), ["city@30"]);
-    let (mut again, _) = stage.session();
+    let (mut second, _) = stage.session();
     for channel in ["route/1", "route/2"] {
-        assert!(again.subscribe(&name(channel), Some(at(30))).expect("subscribed").recovered);
+        assert!(second.subscribe(&name(channel), Some(at(30))).expect("subscribed").recovered);
     }
 }
 
@@ -348,8 +348,8 @@ fn a_listed_position_does_not_move_while_a_state_is_sent_again() {
     assert_eq!(session.next_delivery().map(|it| brief(&it)), Some("g.".into()));
     assert_eq!(held(&mut session), ["city@10"]);
     // A client that returns with it now gets the state: it is out of the ring permanently.
-    let (mut again, _) = stage.on("route/1", Some(at(10)));
-    assert_eq!(drain(&mut again), "g. g20");
+    let (mut second, _) = stage.on("route/1", Some(at(10)));
+    assert_eq!(drain(&mut second), "g. g20");
 }
 
 #[test]

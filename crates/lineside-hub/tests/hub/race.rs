@@ -97,13 +97,13 @@ fn publish(source: &Counter, hub: &Hub, done: &[AtomicU64]) {
 }
 
 /// One channel of a reader, complete up to its cursor.
-struct Held {
+struct ChannelCursor {
     channel: Channel,
     route: u64,
     cursor: u64,
 }
 
-impl Held {
+impl ChannelCursor {
     /// Checks that every relevant revision arrives, or a state in its place.
     fn take(&mut self, delivery: &Delivery, listed: u64) {
         let offset = delivery.position().expect("the state has one part").offset;
@@ -133,7 +133,7 @@ struct Reader<'a> {
     hub: &'a Arc<Hub>,
     listener: Arc<Unparks>,
     session: Session,
-    held: Vec<Held>,
+    cursors: Vec<ChannelCursor>,
     /// The position that it would return with.
     listed: Option<Position>,
 }
@@ -142,22 +142,25 @@ impl<'a> Reader<'a> {
     /// Creates a reader of two routes.
     fn new(hub: &'a Arc<Hub>, number: u64) -> Self {
         let channel = |route| Channel::parse_name(&format!("c/{route}")).expect("a name");
-        let held =
-            [number, number + 1].map(|route| Held { channel: channel(route), route, cursor: 0 });
+        let cursors = [number, number + 1].map(|route| ChannelCursor {
+            channel: channel(route),
+            route,
+            cursor: 0,
+        });
         let listener =
             Arc::new(Unparks { thread: thread::current(), signaled: AtomicBool::new(false) });
         let session = hub.open_session(listener.clone(), SessionLimits::default());
-        let mut reader = Self { hub, listener, session, held: held.into(), listed: None };
+        let mut reader = Self { hub, listener, session, cursors: cursors.into(), listed: None };
         reader.open();
         reader
     }
 
     fn open(&mut self) {
         self.session = self.hub.open_session(self.listener.clone(), SessionLimits::default());
-        for held in &mut self.held {
+        for entry in &mut self.cursors {
             let subscribed =
-                self.session.subscribe(&held.channel, self.listed).expect("subscribed");
-            held.cursor = if subscribed.recovered { subscribed.position.offset } else { 0 };
+                self.session.subscribe(&entry.channel, self.listed).expect("subscribed");
+            entry.cursor = if subscribed.recovered { subscribed.position.offset } else { 0 };
         }
     }
 
@@ -171,7 +174,7 @@ impl<'a> Reader<'a> {
                 self.note_listed();
             }
             self.note_listed();
-            let all = self.held.iter().map(|held| held.cursor).min().unwrap_or(0);
+            let all = self.cursors.iter().map(|held| held.cursor).min().unwrap_or(0);
             done.0.store(all, Ordering::Release);
             if all == ROUNDS * ROUND {
                 return;
@@ -195,8 +198,9 @@ impl<'a> Reader<'a> {
 
     fn take(&mut self, delivery: &Delivery) {
         let listed = self.listed.filter(|_| matches!(delivery, Delivery::Publication { .. }));
-        let held = self.held.iter_mut().find(|held| held.channel == *delivery.channel());
-        held.expect("a subscribed channel")
+        let entry = self.cursors.iter_mut().find(|held| held.channel == *delivery.channel());
+        entry
+            .expect("a subscribed channel")
             .take(delivery, listed.map_or(0, |position| position.offset));
     }
 
@@ -219,7 +223,7 @@ fn concurrent_publishing_and_room_creation_lose_nothing() {
     let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
     let hub = Hub::new(config, source.clone(), clock, 1);
     let done: Vec<AtomicU64> = (0..READERS).map(|_| AtomicU64::new(0)).collect();
-    let over = AtomicBool::new(false);
+    let is_finished = AtomicBool::new(false);
     thread::scope(|scope| {
         let readers: Vec<_> = (0..READERS)
             .map(|number| {
@@ -232,13 +236,13 @@ fn concurrent_publishing_and_room_creation_lose_nothing() {
             .collect();
         scope.spawn(|| publish(&source, &hub, &done));
         scope.spawn(|| {
-            while !over.load(Ordering::Acquire) {
+            while !is_finished.load(Ordering::Acquire) {
                 hub.sweep_rooms();
                 thread::yield_now();
             }
         });
         let results: Vec<_> = readers.into_iter().map(|reader| reader.join()).collect();
-        over.store(true, Ordering::Release);
+        is_finished.store(true, Ordering::Release);
         results.into_iter().for_each(|result| result.expect("a reader without violations"));
     });
     hub.sweep_rooms();

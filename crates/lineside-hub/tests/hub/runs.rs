@@ -7,13 +7,13 @@ use crate::partition::Partition;
 use crate::script::{Stage, at, name, stage_with};
 
 /// A partition, and sessions that have the state of one channel there.
-struct Hall {
+struct RunFixture {
     stage: Stage,
     partition: Partition,
     sessions: Vec<Session>,
 }
 
-impl Hall {
+impl RunFixture {
     fn new(sessions: u32) -> Self {
         let stage = stage_with(HubConfig { ring_bytes_min: 1 << 20, ..HubConfig::default() });
         let partition = Partition::new(&stage.hub);
@@ -23,15 +23,15 @@ impl Hall {
             session
         };
         let sessions = (0..sessions).map(enter).collect();
-        let mut hall = Self { stage, partition, sessions };
+        let mut fixture = Self { stage, partition, sessions };
         // The first round requests the state, the second receives it.
         for _ in 0..2 {
-            hall.sessions.iter_mut().for_each(|it| while it.next_delivery().is_some() {});
-            while hall.partition.work() {}
-            hall.turn();
+            fixture.sessions.iter_mut().for_each(|it| while it.next_delivery().is_some() {});
+            while fixture.partition.work() {}
+            fixture.turn();
         }
-        hall.sessions.iter_mut().for_each(|it| while it.next_delivery().is_some() {});
-        hall
+        fixture.sessions.iter_mut().for_each(|it| while it.next_delivery().is_some() {});
+        fixture
     }
 
     fn turn(&mut self) {
@@ -85,17 +85,17 @@ fn offset(frame: &[u8]) -> u64 {
 
 #[test]
 fn sessions_at_the_same_position_share_the_bytes_of_a_run() {
-    let mut hall = Hall::new(2);
-    hall.publish(11..=13, 100);
-    hall.turn();
-    let Hall { sessions, partition, .. } = &mut hall;
+    let mut fixture = RunFixture::new(2);
+    fixture.publish(11..=13, 100);
+    fixture.turn();
+    let RunFixture { sessions, partition, .. } = &mut fixture;
     let mut run =
         |n: usize| sessions[n].next_run(0, &mut partition.runs, |it| frame(&it)).expect("a run");
     let (one, other) = (run(0), run(1));
     assert_eq!(one.as_ptr(), other.as_ptr());
     assert_eq!(one.chunks(FRAME_BYTES).map(offset).collect::<Vec<_>>(), [11, 12, 13]);
     assert_eq!(
-        hall.stage.hub.metrics().deliveries_total,
+        fixture.stage.hub.metrics().deliveries_total,
         2 + 2 * 3,
         "the deliveries of both states are counted"
     );
@@ -103,64 +103,64 @@ fn sessions_at_the_same_position_share_the_bytes_of_a_run() {
 
 #[test]
 fn publications_during_a_turn_are_delivered_in_the_next_turn() {
-    let mut hall = Hall::new(2);
-    hall.publish([11], 100);
-    hall.turn();
-    assert_eq!(hall.pull(0), [[11]]);
-    hall.publish([12], 100);
-    assert_eq!(hall.pull(1), [[11]], "the cached run is shared");
-    hall.turn();
-    assert_eq!((hall.pull(0), hall.pull(1)), (vec![vec![12]], vec![vec![12]]));
+    let mut fixture = RunFixture::new(2);
+    fixture.publish([11], 100);
+    fixture.turn();
+    assert_eq!(fixture.pull(0), [[11]]);
+    fixture.publish([12], 100);
+    assert_eq!(fixture.pull(1), [[11]], "the cached run is shared");
+    fixture.turn();
+    assert_eq!((fixture.pull(0), fixture.pull(1)), (vec![vec![12]], vec![vec![12]]));
 }
 
 #[test]
 fn a_run_is_bounded_and_the_rest_follows() {
-    let mut hall = Hall::new(2);
-    hall.publish(11..=20, FRAME_BYTES);
-    hall.turn();
+    let mut fixture = RunFixture::new(2);
+    fixture.publish(11..=20, FRAME_BYTES);
+    fixture.turn();
     let runs = [vec![11, 12, 13], vec![14, 15, 16], vec![17, 18, 19], vec![20]];
-    assert_eq!((hall.pull(0), hall.pull(1)), (runs.to_vec(), runs.to_vec()));
-    hall.publish([21], 100_000);
-    hall.turn();
-    assert_eq!(hall.pull(0), [[21]], "a single publication may exceed the limit");
+    assert_eq!((fixture.pull(0), fixture.pull(1)), (runs.to_vec(), runs.to_vec()));
+    fixture.publish([21], 100_000);
+    fixture.turn();
+    assert_eq!(fixture.pull(0), [[21]], "a single publication may exceed the limit");
 }
 
 #[test]
 fn joining_stops_while_too_many_bytes_are_in_use() {
-    let mut hall = Hall::new(1);
-    let (mut held, mut joined) = (Vec::new(), 0);
+    let mut fixture = RunFixture::new(1);
+    let (mut retained_runs, mut joined) = (Vec::new(), 0);
     for first in (11..2_000).step_by(3) {
-        hall.publish(first..first + 3, FRAME_BYTES);
-        hall.turn();
-        let Hall { sessions, partition, .. } = &mut hall;
+        fixture.publish(first..first + 3, FRAME_BYTES);
+        fixture.turn();
+        let RunFixture { sessions, partition, .. } = &mut fixture;
         while let Some(run) = sessions[0].next_run(0, &mut partition.runs, |it| frame(&it)) {
             joined += usize::from(run.len() > FRAME_BYTES);
-            held.push(run);
+            retained_runs.push(run);
         }
     }
     assert!(
         (200..600).contains(&joined),
         "expected 16 MiB plus the growth of the buffer: {joined}"
     );
-    held.clear();
-    hall.publish(2_000..2_003, FRAME_BYTES);
-    hall.turn();
-    assert_eq!(hall.pull(0), [[2_000, 2_001, 2_002]]);
+    retained_runs.clear();
+    fixture.publish(2_000..2_003, FRAME_BYTES);
+    fixture.turn();
+    assert_eq!(fixture.pull(0), [[2_000, 2_001, 2_002]]);
 }
 
 #[test]
 fn a_state_is_delivered_before_later_publications() {
-    let mut hall = Hall::new(1);
-    hall.publish([11], 100);
-    hall.stage.swap(at(12));
-    hall.stage.hub.open_batch().restate_room(&hall.stage.room(1), Some(at(12)));
-    hall.publish([13], 100);
-    hall.turn();
-    let Hall { sessions, partition, .. } = &mut hall;
+    let mut fixture = RunFixture::new(1);
+    fixture.publish([11], 100);
+    fixture.stage.swap(at(12));
+    fixture.stage.hub.open_batch().restate_room(&fixture.stage.room(1), Some(at(12)));
+    fixture.publish([13], 100);
+    fixture.turn();
+    let RunFixture { sessions, partition, .. } = &mut fixture;
     assert!(sessions[0].next_run(0, &mut partition.runs, |it| frame(&it)).is_none());
     assert!(sessions[0].next_delivery().is_none(), "a worker is reading the state");
     while partition.work() {}
-    hall.turn();
-    let state = hall.sessions[0].next_delivery().expect("the state");
+    fixture.turn();
+    let state = fixture.sessions[0].next_delivery().expect("the state");
     assert_eq!(state.position(), Some(at(13)));
 }

@@ -227,7 +227,7 @@ pub(crate) fn brief(delivery: &Delivery) -> String {
         Delivery::Disconnect { order, .. } => format!("x{}", order.code),
         Delivery::Ended { why: SubscriptionEnd::Slow, .. } => "slow".into(),
         Delivery::Ended { why: SubscriptionEnd::Lost, .. } => "lost".into(),
-        Delivery::Ended { why: SubscriptionEnd::Over, .. } => "over".into(),
+        Delivery::Ended { why: SubscriptionEnd::GroupEnded, .. } => "over".into(),
     }
 }
 

@@ -144,8 +144,8 @@ fn delivery_time_is_measured_for_connected_sessions_only() {
     stage.publish(11..=12, &[1]);
     stage.clock.advance(Duration::from_millis(3));
     assert_eq!(drain(&mut present), "11 12");
-    let (mut back_again, _) = stage.on("route/1", Some(at(10)));
-    assert_eq!(drain(&mut back_again), "11 12");
+    let (mut returning, _) = stage.on("route/1", Some(at(10)));
+    assert_eq!(drain(&mut returning), "11 12");
     let times = stage.hub.delivery_time_snapshot();
     assert_eq!(
         (times.value_count(), times.min(), times.max()),
@@ -259,7 +259,7 @@ fn at_the_nodes_limit_the_largest_room_shrinks_first() {
     stage.publish(16..=300, &[2]);
     let metrics = stage.hub.metrics();
     assert!(metrics.ring_bytes + metrics.state_bytes <= 20_000, "{metrics:?}");
-    assert!(metrics.shrunk_total > 0);
+    assert!(metrics.evicted_total > 0);
     assert_eq!(drain(&mut small), "11 12 13 14 15");
     assert_eq!(drain(&mut large), "g300");
 }

@@ -9,7 +9,7 @@ use lineside_sync::{SimulatedClock, UnixMillis};
 use crate::client::Client;
 use crate::partition::Partition;
 use crate::support::{Resumes, Trace, Violation, some_channels};
-use crate::world::{Mistake, NETWORKS, Poll, World};
+use crate::world::{InjectedFault, NETWORKS, Poll, World};
 
 const STEPS: usize = 300;
 const CLIENTS: usize = 5;
@@ -38,29 +38,29 @@ pub(crate) struct Storm {
     restless: bool,
     clients: Vec<Client>,
     /// The clients from this index on are rows of the partition.
-    first_seated: usize,
+    first_in_partition: usize,
     partition: Partition,
     trace: Trace,
 }
 
 impl Storm {
     /// Runs one seed to its end; returns the result.
-    pub(crate) fn run(seed: u64, mistake: Mistake) -> Result<Report, Violation> {
-        let mut storm = Self::new(seed, mistake);
+    pub(crate) fn run(seed: u64, injected_fault: InjectedFault) -> Result<Report, Violation> {
+        let mut storm = Self::new(seed, injected_fault);
         match storm.rage().and_then(|()| storm.calm()) {
             Ok(()) => Ok(Report { digest: storm.trace.digest(), metrics: storm.hub.metrics() }),
             Err(violation) => Err(storm.trace.explain(violation)),
         }
     }
 
-    fn new(seed: u64, mistake: Mistake) -> Self {
+    fn new(seed: u64, injected_fault: InjectedFault) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let clock = SimulatedClock::new(UnixMillis(0));
-        let world = World::new(rng.u64(..), mistake);
+        let world = World::new(rng.u64(..), injected_fault);
         let ring_publications = rng.usize(1..12);
         let hub = new_hub(&mut rng, ring_publications, &world, &clock);
         let clients = (0..CLIENTS).map(|_| new_client(&mut rng)).collect();
-        let (first_seated, partition) = (rng.usize(..=CLIENTS), Partition::new(&hub));
+        let (first_in_partition, partition) = (rng.usize(..=CLIENTS), Partition::new(&hub));
         let restless = rng.u8(..6) == 0;
         Self {
             rng,
@@ -70,7 +70,7 @@ impl Storm {
             ring_publications,
             restless,
             clients,
-            first_seated,
+            first_in_partition,
             partition,
             trace: Trace::default(),
         }
@@ -92,7 +92,7 @@ impl Storm {
             }
             match (0..CLIENTS).find(|n| self.clients[*n].may_pull()) {
                 Some(n) => self.pull(n)?,
-                None if self.partition.work() || !self.partition.desk.is_quiet() => self.turn(),
+                None if self.partition.work() || !self.partition.workers.is_quiet() => self.turn(),
                 None => break,
             }
         }
@@ -150,7 +150,7 @@ impl Storm {
                 self.check_bounds()?;
             }
             990..995 => self.begin(network, Poll::Dataset),
-            995..997 => self.begin(network, Poll::NewLife),
+            995..997 => self.begin(network, Poll::NewEpoch),
             997..999 => self.begin(network, Poll::NewWriter),
             _ => self.restart(),
         }
@@ -178,10 +178,10 @@ impl Storm {
     fn pull(&mut self, n: usize) -> Result<(), Violation> {
         if self.clients[n].may_pull() {
             let runs = self.rng.bool().then_some(&mut self.partition.runs);
-            let told = self.clients[n]
+            let description = self.clients[n]
                 .pull(&self.world, runs)
                 .map_err(|why| format!("client {n}: {why}"))?;
-            self.note(format!("{n} {told}"));
+            self.note(format!("{n} {description}"));
         }
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Storm {
     }
 
     fn connect(&mut self, n: usize, forget: bool) -> Result<(), Violation> {
-        let row = (n >= self.first_seated).then_some(n as u32);
+        let row = (n >= self.first_in_partition).then_some(n as u32);
         self.clients[n]
             .connect(&self.world, &self.hub, &self.partition, row, forget)
             .map_err(|why| format!("client {n}: {why}"))

@@ -27,7 +27,7 @@ const AREA: u8 = 4;
 
 /// An injected fault that the checks must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mistake {
+pub(crate) enum InjectedFault {
     None,
     /// A subscriber gets a state that was read before its room was entered in the table.
     StateBeforeRoom,
@@ -40,7 +40,7 @@ pub(crate) enum Mistake {
     /// A publisher that has missed publications does not mark a gap.
     JumpNotMarked,
     /// A publisher forgets that a moved record leaves a room.
-    MoveNotTold,
+    MoveNotPublished,
 }
 
 /// The content of a channel: value by key.
@@ -71,15 +71,15 @@ struct Written {
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(crate) struct World {
-    pub(crate) mistake: Mistake,
+    pub(crate) injected_fault: InjectedFault,
     networks: Mutex<Vec<Arc<Network>>>,
     /// The networks when a channel was last resolved: for one of the faults.
-    earlier: Mutex<Vec<Arc<Network>>>,
+    old_networks: Mutex<Vec<Arc<Network>>>,
     written: Mutex<BTreeMap<(String, Epoch), Written>>,
     jobs: Mutex<Vec<Option<Job>>>,
     rng: Mutex<fastrand::Rng>,
     /// The interruptions of a read end with a chance of one in this number, each time.
-    patience: u32,
+    attempts_left: u32,
 }
 
 /// The outcome of a poll.
@@ -89,7 +89,7 @@ pub(crate) enum Poll {
     /// A new dataset: the same records, in newly joined channels.
     Dataset,
     /// A new epoch with other records, announced to every room.
-    NewLife,
+    NewEpoch,
     /// The owner's state without publications, as taken by a following node that has missed too much.
     Jump,
     /// Another writer continues with the same records in a new epoch, and announces it only in rooms with changes.
@@ -97,13 +97,13 @@ pub(crate) enum Poll {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, mistake: Mistake) -> Arc<Self> {
+    pub(crate) fn new(seed: u64, injected_fault: InjectedFault) -> Arc<Self> {
         let mut rng = fastrand::Rng::with_seed(seed);
         let networks: Vec<_> = (0..NETWORKS).map(|_| Arc::new(new_network(&mut rng, 0))).collect();
         Arc::new(Self {
-            mistake,
-            patience: [1, 2, 2, 4, 10][rng.usize(..5)],
-            earlier: Mutex::new(networks.clone()),
+            injected_fault,
+            attempts_left: [1, 2, 2, 4, 10][rng.usize(..5)],
+            old_networks: Mutex::new(networks.clone()),
             networks: Mutex::new(networks),
             written: Mutex::default(),
             jobs: Mutex::new((0..NETWORKS).map(|_| None).collect()),
@@ -195,7 +195,7 @@ impl World {
 
     /// Lets writers take steps in the middle of a read.
     fn interrupt(&self) {
-        while !self.chance(self.patience) {
+        while !self.chance(self.attempts_left) {
             let network = self.rng.lock().usize(..NETWORKS);
             self.step(network);
         }
@@ -206,8 +206,11 @@ impl World {
     }
 
     fn seen(&self) -> Vec<Arc<Network>> {
-        let networks =
-            if self.mistake == Mistake::StateBeforeRoom { &self.earlier } else { &self.networks };
+        let networks = if self.injected_fault == InjectedFault::StateBeforeRoom {
+            &self.old_networks
+        } else {
+            &self.networks
+        };
         networks.lock().clone()
     }
 
@@ -237,8 +240,8 @@ type Change = (u8, Option<Record>, Option<Record>);
 fn change_one(network: &mut Network, rng: &mut fastrand::Rng) -> Change {
     let key = rng.u8(..KEYS);
     let old = network.records.get(&key).copied();
-    let goes = old.is_some() && rng.u8(..6) == 0;
-    let new = (!goes).then(|| {
+    let is_removed = old.is_some() && rng.u8(..6) == 0;
+    let new = (!is_removed).then(|| {
         let mut record =
             old.unwrap_or(Record { route: rng.u8(..ROUTES), cell: rng.u8(..CELLS), version: 0 });
         record.version = rng.u32(..);
@@ -259,7 +262,12 @@ fn change_one(network: &mut Network, rng: &mut fastrand::Rng) -> Change {
 /// The text of one publication, by channel.
 type Messages = BTreeMap<String, String>;
 
-fn messages(mistake: Mistake, network: usize, dataset: u32, changes: &[Change]) -> Messages {
+fn messages(
+    injected_fault: InjectedFault,
+    network: usize,
+    dataset: u32,
+    changes: &[Change],
+) -> Messages {
     let mut messages = Messages::from([(format!("feed/{network}"), String::new())]);
     for &(key, old, new) in changes {
         let mut tell = |channel: String, change: String| {
@@ -276,8 +284,10 @@ fn messages(mistake: Mistake, network: usize, dataset: u32, changes: &[Change]) 
         let route = |record: Record| format!("route/{network}/{}", record.route);
         let area = |record: Record| format!("area/{}", record.cell);
         for (left, entered) in [(old.map(route), new.map(route)), (old.map(area), new.map(area))] {
-            let moved = left.filter(|left| entered.as_ref() != Some(left));
-            if let Some(left) = moved.filter(|_| mistake != Mistake::MoveNotTold) {
+            let departed = left.filter(|left| entered.as_ref() != Some(left));
+            if let Some(left) =
+                departed.filter(|_| injected_fault != InjectedFault::MoveNotPublished)
+            {
                 tell(left, remove.clone());
             }
             if let (Some(entered), Some(upsert)) = (entered, &upsert) {
@@ -315,8 +325,8 @@ fn holdings(networks: &[Arc<Network>], channel: &str) -> Holdings {
 
 /// Runs one poll of a writer, which can be halted at each `pause`.
 async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
-    let before = world.networks.lock()[network].clone();
-    let mut next = Network::clone(&before);
+    let previous = world.networks.lock()[network].clone();
+    let mut next = Network::clone(&previous);
     let mut chunks: Vec<Messages> = Vec::new();
     let mut first = 0;
     {
@@ -331,11 +341,11 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
                 let changes: Vec<Change> =
                     (0..rng.u8(0..6)).map(|_| change_one(&mut next, &mut rng)).collect();
                 for chunk in changes.chunks(CHANGES_PER_PUBLICATION) {
-                    chunks.push(messages(world.mistake, network, next.dataset, chunk));
+                    chunks.push(messages(world.injected_fault, network, next.dataset, chunk));
                 }
                 // A tick without changes counts too.
                 if chunks.is_empty() {
-                    chunks.push(messages(world.mistake, network, next.dataset, &[]));
+                    chunks.push(messages(world.injected_fault, network, next.dataset, &[]));
                 }
                 next.revision += chunks.len() as u64;
             }
@@ -349,7 +359,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
                 }
                 next.revision += rng.u64(1..6);
             }
-            Poll::NewLife => {
+            Poll::NewEpoch => {
                 let dataset = next.dataset + 1;
                 next = new_network(&mut rng, dataset);
             }
@@ -361,7 +371,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
         world.networks.lock()[network] = next.clone();
         write_history(&world, network, poll, first, at, &chunks);
     };
-    let late = world.mistake == Mistake::AppendBeforeSwap;
+    let late = world.injected_fault == InjectedFault::AppendBeforeSwap;
     if !late {
         swap();
         pause().await;
@@ -381,9 +391,9 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
             pause().await;
         }
     }
-    if matches!(poll, Poll::Dataset | Poll::NewLife | Poll::Jump) {
+    if matches!(poll, Poll::Dataset | Poll::NewEpoch | Poll::Jump) {
         for room in hub.rooms_of_group(network as u32 + 1) {
-            if poll == Poll::Jump && world.mistake != Mistake::JumpNotMarked {
+            if poll == Poll::Jump && world.injected_fault != InjectedFault::JumpNotMarked {
                 batch.mark_gap(&room, at);
             } else {
                 batch.restate_room(&room, Some(at));
@@ -448,7 +458,7 @@ fn key(channel: &str) -> Option<RoomKey> {
 impl StateSource for World {
     fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
         let networks = self.networks.lock().clone();
-        *self.earlier.lock() = networks;
+        *self.old_networks.lock() = networks;
         self.interrupt();
         key(channel.as_str()).ok_or(BadChannel::UnknownForm.into())
     }

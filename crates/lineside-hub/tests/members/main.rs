@@ -9,30 +9,30 @@ mod storm;
 
 use lineside_hub::HubMetrics;
 
-use crate::storm::{Mistake, Storm};
+use crate::storm::{InjectedFault, Storm};
 use crate::support::{check_mistakes, check_seeds, check_traces};
 
 const SEEDS: u64 = 600;
 /// The number of seeds within which each injected fault must be found.
-const SEEDS_PER_MISTAKE: u64 = 40;
+const SEEDS_PER_FAULT: u64 = 40;
 
 mod simulation {
     use super::*;
 
     #[test]
     fn presence_is_counted_and_sent_within_the_limits() {
-        check_seeds("members", SEEDS, |seed| Storm::run(seed, Mistake::None));
+        check_seeds("members", SEEDS, |seed| Storm::run(seed, InjectedFault::None));
     }
 
     #[test]
     fn equal_seeds_give_equal_traces() {
-        check_traces(20, |seed| Storm::run(seed, Mistake::None));
+        check_traces(20, |seed| Storm::run(seed, InjectedFault::None));
     }
 
     #[test]
     fn the_simulation_covers_rare_events() {
         let runs: Vec<_> =
-            (0..100).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
+            (0..100).filter_map(|seed| Storm::run(seed, InjectedFault::None).ok()).collect();
         assert_eq!(runs.len(), 100);
         let counted = |what: &str, count: fn(&HubMetrics) -> u64| {
             assert!(
@@ -42,7 +42,7 @@ mod simulation {
         };
         counted("a presence beyond the limit", |it| it.refused_presence_total);
         counted("a resume", |it| it.resumed_total);
-        counted("a shrunk log", |it| it.shrunk_total);
+        counted("a shrunk log", |it| it.evicted_total);
         let happened = |what: &str| {
             assert!(
                 runs.iter().any(|run| run.happened.contains(what)),
@@ -56,13 +56,13 @@ mod simulation {
 
     #[test]
     fn the_simulation_detects_every_deliberate_mistake() {
-        let mistakes = [
-            Mistake::LeaveForgotten,
-            Mistake::UserCountedTwice,
-            Mistake::ComingUnheard,
-            Mistake::PublicationUnheard,
-            Mistake::OneChannelMore,
+        let injected_faults = [
+            InjectedFault::LeaveForgotten,
+            InjectedFault::UserCountedTwice,
+            InjectedFault::JoinDropped,
+            InjectedFault::PublicationDropped,
+            InjectedFault::OneChannelMore,
         ];
-        check_mistakes(&mistakes, SEEDS_PER_MISTAKE, Storm::run);
+        check_mistakes(&injected_faults, SEEDS_PER_FAULT, Storm::run);
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Reader {
     subscriptions: BTreeMap<String, Subscription>,
     pub(crate) memberships: BTreeMap<String, Membership>,
     /// The positions on channels that it left.
-    held: BTreeMap<String, Position>,
+    left_at: BTreeMap<String, Position>,
 }
 
 /// The outcome of a subscription.
@@ -57,7 +57,7 @@ impl Reader {
             awake: false,
             subscriptions: BTreeMap::new(),
             memberships: BTreeMap::new(),
-            held: BTreeMap::new(),
+            left_at: BTreeMap::new(),
         }
     }
 
@@ -87,7 +87,7 @@ impl Reader {
     fn leave(&mut self, channel: &str) {
         self.memberships.remove(channel);
         if let Some(subscription) = self.subscriptions.remove(channel) {
-            self.held.insert(channel.to_owned(), subscription.at);
+            self.left_at.insert(channel.to_owned(), subscription.at);
         }
     }
 
@@ -99,14 +99,14 @@ impl Reader {
     ) -> Result<Option<Outcome>, Violation> {
         let Some((session, _)) = &mut self.session else { return Ok(None) };
         self.awake = true;
-        let from = self.held.get(channel).copied().filter(|_| resumes);
-        let before = (self.subscriptions.len(), self.subscriptions.contains_key(channel));
+        let from = self.left_at.get(channel).copied().filter(|_| resumes);
+        let previous_state = (self.subscriptions.len(), self.subscriptions.contains_key(channel));
         let outcome = match session.subscribe(&name(channel), from) {
             Ok(subscribed) => {
-                if before.0 >= channels_max || before.1 {
+                if previous_state.0 >= channels_max || previous_state.1 {
                     return Err(format!(
                         "{channel} is channel number {} of the session, beyond the limit",
-                        before.0 + 1
+                        previous_state.0 + 1
                     ));
                 }
                 if subscribed.recovered && Some(subscribed.position) != from {
@@ -116,10 +116,10 @@ impl Reader {
                 self.subscriptions.insert(channel.to_owned(), subscription);
                 if subscribed.recovered { Outcome::Recovered } else { Outcome::Begun }
             }
-            Err(SubscribeError::TooManyChannels) if before.0 < channels_max => {
-                return Err(format!("the channel was refused after only {}", before.0));
+            Err(SubscribeError::TooManyChannels) if previous_state.0 < channels_max => {
+                return Err(format!("the channel was refused after only {}", previous_state.0));
             }
-            Err(SubscribeError::AlreadySubscribed) if !before.1 => {
+            Err(SubscribeError::AlreadySubscribed) if !previous_state.1 => {
                 return Err(format!("{channel} was not subscribed"));
             }
             Err(error) => Outcome::Refused(error),
@@ -128,13 +128,17 @@ impl Reader {
     }
 
     /// Gets joins and leaves from now on.
-    pub(crate) fn follow_members(&mut self, channel: &str, told: &Told) -> Option<SubscribeError> {
+    pub(crate) fn follow_members(
+        &mut self,
+        channel: &str,
+        published_changes: &Told,
+    ) -> Option<SubscribeError> {
         let (session, _) = self.session.as_mut()?;
         let subscription = self.subscriptions.get_mut(channel)?;
         if let Err(error) = session.subscribe_members(&name(channel)) {
             return Some(error);
         }
-        subscription.members = Some(told.get(channel).map_or(0, Vec::len));
+        subscription.members = Some(published_changes.get(channel).map_or(0, Vec::len));
         self.awake = true;
         None
     }
@@ -153,8 +157,8 @@ impl Reader {
     /// as a fault.
     pub(crate) fn pull(
         &mut self,
-        said: &Said,
-        told: &Told,
+        published_data: &Said,
+        published_changes: &Told,
         hears: impl Fn(&Delivery) -> bool,
     ) -> Result<Option<String>, Violation> {
         let Some((session, listener)) = &mut self.session else { return Ok(None) };
@@ -181,7 +185,7 @@ impl Reader {
                 if at != next {
                     return Err(format!("{channel}: {at:?} after {:?}", subscription.at));
                 }
-                let text = said.get(&(channel.clone(), epoch.to_string(), at.offset));
+                let text = published_data.get(&(channel.clone(), epoch.to_string(), at.offset));
                 if text.map(String::as_bytes) != Some(&publication.payload.data()[..]) {
                     return Err(format!("{channel}: {at:?} has other data than published"));
                 }
@@ -189,20 +193,20 @@ impl Reader {
                 format!("{channel}: {}", at.offset)
             }
             Delivery::Member { joined, member, .. } => {
-                let heard = (joined, member.client.to_string());
+                let change = (joined, member.client.to_string());
                 let Some(from) = subscription.members else {
-                    return Err(format!("{channel}: unrequested change {heard:?}"));
+                    return Err(format!("{channel}: unrequested change {change:?}"));
                 };
-                let rest = told.get(&channel).map_or(&[][..], |told| &told[from..]);
-                let Some(index) = rest.iter().position(|told| *told == heard) else {
-                    return Err(format!("{channel}: {heard:?} is not among {rest:?}"));
+                let rest = published_changes.get(&channel).map_or(&[][..], |told| &told[from..]);
+                let Some(index) = rest.iter().position(|published| *published == change) else {
+                    return Err(format!("{channel}: {change:?} is not among {rest:?}"));
                 };
                 subscription.members = Some(from + index + 1);
-                format!("{channel}: {heard:?}")
+                format!("{channel}: {change:?}")
             }
             Delivery::Ended { why: SubscriptionEnd::Lost, .. } => {
                 self.leave(&channel);
-                self.held.remove(&channel);
+                self.left_at.remove(&channel);
                 format!("{channel}: lost")
             }
             other => return Err(format!("{channel}: unexpected delivery {other:?}")),
@@ -220,7 +224,7 @@ impl Reader {
     pub(crate) fn check_drained(
         &self,
         last: &BTreeMap<String, Position>,
-        told: &Told,
+        published_changes: &Told,
     ) -> Result<(), Violation> {
         for (channel, subscription) in &self.subscriptions {
             if let Some(last) = last.get(channel)
@@ -228,10 +232,13 @@ impl Reader {
             {
                 return Err(format!("{}: {channel} ends at {:?}", self.id, subscription.at));
             }
-            let heard = subscription.members;
-            let told = told.get(channel).map_or(0, Vec::len);
-            if heard.is_some_and(|heard| heard != told) {
-                return Err(format!("{}: {channel} received {heard:?} of {told} changes", self.id));
+            let received = subscription.members;
+            let published = published_changes.get(channel).map_or(0, Vec::len);
+            if received.is_some_and(|heard| heard != published) {
+                return Err(format!(
+                    "{}: {channel} received {received:?} of {published} changes",
+                    self.id
+                ));
             }
         }
         Ok(())

@@ -31,15 +31,15 @@ const CALM_PULLS: usize = 10_000;
 
 /// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mistake {
+pub(crate) enum InjectedFault {
     None,
     /// A leaving member stays on the list.
     LeaveForgotten,
     /// A user with two connections counts as two users.
     UserCountedTwice,
     /// A client loses a join, or a publication.
-    ComingUnheard,
-    PublicationUnheard,
+    JoinDropped,
+    PublicationDropped,
     /// A session may subscribe to one channel beyond its limit.
     OneChannelMore,
 }
@@ -77,7 +77,7 @@ impl StateSource for Nothing {
 
 pub(crate) struct Storm {
     rng: fastrand::Rng,
-    mistake: Mistake,
+    injected_fault: InjectedFault,
     clock: SimulatedClock,
     hub: Arc<Hub>,
     channels_max: usize,
@@ -86,10 +86,10 @@ pub(crate) struct Storm {
     clients: Vec<Reader>,
     /// A client that gets all joins and leaves from the beginning, and reads at once.
     witness: Reader,
-    told: Told,
+    published_changes: Told,
     /// The members at the last tick, by channel.
     known: BTreeMap<&'static str, BTreeSet<String>>,
-    said: Said,
+    published_data: Said,
     /// The position of each channel.
     last: BTreeMap<String, Position>,
     happened: BTreeSet<&'static str>,
@@ -98,8 +98,8 @@ pub(crate) struct Storm {
 
 impl Storm {
     /// Runs one seed to its end; returns the result.
-    pub(crate) fn run(seed: u64, mistake: Mistake) -> Result<Report, Violation> {
-        let mut storm = Self::new(seed, mistake);
+    pub(crate) fn run(seed: u64, injected_fault: InjectedFault) -> Result<Report, Violation> {
+        let mut storm = Self::new(seed, injected_fault);
         let passed = storm.rage().and_then(|()| storm.calm());
         let Self { trace, hub, happened, .. } = storm;
         match passed {
@@ -108,7 +108,7 @@ impl Storm {
         }
     }
 
-    fn new(seed: u64, mistake: Mistake) -> Self {
+    fn new(seed: u64, injected_fault: InjectedFault) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let clock = SimulatedClock::new(UnixMillis(0));
         let (present_max, rooms_max) = (rng.usize(4..14), rng.usize(5..14));
@@ -116,25 +116,25 @@ impl Storm {
         let channels_max = rng.usize(2..5);
         let mut witness = Reader::new(CLIENTS, 0);
         witness.connect(&hub, CHANNELS.len());
-        let told = Told::new();
+        let published_changes = Told::new();
         for channel in told_channels() {
             let subscribed = witness.subscribe(channel, false, CHANNELS.len());
             assert_eq!(subscribed, Ok(Some(Outcome::Begun)), "the first has place");
-            assert_eq!(witness.follow_members(channel, &told), None);
+            assert_eq!(witness.follow_members(channel, &published_changes), None);
         }
         Self {
             clients: (0..CLIENTS).map(|n| Reader::new(n, rng.usize(..USERS))).collect(),
             rng,
-            mistake,
+            injected_fault,
             clock,
             hub,
             channels_max,
             present_max,
             rooms_max,
             witness,
-            told,
+            published_changes,
             known: BTreeMap::new(),
-            said: Said::new(),
+            published_data: Said::new(),
             last: BTreeMap::new(),
             happened: BTreeSet::new(),
             trace: Trace::default(),
@@ -182,13 +182,13 @@ impl Storm {
         for n in 0..CLIENTS {
             self.enter(n)?;
         }
-        let heard: Vec<_> = told_channels().map(|channel| self.told_of(channel)).collect();
+        let received: Vec<_> = told_channels().map(|channel| self.told_of(channel)).collect();
         self.tick()?;
         self.drain()?;
-        for (channel, heard) in told_channels().zip(heard) {
-            if self.told_of(channel) > heard {
+        for (channel, received) in told_channels().zip(received) {
+            if self.told_of(channel) > received {
                 let mut readers = self.clients.iter().filter(|it| it.is_on(channel));
-                readers.try_for_each(|it| it.check_drained(&self.last, &self.told))?;
+                readers.try_for_each(|it| it.check_drained(&self.last, &self.published_changes))?;
             }
         }
         for client in &mut self.clients {
@@ -203,7 +203,7 @@ impl Storm {
     }
 
     fn told_of(&self, channel: &str) -> usize {
-        self.told.get(channel).map_or(0, Vec::len)
+        self.published_changes.get(channel).map_or(0, Vec::len)
     }
 
     fn drain(&mut self) -> Result<(), Violation> {
@@ -221,7 +221,7 @@ impl Storm {
 
     fn connect(&mut self, n: usize) {
         self.note(format!("{n} connects"));
-        let one_more = usize::from(self.mistake == Mistake::OneChannelMore);
+        let one_more = usize::from(self.injected_fault == InjectedFault::OneChannelMore);
         self.clients[n].connect(&self.hub, self.channels_max + one_more);
     }
 
@@ -233,7 +233,7 @@ impl Storm {
         match outcome {
             Some(Outcome::Refused(error)) => self.is_right(error, rooms)?,
             Some(_) if channel.starts_with("app/told/") && self.rng.u8(..3) > 0 => {
-                let error = self.clients[n].follow_members(channel, &self.told);
+                let error = self.clients[n].follow_members(channel, &self.published_changes);
                 error.map_or(Ok(()), |error| self.is_right(error, rooms))?;
             }
             _ => {}
@@ -278,7 +278,7 @@ impl Storm {
                 Ok(())
             }
             Err(PresenceError::Full) if is_full => Ok(()),
-            Err(PresenceError::NotKept) if channel.starts_with("app/plain/") => Ok(()),
+            Err(PresenceError::PresenceDisabled) if channel.starts_with("app/plain/") => Ok(()),
             other => Err(format!("{channel}, full {is_full}: unexpected result {other:?}")),
         }
     }
@@ -286,7 +286,7 @@ impl Storm {
     fn leave(&mut self, n: usize, channel: &str) {
         if let Some(membership) = self.clients[n].memberships.remove(channel) {
             self.note(format!("{n} leaves {channel}"));
-            if self.mistake == Mistake::LeaveForgotten {
+            if self.injected_fault == InjectedFault::LeaveForgotten {
                 self.witness.memberships.insert(format!("{n} {channel}"), membership);
             }
         }
@@ -300,21 +300,24 @@ impl Storm {
             Ok(published) => {
                 let Some(at) = published.position else { return Ok(()) };
                 self.note(format!("{channel} at {}", at.offset));
-                let before = self.last.insert(channel.to_owned(), at);
-                if before.is_some_and(|before| before.epoch == at.epoch) {
-                    let before = before.map_or(0, |before| before.offset);
-                    if at.offset != before + 1 {
-                        return Err(format!("{channel}: {at:?} after {before}"));
+                let previous = self.last.insert(channel.to_owned(), at);
+                if previous.is_some_and(|before| before.epoch == at.epoch) {
+                    let previous = previous.map_or(0, |before| before.offset);
+                    if at.offset != previous + 1 {
+                        return Err(format!("{channel}: {at:?} after {previous}"));
                     }
-                } else if before.is_some() {
+                } else if previous.is_some() {
                     self.happened.insert("new life");
                 }
-                self.said.insert((channel.to_owned(), at.epoch.to_string(), at.offset), text);
-                let told = self.hear()?;
-                if told.is_empty() {
+                self.published_data
+                    .insert((channel.to_owned(), at.epoch.to_string(), at.offset), text);
+                let published_changes = self.hear()?;
+                if published_changes.is_empty() {
                     Ok(())
                 } else {
-                    Err(format!("member changes were published between ticks: {told:?}"))
+                    Err(format!(
+                        "member changes were published between ticks: {published_changes:?}"
+                    ))
                 }
             }
             Err(PublishError::TooManyRooms) if rooms >= self.rooms_max => Ok(()),
@@ -326,53 +329,53 @@ impl Storm {
     fn tick(&mut self) -> Result<(), Violation> {
         self.note("tick".into());
         self.hub.publish_presence_changes();
-        let mut heard = self.hear()?;
+        let mut received = self.hear()?;
         for channel in told_channels() {
             let there = self.there(channel);
             let known = self.known.insert(channel, there.clone()).unwrap_or_default();
             let came = there.difference(&known).map(|id| (true, id.clone()));
             let expected: BTreeSet<_> =
                 came.chain(known.difference(&there).map(|id| (false, id.clone()))).collect();
-            let changes = heard.remove(channel).unwrap_or_default();
-            let told: BTreeSet<_> = changes.iter().cloned().collect();
-            if told != expected || told.len() != changes.len() {
+            let changes = received.remove(channel).unwrap_or_default();
+            let published_changes: BTreeSet<_> = changes.iter().cloned().collect();
+            if published_changes != expected || published_changes.len() != changes.len() {
                 return Err(format!("{channel}: changes {changes:?}, expected {expected:?}"));
             }
-            if told.is_empty() && !there.is_empty() {
+            if published_changes.is_empty() && !there.is_empty() {
                 self.happened.insert("neither");
             }
-            self.told.entry(channel.to_owned()).or_default().extend(changes);
+            self.published_changes.entry(channel.to_owned()).or_default().extend(changes);
         }
         Ok(())
     }
 
     /// Returns all joins and leaves that the witness gets.
     fn hear(&mut self) -> Result<Told, Violation> {
-        let mut heard = Told::new();
+        let mut received = Told::new();
         while let Some(delivery) = self.witness.hear() {
             match delivery {
                 Delivery::Member { channel, joined, member, .. } => {
                     let change = (joined, member.client.to_string());
-                    heard.entry(channel.as_str().to_owned()).or_default().push(change);
+                    received.entry(channel.as_str().to_owned()).or_default().push(change);
                 }
                 Delivery::Publication { .. } => {}
                 other => return Err(format!("the witness received an unexpected {other:?}")),
             }
         }
-        Ok(heard)
+        Ok(received)
     }
 
     fn pull(&mut self, n: usize) -> Result<bool, Violation> {
-        let mistake = self.mistake;
+        let injected_fault = self.injected_fault;
         let hears = move |delivery: &Delivery| match delivery {
-            Delivery::Member { joined: true, .. } => mistake != Mistake::ComingUnheard,
+            Delivery::Member { joined: true, .. } => injected_fault != InjectedFault::JoinDropped,
             Delivery::Publication { publication, .. } => {
-                mistake != Mistake::PublicationUnheard || publication.offset % 7 != 3
+                injected_fault != InjectedFault::PublicationDropped || publication.offset % 7 != 3
             }
             _ => true,
         };
         let line = self.clients[n]
-            .pull(&self.said, &self.told, hears)
+            .pull(&self.published_data, &self.published_changes, hears)
             .map_err(|why| format!("client {n}: {why}"))?;
         let Some(line) = line else { return Ok(false) };
         if line.ends_with(": lost") {
@@ -421,8 +424,8 @@ impl Storm {
             let there = self.there(channel);
             let inside = self.clients.iter().filter(|it| there.contains(&it.id));
             let users: Vec<_> = inside.map(|client| client.user.clone()).collect();
-            let users = match self.mistake {
-                Mistake::UserCountedTwice => users.len(),
+            let users = match self.injected_fault {
+                InjectedFault::UserCountedTwice => users.len(),
                 _ => users.iter().collect::<BTreeSet<_>>().len(),
             };
             let stats = self.hub.presence_stats(&name(channel));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use lineside_hub::{Channel, Delivery, Hub, Position, Session, SessionLimits, SubscriptionEnd};
 
 use crate::records::{Holdings, Truth, apply};
-use crate::storm::Mistake;
+use crate::storm::InjectedFault;
 use crate::support::{Resumes, Signaled, Violation};
 
 #[derive(Debug, Default)]
 struct Holding {
-    held: Holdings,
+    records: Holdings,
     /// The position of its content; the cursor to resume from may be before it.
     reached: Option<Position>,
     /// A state that is arriving. The old content stays until the state is complete: the reader may resume from it at
@@ -100,7 +100,11 @@ impl Reader {
     }
 
     /// Takes one delivery; returns a description.
-    pub(crate) fn pull(&mut self, truth: &Truth, mistake: Mistake) -> Result<String, Violation> {
+    pub(crate) fn pull(
+        &mut self,
+        truth: &Truth,
+        injected_fault: InjectedFault,
+    ) -> Result<String, Violation> {
         self.signaled.clear();
         let Some(session) = &mut self.session else { return Ok("offline".into()) };
         let Some(delivery) = session.next_delivery() else {
@@ -111,14 +115,14 @@ impl Reader {
         let name = delivery.channel().to_string();
         let holding =
             self.channels.get_mut(&name).ok_or(format!("{name}: the reader is not subscribed"))?;
-        let told = holding.take(&name, &delivery, truth, mistake)?;
+        let description = holding.take(&name, &delivery, truth, injected_fault)?;
         if let Delivery::Ended { .. } = delivery {
             self.session = None;
         } else {
             self.listed =
                 session.held_positions().map(|(name, at)| (name.to_owned(), at)).collect();
         }
-        Ok(format!("{name} {told}"))
+        Ok(format!("{name} {description}"))
     }
 
     /// *Convergence*: it has the content of the network.
@@ -128,8 +132,8 @@ impl Reader {
     ) -> Result<(), Violation> {
         for (name, holding) in &self.channels {
             let expected = expected(name);
-            if Some(&holding.held) != expected.as_ref() {
-                return Err(format!("{name}: holds {:?} instead of {expected:?}", holding.held));
+            if Some(&holding.records) != expected.as_ref() {
+                return Err(format!("{name}: holds {:?} instead of {expected:?}", holding.records));
             }
         }
         Ok(())
@@ -142,7 +146,7 @@ impl Holding {
         name: &str,
         delivery: &Delivery,
         truth: &Truth,
-        mistake: Mistake,
+        injected_fault: InjectedFault,
     ) -> Result<String, Violation> {
         match delivery {
             Delivery::State { state, part, gap, .. } => {
@@ -154,14 +158,14 @@ impl Holding {
                         return Err(format!("{name}: {at} after {:?}, gap {gap}", self.cursor));
                     }
                     self.coming = Some(Holdings::new());
-                    if mistake == Mistake::ForgottenEarly {
-                        self.held.clear();
+                    if injected_fault == InjectedFault::ForgottenEarly {
+                        self.records.clear();
                     }
                 }
                 let coming = self.coming.as_mut().ok_or("a part arrived before the first part")?;
                 apply(coming, state.parts()[*part].data());
                 if let Some(position) = delivery.position() {
-                    self.held = self.coming.take().unwrap_or_default();
+                    self.records = self.coming.take().unwrap_or_default();
                     self.refused = false;
                     self.reached = None;
                     self.reach(name, position, truth)?;
@@ -177,7 +181,7 @@ impl Holding {
                 }
                 let data = publication.payload.data();
                 truth.check_told(name, position, data)?;
-                apply(&mut self.held, data);
+                apply(&mut self.records, data);
                 self.reach(name, position, truth)?;
                 Ok(position.to_string())
             }
@@ -189,11 +193,11 @@ impl Holding {
     fn reach(&mut self, name: &str, position: Position, truth: &Truth) -> Result<(), Violation> {
         self.cursor = Some(position);
         // A reader that gets known publications again has a mixture until it is back at its position.
-        let again = |it: Position| it.epoch == position.epoch && it.offset > position.offset;
-        if self.reached.is_some_and(again) {
+        let is_further = |it: Position| it.epoch == position.epoch && it.offset > position.offset;
+        if self.reached.is_some_and(is_further) {
             return Ok(());
         }
         self.reached = Some(position);
-        truth.check_holdings(name, position, &self.held)
+        truth.check_holdings(name, position, &self.records)
     }
 }

@@ -85,11 +85,11 @@ pub(crate) fn put(records: &mut Records, (key, new): Change) {
 /// Returns the publication for each channel of the network after some changes, in the order of the channels.
 pub(crate) fn messages(
     network: usize,
-    before: &Records,
+    previous: &Records,
     changes: &[Change],
 ) -> BTreeMap<String, String> {
     let name = NETWORKS[network];
-    let mut records = before.clone();
+    let mut records = previous.clone();
     let mut messages = BTreeMap::from([(format!("feed/{name}"), String::new())]);
     for &change in changes {
         let (key, new) = change;
@@ -113,13 +113,13 @@ pub(crate) fn messages(
 }
 
 /// Applies a publication, or a part of a state.
-pub(crate) fn apply(held: &mut Holdings, data: &[u8]) {
+pub(crate) fn apply(records: &mut Holdings, data: &[u8]) {
     let text = str::from_utf8(data).expect("text");
     for change in text.split_terminator(';') {
         if let Some((key, version)) = change.split_once('=') {
-            held.insert(key.parse().expect("a key"), version.parse().expect("a version"));
+            records.insert(key.parse().expect("a key"), version.parse().expect("a version"));
         } else {
-            held.remove(&change.trim_end_matches('-').parse().expect("a key"));
+            records.remove(&change.trim_end_matches('-').parse().expect("a key"));
         }
     }
 }
@@ -172,7 +172,7 @@ type History = BTreeMap<u64, Records>;
 #[derive(Default)]
 pub(crate) struct Truth {
     written: Mutex<BTreeMap<(usize, Epoch), History>>,
-    told: Mutex<BTreeMap<(String, Epoch, u64), Bytes>>,
+    published: Mutex<BTreeMap<(String, Epoch, u64), Bytes>>,
     complaint: Mutex<Option<String>>,
 }
 
@@ -201,19 +201,26 @@ impl Truth {
     pub(crate) fn write(&self, network: usize, at: Position, records: &Records) {
         let mut written = self.written.lock();
         let history = written.entry((network, at.epoch)).or_default();
-        if history.get(&at.offset).is_some_and(|known| known != records) {
+        if history.get(&at.offset).is_some_and(|expected| expected != records) {
             self.complain(format!("{} {at} was written twice", NETWORKS[network]));
         }
         history.insert(at.offset, records.clone());
     }
 
     /// *A node's content at a position is what was written there.*
-    pub(crate) fn check_records(&self, who: &str, network: usize, at: Position, held: &Records) {
+    pub(crate) fn check_records(
+        &self,
+        node: &str,
+        network: usize,
+        at: Position,
+        records: &Records,
+    ) {
         let written = self.written.lock();
-        let known = written.get(&(network, at.epoch)).and_then(|history| history.get(&at.offset));
-        if known != Some(held) {
+        let expected =
+            written.get(&(network, at.epoch)).and_then(|history| history.get(&at.offset));
+        if expected != Some(records) {
             let name = NETWORKS[network];
-            self.complain(format!("{who}: {name} {at} holds {held:?} instead of {known:?}"));
+            self.complain(format!("{node}: {name} {at} holds {records:?} instead of {expected:?}"));
         }
     }
 
@@ -222,17 +229,18 @@ impl Truth {
         &self,
         channel: &str,
         at: Position,
-        held: &Holdings,
+        actual: &Holdings,
     ) -> Result<(), String> {
         let (network, route) =
             parse_channel(channel).ok_or("the channel is not part of this test")?;
         let written = self.written.lock();
-        let known = written.get(&(network, at.epoch)).and_then(|history| history.get(&at.offset));
-        let known = known.map(|records| holdings(records, route));
-        if known.as_ref() == Some(held) {
+        let expected =
+            written.get(&(network, at.epoch)).and_then(|history| history.get(&at.offset));
+        let expected = expected.map(|records| holdings(records, route));
+        if expected.as_ref() == Some(actual) {
             Ok(())
         } else {
-            Err(format!("{channel} {at} holds {held:?} instead of {known:?}"))
+            Err(format!("{channel} {at} holds {actual:?} instead of {expected:?}"))
         }
     }
 
@@ -243,8 +251,9 @@ impl Truth {
         at: Position,
         data: &Bytes,
     ) -> Result<(), String> {
-        let mut told = self.told.lock();
-        let known = told.entry((channel.to_owned(), at.epoch, at.offset)).or_insert(data.clone());
-        if known == data { Ok(()) } else { Err(format!("{channel} {at} differs between nodes")) }
+        let mut published = self.published.lock();
+        let expected =
+            published.entry((channel.to_owned(), at.epoch, at.offset)).or_insert(data.clone());
+        if expected == data { Ok(()) } else { Err(format!("{channel} {at} differs between nodes")) }
     }
 }

@@ -13,12 +13,12 @@ use crate::records::{
     Change, NETWORKS, Records, Truth, decode, draw_change, encode, group_of, holdings, key_of,
     messages, number_of, parse_channel, pieces, put,
 };
-use crate::storm::Mistake;
+use crate::storm::InjectedFault;
 
 const RECORDS_PER_PART: usize = 2;
 
 #[derive(Clone, Debug)]
-struct Held {
+struct NetworkCopy {
     at: Position,
     records: Records,
     /// True if this node may write the network.
@@ -28,26 +28,31 @@ struct Held {
 pub(crate) struct Copies {
     node: String,
     truth: Arc<Truth>,
-    mistake: Mistake,
+    injected_fault: InjectedFault,
     hub: Mutex<Weak<Hub>>,
-    networks: Mutex<Vec<Held>>,
+    networks: Mutex<Vec<NetworkCopy>>,
     rng: Mutex<fastrand::Rng>,
 }
 
 impl Copies {
     /// Creates empty networks, each in its own epoch.
-    pub(crate) fn new(node: &str, truth: &Arc<Truth>, mistake: Mistake, seed: u64) -> Arc<Self> {
+    pub(crate) fn new(
+        node: &str,
+        truth: &Arc<Truth>,
+        injected_fault: InjectedFault,
+        seed: u64,
+    ) -> Arc<Self> {
         let mut rng = fastrand::Rng::with_seed(seed);
         let empty = |network| {
             let at = Position { epoch: Epoch::random(&mut rng), offset: 0 };
             truth.write(network, at, &Records::new());
-            Held { at, records: Records::new(), leads: false }
+            NetworkCopy { at, records: Records::new(), leads: false }
         };
         let networks = (0..NETWORKS.len()).map(empty).collect();
         Arc::new(Self {
             node: node.to_owned(),
             truth: truth.clone(),
-            mistake,
+            injected_fault,
             hub: Mutex::default(),
             networks: Mutex::new(networks),
             rng: Mutex::new(rng),
@@ -68,13 +73,13 @@ impl Copies {
     }
 
     pub(crate) fn held(&self, network: usize) -> (Position, Records) {
-        let held = self.networks.lock()[network].clone();
-        (held.at, held.records)
+        let copy = self.networks.lock()[network].clone();
+        (copy.at, copy.records)
     }
 
     /// Runs a poll of the owner's writer; returns the changes to send to the other nodes.
     pub(crate) fn poll(&self, network: usize) -> (Position, Vec<Bytes>) {
-        let (before, mut records) = self.held(network);
+        let (previous, mut records) = self.held(network);
         let mut rng = self.rng.lock();
         let revisions: Vec<Vec<Change>> = (0..rng.u64(1..4))
             .map(|_| {
@@ -87,7 +92,7 @@ impl Copies {
         let text = encode(&revisions);
         let pieces = pieces(&mut rng, &text);
         drop(rng);
-        let at = self.publish(network, before, &revisions, true);
+        let at = self.publish(network, previous, &revisions, true);
         (at, pieces)
     }
 
@@ -95,16 +100,16 @@ impl Copies {
     fn publish(
         &self,
         network: usize,
-        before: Position,
+        previous: Position,
         revisions: &[Vec<Change>],
         writes: bool,
     ) -> Position {
         let (_, mut records) = self.held(network);
-        let mut told = Vec::new();
-        let mut at = before;
+        let mut published = Vec::new();
+        let mut at = previous;
         for changes in revisions {
             at.offset += 1;
-            told.push((at, messages(network, &records, changes)));
+            published.push((at, messages(network, &records, changes)));
             changes.iter().for_each(|change| put(&mut records, *change));
             if writes {
                 self.truth.write(network, at, &records);
@@ -113,7 +118,7 @@ impl Copies {
         self.swap(network, at, records);
         let Some(hub) = self.hub() else { return at };
         let mut batch = hub.open_batch();
-        for (at, messages) in told {
+        for (at, messages) in published {
             for (channel, text) in messages {
                 let key = key_of(&channel).expect("a channel of this test");
                 if let Some(room) = hub.find_room(key) {
@@ -128,8 +133,8 @@ impl Copies {
 
     fn swap(&self, network: usize, at: Position, records: Records) {
         let mut networks = self.networks.lock();
-        let held = &mut networks[network];
-        (held.at, held.records) = (at, records);
+        let copy = &mut networks[network];
+        (copy.at, copy.records) = (at, records);
     }
 
     /// Moves every room to `at`, with a gap.
@@ -137,7 +142,7 @@ impl Copies {
         let Some(hub) = self.hub() else { return };
         let mut batch = hub.open_batch();
         for room in hub.rooms_of_group(group_of(network)) {
-            if self.mistake == Mistake::JumpNotMarked {
+            if self.injected_fault == InjectedFault::JumpNotMarked {
                 batch.restate_room(&room, Some(at));
             } else {
                 batch.mark_gap(&room, at);
@@ -165,12 +170,12 @@ impl NetworkReplica for Copies {
     ) -> Result<(), ReplicaDecodeError> {
         let revisions = decode(changes).ok_or(ReplicaDecodeError)?;
         let network = number_of(name);
-        let before = Position { offset: previous, ..at };
-        let (held, _) = self.held(network);
-        if held != before || self.leads(name) {
-            self.truth.complain(format!("{}: {name} is at {held}, expected {before}", self.node));
+        let expected = Position { offset: previous, ..at };
+        let (copy, _) = self.held(network);
+        if copy != expected || self.leads(name) {
+            self.truth.complain(format!("{}: {name} is at {copy}, expected {expected}", self.node));
         }
-        let reached = self.publish(network, before, &revisions, false);
+        let reached = self.publish(network, expected, &revisions, false);
         if reached != at {
             self.truth.complain(format!("{}: {name} reached {reached}, expected {at}", self.node));
         }
@@ -202,8 +207,8 @@ impl NetworkReplica for Copies {
 
     fn become_owner(&self, name: &str, epoch: Epoch) -> u64 {
         let network = number_of(name);
-        let (before, records) = self.held(network);
-        let at = Position { epoch, ..before };
+        let (previous, records) = self.held(network);
+        let at = Position { epoch, ..previous };
         self.truth.begin(network, at, &records);
         self.swap(network, at, records);
         self.networks.lock()[network].leads = true;

@@ -13,7 +13,7 @@ use lineside_sync::hashring::RingMember;
 
 use crate::records::{NETWORKS, Truth};
 use crate::replica::Copies;
-use crate::storm::Mistake;
+use crate::storm::InjectedFault;
 
 /// The parts of a running process.
 pub(crate) struct Process {
@@ -37,7 +37,7 @@ pub(crate) struct Site {
     pub(crate) clock: SimulatedClock,
     pub(crate) bus: Arc<MemoryBus>,
     pub(crate) truth: Arc<Truth>,
-    pub(crate) mistake: Mistake,
+    pub(crate) injected_fault: InjectedFault,
 }
 
 impl Station {
@@ -48,7 +48,7 @@ impl Station {
     /// Starts a process without data.
     pub(crate) fn start(&mut self, site: &Site, rng: &mut fastrand::Rng) {
         let clock = Arc::new(site.clock.clone());
-        let copies = Copies::new(&self.name, &site.truth, site.mistake, rng.u64(..));
+        let copies = Copies::new(&self.name, &site.truth, site.injected_fault, rng.u64(..));
         let config = HubConfig {
             ring_publications: rng.usize(1..12),
             linger: Duration::from_secs(rng.u64(0..10)),
@@ -57,14 +57,15 @@ impl Station {
         let hub = Hub::new(config, copies.clone(), clock.clone(), rng.u64(..));
         copies.publish_into(&hub);
         let ownership = NetworkOwnership::new(0, []).expect("no nodes");
-        let around = NodeDependencies {
+        let dependencies = NodeDependencies {
             bus: site.bus.clone(),
             replica: copies.clone(),
             clock,
             ownership: ownership.clone(),
         };
-        let seed = if site.mistake == Mistake::EpochNotDrawn { 1 } else { rng.u64(..) };
-        let node = ClusterNode::new(&self.name, NETWORKS, around, seed);
+        let seed =
+            if site.injected_fault == InjectedFault::EpochNotDrawn { 1 } else { rng.u64(..) };
+        let node = ClusterNode::new(&self.name, NETWORKS, dependencies, seed);
         site.bus.join_node(&self.name);
         self.process = Some(Process { hub, copies, node, ownership });
         (self.is_paused, self.is_cut_off) = (false, false);
@@ -99,39 +100,39 @@ impl Station {
 
 /// Applies a fault to a message on its way to a station; returns `None` if the fault loses the message.
 pub(crate) fn spoil(
-    mistake: Mistake,
+    injected_fault: InjectedFault,
     mut message: BusMessage,
     stations: &[Station],
     receiver: usize,
 ) -> Option<BusMessage> {
     let receiver = &stations[receiver];
-    match (mistake, &mut message.body) {
-        (Mistake::HeartbeatOff, MessageBody::Heartbeat(_))
-        | (Mistake::OutdatedNotTold, MessageBody::Outdated { .. }) => return None,
+    match (injected_fault, &mut message.body) {
+        (InjectedFault::HeartbeatOff, MessageBody::Heartbeat(_))
+        | (InjectedFault::OutdatedNotSent, MessageBody::Outdated { .. }) => return None,
         (
-            Mistake::LowerTermAccepted,
+            InjectedFault::LowerTermAccepted,
             MessageBody::Changes { head, .. } | MessageBody::State { head, .. },
         ) => {
-            let known = receiver.head(&head.network);
-            if let Some(known) = known.filter(|known| known.term > head.term) {
+            let own_head = receiver.head(&head.network);
+            if let Some(own_head) = own_head.filter(|known| known.term > head.term) {
                 let is_owner = |it: &&Station| {
-                    it.owns(&known.network)
-                        && it.head(&known.network).is_some_and(|it| it.term == known.term)
+                    it.owns(&own_head.network)
+                        && it.head(&own_head.network).is_some_and(|it| it.term == own_head.term)
                 };
                 if let Some(owner) = stations.iter().find(is_owner) {
                     message.from = owner.name.as_str().into();
-                    head.term = known.term;
-                    head.at.epoch = known.at.epoch;
+                    head.term = own_head.term;
+                    head.at.epoch = own_head.at.epoch;
                 }
             }
         }
-        (Mistake::GapNotNoticed, MessageBody::Changes { head, previous, .. }) => {
-            let held = receiver.head(&head.network).filter(|held| held.term == head.term);
-            if let Some(held) = held {
-                *previous = held.at.offset;
+        (InjectedFault::GapNotNoticed, MessageBody::Changes { head, previous, .. }) => {
+            let own_head = receiver.head(&head.network).filter(|held| held.term == head.term);
+            if let Some(own_head) = own_head {
+                *previous = own_head.at.offset;
             }
         }
-        (Mistake::PartsNotCounted, MessageBody::Changes { part, .. }) => {
+        (InjectedFault::PartsNotCounted, MessageBody::Changes { part, .. }) => {
             (part.index, part.count) = (0, 1);
         }
         _ => {}

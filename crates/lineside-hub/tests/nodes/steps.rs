@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::bus::{
-    ASK_AGAIN, BusMessage, BusPublishError, CatchUpRequest, ClusterNode, HEARTBEAT, MessageBody,
-    MessagePart, MessageRecipient, NetworkHead, NetworkOwnership, NetworkReplica, NodeDependencies,
-    PART_BYTES_MAX, ReplicaDecodeError, ReplicaState,
+    BusMessage, BusPublishError, CATCH_UP_TIMEOUT, CatchUpRequest, ClusterNode, HEARTBEAT,
+    MessageBody, MessagePart, MessageRecipient, NetworkHead, NetworkOwnership, NetworkReplica,
+    NodeDependencies, PART_BYTES_MAX, ReplicaDecodeError, ReplicaState,
 };
 use lineside_hub::{Bus, Epoch, Position};
 use lineside_sync::hashring::RingMember;
@@ -29,7 +29,7 @@ impl Bus for Tray {
 
 /// A replica that records its calls: `10>12 x` for changes, `=12 x` for a state, `leads` and `follows`.
 struct Notes {
-    told: Mutex<Vec<String>>,
+    calls: Mutex<Vec<String>>,
     at: Mutex<Position>,
     pieces: Mutex<Vec<Bytes>>,
     /// Changes that contain this text cannot be read.
@@ -38,11 +38,11 @@ struct Notes {
 
 impl Notes {
     fn note(&self, what: String) {
-        self.told.lock().push(what);
+        self.calls.lock().push(what);
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.told.lock())
+        std::mem::take(&mut self.calls.lock())
     }
 }
 
@@ -92,7 +92,7 @@ impl NetworkReplica for Notes {
     }
 }
 
-struct Side {
+struct TestNode {
     node: ClusterNode,
     notes: Arc<Notes>,
     ownership: Arc<NetworkOwnership>,
@@ -101,26 +101,26 @@ struct Side {
 struct Pair {
     clock: SimulatedClock,
     tray: Arc<Tray>,
-    owner: Side,
-    follower: Side,
+    owner: TestNode,
+    follower: TestNode,
 }
 
-fn side(name: &str, clock: &SimulatedClock, tray: &Arc<Tray>) -> Side {
+fn side(name: &str, clock: &SimulatedClock, tray: &Arc<Tray>) -> TestNode {
     let notes = Arc::new(Notes {
-        told: Mutex::default(),
+        calls: Mutex::default(),
         at: Mutex::new(Position { epoch: Epoch::from_bits(0), offset: 10 }),
         pieces: Mutex::new(vec!["all".into()]),
         secret: "secret",
     });
     let ownership = NetworkOwnership::new(1, [RingMember::new("a", 1)]).expect("a ring");
-    let around = NodeDependencies {
+    let dependencies = NodeDependencies {
         bus: tray.clone(),
         replica: notes.clone(),
         clock: Arc::new(clock.clone()),
         ownership: ownership.clone(),
     };
-    Side {
-        node: ClusterNode::new(name, [NETWORK], around, name.bytes().map(u64::from).sum()),
+    TestNode {
+        node: ClusterNode::new(name, [NETWORK], dependencies, name.bytes().map(u64::from).sum()),
         notes,
         ownership,
     }
@@ -172,9 +172,9 @@ impl Pair {
     fn said(&mut self, revision: u64, changes: &str) -> BusMessage {
         let already = self.tray.0.lock().len();
         self.publish(revision, &[changes]);
-        let said = self.tray.0.lock().split_off(already);
-        assert_eq!(said.len(), 1);
-        said[0].1.clone()
+        let published = self.tray.0.lock().split_off(already);
+        assert_eq!(published.len(), 1);
+        published[0].1.clone()
     }
 
     fn at(&self, offset: u64) -> Position {
@@ -200,11 +200,11 @@ impl Pair {
 }
 
 fn asks(messages: &[BusMessage]) -> Vec<&CatchUpRequest> {
-    let ask = |message| match message {
-        &BusMessage { body: MessageBody::Ask(ref ask), .. } => Some(ask),
+    let request = |message| match message {
+        &BusMessage { body: MessageBody::CatchUp(ref request), .. } => Some(request),
         _ => None,
     };
-    messages.iter().filter_map(ask).collect()
+    messages.iter().filter_map(request).collect()
 }
 
 fn whole(data: &'static str) -> MessagePart {
@@ -254,17 +254,17 @@ fn a_missing_message_is_requested_once_a_second_and_sent_again() {
         let message = pair.said(revision, text);
         pair.carry(message);
     }
-    let held = Some(pair.at(10));
-    let asked = pair.take();
-    let ask = CatchUpRequest {
+    let position = Some(pair.at(10));
+    let requested = pair.take();
+    let request = CatchUpRequest {
         network: NETWORK.into(),
         term: 1,
-        held,
+        position,
         is_stuck: false,
         unfinished: None,
     };
-    assert_eq!(asks(&asked), [&ask], "it requests the state once");
-    pair.pass(ASK_AGAIN - Duration::from_millis(1));
+    assert_eq!(asks(&requested), [&request], "it requests the state once");
+    pair.pass(CATCH_UP_TIMEOUT - Duration::from_millis(1));
     assert!(asks(&pair.take()).is_empty());
     pair.pass(Duration::from_millis(1));
     pair.settle();
@@ -280,17 +280,17 @@ fn a_missing_message_is_requested_once_a_second_and_sent_again() {
 fn only_an_arriving_answer_delays_the_next_request() {
     let mut pair = pair();
     let lost = [pair.said(11, "a"), pair.said(12, "b"), pair.said(13, "c")];
-    let most = ASK_AGAIN - Duration::from_millis(1);
+    let timeout = CATCH_UP_TIMEOUT - Duration::from_millis(1);
     let early = pair.said(14, "d");
     pair.carry(early);
     assert_eq!(asks(&pair.take()).len(), 1);
     for message in &lost[..2] {
-        pair.clock.advance(most);
+        pair.clock.advance(timeout);
         pair.carry(message.clone());
         pair.follower.node.run_due_work();
         assert!(asks(&pair.take()).is_empty(), "the reply is in transit");
     }
-    pair.clock.advance(most);
+    pair.clock.advance(timeout);
     let early = pair.said(15, "e");
     pair.carry(early);
     pair.clock.advance(Duration::from_millis(1));
@@ -355,17 +355,17 @@ fn only_the_missing_parts_of_a_state_are_sent_again() {
     pair.pass(Duration::from_secs(3_600));
     let of_owner = pair.take();
     of_owner.into_iter().for_each(|message| pair.carry(message));
-    let ask = pair.take();
-    ask.into_iter().for_each(|message| pair.carry(message));
+    let request = pair.take();
+    request.into_iter().for_each(|message| pair.carry(message));
     let parts = pair.take();
     assert_eq!(parts.len(), 3);
     pair.carry(parts[0].clone());
     pair.carry(parts[2].clone());
-    pair.clock.advance(ASK_AGAIN);
+    pair.clock.advance(CATCH_UP_TIMEOUT);
     pair.follower.node.run_due_work();
-    let ask = pair.take();
-    assert_eq!(asks(&ask)[0].unfinished.map(|(_, first)| first), Some(1));
-    ask.into_iter().for_each(|message| pair.carry(message));
+    let request = pair.take();
+    assert_eq!(asks(&request)[0].unfinished.map(|(_, first)| first), Some(1));
+    request.into_iter().for_each(|message| pair.carry(message));
     assert_eq!(pair.take(), parts[1..]);
     pair.carry(parts[1].clone());
     assert_eq!(pair.told(), ["=11 abc"]);
@@ -403,8 +403,8 @@ fn an_unreadable_publication_is_replaced_by_a_state() {
 fn a_message_of_an_old_term_is_ignored_and_its_owner_notified() {
     let mut pair = pair();
     // The roster of b names b as owner; a does not know it yet.
-    let moved = pair.follower.ownership.replace_roster(2, [RingMember::new("b", 1)]);
-    assert_eq!(moved, Ok(true));
+    let replaced = pair.follower.ownership.replace_roster(2, [RingMember::new("b", 1)]);
+    assert_eq!(replaced, Ok(true));
     pair.follower.node.run_due_work();
     let claim = pair.take();
     assert_eq!(pair.told(), ["leads"]);
@@ -455,8 +455,8 @@ fn a_publication_out_of_order_is_refused() {
         |pair: &mut Pair, name: &str, at| pair.owner.node.publish_changes(name, at, Vec::new());
     assert_eq!(publish(&mut pair, NETWORK, at), Err(BusPublishError::NotNext));
     assert_eq!(publish(&mut pair, "bergen", at), Err(BusPublishError::NotOwner));
-    let other_life = Position { epoch: Epoch::from_bits(1), offset: 11 };
-    assert_eq!(publish(&mut pair, NETWORK, other_life), Err(BusPublishError::NotOwner));
+    let other_epoch = Position { epoch: Epoch::from_bits(1), offset: 11 };
+    assert_eq!(publish(&mut pair, NETWORK, other_epoch), Err(BusPublishError::NotOwner));
     assert_eq!(
         pair.follower.node.publish_changes(NETWORK, at, Vec::new()),
         Err(BusPublishError::NotOwner)

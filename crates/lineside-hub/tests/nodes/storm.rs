@@ -27,7 +27,7 @@ const CALM_PULLS: usize = 10_000;
 
 /// An injected fault that the checks must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mistake {
+pub(crate) enum InjectedFault {
     None,
     /// A message of an earlier term still counts.
     LowerTermAccepted,
@@ -38,7 +38,7 @@ pub(crate) enum Mistake {
     /// Owners send no heartbeats.
     HeartbeatOff,
     /// A node that claims a network with a lower term does not learn of the higher one.
-    OutdatedNotTold,
+    OutdatedNotSent,
     /// A new term reuses an earlier epoch.
     EpochNotDrawn,
     /// A node that takes a state in the middle of an epoch does not mark a gap in its rooms.
@@ -70,19 +70,19 @@ pub(crate) struct Storm {
 }
 
 impl Storm {
-    pub(crate) fn run(seed: u64, mistake: Mistake) -> Result<Report, Violation> {
-        let mut storm = Self::new(seed, mistake);
+    pub(crate) fn run(seed: u64, injected_fault: InjectedFault) -> Result<Report, Violation> {
+        let mut storm = Self::new(seed, injected_fault);
         match storm.rage().and_then(|()| storm.calm()) {
             Ok(()) => Ok(storm.report()),
             Err(violation) => Err(storm.trace.explain(violation)),
         }
     }
 
-    fn new(seed: u64, mistake: Mistake) -> Self {
+    fn new(seed: u64, injected_fault: InjectedFault) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let clock = SimulatedClock::new(UnixMillis(0));
         let bus = MemoryBus::new(Arc::new(clock.clone()), rng.u64(..));
-        let site = Site { clock, bus, truth: Truth::new(), mistake };
+        let site = Site { clock, bus, truth: Truth::new(), injected_fault };
         let stations = (1..=rng.usize(2..=5)).map(|n| Station::new(format!("node {n}"))).collect();
         let readers = (0..READERS).map(|_| new_reader(&mut rng)).collect();
         let mut storm = Self {
@@ -169,12 +169,12 @@ impl Storm {
             let taken = process.ownership.replace_roster(self.number, self.members.iter().cloned());
             assert!(taken.is_ok(), "names differ and weights are small");
         }
-        let most = if all { usize::MAX } else { self.rng.usize(..30) };
-        for _ in 0..most {
+        let steps_max = if all { usize::MAX } else { self.rng.usize(..30) };
+        for _ in 0..steps_max {
             let Some(message) = self.site.bus.receive_message(&self.stations[n].name) else {
                 break;
             };
-            let message = spoil(self.site.mistake, message, &self.stations, n);
+            let message = spoil(self.site.injected_fault, message, &self.stations, n);
             if let (Some(message), Some(process)) = (message, &mut self.stations[n].process) {
                 process.node.receive_message(message);
             }
@@ -207,10 +207,10 @@ impl Storm {
         if self.stations[reader.at].is_paused || !reader.may_pull() {
             return Ok(());
         }
-        let told = reader
-            .pull(&self.site.truth, self.site.mistake)
+        let description = reader
+            .pull(&self.site.truth, self.site.injected_fault)
             .map_err(|why| format!("reader {n}: {why}"))?;
-        self.note(format!("reader {n}: {told}"));
+        self.note(format!("reader {n}: {description}"));
         Ok(())
     }
 
@@ -269,7 +269,7 @@ impl Storm {
 
     fn set_faults(&mut self) {
         let rng = &mut self.rng;
-        let mut chance = |most: u16| if rng.bool() { 0 } else { rng.u16(..most) };
+        let mut chance = |chance_max: u16| if rng.bool() { 0 } else { rng.u16(..chance_max) };
         let faults = BusFaults {
             lost: chance(400),
             repeated: chance(300),

@@ -102,9 +102,9 @@ impl Process {
     }
 
     /// Starts the next process `away` later, with a new clock.
-    fn next(&self, kept: HandoffRooms, away: Duration) -> Self {
+    fn next(&self, handoff: HandoffRooms, away: Duration) -> Self {
         let next = Self::with(self.network.clone(), SimulatedClock::new(UnixMillis(0)), 2);
-        for room in kept.rooms {
+        for room in handoff.rooms {
             assert_eq!(next.hub.restore_room(room, away), Ok(true));
         }
         next.hub.resume_group_at(1, self.network.position());
@@ -158,9 +158,9 @@ fn name(channel: &str) -> Channel {
 }
 
 fn told(session: &mut Session) -> String {
-    let mut told = Vec::new();
+    let mut deliveries = Vec::new();
     while let Some(delivery) = session.next_delivery() {
-        told.push(match delivery {
+        deliveries.push(match delivery {
             Delivery::State { state, part, gap, .. } => {
                 format!("state {:?} gap {gap}", state.parts()[part].data())
             }
@@ -171,22 +171,22 @@ fn told(session: &mut Session) -> String {
             other => format!("{other:?}"),
         });
     }
-    let held: Vec<String> =
+    let positions: Vec<String> =
         session.held_positions().map(|(name, position)| format!("{name}@{position}")).collect();
-    format!("{} held {}", told.join("; "), held.join(","))
+    format!("{} held {}", deliveries.join("; "), positions.join(","))
 }
 
 #[derive(Clone, Debug)]
 enum Step {
     Change(u64),
-    Say(usize, u8),
+    Publish(usize, u8),
     Wait(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => (0..ROUTES).prop_map(Step::Change),
-        4 => (3..CHANNELS.len(), any::<u8>()).prop_map(|(channel, what)| Step::Say(channel, what)),
+        4 => (3..CHANNELS.len(), any::<u8>()).prop_map(|(channel, what)| Step::Publish(channel, what)),
         1 => (0..20_u64).prop_map(Step::Wait),
     ];
     proptest::collection::vec(step, 0..60)
@@ -206,7 +206,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Change(route) => first.change(route),
-                Step::Say(channel, what) => {
+                Step::Publish(channel, what) => {
                     let publisher = PresenceMember { client: "c".into(), ..PresenceMember::default() };
                     let extras = PublicationExtras {
                         publisher: (what % 3 == 0).then(|| Arc::new(publisher)),
@@ -221,22 +221,22 @@ proptest! {
                 }
             }
         }
-        let held: Vec<Option<Position>> = listening.iter_mut().map(|session| {
+        let positions: Vec<Option<Position>> = listening.iter_mut().map(|session| {
             told(session);
             session.held_positions().next().map(|(_, position)| position)
         }).collect();
         let next = first.next(first.kept(usize::MAX), Duration::ZERO);
-        for (channel, held) in CHANNELS.iter().zip(held) {
+        for (channel, held) in CHANNELS.iter().zip(positions) {
             let Some(held) = held else { continue };
             let from = Position { offset: held.offset.saturating_sub(back), ..held };
             prop_assert_eq!(next.come_back(channel, from), first.come_back(channel, from), "{}", channel);
         }
         let all = HistoryQuery { limit: 100, since: None, reverse: false };
         let history = |hub: &Hub, channel| {
-            let told = hub.read_history(&name(channel), all).expect("a history");
+            let history = hub.read_history(&name(channel), all).expect("a history");
             let texts: Vec<Bytes> =
-                told.publications.iter().map(|it| it.payload.data().clone()).collect();
-            (told.position.offset, texts)
+                history.publications.iter().map(|it| it.payload.data().clone()).collect();
+            (history.position.offset, texts)
         };
         for channel in &CHANNELS[4..] {
             prop_assert_eq!(history(&next.hub, channel), history(&first.hub, channel));
@@ -255,9 +255,12 @@ fn offsets_continue_after_a_restart() {
     first.change(1);
     let next = first.next(first.kept(usize::MAX), Duration::from_secs(5));
     next.change(1);
-    let told = next.come_back("route/1", from);
-    assert!(told.contains("recovered: true") && told.contains("change 2"), "{told}");
-    assert!(told.contains("change 3") && !told.contains("state"), "{told}");
+    let deliveries = next.come_back("route/1", from);
+    assert!(
+        deliveries.contains("recovered: true") && deliveries.contains("change 2"),
+        "{deliveries}"
+    );
+    assert!(deliveries.contains("change 3") && !deliveries.contains("state"), "{deliveries}");
 }
 
 #[test]
@@ -275,20 +278,20 @@ fn the_ring_size_of_a_large_state_survives_a_restart() {
     let next = first.next(first.kept(usize::MAX), Duration::ZERO);
     next.hub.sweep_rooms();
     next.change(2);
-    let told = next.come_back("route/1", from);
-    assert!(told.contains("recovered: true"), "{}", &told[..200]);
+    let deliveries = next.come_back("route/1", from);
+    assert!(deliveries.contains("recovered: true"), "{}", &deliveries[..200]);
 }
 
 #[test]
 fn a_sealed_hub_refuses_publications() {
     let first = Process::first();
     first.say("app/kept/x", "before", PublicationExtras::default()).expect("published");
-    let kept = first.kept(usize::MAX);
+    let handoff = first.kept(usize::MAX);
     let after = first.say("app/kept/x", "after", PublicationExtras::default());
     assert_eq!(after, Err(PublishError::Stopping));
-    assert_eq!(kept.rooms.len(), 1);
-    assert_eq!(kept.rooms[0].publications.len(), 1);
-    assert_eq!(first.kept(usize::MAX), kept);
+    assert_eq!(handoff.rooms.len(), 1);
+    assert_eq!(handoff.rooms[0].publications.len(), 1);
+    assert_eq!(first.kept(usize::MAX), handoff);
 }
 
 #[test]
@@ -302,14 +305,14 @@ fn the_newest_publications_are_saved_within_the_limit() {
         }
         first.clock.advance(Duration::from_secs(1));
     }
-    let kept = first.kept(2 * "second 2".len());
-    assert_eq!(kept.left_out, 4);
-    for room in &kept.rooms {
+    let handoff = first.kept(2 * "second 2".len());
+    assert_eq!(handoff.n_omitted, 4);
+    for room in &handoff.rooms {
         assert_eq!((room.floor, room.publications.len()), (2, 1), "{room:?}");
     }
-    let epoch = kept.rooms[0].epoch;
-    let channel = kept.rooms[0].channel.to_string();
-    let next = first.next(kept, Duration::ZERO);
+    let epoch = handoff.rooms[0].epoch;
+    let channel = handoff.rooms[0].channel.to_string();
+    let next = first.next(handoff, Duration::ZERO);
     let back = |offset| next.come_back(&channel, Position { epoch, offset });
     assert!(back(2).contains("recovered: true") && back(2).contains("second 2"), "{}", back(2));
     assert!(
@@ -328,11 +331,12 @@ fn saved_history_ages_between_two_processes() {
     let next = first.next(first.kept(usize::MAX), Duration::from_secs(30));
     let all = HistoryQuery { limit: 100, since: None, reverse: false };
     let texts = |expected: &[&str]| {
-        let told = next.hub.read_history(&name("app/kept/x"), all).expect("a history");
-        let texts: Vec<&[u8]> = told.publications.iter().map(|it| &it.payload.data()[..]).collect();
+        let history = next.hub.read_history(&name("app/kept/x"), all).expect("a history");
+        let texts: Vec<&[u8]> =
+            history.publications.iter().map(|it| &it.payload.data()[..]).collect();
         let expected: Vec<&[u8]> = expected.iter().map(|text| text.as_bytes()).collect();
         assert_eq!(texts, expected);
-        assert_eq!(told.position.offset, 2);
+        assert_eq!(history.position.offset, 2);
     };
     texts(&["new"]);
     next.clock.advance(Duration::from_secs(31));
@@ -358,7 +362,7 @@ fn user_subscriptions_are_not_saved() {
     let mut session = first.session();
     session.subscribe(&name("app/x"), None).expect("subscribed");
     session.subscribe_user("someone").expect("subscribed");
-    let kept = first.kept(usize::MAX);
-    let names: Vec<&str> = kept.rooms.iter().map(|room| room.channel.as_str()).collect();
+    let handoff = first.kept(usize::MAX);
+    let names: Vec<&str> = handoff.rooms.iter().map(|room| room.channel.as_str()).collect();
     assert_eq!(names, ["app/x"]);
 }

@@ -47,13 +47,13 @@ pub(crate) fn check_traces<R: Debug + PartialEq>(
 
 /// Checks that a storm with an injected fault breaks a guarantee within the first `seeds`.
 pub(crate) fn check_mistakes<M: Copy + Debug, R>(
-    mistakes: &[M],
+    injected_faults: &[M],
     seeds: u64,
     run: impl Fn(u64, M) -> Result<R, Violation>,
 ) {
-    for &mistake in mistakes {
-        let found = (0..seeds).any(|seed| run(seed, mistake).is_err());
-        assert!(found, "injected fault {mistake:?} was not detected");
+    for &injected_fault in injected_faults {
+        let found = (0..seeds).any(|seed| run(seed, injected_fault).is_err());
+        assert!(found, "injected fault {injected_fault:?} was not detected");
     }
 }
 
@@ -76,10 +76,10 @@ impl Resumes {
 pub(crate) fn some_channels(
     rng: &mut fastrand::Rng,
     mut channels: Vec<String>,
-    most: usize,
+    max: usize,
 ) -> impl Iterator<Item = String> {
     rng.shuffle(&mut channels);
-    let n = rng.usize(1..=most);
+    let n = rng.usize(1..=max);
     channels.into_iter().take(n)
 }
 

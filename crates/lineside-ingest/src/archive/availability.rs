@@ -118,8 +118,8 @@ impl FeedAvailability {
                 archive.list_bins(feed, ArchiveSpan::Day, ArchiveSpan::Day.first_bin_start(now))?
             }
         };
-        let lives = archive.list_server_runs(from)?;
-        Ok(FeedAvailability::from_bins(bins, &minutes, &lives, span, now))
+        let runs = archive.list_server_runs(from)?;
+        Ok(FeedAvailability::from_bins(bins, &minutes, &runs, span, now))
     }
 
     /// Builds the timelines from bins in order; the first bin may lie before the span. Every span uses the minute bins
@@ -127,7 +127,7 @@ impl FeedAvailability {
     fn from_bins(
         bins: Vec<PollBin>,
         minutes: &[PollBin],
-        lives: &[ServerRun],
+        runs: &[ServerRun],
         span: ArchiveSpan,
         now: UnixMillis,
     ) -> FeedAvailability {
@@ -144,13 +144,13 @@ impl FeedAvailability {
         let closely = span.bin_start(UnixMillis(last_day));
         let mut start = from;
         while start <= now {
-            let (of, known) = match span == ArchiveSpan::Day || start < closely {
+            let (bin_span, known) = match span == ArchiveSpan::Day || start < closely {
                 true => (span, &bins[..]),
                 false => (ArchiveSpan::Day, minutes),
             };
-            let end = UnixMillis(start.0 + of.bin_millis());
+            let end = UnixMillis(start.0 + bin_span.bin_millis());
             let bin = known.binary_search_by_key(&start, |bin| bin.start).ok();
-            strips.put_piece(start, end.min(now), bin.and_then(|at| known.get(at)), lives);
+            strips.put_piece(start, end.min(now), bin.and_then(|at| known.get(at)), runs);
             start = end;
         }
         let bins = bins.into_iter().filter(|bin| bin.start >= from && bin.polls > 0).collect();
@@ -181,9 +181,9 @@ impl StripBuilder {
         start: UnixMillis,
         end: UnixMillis,
         bin: Option<&PollBin>,
-        lives: &[ServerRun],
+        runs: &[ServerRun],
     ) {
-        let mut watched = watched_spans(lives, start, end);
+        let mut watched = watched_spans(runs, start, end);
         if watched.is_empty() && bin.is_some() {
             watched.push((start, end));
         }
@@ -208,10 +208,10 @@ impl StripBuilder {
             self.known = Some((source_after_bin(bin), serving_after_bin(bin)));
         }
         let usual = self.known.unwrap_or((SourceState::Unknown, ServingState::Unknown));
-        let (of_source, of_serving) =
+        let (source_state, serving_state) =
             bin.map_or(usual, |bin| (bin.source_state(), bin.serving_state()));
-        extend_strip(&mut self.source, from, until, of_source, counted);
-        extend_strip(&mut self.serving, from, until, of_serving, counted);
+        extend_strip(&mut self.source, from, until, source_state, counted);
+        extend_strip(&mut self.serving, from, until, serving_state, counted);
     }
 
     /// Appends a period during which the server did not run. Known states do not hold for the next run.
@@ -226,7 +226,7 @@ impl StripBuilder {
 
 /// Returns the parts of a period during which the server ran, in order; a minute with any run counts as a whole.
 fn watched_spans(
-    lives: &[ServerRun],
+    runs: &[ServerRun],
     start: UnixMillis,
     end: UnixMillis,
 ) -> Vec<(UnixMillis, UnixMillis)> {
@@ -235,14 +235,14 @@ fn watched_spans(
         let until = UnixMillis(last.0.saturating_add(ArchiveSpan::Day.bin_millis())).min(end);
         (ArchiveSpan::Day.bin_start(life.began).max(start), until)
     };
-    let mut parts: Vec<_> = lives.iter().map(within).filter(|(from, to)| from < to).collect();
+    let mut parts: Vec<_> = runs.iter().map(within).filter(|(from, to)| from < to).collect();
     parts.sort_unstable();
     parts.dedup_by(|next, last| {
-        let goes_on = next.0 <= last.1;
-        if goes_on {
+        let is_contiguous = next.0 <= last.1;
+        if is_contiguous {
             last.1 = last.1.max(next.1);
         }
-        goes_on
+        is_contiguous
     });
     parts
 }
@@ -331,7 +331,7 @@ mod tests {
                 bytes: 3,
                 outcome: if *failed { "http_500".into() } else { "new".into() },
                 failure: failed.then(|| PollFailure {
-                    words: "the server returned 500".to_owned(),
+                    message: "the server returned 500".to_owned(),
                     phase: Some(FetchPhase::Wait),
                     status: Some(500),
                     head: None,
@@ -349,11 +349,11 @@ mod tests {
 
     fn check(
         bins: &[PollBin],
-        lives: &[ServerRun],
+        runs: &[ServerRun],
         source: &[(i64, &str)],
         serving: &[(i64, &str)],
     ) {
-        let strips = FeedAvailability::from_bins(bins.to_vec(), &[], lives, ArchiveSpan::Day, NOW);
+        let strips = FeedAvailability::from_bins(bins.to_vec(), &[], runs, ArchiveSpan::Day, NOW);
         let words: Vec<_> =
             strips.source.iter().map(|stretch| (stretch.from, stretch.state.as_str())).collect();
         let expect: Vec<_> = source.iter().map(|(n, word)| (minute(*n), *word)).collect();
@@ -372,12 +372,12 @@ mod tests {
 
     #[test]
     fn a_poll_outcome_lasts_until_the_next_poll() {
-        let lives = [ServerRun { began: minute(0), seen: NOW }];
+        let runs = [ServerRun { began: minute(0), seen: NOW }];
         let bins =
             [bin(minute(10), &[false]), bin(minute(70), &[true]), bin(minute(130), &[false])];
         check(
             &bins,
-            &lives,
+            &runs,
             &[(0, "unknown"), (10, "answered"), (70, "failed"), (130, "answered")],
             &[(0, "unknown"), (10, "fresh"), (70, "stale"), (130, "fresh")],
         );
@@ -385,11 +385,11 @@ mod tests {
 
     #[test]
     fn a_single_failed_poll_is_shown() {
-        let lives = [ServerRun { began: minute(0), seen: NOW }];
+        let runs = [ServerRun { began: minute(0), seen: NOW }];
         let bins = [bin(minute(-3), &[false]), bin(minute(5), &[false, true, false])];
         check(
             &bins,
-            &lives,
+            &runs,
             &[(0, "answered"), (5, "mixed"), (6, "answered")],
             &[(0, "fresh"), (5, "stale"), (6, "fresh")],
         );
@@ -397,14 +397,14 @@ mod tests {
 
     #[test]
     fn downtime_of_the_server_is_not_a_failure_of_the_source() {
-        let lives = [
+        let runs = [
             ServerRun { began: minute(-90), seen: UnixMillis(minute(20).0 + 5_000) },
             ServerRun { began: minute(40), seen: NOW },
         ];
         let bins = [bin(minute(-1), &[true]), bin(minute(41), &[false])];
         check(
             &bins,
-            &lives,
+            &runs,
             &[(0, "failed"), (21, "off"), (40, "unknown"), (41, "answered")],
             &[(0, "stale"), (21, "off"), (40, "unknown"), (41, "fresh")],
         );
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_pause_is_its_own_state_and_shows_what_was_served() {
-        let lives = [ServerRun { began: minute(0), seen: NOW }];
+        let runs = [ServerRun { began: minute(0), seen: NOW }];
         let mut pausing = bin(minute(20), &[false]);
         pausing.merge_later(&PollBin::from_pause(
             minute(20),
@@ -428,20 +428,20 @@ mod tests {
         ];
         check(
             &bins,
-            &lives,
+            &runs,
             &[(0, "unknown"), (10, "answered"), (21, "paused"), (130, "answered")],
             &[(0, "unknown"), (10, "fresh"), (80, "nothing"), (130, "fresh")],
         );
-        let strips = FeedAvailability::from_bins(bins.to_vec(), &[], &lives, ArchiveSpan::Day, NOW);
+        let strips = FeedAvailability::from_bins(bins.to_vec(), &[], &runs, ArchiveSpan::Day, NOW);
         assert_eq!(strips.bins.len(), 3, "a bin without polls is not listed");
     }
 
     #[test]
     fn polls_are_counted_per_segment() {
-        let lives = [ServerRun { began: minute(0), seen: NOW }];
+        let runs = [ServerRun { began: minute(0), seen: NOW }];
         let bins =
             vec![bin(minute(0), &[true, true]), bin(minute(1), &[true]), bin(minute(2), &[false])];
-        let strips = FeedAvailability::from_bins(bins, &[], &lives, ArchiveSpan::Day, NOW);
+        let strips = FeedAvailability::from_bins(bins, &[], &runs, ArchiveSpan::Day, NOW);
         let counts: Vec<_> =
             strips.source.iter().map(|stretch| (stretch.polls, stretch.failed)).collect();
         assert_eq!(counts, [(3, 3), (1, 0)]);
@@ -449,14 +449,14 @@ mod tests {
 
     /// Returns the seconds of a timeline that have a state.
     fn seconds(strip: &[StateStretch<ServingState>], state: ServingState) -> u64 {
-        let so = strip.iter().filter(|stretch| stretch.state == state);
-        so.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
+        let matching_stretches = strip.iter().filter(|stretch| stretch.state == state);
+        matching_stretches.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
     }
 
     #[test]
     fn day_and_month_agree_about_the_last_day() {
         let minute_before = |n: i64| UnixMillis(ArchiveSpan::Day.bin_start(NOW).0 - n * 60_000);
-        let lives = [ServerRun { began: minute_before(17), seen: NOW }];
+        let runs = [ServerRun { began: minute_before(17), seen: NOW }];
         let fails = [false, true];
         let minutes = vec![
             bin(minute_before(17), &[false]),
@@ -471,11 +471,12 @@ mod tests {
                 None => hours.push(PollBin { start, ..*minute }),
             }
         }
-        let day = FeedAvailability::from_bins(minutes.clone(), &[], &lives, ArchiveSpan::Day, NOW);
-        let month = FeedAvailability::from_bins(hours, &minutes, &lives, ArchiveSpan::Month, NOW);
+        let day = FeedAvailability::from_bins(minutes.clone(), &[], &runs, ArchiveSpan::Day, NOW);
+        let month = FeedAvailability::from_bins(hours, &minutes, &runs, ArchiveSpan::Month, NOW);
         for state in [ServingState::Fresh, ServingState::Stale] {
-            let (of_day, of_month) = (seconds(&day.serving, state), seconds(&month.serving, state));
-            assert_eq!(of_day, of_month, "{state:?}");
+            let (seconds_of_day, seconds_of_month) =
+                (seconds(&day.serving, state), seconds(&month.serving, state));
+            assert_eq!(seconds_of_day, seconds_of_month, "{state:?}");
         }
         assert_eq!(seconds(&month.serving, ServingState::Stale), 60);
         let polls = |it: &FeedAvailability| it.source.iter().map(|part| part.polls).sum::<u64>();
@@ -488,13 +489,13 @@ mod tests {
     fn only_the_uptime_within_an_hour_counts() {
         let hour = |n: i64| UnixMillis(ArchiveSpan::Month.first_bin_start(NOW).0 + n * 3_600_000);
         let minutes_after = |at: UnixMillis, n: i64| UnixMillis(at.0 + n * 60_000);
-        let lives = [
+        let runs = [
             ServerRun { began: minutes_after(hour(10), 50), seen: minutes_after(hour(11), 19) },
             ServerRun { began: minutes_after(hour(11), 40), seen: minutes_after(hour(12), 9) },
         ];
-        let of = |at: UnixMillis| PollBin { start: at, ..bin(at, &[false]) };
-        let bins = vec![of(hour(10)), of(hour(11)), of(hour(12))];
-        let strips = FeedAvailability::from_bins(bins, &[], &lives, ArchiveSpan::Month, NOW);
+        let bin_at = |at: UnixMillis| PollBin { start: at, ..bin(at, &[false]) };
+        let bins = vec![bin_at(hour(10)), bin_at(hour(11)), bin_at(hour(12))];
+        let strips = FeedAvailability::from_bins(bins, &[], &runs, ArchiveSpan::Month, NOW);
         assert_eq!(seconds(&strips.serving, ServingState::Fresh), (10 + 20 + 20 + 10) * 60);
         assert_eq!(strips.source.iter().map(|part| part.polls).sum::<u64>(), 3);
         for pair in strips.source.windows(2) {

@@ -54,8 +54,8 @@ impl MemoryArchive {
 }
 
 /// Appends an item and drops the oldest beyond `most`.
-fn push_bounded<T>(list: &mut VecDeque<T>, new: T, most: usize) {
-    if list.len() >= most {
+fn push_bounded<T>(list: &mut VecDeque<T>, new: T, length_max: usize) {
+    if list.len() >= length_max {
         list.pop_front();
     }
     list.push_back(new);
@@ -69,8 +69,8 @@ fn add_bins<'a>(
 ) -> &'a mut FeedHistory {
     // The bound is shared, so with very many feeds each keeps fewer bins.
     let fair = MEMORY_BINS_MAX / (feeds.len() + 1);
-    let remembered = feeds.entry(feed.clone()).or_default();
-    for (span, bins) in ArchiveSpan::ALL.into_iter().zip(&mut remembered.bins) {
+    let history = feeds.entry(feed.clone()).or_default();
+    for (span, bins) in ArchiveSpan::ALL.into_iter().zip(&mut history.bins) {
         let new = new(span);
         match bins.back_mut() {
             // After the wall clock stepped back, polls add to the last bin, so that bins stay in order.
@@ -78,17 +78,17 @@ fn add_bins<'a>(
             _ => push_bounded(bins, new, span.bin_count().min(fair).max(1)),
         }
     }
-    remembered
+    history
 }
 
 impl PollArchive for MemoryArchive {
     fn record_poll(&self, feed: &FeedId, poll: PollRecord) {
         let mut feeds = self.lock_feeds();
-        let remembered = add_bins(&mut feeds, feed, |span| PollBin::from_poll(&poll, span));
+        let history = add_bins(&mut feeds, feed, |span| PollBin::from_poll(&poll, span));
         if poll.has_failed() {
-            push_bounded(&mut remembered.failed, poll.clone(), MEMORY_POLLS_MAX);
+            push_bounded(&mut history.failed, poll.clone(), MEMORY_POLLS_MAX);
         }
-        push_bounded(&mut remembered.polls, poll, MEMORY_POLLS_MAX);
+        push_bounded(&mut history.polls, poll, MEMORY_POLLS_MAX);
     }
 
     fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContent) {
@@ -111,8 +111,8 @@ impl PollArchive for MemoryArchive {
         span: ArchiveSpan,
         from: UnixMillis,
     ) -> Result<Vec<PollBin>, ArchiveError> {
-        let read = |remembered: &FeedHistory| {
-            let bins = &remembered.bins[span as usize];
+        let read = |history: &FeedHistory| {
+            let bins = &history.bins[span as usize];
             let first = bins.partition_point(|bin| bin.start < from);
             bins.iter().skip(first.saturating_sub(1)).copied().collect()
         };
@@ -120,10 +120,10 @@ impl PollArchive for MemoryArchive {
     }
 
     fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<PollRecord>, ArchiveError> {
-        let read = |remembered: &FeedHistory| {
-            let polls = if query.only_failed { &remembered.failed } else { &remembered.polls };
-            let asked = polls.iter().rev().filter(|poll| poll.at >= query.from);
-            asked.skip(query.offset).take(query.limit).cloned().collect()
+        let read = |history: &FeedHistory| {
+            let polls = if query.only_failed { &history.failed } else { &history.polls };
+            let selected = polls.iter().rev().filter(|poll| poll.at >= query.from);
+            selected.skip(query.offset).take(query.limit).cloned().collect()
         };
         Ok(self.with_feed(feed, read).unwrap_or_default())
     }
@@ -134,10 +134,11 @@ impl PollArchive for MemoryArchive {
         from: UnixMillis,
         limit: usize,
     ) -> Result<Vec<FeedIncident>, ArchiveError> {
-        let read = |remembered: &FeedHistory| {
-            let incidents = remembered.incidents.iter().rev();
-            let asked = incidents.filter(|incident| incident.ended.is_none_or(|end| end >= from));
-            asked.take(limit).cloned().collect()
+        let read = |history: &FeedHistory| {
+            let incidents = history.incidents.iter().rev();
+            let selected =
+                incidents.filter(|incident| incident.ended.is_none_or(|end| end >= from));
+            selected.take(limit).cloned().collect()
         };
         Ok(self.with_feed(feed, read).unwrap_or_default())
     }
@@ -148,11 +149,11 @@ impl PollArchive for MemoryArchive {
         limit: usize,
     ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError> {
         let mut found: Vec<(FeedId, FeedIncident)> = Vec::new();
-        for (feed, remembered) in &*self.lock_feeds() {
-            let asked = remembered.incidents.iter().filter(|incident| {
+        for (feed, history) in &*self.lock_feeds() {
+            let selected = history.incidents.iter().filter(|incident| {
                 incident.state.is_trouble() && incident.ended.is_none_or(|end| end >= from)
             });
-            found.extend(asked.map(|incident| (feed.clone(), incident.clone())));
+            found.extend(selected.map(|incident| (feed.clone(), incident.clone())));
         }
         found.sort_by_key(|(_, incident)| std::cmp::Reverse(incident.began));
         found.truncate(limit);
@@ -191,7 +192,7 @@ mod tests {
             bytes: 10,
             outcome: if failed { "http_503".into() } else { "new".into() },
             failure: failed.then(|| PollFailure {
-                words: "the server returned 503".to_owned(),
+                message: "the server returned 503".to_owned(),
                 phase: Some(FetchPhase::Wait),
                 status: Some(503),
                 head: None,

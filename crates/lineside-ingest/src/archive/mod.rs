@@ -53,7 +53,7 @@ impl PollRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PollFailure {
     /// The error message, without secrets.
-    pub words: String,
+    pub message: String,
     /// The phase in which the poll failed; `None` if read from a disk.
     pub phase: Option<FetchPhase>,
     /// The HTTP status of the reply, if there was one.
@@ -65,7 +65,7 @@ pub struct PollFailure {
 impl From<&FetchFailure> for PollFailure {
     fn from(failure: &FetchFailure) -> PollFailure {
         PollFailure {
-            words: failure.detail.clone(),
+            message: failure.detail.clone(),
             phase: failure.phase,
             status: failure.status,
             head: failure.head.clone(),

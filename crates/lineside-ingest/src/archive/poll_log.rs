@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The outcome of a delivery that arrived without a request.
-const BROUGHT: &str = "brought";
+const DELIVERED: &str = "brought";
 
 /// Reports the polls and states of one feed to the archive.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ pub(crate) struct PollLog {
     clock: Arc<dyn Clock>,
     feed: FeedId,
     /// The last reported state.
-    told: Option<FeedState>,
+    reported_state: Option<FeedState>,
     /// The last reported content served during the pause; `None` while not paused.
-    paused: Option<ServedContent>,
+    served_while_paused: Option<ServedContent>,
 }
 
 /// A poll in progress.
@@ -45,55 +45,72 @@ impl PollLog {
         feed: &FeedId,
     ) -> PollLog {
         let (archive, clock) = (Arc::clone(archive), Arc::clone(clock));
-        PollLog { archive, clock, feed: feed.clone(), told: None, paused: None }
+        PollLog {
+            archive,
+            clock,
+            feed: feed.clone(),
+            reported_state: None,
+            served_while_paused: None,
+        }
     }
 
     /// Reports a pause when it begins and whenever the served content changes.
     pub(crate) fn record_pause(&mut self, feed: &Feed, status: &FeedStatus) {
         let now = self.clock.wall_time();
         let serving = served_content(feed, status, now);
-        if self.paused != Some(serving) {
-            self.paused = Some(serving);
+        if self.served_while_paused != Some(serving) {
+            self.served_while_paused = Some(serving);
             self.archive.record_pause(&self.feed, now, serving);
         }
     }
 
     /// Starts measuring a poll.
     pub(crate) fn begin_poll(&mut self, status: &FeedStatus) -> OngoingPoll {
-        self.paused = None;
+        self.served_while_paused = None;
         let (at, began) = (self.clock.wall_time(), self.clock.monotonic());
         OngoingPoll { at, began, took: Duration::ZERO, bytes: status.bytes }
     }
 
     /// Records the time of the reply or failure, less the time `waited` before the request.
-    pub(crate) fn record_answer(&self, asked: &mut OngoingPoll, waited: Duration) {
-        let passed = self.clock.monotonic().saturating_sub(asked.began);
-        asked.took = passed.saturating_sub(waited);
+    pub(crate) fn record_answer(&self, ongoing_poll: &mut OngoingPoll, waited: Duration) {
+        let elapsed = self.clock.monotonic().saturating_sub(ongoing_poll.began);
+        ongoing_poll.took = elapsed.saturating_sub(waited);
     }
 
     /// Reports the completed poll with `outcome`, or with the status's last error if there is one.
     pub(crate) fn end_poll(
         &self,
-        asked: OngoingPoll,
+        ongoing_poll: OngoingPoll,
         outcome: &str,
         feed: &Feed,
         status: &FeedStatus,
     ) {
-        feed.metrics().record_fetch(asked.took);
-        self.record_poll(asked, outcome, feed, status);
+        feed.metrics().record_fetch(ongoing_poll.took);
+        self.record_poll(ongoing_poll, outcome, feed, status);
     }
 
     /// Reports a delivery that the producer sent by itself; it counts as a poll.
-    pub(crate) fn record_delivery(&self, asked: OngoingPoll, feed: &Feed, status: &FeedStatus) {
-        self.record_poll(asked, BROUGHT, feed, status);
+    pub(crate) fn record_delivery(
+        &self,
+        ongoing_poll: OngoingPoll,
+        feed: &Feed,
+        status: &FeedStatus,
+    ) {
+        self.record_poll(ongoing_poll, DELIVERED, feed, status);
     }
 
-    fn record_poll(&self, asked: OngoingPoll, outcome: &str, feed: &Feed, status: &FeedStatus) {
+    fn record_poll(
+        &self,
+        ongoing_poll: OngoingPoll,
+        outcome: &str,
+        feed: &Feed,
+        status: &FeedStatus,
+    ) {
         let failure = status.last_error.as_ref();
-        let bytes = status.bytes.saturating_sub(asked.bytes);
+        let bytes = status.bytes.saturating_sub(ongoing_poll.bytes);
         let poll = PollRecord {
-            at: asked.at,
-            took: asked.took,
+            at: ongoing_poll.at,
+            took: ongoing_poll.took,
             bytes: bytes.max(failure.map_or(0, |failure| failure.bytes)),
             outcome: failure.map_or_else(|| outcome.into(), |failure| failure.code.to_smolstr()),
             failure: failure.map(|failure| failure_of_file(feed.gbfs_file_name(), failure.into())),
@@ -104,8 +121,8 @@ impl PollLog {
 
     /// Reports the feed's state if it has changed.
     pub(crate) fn record_state(&mut self, status: &FeedStatus) {
-        if self.told != Some(status.state) {
-            self.told = Some(status.state);
+        if self.reported_state != Some(status.state) {
+            self.reported_state = Some(status.state);
             // In the history, a timetable that ended long ago is expired from the time at which this was detected.
             let since = match status.state {
                 FeedState::Expired => self.clock.wall_time(),
@@ -120,7 +137,7 @@ impl PollLog {
 fn failure_of_file(file: &str, failure: PollFailure) -> PollFailure {
     match file {
         "" => failure,
-        file => PollFailure { words: format!("{file}: {}", failure.words), ..failure },
+        file => PollFailure { message: format!("{file}: {}", failure.message), ..failure },
     }
 }
 
@@ -130,7 +147,7 @@ fn served_content(feed: &Feed, status: &FeedStatus, now: UnixMillis) -> ServedCo
     let age = now.duration_since(status.last_success.unwrap_or(snapshot.fetched_at));
     if feed.config().max_age.is_some_and(|max_age| age > max_age) {
         ServedContent::Nothing
-    } else if status.last_error.is_some() || status.nothing_since.is_some() {
+    } else if status.last_error.is_some() || status.empty_since.is_some() {
         ServedContent::Stale
     } else {
         ServedContent::Fresh

@@ -19,11 +19,11 @@ pub(crate) enum RoomKind {
 }
 
 /// The kind of rooms that the program fills itself; they have their own offsets.
-pub const KIND_BESIDE: u8 = 9;
+pub const KIND_EXTRA: u8 = 9;
 
 impl RoomKind {
     /// The kinds that belong to a network.
-    pub(crate) const OF_NETWORK: [RoomKind; 7] = [
+    pub(crate) const NETWORK_KINDS: [RoomKind; 7] = [
         RoomKind::Feed,
         RoomKind::Vehicle,
         RoomKind::Trip,
@@ -35,7 +35,7 @@ impl RoomKind {
 }
 
 /// The group of rooms outside of networks, which have their own offsets.
-pub(crate) const GROUP_ALONE: u32 = 0;
+pub(crate) const GROUP_NONE: u32 = 0;
 
 /// The id of the room that carries a whole network.
 pub(crate) const WHOLE_NETWORK: u64 = u64::MAX;

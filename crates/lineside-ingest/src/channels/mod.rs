@@ -12,7 +12,7 @@ use lineside_hub::{BadChannel, Channel, Position, ResolveError, RoomKey, RoomSta
 use lineside_sync::{Clock, UnixMillis};
 
 pub use self::extra_channels::ExtraChannels;
-use self::kinds::{GROUP_ALONE, KIND_BESIDE, RoomKind, WHOLE_NETWORK};
+use self::kinds::{GROUP_NONE, KIND_EXTRA, RoomKind, WHOLE_NETWORK};
 use crate::{
     catalog::{FeedCatalog, SharedCatalog},
     departures::list_board_records,
@@ -30,7 +30,7 @@ pub struct ChannelStates {
     seed: HashSeed,
     clock: Arc<dyn Clock>,
     /// Channels that the program fills itself; their rooms have [`KIND_BESIDE`].
-    beside: Option<ExtraChannels>,
+    extra_channels: Option<ExtraChannels>,
 }
 
 /// A parsed channel name.
@@ -51,11 +51,11 @@ impl ChannelStates {
 
     /// Adds the channels of `source`.
     pub(crate) fn with_extra_channels(self, source: Option<ExtraChannels>) -> ChannelStates {
-        ChannelStates { beside: source, ..self }
+        ChannelStates { extra_channels: source, ..self }
     }
 
     fn extra_channel_state(&self, channel: &Channel, key: RoomKey) -> Option<RoomState> {
-        let source = self.beside.as_ref().filter(|_| key.kind == KIND_BESIDE)?;
+        let source = self.extra_channels.as_ref().filter(|_| key.kind == KIND_EXTRA)?;
         Some(source.0.read_state(channel, key))
     }
 
@@ -65,7 +65,7 @@ impl ChannelStates {
         seed: u64,
         clock: Arc<dyn Clock>,
     ) -> ChannelStates {
-        ChannelStates { catalog, seed: HashSeed(seed), clock, beside: None }
+        ChannelStates { catalog, seed: HashSeed(seed), clock, extra_channels: None }
     }
 
     fn channel_records(
@@ -153,11 +153,11 @@ const NO_CELL: &str = "an area is a geohash of 4 to 6 characters: 0-9 and the lo
 impl<'a> ChannelName<'a> {
     fn from_channel(channel: &'a Channel) -> Result<ChannelName<'a>, BadChannel> {
         let mut segments = channel.decoded_segments();
-        let (Some(word), Some(first)) = (segments.next(), segments.next()) else {
+        let (Some(kind_name), Some(first)) = (segments.next(), segments.next()) else {
             return Err(BadChannel::UnknownForm);
         };
         let id = segments.next();
-        let kind = match (&*word, id.is_some()) {
+        let kind = match (&*kind_name, id.is_some()) {
             ("feed", false) => RoomKind::Feed,
             ("vehicle", true) => RoomKind::Vehicle,
             ("trip", true) => RoomKind::Trip,
@@ -183,7 +183,7 @@ impl<'a> ChannelName<'a> {
 
 impl StateSource for ChannelStates {
     fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let name = match (ChannelName::from_channel(channel), &self.beside) {
+        let name = match (ChannelName::from_channel(channel), &self.extra_channels) {
             (Ok(name), _) => name,
             (Err(BadChannel::UnknownForm), Some(source)) => {
                 return source.0.resolve_channel(channel);
@@ -192,7 +192,7 @@ impl StateSource for ChannelStates {
         };
         if name.kind == RoomKind::Area {
             return Ok(kinds::room_key(
-                GROUP_ALONE,
+                GROUP_NONE,
                 RoomKind::Area,
                 kinds::cell_room_id(name.parse_cell()?),
             ));
@@ -230,7 +230,7 @@ impl StateSource for ChannelStates {
         }
         let Ok(name) = ChannelName::from_channel(channel) else { return self.empty_state() };
         if let Ok(cell) = name.parse_cell()
-            && key.group == GROUP_ALONE
+            && key.group == GROUP_NONE
         {
             return self.area_state(cell);
         }

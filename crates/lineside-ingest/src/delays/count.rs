@@ -25,7 +25,7 @@ pub struct DelayCounts {
     /// Trips without known times.
     pub unknown: usize,
     /// Trips of `unknown` that only the timetable knows.
-    pub untold: usize,
+    pub scheduled_only: usize,
     /// The greatest delay in seconds; negative if all trips are early.
     pub worst: Option<i32>,
 }
@@ -38,21 +38,21 @@ impl DelayCounts {
     ) -> Self {
         let mut counts = DelayCounts::default();
         for trip in trips {
-            counts.add_trip(trip.standing, late_after);
+            counts.add_trip(trip.status, late_after);
         }
         counts
     }
 
-    fn add_trip(&mut self, standing: TripDelayStatus, late_after: Duration) {
+    fn add_trip(&mut self, status: TripDelayStatus, late_after: Duration) {
         self.trips += 1;
-        match standing {
+        match status {
             TripDelayStatus::Cancelled => self.cancelled += 1,
             TripDelayStatus::Unknown => self.unknown += 1,
-            TripDelayStatus::Untold => {
+            TripDelayStatus::ScheduledOnly => {
                 self.unknown += 1;
-                self.untold += 1;
+                self.scheduled_only += 1;
             }
-            TripDelayStatus::Behind(delay) => {
+            TripDelayStatus::Delayed(delay) => {
                 self.worst = self.worst.max(Some(delay));
                 if is_late_delay(delay, late_after) {
                     self.late += 1;
@@ -107,7 +107,7 @@ pub fn classify_delays<'a>(
         })
         .collect();
     for trip in trips {
-        if let TripDelayStatus::Behind(delay) = trip.standing {
+        if let TripDelayStatus::Delayed(delay) = trip.status {
             let class = edges.partition_point(|&edge| edge <= i64::from(delay));
             classes[class].trips += 1;
         }
@@ -122,8 +122,8 @@ mod tests {
     use super::*;
     use crate::config::FeedId;
 
-    fn trips(standings: &[TripDelayStatus]) -> Vec<TripDelay> {
-        let trip = |&standing: &TripDelayStatus| TripDelay {
+    fn trips(statuses: &[TripDelayStatus]) -> Vec<TripDelay> {
+        let trip = |&status: &TripDelayStatus| TripDelay {
             feed: FeedId::new("a").unwrap(),
             trip_id: SmolStr::default(),
             start_time: SmolStr::default(),
@@ -136,12 +136,12 @@ mod tests {
             stop_id: None,
             stop_name: None,
             scheduled: None,
-            begins: None,
+            begins_at: None,
             first_stop_name: None,
-            standing,
-            is_mere_delay: false,
+            status,
+            is_delay_only: false,
         };
-        standings.iter().map(trip).collect()
+        statuses.iter().map(trip).collect()
     }
 
     const FIVE: Duration = Duration::from_secs(300);
@@ -149,16 +149,16 @@ mod tests {
     #[test]
     fn a_delay_at_the_threshold_is_late() {
         let all = [
-            TripDelayStatus::Behind(-3600),
-            TripDelayStatus::Behind(-60),
-            TripDelayStatus::Behind(-59),
-            TripDelayStatus::Behind(0),
-            TripDelayStatus::Behind(299),
-            TripDelayStatus::Behind(300),
-            TripDelayStatus::Behind(4000),
+            TripDelayStatus::Delayed(-3600),
+            TripDelayStatus::Delayed(-60),
+            TripDelayStatus::Delayed(-59),
+            TripDelayStatus::Delayed(0),
+            TripDelayStatus::Delayed(299),
+            TripDelayStatus::Delayed(300),
+            TripDelayStatus::Delayed(4000),
             TripDelayStatus::Cancelled,
             TripDelayStatus::Unknown,
-            TripDelayStatus::Untold,
+            TripDelayStatus::ScheduledOnly,
         ];
         let counts = DelayCounts::from_trips(&trips(&all), FIVE);
         let expect = DelayCounts {
@@ -168,7 +168,7 @@ mod tests {
             early: 2,
             on_time: 3,
             unknown: 2,
-            untold: 1,
+            scheduled_only: 1,
             worst: Some(4000),
         };
         assert_eq!(counts, expect);
@@ -178,22 +178,25 @@ mod tests {
 
     #[test]
     fn counts_are_inconclusive_if_most_trips_have_no_times() {
-        let tells = |standings: &[TripDelayStatus]| {
-            DelayCounts::from_trips(&trips(standings), FIVE).is_conclusive()
+        let has_times_reported = |statuses: &[TripDelayStatus]| {
+            DelayCounts::from_trips(&trips(statuses), FIVE).is_conclusive()
         };
-        assert!(!tells(&[]));
-        assert!(!tells(&[TripDelayStatus::Unknown]));
-        assert!(tells(&[TripDelayStatus::Unknown, TripDelayStatus::Cancelled]));
-        assert!(!tells(&[
+        assert!(!has_times_reported(&[]));
+        assert!(!has_times_reported(&[TripDelayStatus::Unknown]));
+        assert!(has_times_reported(&[TripDelayStatus::Unknown, TripDelayStatus::Cancelled]));
+        assert!(!has_times_reported(&[
             TripDelayStatus::Unknown,
             TripDelayStatus::Cancelled,
             TripDelayStatus::Unknown
         ]));
-        assert!(tells(&[TripDelayStatus::Behind(-5)]));
-        assert!(tells(&[TripDelayStatus::Behind(-5), TripDelayStatus::Untold]));
-        assert!(!tells(&[
-            TripDelayStatus::Behind(-5),
-            TripDelayStatus::Untold,
+        assert!(has_times_reported(&[TripDelayStatus::Delayed(-5)]));
+        assert!(has_times_reported(&[
+            TripDelayStatus::Delayed(-5),
+            TripDelayStatus::ScheduledOnly
+        ]));
+        assert!(!has_times_reported(&[
+            TripDelayStatus::Delayed(-5),
+            TripDelayStatus::ScheduledOnly,
             TripDelayStatus::Unknown
         ]));
     }
@@ -201,9 +204,9 @@ mod tests {
     #[test]
     fn each_delay_is_in_one_class_and_late_ones_begin_at_the_threshold() {
         let delays = [i32::MIN, -60, -59, 0, 59, 60, 239, 240, 299, 300, 1_800, i32::MAX];
-        let standings = delays.map(TripDelayStatus::Behind);
+        let statuses = delays.map(TripDelayStatus::Delayed);
         for late_after in [60, 240, 300, 301, 86_400] {
-            let trips = trips(&standings);
+            let trips = trips(&statuses);
             let late_after = Duration::from_secs(late_after);
             let classes = classify_delays(&trips, late_after);
             assert_eq!(classes.iter().map(|class| class.trips).sum::<usize>(), delays.len());

@@ -25,7 +25,7 @@ pub use count::{DelayClass, DelayCounts, classify_delays};
 use crate::{
     config::FeedId,
     departures::{departures, is_delay_only},
-    limits::{BOARD_HORIZON, BOARD_LINGER, DELAYS_OF_STOP_MAX},
+    limits::{BOARD_HORIZON, BOARD_LINGER, STOP_DELAYS_MAX},
     network::{FeedSlice, NetworkState},
     normalize::{
         ScheduledRun, TripKey, is_extra_trip, nonempty_text, nonzero_seconds, parse_gtfs_date,
@@ -37,13 +37,13 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TripDelayStatus {
     /// The trip runs this many seconds behind the timetable; negative if early.
-    Behind(i32),
+    Delayed(i32),
     /// The trip does not run or skips the requested stop.
     Cancelled,
     /// A feed reports the trip, but no times.
     Unknown,
     /// Only the timetable knows the trip.
-    Untold,
+    ScheduledOnly,
 }
 
 /// A trip and its status.
@@ -75,13 +75,13 @@ pub struct TripDelay {
     pub scheduled: Option<i64>,
     /// Scheduled departure from the first stop, in Unix seconds, if no stop is requested: people recognise the trip by
     /// it.
-    pub begins: Option<i64>,
+    pub begins_at: Option<i64>,
     /// The name of the first stop.
     pub first_stop_name: Option<SmolStr>,
     /// The status.
-    pub standing: TripDelayStatus,
+    pub status: TripDelayStatus,
     /// True if the feed reports nothing but the delay of the vehicle.
-    pub is_mere_delay: bool,
+    pub is_delay_only: bool,
 }
 
 impl TripDelay {
@@ -123,18 +123,18 @@ impl FeedDelays {
     fn from_slice(slice: &FeedSlice, timetable: Option<&Timetable>) -> FeedDelays {
         let header = slice.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
         let at = header.or(i64::try_from(slice.timestamp).ok()).unwrap_or_default();
-        let mut made = FeedDelays::default();
+        let mut delays_of_feed = FeedDelays::default();
         let records = slice.tables.trip_updates.records();
         for record in records {
             let trip = trip_delay_at(record, timetable, at);
             if let Some(route) = &record.join.route_id {
-                let number = u32::try_from(made.trips.len()).unwrap_or(u32::MAX);
-                let of_route = made.by_route.entry(route.clone()).or_default();
-                of_route.extend(trip.is_some().then_some(number));
+                let number = u32::try_from(delays_of_feed.trips.len()).unwrap_or(u32::MAX);
+                let route_delays = delays_of_feed.by_route.entry(route.clone()).or_default();
+                route_delays.extend(trip.is_some().then_some(number));
             }
-            made.trips.extend(trip.map(Arc::new));
+            delays_of_feed.trips.extend(trip.map(Arc::new));
         }
-        made
+        delays_of_feed
     }
 
     fn delays_by_route(&self, route: &str) -> impl Iterator<Item = &Arc<TripDelay>> {
@@ -161,10 +161,10 @@ impl NetworkState {
     pub fn reported_trip_delays(&self, selection: DelayQuery<'_>) -> Vec<Arc<TripDelay>> {
         let mut trips = Vec::new();
         for slice in self.feeds.iter().filter(|slice| selection.includes_feed(&slice.id)) {
-            let made = self.feed_delays(slice);
+            let delays_of_feed = self.feed_delays(slice);
             match selection.route {
-                Some(route) => merge_trip_delays(&mut trips, made.delays_by_route(route)),
-                None => merge_trip_delays(&mut trips, made.trips.iter()),
+                Some(route) => merge_trip_delays(&mut trips, delays_of_feed.delays_by_route(route)),
+                None => merge_trip_delays(&mut trips, delays_of_feed.trips.iter()),
             }
         }
         trips
@@ -176,7 +176,7 @@ impl NetworkState {
         selection: DelayQuery<'_>,
         now: UnixMillis,
     ) -> Vec<Arc<TripDelay>> {
-        let board = departures(self, stop, now, DELAYS_OF_STOP_MAX, BOARD_HORIZON);
+        let board = departures(self, stop, now, STOP_DELAYS_MAX, BOARD_HORIZON);
         let board = board.into_iter().flatten().filter(|departure| {
             let counts = match departure.status {
                 DepartureStatus::Scheduled => {
@@ -219,13 +219,13 @@ fn merge_trip_delays<'a>(
     }
     for trip in further {
         let runs = known.get(&trip.trip_id).map_or(&[][..], Vec::as_slice);
-        let is_it = |&&number: &&usize| {
+        let is_match = |&&number: &&usize| {
             let other = trips[number].trip_key();
             trip.trip_key().zip(other).is_some_and(|(own, other)| own.may_be_same_run(other))
         };
-        match runs.iter().find(is_it) {
+        match runs.iter().find(is_match) {
             None => trips.push(Arc::clone(trip)),
-            Some(&number) if trips[number].is_mere_delay && !trip.is_mere_delay => {
+            Some(&number) if trips[number].is_delay_only && !trip.is_delay_only => {
                 trips[number] = Arc::clone(trip);
             }
             Some(_) => {}
@@ -237,26 +237,28 @@ fn merge_trip_delays<'a>(
 /// timetable.
 fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Option<TripDelay> {
     let update = record.trip_update()?;
-    let standing = match (update.trip.schedule_relationship(), record.join.delay) {
+    let status = match (update.trip.schedule_relationship(), record.join.delay) {
         (ScheduleRelationship::Deleted, _) => return None,
         (ScheduleRelationship::Canceled, _) => TripDelayStatus::Cancelled,
-        (_, Some(delay)) => TripDelayStatus::Behind(delay),
+        (_, Some(delay)) => TripDelayStatus::Delayed(delay),
         (_, None) => TripDelayStatus::Unknown,
     };
     let run = trip_span(update, timetable);
     let span = run.or_else(|| {
         // A cancelled trip has no delay that would show that it belongs to the present.
-        (standing == TripDelayStatus::Cancelled)
+        (status == TripDelayStatus::Cancelled)
             .then(|| service_day_span(update, timetable))
             .flatten()
     });
     if let Some((first, last)) = span {
-        let late = match standing {
-            TripDelayStatus::Behind(delay) => i64::from(delay.max(0)),
-            TripDelayStatus::Cancelled | TripDelayStatus::Unknown | TripDelayStatus::Untold => 0,
+        let late = match status {
+            TripDelayStatus::Delayed(delay) => i64::from(delay.max(0)),
+            TripDelayStatus::Cancelled
+            | TripDelayStatus::Unknown
+            | TripDelayStatus::ScheduledOnly => 0,
         };
-        let is_over = last.saturating_add(late) < at - whole_seconds(BOARD_LINGER);
-        if is_over || first > at.saturating_add(whole_seconds(BOARD_HORIZON)) {
+        let is_past = last.saturating_add(late) < at - whole_seconds(BOARD_LINGER);
+        if is_past || first > at.saturating_add(whole_seconds(BOARD_HORIZON)) {
             return None;
         }
     }
@@ -276,10 +278,10 @@ fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Opt
         stop_id: join.next_stop_id.clone(),
         stop_name: join.next_stop_name.clone(),
         scheduled: None,
-        begins: beginning.at,
+        begins_at: beginning.at,
         first_stop_name: beginning.stop_name,
-        standing,
-        is_mere_delay: is_delay_only(update),
+        status,
+        is_delay_only: is_delay_only(update),
     })
 }
 
@@ -370,12 +372,12 @@ fn announced_time(call: &StopTimeUpdate) -> Option<i64> {
 }
 
 fn delay_at_stop(departure: Departure) -> TripDelay {
-    let standing = match departure.status {
+    let status = match departure.status {
         DepartureStatus::Cancelled | DepartureStatus::Skipped => TripDelayStatus::Cancelled,
         DepartureStatus::Realtime => {
-            departure.delay.map_or(TripDelayStatus::Unknown, TripDelayStatus::Behind)
+            departure.delay.map_or(TripDelayStatus::Unknown, TripDelayStatus::Delayed)
         }
-        DepartureStatus::Scheduled => TripDelayStatus::Untold,
+        DepartureStatus::Scheduled => TripDelayStatus::ScheduledOnly,
     };
     // The id is `<trip_id>:<start_date>:<start_time>:<stop_sequence>`: date and sequence contain no colon.
     let rest = departure.id.strip_prefix(departure.trip_id.as_str());
@@ -395,11 +397,11 @@ fn delay_at_stop(departure: Departure) -> TripDelay {
         stop_id: Some(departure.stop_id),
         stop_name: None,
         scheduled: departure.scheduled,
-        begins: None,
+        begins_at: None,
         first_stop_name: None,
-        standing,
+        status,
         // The board has already chosen the best update.
-        is_mere_delay: false,
+        is_delay_only: false,
     }
 }
 

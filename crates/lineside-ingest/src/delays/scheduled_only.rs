@@ -32,15 +32,17 @@ impl NetworkState {
         let Some(dataset) = dataset else { return Vec::new() };
         let timetable = &*dataset.timetable;
         let mut by_headway = HashMap::new();
-        let mut is_untold = |run: &&TripInstance| {
+        let mut is_unreported = |run: &&TripInstance| {
             let route = timetable.route(timetable.trip(run.trip).route).id;
-            selection.route.is_none_or(|asked| asked == route)
+            selection.route.is_none_or(|requested| requested == route)
                 && self.counts_unreported_route(selection, route)
                 && !self.is_run_reported(timetable, run, &mut by_headway)
         };
-        let under_way = dataset.active_trips(now);
-        let untold = under_way.iter().filter(|run| is_untold(run));
-        untold.map(|run| Arc::new(scheduled_only_delay(&dataset.feed, timetable, run))).collect()
+        let active_runs = dataset.active_trips(now);
+        let scheduled_only = active_runs.iter().filter(|run| is_unreported(run));
+        scheduled_only
+            .map(|run| Arc::new(scheduled_only_delay(&dataset.feed, timetable, run)))
+            .collect()
     }
 
     /// Returns true if a departure that only the timetable knows counts in a selection. On a reported route it counts
@@ -98,9 +100,9 @@ impl NetworkState {
             return { about }.next().is_some();
         }
         let left = by_headway.entry((run.trip, run.service_date)).or_insert_with(|| about.count());
-        let is_told = *left > 0;
+        let is_reported = *left > 0;
         *left = left.saturating_sub(1);
-        is_told
+        is_reported
     }
 }
 
@@ -134,9 +136,9 @@ fn scheduled_only_delay(feed: &FeedId, timetable: &Timetable, run: &TripInstance
         stop_id: None,
         stop_name: None,
         scheduled: None,
-        begins: None,
+        begins_at: None,
         first_stop_name: None,
-        standing: TripDelayStatus::Untold,
-        is_mere_delay: false,
+        status: TripDelayStatus::ScheduledOnly,
+        is_delay_only: false,
     }
 }

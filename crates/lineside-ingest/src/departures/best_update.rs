@@ -29,8 +29,8 @@ pub(crate) fn is_superseded(
         return false;
     }
     let key = TripKey::from_descriptor(&update.trip);
-    let said = key.and_then(|key| find_best_update(state, key, now, takes));
-    said.is_some_and(|said| *said.feed != record.feed)
+    let run_update = key.and_then(|key| find_best_update(state, key, now, takes));
+    run_update.is_some_and(|run_update| *run_update.feed != record.feed)
 }
 
 fn find_best_update<'a>(
@@ -44,11 +44,11 @@ fn find_best_update<'a>(
         let updates = feed.tables.trip_updates.records_by_trip(key.trip_id);
         updates.filter_map(move |record| Some((feed, record.trip_update()?)))
     });
-    let of_this_run = all.filter(|(_, update)| {
+    let run_candidates = all.filter(|(_, update)| {
         let other = TripKey::from_descriptor(&update.trip);
         let duplicate = update.trip.schedule_relationship() == ScheduleRelationship::Duplicated;
         !duplicate && other.is_some_and(|other| key.may_be_same_run(other))
     });
-    let said = of_this_run.map(|(feed, update)| RunUpdate::new(feed, update, now));
-    said.max_by_key(|said| said.precedence_key(now))
+    let said = run_candidates.map(|(feed, update)| RunUpdate::new(feed, update, now));
+    said.max_by_key(|run_update| run_update.precedence_key(now))
 }

@@ -29,22 +29,23 @@ fn parse_freshness(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
     if has("no-cache") || has("no-store") {
         return None;
     }
-    let said = |name: &str| {
+    let find_directive = |name: &str| {
         let value = directives.iter().find(|(known, _)| known == name)?.1.as_deref()?;
         parse_seconds(value.trim_matches('"'))
     };
-    let lifetime = said("s-maxage").or_else(|| said("max-age")).or_else(|| {
-        let expires = header_text(headers, header::EXPIRES)?;
-        Some(parse_http_date(&expires)?.duration_since(date))
-    })?;
+    let lifetime =
+        find_directive("s-maxage").or_else(|| find_directive("max-age")).or_else(|| {
+            let expires = header_text(headers, header::EXPIRES)?;
+            Some(parse_http_date(&expires)?.duration_since(date))
+        })?;
     let age =
         header_text(headers, header::AGE).as_deref().and_then(parse_seconds).unwrap_or_default();
     Some(lifetime.saturating_sub(age)).filter(|left| !left.is_zero())
 }
 
 fn parse_retry_after(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
-    let said = header_text(headers, header::RETRY_AFTER)?;
-    parse_seconds(&said).or_else(|| Some(parse_http_date(&said)?.duration_since(date)))
+    let header = header_text(headers, header::RETRY_AFTER)?;
+    parse_seconds(&header).or_else(|| Some(parse_http_date(&header)?.duration_since(date)))
 }
 
 /// Parses all `Cache-Control` lines into lower-case names with their values.
@@ -77,7 +78,7 @@ mod tests {
     /// Wednesday 4 March 2026, 07:00:00 GMT.
     const NOW: i64 = 1_772_607_600;
 
-    fn of(status: u16, headers: &[(&str, &str)]) -> PollAdvice {
+    fn advice_for(status: u16, headers: &[(&str, &str)]) -> PollAdvice {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
@@ -91,19 +92,19 @@ mod tests {
         for status in [200, 304] {
             let expect =
                 PollAdvice { fresh_for: expect.map(Duration::from_secs), retry_after: None };
-            assert_eq!(of(status, headers), expect, "{headers:?}");
+            assert_eq!(advice_for(status, headers), expect, "{headers:?}");
         }
-        assert_eq!(of(500, headers).fresh_for, None, "an error reply has no max-age");
+        assert_eq!(advice_for(500, headers).fresh_for, None, "an error reply has no max-age");
     }
 
     #[track_caller]
     fn check_retry(headers: &[(&str, &str)], expect: Option<u64>) {
         for status in [429, 503, 403, 500] {
             let expect = expect.map(Duration::from_secs);
-            assert_eq!(of(status, headers).retry_after, expect, "{headers:?}");
+            assert_eq!(advice_for(status, headers).retry_after, expect, "{headers:?}");
         }
         assert_eq!(
-            of(200, headers),
+            advice_for(200, headers),
             PollAdvice::default(),
             "only an error reply has a Retry-After"
         );

@@ -62,7 +62,7 @@ pub(crate) struct HttpClient {
     by_time: Clients<reqwest::Client>,
     /// Clients for URLs of untrusted users.
     public_only: Clients<PublicOnly>,
-    judge: AddressPolicy,
+    address_policy: AddressPolicy,
     /// True if the environment names a proxy: then the peer of a connection is the proxy.
     has_proxy: bool,
 }
@@ -70,21 +70,22 @@ pub(crate) struct HttpClient {
 impl HttpClient {
     /// Builds the client; `name` identifies it to producers.
     pub(crate) fn new(name: &str) -> HttpClient {
-        let usual = HeaderValue::from_static(concat!("lineside/", env!("CARGO_PKG_VERSION")));
+        let default_name =
+            HeaderValue::from_static(concat!("lineside/", env!("CARGO_PKG_VERSION")));
         let named = HeaderValue::from_str(name).ok().filter(|_| !name.is_empty());
         HttpClient {
-            name: named.unwrap_or(usual),
+            name: named.unwrap_or(default_name),
             by_time: Arc::default(),
             public_only: Arc::default(),
-            judge: AddressPolicy::default(),
+            address_policy: AddressPolicy::default(),
             has_proxy: has_proxy(|name| std::env::var_os(name)),
         }
     }
 
     /// Uses another address policy for URLs of untrusted users.
     #[cfg(test)]
-    pub(super) fn with_address_policy(self, judge: AddressPolicy) -> HttpClient {
-        HttpClient { judge, has_proxy: false, ..self }
+    pub(super) fn with_address_policy(self, address_policy: AddressPolicy) -> HttpClient {
+        HttpClient { address_policy, has_proxy: false, ..self }
     }
 
     /// Behaves as if the environment named a proxy.
@@ -106,9 +107,9 @@ impl HttpClient {
         }
         let peer = response.remote_addr().filter(|_| !self.has_proxy);
         let is_public = match peer {
-            Some(peer) => (self.judge.is_allowed())(peer.ip()),
+            Some(peer) => (self.address_policy.is_allowed())(peer.ip()),
             // A name that only the proxy can resolve may be a public host.
-            None => self.judge.is_public_host(response.url()).await.unwrap_or(true),
+            None => self.address_policy.is_public_host(response.url()).await.unwrap_or(true),
         };
         match (is_public, self.has_proxy) {
             (false, _) => HostReach::Anywhere,
@@ -136,13 +137,16 @@ impl HttpClient {
 
     fn public_only_client(&self, timeout: Duration) -> Result<PublicOnly, FetchError> {
         cached_client(&self.public_only, timeout, |connecting| {
-            PublicOnly::without_redirects(self.judge.clone(), self.client_builder(connecting))
+            PublicOnly::without_redirects(
+                self.address_policy.clone(),
+                self.client_builder(connecting),
+            )
         })
     }
 
     async fn check_reach(&self, url: &Url, reach: HostReach) -> Result<(), FetchError> {
-        let is_judged = reach == HostReach::PublicByProxy;
-        if is_judged && self.judge.is_public_host(url).await == Some(false) {
+        let is_name_checked = reach == HostReach::PublicByProxy;
+        if is_name_checked && self.address_policy.is_public_host(url).await == Some(false) {
             return Err(not_public_failure(NotPublic::Host));
         }
         Ok(())
@@ -245,9 +249,10 @@ fn not_public_failure(why: NotPublic) -> FetchError {
 /// # Errors
 /// Returns the step of connecting that failed, or that no reply came.
 pub(super) async fn send_request(request: RequestBuilder) -> Result<Response, FetchError> {
-    let looks_up = Arc::new(AtomicBool::new(false));
-    let answer = with_lookup_marker(Arc::clone(&looks_up), request.send()).await;
-    answer.map_err(|error| classify_error(error.without_url(), looks_up.load(Ordering::Relaxed)))
+    let is_resolving = Arc::new(AtomicBool::new(false));
+    let answer = with_lookup_marker(Arc::clone(&is_resolving), request.send()).await;
+    answer
+        .map_err(|error| classify_error(error.without_url(), is_resolving.load(Ordering::Relaxed)))
 }
 
 /// The system's resolver, with failures distinguishable from other connection failures.
@@ -260,11 +265,11 @@ struct DnsFailure(String);
 
 impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let looks_up = lookup_marker();
+        let is_resolving = lookup_marker();
         Box::pin(async move {
-            looks_up.store(true, Ordering::Relaxed);
+            is_resolving.store(true, Ordering::Relaxed);
             let found = tokio::net::lookup_host((name.as_str(), 0)).await;
-            looks_up.store(false, Ordering::Relaxed);
+            is_resolving.store(false, Ordering::Relaxed);
             match found {
                 Ok(addresses) => Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as Addrs),
                 Err(error) => Err(DnsFailure(error.to_string()).into()),
@@ -273,9 +278,9 @@ impl Resolve for SystemResolver {
     }
 }
 
-fn classify_error(error: reqwest::Error, looks_up: bool) -> FetchError {
+fn classify_error(error: reqwest::Error, is_resolving: bool) -> FetchError {
     if error.is_timeout() {
-        let (phase, what) = match looks_up {
+        let (phase, what) = match is_resolving {
             true => (FetchPhase::Dns, "resolving the host name took too long"),
             false => (FetchPhase::Connect, "connecting took too long"),
         };
@@ -320,7 +325,7 @@ mod tests {
     #[test]
     fn proxy_variables_may_be_lowercase_or_uppercase() {
         let has = |name: &'static str, value: &'static str| {
-            has_proxy(move |asked| (asked == name).then(|| OsString::from(value)))
+            has_proxy(move |variable| (variable == name).then(|| OsString::from(value)))
         };
         assert!(has("HTTPS_PROXY", "http://proxy") && has("http_proxy", "http://proxy"));
         assert!(has("ALL_PROXY", "socks5://proxy"));

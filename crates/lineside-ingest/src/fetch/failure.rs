@@ -111,8 +111,8 @@ impl FetchPhase {
     ];
 
     /// Parses the name of a phase.
-    pub fn parse(word: &str) -> Option<FetchPhase> {
-        FetchPhase::ALL.into_iter().find(|phase| phase.as_str() == word)
+    pub fn parse(name: &str) -> Option<FetchPhase> {
+        FetchPhase::ALL.into_iter().find(|phase| phase.as_str() == name)
     }
 
     /// Returns the name of the phase in messages and pages.
@@ -198,8 +198,8 @@ impl FetchError {
 
     /// Prefixes the detail with `what`.
     pub(crate) fn with_prefix(self, what: &str) -> FetchError {
-        let told = FetchError::new(self.code, format!("{what}{}", self.detail));
-        FetchError { detail: told.detail, ..self }
+        let error = FetchError::new(self.code, format!("{what}{}", self.detail));
+        FetchError { detail: error.detail, ..self }
     }
 
     /// Replaces the detail and drops the reply's beginning.

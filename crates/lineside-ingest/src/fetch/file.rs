@@ -65,7 +65,7 @@ pub(super) fn read_file(path: &Path, max: u64) -> Result<Bytes, FetchError> {
     let fail = |error: std::io::Error| FetchError::from_io(&display_path(path), &error);
     let file = File::open(path).map_err(fail)?;
     // Reading one byte more than allowed distinguishes a file at the limit from a larger one, even while it grows.
-    let most = max.saturating_add(1);
+    let size_max = max.saturating_add(1);
     // Reserve the whole file and the byte that finds its end: a growing buffer is copied repeatedly, into memory that
     // the system has to clear first.
     let size = file.metadata().map_err(fail)?.len();
@@ -74,9 +74,11 @@ pub(super) fn read_file(path: &Path, max: u64) -> Result<Bytes, FetchError> {
     }
     let size = size.saturating_add(1);
     let mut bytes = Vec::new();
-    let room = usize::try_from(size).ok().and_then(|room| bytes.try_reserve_exact(room).ok());
-    room.ok_or_else(|| fail(io::ErrorKind::OutOfMemory.into()))?;
-    file.take(most).read_to_end(&mut bytes).map_err(fail)?;
+    let n_bytes_left = usize::try_from(size)
+        .ok()
+        .and_then(|n_bytes_left| bytes.try_reserve_exact(n_bytes_left).ok());
+    n_bytes_left.ok_or_else(|| fail(io::ErrorKind::OutOfMemory.into()))?;
+    file.take(size_max).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > max {
         return Err(FetchError::body_too_large(max));
     }

@@ -89,11 +89,11 @@ pub(super) fn detect_folder_format(folder: &Path) -> Option<Format> {
 fn list_files(folder: &Path) -> Result<Vec<(String, Stamp)>, FetchError> {
     let mut files = Vec::new();
     // Names are case-insensitive, as in a zip.
-    let is_of_gtfs = |name: &str| {
+    let is_gtfs_name = |name: &str| {
         let name = name.to_ascii_lowercase();
         name.ends_with(".txt") || name.ends_with(".geojson")
     };
-    walk_files(folder, "", 1, &is_of_gtfs, TABLES_MAX, &mut files)?;
+    walk_files(folder, "", 1, &is_gtfs_name, TABLES_MAX, &mut files)?;
     if !files.iter().any(|(name, _)| find_file_spec(&name.to_ascii_lowercase()).is_some()) {
         let mut xml = Vec::new();
         walk_files(folder, "", XML_DEPTH_MAX, &is_xml_file, XML_FILES_MAX, &mut xml)?;
@@ -115,8 +115,8 @@ fn walk_files(
     top: &Path,
     inside: &str,
     depth: usize,
-    is_wanted: &dyn Fn(&str) -> bool,
-    most: usize,
+    accepts_name: &dyn Fn(&str) -> bool,
+    files_max: usize,
     files: &mut Vec<(String, Stamp)>,
 ) -> Result<(), FetchError> {
     let folder = top.join(inside);
@@ -128,8 +128,8 @@ fn walk_files(
         let name = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
         let path = entry.path();
         if depth > 1 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk_files(top, &name, depth - 1, is_wanted, most, files)?;
-        } else if is_wanted(&name) && path.is_file() && files.len() < most {
+            walk_files(top, &name, depth - 1, accepts_name, files_max, files)?;
+        } else if accepts_name(&name) && path.is_file() && files.len() < files_max {
             files.push((name, read_stamp(&path)?));
         }
     }

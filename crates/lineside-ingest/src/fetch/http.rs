@@ -33,7 +33,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct HttpFetcher {
     pub(super) url: Url,
-    pub(super) question: SourceRequest,
+    pub(super) request: SourceRequest,
     pub(super) config: SharedConfig,
     pub(super) shared: FetchContext,
     /// The source of access tokens.
@@ -69,7 +69,7 @@ impl HttpFetcher {
         let question = SourceRequest::Plain;
         HttpFetcher {
             url,
-            question,
+            request: question,
             config,
             shared,
             tokens,
@@ -136,7 +136,7 @@ impl HttpFetcher {
     }
 
     fn reply_redactor(&self, key: Option<&Secret>) -> Redactor {
-        let posted = match &self.question {
+        let posted = match &self.request {
             SourceRequest::Post(post) => post.secret.as_ref(),
             _ => None,
         };
@@ -147,23 +147,23 @@ impl HttpFetcher {
 
     pub(super) async fn fetch_url(
         &mut self,
-        turn: RateLimitPermit,
+        permit: RateLimitPermit,
         question: SourceRequest,
     ) -> Result<FetchOutcome, FetchError> {
-        self.question = question;
+        self.request = question;
         self.advice = PollAdvice::default();
         let (clock, waits) = (Arc::clone(&self.shared.clock), Arc::new(PermitWaits::default()));
         self.waits = Arc::clone(&waits);
-        let fetching = self.fetch_once(turn);
+        let fetching = self.fetch_once(permit);
         let fetched =
             waits.within_limit(&clock, FETCH_TIME_MAX, "the complete response", fetching).await;
         // Earlier phases have set their own.
         fetched.map_err(|failure| failure.with_phase(FetchPhase::Body))?
     }
 
-    async fn fetch_once(&mut self, turn: RateLimitPermit) -> Result<FetchOutcome, FetchError> {
+    async fn fetch_once(&mut self, permit: RateLimitPermit) -> Result<FetchOutcome, FetchError> {
         // The permit is held until the last byte of the reply.
-        let (response, _turn) = self.send_authorized(turn).await?;
+        let (response, _permit) = self.send_authorized(permit).await?;
         let status = response.status();
         self.advice = parse_advice(status, response.headers(), self.shared.clock.wall_time());
         if status == StatusCode::NOT_MODIFIED
@@ -172,7 +172,7 @@ impl HttpFetcher {
             return Ok(FetchOutcome::NotModified);
         }
         if status == StatusCode::NO_CONTENT {
-            return Ok(FetchOutcome::Nothing(status.as_u16()));
+            return Ok(FetchOutcome::Empty(status.as_u16()));
         }
         if status != StatusCode::OK {
             let answer = self.explain_refusal(response).await;
@@ -184,9 +184,9 @@ impl HttpFetcher {
         let headers = response.headers().clone();
         let (bytes, is_empty) = self.read_body(response).await?;
         if is_empty {
-            return Ok(FetchOutcome::Nothing(status.as_u16()));
+            return Ok(FetchOutcome::Empty(status.as_u16()));
         }
-        if !matches!(self.question, SourceRequest::Plain) {
+        if !matches!(self.request, SourceRequest::Plain) {
             self.forget_validators();
             return Ok(FetchOutcome::Body(self.build_body(&headers, status, bytes)));
         }
@@ -210,30 +210,30 @@ impl HttpFetcher {
     /// Sends the request with its access token until the reply's head arrives. A rejected token is renewed once.
     async fn send_authorized(
         &mut self,
-        turn: RateLimitPermit,
+        permit: RateLimitPermit,
     ) -> Result<(Response, RateLimitPermit), FetchError> {
         self.sent.clear();
         let Some(tokens) = self.tokens.clone() else {
-            return self.follow_redirects(turn, None).await;
+            return self.follow_redirects(permit, None).await;
         };
-        let held = tokens.find_cached(self.shared.clock.monotonic());
-        let (token, turn) = match held {
-            Some(token) => (token, turn),
+        let cached_token = tokens.find_cached(self.shared.clock.monotonic());
+        let (token, permit) = match cached_token {
+            Some(token) => (token, permit),
             None => {
                 // The token endpoint may be on the host that the permit is for.
-                turn.return_unused();
+                permit.return_unused();
                 self.renew_token(&tokens, None).await?
             }
         };
         self.sent.push(Arc::clone(&token));
-        let (response, turn) = self.follow_redirects(turn, Some(&token)).await?;
+        let (response, permit) = self.follow_redirects(permit, Some(&token)).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
-            return Ok((response, turn));
+            return Ok((response, permit));
         }
-        drop((response, turn));
-        let (token, turn) = self.renew_token(&tokens, Some(&token)).await?;
+        drop((response, permit));
+        let (token, permit) = self.renew_token(&tokens, Some(&token)).await?;
         self.sent.push(Arc::clone(&token));
-        self.follow_redirects(turn, Some(&token)).await
+        self.follow_redirects(permit, Some(&token)).await
     }
 
     /// Gets a token, then a permit for the request that uses it. The caller must hold no permit: the token endpoint may
@@ -243,14 +243,15 @@ impl HttpFetcher {
         tokens: &TokenSource,
         refused: Option<&Arc<AccessToken>>,
     ) -> Result<(Arc<AccessToken>, RateLimitPermit), FetchError> {
-        let asker = TokenRequester { shared: &self.shared, feed: &self.config, waits: &self.waits };
-        let token = tokens.get_token(refused, asker).await?;
+        let requester =
+            TokenRequester { shared: &self.shared, feed: &self.config, waits: &self.waits };
+        let token = tokens.get_token(refused, requester).await?;
         Ok((token, self.wait_for_permit(&self.url).await))
     }
 
     pub(super) async fn wait_for_permit(&self, url: &Url) -> RateLimitPermit {
-        let turn = self.shared.wait_for_permit(&self.config, url);
-        self.waits.track_wait(&*self.shared.clock, turn).await
+        let permit = self.shared.wait_for_permit(&self.config, url);
+        self.waits.track_wait(&*self.shared.clock, permit).await
     }
 
     /// Sends the request to one URL. `reach` limits the hosts that may answer.
@@ -266,12 +267,12 @@ impl HttpFetcher {
         let own_user =
             is_own.then(|| client::take_url_credentials(&mut self.url.clone())).flatten();
         let user = if is_own { client::take_url_credentials(&mut url).or(own_user) } else { None };
-        if let SourceRequest::Parameter(name, value) = &self.question
+        if let SourceRequest::Parameter(name, value) = &self.request
             && is_own
         {
             url.query_pairs_mut().append_pair(name, value);
         }
-        let mut request = match &self.question {
+        let mut request = match &self.request {
             SourceRequest::Post(post) if is_own => {
                 self.shared.client.begin_post(&self.config, &url, post, reach).await?
             }
@@ -284,7 +285,7 @@ impl HttpFetcher {
         if is_own {
             request = self.with_credentials(request, token)?;
         }
-        if !matches!(self.question, SourceRequest::Plain) {
+        if !matches!(self.request, SourceRequest::Plain) {
             return self.within_feed_timeout("the response", client::send_request(request)).await?;
         }
         if let Some(etag) = &self.etag {
@@ -358,7 +359,7 @@ impl HttpFetcher {
         };
         // A late or broken body is ignored: the status already reports the failure.
         let read = within_limit(&self.shared.clock, limit, "the body", reading).await;
-        let taken = collector.bytes_taken();
+        let n_received = collector.bytes_taken();
         let (body, is_whole) = match collector.finish_body() {
             Ok(body) => (body, matches!(read, Ok(true))),
             Err(_) => (collector.body_head().to_vec(), false),
@@ -374,7 +375,7 @@ impl HttpFetcher {
             why.map(|why| format!(": {}", hidden.redact_bytes(why.as_bytes()))).unwrap_or_default();
         let detail = format!("the server returned {status}{why}");
         let head = self.redact_head(&body, None);
-        Err(FetchError::new(code, detail).with_reply(Some(status.as_u16()), taken, Some(head)))
+        Err(FetchError::new(code, detail).with_reply(Some(status.as_u16()), n_received, Some(head)))
     }
 
     /// Reads a body and returns it with true if it is empty. Of a spooled body only the end is returned.
@@ -395,8 +396,8 @@ impl HttpFetcher {
             spool.as_mut().map_or(Ok(()), |spool| spool.write_piece(&rest))?;
             Ok((Bytes::from(rest), collector.bytes_taken()))
         });
-        let finished = finished.map(|(rest, taken)| {
-            let is_empty = rest.is_empty() && (spool.is_none() || taken == 0);
+        let finished = finished.map(|(rest, n_received)| {
+            let is_empty = rest.is_empty() && (spool.is_none() || n_received == 0);
             (rest, is_empty)
         });
         finished.map_err(|failure| {
@@ -440,10 +441,10 @@ impl HttpFetcher {
 
     /// Fails if a body that takes longer than the timeout is slower than the minimum rate: a trickling body would be
     /// served as fresh for minutes.
-    fn check_pace(&self, began: Duration, taken: u64) -> Result<(), FetchError> {
+    fn check_pace(&self, began: Duration, n_received: u64) -> Result<(), FetchError> {
         let elapsed = self.shared.clock.monotonic().saturating_sub(began);
-        let least = elapsed.as_millis().saturating_mul(BODY_RATE_MIN) / 1000;
-        if elapsed <= self.config.timeout || u128::from(taken) >= least {
+        let bytes_min = elapsed.as_millis().saturating_mul(BODY_RATE_MIN) / 1000;
+        if elapsed <= self.config.timeout || u128::from(n_received) >= bytes_min {
             return Ok(());
         }
         let detail = format!("the body arrives at less than {BODY_RATE_MIN} bytes per second");

@@ -16,7 +16,7 @@ const RATIO_FREE_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub(super) enum BodyCollector {
     Plain { bytes: Vec<u8>, drained: u64, max: u64 },
-    Gzip { decoder: Box<MultiGzDecoder<CappedBuffer>>, taken: u64, max: u64 },
+    Gzip { decoder: Box<MultiGzDecoder<CappedBuffer>>, received: u64, max: u64 },
 }
 
 /// A buffer that rejects writes beyond its limit.
@@ -26,13 +26,13 @@ pub(super) struct CappedBuffer {
     /// The number of bytes drained.
     drained: u64,
     limit: u64,
-    overflowed: bool,
+    has_overflowed: bool,
 }
 
 impl Write for CappedBuffer {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         if self.drained + self.bytes.len() as u64 + piece.len() as u64 > self.limit {
-            self.overflowed = true;
+            self.has_overflowed = true;
             return Err(io::Error::other("beyond the limit"));
         }
         self.bytes.extend_from_slice(piece);
@@ -48,8 +48,8 @@ impl BodyCollector {
     pub(super) fn new(gzip: bool, max: u64) -> BodyCollector {
         if gzip {
             let capped =
-                CappedBuffer { bytes: Vec::new(), drained: 0, limit: 0, overflowed: false };
-            BodyCollector::Gzip { decoder: Box::new(MultiGzDecoder::new(capped)), taken: 0, max }
+                CappedBuffer { bytes: Vec::new(), drained: 0, limit: 0, has_overflowed: false };
+            BodyCollector::Gzip { decoder: Box::new(MultiGzDecoder::new(capped)), received: 0, max }
         } else {
             BodyCollector::Plain { bytes: Vec::new(), drained: 0, max }
         }
@@ -65,12 +65,12 @@ impl BodyCollector {
                 bytes.extend_from_slice(piece);
                 Ok(())
             }
-            BodyCollector::Gzip { decoder, taken, max } => {
-                *taken += piece.len() as u64;
-                if *taken > *max {
+            BodyCollector::Gzip { decoder, received, max } => {
+                *received += piece.len() as u64;
+                if *received > *max {
                     return Err(FetchError::body_too_large(*max));
                 }
-                decoder.get_mut().limit = inflated_max(*taken, *max);
+                decoder.get_mut().limit = inflated_max(*received, *max);
                 match decoder.write_all(piece) {
                     Ok(()) => Ok(()),
                     Err(error) => Err(inflate_failure(decoder.get_ref(), *max, &error)),
@@ -89,7 +89,7 @@ impl BodyCollector {
     pub(super) fn bytes_taken(&self) -> u64 {
         match self {
             BodyCollector::Plain { bytes, drained, .. } => *drained + bytes.len() as u64,
-            BodyCollector::Gzip { taken, .. } => *taken,
+            BodyCollector::Gzip { received, .. } => *received,
         }
     }
 
@@ -118,10 +118,10 @@ impl BodyCollector {
     pub(super) fn finish_body(&mut self) -> Result<Vec<u8>, FetchError> {
         match self {
             BodyCollector::Plain { bytes, .. } => Ok(std::mem::take(bytes)),
-            BodyCollector::Gzip { taken: 0, .. } => Ok(Vec::new()),
+            BodyCollector::Gzip { received: 0, .. } => Ok(Vec::new()),
             BodyCollector::Gzip { decoder, max, .. } => match decoder.try_finish() {
                 Ok(()) => Ok(std::mem::take(&mut decoder.get_mut().bytes)),
-                Err(error) if decoder.get_ref().overflowed => {
+                Err(error) if decoder.get_ref().has_overflowed => {
                     Err(inflate_failure(decoder.get_ref(), *max, &error))
                 }
                 // The received bytes were valid, so the rest is missing.
@@ -134,12 +134,12 @@ impl BodyCollector {
     }
 }
 
-fn inflated_max(taken: u64, max: u64) -> u64 {
-    max.min(taken.saturating_mul(RATIO_MAX).max(RATIO_FREE_BYTES))
+fn inflated_max(n_received: u64, max: u64) -> u64 {
+    max.min(n_received.saturating_mul(RATIO_MAX).max(RATIO_FREE_BYTES))
 }
 
 fn inflate_failure(capped: &CappedBuffer, max: u64, error: &io::Error) -> FetchError {
-    if capped.overflowed {
+    if capped.has_overflowed {
         let why = if capped.limit < max { "looks like a zip bomb" } else { "is too large" };
         return FetchError::new(
             FailureCode::TooLarge,

@@ -17,7 +17,7 @@ mod replay;
 mod redact;
 mod spool;
 #[cfg(test)]
-mod strangers_tests;
+mod public_only_tests;
 mod token;
 mod permit_waits;
 
@@ -80,7 +80,7 @@ pub(crate) enum FetchOutcome {
     /// The source reports no change since the last [`FetchOutcome::Body`].
     NotModified,
     /// A reply with this status and an empty body.
-    Nothing(u16),
+    Empty(u16),
     /// A complete body.
     Body(FetchedBody),
 }
@@ -112,7 +112,7 @@ pub(crate) struct ErrorBodyReader {
 pub(crate) struct FetchContext {
     client: HttpClient,
     clock: Arc<dyn Clock>,
-    budgets: Arc<RateLimiter>,
+    rate_limiter: Arc<RateLimiter>,
     tokens: Arc<TokenSources>,
     /// Permit for one source test at a time: a national schedule takes hundreds of megabytes while it is decoded.
     pub(crate) test_slot: Arc<Semaphore>,
@@ -126,26 +126,26 @@ impl FetchContext {
         budgets: Arc<RateLimiter>,
     ) -> FetchContext {
         let (client, test_slot) = (HttpClient::new(user_agent), Arc::new(Semaphore::new(1)));
-        FetchContext { client, clock, budgets, tokens: Arc::default(), test_slot }
+        FetchContext { client, clock, rate_limiter: budgets, tokens: Arc::default(), test_slot }
     }
 
     /// Returns the rate limiter of requests to producers.
     pub(crate) fn rate_limiter(&self) -> &RateLimiter {
-        &self.budgets
+        &self.rate_limiter
     }
 
     /// Returns the bucket that counts a feed's requests to its own host.
     pub(crate) fn bucket_for_feed(&self, feed: &FeedConfig) -> RateLimitBucket {
-        self.budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref())
+        self.rate_limiter.bucket_for_feed(feed, feed.url.host_with_port().as_deref())
     }
 
     /// Waits for a permit for one request to the host of `url` on behalf of `feed`.
     async fn wait_for_permit(&self, feed: &FeedConfig, url: &Url) -> RateLimitPermit {
-        let place = self.budgets.bucket_for_feed(feed, url_host(url).as_deref());
+        let bucket = self.rate_limiter.bucket_for_feed(feed, url_host(url).as_deref());
         let now = self.clock.monotonic();
-        let booking = place.reserve_from(now, now);
-        self.clock.sleep_until(booking.reserved_at()).await;
-        booking.wait_for_permit(Arc::clone(&self.clock)).await
+        let reservation = bucket.reserve_from(now, now);
+        self.clock.sleep_until(reservation.reserved_at()).await;
+        reservation.wait_for_permit(Arc::clone(&self.clock)).await
     }
 }
 
@@ -204,11 +204,11 @@ impl SourceFetcher {
     /// failure leaves the fetcher unchanged.
     pub(crate) async fn fetch_source(
         &mut self,
-        turn: RateLimitPermit,
+        permit: RateLimitPermit,
         question: SourceRequest,
     ) -> Result<FetchOutcome, FetchError> {
         match self {
-            SourceFetcher::Http(fetcher) => fetcher.fetch_url(turn, question).await,
+            SourceFetcher::Http(fetcher) => fetcher.fetch_url(permit, question).await,
             SourceFetcher::Path(fetcher) => fetcher.fetch_path().await,
             SourceFetcher::Replay(fetcher) => fetcher.fetch_frame().await,
         }

@@ -26,10 +26,10 @@ impl PermitWaits {
     pub(super) async fn track_wait<T>(
         &self,
         clock: &dyn Clock,
-        turn: impl Future<Output = T>,
+        permit: impl Future<Output = T>,
     ) -> T {
         self.0.lock().since = Some(clock.monotonic());
-        let done = turn.await;
+        let done = permit.await;
         let mut state = self.0.lock();
         if let Some(since) = state.since.take() {
             state.total += clock.monotonic().saturating_sub(since);
@@ -62,7 +62,9 @@ impl PermitWaits {
             }
             let left = limit.saturating_sub(worked);
             // Waiting for a permit does not reduce the remaining time.
-            if let Ok(done) = within_limit(clock, left.max(LOOK_MIN), what, &mut work).await {
+            if let Ok(done) =
+                within_limit(clock, left.max(CHECK_INTERVAL_MIN), what, &mut work).await
+            {
                 return Ok(done);
             }
         }
@@ -70,7 +72,7 @@ impl PermitWaits {
 }
 
 /// The minimum interval between checks of the remaining time.
-const LOOK_MIN: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -87,10 +89,10 @@ mod tests {
         let simulated = Arc::new(SimulatedClock::new(UnixMillis(0)));
         let clock: Arc<dyn Clock> = Arc::<SimulatedClock>::clone(&simulated);
         let waits = PermitWaits::default();
-        let (turn, its_turn) = tokio::sync::oneshot::channel::<()>();
+        let (permit, permit_sent) = tokio::sync::oneshot::channel::<()>();
         let work = async {
             clock.sleep(MINUTE).await;
-            waits.track_wait(&*clock, its_turn).await.unwrap();
+            waits.track_wait(&*clock, permit_sent).await.unwrap();
             std::future::pending::<()>().await;
         };
         let mut all = std::pin::pin!(waits.within_limit(&clock, 10 * MINUTE, "all", work));
@@ -108,7 +110,7 @@ mod tests {
         };
         assert!(pass(1).is_pending());
         assert!(pass(600).is_pending(), "waiting for a permit has no limit");
-        turn.send(()).unwrap();
+        permit.send(()).unwrap();
         assert!(pass(8).is_pending());
         assert_eq!(waits.total_wait(clock.monotonic()).as_secs() / 60, 600);
         // The remaining time is checked again only after it has passed.

@@ -37,7 +37,7 @@ pub async fn probe_format(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<
                 SourceFetcher::new(&config, &FetchContext::new("", clock, Arc::default()));
             match fetcher.fetch_source(RateLimitPermit::default(), SourceRequest::Plain).await {
                 Ok(FetchOutcome::Body(body)) => sniff_format(&body.bytes),
-                Ok(FetchOutcome::NotModified | FetchOutcome::Nothing(_)) | Err(_) => None,
+                Ok(FetchOutcome::NotModified | FetchOutcome::Empty(_)) | Err(_) => None,
             }
         }
     }
@@ -78,7 +78,7 @@ async fn fetch_source(
     let failure = match fetcher.fetch_source(RateLimitPermit::default(), SourceRequest::Plain).await
     {
         Ok(FetchOutcome::Body(body)) => return Ok(body.bytes),
-        Ok(FetchOutcome::NotModified | FetchOutcome::Nothing(_)) => {
+        Ok(FetchOutcome::NotModified | FetchOutcome::Empty(_)) => {
             FetchError::new(FailureCode::Empty, "the response has an empty body")
         }
         Err(failure) => failure,

@@ -82,19 +82,19 @@ impl Redactor {
 
     /// Redacts like [`redact_bytes`](Self::redact_bytes), with at most `max` bytes.
     pub(crate) fn redact_first_bytes(&self, bytes: &[u8], max: usize) -> String {
-        let mut kept = Vec::new();
+        let mut redacted = Vec::new();
         let mut hidden_until = 0;
         for (at, byte) in bytes.iter().enumerate().take(max) {
             let n_hidden = self.secret_length_at(&bytes[at..]);
             if n_hidden > 0 && at >= hidden_until {
-                kept.extend_from_slice(b"***");
+                redacted.extend_from_slice(b"***");
             }
             hidden_until = hidden_until.max(at + n_hidden);
             if at >= hidden_until {
-                kept.push(*byte);
+                redacted.push(*byte);
             }
         }
-        let text = String::from_utf8_lossy(&kept);
+        let text = String::from_utf8_lossy(&redacted);
         let mut shown = String::new();
         for c in text.chars().filter(|c| *c != '\r') {
             let c = if is_safe_to_display(c) { c } else { char::REPLACEMENT_CHARACTER };
@@ -116,24 +116,25 @@ impl Redactor {
 
     /// Returns the number of leading bytes that end a secret begun earlier.
     fn hidden_rest(&self, bytes: &[u8]) -> usize {
-        let ends_with = |form: &String| {
-            let longest = (form.len() - 1).min(bytes.len());
-            let is_end =
-                |&n: &usize| form.as_bytes()[form.len() - n..].eq_ignore_ascii_case(&bytes[..n]);
+        let ends_with = |encoded: &String| {
+            let longest = (encoded.len() - 1).min(bytes.len());
+            let is_end = |&n: &usize| {
+                encoded.as_bytes()[encoded.len() - n..].eq_ignore_ascii_case(&bytes[..n])
+            };
             (SECRET_CHARS_MIN..=longest).rev().find(is_end)
         };
-        let of_forms = self.forms.iter().filter_map(ends_with).max().unwrap_or(0);
+        let longest_form = self.forms.iter().filter_map(ends_with).max().unwrap_or(0);
         let ends = self.plain.iter().flat_map(|secret| ends_of(secret));
         // The bytes may also begin within an escape.
-        let is_of_escape = |byte: &&u8| byte.is_ascii_alphanumeric() || b"#;".contains(byte);
-        let n_cut = bytes.iter().take(ESCAPE_BYTES_MAX).take_while(is_of_escape).count();
+        let is_escape_byte = |byte: &&u8| byte.is_ascii_alphanumeric() || b"#;".contains(byte);
+        let n_cut = bytes.iter().take(ESCAPE_BYTES_MAX).take_while(is_escape_byte).count();
         ends.flat_map(|end| {
             (0..=n_cut).filter_map(move |cut| match escaped_length(end, &bytes[cut..]) {
                 0 => None,
                 n => Some(cut + n),
             })
         })
-        .fold(of_forms, usize::max)
+        .fold(longest_form, usize::max)
     }
 
     /// Returns the number of leading bytes that belong to a secret, ignoring case. The bytes may end within it.
@@ -143,8 +144,9 @@ impl Redactor {
             n >= SECRET_CHARS_MIN && secret.as_bytes()[..n].eq_ignore_ascii_case(&bytes[..n])
         };
         // The first match is the longest.
-        let form = self.forms.iter().find(begins).map_or(0, |form| form.len().min(bytes.len()));
-        self.plain.iter().map(|secret| escaped_length(secret, bytes)).fold(form, usize::max)
+        let encoded =
+            self.forms.iter().find(begins).map_or(0, |encoded| encoded.len().min(bytes.len()));
+        self.plain.iter().map(|secret| escaped_length(secret, bytes)).fold(encoded, usize::max)
     }
 }
 
@@ -247,9 +249,9 @@ fn percent_decode(text: &str) -> String {
 
 /// Returns false for control characters and characters that change the writing direction.
 fn is_safe_to_display(c: char) -> bool {
-    let turns =
+    let char_class_changes =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    matches!(c, '\n' | '\t') || !(c.is_control() || turns)
+    matches!(c, '\n' | '\t') || !(c.is_control() || char_class_changes)
 }
 
 #[cfg(test)]

@@ -20,10 +20,10 @@ impl HttpFetcher {
     /// Returns an error if a host cannot or must not be reached, or if there are too many redirects.
     pub(super) async fn follow_redirects(
         &mut self,
-        turn: RateLimitPermit,
+        permit: RateLimitPermit,
         token: Option<&AccessToken>,
     ) -> Result<(Response, RateLimitPermit), FetchError> {
-        let mut turn = turn;
+        let mut permit = permit;
         let mut url = self.url.clone();
         let first_reach = HttpClient::initial_reach(&self.config);
         let mut own_reach = self.public_reach.unwrap_or(first_reach);
@@ -42,18 +42,18 @@ impl HttpFetcher {
                 Some(location) if self.is_redirect_followed(response.status()) => {
                     url.join(location).ok()
                 }
-                _ => return Ok((response, turn)),
+                _ => return Ok((response, permit)),
             };
             match next {
                 Some(next) if matches!(next.scheme(), "http" | "https") => url = next,
-                _ => return Ok((response, turn)),
+                _ => return Ok((response, permit)),
             }
             let is_own = url.origin() == self.url.origin();
             // A redirect back to the feed's own origin is as trusted as the operator's URL.
             reach = if is_own { own_reach } else { next_reach };
             // The next host may have its own limit, so this permit is released first.
-            drop((response, turn));
-            turn = self.wait_for_permit(&url).await;
+            drop((response, permit));
+            permit = self.wait_for_permit(&url).await;
         }
         Err(FetchError::new(
             FailureCode::Http(StatusCode::FOUND.as_u16()),
@@ -63,7 +63,7 @@ impl HttpFetcher {
 
     /// Returns true if a redirect with this status is followed. A POST is sent again only if the status requires it.
     fn is_redirect_followed(&self, status: StatusCode) -> bool {
-        match self.question {
+        match self.request {
             SourceRequest::Post(_) => matches!(status.as_u16(), 307 | 308),
             _ => matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308),
         }

@@ -58,11 +58,11 @@ struct ReplayFrame {
 impl ReplayClock {
     /// Returns the recorded time at `monotonic` of the playing clock.
     pub(crate) fn recorded_time(&self, monotonic: Duration) -> UnixMillis {
-        let passed = self.elapsed_time(monotonic);
+        let elapsed = self.elapsed_time(monotonic);
         let frames = &self.0.frames;
-        let next = frames.partition_point(|frame| frame.offset <= passed);
+        let next = frames.partition_point(|frame| frame.offset <= elapsed);
         let Some(frame) = frames.get(next.saturating_sub(1)) else { return UnixMillis(0) };
-        frame.at + passed.saturating_sub(frame.offset)
+        frame.at + elapsed.saturating_sub(frame.offset)
     }
 
     fn elapsed_time(&self, monotonic: Duration) -> Duration {

@@ -13,8 +13,8 @@ impl BodySpool {
     }
 
     pub(super) fn write_piece(&mut self, piece: &[u8]) -> Result<(), FetchError> {
-        let taken = self.0.write_all(piece);
-        taken.map_err(|error| FetchError::new(FailureCode::File, error.to_string()))
+        let bytes_written = self.0.write_all(piece);
+        bytes_written.map_err(|error| FetchError::new(FailureCode::File, error.to_string()))
     }
 }
 

@@ -27,15 +27,15 @@ use super::{
 };
 use crate::{
     config::FeedConfig,
-    limits::{TOKEN_BYTES_MAX, TOKEN_LIFE_USUAL, TOKEN_RENEW_BEFORE_MAX, TOKEN_RETRY},
+    limits::{TOKEN_BYTES_MAX, TOKEN_LIFETIME_DEFAULT, TOKEN_RENEW_BEFORE_MAX, TOKEN_RETRY},
     poll_schedule::{PollAdvice, retry_delay},
     source::{OAuth2Client, Secret},
 };
 
 /// A token is renewed when this fraction of its lifetime remains, or [`TOKEN_RENEW_BEFORE_MAX`] if that is shorter.
-const RENEW_BEFORE_PART: u32 = 10;
+const RENEW_BEFORE_DIVISOR: u32 = 10;
 /// Maximum length of the error code in a token endpoint's refusal (RFC 6749 section 5.2).
-const WORD_CHARS_MAX: usize = 64;
+const ERROR_CODE_CHARS_MAX: usize = 64;
 
 /// An access token.
 pub(super) struct AccessToken {
@@ -66,9 +66,9 @@ impl TokenSources {
         }
         let source = Arc::new(TokenSource {
             oauth2: oauth2.clone(),
-            held: ArcSwapOption::empty(),
-            asks: Mutex::default(),
-            in_body: AtomicBool::new(false),
+            token: ArcSwapOption::empty(),
+            failures: Mutex::default(),
+            is_secret_in_body: AtomicBool::new(false),
         });
         sources.push(Arc::clone(&source));
         source
@@ -79,11 +79,11 @@ impl TokenSources {
 #[derive(Debug)]
 pub(crate) struct TokenSource {
     oauth2: OAuth2Client,
-    held: ArcSwapOption<AccessToken>,
+    token: ArcSwapOption<AccessToken>,
     /// Locked during a token request.
-    asks: Mutex<TokenFailures>,
+    failures: Mutex<TokenFailures>,
     /// True if the server accepts the client's secret in the body instead of a header.
-    in_body: AtomicBool,
+    is_secret_in_body: AtomicBool,
 }
 
 /// Consecutive failed token requests.
@@ -113,7 +113,7 @@ impl TokenRequester<'_> {
 impl TokenSource {
     /// Returns the cached token, unless it is due for renewal.
     pub(super) fn find_cached(&self, now: Duration) -> Option<Arc<AccessToken>> {
-        self.held.load_full().filter(|token| now < token.until)
+        self.token.load_full().filter(|token| now < token.until)
     }
 
     /// Returns a token other than `refused`.
@@ -123,34 +123,37 @@ impl TokenSource {
     pub(super) async fn get_token(
         &self,
         refused: Option<&Arc<AccessToken>>,
-        asker: TokenRequester<'_>,
+        requester: TokenRequester<'_>,
     ) -> Result<Arc<AccessToken>, FetchError> {
-        let mut asks = asker.waits.track_wait(&*asker.shared.clock, self.asks.lock()).await;
-        let held = self.find_cached(asker.monotonic_now());
-        if let Some(held) = held.filter(|held| !refused.is_some_and(|it| Arc::ptr_eq(it, held))) {
-            return Ok(held);
+        let mut failures =
+            requester.waits.track_wait(&*requester.shared.clock, self.failures.lock()).await;
+        let cached_token = self.find_cached(requester.monotonic_now());
+        if let Some(cached_token) = cached_token
+            .filter(|cached_token| !refused.is_some_and(|it| Arc::ptr_eq(it, cached_token)))
+        {
+            return Ok(cached_token);
         }
-        if let Some((until, failure)) = &asks.last
-            && asker.monotonic_now() < *until
+        if let Some((until, failure)) = &failures.last
+            && requester.monotonic_now() < *until
         {
             return Err(failure.clone());
         }
         let mut advice = PollAdvice::default();
-        match self.request_token(asker, asks.in_a_row, &mut advice).await {
+        match self.request_token(requester, failures.in_a_row, &mut advice).await {
             Ok(token) => {
-                *asks = TokenFailures::default();
+                *failures = TokenFailures::default();
                 let token = Arc::new(token);
-                self.held.store(Some(Arc::clone(&token)));
+                self.token.store(Some(Arc::clone(&token)));
                 Ok(token)
             }
             Err(failure) => {
-                self.held.store(None);
+                self.token.store(None);
                 let host = self.oauth2.token_url.host_str().unwrap_or_default();
                 let failure =
                     failure.with_prefix(&format!("cannot get an access token from {host}: "));
-                asks.in_a_row = asks.in_a_row.saturating_add(1);
-                let wait = retry_delay(TOKEN_RETRY, asks.in_a_row, advice);
-                asks.last = Some((asker.monotonic_now() + wait, failure.clone()));
+                failures.in_a_row = failures.in_a_row.saturating_add(1);
+                let wait = retry_delay(TOKEN_RETRY, failures.in_a_row, advice);
+                failures.last = Some((requester.monotonic_now() + wait, failure.clone()));
                 Err(failure)
             }
         }
@@ -160,25 +163,25 @@ impl TokenSource {
     /// After both were rejected, each call tries one of them, alternating.
     async fn request_token(
         &self,
-        asker: TokenRequester<'_>,
+        requester: TokenRequester<'_>,
         failures: u32,
         advice: &mut PollAdvice,
     ) -> Result<AccessToken, FetchError> {
-        let in_body = self.in_body.load(Ordering::Relaxed);
+        let in_body = self.is_secret_in_body.load(Ordering::Relaxed);
         if failures > 0 {
             let in_body = in_body ^ (failures % 2 == 1);
-            let token = self.request_token_once(in_body, asker, advice).await?;
-            self.in_body.store(in_body, Ordering::Relaxed);
+            let token = self.request_token_once(in_body, requester, advice).await?;
+            self.is_secret_in_body.store(in_body, Ordering::Relaxed);
             return Ok(token);
         }
-        let first = self.request_token_once(in_body, asker, advice).await;
+        let first = self.request_token_once(in_body, requester, advice).await;
         let is_refused =
             |failure: &FetchError| matches!(failure.code, FailureCode::Http(400 | 401));
         match first {
             Err(failure) if is_refused(&failure) => {
-                match self.request_token_once(!in_body, asker, advice).await {
+                match self.request_token_once(!in_body, requester, advice).await {
                     Ok(token) => {
-                        self.in_body.store(!in_body, Ordering::Relaxed);
+                        self.is_secret_in_body.store(!in_body, Ordering::Relaxed);
                         Ok(token)
                     }
                     Err(_) => Err(failure),
@@ -191,12 +194,13 @@ impl TokenSource {
     async fn request_token_once(
         &self,
         in_body: bool,
-        asker: TokenRequester<'_>,
+        requester: TokenRequester<'_>,
         advice: &mut PollAdvice,
     ) -> Result<AccessToken, FetchError> {
         let OAuth2Client { token_url, client_id, client_secret, .. } = &self.oauth2;
-        let (clock, limit) = (&asker.shared.clock, asker.feed.timeout);
-        let mut request = asker.shared.client.client_with_timeout(limit)?.post(token_url.clone());
+        let (clock, limit) = (&requester.shared.clock, requester.feed.timeout);
+        let mut request =
+            requester.shared.client.client_with_timeout(limit)?.post(token_url.clone());
         if !in_body {
             let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
             request = request.basic_auth(encoded(client_id), Some(encoded(client_secret.reveal())));
@@ -205,9 +209,9 @@ impl TokenSource {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(header::ACCEPT, "application/json")
             .body(self.encode_form(in_body));
-        let turn = asker.shared.wait_for_permit(asker.feed, token_url);
-        let _turn = asker.waits.track_wait(&**clock, turn).await;
-        let began = asker.monotonic_now();
+        let permit = requester.shared.wait_for_permit(requester.feed, token_url);
+        let _permit = requester.waits.track_wait(&**clock, permit).await;
+        let began = requester.monotonic_now();
         let mut response =
             within_limit(clock, limit, "the response", client::send_request(request)).await??;
         let status = response.status();
@@ -288,8 +292,8 @@ fn parse_token(body: &[u8], now: Duration) -> Result<AccessToken, FetchError> {
         None => None,
     };
     let life = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let life = life.unwrap_or(TOKEN_LIFE_USUAL);
-    let renew_before = (life / RENEW_BEFORE_PART).min(TOKEN_RENEW_BEFORE_MAX);
+    let life = life.unwrap_or(TOKEN_LIFETIME_DEFAULT);
+    let renew_before = (life / RENEW_BEFORE_DIVISOR).min(TOKEN_RENEW_BEFORE_MAX);
     let until = now.saturating_add(life - renew_before);
     Ok(AccessToken { header, text: Secret::new(granted.access_token), until })
 }
@@ -299,16 +303,16 @@ fn token_refusal(status: StatusCode, body: &[u8]) -> FetchError {
     struct OAuthError {
         error: String,
     }
-    let said = serde_json::from_slice::<OAuthError>(body).ok().map(|refused| refused.error);
-    let is_word = |word: &String| {
-        word.len() <= WORD_CHARS_MAX
-            && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    let error_code = serde_json::from_slice::<OAuthError>(body).ok().map(|refused| refused.error);
+    let is_word = |is_code: &String| {
+        is_code.len() <= ERROR_CODE_CHARS_MAX
+            && is_code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
     };
-    let words = match said.filter(is_word) {
+    let message = match error_code.filter(is_word) {
         Some(word) => format!("the server returned {status}, {word}"),
         None => format!("the server returned {status}"),
     };
-    FetchError::new(FailureCode::Http(status.as_u16()), words).with_phase(FetchPhase::Wait)
+    FetchError::new(FailureCode::Http(status.as_u16()), message).with_phase(FetchPhase::Wait)
 }
 
 #[cfg(test)]
@@ -332,25 +336,30 @@ mod tests {
 
     #[test]
     fn an_invalid_token_is_rejected_without_showing_it() {
-        for (body, says) in [
+        for (body, expected_message) in [
             ("", "access_token"),
             ("{\"token\":\"s3cret\"}", "access_token"),
             ("{\"access_token\":\"s3cret\\n\"}", "invalid in a header"),
             ("{\"access_token\":\"s3cret\",\"token_type\":\"mac\"}", "not Bearer"),
         ] {
             let error = until(body).unwrap_err();
-            assert!(error.contains(says) && !error.contains("s3cret"), "{body}: {error}");
+            assert!(
+                error.contains(expected_message) && !error.contains("s3cret"),
+                "{body}: {error}"
+            );
         }
     }
 
     #[test]
     fn a_refusal_shows_the_oauth_error_code_only() {
-        let said = |body: &str| token_refusal(StatusCode::UNAUTHORIZED, body.as_bytes()).detail;
+        let refusal_detail =
+            |body: &str| token_refusal(StatusCode::UNAUTHORIZED, body.as_bytes()).detail;
         assert!(
-            said("{\"error\":\"invalid_client\"}").ends_with("401 Unauthorized, invalid_client")
+            refusal_detail("{\"error\":\"invalid_client\"}")
+                .ends_with("401 Unauthorized, invalid_client")
         );
         for body in ["", "{\"error\":\"Your secret s3cret is bad\"}", "<html>"] {
-            assert!(said(body).ends_with("401 Unauthorized"), "{}", said(body));
+            assert!(refusal_detail(body).ends_with("401 Unauthorized"), "{}", refusal_detail(body));
         }
     }
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::HandoffError;
-use crate::limits::KEPT_BYTES_MAX;
+use crate::limits::HANDOFF_BYTES_MAX;
 
 const MAGIC: [u8; 8] = *b"LINEKEPT";
 /// The version of the file format. Other versions are rejected.
@@ -45,8 +45,8 @@ impl<W: Write> FrameWriter<W> {
     pub(super) fn write_frame(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         debug_assert_ne!(kind, END, "finish_file writes the end frame");
         let more = (FRAME_HEAD_BYTES + content.len()) as u64;
-        if self.written.saturating_add(more) > KEPT_BYTES_MAX {
-            let detail = format!("the file would exceed {KEPT_BYTES_MAX} bytes");
+        if self.written.saturating_add(more) > HANDOFF_BYTES_MAX {
+            let detail = format!("the file would exceed {HANDOFF_BYTES_MAX} bytes");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, detail));
         }
         self.write_frame_head(kind, content.len())?;
@@ -84,14 +84,14 @@ impl<W> fmt::Debug for FrameWriter<W> {
 #[derive(Debug)]
 pub(super) struct FrameReader<R> {
     inner: R,
-    left: u64,
+    remaining: u64,
 }
 
 impl<R: Read + Seek> FrameReader<R> {
     /// Verifies the whole file and returns to its first frame.
     pub(super) fn open_verified(mut inner: R) -> Result<Self, HandoffError> {
         let length = inner.seek(SeekFrom::End(0))?;
-        if length > KEPT_BYTES_MAX {
+        if length > HANDOFF_BYTES_MAX {
             return Err(HandoffError::TooLarge);
         }
         let end = (FRAME_HEAD_BYTES + DIGEST_BYTES) as u64;
@@ -118,29 +118,30 @@ impl<R: Read + Seek> FrameReader<R> {
             digest.update(&some[..n]);
             unchecked -= n as u64;
         }
-        let mut told = [0; DIGEST_BYTES];
-        inner.read_exact(&mut told)?;
-        if told != digest.digest128().to_le_bytes() {
+        let mut stored_digest = [0; DIGEST_BYTES];
+        inner.read_exact(&mut stored_digest)?;
+        if stored_digest != digest.digest128().to_le_bytes() {
             return Err(HandoffError::Damaged);
         }
         inner.seek(SeekFrom::Start(HEAD_BYTES))?;
-        Ok(Self { inner, left })
+        Ok(Self { inner, remaining: left })
     }
 
     /// Returns the next frame's kind and content; `None` at the end.
     pub(super) fn next_frame(&mut self) -> Result<Option<(u8, Bytes)>, HandoffError> {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return Ok(None);
         }
         let mut head = [0; FRAME_HEAD_BYTES];
         self.inner.read_exact(&mut head)?;
         let [kind, length @ ..] = head;
         let length = u64::from_le_bytes(length);
-        let used = length.checked_add(FRAME_HEAD_BYTES as u64).filter(|used| *used <= self.left);
+        let used =
+            length.checked_add(FRAME_HEAD_BYTES as u64).filter(|used| *used <= self.remaining);
         let (Some(used), Ok(length)) = (used, usize::try_from(length)) else {
             return Err(HandoffError::Damaged);
         };
-        self.left -= used;
+        self.remaining -= used;
         let mut content = vec![0; length];
         self.inner.read_exact(&mut content)?;
         Ok(Some((kind, content.into())))
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn a_file_over_the_size_limit_is_not_read() {
         assert!(matches!(
-            FrameReader::open_verified(Huge(KEPT_BYTES_MAX + 1)),
+            FrameReader::open_verified(Huge(HANDOFF_BYTES_MAX + 1)),
             Err(HandoffError::TooLarge)
         ));
     }

@@ -19,10 +19,10 @@ use lineside_sync::UnixMillis;
 use prost::Message;
 
 use self::frames::{FrameReader, FrameWriter};
-use crate::{FeedId, limits::KEPT_CHUNK_BYTES};
+use crate::{FeedId, limits::HANDOFF_CHUNK_BYTES};
 
 /// The version of the writing program.
-const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+const PROGRAM_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The kinds of frames.
 const HEAD: u8 = 1;
@@ -39,7 +39,7 @@ pub enum HandoffError {
     #[error("the file cannot be read: {0}")]
     Unreadable(#[from] io::Error),
     /// The file exceeds the maximum size of written files.
-    #[error("the file is larger than {} bytes", crate::limits::KEPT_BYTES_MAX)]
+    #[error("the file is larger than {} bytes", crate::limits::HANDOFF_BYTES_MAX)]
     TooLarge,
     /// The file is not a handoff file.
     #[error("the file is not a restart state of Lineside")]
@@ -63,8 +63,10 @@ impl<W: Write> HandoffWriter<W> {
     /// Returns the writer's error.
     pub fn begin_file(into: W, now: UnixMillis) -> io::Result<HandoffWriter<W>> {
         let mut writer = HandoffWriter(FrameWriter::begin_file(into)?);
-        writer
-            .write_message(HEAD, &schema::HeadProto { program: PROGRAM.to_owned(), at: now.0 })?;
+        writer.write_message(
+            HEAD,
+            &schema::HeadProto { program: PROGRAM_VERSION.to_owned(), at: now.0 },
+        )?;
         Ok(writer)
     }
 
@@ -109,7 +111,7 @@ impl<W: Write> HandoffWriter<W> {
     ) -> io::Result<()> {
         chunk.bytes += part.encoded_len();
         to(&mut chunk.chunk).push(part);
-        if chunk.bytes < KEPT_CHUNK_BYTES { Ok(()) } else { self.write_chunk(chunk) }
+        if chunk.bytes < HANDOFF_CHUNK_BYTES { Ok(()) } else { self.write_chunk(chunk) }
     }
 
     /// Writes the rest of a chunk.
@@ -161,12 +163,12 @@ impl HandoffState {
     pub fn from_reader(source: impl Read + Seek) -> Result<HandoffState, HandoffError> {
         let mut frames = FrameReader::open_verified(source)?;
         let Some((HEAD, head)) = frames.next_frame()? else { return Err(HandoffError::Damaged) };
-        let mut kept =
+        let mut state =
             HandoffState { head: decode_message(head)?, networks: Vec::new(), rooms: Vec::new() };
         while let Some((kind, content)) = frames.next_frame()? {
-            kept.take_frame(kind, content)?;
+            state.take_frame(kind, content)?;
         }
-        Ok(kept)
+        Ok(state)
     }
 
     fn take_frame(&mut self, kind: u8, content: Bytes) -> Result<(), HandoffError> {
@@ -206,7 +208,7 @@ impl HandoffState {
 
     /// Returns true if the same version of the program wrote the file.
     pub(crate) fn is_same_version(&self) -> bool {
-        self.head.program == PROGRAM
+        self.head.program == PROGRAM_VERSION
     }
 
     /// Returns the number of networks not taken yet.
@@ -216,7 +218,7 @@ impl HandoffState {
 
     /// Takes a network.
     pub fn take_network(&mut self, id: &FeedId) -> Option<HandoffNetwork> {
-        let at = self.networks.iter().position(|kept| kept.network.id == id.as_str())?;
+        let at = self.networks.iter().position(|network| network.network.id == id.as_str())?;
         Some(self.networks.swap_remove(at))
     }
 

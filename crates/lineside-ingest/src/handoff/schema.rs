@@ -160,27 +160,27 @@ pub(crate) struct RentalProto {
 
 impl RentalProto {
     pub(crate) fn from_station(station: &Station) -> RentalProto {
-        let (lat, lon) = station.place.unzip();
+        let (lat, lon) = station.coordinates.unzip();
         let (information, status) = (station.information.clone(), station.status.clone());
         RentalProto { information, status, lat, lon, available: station.available }
     }
 
     pub(crate) fn from_vehicle(vehicle: &RentalVehicle) -> RentalProto {
-        let (lat, lon) = vehicle.place.unzip();
+        let (lat, lon) = vehicle.coordinates.unzip();
         let available = u32::from(vehicle.is_available);
         RentalProto { information: None, status: Some(vehicle.json.clone()), lat, lon, available }
     }
 
     pub(crate) fn into_station(self) -> Station {
-        let place = self.lat.zip(self.lon);
+        let coordinates = self.lat.zip(self.lon);
         let RentalProto { information, status, available, .. } = self;
-        Station { information, status, place, available }
+        Station { information, status, coordinates, available }
     }
 
     /// Converts to a vehicle; `None` without a status.
     pub(crate) fn into_vehicle(self) -> Option<RentalVehicle> {
-        let place = self.lat.zip(self.lon);
-        Some(RentalVehicle { json: self.status?, place, is_available: self.available > 0 })
+        let coordinates = self.lat.zip(self.lon);
+        Some(RentalVehicle { json: self.status?, coordinates, is_available: self.available > 0 })
     }
 }
 

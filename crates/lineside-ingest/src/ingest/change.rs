@@ -58,8 +58,8 @@ impl ConfigChange {
                 Some(_) => {}
             }
         }
-        let gone = before.feeds.iter().map(|feed| feed.id()).filter(|id| !now.contains(id));
-        changed.removed.extend(gone.cloned());
+        let removed = before.feeds.iter().map(|feed| feed.id()).filter(|id| !now.contains(id));
+        changed.removed.extend(removed.cloned());
         let others = groups
             .iter()
             .filter(|members| before.networks.iter().all(|network| !has_members(network, members)));
@@ -84,10 +84,10 @@ pub enum PollRefused {
     Paused,
     /// The rate limit allows no request for this time.
     #[error("the rate limit of the source allows the next poll in {} s", .0.as_secs_f64().ceil())]
-    NoRoom(Duration),
+    RateLimited(Duration),
     /// The server is stopping, or the feed is just being changed.
     #[error("the feed cannot be polled now")]
-    NotNow,
+    Unavailable,
 }
 
 impl Ingest {
@@ -121,17 +121,17 @@ impl Ingest {
         if feed.config().paused {
             return Err(PollRefused::Paused);
         }
-        let asks = feed.poll_requests().ok_or(PollRefused::NotNow)?;
-        let (ask, answer) = oneshot::channel();
-        match asks.try_send(ask) {
+        let poll_requests = feed.poll_requests().ok_or(PollRefused::Unavailable)?;
+        let (request, answer) = oneshot::channel();
+        match poll_requests.try_send(request) {
             Ok(()) => {}
             // Another caller has just requested a poll.
             Err(TrySendError::Full(_)) => return Ok(()),
-            Err(TrySendError::Closed(_)) => return Err(PollRefused::NotNow),
+            Err(TrySendError::Closed(_)) => return Err(PollRefused::Unavailable),
         }
         match answer.await {
-            Ok(said) => said.map_err(PollRefused::NoRoom),
-            Err(_) => Err(PollRefused::NotNow),
+            Ok(poll_result) => poll_result.map_err(PollRefused::RateLimited),
+            Err(_) => Err(PollRefused::Unavailable),
         }
     }
 
@@ -142,17 +142,17 @@ impl Ingest {
         let changed = ConfigChange::compare_feeds(&before, &configs, &groups);
         self.shared.sources.rate_limiter().update_feeds(configs.iter().map(|config| &**config));
         let by_id = configs.iter().map(|config| (config.id.clone(), Arc::clone(config))).collect();
-        let stays = find_staying_networks(&running, &groups);
-        let mut retired = self.retire_feeds(&mut running, &by_id, &stays).await?;
-        let old = self.retire_networks(&mut running, &stays).await?;
+        let staying = find_staying_networks(&running, &groups);
+        let mut retired = self.retire_feeds(&mut running, &by_id, &staying).await?;
+        let old = self.retire_networks(&mut running, &staying).await?;
         // Nothing fails from here on: what was stopped must be started again.
-        let ending = list_ended_groups(&running, &stays);
-        let mut next = self.plan_networks(&mut running, groups, &stays, &before, &by_id);
-        let made = self.build_writers(&next, old, by_id, running.keys).await;
-        if made.is_none() {
+        let ending = list_ended_groups(&running, &staying);
+        let mut next = self.plan_networks(&mut running, groups, &staying, &before, &by_id);
+        let new_networks = self.build_writers(&next, old, by_id, running.keys).await;
+        if new_networks.is_none() {
             retired.pollers.values_mut().for_each(FeedPoller::forget_content);
         }
-        self.publish_catalog(&configs, &mut next, &ending, made);
+        self.publish_catalog(&configs, &mut next, &ending, new_networks);
         let keys = running.keys;
         running.networks = self.start_networks(next, retired, &changed, (&mut running.rng, keys));
         retain_feeds(&configs, &*self.shared.snapshots);
@@ -166,18 +166,22 @@ impl Ingest {
         &self,
         running: &mut RunningTasks,
         configs: &Configs,
-        stays: &[Option<usize>],
+        staying: &[Option<usize>],
     ) -> Result<RetiredFeeds, PollingStopped> {
         let mut retiring = Vec::new();
         for (at, network) in running.networks.iter_mut().enumerate() {
-            let network_stays = stays.contains(&Some(at));
+            let is_network_staying = staying.contains(&Some(at));
             for feed in &mut network.feeds {
-                let goes_on = configs.get(feed.feed.id()).is_some_and(|config| {
+                let continues = configs.get(feed.feed.id()).is_some_and(|config| {
                     feed.feed.config() == &**config
-                        && self.shared.sources.bucket_for_feed(config).is_same_bucket(&feed.place)
+                        && self
+                            .shared
+                            .sources
+                            .bucket_for_feed(config)
+                            .is_same_bucket(&feed.rate_limit_bucket)
                         && !feed.task.is_finished()
                 });
-                if !(network_stays && goes_on) {
+                if !(is_network_staying && continues) {
                     feed.retire.cancel();
                     retiring.push(feed);
                 }
@@ -201,11 +205,11 @@ impl Ingest {
     async fn retire_networks(
         &self,
         running: &mut RunningTasks,
-        stays: &[Option<usize>],
+        staying: &[Option<usize>],
     ) -> Result<Vec<NetworkWriter>, PollingStopped> {
         let mut ending: Vec<&mut RunningNetwork> = Vec::new();
         for (at, network) in running.networks.iter_mut().enumerate() {
-            if !stays.contains(&Some(at)) {
+            if !staying.contains(&Some(at)) {
                 network.retire.cancel();
                 ending.push(network);
             }
@@ -225,14 +229,14 @@ impl Ingest {
         &self,
         running: &mut RunningTasks,
         groups: Vec<Members>,
-        stays: &[Option<usize>],
+        staying: &[Option<usize>],
         before: &FeedCatalog,
         configs: &Configs,
     ) -> Vec<NextNetwork> {
         let were = mem::take(&mut running.networks);
         let mut were: Vec<Option<RunningNetwork>> = were.into_iter().map(Some).collect();
-        let next = groups.into_iter().zip(stays).map(|(members, stays)| {
-            let same = stays.and_then(|at| were.get_mut(at)?.take());
+        let next = groups.into_iter().zip(staying).map(|(members, staying)| {
+            let same = staying.and_then(|at| were.get_mut(at)?.take());
             let network = match &same {
                 Some(same) => Arc::clone(&same.network),
                 None => self.create_network(running, &members),
@@ -267,13 +271,14 @@ impl Ingest {
         old: Vec<NetworkWriter>,
         configs: Configs,
         keys: u64,
-    ) -> Option<Made> {
+    ) -> Option<NewNetworks> {
         let (hub, now) = (Arc::clone(&self.hub), self.shared.clock.wall_time());
         let new = next.iter().filter(|next| next.same.is_none());
         let new: Vec<(Arc<Network>, Vec<FeedRecord>)> = new
             .map(|next| {
-                let doing = next.feeds.iter().map(|feed| FeedRecord::from_status(&feed.status()));
-                (Arc::clone(&next.network), doing.collect())
+                let feed_records =
+                    next.feeds.iter().map(|feed| FeedRecord::from_status(&feed.status()));
+                (Arc::clone(&next.network), feed_records.collect())
             })
             .collect();
         let work = tokio::task::spawn_blocking(move || {
@@ -286,15 +291,15 @@ impl Ingest {
                     }
                 }
             }
-            let made = new.into_iter().map(|(network, doing)| {
+            let new_networks = new.into_iter().map(|(network, feed_records)| {
                 let mut writer = NetworkWriter::new(network, Some(Arc::clone(&hub)), keys);
-                let inherited = writer.inherit_networks(&old, doing, now);
+                let inherited = writer.inherit_networks(&old, feed_records, now);
                 (writer, inherited)
             });
-            made.collect()
+            new_networks.collect()
         });
         match work.await {
-            Ok(made) => Some(made),
+            Ok(new_networks) => Some(new_networks),
             Err(error) => {
                 tracing::error!(%error, "rebuilding networks stopped because of a bug in Lineside; they start empty");
                 None
@@ -308,7 +313,7 @@ impl Ingest {
         configs: &Members,
         next: &mut [NextNetwork],
         ending: &[u32],
-        made: Option<Made>,
+        new_networks: Option<NewNetworks>,
     ) {
         self.catalog.store(Arc::new(build_catalog(
             configs,
@@ -316,7 +321,7 @@ impl Ingest {
         )));
         ending.iter().for_each(|group| self.hub.end_group(*group));
         let new = next.iter_mut().filter(|next| next.same.is_none());
-        for (next, (mut writer, inherited)) in new.zip(made.into_iter().flatten()) {
+        for (next, (mut writer, inherited)) in new.zip(new_networks.into_iter().flatten()) {
             writer.announce_areas(&inherited);
             next.writer = Some(writer);
         }
@@ -333,7 +338,7 @@ impl Ingest {
         let catalog = self.catalog.load();
         let added = changed.added.iter().filter_map(|id| catalog.find_feed(id.as_str()));
         let spread = Arc::new(StartStagger::new(added.map(|feed| feed.config()), rng));
-        let shared = PollerContext { spread, ..self.shared.clone() };
+        let shared = PollerContext { start_stagger: spread, ..self.shared.clone() };
         let mut networks = Vec::new();
         for NextNetwork { network, feeds, same, writer } in next {
             let mut running = same.unwrap_or_else(|| {
@@ -356,7 +361,7 @@ impl Ingest {
                 };
                 let polls = self.tasks.spawn_poller(feed, poller);
                 match running.feeds.get_mut(number) {
-                    Some(place) => *place = polls,
+                    Some(slot) => *slot = polls,
                     None => running.feeds.push(polls),
                 }
             }
@@ -374,7 +379,7 @@ impl Ingest {
 type Configs = HashMap<FeedId, Arc<FeedConfig>>;
 
 /// The writers of new networks with the data they inherit.
-type Made = Vec<(NetworkWriter, InheritedNetwork)>;
+type NewNetworks = Vec<(NetworkWriter, InheritedNetwork)>;
 
 /// Feeds that are not polled any more.
 #[derive(Debug, Default)]
@@ -402,17 +407,17 @@ fn find_staying_networks(running: &RunningTasks, groups: &[Members]) -> Vec<Opti
 }
 
 /// Returns the hub groups of networks that end.
-fn list_ended_groups(running: &RunningTasks, stays: &[Option<usize>]) -> Vec<u32> {
+fn list_ended_groups(running: &RunningTasks, staying: &[Option<usize>]) -> Vec<u32> {
     let numbered = running.networks.iter().enumerate();
-    let ending = numbered.filter(|(at, _)| !stays.contains(&Some(*at)));
+    let ending = numbered.filter(|(at, _)| !staying.contains(&Some(*at)));
     ending.map(|(_, it)| it.network.group()).collect()
 }
 
 /// Returns true if a network has these feeds and this first feed; the order of the others does not matter.
 fn has_members(network: &Network, members: &Members) -> bool {
     let ids = network.feed_ids();
-    let is_there = |config: &Arc<FeedConfig>| ids.contains(&config.id);
-    ids.len() == members.len() && *network.id() == members[0].id && members.iter().all(is_there)
+    let is_member = |config: &Arc<FeedConfig>| ids.contains(&config.id);
+    ids.len() == members.len() && *network.id() == members[0].id && members.iter().all(is_member)
 }
 
 /// Returns the known feed if nothing has changed, else a feed with the new configuration.

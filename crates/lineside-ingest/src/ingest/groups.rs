@@ -24,17 +24,17 @@ pub(super) fn dedup_feeds(feeds: Vec<FeedConfig>) -> Members {
 /// Groups realtime feeds with the schedule that they name. A feed without such a name, or whose named feed is missing
 /// or belongs to another one itself, forms its own network.
 pub(super) fn group_feeds(configs: &Members) -> Vec<Members> {
-    let owner_of = |config: &Arc<FeedConfig>| {
+    let schedule_of = |config: &Arc<FeedConfig>| {
         let named = config.static_feed.as_ref()?;
         let owner = configs.iter().find(|other| other.id == *named)?;
         (owner.static_feed.is_none() && owner.id != config.id).then(|| owner.id.clone())
     };
-    let first = configs.iter().filter(|config| owner_of(config).is_none());
+    let first = configs.iter().filter(|config| schedule_of(config).is_none());
     let mut groups: Vec<Members> = first.map(|config| vec![Arc::clone(config)]).collect();
     let by_id: HashMap<FeedId, usize> =
         groups.iter().enumerate().map(|(at, members)| (members[0].id.clone(), at)).collect();
     for config in configs {
-        if let Some(&at) = owner_of(config).and_then(|owner| by_id.get(&owner)) {
+        if let Some(&at) = schedule_of(config).and_then(|owner| by_id.get(&owner)) {
             groups[at].push(Arc::clone(config));
         }
     }

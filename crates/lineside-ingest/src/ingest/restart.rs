@@ -16,13 +16,13 @@ use super::{Ingest, Members, RunningNetwork};
 use crate::{
     channels::{
         ChannelStates,
-        kinds::{GROUP_ALONE, RoomKind},
+        kinds::{GROUP_NONE, RoomKind},
     },
     config::FeedId,
     dataset::{Dataset, LoadLimits},
     feed::Feed,
     handoff::{HandoffNetwork, HandoffState, HandoffWriter, schema},
-    limits::{KEPT_RINGS_BYTES_MAX, LOADS_AT_ONCE},
+    limits::{CONCURRENT_LOADS_MAX, HANDOFF_PUBLICATIONS_BYTES_MAX},
     network::{Network, NetworkWriter, ResumedNetwork},
     snapshot::Snapshot,
     source::SourceLocation,
@@ -43,25 +43,25 @@ impl Ingest {
         &self,
         into: &mut HandoffWriter<W>,
     ) -> io::Result<WrittenNetworks> {
-        let mut kept = Vec::new();
+        let mut written = Vec::new();
         let Ok(running) = self.running.try_lock() else {
             tracing::warn!(
                 "a change of feeds is in progress: no network is saved for the next start"
             );
-            return Ok(WrittenNetworks(kept));
+            return Ok(WrittenNetworks(written));
         };
         for RunningNetwork { network, ended, .. } in &running.networks {
             match check_handoff(network, ended.lock().as_ref()) {
                 Ok(writer) => {
                     writer.write_handoff(into)?;
-                    kept.push(network.group());
+                    written.push(network.group());
                 }
                 Err(reason) => {
                     tracing::warn!(network = %network.id(), reason, "the network is not saved for the next start");
                 }
             }
         }
-        Ok(WrittenNetworks(kept))
+        Ok(WrittenNetworks(written))
     }
 
     /// Writes the logs of channels, the newest publications up to [`KEPT_RINGS_BYTES_MAX`], and stops further
@@ -76,19 +76,19 @@ impl Ingest {
     ) -> io::Result<()> {
         self.hub.stop_app_publishing();
         let all = networks.0.len() == self.catalog.load().networks.len();
-        let is_kept = |_: &Channel, key: RoomKey| match key.group {
+        let is_exported = |_: &Channel, key: RoomKey| match key.group {
             // A cell contains vehicles of every network.
-            GROUP_ALONE => key.kind >= KINDS_OF_HUB || all,
+            GROUP_NONE => key.kind >= KINDS_OF_HUB || all,
             group => networks.0.contains(&group),
         };
-        let kept = self.hub.export_rooms(KEPT_RINGS_BYTES_MAX, is_kept);
-        for room in &kept.rooms {
+        let exported = self.hub.export_rooms(HANDOFF_PUBLICATIONS_BYTES_MAX, is_exported);
+        for room in &exported.rooms {
             into.write_room(room)?;
         }
         tracing::info!(
             networks = networks.0.len(),
-            channels = kept.rooms.len(),
-            left_out = kept.left_out,
+            channels = exported.rooms.len(),
+            left_out = exported.n_omitted,
             "networks and channel logs are saved for the next start"
         );
         Ok(())
@@ -123,10 +123,10 @@ pub(super) struct RestartPlan {
     /// Resumable networks, in the order of the groups.
     networks: Vec<Option<ResumableNetwork>>,
     rooms: Vec<HandoffRoom>,
-    away: Duration,
-    is_of_this_program: bool,
+    downtime: Duration,
+    is_same_program_version: bool,
     /// True if the file contains exactly the configured networks and all of them are resumed.
-    whole: bool,
+    is_complete: bool,
 }
 
 /// A network that is resumed.
@@ -147,33 +147,40 @@ struct ResumableFeed {
 /// A network being restored.
 struct RestoreJob<'a> {
     members: &'a Members,
-    kept: Option<HandoffNetwork>,
-    again: Option<ResumableNetwork>,
+    handoff: Option<HandoffNetwork>,
+    resumable: Option<ResumableNetwork>,
 }
 
 impl RestartPlan {
     /// Examines the handoff and decodes its schedules, which may take seconds. `groups` are the configured networks,
     /// `keys` is the seed of their writers.
     pub(super) fn new(
-        kept: Option<HandoffState>,
+        handoff: Option<HandoffState>,
         groups: &[Members],
         keys: u64,
         now: UnixMillis,
     ) -> RestartPlan {
-        let Some(mut kept) = kept else {
+        let Some(mut handoff) = handoff else {
             let networks = groups.iter().map(|_| None).collect();
             let away = Duration::ZERO;
             let rooms = Vec::new();
-            return RestartPlan { networks, rooms, away, is_of_this_program: false, whole: false };
+            return RestartPlan {
+                networks,
+                rooms,
+                downtime: away,
+                is_same_program_version: false,
+                is_complete: false,
+            };
         };
         let mut jobs: Vec<RestoreJob<'_>> = groups
             .iter()
             .map(|members| {
-                let kept = members.first().and_then(|first| kept.take_network(&first.id));
-                RestoreJob { members, kept, again: None }
+                let handoff_network =
+                    members.first().and_then(|first| handoff.take_network(&first.id));
+                RestoreJob { members, handoff: handoff_network, resumable: None }
             })
             .collect();
-        for some in jobs.chunks_mut(LOADS_AT_ONCE) {
+        for some in jobs.chunks_mut(CONCURRENT_LOADS_MAX) {
             thread::scope(|scope| {
                 let running: Vec<_> =
                     some.iter_mut().map(|job| scope.spawn(|| job.run_restore(keys))).collect();
@@ -185,13 +192,13 @@ impl RestartPlan {
             });
         }
         let networks: Vec<Option<ResumableNetwork>> =
-            jobs.into_iter().map(|job| job.again).collect();
+            jobs.into_iter().map(|job| job.resumable).collect();
         RestartPlan {
-            whole: kept.network_count() == 0 && networks.iter().all(Option::is_some),
+            is_complete: handoff.network_count() == 0 && networks.iter().all(Option::is_some),
             networks,
-            rooms: kept.take_rooms(),
-            away: kept.elapsed_since_write(now),
-            is_of_this_program: kept.is_same_version(),
+            rooms: handoff.take_rooms(),
+            downtime: handoff.elapsed_since_write(now),
+            is_same_program_version: handoff.is_same_version(),
         }
     }
 
@@ -202,8 +209,8 @@ impl RestartPlan {
 
     /// Sets a network's writer and its sequence to their earlier state.
     pub(super) fn resume_network(&mut self, network: usize, writer: &mut NetworkWriter, hub: &Hub) {
-        let again = self.networks.get_mut(network).and_then(Option::as_mut);
-        if let Some(continued) = again.and_then(|again| again.continued.take()) {
+        let resumable = self.networks.get_mut(network).and_then(Option::as_mut);
+        if let Some(continued) = resumable.and_then(|resumable| resumable.continued.take()) {
             writer.resume_network(continued);
             let network = writer.network();
             hub.resume_group_at(network.group(), network.position());
@@ -214,10 +221,12 @@ impl RestartPlan {
 
     /// Restores a feed's status and last good bytes.
     pub(super) fn restore_feed(&mut self, network: usize, number: usize, feed: &Feed) {
-        let again = self.networks.get_mut(network).and_then(Option::as_mut);
-        if let Some(kept) = again.and_then(|again| again.feeds.get_mut(number)) {
-            feed.set_status(std::mem::take(&mut kept.status));
-            if let Some(snapshot) = kept.snapshot.take() {
+        let resumable = self.networks.get_mut(network).and_then(Option::as_mut);
+        if let Some(resumable_feed) =
+            resumable.and_then(|resumable| resumable.feeds.get_mut(number))
+        {
+            feed.set_status(std::mem::take(&mut resumable_feed.status));
+            if let Some(snapshot) = resumable_feed.snapshot.take() {
                 feed.set_snapshot(snapshot);
             }
         }
@@ -226,12 +235,13 @@ impl RestartPlan {
     /// Restores the logs of channels.
     pub(super) fn restore_rooms(&mut self, hub: &Hub, channels: &ChannelStates) {
         let rooms = std::mem::take(&mut self.rooms);
-        let n_kept = rooms.len();
-        let fit = rooms.into_iter().filter(|room| self.is_room_current(room, hub, channels));
-        let restored = fit.filter_map(|room| hub.restore_room(room, self.away).ok());
+        let n_rooms = rooms.len();
+        let is_matching =
+            rooms.into_iter().filter(|room| self.is_room_current(room, hub, channels));
+        let restored = is_matching.filter_map(|room| hub.restore_room(room, self.downtime).ok());
         let n_restored = restored.filter(|restored| *restored).count();
-        if n_kept > 0 {
-            tracing::info!(saved = n_kept, restored = n_restored, "channel logs are restored");
+        if n_rooms > 0 {
+            tracing::info!(saved = n_rooms, restored = n_restored, "channel logs are restored");
         }
     }
 
@@ -241,21 +251,21 @@ impl RestartPlan {
             return true;
         }
         let Ok(key) = channels.resolve_channel(&room.channel) else { return false };
-        if key.group == GROUP_ALONE {
-            return self.whole;
+        if key.group == GROUP_NONE {
+            return self.is_complete;
         }
         // Boards are derived from the schedule by the program; another version may have derived them differently.
         let is_board = key.kind == RoomKind::Stop as u8;
         self.epoch(key.group as usize - 1) == Some(room.epoch)
-            && (self.is_of_this_program || !is_board)
+            && (self.is_same_program_version || !is_board)
     }
 }
 
 impl RestoreJob<'_> {
     fn run_restore(&mut self, keys: u64) {
-        let Some(kept) = self.kept.take() else { return };
-        match prepare_network(self.members, kept, keys) {
-            Ok(again) => self.again = Some(again),
+        let Some(handoff) = self.handoff.take() else { return };
+        match prepare_network(self.members, handoff, keys) {
+            Ok(resumable) => self.resumable = Some(resumable),
             Err(reason) => {
                 let network = self.members.first().map(|first| first.id.to_string());
                 tracing::warn!(
@@ -270,28 +280,33 @@ impl RestoreJob<'_> {
 
 fn prepare_network(
     members: &Members,
-    mut kept: HandoffNetwork,
+    mut handoff: HandoffNetwork,
     keys: u64,
 ) -> Result<ResumableNetwork, &'static str> {
     if members.iter().any(|config| is_replay(&config.url)) {
         return Err("a replay starts from the beginning");
     }
-    let is_other = |(config, kept): (&Arc<crate::FeedConfig>, &crate::handoff::HandoffFeed)| {
-        let was = kept.feed.format.as_deref().and_then(Format::from_name);
-        config.configured_format().is_some() && was.is_some() && config.configured_format() != was
-    };
-    if members.iter().zip(&kept.feeds).any(is_other) {
+    let is_other =
+        |(config, handoff_feed): (&Arc<crate::FeedConfig>, &crate::handoff::HandoffFeed)| {
+            let was = handoff_feed.feed.format.as_deref().and_then(Format::from_name);
+            config.configured_format().is_some()
+                && was.is_some()
+                && config.configured_format() != was
+        };
+    if members.iter().zip(&handoff.feeds).any(is_other) {
         return Err("the format of a feed has changed");
     }
     let ids: Vec<FeedId> = members.iter().map(|config| config.id.clone()).collect();
     let mut feeds = Vec::new();
-    for feed in &mut kept.feeds {
+    for feed in &mut handoff.feeds {
         let snapshot = feed.snapshot.take().zip(feed.feed.snapshot.as_ref());
-        let snapshot = snapshot.map(|(bytes, form)| decode_snapshot(bytes, form)).transpose()?;
+        let snapshot = snapshot
+            .map(|(bytes, snapshot_proto)| decode_snapshot(bytes, snapshot_proto))
+            .transpose()?;
         feeds.push(ResumableFeed { status: decode_status(&feed.feed), snapshot });
     }
     let zip = feeds.first().and_then(|first| first.snapshot.as_ref());
-    let dataset = match (kept.network.dataset_at, zip, ids.first()) {
+    let dataset = match (handoff.network.dataset_at, zip, ids.first()) {
         (Some(at), Some(zip), Some(id)) => {
             let (id, bytes) = (id.clone(), zip.bytes.clone());
             // The limits accepted this schedule before.
@@ -304,34 +319,38 @@ fn prepare_network(
     if let (Some(dataset), Some(first)) = (&dataset, feeds.first_mut()) {
         first.status.problems = Arc::clone(&dataset.problems);
     }
-    let continued = kept.restore_network(&ids, dataset, keys)?;
+    let continued = handoff.restore_network(&ids, dataset, keys)?;
     Ok(ResumableNetwork { epoch: continued.epoch(), continued: Some(continued), feeds })
 }
 
-fn decode_snapshot(bytes: Bytes, form: &schema::SnapshotProto) -> Result<Snapshot, &'static str> {
+fn decode_snapshot(
+    bytes: Bytes,
+    snapshot_proto: &schema::SnapshotProto,
+) -> Result<Snapshot, &'static str> {
     Ok(Snapshot {
         hash: Snapshot::hash_bytes(&bytes),
-        format: Format::from_name(&form.format).ok_or("a snapshot has an unknown format")?,
-        content_type: form.content_type.clone(),
-        file_name: form.file_name.clone(),
-        fetched_at: UnixMillis(form.fetched_at),
-        last_modified: form.last_modified.map(UnixMillis),
+        format: Format::from_name(&snapshot_proto.format)
+            .ok_or("a snapshot has an unknown format")?,
+        content_type: snapshot_proto.content_type.clone(),
+        file_name: snapshot_proto.file_name.clone(),
+        fetched_at: UnixMillis(snapshot_proto.fetched_at),
+        last_modified: snapshot_proto.last_modified.map(UnixMillis),
         bytes,
     })
 }
 
 /// Decodes a feed's status. Its counters start again with the process.
-fn decode_status(form: &schema::FeedProto) -> FeedStatus {
+fn decode_status(feed_proto: &schema::FeedProto) -> FeedStatus {
     FeedStatus {
-        state: FeedState::parse(&form.state).unwrap_or_default(),
-        reason: form.reason.clone(),
-        since: UnixMillis(form.since),
-        state_before_pause: form.state_before_pause.as_deref().and_then(FeedState::parse),
-        unreliable_since: form.unreliable_since.map(UnixMillis),
-        last_success: form.last_success.map(UnixMillis),
-        data_time: form.data_time.map(UnixMillis),
-        entities: form.entities,
-        format: form.format.as_deref().and_then(Format::from_name),
+        state: FeedState::parse(&feed_proto.state).unwrap_or_default(),
+        reason: feed_proto.reason.clone(),
+        since: UnixMillis(feed_proto.since),
+        state_before_pause: feed_proto.state_before_pause.as_deref().and_then(FeedState::parse),
+        unreliable_since: feed_proto.unreliable_since.map(UnixMillis),
+        last_success: feed_proto.last_success.map(UnixMillis),
+        data_time: feed_proto.data_time.map(UnixMillis),
+        entities: feed_proto.entities,
+        format: feed_proto.format.as_deref().and_then(Format::from_name),
         is_restored: true,
         ..FeedStatus::default()
     }

@@ -31,7 +31,7 @@ pub(super) fn restore_feeds(feeds: &[Arc<Feed>], is_continued: bool, shared: &Po
         };
         if is_continued {
             if feed.snapshot().is_some_and(|snapshot| snapshot.hash == head.hash) {
-                feed.set_restored_snapshot(RestoredSnapshot { head, is_to_decode: false });
+                feed.set_restored_snapshot(RestoredSnapshot { head, is_undecoded: false });
             }
         } else if let Some((head, bytes)) = snapshots.read_snapshot(&key) {
             feed.restore_snapshot(head, bytes, now);

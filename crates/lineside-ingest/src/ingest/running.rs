@@ -24,9 +24,9 @@ pub(crate) struct TaskSpawner {
 impl TaskSpawner {
     /// Starts the task of a feed.
     pub(super) fn spawn_poller(&self, feed: Arc<Feed>, poller: FeedPoller) -> RunningFeed {
-        let (retire, place) = (CancellationToken::new(), poller.rate_limit_bucket().clone());
+        let (retire, bucket) = (CancellationToken::new(), poller.rate_limit_bucket().clone());
         let task = self.tracker.spawn(poller.run_until_retired(self.stop.clone(), retire.clone()));
-        RunningFeed { feed, place, retire, task }
+        RunningFeed { feed, rate_limit_bucket: bucket, retire, task }
     }
 }
 
@@ -81,7 +81,7 @@ impl RunningNetwork {
 pub(super) struct RunningFeed {
     pub(super) feed: Arc<Feed>,
     /// The rate limit bucket of its requests.
-    pub(super) place: RateLimitBucket,
+    pub(super) rate_limit_bucket: RateLimitBucket,
     pub(super) retire: CancellationToken,
     /// The task, which returns the poller after `retire` was cancelled.
     pub(super) task: JoinHandle<Option<FeedPoller>>,

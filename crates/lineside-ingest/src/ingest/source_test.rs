@@ -72,24 +72,24 @@ impl Ingest {
         let slot = slot.map_err(|_| SourceTestFailure::Busy)?;
         let clock = Arc::clone(&self.shared.clock);
         let config = Arc::new(testable(config));
-        let (began, place) = (clock.monotonic(), self.shared.sources.bucket_for_feed(&config));
-        let booking = place.reserve_from(began, began);
-        let wait = booking.reserved_at().saturating_sub(began);
+        let (began, bucket) = (clock.monotonic(), self.shared.sources.bucket_for_feed(&config));
+        let reservation = bucket.reserve_from(began, began);
+        let wait = reservation.reserved_at().saturating_sub(began);
         if wait > SOURCE_TEST_WAIT_MAX {
             return Err(SourceTestFailure::RateLimited(wait));
         }
-        clock.sleep_until(booking.reserved_at()).await;
-        let turn = booking.wait_for_permit(Arc::clone(&clock)).await;
+        clock.sleep_until(reservation.reserved_at()).await;
+        let permit = reservation.wait_for_permit(Arc::clone(&clock)).await;
         let mut fetcher = new_fetcher(&config, &self.shared.sources);
-        let asked = clock.monotonic();
-        let fetched = fetcher.fetch_source(turn, first_request(&config, clock.wall_time())).await;
-        let took = clock.monotonic().saturating_sub(asked);
+        let requested_at = clock.monotonic();
+        let fetched = fetcher.fetch_source(permit, first_request(&config, clock.wall_time())).await;
+        let took = clock.monotonic().saturating_sub(requested_at);
         let failed = |failure: FetchError| {
             SourceTestFailure::Failed(Box::new(failure.into_fetch_failure(clock.wall_time())))
         };
         let body = match fetched.map_err(failed)? {
             FetchOutcome::Body(body) => body,
-            FetchOutcome::Nothing(status) => return Ok(empty(&config, status, took)),
+            FetchOutcome::Empty(status) => return Ok(empty(&config, status, took)),
             FetchOutcome::NotModified => {
                 return Err(failed(FetchError::new(
                     FailureCode::Empty,
@@ -202,7 +202,7 @@ fn format_of(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Format>, Fetch
     Ok(config.configured_format().or_else(|| sniff_format(bytes)))
 }
 
-type Counted = (Vec<(&'static str, u64)>, u64);
+type ContentCounts = (Vec<(&'static str, u64)>, u64);
 
 fn count_entities(message: &ShallowMessage) -> Vec<(&'static str, u64)> {
     let kinds = [
@@ -216,7 +216,7 @@ fn count_entities(message: &ShallowMessage) -> Vec<(&'static str, u64)> {
     kinds.map(|(name, payload)| (name, count(payload))).to_vec()
 }
 
-fn count_schedule(dataset: &Dataset) -> Counted {
+fn count_schedule(dataset: &Dataset) -> ContentCounts {
     let timetable = &dataset.timetable;
     let contents = vec![
         ("routes", timetable.routes().len() as u64),
@@ -226,7 +226,7 @@ fn count_schedule(dataset: &Dataset) -> Counted {
     (contents, dataset.problems.total_count())
 }
 
-fn count_siri(bytes: &Bytes) -> Result<Counted, lineside_formats::Error> {
+fn count_siri(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
     let (message, problems) =
         siri::decode_message(bytes, &TimeZone::UTC, &siri::MessageLimits::default())?;
     let (mut journeys, mut vehicles, mut visits, mut situations) = (0, 0, 0, 0);
@@ -249,7 +249,7 @@ fn count_siri(bytes: &Bytes) -> Result<Counted, lineside_formats::Error> {
     Ok((counts.map(|(name, n)| (name, n as u64)).to_vec(), problems.total_count()))
 }
 
-fn count_files(bytes: &Bytes) -> Result<Counted, lineside_formats::Error> {
+fn count_files(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
     let (discovery, problems) = gbfs::decode_discovery(bytes, &gbfs::DiscoveryLimits::default())?;
     Ok((vec![("files", discovery.entries.len() as u64)], problems.total_count()))
 }

@@ -45,7 +45,7 @@ const VEHICLES: usize = 1;
 #[derive(Debug)]
 struct RecordItem {
     record: Arc<Record>,
-    seen: u32,
+    seen_poll: u32,
     /// The index of its change in the poll `changed_in`.
     change: usize,
     changed_in: u32,
@@ -63,7 +63,7 @@ pub(crate) struct EntityTable {
     free: Vec<u32>,
     others: BTreeMap<SmolStr, (u64, Bytes)>,
     dirty: [bool; 3],
-    others_dirty: bool,
+    has_dirty_others: bool,
     system: SystemRecords,
     pub(crate) message_time: i64,
 }
@@ -94,7 +94,7 @@ impl EntityTable {
             free: Vec::new(),
             others: BTreeMap::new(),
             dirty: [false; 3],
-            others_dirty: false,
+            has_dirty_others: false,
             system: SystemRecords::default(),
             message_time: 0,
         }
@@ -158,7 +158,7 @@ impl EntityTable {
             self.remove_item(item, why, links, changes);
         }
         self.entities.iter_mut().for_each(TextMap::clear);
-        self.others_dirty |= !self.others.is_empty();
+        self.has_dirty_others |= !self.others.is_empty();
         self.others.clear();
         self.system.clear(why, changes);
     }
@@ -205,7 +205,7 @@ impl EntityTable {
 
     /// Returns true if the tables or the other entities changed since they were last built.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.others_dirty || self.dirty.contains(&true) || self.system.is_dirty()
+        self.has_dirty_others || self.dirty.contains(&true) || self.system.is_dirty()
     }
 
     /// Iterates over each known entity once, to decode all of them again.
@@ -220,7 +220,7 @@ impl EntityTable {
     }
 
     fn has_seen_any(&self) -> bool {
-        self.items.iter().flatten().any(|item| item.seen == self.poll)
+        self.items.iter().flatten().any(|item| item.seen_poll == self.poll)
     }
 
     pub(crate) fn record_count(&self) -> usize {
@@ -250,7 +250,7 @@ impl EntityTable {
 
     /// Returns the entities without records (shapes, stops, detours) if they changed.
     pub(crate) fn take_changed_others(&mut self) -> Option<Arc<[Bytes]>> {
-        std::mem::take(&mut self.others_dirty)
+        std::mem::take(&mut self.has_dirty_others)
             .then(|| self.others.values().map(|(_, raw)| raw.clone()).collect())
     }
 
@@ -264,17 +264,17 @@ impl EntityTable {
         let Some(slot) = self.entities[group].get_mut(raw.entity_id()) else { return false };
         // If another entity of the message has the same record, both must be decoded.
         let is_twice = slot.seen == self.poll
-            || slot.held.items().iter().any(|&item| match self.items.get(item as usize) {
-                Some(Some(item)) => item.seen == self.poll,
+            || slot.items.items().iter().any(|&item| match self.items.get(item as usize) {
+                Some(Some(item)) => item.seen_poll == self.poll,
                 _ => false,
             });
         if slot.hash != raw.hash || is_twice {
             return false;
         }
         slot.seen = self.poll;
-        for &item in slot.held.items() {
+        for &item in slot.items.items() {
             if let Some(Some(item)) = self.items.get_mut(item as usize) {
-                item.seen = self.poll;
+                item.seen_poll = self.poll;
             }
         }
         if let Some(fault) = &slot.fault {
@@ -291,7 +291,7 @@ impl EntityTable {
         poll: &mut PollContext<'_>,
     ) {
         poll.decoded += 1;
-        let mut held = SlotItems::Nothing;
+        let mut items = SlotItems::Nothing;
         let mut fault = None;
         match raw.decode_entity() {
             Err(problem) => fault = Some(problem),
@@ -302,7 +302,7 @@ impl EntityTable {
                     let lost = draft.fault.take();
                     let (item, problem) = self.apply_draft(draft, &bytes, raw.number, poll);
                     if let Some(item) = item {
-                        held.push(item);
+                        items.push(item);
                     }
                     let problem = problem
                         .or(lost)
@@ -314,7 +314,8 @@ impl EntityTable {
         if let Some(fault) = &fault {
             poll.problems.push(fault.clone());
         }
-        let slot = EntitySlot { hash: raw.hash, seen: self.poll, held, fault: fault.map(Box::new) };
+        let slot =
+            EntitySlot { hash: raw.hash, seen: self.poll, items, fault: fault.map(Box::new) };
         let entities = &mut self.entities[group];
         let before = match entities.get_mut(raw.entity_id()) {
             Some(known) => Some(std::mem::replace(known, slot)),
@@ -322,7 +323,7 @@ impl EntityTable {
         };
         // A full message removes unseen records at its end; a partial one must remove those missing in the entity.
         if let Some(before) = before.filter(|_| differential) {
-            for &item in before.held.items() {
+            for &item in before.items.items() {
                 self.remove_unless_seen(item, poll);
             }
         }
@@ -340,13 +341,13 @@ impl EntityTable {
         let known = self.by_key[kind as usize].get(&draft.id).copied();
         let now = self.poll;
         if let Some(item) = known.and_then(|item| self.find_item_mut(item)) {
-            if item.seen == now {
+            if item.seen_poll == now {
                 poll.problems.push(duplicate_problem(kind, &draft.id).with_line(number.into()));
             }
             if !supersedes_record(&item.record, &draft.body, poll.now) {
                 let detail = "is older than the known position of the vehicle";
                 let older = Problem::new("entity", "vehicle_timestamp_decreased", detail);
-                let is_twice = std::mem::replace(&mut item.seen, now) == now;
+                let is_twice = std::mem::replace(&mut item.seen_poll, now) == now;
                 return (known, Some(older).filter(|_| !is_twice));
             }
         }
@@ -383,7 +384,7 @@ impl EntityTable {
         let Some(item) = self.items.get_mut(number as usize).and_then(Option::as_mut) else {
             return number;
         };
-        item.seen = now;
+        item.seen_poll = now;
         let same = item.record.content_eq(&record);
         if same && item.record.raw == record.raw {
             return number;
@@ -412,7 +413,7 @@ impl EntityTable {
         self.dirty[kind] = true;
         let item = RecordItem {
             record: Arc::clone(&record),
-            seen: self.poll,
+            seen_poll: self.poll,
             change: poll.changes.len(),
             changed_in: self.poll,
         };
@@ -449,7 +450,7 @@ impl EntityTable {
     }
 
     fn remove_unless_seen(&mut self, number: u32, poll: &mut PollContext<'_>) {
-        if self.find_item(number).is_some_and(|item| item.seen != self.poll) {
+        if self.find_item(number).is_some_and(|item| item.seen_poll != self.poll) {
             self.remove_item(number, RemovalReason::Gone, poll.links, poll.changes);
         }
     }
@@ -470,11 +471,11 @@ impl EntityTable {
     fn delete_entity(&mut self, id: &str, poll: &mut PollContext<'_>) {
         for group in 0..GROUPS {
             let Some(slot) = self.entities[group].remove(id) else { continue };
-            for &item in slot.held.items() {
+            for &item in slot.items.items() {
                 self.remove_item(item, RemovalReason::Gone, poll.links, poll.changes);
             }
         }
-        self.others_dirty |= self.others.remove(id).is_some();
+        self.has_dirty_others |= self.others.remove(id).is_some();
     }
 
     fn apply_others(&mut self, others: BTreeMap<SmolStr, &RawEntity>, differential: bool) {
@@ -485,7 +486,7 @@ impl EntityTable {
         if complete && same(&self.others) {
             return;
         }
-        self.others_dirty = true;
+        self.has_dirty_others = true;
         if !differential {
             self.others.clear();
         }
@@ -505,9 +506,10 @@ impl EntityTable {
 
 /// Returns the group of an entity with records.
 fn payload_group(payload: EntityPayloads) -> Option<usize> {
-    let held = [EntityPayloads::TRIP_UPDATE, EntityPayloads::VEHICLE, EntityPayloads::ALERT]
-        .map(|it| payload.contains(it));
-    match held {
+    let present_payloads =
+        [EntityPayloads::TRIP_UPDATE, EntityPayloads::VEHICLE, EntityPayloads::ALERT]
+            .map(|it| payload.contains(it));
+    match present_payloads {
         [false, false, false] => None,
         [true, false, false] => Some(0),
         [false, true, false] => Some(VEHICLES),

@@ -20,7 +20,7 @@ use super::NetworkWriter;
 use crate::{
     dataset::Dataset,
     fetch::FetchError,
-    limits::{BOARD_LOOK, INPUT_RETRY, INPUTS_MAX},
+    limits::{BOARD_CHECK_INTERVAL, INPUT_RETRY, INPUTS_MAX},
     normalize::SystemFile,
     record::FeedRecord,
     status::{FeedStatus, HealthRules},
@@ -120,7 +120,7 @@ pub(crate) async fn run_network(
                 }),
                 None => return Some(writer),
             },
-            () = clock.sleep(BOARD_LOOK) => {
+            () = clock.sleep(BOARD_CHECK_INTERVAL) => {
                 if !writer.is_board_advance_due() {
                     continue;
                 }
@@ -166,14 +166,14 @@ fn apply_input(writer: &mut NetworkWriter, input: NetworkInput) {
                 status.update_state(now, data_now, &rules);
                 Some(FeedRecord::from_status(&status))
             });
-            let told = if applied.is_refused {
+            let result = if applied.is_refused {
                 Err(FetchError::from_entity_problems(&applied.problems))
             } else {
                 status.problems = Arc::new(applied.problems);
                 Ok(status)
             };
             // The feed's task may have ended.
-            let _ = reply.send(told);
+            let _ = reply.send(result);
         }
         NetworkInput::Dataset { number, dataset, record, now, reply } => {
             writer.apply_feed_dataset(Some((number, record)), dataset, now);
@@ -229,7 +229,7 @@ mod tests {
         writer
     }
 
-    fn word(n: u64) -> FeedRecord {
+    fn record_number(n: u64) -> FeedRecord {
         let reason = format!("poll {n}");
         let since = UnixMillis(0);
         FeedRecord {
@@ -252,7 +252,11 @@ mod tests {
         let task = tokio::spawn(run_network(writer, inputs, Arc::clone(&clock), stop.clone()));
         let first = network.state().board_at;
         for n in 0..10_000 {
-            let input = NetworkInput::Status { number: 0, record: word(n), now: clock.wall_time() };
+            let input = NetworkInput::Status {
+                number: 0,
+                record: record_number(n),
+                now: clock.wall_time(),
+            };
             queue.send_input(input).await.unwrap();
             if network.state().board_at > first + 60 {
                 break;
@@ -267,7 +271,8 @@ mod tests {
     async fn a_full_queue_delays_a_feed_and_loses_no_input() {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1_000.0));
         let (queue, mut inputs) = NetworkQueue::new(&clock);
-        let status = |n| NetworkInput::Status { number: n, record: word(0), now: UnixMillis(0) };
+        let status =
+            |n| NetworkInput::Status { number: n, record: record_number(0), now: UnixMillis(0) };
         let feed = queue.clone();
         let sends = tokio::spawn(async move {
             for n in 0..2 * INPUTS_MAX {
@@ -293,7 +298,7 @@ mod tests {
         let mut writer = run_guarded(writer, Box::new(|_| panic!("a panic for this test")));
         assert_eq!(writer.network().state().revision, revision + 1);
         assert!(writer.network().timetable().is_some());
-        writer.apply_feed_record(0, word(1), clock.wall_time());
+        writer.apply_feed_record(0, record_number(1), clock.wall_time());
         assert_eq!(writer.network().state().revision, revision + 2);
     }
 }

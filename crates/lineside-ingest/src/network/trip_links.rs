@@ -12,13 +12,13 @@ use crate::{
 };
 
 /// The location of a record: its feed's number and its item there.
-pub(crate) type Place = (u16, u32);
+pub(crate) type RecordLocation = (u16, u32);
 
 /// Trip updates and locations of vehicles by trip id.
 #[derive(Debug)]
 pub(crate) struct TripLinks {
     updates: TextMap<SmolStr, Vec<Arc<Record>>>,
-    vehicles: TextMap<SmolStr, Vec<Place>>,
+    vehicles: TextMap<SmolStr, Vec<RecordLocation>>,
 }
 
 impl TripLinks {
@@ -38,30 +38,35 @@ impl TripLinks {
     }
 
     /// Returns the locations of a trip's vehicles.
-    pub(crate) fn find_vehicles(&self, trip: &str) -> &[Place] {
+    pub(crate) fn find_vehicles(&self, trip: &str) -> &[RecordLocation] {
         self.vehicles.get(trip).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn insert(&mut self, record: &Arc<Record>, place: Place) {
+    pub(crate) fn insert(&mut self, record: &Arc<Record>, location: RecordLocation) {
         let Some(trip) = record_trip_id(record) else { return };
         if record.vehicle().is_some() {
-            self.vehicles.entry(SmolStr::new(trip)).or_default().push(place);
+            self.vehicles.entry(SmolStr::new(trip)).or_default().push(location);
         } else if record.trip_update().is_some() {
             self.updates.entry(SmolStr::new(trip)).or_default().push(Arc::clone(record));
         }
     }
 
-    pub(crate) fn remove(&mut self, record: &Arc<Record>, place: Place) {
+    pub(crate) fn remove(&mut self, record: &Arc<Record>, location: RecordLocation) {
         let Some(trip) = record_trip_id(record) else { return };
         if record.vehicle().is_some() {
-            remove_link(&mut self.vehicles, trip, |known| *known == place);
+            remove_link(&mut self.vehicles, trip, |known| *known == location);
         } else if record.trip_update().is_some() {
             remove_link(&mut self.updates, trip, |known| Arc::ptr_eq(known, record));
         }
     }
 
     /// Replaces `old` by `new`.
-    pub(crate) fn replace(&mut self, old: &Arc<Record>, new: &Arc<Record>, place: Place) {
+    pub(crate) fn replace(
+        &mut self,
+        old: &Arc<Record>,
+        new: &Arc<Record>,
+        location: RecordLocation,
+    ) {
         let same_trip = record_trip_id(old) == record_trip_id(new);
         if same_trip && old.vehicle().is_some() {
             return;
@@ -72,8 +77,8 @@ impl TripLinks {
             *known = Arc::clone(new);
             return;
         }
-        self.remove(old, place);
-        self.insert(new, place);
+        self.remove(old, location);
+        self.insert(new, location);
     }
 }
 
@@ -81,9 +86,9 @@ fn record_trip_id(record: &Record) -> Option<&str> {
     nonempty_text(&record.trip_descriptor()?.trip_id)
 }
 
-fn remove_link<T>(map: &mut TextMap<SmolStr, Vec<T>>, trip: &str, is_it: impl Fn(&T) -> bool) {
+fn remove_link<T>(map: &mut TextMap<SmolStr, Vec<T>>, trip: &str, is_match: impl Fn(&T) -> bool) {
     if let Some(all) = map.get_mut(trip) {
-        all.retain(|it| !is_it(it));
+        all.retain(|it| !is_match(it));
         if all.is_empty() {
             map.remove(trip);
         }

@@ -40,7 +40,7 @@ use crate::{
 pub struct NetworkWriter {
     network: Arc<Network>,
     publisher: Option<NetworkPublisher>,
-    workings: Vec<EntityTable>,
+    entity_tables: Vec<EntityTable>,
     links: TripLinks,
     seed: HashSeed,
 }
@@ -66,10 +66,15 @@ impl NetworkWriter {
     pub fn new(network: Arc<Network>, hub: Option<Arc<Hub>>, seed: u64) -> NetworkWriter {
         let seed = HashSeed(seed);
         let feeds = network.feed_ids().iter().zip(0..);
-        let workings =
-            feeds.map(|(id, number)| EntityTable::new(id.clone(), number, seed)).collect();
+        let tables = feeds.map(|(id, number)| EntityTable::new(id.clone(), number, seed)).collect();
         let publisher = hub.map(|hub| NetworkPublisher::new(hub, Arc::clone(&network), seed));
-        NetworkWriter { network, publisher, workings, links: TripLinks::new(seed), seed }
+        NetworkWriter {
+            network,
+            publisher,
+            entity_tables: tables,
+            links: TripLinks::new(seed),
+            seed,
+        }
     }
 
     /// Returns the network.
@@ -97,13 +102,13 @@ impl NetworkWriter {
         feed: &str,
         body: Bytes,
         now: UnixMillis,
-        judge: impl FnOnce(usize) -> Option<FeedRecord>,
+        find_record: impl FnOnce(usize) -> Option<FeedRecord>,
     ) -> Result<ApplyOutcome, Error> {
         let (message, problems) = decode_shallow(body, &FeedMessageLimits::default())?;
         let Some(number) = self.network.feed_number(feed) else {
             return Ok(ApplyOutcome::default());
         };
-        Ok(self.apply_message(number, &message, problems, now, judge))
+        Ok(self.apply_message(number, &message, problems, now, find_record))
     }
 
     /// Applies a decoded message; `judge` returns the feed's status for that many records.
@@ -113,7 +118,7 @@ impl NetworkWriter {
         message: &ShallowMessage,
         problems: Problems,
         now: UnixMillis,
-        judge: impl FnOnce(usize) -> Option<FeedRecord>,
+        find_record: impl FnOnce(usize) -> Option<FeedRecord>,
     ) -> ApplyOutcome {
         let _at = stage::enter_stage(PollStage::Apply.thread_stage());
         let began = self.network.stage_start();
@@ -125,7 +130,7 @@ impl NetworkWriter {
             return applied;
         }
         self.rejoin_vehicles(before.dataset.as_deref(), &mut applied.changes);
-        let changed = self.workings[number].is_dirty();
+        let changed = self.entity_tables[number].is_dirty();
         let mut feeds = self.build_slices(&before);
         let slice = &before.feeds[number];
         let mut next = FeedSlice {
@@ -139,7 +144,9 @@ impl NetworkWriter {
             cache: Default::default(),
         };
         applied.records = next.record_count();
-        if let Some(change) = judge(applied.records).and_then(|it| put_feed_record(&mut next, it)) {
+        if let Some(change) =
+            find_record(applied.records).and_then(|it| put_feed_record(&mut next, it))
+        {
             applied.changes.push(change);
         }
         feeds[number] = Arc::new(next);
@@ -165,7 +172,7 @@ impl NetworkWriter {
         let began = self.network.stage_start();
         let before = self.network.state();
         let mut changes = Vec::new();
-        self.workings[number].apply_system_file(file, &mut changes);
+        self.entity_tables[number].apply_system_file(file, &mut changes);
         if !changes.is_empty() {
             let feeds = self.build_slices(&before);
             self.commit_state(&before, feeds, &changes, now);
@@ -177,7 +184,7 @@ impl NetworkWriter {
     pub(crate) fn expire_feed(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
         let before = self.network.state();
         let mut changes = Vec::new();
-        self.workings[number].clear(RemovalReason::Expired, &mut self.links, &mut changes);
+        self.entity_tables[number].clear(RemovalReason::Expired, &mut self.links, &mut changes);
         self.rejoin_vehicles(before.dataset.as_deref(), &mut changes);
         let mut feeds = self.build_slices(&before);
         let mut slice = clone_slice(&feeds[number]);
@@ -258,19 +265,19 @@ impl NetworkWriter {
     /// Returns true if [`NetworkWriter::advance_boards`] would advance the boards.
     pub(crate) fn is_board_advance_due(&self) -> bool {
         let state = self.network.state();
-        let passed = self.network.data_now().unix_seconds().abs_diff(state.board_at);
-        if state.dataset.is_none() || passed < BOARD_TICK.as_secs() {
+        let age = self.network.data_now().unix_seconds().abs_diff(state.board_at);
+        if state.dataset.is_none() || age < BOARD_TICK.as_secs() {
             return false;
         }
-        let heard = self.publisher.as_ref().map(NetworkPublisher::listener_status);
-        heard.is_none_or(|heard| heard.stops || !heard.network)
+        let listeners = self.publisher.as_ref().map(NetworkPublisher::listener_status);
+        listeners.is_none_or(|listeners| listeners.stops || !listeners.network)
     }
 
     /// Drops everything but the schedule; the next messages restore it.
     pub(crate) fn reset_network(&mut self) {
         let before = self.network.state();
         let feeds = self.network.feed_ids().iter().zip(0..);
-        self.workings =
+        self.entity_tables =
             feeds.map(|(id, number)| EntityTable::new(id.clone(), number, self.seed)).collect();
         self.links = TripLinks::new(self.seed);
         let slices = before.feeds.iter().map(|slice| {
@@ -313,7 +320,7 @@ impl NetworkWriter {
             decoded: 0,
             is_refused: false,
         };
-        self.workings[number].apply_message(message, &mut poll);
+        self.entity_tables[number].apply_message(message, &mut poll);
         applied.decoded += poll.decoded;
         applied.is_refused = poll.is_refused;
     }
@@ -326,18 +333,18 @@ impl NetworkWriter {
             if change.record().is_none_or(|record| record.kind != RecordKind::TripUpdate) {
                 continue;
             }
-            let trip_of = |record: &Record| {
+            let trip_id_of = |record: &Record| {
                 Some(nonempty_text(&record.trip_descriptor()?.trip_id)?.to_owned())
             };
-            let old = change.old.as_deref().and_then(trip_of);
+            let old = change.old.as_deref().and_then(trip_id_of);
             let new =
-                change.new.as_deref().and_then(trip_of).filter(|new| Some(new) != old.as_ref());
+                change.new.as_deref().and_then(trip_id_of).filter(|new| Some(new) != old.as_ref());
             for trip in [old, new].into_iter().flatten() {
                 for (feed, item) in self.links.find_vehicles(&trip).to_vec() {
-                    let working = &mut self.workings[usize::from(feed)];
-                    let message_time = working.message_time;
+                    let table = &mut self.entity_tables[usize::from(feed)];
+                    let message_time = table.message_time;
                     let context = NormalizeContext { timetable, message_time };
-                    working.rejoin_vehicle(item, context, &self.links, changes);
+                    table.rejoin_vehicle(item, context, &self.links, changes);
                 }
             }
         }
@@ -352,14 +359,14 @@ impl NetworkWriter {
 
     /// Returns the feeds' slices with the current tables.
     fn build_slices(&mut self, before: &NetworkState) -> Vec<Arc<FeedSlice>> {
-        let workings = self.workings.iter_mut();
-        let slices = workings.zip(&before.feeds).map(|(working, slice)| {
-            if !working.is_dirty() {
+        let tables = self.entity_tables.iter_mut();
+        let slices = tables.zip(&before.feeds).map(|(table, slice)| {
+            if !table.is_dirty() {
                 return Arc::clone(slice);
             }
             let mut next = clone_slice(slice);
-            next.tables = working.build_tables(&slice.tables);
-            if let Some(others) = working.take_changed_others() {
+            next.tables = table.build_tables(&slice.tables);
+            if let Some(others) = table.take_changed_others() {
                 next.others = others;
             }
             Arc::new(next)
@@ -434,7 +441,7 @@ impl NetworkWriter {
 }
 
 /// Seconds into the future beyond which a header's timestamp is ignored.
-const AHEAD_SECONDS_MAX: u64 = 24 * 60 * 60;
+const FUTURE_SECONDS_MAX: u64 = 24 * 60 * 60;
 
 fn clone_slice(slice: &FeedSlice) -> FeedSlice {
     FeedSlice {
@@ -476,9 +483,9 @@ fn put_feed_record(slice: &mut FeedSlice, record: FeedRecord) -> Option<RecordCh
 fn later_timestamp(known: u64, header: &FeedHeader, changed: bool, now: UnixMillis) -> u64 {
     let fetched = u64::try_from(now.unix_seconds()).unwrap_or(0);
     // A clock far ahead would otherwise keep the timestamp from ever increasing again.
-    let believed = 1..=fetched.saturating_add(AHEAD_SECONDS_MAX);
-    let said = header.timestamp.filter(|seconds| believed.contains(seconds)).unwrap_or(fetched);
-    if changed && known > 0 { said.max(known + 1) } else { said.max(known) }
+    let believed = 1..=fetched.saturating_add(FUTURE_SECONDS_MAX);
+    let stated = header.timestamp.filter(|seconds| believed.contains(seconds)).unwrap_or(fetched);
+    if changed && known > 0 { stated.max(known + 1) } else { stated.max(known) }
 }
 
 /// Splits changes into publications within the size limit.

@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 
 use crate::{
     limits::{GBFS_FILE_BYTES_MAX, SYSTEM_PIECE_BYTES_MAX},
-    record::Place,
+    record::Coordinates,
 };
 
 /// A file's data about one station or vehicle.
@@ -22,7 +22,7 @@ pub(crate) struct RecordFragment {
     pub(crate) id: SmolStr,
     /// A JSON object with the field names of GBFS 3.
     pub(crate) json: Bytes,
-    pub(crate) place: Option<Place>,
+    pub(crate) coordinates: Option<Coordinates>,
     /// The number of vehicles that can be rented.
     pub(crate) available: u32,
 }
@@ -67,7 +67,7 @@ pub(crate) struct ParsedSystemFile {
     /// The records, if the file has any.
     pub(crate) file: Option<SystemFile>,
     /// The time of station or vehicle status data, if the file contains them.
-    pub(crate) told_at: Option<UnixMillis>,
+    pub(crate) data_time: Option<UnixMillis>,
 }
 
 /// Decodes a file of a GBFS system.
@@ -82,13 +82,13 @@ pub(crate) fn read_system_file(
     let body_bytes = usize::try_from(GBFS_FILE_BYTES_MAX).unwrap_or(usize::MAX);
     let limits = FileLimits { body_bytes, ..FileLimits::default() };
     let (file, mut problems) = decode_file(kind, body, language, &limits)?;
-    let told_at = match &file.content {
+    let data_time = match &file.content {
         FileContent::StationStatus(_) | FileContent::VehicleStatus(_) => file.head.last_updated,
         // Data that seldom change may be old without being stale.
         _ => None,
     };
     let file = collect_fragments(&file.content, &mut problems);
-    Ok(ParsedSystemFile { problems, file, told_at: told_at.map(UnixMillis::from_seconds) })
+    Ok(ParsedSystemFile { problems, file, data_time: data_time.map(UnixMillis::from_seconds) })
 }
 
 fn collect_fragments(content: &FileContent, problems: &mut Problems) -> Option<SystemFile> {
@@ -142,7 +142,7 @@ fn station_information(
     RecordFragment {
         id: station.station_id.clone(),
         json: json.into(),
-        place: station.lat.zip(station.lon),
+        coordinates: station.lat.zip(station.lon),
         available: 0,
     }
 }
@@ -153,18 +153,18 @@ fn station_status(station: &records::StationStatus) -> RecordFragment {
     RecordFragment {
         id: station.station_id.clone(),
         json: encode_station_status(station).into(),
-        place: None,
+        coordinates: None,
         available: available.unwrap_or_default(),
     }
 }
 
 fn vehicle_status(vehicle: &records::VehicleStatus) -> RecordFragment {
-    let is_taken = vehicle.is_reserved == Some(true) || vehicle.is_disabled == Some(true);
+    let is_unavailable = vehicle.is_reserved == Some(true) || vehicle.is_disabled == Some(true);
     RecordFragment {
         id: vehicle.vehicle_id.clone(),
         json: encode_vehicle(vehicle).into(),
-        place: vehicle.lat.zip(vehicle.lon),
-        available: u32::from(!is_taken && vehicle.station_id.is_none()),
+        coordinates: vehicle.lat.zip(vehicle.lon),
+        available: u32::from(!is_unavailable && vehicle.station_id.is_none()),
     }
 }
 

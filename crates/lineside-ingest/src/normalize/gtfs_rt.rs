@@ -12,7 +12,7 @@ use crate::record::{Record, RecordBody, RecordKind};
 
 /// Seconds into the future beyond which a vehicle's timestamp is ignored, so that a clock that was wrong does not
 /// freeze the vehicle once it is right again.
-const AHEAD_SECONDS_MAX: i64 = 60;
+const FUTURE_SECONDS_MAX: i64 = 60;
 
 /// A record without its join.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(crate) fn supersedes_record(old: &Record, new: &RecordBody, now: i64) -> boo
         return true;
     };
     match (nonzero_seconds(old.timestamp), nonzero_seconds(new.timestamp)) {
-        (Some(old), Some(new)) => new >= old || old > now + AHEAD_SECONDS_MAX,
+        (Some(old), Some(new)) => new >= old || old > now + FUTURE_SECONDS_MAX,
         _ => true,
     }
 }

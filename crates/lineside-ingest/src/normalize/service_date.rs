@@ -64,13 +64,13 @@ fn aimed_call_times(
         Some(sequence) => known.stop_sequence == sequence,
         None => stop.is_some_and(|stop| timetable.stop(known.stop).id == stop),
     })?;
-    let said = |event: &Option<StopTimeEvent>| {
+    let aimed_time = |event: &Option<StopTimeEvent>| {
         let event = event.as_ref()?;
         let by_delay = || event.time?.checked_sub(i64::from(event.delay?));
         event.scheduled_time.or_else(by_delay)
     };
-    let departure = known.departure.zip(said(&call.departure));
-    departure.or_else(|| known.arrival.zip(said(&call.arrival)))
+    let departure = known.departure.zip(aimed_time(&call.departure));
+    departure.or_else(|| known.arrival.zip(aimed_time(&call.arrival)))
 }
 
 /// Returns the first departure and last arrival over all runs, in seconds of the service day.

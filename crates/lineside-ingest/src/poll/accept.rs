@@ -19,7 +19,7 @@ use crate::{
     dataset::Dataset,
     feed::RejectedSchedule,
     fetch::{FailureCode, FetchError, FetchedBody},
-    limits::HASHED_AT_ONCE_MAX,
+    limits::HASH_CHUNK_BYTES_MAX,
     load_budget::estimate_load_bytes,
     network::NetworkInput,
     normalize::nonzero_seconds,
@@ -38,7 +38,7 @@ impl FeedPoller {
     /// Accepts an empty reply. For a realtime feed this is no failure: some producers send it when no vehicle is in
     /// service. The health rules judge it like any message without entities; the current content stays.
     pub(super) fn accept_empty_reply(&mut self, status: u16) -> Result<&'static str, FetchError> {
-        let known = self.status.format.filter(|_| !self.anew);
+        let known = self.status.format.filter(|_| !self.has_new_source);
         if !self.feed.config().configured_format().or(known).is_some_and(Format::is_realtime) {
             let failure = FetchError::new(FailureCode::Empty, "the response has an empty body");
             return Err(failure.with_reply(Some(status), 0, None));
@@ -47,7 +47,7 @@ impl FeedPoller {
         self.status.failures_in_a_row = 0;
         self.status.failing_since = None;
         let now = self.clock.wall_time();
-        self.status.nothing_since.get_or_insert(now);
+        self.status.empty_since.get_or_insert(now);
         Ok("nothing")
     }
 
@@ -69,25 +69,25 @@ impl FeedPoller {
         let hash = hash_body(&body.bytes).await;
         let known = self.feed.snapshot();
         let is_known = |known: &Arc<Snapshot>| known.hash == hash && known.format == format;
-        let is_old_news = !self.expired && !self.wants_full_answer();
-        let is_taken_in =
+        let is_old_news = !self.is_expired && !self.wants_full_answer();
+        let is_accepted =
             is_old_news && self.system.as_ref().is_none_or(SystemPollers::is_following_discovery);
-        if known.as_ref().is_some_and(is_known) && is_taken_in {
-            self.anew = false;
+        if known.as_ref().is_some_and(is_known) && is_accepted {
+            self.has_new_source = false;
             self.confirm_snapshot();
             return Ok("same");
         }
         let now = self.clock.wall_time();
-        let mut passing = None;
+        let mut observation = None;
         match format {
             Format::Gtfs | Format::Netex => {
                 self.load_schedule(body.bytes.clone(), format, now).await?;
             }
             Format::GtfsRt => {
                 self.accept_message(body.bytes.clone(), now).await?;
-                passing = Some(PendingObservation::GtfsRt(body.bytes.clone()));
+                observation = Some(PendingObservation::GtfsRt(body.bytes.clone()));
             }
-            Format::Siri => passing = self.accept_siri(body.bytes.clone(), now).await?,
+            Format::Siri => observation = self.accept_siri(body.bytes.clone(), now).await?,
             Format::Gbfs => self.accept_gbfs(&body.bytes).await?,
             Format::Raw => {
                 self.clear_other_format(format, now).await?;
@@ -100,7 +100,7 @@ impl FeedPoller {
             }
         }
         self.persist_body(body, format, hash, now).await;
-        self.observe_message(passing, now).await;
+        self.observe_message(observation, now).await;
         Ok("new")
     }
 
@@ -112,7 +112,7 @@ impl FeedPoller {
         hash: u128,
         now: UnixMillis,
     ) {
-        self.anew = false;
+        self.has_new_source = false;
         self.status.format = Some(format);
         let id = self.feed.id().as_str();
         let before = self.feed.snapshot().filter(|known| known.hash != hash);
@@ -166,7 +166,7 @@ impl FeedPoller {
         match self.status.format {
             // Once the format is known, the decoder reports bytes that no longer match it. Raw only means unrecognised:
             // the previous reply may have been an error message.
-            Some(known) if !self.anew && known != Format::Raw => Ok(known),
+            Some(known) if !self.has_new_source && known != Format::Raw => Ok(known),
             _ => Ok(format),
         }
     }
@@ -207,9 +207,9 @@ impl FeedPoller {
         self.status.has_impossible_time = false;
         self.status.entities = dataset.timetable.trips().len() as u64;
         self.status.problems = Arc::clone(&dataset.problems);
-        let said = self.conversions.take_output_problems();
-        if !said.is_empty() {
-            Arc::make_mut(&mut self.status.problems).merge(said);
+        let output_problems = self.conversions.take_output_problems();
+        if !output_problems.is_empty() {
+            Arc::make_mut(&mut self.status.problems).merge(output_problems);
         }
         let (window, data_now) =
             (ServiceWindow::from_timetable(&dataset.timetable), self.data_now());
@@ -248,7 +248,7 @@ impl FeedPoller {
     /// Returns true if this version of the schedule has no trips and the served one has some. Producers that export an
     /// empty database publish such files; boards must not go blank because of that.
     fn is_suddenly_empty(&self, dataset: &Dataset) -> bool {
-        let served = self.feed.network().timetable().filter(|_| !self.anew);
+        let served = self.feed.network().timetable().filter(|_| !self.has_new_source);
         dataset.timetable.trips().len() == 0 && served.is_some_and(|it| it.trips().len() > 0)
     }
 
@@ -277,21 +277,21 @@ impl FeedPoller {
         problems.merge(self.conversions.take_output_problems());
         // The message is good from here on; the health rules use the status that it leads to.
         self.clear_other_format(format, now).await?;
-        let before = (self.status.clone(), self.expired);
+        let before = (self.status.clone(), self.is_expired);
         self.record_success();
         self.status.format = Some(format);
         let timestamp = message.header.timestamp.filter(|seconds| *seconds > 0);
         let possible = timestamp.filter(|seconds| *seconds <= TIMESTAMP_MAX);
         self.status.has_impossible_time = timestamp != possible;
         self.status.data_time = nonzero_seconds(possible).map(UnixMillis::from_seconds);
-        let under_way = self.count_active_trips().await;
-        self.health.record_message(&message, under_way, now);
-        self.rules.expectation = self.health.expected_content(under_way, now);
+        let n_active = self.count_active_trips().await;
+        self.health.record_message(&message, n_active, now);
+        self.rules.expectation = self.health.expected_content(n_active, now);
         let has_alerts =
             || message.entities.iter().any(|it| it.payload.contains(EntityPayloads::ALERT));
-        let is_of_alerts = self.status.tells_of_alerts_only || has_alerts();
-        self.status.tells_of_alerts_only = is_of_alerts && !self.rules.expectation.tells_of_trips;
-        let (reply, judged) = oneshot::channel();
+        let has_only_alerts = self.status.has_only_alerts || has_alerts();
+        self.status.has_only_alerts = has_only_alerts && !self.rules.expectation.has_trip_data;
+        let (reply, health_reply) = oneshot::channel();
         let input = NetworkInput::Message {
             number: self.number,
             message: Box::new(message),
@@ -305,10 +305,10 @@ impl FeedPoller {
         if self.send_to_network(input).await.is_err() {
             return Err(decoder_crash_failure());
         }
-        match judged.await.map_err(|_| decoder_crash_failure())? {
+        match health_reply.await.map_err(|_| decoder_crash_failure())? {
             Ok(status) => self.status = status,
             Err(failure) => {
-                (self.status, self.expired) = before;
+                (self.status, self.is_expired) = before;
                 return Err(failure);
             }
         }
@@ -318,7 +318,7 @@ impl FeedPoller {
 
 /// Hashes a body; a large one on a blocking thread.
 pub(super) async fn hash_body(bytes: &Bytes) -> u128 {
-    if bytes.len() < HASHED_AT_ONCE_MAX {
+    if bytes.len() < HASH_CHUNK_BYTES_MAX {
         return Snapshot::hash_bytes(bytes);
     }
     let shared = bytes.clone();

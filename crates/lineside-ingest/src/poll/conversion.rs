@@ -12,12 +12,14 @@ use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{FeedPoller, JUDGE_INTERVAL, accept::hash_body, reconfigure::answer_poll_request};
+use super::{
+    FeedPoller, HEALTH_CHECK_INTERVAL, accept::hash_body, reconfigure::answer_poll_request,
+};
 use crate::{
     config::{FeedConfig, FormatConverter},
     feed::Feed,
     fetch::{FailureCode, FetchError, FetchedBody, Redactor},
-    limits::{CONVERSIONS_OF_REAL_TIME, CONVERSIONS_OF_SCHEDULES},
+    limits::{REALTIME_CONVERSIONS_MAX, SCHEDULE_CONVERSIONS_MAX},
     snapshot::{Snapshot, default_file_name, media_type},
     snapshot_store::{SnapshotMetadata, SnapshotStore, SnapshotWriter},
     source::Secret,
@@ -37,8 +39,8 @@ pub(crate) struct ConverterSlots {
 impl ConverterSlots {
     pub(crate) fn new() -> ConverterSlots {
         ConverterSlots {
-            schedules: Arc::new(Semaphore::new(CONVERSIONS_OF_SCHEDULES)),
-            real_time: Arc::new(Semaphore::new(CONVERSIONS_OF_REAL_TIME)),
+            schedules: Arc::new(Semaphore::new(SCHEDULE_CONVERSIONS_MAX)),
+            real_time: Arc::new(Semaphore::new(REALTIME_CONVERSIONS_MAX)),
         }
     }
 
@@ -52,11 +54,11 @@ impl ConverterSlots {
 pub(super) struct ConversionState {
     slots: ConverterSlots,
     /// Stores the producer's original bytes.
-    keeper: SnapshotWriter,
+    snapshot_writer: SnapshotWriter,
     /// The hash of the last input that was converted and accepted.
-    done: Option<u128>,
+    converted_hash: Option<u128>,
     /// The program's standard error output with a good result, until the result is applied.
-    said: Problems,
+    stderr_problems: Problems,
 }
 
 impl ConversionState {
@@ -66,9 +68,14 @@ impl ConversionState {
         snapshots: &Arc<dyn SnapshotStore>,
         clock: &Arc<dyn Clock>,
     ) -> ConversionState {
-        let keeper =
+        let writer =
             SnapshotWriter::new(snapshots, clock, feed.conversion_input_key(), feed.config());
-        ConversionState { slots: slots.clone(), keeper, done: None, said: Problems::new() }
+        ConversionState {
+            slots: slots.clone(),
+            snapshot_writer: writer,
+            converted_hash: None,
+            stderr_problems: Problems::new(),
+        }
     }
 
     /// Applies a new configuration; `before` is the old one.
@@ -80,10 +87,10 @@ impl ConversionState {
     ) {
         let config = feed.config();
         if !config.has_same_source(before) {
-            self.keeper.reconfigure(config);
+            self.snapshot_writer.reconfigure(config);
         }
         if config.converter != before.converter {
-            self.done = None;
+            self.converted_hash = None;
         }
         match (&before.converter, &config.converter) {
             (None, Some(_)) => feed.keep_as_conversion_input(),
@@ -97,7 +104,7 @@ impl ConversionState {
 
     /// Takes the problems of the last conversion, which are reported once with its result.
     pub(super) fn take_output_problems(&mut self) -> Problems {
-        std::mem::take(&mut self.said)
+        std::mem::take(&mut self.stderr_problems)
     }
 }
 
@@ -109,16 +116,16 @@ impl FeedPoller {
         retire: &CancellationToken,
     ) -> Option<Result<&'static str, FetchError>> {
         let (bytes, status) = (body.bytes.clone(), body.status);
-        let taken = match self.feed.config().converter.clone() {
+        let accepted = match self.feed.config().converter.clone() {
             None => self.accept_body(body).await,
             Some(converter) => self.accept_converted(body, &converter, retire).await?,
         };
-        Some(taken.map_err(|failure| {
+        Some(accepted.map_err(|failure| {
             // An unusable body must not become "not modified" at the next poll.
             self.fetcher.forget_version();
             // A failed conversion shows the program's output instead of the reply's beginning.
-            let is_of_reply = failure.code != FailureCode::Convert;
-            let head = is_of_reply.then(|| self.fetcher.redact_head(&bytes, None));
+            let is_from_reply = failure.code != FailureCode::Convert;
+            let head = is_from_reply.then(|| self.fetcher.redact_head(&bytes, None));
             // A decoder's message may quote the bytes.
             let failure = match self.fetcher.other_host() {
                 Some(host) => failure.without_detail(&format!(
@@ -141,8 +148,8 @@ impl FeedPoller {
             return Some(Err(FetchError::new(FailureCode::Empty, "the body is empty")));
         }
         let hash = hash_body(&body.bytes).await;
-        let is_old_news = !self.anew && !self.expired && !self.wants_full_answer();
-        if self.conversions.done == Some(hash) && is_old_news {
+        let is_old_news = !self.has_new_source && !self.is_expired && !self.wants_full_answer();
+        if self.conversions.converted_hash == Some(hash) && is_old_news {
             self.confirm_snapshot();
             return Some(Ok("same"));
         }
@@ -152,12 +159,12 @@ impl FeedPoller {
         };
         Some(match ran {
             Ok(ran) => self.accept_converter_output(ran, body, hash, converter).await,
-            Err(RunFailure { why, said }) => {
-                let shown = self.redact_program_output(&said, converter);
+            Err(RunFailure { reason, stderr }) => {
+                let shown = self.redact_program_output(&stderr, converter);
                 let last = shown.lines().rev().find(|line| !line.trim().is_empty());
                 let last = last.map(|line| format!(": {}", line.trim())).unwrap_or_default();
-                let words = format!("{} {why}{last}", describe_converter(converter));
-                Err(FetchError::new(FailureCode::Convert, words).with_head(shown))
+                let message = format!("{} {reason}{last}", describe_converter(converter));
+                Err(FetchError::new(FailureCode::Convert, message).with_head(shown))
             }
         })
     }
@@ -174,12 +181,12 @@ impl FeedPoller {
             (self.conversions.slots.for_format(converter.to), Arc::clone(&self.clock));
         let program = converter.program.clone();
         let run = async move {
-            let place = tokio::select! {
+            let permit = tokio::select! {
                 biased;
-                place = slot.acquire_owned() => place.ok(),
+                permit = slot.acquire_owned() => permit.ok(),
                 () = clock.sleep(program.timeout) => None,
             };
-            let Some(_place) = place else {
+            let Some(_permit) = permit else {
                 let why =
                     "was not run: all converter slots were in use for longer than its timeout";
                 return Err(RunFailure::from(why.to_owned()));
@@ -193,9 +200,9 @@ impl FeedPoller {
                 biased;
                 () = retire.cancelled() => return None,
                 ran = &mut run => return Some(ran),
-                Some(ask) = self.asks.recv() => answer_poll_request(ask, Ok(())),
+                Some(ask) = self.poll_requests.recv() => answer_poll_request(ask, Ok(())),
                 // Data age meanwhile, as between polls.
-                () = self.clock.sleep(JUDGE_INTERVAL) => self.refresh_health().await,
+                () = self.clock.sleep(HEALTH_CHECK_INTERVAL) => self.refresh_health().await,
             }
         }
     }
@@ -204,12 +211,12 @@ impl FeedPoller {
     /// echo some.
     fn redact_program_output(
         &self,
-        said: &subprocess::StderrCapture,
+        stderr: &subprocess::StderrCapture,
         converter: &FormatConverter,
     ) -> String {
         let arguments = converter.program.argument_secrets();
         let arguments: Vec<&Secret> = arguments.iter().collect();
-        said.redact_text(&Redactor::for_feed(self.feed.config(), &arguments))
+        stderr.redact_text(&Redactor::for_feed(self.feed.config(), &arguments))
     }
 
     /// Accepts the program's output, and then stores its input.
@@ -221,36 +228,36 @@ impl FeedPoller {
         converter: &FormatConverter,
     ) -> Result<&'static str, FetchError> {
         tracing::debug!(feed = %self.feed.id(), took = ?ran.took, "the feed's data were converted");
-        let said = self.redact_program_output(&ran.said, converter);
-        self.conversions.said = parse_complaints(&said);
-        let made = FetchedBody {
+        let stderr_text = self.redact_program_output(&ran.stderr, converter);
+        self.conversions.stderr_problems = parse_complaints(&stderr_text);
+        let fetched_body = FetchedBody {
             bytes: ran.output,
             content_type: None,
             last_modified: body.last_modified,
             file_name: None,
             status: None,
         };
-        let taken = self.accept_local_body(made).await;
-        self.conversions.said = Problems::new();
-        let outcome = taken.map_err(|failure| {
-            let words = format!(
+        let accepted = self.accept_local_body(fetched_body).await;
+        self.conversions.stderr_problems = Problems::new();
+        let outcome = accepted.map_err(|failure| {
+            let message = format!(
                 "the output of {} cannot be used: {}: {}",
                 describe_converter(converter),
                 failure.code,
                 failure.detail
             );
-            FetchError::new(FailureCode::Convert, words).with_head(said)
+            FetchError::new(FailureCode::Convert, message).with_head(stderr_text)
         })?;
-        self.conversions.done = Some(hash);
+        self.conversions.converted_hash = Some(hash);
         self.persist_original(body, hash, self.clock.wall_time()).await;
         Ok(outcome)
     }
 
     /// Stores the producer's original bytes and then serves them.
     async fn persist_original(&mut self, body: FetchedBody, hash: u128, now: UnixMillis) {
-        let before = self.feed.conversion_input().map(|held| Arc::clone(held.snapshot()));
+        let before = self.feed.conversion_input().map(|input| Arc::clone(input.snapshot()));
         if let Some(before) = before.as_ref().filter(|before| before.hash == hash) {
-            return self.conversions.keeper.confirm_snapshot(
+            return self.conversions.snapshot_writer.confirm_snapshot(
                 before,
                 SnapshotMetadata::default(),
                 now,
@@ -268,14 +275,14 @@ impl FeedPoller {
             last_modified: Snapshot::changed_at(body.last_modified, now, before.as_deref()),
             bytes: body.bytes,
         };
-        if let Some(held) =
+        if let Some(input) =
             super::persist::prepare_snapshot(snapshot, Arc::clone(self.feed.shared_config())).await
         {
             self.conversions
-                .keeper
-                .save_snapshot(&Arc::clone(held.snapshot()), SnapshotMetadata::default(), now)
+                .snapshot_writer
+                .save_snapshot(&Arc::clone(input.snapshot()), SnapshotMetadata::default(), now)
                 .await;
-            self.feed.set_conversion_input(Some(held));
+            self.feed.set_conversion_input(Some(input));
         }
     }
 }
@@ -286,9 +293,9 @@ fn describe_converter(converter: &FormatConverter) -> String {
 }
 
 /// Converts a program's standard error output with a good result to problems, one per line.
-fn parse_complaints(said: &str) -> Problems {
+fn parse_complaints(stderr: &str) -> Problems {
     let mut problems = Problems::new();
-    for line in said.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    for line in stderr.lines().map(str::trim).filter(|line| !line.is_empty()) {
         problems.push(Problem::new("converter", "converter_said", line));
     }
     problems

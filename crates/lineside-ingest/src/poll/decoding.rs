@@ -13,9 +13,9 @@ pub(crate) async fn decode_message(
     max: u64,
 ) -> Result<(gtfs_rt::ShallowMessage, Problems), FetchError> {
     let body_bytes = usize::try_from(max).unwrap_or(usize::MAX);
-    let usual = gtfs_rt::FeedMessageLimits::default();
+    let defaults = gtfs_rt::FeedMessageLimits::default();
     let limits =
-        gtfs_rt::FeedMessageLimits { body_bytes: body_bytes.min(usual.body_bytes), ..usual };
+        gtfs_rt::FeedMessageLimits { body_bytes: body_bytes.min(defaults.body_bytes), ..defaults };
     if !is_gtfs_rt_json(&body) {
         return gtfs_rt::decode_shallow(body, &limits)
             .map_err(|error| FetchError::from_decoder_error(&error));

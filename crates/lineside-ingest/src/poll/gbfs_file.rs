@@ -55,7 +55,7 @@ impl FeedPoller {
         self.status.entities = 1;
         self.status.problems = Default::default();
         let Some(kind) = FileKind::from_name(self.gbfs_file_name()) else { return Ok(()) };
-        let language = self.told.as_ref().and_then(|told| told.language.clone());
+        let language = self.network_link.as_ref().and_then(|link| link.language.clone());
         let language = language.unwrap_or(SmolStr::new_static(LANGUAGE_UNKNOWN));
         let body = body.clone();
         let is_small = body.len() <= GBFS_INLINE_BYTES_MAX;
@@ -72,25 +72,25 @@ impl FeedPoller {
                 .unwrap_or_else(|_| Ok(ParsedSystemFile::default()))
         };
         let read = read?;
-        self.status.data_time = read.told_at;
+        self.status.data_time = read.data_time;
         self.status.problems = read.problems.into();
-        if let (Some(told), Some(file)) = (&self.told, read.file) {
-            told.send_file(file, self.clock.wall_time()).await;
+        if let (Some(link), Some(file)) = (&self.network_link, read.file) {
+            link.send_file(file, self.clock.wall_time()).await;
         }
         Ok(())
     }
 
     /// Removes the records of a file once it exceeds its maximum age.
     pub(super) async fn withdraw_records(&mut self, now: UnixMillis) {
-        let (Some(told), Some(kind)) =
-            (&self.told, SystemKind::from_file_name(self.gbfs_file_name()))
+        let (Some(link), Some(kind)) =
+            (&self.network_link, SystemKind::from_file_name(self.gbfs_file_name()))
         else {
             return;
         };
-        if !self.expired && self.is_expired(now) {
-            told.send_missing_file(kind, now).await;
+        if !self.is_expired && self.is_expired(now) {
+            link.send_missing_file(kind, now).await;
             self.fetcher.forget_version();
-            self.expired = true;
+            self.is_expired = true;
         }
     }
 

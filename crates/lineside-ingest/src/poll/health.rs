@@ -23,7 +23,7 @@ impl FeedPoller {
         self.rules.ended = self.feed.service_window().and_then(|it| it.service_end(data_now));
         self.rules.ttl = self.gbfs_interval().unwrap_or_default();
         if self.system.is_some() {
-            self.status.of_parts = self.feed.worst_file_trouble();
+            self.status.worst_file_state = self.feed.worst_file_trouble();
         }
         self.status.update_state(now, data_now, &self.rules);
         self.archive_state();
@@ -32,7 +32,7 @@ impl FeedPoller {
         if let Some(input) = self.expire_records(now, &record) {
             // An ended network needs no update.
             let _ = self.send_to_network(input).await;
-            self.expired = true;
+            self.is_expired = true;
         } else if record != before {
             let _ = self
                 .send_to_network(NetworkInput::Status { number: self.number, record, now })
@@ -55,7 +55,7 @@ impl FeedPoller {
     /// Reports the feed's state to the archive. A GBFS file's state is not that of the system.
     pub(super) fn archive_state(&mut self) {
         if self.queue.is_some() {
-            self.ledger.record_state(&self.status);
+            self.poll_log.record_state(&self.status);
         }
     }
 
@@ -81,7 +81,7 @@ impl FeedPoller {
     /// Removes the feed's records once they exceed the maximum age.
     fn expire_records(&mut self, now: UnixMillis, record: &FeedRecord) -> Option<NetworkInput> {
         let is_real_time = self.status.format.is_some_and(Format::is_realtime);
-        if self.expired || !self.is_expired(now) || !is_real_time {
+        if self.is_expired || !self.is_expired(now) || !is_real_time {
             return None;
         }
         self.status.entities = 0;

@@ -27,21 +27,21 @@ impl PendingObservation {
 impl FeedPoller {
     /// Returns true if there is an observer for this feed's messages.
     pub(super) fn has_observer(&self) -> bool {
-        self.inspector.is_some() && self.queue.is_some()
+        self.message_observer.is_some() && self.queue.is_some()
     }
 
     /// Asks the observer if the feed reported trips before this process: then an empty message means that data are
     /// missing.
     pub(super) async fn restore_trip_history(&mut self) {
-        let Some(inspector) = self.inspector.clone().filter(|_| self.has_observer()) else {
+        let Some(inspector) = self.message_observer.clone().filter(|_| self.has_observer()) else {
             return;
         };
         if !self.feed.format().is_none_or(Format::is_realtime) {
             return;
         }
         let feed = Arc::clone(&self.feed);
-        let asked = tokio::task::spawn_blocking(move || inspector.has_reported_trips(&feed));
-        if asked.await.unwrap_or(false) {
+        let has_reported = tokio::task::spawn_blocking(move || inspector.has_reported_trips(&feed));
+        if has_reported.await.unwrap_or(false) {
             self.health.mark_trips_seen();
         }
     }
@@ -50,34 +50,37 @@ impl FeedPoller {
     /// are lost.
     pub(super) async fn observe_restored(&mut self, outcome: &str) {
         let is_confirmed = matches!(outcome, "same" | "not_modified");
-        if !self.is_unseen || !(is_confirmed || outcome == "new") {
+        if !self.is_unobserved || !(is_confirmed || outcome == "new") {
             return;
         }
-        self.is_unseen = false;
-        let kept = self.feed.snapshot().filter(|_| is_confirmed);
-        let passing = match kept {
-            Some(kept) if kept.format == Format::Siri && self.has_observer() => {
-                self.decode_restored_siri(kept.bytes.clone()).await
+        self.is_unobserved = false;
+        let snapshot = self.feed.snapshot().filter(|_| is_confirmed);
+        let observation = match snapshot {
+            Some(snapshot) if snapshot.format == Format::Siri && self.has_observer() => {
+                self.decode_restored_siri(snapshot.bytes.clone()).await
             }
-            kept => kept.map(|kept| PendingObservation::GtfsRt(kept.bytes.clone())),
+            snapshot => snapshot.map(|snapshot| PendingObservation::GtfsRt(snapshot.bytes.clone())),
         };
-        self.observe_message(passing, self.clock.wall_time()).await;
+        self.observe_message(observation, self.clock.wall_time()).await;
     }
 
     /// Passes a published message to the observer.
     pub(super) async fn observe_message(
         &self,
-        passing: Option<PendingObservation>,
+        observation: Option<PendingObservation>,
         now: UnixMillis,
     ) {
-        let (Some(passing), Some(inspector)) = (passing, self.inspector.clone()) else { return };
+        let (Some(observation), Some(inspector)) = (observation, self.message_observer.clone())
+        else {
+            return;
+        };
         if !self.has_observer() {
             return;
         }
         let feed = Arc::clone(&self.feed);
-        let look = move || inspector.observe_message(&feed, passing.as_observed(), now);
+        let observe = move || inspector.observe_message(&feed, observation.as_observed(), now);
         // A panic of the observer does not affect the feed.
-        if let Err(error) = tokio::task::spawn_blocking(look).await {
+        if let Err(error) = tokio::task::spawn_blocking(observe).await {
             tracing::error!(feed = %self.feed.snapshot_key(), %error, "inspecting a message stopped because of a bug in Lineside");
         }
     }

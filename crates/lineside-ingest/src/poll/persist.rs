@@ -17,13 +17,13 @@ use crate::snapshot_store::{
 struct PublishGuard<'a> {
     feed: &'a Feed,
     snapshot: Option<Snapshot>,
-    held: Option<ServedSnapshot>,
+    served_snapshot: Option<ServedSnapshot>,
 }
 
 impl Drop for PublishGuard<'_> {
     fn drop(&mut self) {
-        if let Some(held) = self.held.take() {
-            self.feed.set_current(held);
+        if let Some(served) = self.served_snapshot.take() {
+            self.feed.set_current(served);
         } else if let Some(snapshot) = self.snapshot.take() {
             self.feed.set_snapshot(snapshot);
         }
@@ -44,13 +44,17 @@ pub(super) async fn prepare_snapshot(
 impl FeedPoller {
     /// Stores new bytes and then publishes them: bytes that a client received must exist after a crash.
     pub(super) async fn persist_then_publish(&mut self, snapshot: Snapshot, now: UnixMillis) {
-        let said = self.snapshot_metadata(&snapshot);
-        let mut swap =
-            PublishGuard { feed: &self.feed, snapshot: Some(snapshot.clone()), held: None };
-        swap.held = prepare_snapshot(snapshot, Arc::clone(self.feed.shared_config())).await;
-        if let Some(held) = &swap.held {
+        let metadata = self.snapshot_metadata(&snapshot);
+        let mut swap = PublishGuard {
+            feed: &self.feed,
+            snapshot: Some(snapshot.clone()),
+            served_snapshot: None,
+        };
+        swap.served_snapshot =
+            prepare_snapshot(snapshot, Arc::clone(self.feed.shared_config())).await;
+        if let Some(served) = &swap.served_snapshot {
             swap.snapshot = None;
-            self.keeper.save_snapshot(&Arc::clone(held.snapshot()), said, now).await;
+            self.snapshot_writer.save_snapshot(&Arc::clone(served.snapshot()), metadata, now).await;
         }
         drop(swap);
     }
@@ -78,44 +82,45 @@ impl FeedPoller {
         let now = self.clock.wall_time();
         self.health.record_repeated_message(now);
         if let Some(snapshot) = self.feed.snapshot() {
-            let said = self.snapshot_metadata(&snapshot);
-            self.keeper.confirm_snapshot(&snapshot, said, now);
+            let metadata = self.snapshot_metadata(&snapshot);
+            self.snapshot_writer.confirm_snapshot(&snapshot, metadata, now);
         }
     }
 
     /// Accepts the bytes that an earlier process stored, as if they had just been fetched. The next request uses their
     /// validators.
     pub(super) async fn restore_snapshot(&mut self) {
-        if std::mem::replace(&mut self.is_begun, true) || self.anew {
+        if std::mem::replace(&mut self.is_restore_done, true) || self.has_new_source {
             return;
         }
         self.restore_trip_history().await;
         let Some(snapshot) = self.feed.snapshot() else { return };
-        let is_of = |head: &SnapshotHead| {
+        let is_same_snapshot = |head: &SnapshotHead| {
             head.hash == snapshot.hash && head.source == describe_source(self.feed.config())
         };
-        let restored = self.feed.restored_snapshot().filter(|it| is_of(&it.head)).cloned();
+        let restored =
+            self.feed.restored_snapshot().filter(|it| is_same_snapshot(&it.head)).cloned();
         // A GBFS system's file list exists only in its bytes, so it is decoded even if the network is resumed.
         let is_gbfs = snapshot.format == Format::Gbfs;
-        if is_gbfs || restored.as_ref().is_some_and(|it| it.is_to_decode) {
+        if is_gbfs || restored.as_ref().is_some_and(|it| it.is_undecoded) {
             self.accept_restored(&snapshot).await;
         }
         let Some(head) = restored.map(|it| it.head) else { return };
-        self.keeper.mark_saved(head.hash);
-        self.is_unseen = match snapshot.format {
+        self.snapshot_writer.mark_saved(head.hash);
+        self.is_unobserved = match snapshot.format {
             Format::GtfsRt => true,
             // The last changes alone cannot be observed meaningfully.
             Format::Siri => !self.answers_changes(),
             _ => false,
         };
-        if !self.expired && self.feed.config().converter.is_none() {
+        if !self.is_expired && self.feed.config().converter.is_none() {
             self.fetcher.set_validators(&head.validators);
         }
     }
 
     async fn accept_restored(&mut self, snapshot: &Snapshot) {
         let before = self.status.clone();
-        let taken = self.decode_restored(snapshot, before.last_success).await;
+        let accepted = self.decode_restored(snapshot, before.last_success).await;
         // Decoding restored bytes is not a poll, so it must not change these.
         self.status.last_success = before.last_success;
         self.status.last_error = before.last_error;
@@ -123,13 +128,13 @@ impl FeedPoller {
         self.status.failing_since = before.failing_since;
         self.status.update_state(self.clock.wall_time(), self.data_now(), &self.rules);
         self.feed.set_status(self.status.clone());
-        if let Err(failure) = taken {
+        if let Err(failure) = accepted {
             tracing::warn!(
                 feed = %self.feed.snapshot_key(), code = %failure.code, detail = failure.detail,
                 "the stored data can no longer be decoded; they are served as they are"
             );
             // The same bytes must be decoded again instead of being skipped as unchanged.
-            self.expired = true;
+            self.is_expired = true;
         }
     }
 
@@ -146,12 +151,12 @@ impl FeedPoller {
                 self.load_schedule(bytes, format, snapshot.fetched_at).await
             }
             Format::GtfsRt | Format::Siri if is_too_old => {
-                self.expired = true;
+                self.is_expired = true;
                 Ok(())
             }
             // The list of files is requested anyway.
             Format::Gbfs if is_too_old && self.system.is_none() => {
-                self.expired = true;
+                self.is_expired = true;
                 Ok(())
             }
             Format::GtfsRt => self.accept_message(bytes, now).await,
@@ -159,10 +164,10 @@ impl FeedPoller {
             // whole.
             Format::Siri if self.answers_changes() => Ok(()),
             Format::Siri => {
-                let taken = self.accept_siri(bytes, now).await;
+                let accepted = self.accept_siri(bytes, now).await;
                 // The stored message may be one page of several.
                 self.siri.request_full_state();
-                taken.map(drop)
+                accepted.map(drop)
             }
             Format::Gbfs => self.accept_gbfs(&bytes).await,
             Format::Raw => {

@@ -54,21 +54,21 @@ const MEMORY_MAX: Duration = Duration::from_secs(10 * 60);
 /// The state of a SIRI producer across answers.
 #[derive(Debug)]
 pub(super) struct SiriState {
-    held: EntityStore,
-    pub(super) questions: SiriRequests,
+    entities: EntityStore,
+    pub(super) requests: SiriRequests,
     subscription: SiriSubscription,
     /// The number of pages received of an answer with more pages.
     pages: u32,
     /// True if the last answer had more pages than are requested.
     is_cut_off: bool,
     /// True if the next answer, other than a delivery, must contain all data, where answers contain changes.
-    wants_all: bool,
+    is_full_answer_due: bool,
     /// True if the network has received all data since the last reset.
     is_whole: bool,
     /// The time of the first delivery of a subscription since the last reset, on the monotonic clock.
     began_at: Option<Duration>,
     /// True if parts of the data are sent to the network as they arrive, because it had none before.
-    tells_parts: bool,
+    is_sending_parts: bool,
     /// The time of the producer's last answer, on the monotonic clock.
     answered_at: Option<Duration>,
     /// The version of the schedule with which the last answer was read, if there was an answer.
@@ -78,15 +78,15 @@ pub(super) struct SiriState {
 impl SiriState {
     pub(super) fn new(seed: u64) -> SiriState {
         SiriState {
-            held: EntityStore::default(),
-            questions: SiriRequests::new(seed),
+            entities: EntityStore::default(),
+            requests: SiriRequests::new(seed),
             subscription: SiriSubscription::default(),
             pages: 0,
             is_cut_off: false,
-            wants_all: true,
+            is_full_answer_due: true,
             is_whole: false,
             began_at: None,
-            tells_parts: false,
+            is_sending_parts: false,
             answered_at: None,
             read_with: None,
         }
@@ -94,11 +94,11 @@ impl SiriState {
 
     /// Forgets everything: the next content is of another source, or uses other ids.
     pub(super) fn clear(&mut self) {
-        self.held.clear();
+        self.entities.clear();
         self.is_cut_off = false;
         self.is_whole = false;
         self.began_at = None;
-        self.tells_parts = false;
+        self.is_sending_parts = false;
         self.request_full_state();
     }
 
@@ -116,9 +116,9 @@ impl SiriState {
         }
         self.pages = 0;
         self.is_cut_off = has_next;
-        if !answers_changes || (self.wants_all && !has_next) {
-            self.wants_all = false;
-            self.held.remove_unseen();
+        if !answers_changes || (self.is_full_answer_due && !has_next) {
+            self.is_full_answer_due = false;
+            self.entities.remove_unseen();
         }
     }
 
@@ -135,10 +135,10 @@ impl SiriState {
     /// Requests all data from the producer. The current data stay until they have arrived.
     pub(super) fn request_full_state(&mut self) {
         self.pages = 0;
-        self.wants_all = true;
+        self.is_full_answer_due = true;
         self.subscription = SiriSubscription::default();
-        self.questions.request_full_state();
-        self.held.begin_full_refresh();
+        self.requests.request_full_state();
+        self.entities.begin_full_refresh();
     }
 }
 
@@ -157,7 +157,7 @@ enum ProducerMessage {
     /// Data.
     Answer(Box<DecodedAnswer>),
     /// An event of the subscription.
-    Word(SubscriptionEvent),
+    Event(SubscriptionEvent),
 }
 
 /// The reason why a message was not accepted.
@@ -186,14 +186,14 @@ impl FeedPoller {
             if self.siri.answered_at.take_if(|at| is_forgotten(*at)).is_some() {
                 self.siri.request_full_state();
             }
-            if self.siri.wants_all {
+            if self.siri.is_full_answer_due {
                 self.fetcher.forget_version();
             }
         }
         if self.siri.is_gathering_pages() {
             self.fetcher.forget_version();
         }
-        self.siri.questions.next_request(self.feed.config(), self.clock.wall_time())
+        self.siri.requests.next_request(self.feed.config(), self.clock.wall_time())
     }
 
     pub(super) fn answers_changes(&self) -> bool {
@@ -202,7 +202,7 @@ impl FeedPoller {
 
     /// Returns true if an answer must be applied even if it equals the one before.
     pub(super) fn wants_full_answer(&self) -> bool {
-        (self.siri.wants_all && self.answers_changes())
+        (self.siri.is_full_answer_due && self.answers_changes())
             || self.siri.is_gathering_pages()
             || self.has_other_schedule()
     }
@@ -244,13 +244,13 @@ impl FeedPoller {
         if self.siri.pages == 0 || self.status.failures_in_a_row > 0 {
             return None;
         }
-        let asked = PollSchedule {
+        let schedule = PollSchedule {
             interval: PAGE_GAP,
             ttl: Duration::ZERO,
             failures_in_a_row: 0,
             advice: self.fetcher.last_advice(),
         };
-        Some(asked.next_wait(&mut self.rng).max(PAGE_GAP))
+        Some(schedule.next_wait(&mut self.rng).max(PAGE_GAP))
     }
 
     /// Accepts a SIRI answer.
@@ -260,11 +260,11 @@ impl FeedPoller {
         now: UnixMillis,
     ) -> Result<Option<PendingObservation>, FetchError> {
         let schedule = self.schedule_version();
-        let said = self.read_siri_body(body).await?;
+        let siri_message = self.read_siri_body(body).await?;
         self.siri.read_with = Some(schedule);
-        match said {
+        match siri_message {
             ProducerMessage::Answer(answer) => self.accept_answer(*answer, now).await,
-            ProducerMessage::Word(_) => Err(missing_delivery()),
+            ProducerMessage::Event(_) => Err(missing_delivery()),
         }
     }
 
@@ -291,31 +291,32 @@ impl FeedPoller {
             if inbox_key.is_some_and(|key| key.occurs_in(&body)) {
                 return Err(inbox_key_leaked().into());
             }
-            let mut said = read_producer_message(
+            let mut siri_message = read_producer_message(
                 &body,
                 &zone,
                 &config,
                 dataset.as_ref().map(|it| &*it.timetable),
             );
-            if let Ok(ProducerMessage::Answer(answer)) = &mut said {
+            if let Ok(ProducerMessage::Answer(answer)) = &mut siri_message {
                 answer.message.take_if(|_| !is_inspected);
             }
-            said
+            siri_message
         });
         let read = decoding.await;
         network.record_stage(PollStage::Decode, began);
         // The producer's text may echo the request.
-        let shown = |words: &str| self.redact_producer_text(words);
-        let mut said = read.unwrap_or_else(|_| Err(decoder_crash_failure().into())).map_err(
-            |not| match not {
+        let shown = |producer_text: &str| self.redact_producer_text(producer_text);
+        let mut siri_message = read
+            .unwrap_or_else(|_| Err(decoder_crash_failure().into()))
+            .map_err(|not| match not {
                 SiriReadError::Failed(failure) => failure,
-                SiriReadError::Refused(words) => {
-                    let detail = format!("the producer refused the request: {}", shown(&words));
+                SiriReadError::Refused(producer_text) => {
+                    let detail =
+                        format!("the producer refused the request: {}", shown(&producer_text));
                     FetchError::new(FailureCode::Refused, detail)
                 }
-            },
-        )?;
-        if let ProducerMessage::Answer(answer) = &mut said {
+            })?;
+        if let ProducerMessage::Answer(answer) = &mut siri_message {
             let refusals = std::mem::take(&mut answer.normalized.refusals);
             for refusal in refusals.iter().take(REFUSALS_MAX) {
                 let detail = "the producer refused this delivery";
@@ -323,14 +324,14 @@ impl FeedPoller {
                 answer.normalized.problems.push(problem.with_value(&shown(refusal)));
             }
         }
-        Ok(said)
+        Ok(siri_message)
     }
 
     /// Returns a producer's text with secrets redacted, always including the key of the feed's inbox, which the
     /// producer knows.
-    fn redact_producer_text(&self, words: &str) -> String {
+    fn redact_producer_text(&self, producer_text: &str) -> String {
         let inbox = self.feed.inbox();
-        self.fetcher.redact_head(words.as_bytes(), inbox.as_deref().map(FeedInbox::key))
+        self.fetcher.redact_head(producer_text.as_bytes(), inbox.as_deref().map(FeedInbox::key))
     }
 
     /// Returns the time zone of times without one.
@@ -349,9 +350,9 @@ impl FeedPoller {
         let mut is_part = self.siri.is_gathering_pages();
         if !is_part {
             self.status.is_beginning = self.is_initial_load();
-            if self.status.is_beginning && !self.siri.tells_parts {
+            if self.status.is_beginning && !self.siri.is_sending_parts {
                 is_part = self.status.entities > 0;
-                self.siri.tells_parts = !is_part;
+                self.siri.is_sending_parts = !is_part;
             }
         }
         if is_part {
@@ -373,7 +374,7 @@ impl FeedPoller {
     async fn accept_partial_answer(&mut self, now: UnixMillis) -> Result<(), FetchError> {
         self.clear_other_format(Format::Siri, now).await?;
         self.clear_trouble();
-        self.status.nothing_since = None;
+        self.status.empty_since = None;
         self.status.format = Some(Format::Siri);
         self.status.is_gathering = self.status.entities == 0;
         Ok(())
@@ -382,13 +383,13 @@ impl FeedPoller {
     /// Sends all current entities to the network again with the present as their time, since a confirmation without
     /// news is news, too. Does nothing while they are an incomplete part.
     async fn resend_entities(&mut self) {
-        if !self.siri.is_whole && !self.siri.tells_parts {
+        if !self.siri.is_whole && !self.siri.is_sending_parts {
             return;
         }
         let now = self.clock.wall_time();
-        self.siri.held.remove_expired(now.unix_seconds());
+        self.siri.entities.remove_expired(now.unix_seconds());
         let header = siri_header(Some(now.unix_seconds()));
-        let message = ShallowMessage { header, entities: self.siri.held.list_raw_entities() };
+        let message = ShallowMessage { header, entities: self.siri.entities.list_raw_entities() };
         let problems = self.siri.problems();
         // An ended network needs no update.
         let _ = self.accept_entities(message, problems, Format::Siri, now).await;
@@ -406,25 +407,25 @@ impl FeedPoller {
         let siri = &mut self.siri;
         if siri.pages == 0 {
             if !changes {
-                siri.held.begin_full_refresh();
+                siri.entities.begin_full_refresh();
             }
-            siri.held.begin_answer();
+            siri.entities.begin_answer();
         }
         let made_at = normalized.made_at.unwrap_or(now.unix_seconds());
         let mut has_new = !normalized.cancelled.is_empty();
         for (entity, raw) in entities {
             let until = entity.expires_at(made_at);
-            match siri.held.put_entity(entity, raw, until) {
+            match siri.entities.put_entity(entity, raw, until) {
                 PutOutcome::New => has_new = true,
-                PutOutcome::Again => {}
-                PutOutcome::NoRoom => {
+                PutOutcome::Repeated => {}
+                PutOutcome::Full => {
                     let detail = "the feed has reached its maximum size; this entity is dropped";
                     problems.push(Problem::new("entity", "too_many_records", detail));
                 }
             }
         }
         for cancelled in &normalized.cancelled {
-            siri.held.apply_cancellation(cancelled);
+            siri.entities.apply_cancellation(cancelled);
         }
         if delivered {
             siri.subscription.record_delivery(self.clock.monotonic());
@@ -434,11 +435,11 @@ impl FeedPoller {
         }
         problems.merge(siri.problems());
         if changes {
-            siri.held.remove_expired(now.unix_seconds());
+            siri.entities.remove_expired(now.unix_seconds());
         }
         let message = ShallowMessage {
             header: siri_header(Some(made_at)),
-            entities: siri.held.list_raw_entities(),
+            entities: siri.entities.list_raw_entities(),
         };
         (message, problems)
     }
@@ -453,18 +454,18 @@ fn read_producer_message(
     let source = config.siri.clone().unwrap_or_default();
     let (message, problems) = decode_siri(body, zone, config)?;
     if message.deliveries().next().is_none()
-        && let Some(word) = SubscriptionEvent::from_message(
+        && let Some(event) = SubscriptionEvent::from_message(
             &message,
             &subscription::subscription_names(config, &source),
         )
     {
-        return Ok(ProducerMessage::Word(word));
+        return Ok(ProducerMessage::Event(event));
     }
     let has_timetables = source.services.contains(&SiriService::Timetables)
         // If answers contain changes, vehicles arrive independently of timetables.
         && (source.answers_changes()
             || message.deliveries().any(|it| !it.estimated_timetables.is_empty()));
-    let rules = SiriRules { ids: &source.ids, vehicles_tell_delays: !has_timetables, zone };
+    let rules = SiriRules { ids: &source.ids, has_vehicle_delays: !has_timetables, zone };
     let mut normalized = normalize_siri(&message, rules);
     if normalized.is_refused() {
         return Err(SiriReadError::Refused(normalized.refusals.join("; ")));
@@ -499,8 +500,8 @@ fn decode_siri(
     config: &FeedConfig,
 ) -> Result<(SiriMessage, Problems), FetchError> {
     let body_bytes = usize::try_from(config.max_bytes).unwrap_or(usize::MAX);
-    let usual = MessageLimits::default();
-    let limits = MessageLimits { body_bytes: usual.body_bytes.min(body_bytes), ..usual };
+    let defaults = MessageLimits::default();
+    let limits = MessageLimits { body_bytes: defaults.body_bytes.min(body_bytes), ..defaults };
     siri::decode_message(body, zone, &limits)
         .map_err(|error| FetchError::from_decoder_error(&error))
 }

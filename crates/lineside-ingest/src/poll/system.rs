@@ -21,8 +21,8 @@ use crate::{
     fetch::FailureCode,
     gbfs_files::{GbfsFeedFile, join_language_path},
     limits::{
-        GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_LONGEST, GBFS_TTL_SHORTEST,
-        GBFS_TTL_USUAL, START_GAP_OF_HOST,
+        GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_DEFAULT, GBFS_TTL_LONGEST,
+        GBFS_TTL_SHORTEST, HOST_START_GAP,
     },
     normalize::SystemKind,
     snapshot_store::describe_source,
@@ -35,7 +35,7 @@ use crate::{
 pub(super) struct SystemPollers {
     shared: PollerContext,
     /// The system's network.
-    told: Option<NetworkLink>,
+    network_link: Option<NetworkLink>,
     running: HashMap<SmolStr, RunningFile>,
     is_following: bool,
 }
@@ -45,7 +45,7 @@ pub(super) struct SystemPollers {
 struct RunningFile {
     part: GbfsFeedFile,
     /// True if the network receives the file's records.
-    is_told: bool,
+    has_network_link: bool,
     _stop: DropGuard,
 }
 
@@ -64,8 +64,13 @@ struct ListedFile {
 }
 
 impl SystemPollers {
-    pub(super) fn new(shared: &PollerContext, told: Option<NetworkLink>) -> SystemPollers {
-        SystemPollers { shared: shared.clone(), told, running: HashMap::new(), is_following: false }
+    pub(super) fn new(shared: &PollerContext, network_link: Option<NetworkLink>) -> SystemPollers {
+        SystemPollers {
+            shared: shared.clone(),
+            network_link,
+            running: HashMap::new(),
+            is_following: false,
+        }
     }
 
     /// Returns true once the files of a discovery file are polled.
@@ -75,9 +80,11 @@ impl SystemPollers {
 
     /// Polls all files at once, as far as the rate limit allows.
     pub(super) fn poll_immediately(&self) {
-        for asks in self.running.values().filter_map(|running| running.part.feed.poll_requests()) {
+        for poll_requests in
+            self.running.values().filter_map(|running| running.part.feed.poll_requests())
+        {
             // A failed send means that a poll is already requested.
-            let _ = asks.try_send(oneshot::channel().0);
+            let _ = poll_requests.try_send(oneshot::channel().0);
         }
     }
 
@@ -96,44 +103,43 @@ impl SystemPollers {
         let mut shown: HashMap<&SmolStr, &Arc<Feed>> =
             parts.iter().map(|part| (part.feed.gbfs_file_name(), &part.feed)).collect();
         let mut now: Vec<GbfsFeedFile> = Vec::new();
-        let mut unsaid = SystemKind::ALL.to_vec();
-        for wanted in list_wanted_files(base, discovery, problems) {
-            unsaid.retain(|kind| SystemKind::from_file_name(&wanted.name) != Some(*kind));
-            if let Some(shared) = now.iter().find(|part| wanted.matches_file(part)) {
+        let mut missing_kinds = SystemKind::ALL.to_vec();
+        for file in list_wanted_files(base, discovery, problems) {
+            missing_kinds.retain(|kind| SystemKind::from_file_name(&file.name) != Some(*kind));
+            if let Some(shared) = now.iter().find(|part| file.matches_file(part)) {
                 // A file shared by languages is polled once.
-                let part =
-                    GbfsFeedFile { language: wanted.language, ..GbfsFeedFile::clone(shared) };
+                let part = GbfsFeedFile { language: file.language, ..GbfsFeedFile::clone(shared) };
                 now.push(part);
                 continue;
             }
-            let known = shown.remove(&wanted.key).or_else(|| {
+            let known = shown.remove(&file.key).or_else(|| {
                 // A file shared by languages is named after the first of them, which may have changed.
-                let same = parts.iter().find(|part| wanted.matches_file(part))?;
+                let same = parts.iter().find(|part| file.matches_file(part))?;
                 let known = shown.remove(same.feed.gbfs_file_name())?;
                 self.shared.snapshots.forget_snapshot(&known.snapshot_key());
                 Some(known)
             });
             let is_same =
-                |it: &RunningFile| it.has_url(&wanted.url) && it.is_told == wanted.is_first;
-            let running = running.remove(&wanted.key).filter(is_same);
+                |it: &RunningFile| it.has_url(&file.url) && it.has_network_link == file.is_first;
+            let running = running.remove(&file.key).filter(is_same);
             let running = match running {
                 Some(running) => running,
-                None => self.start_file(feed, base, &wanted, known, (now.len(), rng)).await,
+                None => self.start_file(feed, base, &file, known, (now.len(), rng)).await,
             };
             now.push(running.part.clone());
-            self.running.insert(wanted.key, running);
+            self.running.insert(file.key, running);
         }
         feed.set_gbfs_files(now);
         // Pollers end before their file is reported as missing: they must not send anything afterwards.
         drop(running);
-        if let Some(told) = &self.told {
-            for kind in unsaid {
-                told.send_missing_file(kind, self.shared.clock.wall_time()).await;
+        if let Some(link) = &self.network_link {
+            for kind in missing_kinds {
+                link.send_missing_file(kind, self.shared.clock.wall_time()).await;
             }
         }
-        for gone in shown.into_values() {
-            status.add_counts(&gone.status());
-            self.shared.snapshots.forget_snapshot(&gone.snapshot_key());
+        for removed in shown.into_values() {
+            status.add_counts(&removed.status());
+            self.shared.snapshots.forget_snapshot(&removed.snapshot_key());
         }
         self.is_following = true;
     }
@@ -143,29 +149,30 @@ impl SystemPollers {
         &self,
         feed: &Arc<Feed>,
         base: &Url,
-        wanted: &ListedFile,
+        file: &ListedFile,
         known: Option<&Arc<Feed>>,
         (number, rng): (usize, &mut fastrand::Rng),
     ) -> RunningFile {
-        let config = Arc::new(file_config(feed.config(), base, wanted));
-        let its = Arc::new(feed.for_gbfs_file(config, wanted.key.clone()));
+        let config = Arc::new(file_config(feed.config(), base, file));
+        let its = Arc::new(feed.for_gbfs_file(config, file.key.clone()));
         if let Some(known) = known {
             its.adopt_state(known);
         }
         self.restore_file(&its).await;
-        let gap = START_GAP_OF_HOST.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
+        let gap = HOST_START_GAP.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
         let stop = self.shared.tasks.stop.child_token();
         let mut poller = FeedPoller::new_detached(Arc::clone(&its), &self.shared, rng.u64(..), gap);
-        let told = self.told.clone().filter(|_| wanted.is_first);
-        poller.told = told.map(|told| NetworkLink { language: wanted.language.clone(), ..told });
+        let link = self.network_link.clone().filter(|_| file.is_first);
+        poller.network_link =
+            link.map(|link| NetworkLink { language: file.language.clone(), ..link });
         self.shared.tasks.tracker.spawn(poller.run_boxed(stop.clone()));
         let part = GbfsFeedFile {
-            language: wanted.language.clone(),
-            name: wanted.name.clone(),
-            beside: sibling_file_name(base, &wanted.url),
+            language: file.language.clone(),
+            name: file.name.clone(),
+            sibling_name: sibling_file_name(base, &file.url),
             feed: its,
         };
-        RunningFile { part, is_told: wanted.is_first, _stop: stop.drop_guard() }
+        RunningFile { part, has_network_link: file.is_first, _stop: stop.drop_guard() }
     }
 
     /// Restores a file's stored bytes and validators; only the validators if it has its bytes already.
@@ -178,8 +185,8 @@ impl SystemPollers {
         }
         match part.snapshot() {
             None => part.restore_snapshot(head, bytes, self.shared.clock.wall_time()),
-            Some(held) if held.hash == head.hash => {
-                part.set_restored_snapshot(RestoredSnapshot { head, is_to_decode: true });
+            Some(stored_snapshot) if stored_snapshot.hash == head.hash => {
+                part.set_restored_snapshot(RestoredSnapshot { head, is_undecoded: true });
             }
             Some(_) => {}
         }
@@ -254,15 +261,15 @@ fn list_wanted_files(
 }
 
 /// Returns a file's configuration: like its system's, but secrets are sent only to the configured origin.
-fn file_config(system: &FeedConfig, base: &Url, wanted: &ListedFile) -> FeedConfig {
+fn file_config(system: &FeedConfig, base: &Url, file: &ListedFile) -> FeedConfig {
     let mut config = FeedConfig {
-        url: SourceLocation::Http(wanted.url.clone()),
+        url: SourceLocation::Http(file.url.clone()),
         static_feed: None,
-        public_only: system.public_only || wanted.is_elsewhere,
+        public_only: system.public_only || file.is_elsewhere,
         max_bytes: system.max_bytes.min(GBFS_FILE_BYTES_MAX),
         ..system.clone()
     };
-    if wanted.url.origin() != base.origin() {
+    if file.url.origin() != base.origin() {
         config.headers.clear();
         config.query.clear();
         (config.basic, config.oauth2) = (None, None);
@@ -274,8 +281,8 @@ fn file_config(system: &FeedConfig, base: &Url, wanted: &ListedFile) -> FeedConf
 fn sibling_file_name(base: &Url, url: &Url) -> Option<SmolStr> {
     let (folder, _) = base.path().rsplit_once('/')?;
     let (its_folder, name) = url.path().rsplit_once('/')?;
-    let is_beside = base.origin() == url.origin() && folder == its_folder && !name.is_empty();
-    is_beside.then(|| SmolStr::new(name.strip_suffix(".json").unwrap_or(name)))
+    let is_in_folder = base.origin() == url.origin() && folder == its_folder && !name.is_empty();
+    is_in_folder.then(|| SmolStr::new(name.strip_suffix(".json").unwrap_or(name)))
 }
 
 impl FeedPoller {
@@ -309,7 +316,7 @@ impl FeedPoller {
     /// Returns the default poll interval of a file: its `ttl`, within limits.
     pub(super) fn gbfs_interval(&self) -> Option<Duration> {
         let is_gbfs = self.feed.config().format == Some(Format::Gbfs);
-        let ttl = self.body_ttl.unwrap_or(GBFS_TTL_USUAL);
+        let ttl = self.body_ttl.unwrap_or(GBFS_TTL_DEFAULT);
         is_gbfs.then(|| ttl.clamp(GBFS_TTL_SHORTEST, GBFS_TTL_LONGEST))
     }
 }
@@ -330,8 +337,9 @@ mod tests {
         let entries = urls.iter().enumerate().map(entry).collect();
         let mut problems = Problems::new();
         let all = list_wanted_files(&url(BASE), &gbfs::DiscoveryFile { entries }, &mut problems);
-        let said = problems.retained_problems().iter().map(|it| (it.code, it.detail.to_string()));
-        (all, said.collect())
+        let details =
+            problems.retained_problems().iter().map(|it| (it.code, it.detail.to_string()));
+        (all, details.collect())
     }
 
     fn url(text: &str) -> Url {
@@ -348,15 +356,15 @@ mod tests {
             "http://2130706433/",
             "http://bikes.example:8080@192.168.0.1/",
         ] {
-            let (all, said) = listed(&[private]);
+            let (all, details) = listed(&[private]);
             assert!(all.is_empty(), "{private}");
-            assert_eq!(said[0].0, "not_public", "{private}");
+            assert_eq!(details[0].0, "not_public", "{private}");
         }
-        let (all, said) = listed(&["file:///etc/passwd", "ftp://bikes.example/f", "http://["]);
+        let (all, details) = listed(&["file:///etc/passwd", "ftp://bikes.example/f", "http://["]);
         assert!(all.is_empty());
-        let codes: Vec<_> = said.iter().map(|(code, _)| *code).collect();
+        let codes: Vec<_> = details.iter().map(|(code, _)| *code).collect();
         assert_eq!(codes, ["not_public", "not_public", "bad_url"]);
-        assert!(said[0].1.contains("only http and https"), "{said:?}");
+        assert!(details[0].1.contains("only http and https"), "{details:?}");
     }
 
     #[test]
@@ -375,8 +383,8 @@ mod tests {
 
     #[test]
     fn a_public_file_on_another_host_is_requested_without_credentials() {
-        let (all, said) = listed(&["https://cdn.example/status.json", "status.json"]);
-        assert!(said.is_empty(), "{said:?}");
+        let (all, details) = listed(&["https://cdn.example/status.json", "status.json"]);
+        assert!(details.is_empty(), "{details:?}");
         let mut system = FeedConfig::new(
             crate::FeedId::new("bikes").unwrap(),
             SourceLocation::parse(BASE).unwrap(),
@@ -394,9 +402,9 @@ mod tests {
         let urls: Vec<String> =
             (0..20).map(|n| format!("https://h{}.example/{n}", n % 10)).collect();
         let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-        let (all, said) = listed(&urls);
+        let (all, details) = listed(&urls);
         assert_eq!(all.len(), 2 * GBFS_OTHER_HOSTS_MAX);
-        assert!(said.iter().all(|(code, _)| *code == "too_many_hosts"), "{said:?}");
+        assert!(details.iter().all(|(code, _)| *code == "too_many_hosts"), "{details:?}");
     }
 
     #[test]
@@ -405,8 +413,10 @@ mod tests {
         let name = |text: &str| sibling_file_name(&base, &base.join(text).unwrap());
         assert_eq!(name("free_bikes.json?x=1").as_deref(), Some("free_bikes"));
         assert_eq!(name("/v2/bikes").as_deref(), Some("bikes"));
-        for elsewhere in ["fr/status.json", "/status.json", "https://cdn.example/v2/s.json", "./"] {
-            assert_eq!(name(elsewhere), None, "{elsewhere}");
+        for sibling_path in
+            ["fr/status.json", "/status.json", "https://cdn.example/v2/s.json", "./"]
+        {
+            assert_eq!(name(sibling_path), None, "{sibling_path}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use crate::{
     config::{FeedConfig, FeedId},
-    limits::{START_GAP, START_GAP_OF_HOST},
+    limits::{HOST_START_GAP, START_GAP},
 };
 
 /// The delay of each feed after the start.
@@ -32,9 +32,9 @@ impl StartStagger {
             in_order.push((feed, host, others.len(), at_all));
             others.push(feed);
         }
-        for (feed, host, place, at_all) in in_order {
-            let gap = hosts.get(&host).map_or(START_GAP_OF_HOST, |feeds| gap_between_feeds(feeds));
-            let at_host = gap.saturating_mul(u32::try_from(place).unwrap_or(u32::MAX));
+        for (feed, host, initial_delay, at_all) in in_order {
+            let gap = hosts.get(&host).map_or(HOST_START_GAP, |feeds| gap_between_feeds(feeds));
+            let at_host = gap.saturating_mul(u32::try_from(initial_delay).unwrap_or(u32::MAX));
             let chance = gap.mul_f64(0.5 * rng.f64());
             starts.insert(feed.id.clone(), at_all.max(at_host) + chance);
         }
@@ -50,7 +50,7 @@ impl StartStagger {
 fn gap_between_feeds(feeds: &[&FeedConfig]) -> Duration {
     let shortest = feeds.iter().map(|feed| feed.poll_interval(None)).min().unwrap_or_default();
     let n_feeds = u32::try_from(feeds.len()).unwrap_or(u32::MAX).max(1);
-    START_GAP_OF_HOST.min(shortest / n_feeds)
+    HOST_START_GAP.min(shortest / n_feeds)
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
     fn feeds_of_one_host_start_staggered_within_an_interval() {
         for n in [2, 20, 60, 1_000] {
             let starts = starts(&feeds(n, |i| format!("https://a.example/{i}")));
-            let gap = START_GAP_OF_HOST.min(Duration::from_secs(15) / n as u32);
+            let gap = HOST_START_GAP.min(Duration::from_secs(15) / n as u32);
             for pair in starts.windows(2) {
                 assert!(pair[1] - pair[0] >= gap / 2, "{n} feeds: {pair:?}");
             }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_first_feed_of_a_host_and_local_files_start_at_once() {
-        assert!(starts(&feeds(1, |_| "https://a.example/".to_owned()))[0] < START_GAP_OF_HOST);
+        assert!(starts(&feeds(1, |_| "https://a.example/".to_owned()))[0] < HOST_START_GAP);
         assert_eq!(starts(&feeds(3, |i| format!("{i}.zip"))), [Duration::ZERO; 3]);
     }
 }

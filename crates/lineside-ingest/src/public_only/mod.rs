@@ -82,8 +82,11 @@ impl PublicOnly {
         check_url_address(url, is_public)
     }
 
-    fn with_policy(judge: AddressPolicy, builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
-        let is_allowed = judge.is_allowed;
+    fn with_policy(
+        address_policy: AddressPolicy,
+        builder: ClientBuilder,
+    ) -> reqwest::Result<PublicOnly> {
+        let is_allowed = address_policy.is_allowed;
         let follow = move |attempt: Attempt<'_>| {
             if attempt.previous().len() > REDIRECTS_MAX {
                 return attempt.error(NotPublic::Redirects);
@@ -93,24 +96,24 @@ impl PublicOnly {
                 Err(why) => attempt.error(why),
             }
         };
-        PublicOnly::with_redirect_policy(Policy::custom(follow), judge, builder)
+        PublicOnly::with_redirect_policy(Policy::custom(follow), address_policy, builder)
     }
 
     /// Creates a client that returns redirects as replies; the caller follows them by new requests.
     pub(crate) fn without_redirects(
-        judge: AddressPolicy,
+        address_policy: AddressPolicy,
         builder: ClientBuilder,
     ) -> reqwest::Result<PublicOnly> {
-        PublicOnly::with_redirect_policy(Policy::none(), judge, builder)
+        PublicOnly::with_redirect_policy(Policy::none(), address_policy, builder)
     }
 
     fn with_redirect_policy(
         policy: Policy,
-        judge: AddressPolicy,
+        address_policy: AddressPolicy,
         builder: ClientBuilder,
     ) -> reqwest::Result<PublicOnly> {
-        let is_allowed = judge.is_allowed;
-        let builder = builder.no_proxy().redirect(policy).dns_resolver(Arc::new(judge));
+        let is_allowed = address_policy.is_allowed;
+        let builder = builder.no_proxy().redirect(policy).dns_resolver(Arc::new(address_policy));
         builder.build().map(|client| PublicOnly { client, is_allowed })
     }
 
@@ -215,11 +218,11 @@ async fn resolve_by_system(name: String) -> io::Result<Vec<IpAddr>> {
 impl Resolve for AddressPolicy {
     fn resolve(&self, name: Name) -> Resolving {
         let AddressPolicy { is_allowed, lookup } = self.clone();
-        let looks_up = lookup_marker();
+        let is_resolving = lookup_marker();
         Box::pin(async move {
-            looks_up.store(true, Ordering::Relaxed);
+            is_resolving.store(true, Ordering::Relaxed);
             let found = lookup(name.as_str().to_owned()).await;
-            looks_up.store(false, Ordering::Relaxed);
+            is_resolving.store(false, Ordering::Relaxed);
             let found = found.map_err(|error| UnknownHost(error.to_string()))?;
             // A name with both public and private addresses is an attack, or a mistake that would fail occasionally.
             if found.is_empty() || !found.iter().all(|address| is_allowed(*address)) {

@@ -23,9 +23,9 @@ fn is_allowed(address: IpAddr) -> bool {
 
 /// Returns a client whose names resolve to `answers` in order, and then always to the last one.
 fn client(answers: &'static [&'static [Ipv4Addr]]) -> PublicOnly {
-    let asked = AtomicUsize::new(0);
+    let n_requests = AtomicUsize::new(0);
     let lookup: Arc<Lookup> = Arc::new(move |_| {
-        let n = asked.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1);
+        let n = n_requests.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1);
         let found = answers[n].iter().map(|address| IpAddr::V4(*address)).collect();
         Box::pin(async move { Ok(found) })
     });
@@ -54,7 +54,7 @@ fn reply(status: &str, location: Option<&str>) -> String {
 }
 
 /// Returns the status, or the reason why nothing was requested.
-async fn ask(client: &PublicOnly, url: &str) -> Result<u16, NotPublic> {
+async fn send(client: &PublicOnly, url: &str) -> Result<u16, NotPublic> {
     let url = Url::parse(url).expect("a valid URL");
     match client.begin_get(&url)?.send().await {
         Ok(response) => Ok(response.status().as_u16()),
@@ -115,10 +115,10 @@ async fn local_names_are_rejected() {
 async fn a_name_is_checked_by_its_addresses() {
     let port = server(ALLOWED, reply("200 OK", None)).await;
     let url = format!("http://example.test:{port}/");
-    assert_eq!(ask(&client(&[&[ALLOWED]]), &url).await, Ok(200));
-    assert_eq!(ask(&client(&[&[FORBIDDEN]]), &url).await, Err(NotPublic::Host));
-    assert_eq!(ask(&client(&[&[ALLOWED, FORBIDDEN]]), &url).await, Err(NotPublic::Host));
-    assert_eq!(ask(&client(&[&[]]), &url).await, Err(NotPublic::Host));
+    assert_eq!(send(&client(&[&[ALLOWED]]), &url).await, Ok(200));
+    assert_eq!(send(&client(&[&[FORBIDDEN]]), &url).await, Err(NotPublic::Host));
+    assert_eq!(send(&client(&[&[ALLOWED, FORBIDDEN]]), &url).await, Err(NotPublic::Host));
+    assert_eq!(send(&client(&[&[]]), &url).await, Err(NotPublic::Host));
 }
 
 #[tokio::test]
@@ -126,8 +126,8 @@ async fn a_name_is_checked_again_at_each_request() {
     let port = server(ALLOWED, reply("200 OK", None)).await;
     let client = client(&[&[ALLOWED], &[FORBIDDEN]]);
     let url = format!("http://example.test:{port}/");
-    assert_eq!(ask(&client, &url).await, Ok(200));
-    assert_eq!(ask(&client, &url).await, Err(NotPublic::Host));
+    assert_eq!(send(&client, &url).await, Ok(200));
+    assert_eq!(send(&client, &url).await, Err(NotPublic::Host));
 }
 
 #[tokio::test]
@@ -135,18 +135,18 @@ async fn a_redirect_is_checked_like_the_first_url() {
     let hidden = server(FORBIDDEN, reply("200 OK", None)).await;
     let to = format!("http://{FORBIDDEN}:{hidden}/");
     let port = server(ALLOWED, reply("302 Found", Some(&to))).await;
-    let found = ask(&client(&[&[ALLOWED]]), &format!("http://{ALLOWED}:{port}/")).await;
+    let found = send(&client(&[&[ALLOWED]]), &format!("http://{ALLOWED}:{port}/")).await;
     assert_eq!(found, Err(NotPublic::Host), "the redirect leads to a forbidden address");
     let port =
         server(ALLOWED, reply("302 Found", Some(&format!("http://other.test:{hidden}/")))).await;
     let client = client(&[&[ALLOWED], &[FORBIDDEN]]);
-    let found = ask(&client, &format!("http://example.test:{port}/")).await;
+    let found = send(&client, &format!("http://example.test:{port}/")).await;
     assert_eq!(found, Err(NotPublic::Host), "the name resolves to a forbidden address");
 }
 
 #[tokio::test]
 async fn redirects_are_limited() {
     let port = server(ALLOWED, reply("302 Found", Some("/again"))).await;
-    let found = ask(&client(&[&[ALLOWED]]), &format!("http://{ALLOWED}:{port}/")).await;
+    let found = send(&client(&[&[ALLOWED]]), &format!("http://{ALLOWED}:{port}/")).await;
     assert_eq!(found, Err(NotPublic::Redirects));
 }

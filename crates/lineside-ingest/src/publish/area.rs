@@ -73,14 +73,15 @@ impl AreaCounts {
         next: &NetworkState,
         change: &RecordChange,
     ) {
-        let place = |record: &Option<Arc<Record>>| record.as_ref().and_then(|it| it.position());
-        let (old_place, new_place) = (place(&change.old), place(&change.new));
+        let position_of =
+            |record: &Option<Arc<Record>>| record.as_ref().and_then(|it| it.position());
+        let (old_position, new_position) = (position_of(&change.old), position_of(&change.new));
         for chars in CELL_CHARS {
-            let cell = |place: Option<(f64, f64)>| {
-                place
+            let cell = |coordinates: Option<(f64, f64)>| {
+                coordinates
                     .map(|(lat, lon)| kinds::cell_room_id(GeohashCell::from_point(lat, lon, chars)))
             };
-            let (old_cell, new_cell) = (cell(old_place), cell(new_place));
+            let (old_cell, new_cell) = (cell(old_position), cell(new_position));
             if let (Some(cell), Some(new)) = (new_cell, &change.new)
                 && let Some(counts) = self.cells.get_mut(&cell)
             {

@@ -20,7 +20,7 @@ use crate::{
 /// The last published board of each existing room of a stop. Bounded by these rooms.
 #[derive(Debug, Default)]
 pub(super) struct PublishedBoards {
-    told: HashMap<u64, PublishedBoard>,
+    boards: HashMap<u64, PublishedBoard>,
 }
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct PublishedBoard {
 impl PublishedBoards {
     /// Forgets the boards, so that the next one of each room is compared with the board of the state before.
     pub(super) fn forget_boards(&mut self) {
-        self.told.clear();
+        self.boards.clear();
     }
 
     /// Adds the board changes of stop rooms; `touched` are the stops to check, if not all.
@@ -43,25 +43,25 @@ impl PublishedBoards {
         before: &NetworkState,
         next: &NetworkState,
     ) {
-        let mut known = std::mem::take(&mut self.told);
+        let mut known = std::mem::take(&mut self.boards);
         for room in targets.rooms_of_kind(RoomKind::Stop) {
             let channel = room.channel();
             let stop = channel.decoded_segments().nth(2).unwrap_or_default();
             let id = room.key().id;
             if touched.is_some_and(|touched| !touched.contains(&stop)) {
-                if let Some(told) = known.remove(&id) {
-                    self.told.insert(id, told);
+                if let Some(board) = known.remove(&id) {
+                    self.boards.insert(id, board);
                 }
                 continue;
             }
             // An earlier room with the same key may have received another board.
-            let told = known.remove(&id).filter(|told| told.room.ptr_eq(&Arc::downgrade(&room)));
+            let board = known.remove(&id).filter(|board| board.room.ptr_eq(&Arc::downgrade(&room)));
             let old =
-                told.map_or_else(|| list_board_records(before, &stop), |told| told.departures);
+                board.map_or_else(|| list_board_records(before, &stop), |board| board.departures);
             let new = reuse_unchanged(&old, list_board_records(next, &stop));
             put_board_difference(targets, (RoomKind::Stop, id), &old, &new);
-            let told = PublishedBoard { room: Arc::downgrade(&room), departures: new };
-            self.told.insert(id, told);
+            let board = PublishedBoard { room: Arc::downgrade(&room), departures: new };
+            self.boards.insert(id, board);
         }
     }
 }
@@ -133,11 +133,11 @@ impl<'a> TouchedStops<'a> {
 fn reuse_unchanged(old: &[Arc<Record>], new: Vec<Arc<Record>>) -> Vec<Arc<Record>> {
     let by_id: HashMap<&str, &Arc<Record>> =
         old.iter().map(|record| (record.id.as_str(), record)).collect();
-    let kept = new.into_iter().map(|record| match by_id.get(record.id.as_str()) {
+    let reused = new.into_iter().map(|record| match by_id.get(record.id.as_str()) {
         Some(known) if known.content_eq(&record) => Arc::clone(known),
         _ => record,
     });
-    kept.collect()
+    reused.collect()
 }
 
 /// A board's records are limited in number and size, so that all its changes fit into one message.

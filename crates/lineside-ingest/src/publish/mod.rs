@@ -30,7 +30,7 @@ use self::{
 };
 use crate::{
     change::RecordChange,
-    channels::kinds::{self, GROUP_ALONE, RoomKind, WHOLE_NETWORK},
+    channels::kinds::{self, GROUP_NONE, RoomKind, WHOLE_NETWORK},
     config::FeedId,
     hashing::HashSeed,
     network::{Network, NetworkState},
@@ -181,7 +181,7 @@ impl NetworkPublisher {
     ) {
         let mut targets = TargetRooms::default();
         let interest = self.hub.group_interest(self.network.group());
-        for kind in RoomKind::OF_NETWORK {
+        for kind in RoomKind::NETWORK_KINDS {
             if interest.has_rooms(kind as u8) {
                 targets.add_rooms(kind, self.hub.rooms_of_kind(self.network.group(), kind as u8));
             }
@@ -321,12 +321,12 @@ impl NetworkPublisher {
         changes: &[RecordChange],
     ) {
         let area = RoomKind::Area as u8;
-        if !self.hub.group_interest(GROUP_ALONE).has_rooms(area) {
+        if !self.hub.group_interest(GROUP_NONE).has_rooms(area) {
             self.areas.clear_counts();
             return;
         }
         let mut targets = TargetRooms::default();
-        targets.add_rooms(RoomKind::Area, self.hub.rooms_of_kind(GROUP_ALONE, area));
+        targets.add_rooms(RoomKind::Area, self.hub.rooms_of_kind(GROUP_NONE, area));
         self.areas.publish_changes(&mut targets, before, next, changes);
         targets
             .flush_messages(next.at, |room, _, _, data| batch.append_publication(room, None, data));

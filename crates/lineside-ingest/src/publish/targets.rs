@@ -64,8 +64,8 @@ impl TargetRooms {
     }
 
     pub(super) fn rooms_of_kind(&self, kind: RoomKind) -> Vec<Arc<Room>> {
-        let of_kind = self.targets.iter().filter(|target| target.kind == kind);
-        of_kind.map(|target| Arc::clone(&target.room)).collect()
+        let kind_targets = self.targets.iter().filter(|target| target.kind == kind);
+        kind_targets.map(|target| Arc::clone(&target.room)).collect()
     }
 
     pub(super) fn rooms(&self) -> impl Iterator<Item = &Arc<Room>> {

@@ -45,14 +45,14 @@ fn credential_marks(feed: &FeedConfig) -> Vec<(String, String)> {
 /// Groups feeds that share a credential, also indirectly; those without one form a group too.
 pub(super) fn group_by_credential<'a>(feeds: &[&'a FeedConfig]) -> Vec<Vec<&'a FeedConfig>> {
     let mut groups: Vec<Vec<&FeedConfig>> = Vec::new();
-    let mut group_of: HashMap<(String, String), usize> = HashMap::new();
+    let mut group_by_mark: HashMap<(String, String), usize> = HashMap::new();
     for feed in feeds {
         let mut marks = credential_marks(feed);
         if marks.is_empty() {
             marks.push(Default::default());
         }
         let mut known: Vec<usize> =
-            marks.iter().filter_map(|mark| group_of.get(mark).copied()).collect();
+            marks.iter().filter_map(|mark| group_by_mark.get(mark).copied()).collect();
         known.sort_unstable();
         known.dedup();
         let into = known.first().copied().unwrap_or(groups.len());
@@ -62,10 +62,13 @@ pub(super) fn group_by_credential<'a>(feeds: &[&'a FeedConfig]) -> Vec<Vec<&'a F
         for other in known.into_iter().skip(1) {
             let moved = std::mem::take(&mut groups[other]);
             groups[into].extend(moved);
-            group_of.values_mut().filter(|group| **group == other).for_each(|group| *group = into);
+            group_by_mark
+                .values_mut()
+                .filter(|group| **group == other)
+                .for_each(|group| *group = into);
         }
         groups[into].push(feed);
-        group_of.extend(marks.into_iter().map(|mark| (mark, into)));
+        group_by_mark.extend(marks.into_iter().map(|mark| (mark, into)));
     }
     groups.retain(|group| !group.is_empty());
     groups

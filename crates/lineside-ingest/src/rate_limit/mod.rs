@@ -41,7 +41,7 @@ struct HostRateLimit {
 struct RateLimitGroup {
     window: Mutex<RateWindow>,
     /// Serves feeds in the order of arrival. Bounded: one waits per feed.
-    door: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
 }
 
 impl RateLimiter {
@@ -79,9 +79,10 @@ impl RateLimiter {
             return RateLimitBucket::default();
         };
         let is_own = feed.url.host_with_port().as_deref() == host;
-        let book = if is_own { found.by_feed.get(&feed.id) } else { found.anonymous.as_ref() };
+        let limit_group =
+            if is_own { found.by_feed.get(&feed.id) } else { found.anonymous.as_ref() };
         RateLimitBucket {
-            book: book.cloned(),
+            group: limit_group.cloned(),
             slots: found.slots.as_ref().map(|it| Arc::clone(&it.permits)),
         }
     }
@@ -116,17 +117,18 @@ impl HostRateLimit {
             let window = RateWindow::new(rates);
             let books = known.map(|known| known.groups_of_feeds(&group)).unwrap_or_default();
             // Feeds with different credentials now are no longer counted together.
-            let is_free = |book| !by_feed.values().any(|taken| Arc::ptr_eq(taken, book));
-            let book = match &books[..] {
+            let is_free =
+                |limit_group| !by_feed.values().any(|other| Arc::ptr_eq(other, limit_group));
+            let limit_group = match &books[..] {
                 [only] if is_free(only) && only.window.lock().has_same_rates(&window) => {
                     Arc::clone(only)
                 }
                 _ => Arc::new(RateLimitGroup::from_previous(window, &books)),
             };
             if group.iter().any(|feed| credential::is_anonymous(feed)) {
-                anonymous = Some(Arc::clone(&book));
+                anonymous = Some(Arc::clone(&limit_group));
             }
-            by_feed.extend(group.iter().map(|feed| (feed.id.clone(), Arc::clone(&book))));
+            by_feed.extend(group.iter().map(|feed| (feed.id.clone(), Arc::clone(&limit_group))));
         }
         HostRateLimit { slots, by_feed, anonymous }
     }
@@ -136,9 +138,9 @@ impl HostRateLimit {
         let mut books: Vec<Arc<RateLimitGroup>> = Vec::new();
         let own = feeds.iter().filter_map(|feed| self.by_feed.get(&feed.id));
         let is_anonymous = feeds.iter().any(|feed| credential::is_anonymous(feed));
-        for book in own.chain(self.anonymous.iter().filter(|_| is_anonymous)) {
-            if !books.iter().any(|known| Arc::ptr_eq(known, book)) {
-                books.push(Arc::clone(book));
+        for limit_group in own.chain(self.anonymous.iter().filter(|_| is_anonymous)) {
+            if !books.iter().any(|known| Arc::ptr_eq(known, limit_group)) {
+                books.push(Arc::clone(limit_group));
             }
         }
         books
@@ -148,15 +150,15 @@ impl HostRateLimit {
 impl RateLimitGroup {
     /// Creates a group that includes the sent requests of former groups.
     fn from_previous(mut window: RateWindow, books: &[Arc<RateLimitGroup>]) -> RateLimitGroup {
-        books.iter().for_each(|book| window.merge_sent_requests(&book.window.lock()));
-        RateLimitGroup { window: Mutex::new(window), door: Arc::new(Semaphore::new(1)) }
+        books.iter().for_each(|limit_group| window.merge_sent_requests(&limit_group.window.lock()));
+        RateLimitGroup { window: Mutex::new(window), queue: Arc::new(Semaphore::new(1)) }
     }
 }
 
 /// A bucket in which requests are counted. One without group and semaphore is unlimited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateLimitBucket {
-    book: Option<Arc<RateLimitGroup>>,
+    group: Option<Arc<RateLimitGroup>>,
     slots: Option<Arc<Semaphore>>,
 }
 
@@ -169,16 +171,16 @@ impl RateLimitBucket {
                 (one, other) => one.is_none() && other.is_none(),
             }
         }
-        is_same_arc(&self.book, &other.book) && is_same_arc(&self.slots, &other.slots)
+        is_same_arc(&self.group, &other.group) && is_same_arc(&self.slots, &other.slots)
     }
 
     /// Reserves the first free moment from `from` on.
     pub(crate) fn reserve_from(&self, from: Duration, now: Duration) -> RateLimitReservation {
-        let booked = self.book.as_ref().map(|book| {
-            let (ticket, at) = book.window.lock().reserve_moment(from, now);
-            (WindowReservation { book: Arc::clone(book), ticket }, at)
+        let reserved = self.group.as_ref().map(|limit_group| {
+            let (ticket, at) = limit_group.window.lock().reserve_moment(from, now);
+            (WindowReservation { group: Arc::clone(limit_group), ticket }, at)
         });
-        let (ticket, at) = match booked {
+        let (ticket, at) = match reserved {
             Some((ticket, at)) => (Some(ticket), at),
             None => (None, from),
         };
@@ -205,8 +207,8 @@ impl RateLimitReservation {
     /// Cancel safe: the permit is returned if the future is dropped.
     pub(crate) async fn wait_for_permit(self, clock: Arc<dyn Clock>) -> RateLimitPermit {
         let RateLimitReservation { ticket, slots, .. } = self;
-        let door = match &ticket {
-            Some(ticket) => Arc::clone(&ticket.book.door).acquire_owned().await.ok(),
+        let queue = match &ticket {
+            Some(ticket) => Arc::clone(&ticket.group.queue).acquire_owned().await.ok(),
             None => None,
         };
         // First the rate, then the host: a feed that waits for its rate must not block others from the host.
@@ -220,11 +222,11 @@ impl RateLimitReservation {
             None => None,
         };
         let counted = ticket.map(|ticket| {
-            let (book, at) = (Arc::clone(&ticket.book), clock.monotonic());
+            let (limit_group, at) = (Arc::clone(&ticket.group), clock.monotonic());
             ticket.record_start(at);
-            (book, at)
+            (limit_group, at)
         });
-        drop(door);
+        drop(queue);
         RateLimitPermit { _slot: slot, counted }
     }
 }
@@ -232,25 +234,25 @@ impl RateLimitReservation {
 /// A reservation in a group, cancelled when dropped.
 #[derive(Debug)]
 struct WindowReservation {
-    book: Arc<RateLimitGroup>,
+    group: Arc<RateLimitGroup>,
     ticket: u64,
 }
 
 impl WindowReservation {
     fn check_start(&self, now: Duration) -> Result<(), Duration> {
-        self.book.window.lock().check_start(now)
+        self.group.window.lock().check_start(now)
     }
 
     /// Counts the request. No other feed can pass the door between [`check_start`](WindowReservation::check_start) and
     /// this call.
     fn record_start(self, now: Duration) {
-        self.book.window.lock().record_start(now);
+        self.group.window.lock().record_start(now);
     }
 }
 
 impl Drop for WindowReservation {
     fn drop(&mut self) {
-        self.book.window.lock().cancel_reservation(self.ticket);
+        self.group.window.lock().cancel_reservation(self.ticket);
     }
 }
 
@@ -265,8 +267,8 @@ pub(crate) struct RateLimitPermit {
 impl RateLimitPermit {
     /// Returns a permit whose request was not sent; it no longer counts.
     pub(crate) fn return_unused(self) {
-        if let Some((book, at)) = self.counted {
-            book.window.lock().undo_start(at);
+        if let Some((limit_group, at)) = self.counted {
+            limit_group.window.lock().undo_start(at);
         }
     }
 }

@@ -19,7 +19,7 @@ const HORIZON: Duration = Duration::from_secs(20 * 60);
 
 /// A feed of a test.
 #[derive(Clone, Debug)]
-struct Wish {
+struct SimulatedFeed {
     host: u8,
     /// The credential; none for 0.
     key: u8,
@@ -32,7 +32,7 @@ struct Wish {
     service: u64,
 }
 
-impl Wish {
+impl SimulatedFeed {
     fn rate(&self) -> Option<RequestRate> {
         let (count, minutes) = self.rate?;
         Some(RequestRate::parse(&format!("{count}/{}", if minutes { "min" } else { "s" })).unwrap())
@@ -52,11 +52,11 @@ impl Wish {
 
 /// A request as its feed experienced it.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct RequestTimes {
     feed: usize,
     /// The times at which the request was due, reserved, sent and completed.
-    wanted: Duration,
-    booked: Duration,
+    due: Duration,
+    reserved: Duration,
     began: Duration,
     ended: Duration,
 }
@@ -64,42 +64,57 @@ struct Sent {
 /// The sent requests, and a counter of all events.
 #[derive(Clone, Default)]
 struct Log {
-    sent: Rc<RefCell<Vec<Sent>>>,
+    sent: Rc<RefCell<Vec<RequestTimes>>>,
     steps: Rc<Cell<u64>>,
 }
 
-async fn ask(number: usize, wish: Wish, place: RateLimitBucket, clock: SimulatedClock, log: Log) {
-    let mut wanted = Duration::ZERO;
-    while wanted < HORIZON {
-        let booking = place.reserve_from(wanted, clock.monotonic());
-        let booked = booking.reserved_at();
-        clock.sleep_until(booked).await;
-        let turn = booking.wait_for_permit(Arc::new(clock.clone())).await;
+async fn send_requests(
+    number: usize,
+    simulated_feed: SimulatedFeed,
+    bucket: RateLimitBucket,
+    clock: SimulatedClock,
+    log: Log,
+) {
+    let mut due = Duration::ZERO;
+    while due < HORIZON {
+        let reservation = bucket.reserve_from(due, clock.monotonic());
+        let reserved = reservation.reserved_at();
+        clock.sleep_until(reserved).await;
+        let permit = reservation.wait_for_permit(Arc::new(clock.clone())).await;
         let began = clock.monotonic();
         let at = log.sent.borrow().len();
-        let sent = Sent { feed: number, wanted, booked, began, ended: Duration::MAX };
+        let sent = RequestTimes { feed: number, due, reserved, began, ended: Duration::MAX };
         log.sent.borrow_mut().push(sent);
         log.steps.update(|steps| steps + 1);
-        clock.sleep(Duration::from_secs(wish.service)).await;
-        drop(turn);
+        clock.sleep(Duration::from_secs(simulated_feed.service)).await;
+        drop(permit);
         log.sent.borrow_mut()[at].ended = clock.monotonic();
         log.steps.update(|steps| steps + 1);
-        wanted = clock.monotonic() + Duration::from_secs(wish.interval);
+        due = clock.monotonic() + Duration::from_secs(simulated_feed.interval);
     }
 }
 
 /// Runs all feeds for the whole time and returns their requests.
-fn run(wishes: &[Wish]) -> Vec<Sent> {
-    let feeds: Vec<FeedConfig> =
-        wishes.iter().enumerate().map(|(number, wish)| wish.feed(number)).collect();
+fn run(simulated_feeds: &[SimulatedFeed]) -> Vec<RequestTimes> {
+    let feeds: Vec<FeedConfig> = simulated_feeds
+        .iter()
+        .enumerate()
+        .map(|(number, simulated_feed)| simulated_feed.feed(number))
+        .collect();
     let budgets = RateLimiter::new(feeds.iter());
     let clock = SimulatedClock::new(UnixMillis(0));
     let log = Log::default();
     let mut tasks: Vec<Pin<Box<dyn Future<Output = ()>>>> = Vec::new();
     for (number, feed) in feeds.iter().enumerate() {
-        let place = budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
-        let wish = wishes[number].clone();
-        tasks.push(Box::pin(ask(number, wish, place, clock.clone(), log.clone())));
+        let bucket = budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
+        let simulated_feed = simulated_feeds[number].clone();
+        tasks.push(Box::pin(send_requests(
+            number,
+            simulated_feed,
+            bucket,
+            clock.clone(),
+            log.clone(),
+        )));
     }
     let mut context = Context::from_waker(Waker::noop());
     loop {
@@ -121,92 +136,100 @@ fn run(wishes: &[Wish]) -> Vec<Sent> {
 }
 
 /// Groups the feeds that are counted together, independently of the rate limiter's code.
-fn together(wishes: &[Wish]) -> BTreeMap<(u8, u8), Vec<usize>> {
+fn together(simulated_feeds: &[SimulatedFeed]) -> BTreeMap<(u8, u8), Vec<usize>> {
     let mut together: BTreeMap<(u8, u8), Vec<usize>> = BTreeMap::new();
-    for (number, wish) in wishes.iter().enumerate() {
-        together.entry((wish.host, wish.key)).or_default().push(number);
+    for (number, simulated_feed) in simulated_feeds.iter().enumerate() {
+        together.entry((simulated_feed.host, simulated_feed.key)).or_default().push(number);
     }
     together
 }
 
-fn check(wishes: &[Wish]) {
-    let sent = run(wishes);
+fn check(simulated_feeds: &[SimulatedFeed]) {
+    let sent = run(simulated_feeds);
     let max_concurrent = |host: u8| {
-        let of_host = wishes.iter().filter(|wish| wish.host == host);
+        let of_host = simulated_feeds.iter().filter(|wish| wish.host == host);
         of_host.filter_map(|wish| wish.concurrent).min()
     };
-    for ((host, _), feeds) in together(wishes) {
+    for ((host, _), feeds) in together(simulated_feeds) {
         let rates: Vec<RequestRate> =
-            feeds.iter().filter_map(|feed| wishes[*feed].rate()).collect();
+            feeds.iter().filter_map(|feed| simulated_feeds[*feed].rate()).collect();
         let mut began: Vec<Duration> =
             sent.iter().filter(|sent| feeds.contains(&sent.feed)).map(|sent| sent.began).collect();
         began.sort_unstable();
         for rate in &rates {
             for some in began.windows(rate.max_requests() + 1) {
                 let span = some[rate.max_requests()] - some[0];
-                assert!(span >= rate.period(), "{rate} is exceeded: {some:?} of {wishes:?}");
+                assert!(
+                    span >= rate.period(),
+                    "{rate} is exceeded: {some:?} of {simulated_feeds:?}"
+                );
             }
         }
         let slowest = rates.iter().map(|rate| rate.period()).max().unwrap_or_default();
-        let began_of = |feed: &usize| {
+        let start_times = |feed: &usize| {
             sent.iter().filter(|sent| sent.feed == *feed).map(|sent| sent.began).collect()
         };
         let others: BTreeMap<usize, Vec<Duration>> =
-            feeds.iter().map(|feed| (*feed, began_of(feed))).collect();
+            feeds.iter().map(|feed| (*feed, start_times(feed))).collect();
         for one in sent.iter().filter(|sent| feeds.contains(&sent.feed)) {
-            no_feed_starves(one, &others, slowest, (wishes, max_concurrent(host).is_some()));
+            no_feed_starves(
+                one,
+                &others,
+                slowest,
+                (simulated_feeds, max_concurrent(host).is_some()),
+            );
         }
     }
     for host in 0..3 {
-        let mut at_host: Vec<&Sent> =
-            sent.iter().filter(|sent| wishes[sent.feed].host == host).collect();
+        let mut at_host: Vec<&RequestTimes> =
+            sent.iter().filter(|sent| simulated_feeds[sent.feed].host == host).collect();
         at_host.sort_unstable_by_key(|sent| sent.began);
         let Some(max) = max_concurrent(host) else { continue };
         for (number, one) in at_host.iter().enumerate() {
             let open = at_host[..number].iter().filter(|earlier| earlier.ended > one.began).count();
-            assert!(open < max, "{} at a time: {one:?} of {wishes:?}", open + 1);
+            assert!(open < max, "{} at a time: {one:?} of {simulated_feeds:?}", open + 1);
         }
     }
-    for number in 0..wishes.len() {
+    for number in 0..simulated_feeds.len() {
         assert!(
             sent.iter().any(|sent| sent.feed == number),
-            "{number} was never polled: {wishes:?}"
+            "{number} was never polled: {simulated_feeds:?}"
         );
     }
 }
 
 /// Asserts that a feed waits for at most one request of each of the others, and that reserved times are met.
 fn no_feed_starves(
-    one: &Sent,
+    one: &RequestTimes,
     feeds: &BTreeMap<usize, Vec<Duration>>,
     slowest: Duration,
-    (wishes, has_slots): (&[Wish], bool),
+    (wishes, has_slots): (&[SimulatedFeed], bool),
 ) {
     let n_feeds = u32::try_from(feeds.len()).unwrap();
     if has_slots {
         // Each feed before it may wait for the host, where each request may be slow.
-        let at_host: u64 = wishes.iter().map(|wish| wish.service).sum();
+        let at_host: u64 = wishes.iter().map(|simulated_feed| simulated_feed.service).sum();
         let longest = (slowest + Duration::from_secs(at_host)) * (n_feeds + 1);
-        assert!(one.began <= one.wanted + longest, "{one:?} of {wishes:?}");
+        assert!(one.began <= one.due + longest, "{one:?} of {wishes:?}");
         return;
     }
-    assert_eq!(one.began, one.booked, "the reserved time changed: {one:?} of {wishes:?}");
-    assert!(one.began <= one.wanted + slowest * (n_feeds + 1), "{one:?} of {wishes:?}");
+    assert_eq!(one.began, one.reserved, "the reserved time changed: {one:?} of {wishes:?}");
+    assert!(one.began <= one.due + slowest * (n_feeds + 1), "{one:?} of {wishes:?}");
     for (other, began) in feeds.iter().filter(|(other, _)| **other != one.feed) {
-        let first = began.partition_point(|at| *at <= one.wanted);
+        let first = began.partition_point(|at| *at <= one.due);
         let overtook = began.partition_point(|at| *at < one.began).saturating_sub(first);
         assert!(overtook <= 1, "{other} overtook {one:?} {overtook} times: {wishes:?}");
     }
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
+fn any_feed() -> impl Strategy<Value = SimulatedFeed> {
     let rate = proptest::option::weighted(0.6, (1_u32..5, any::<bool>()));
     let concurrent = proptest::option::weighted(0.15, 1_usize..3);
     (0_u8..2, 0_u8..3, rate, concurrent, 0_u64..100, 0_u64..5).prop_map(
         |(host, key, rate, concurrent, interval, service)| {
             // A request takes time: otherwise a feed without a rate would send requests endlessly.
             let interval = interval.max(u64::from(service == 0));
-            Wish { host, key, rate, concurrent, interval, service }
+            SimulatedFeed { host, key, rate, concurrent, interval, service }
         },
     )
 }
@@ -215,20 +238,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_rate_is_exceeded_and_no_feed_starves(wishes in proptest::collection::vec(wish(), 1..10)) {
+    fn no_rate_is_exceeded_and_no_feed_starves(wishes in proptest::collection::vec(any_feed(), 1..10)) {
         check(&wishes);
     }
 }
 
-fn polite(key: u8, rate: Option<(u32, bool)>, interval: u64) -> Wish {
-    Wish { host: 0, key, rate, concurrent: None, interval, service: 1 }
+fn polite(key: u8, rate: Option<(u32, bool)>, interval: u64) -> SimulatedFeed {
+    SimulatedFeed { host: 0, key, rate, concurrent: None, interval, service: 1 }
 }
 
 #[test]
 fn the_strictest_rate_applies_to_all_feeds_of_a_credential_only() {
-    let wishes = [polite(1, Some((4, true)), 5), polite(1, None, 5), polite(2, None, 5)];
-    check(&wishes);
-    let sent = run(&wishes);
+    let simulated_feeds = [polite(1, Some((4, true)), 5), polite(1, None, 5), polite(2, None, 5)];
+    check(&simulated_feeds);
+    let sent = run(&simulated_feeds);
     let count = |feed| sent.iter().filter(|sent| sent.feed == feed).count() as u64;
     let minutes = HORIZON.as_secs() / 60;
     assert!((minutes * 4 - 4..=minutes * 4 + 8).contains(&(count(0) + count(1))));
@@ -243,26 +266,26 @@ fn a_frequent_feed_does_not_starve_a_rare_one() {
 
 #[test]
 fn a_dropped_reservation_is_free_again() {
-    let wishes = [polite(0, Some((1, true)), 1), polite(0, None, 1)];
-    let feeds = [wishes[0].feed(0), wishes[1].feed(1)];
+    let simulated_feeds = [polite(0, Some((1, true)), 1), polite(0, None, 1)];
+    let feeds = [simulated_feeds[0].feed(0), simulated_feeds[1].feed(1)];
     let budgets = RateLimiter::new(feeds.iter());
-    let place =
+    let bucket =
         |feed: &FeedConfig| budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
     let second = Duration::from_secs(1);
-    let first = place(&feeds[0]).reserve_from(second, Duration::ZERO);
-    assert_eq!(place(&feeds[1]).reserve_from(second, Duration::ZERO).reserved_at(), second * 61);
+    let first = bucket(&feeds[0]).reserve_from(second, Duration::ZERO);
+    assert_eq!(bucket(&feeds[1]).reserve_from(second, Duration::ZERO).reserved_at(), second * 61);
     drop(first);
-    assert_eq!(place(&feeds[1]).reserve_from(second, Duration::ZERO).reserved_at(), second);
+    assert_eq!(bucket(&feeds[1]).reserve_from(second, Duration::ZERO).reserved_at(), second);
 }
 
 #[test]
 fn a_redirect_counts_against_the_target_host() {
-    let mut elsewhere = polite(0, Some((1, true)), 1);
-    elsewhere.host = 1;
-    let feeds = [polite(0, None, 1).feed(0), elsewhere.feed(1)];
+    let mut redirected_feed = polite(0, Some((1, true)), 1);
+    redirected_feed.host = 1;
+    let feeds = [polite(0, None, 1).feed(0), redirected_feed.feed(1)];
     let budgets = RateLimiter::new(feeds.iter());
     let hop = budgets.bucket_for_feed(&feeds[0], Some("1.example"));
-    let _booked = hop.reserve_from(Duration::ZERO, Duration::ZERO);
+    let _reservation = hop.reserve_from(Duration::ZERO, Duration::ZERO);
     let own = budgets.bucket_for_feed(&feeds[1], Some("1.example"));
     assert_eq!(
         own.reserve_from(Duration::ZERO, Duration::ZERO).reserved_at(),
@@ -275,29 +298,29 @@ fn changed_rates_remember_sent_requests() {
     let limited = polite(0, Some((1, true)), 1);
     let feeds = [limited.feed(0), polite(0, None, 1).feed(1)];
     let budgets = RateLimiter::new(feeds.iter());
-    let place =
+    let bucket =
         |feed: &FeedConfig| budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
     let clock = SimulatedClock::new(UnixMillis(0));
-    let before = place(&feeds[0]);
-    let turn =
+    let before = bucket(&feeds[0]);
+    let permit =
         pin!(before.reserve_from(Duration::ZERO, Duration::ZERO).wait_for_permit(Arc::new(clock)));
-    assert!(turn.poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    assert!(permit.poll(&mut Context::from_waker(Waker::noop())).is_ready());
     // The same feeds have the same group; another rate gives another group, which knows the sent requests.
     budgets.update_feeds(feeds.iter());
-    assert!(place(&feeds[0]).is_same_bucket(&before));
+    assert!(bucket(&feeds[0]).is_same_bucket(&before));
     let stricter =
         [feeds[0].clone(), FeedConfig { rate: RequestRate::parse("2/h").ok(), ..feeds[1].clone() }];
     budgets.update_feeds(stricter.iter());
-    assert!(!place(&feeds[0]).is_same_bucket(&before));
-    let book = |from: u64| {
-        place(&feeds[1]).reserve_from(Duration::from_secs(from), Duration::from_secs(1))
+    assert!(!bucket(&feeds[0]).is_same_bucket(&before));
+    let reserve_all = |from: u64| {
+        bucket(&feeds[1]).reserve_from(Duration::from_secs(from), Duration::from_secs(1))
     };
-    let second = book(1);
+    let second = reserve_all(1);
     assert_eq!(second.reserved_at(), Duration::from_secs(60));
-    assert_eq!(book(1).reserved_at(), Duration::from_secs(3_600));
+    assert_eq!(reserve_all(1).reserved_at(), Duration::from_secs(3_600));
     drop(second);
     budgets.update_feeds(std::iter::empty());
-    assert!(place(&feeds[0]).is_same_bucket(&RateLimitBucket::default()));
+    assert!(bucket(&feeds[0]).is_same_bucket(&RateLimitBucket::default()));
 }
 
 #[test]
@@ -305,11 +328,11 @@ fn feeds_that_no_longer_share_a_credential_are_separated() {
     let shared = polite(0, Some((1, true)), 1);
     let feeds = [shared.feed(0), shared.feed(1)];
     let budgets = RateLimiter::new(feeds.iter());
-    let place =
+    let bucket =
         |feed: &FeedConfig| budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
-    assert!(place(&feeds[0]).is_same_bucket(&place(&feeds[1])));
+    assert!(bucket(&feeds[0]).is_same_bucket(&bucket(&feeds[1])));
     let mut parted = feeds.clone();
     parted[1].headers.push(("x-key".to_owned(), crate::source::Secret::new("hunter2")));
     budgets.update_feeds(parted.iter());
-    assert!(!place(&parted[0]).is_same_bucket(&place(&parted[1])));
+    assert!(!bucket(&parted[0]).is_same_bucket(&bucket(&parted[1])));
 }

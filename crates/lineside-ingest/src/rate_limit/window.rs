@@ -18,7 +18,7 @@ pub(super) struct RateWindow {
     /// The times of sent requests, in order. Bounded by the largest count of the rates.
     sent: VecDeque<Duration>,
     /// Reserved times by ticket. Bounded: one per feed, and one for a redirect that it follows.
-    booked: BTreeMap<u64, Duration>,
+    reservations: BTreeMap<u64, Duration>,
     next_ticket: u64,
 }
 
@@ -31,8 +31,8 @@ impl RateWindow {
                 strict.push(rate);
             }
         }
-        let (sent, booked) = (VecDeque::new(), BTreeMap::new());
-        RateWindow { rates: strict, sent, booked, next_ticket: 0 }
+        let (sent, reserved) = (VecDeque::new(), BTreeMap::new());
+        RateWindow { rates: strict, sent, reservations: reserved, next_ticket: 0 }
     }
 
     /// Returns true if both have the same rates.
@@ -55,18 +55,18 @@ impl RateWindow {
     pub(super) fn reserve_moment(&mut self, from: Duration, now: Duration) -> (u64, Duration) {
         let mut times: Vec<Duration> = self.sent.iter().copied().collect();
         // An overdue reservation is served as soon as possible.
-        times.extend(self.booked.values().map(|at| (*at).max(now)));
+        times.extend(self.reservations.values().map(|at| (*at).max(now)));
         times.sort_unstable();
         let at = first_free_for_all(&times, &self.rates, from.max(now));
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        self.booked.insert(ticket, at);
+        self.reservations.insert(ticket, at);
         (ticket, at)
     }
 
     /// Cancels a reservation.
     pub(super) fn cancel_reservation(&mut self, ticket: u64) {
-        self.booked.remove(&ticket);
+        self.reservations.remove(&ticket);
     }
 
     /// Returns `Ok` if sent requests leave room for another one now.
@@ -87,8 +87,8 @@ impl RateWindow {
     /// Counts a request sent now.
     pub(super) fn record_start(&mut self, now: Duration) {
         self.sent.push_back(now);
-        let most = self.count_max();
-        while self.sent.len() > most {
+        let count_max = self.count_max();
+        while self.sent.len() > count_max {
             self.sent.pop_front();
         }
     }
@@ -96,8 +96,8 @@ impl RateWindow {
     /// Removes a request counted at this time that was not sent. The request that it displaced was already too old to
     /// matter.
     pub(super) fn undo_start(&mut self, at: Duration) {
-        if let Some(place) = self.sent.iter().rposition(|sent| *sent == at) {
-            self.sent.remove(place);
+        if let Some(start) = self.sent.iter().rposition(|sent| *sent == at) {
+            self.sent.remove(start);
         }
     }
 
@@ -134,14 +134,14 @@ fn first_free_moment(times: &[Duration], count: usize, per: Duration, from: Dura
         if full_from.is_some_and(|full| gap < full + count) {
             continue;
         }
-        let least = earliest_at_gap(times, count, per, gap).max(from);
+        let earliest = earliest_at_gap(times, count, per, gap).max(from);
         let before_next = times[gap];
-        let most = match times.get(gap + count - 1) {
+        let latest_at_gap = match times.get(gap + count - 1) {
             Some(later) => later.checked_sub(per).map(|at| at.min(before_next)),
             None => Some(before_next),
         };
-        if most.is_some_and(|most| least <= most) {
-            return least;
+        if latest_at_gap.is_some_and(|latest| earliest <= latest) {
+            return earliest;
         }
     }
     earliest_at_gap(times, count, per, times.len()).max(from)
@@ -231,7 +231,7 @@ mod tests {
                 .collect();
             let mut window = RateWindow::new(rates.clone());
             for from in seconds(&wishes) {
-                let before: Vec<Duration> = window.booked.values().copied().collect();
+                let before: Vec<Duration> = window.reservations.values().copied().collect();
                 let (_, at) = window.reserve_moment(from, Duration::ZERO);
                 prop_assert!(at >= from);
                 // All times are whole seconds, so each can be tried.

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 /// Latitude and longitude in degrees.
-pub(crate) type Place = (f64, f64);
+pub(crate) type Coordinates = (f64, f64);
 
 /// A station.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,7 +13,7 @@ pub struct Station {
     pub(crate) information: Option<Bytes>,
     /// A JSON object with the station status, without the id.
     pub(crate) status: Option<Bytes>,
-    pub(crate) place: Option<Place>,
+    pub(crate) coordinates: Option<Coordinates>,
     pub(crate) available: u32,
 }
 
@@ -31,7 +31,7 @@ impl Station {
     /// Returns an upper bound of its JSON in bytes, without the id.
     pub(super) fn bytes_max(&self) -> usize {
         let half = |half: &Option<Bytes>| half.as_ref().map_or(0, Bytes::len);
-        AROUND + half(&self.information) + half(&self.status)
+        EXTRA_BYTES + half(&self.information) + half(&self.status)
     }
 
     /// Writes information and status as one object.
@@ -62,7 +62,7 @@ impl Station {
 pub struct RentalVehicle {
     /// A JSON object.
     pub(crate) json: Bytes,
-    pub(crate) place: Option<Place>,
+    pub(crate) coordinates: Option<Coordinates>,
     pub(crate) is_available: bool,
 }
 
@@ -74,4 +74,4 @@ impl RentalVehicle {
 }
 
 /// `{"station_id":}` and a comma.
-const AROUND: usize = 20;
+const EXTRA_BYTES: usize = 20;

@@ -24,7 +24,7 @@ use smol_str::SmolStr;
 
 pub use departure::{Departure, DepartureStatus};
 pub(crate) use encode::encode_removal;
-pub(crate) use gbfs_records::Place;
+pub(crate) use gbfs_records::Coordinates;
 pub use gbfs_records::{RentalVehicle, Station};
 pub(crate) use join::HexColor;
 pub use join::TimetableJoin;
@@ -187,8 +187,8 @@ impl Record {
             RecordBody::RentalVehicle(_) => RecordKind::Vehicle,
         };
         let bytes_max = size::upsert_bytes_max(&feed, &id, &body, &join);
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        let number = MADE.fetch_add(1, Relaxed) + 1;
+        static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = LAST_NUMBER.fetch_add(1, Relaxed) + 1;
         Record { feed, kind, id, raw, body, join, number, bytes_max, encoded: OnceLock::new() }
     }
 
@@ -280,8 +280,8 @@ impl Record {
     /// removed as a problem of the entity.
     pub fn position(&self) -> Option<(f64, f64)> {
         match &self.body {
-            RecordBody::Station(station) => return station.place,
-            RecordBody::RentalVehicle(vehicle) => return vehicle.place,
+            RecordBody::Station(station) => return station.coordinates,
+            RecordBody::RentalVehicle(vehicle) => return vehicle.coordinates,
             _ => {}
         }
         let position = self.vehicle()?.position.as_ref()?;
@@ -300,8 +300,8 @@ impl Record {
     pub(crate) fn route_ids(&self) -> impl Iterator<Item = &str> {
         let own = self.join.route_id.as_deref();
         let informed = self.informed_entities().filter_map(|entity| {
-            let of_trip = entity.trip.as_ref().and_then(|trip| trip.route_id.as_deref());
-            entity.route_id.as_deref().or(of_trip)
+            let trip_route = entity.trip.as_ref().and_then(|trip| trip.route_id.as_deref());
+            entity.route_id.as_deref().or(trip_route)
         });
         own.into_iter().chain(informed).filter(|id| !id.is_empty())
     }

@@ -357,7 +357,7 @@ mod tests {
                     text: text.clone().unwrap_or_default(),
                     language: text.clone(),
                 };
-                let said = Some(proto::TranslatedString { translation: vec![translation; n] });
+                let texts = Some(proto::TranslatedString { translation: vec![translation; n] });
                 let image = proto::translated_image::LocalizedImage {
                     url: text.clone().unwrap_or_default(),
                     media_type: text.clone().unwrap_or_default(),
@@ -376,16 +376,16 @@ mod tests {
                     informed_entity: vec![selector; n],
                     cause: Some(7),
                     effect: Some(11),
-                    url: said.clone(),
-                    header_text: said.clone(),
-                    description_text: said.clone(),
-                    tts_header_text: said.clone(),
-                    tts_description_text: said.clone(),
+                    url: texts.clone(),
+                    header_text: texts.clone(),
+                    description_text: texts.clone(),
+                    tts_header_text: texts.clone(),
+                    tts_description_text: texts.clone(),
                     severity_level: Some(1),
                     image: Some(proto::TranslatedImage { localized_image: vec![image; n] }),
-                    image_alternative_text: said.clone(),
-                    cause_detail: said.clone(),
-                    effect_detail: said,
+                    image_alternative_text: texts.clone(),
+                    cause_detail: texts.clone(),
+                    effect_detail: texts,
                 }))
             },
         )

@@ -4,7 +4,7 @@ use super::fold::has_words;
 use crate::route_mode::RouteMode;
 
 /// Generic words before a line's name.
-const LINE_WORDS: [&str; 6] = ["line", "route", "linie", "ligne", "linje", "linea"];
+const GENERIC_WORDS: [&str; 6] = ["line", "route", "linie", "ligne", "linje", "linea"];
 
 /// A search for routes.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct RouteQuery {
 
 /// Returns true if a folded word is generic or names a mode.
 pub(super) fn is_generic_word(word: &str) -> bool {
-    LINE_WORDS.contains(&word) || RouteMode::from_word(word).is_some()
+    GENERIC_WORDS.contains(&word) || RouteMode::from_word(word).is_some()
 }
 
 impl RouteQuery {
@@ -38,7 +38,7 @@ impl RouteQuery {
     /// Returns the rank of a route, 0 is best; `None` if it does not match. `folded` is its short and long name.
     pub(super) fn rank_route(&self, folded: &str, short_name: &str, route_type: u16) -> Option<u8> {
         let mode = RouteMode::from_route_type(route_type);
-        let fits_mode = self.mode.is_none_or(|wanted| wanted == mode);
+        let fits_mode = self.mode.is_none_or(|requested_mode| requested_mode == mode);
         if !self.name.is_empty() && fits_mode && has_words(folded, &self.name) {
             let is_exact = self.name.join(" ") == short_name;
             return Some(if is_exact { 0 } else { 3 });
@@ -46,8 +46,8 @@ impl RouteQuery {
         if has_words(folded, &self.words) {
             return Some(2);
         }
-        let is_number = |(wanted, number): &(RouteMode, String)| {
-            *wanted == mode && fits_mode && number == short_name
+        let is_number = |(requested_mode, number): &(RouteMode, String)| {
+            *requested_mode == mode && fits_mode && number == short_name
         };
         self.number.as_ref().is_some_and(is_number).then_some(1)
     }

@@ -72,7 +72,7 @@ impl SpellingCandidate {
 
 /// Counts insertions, deletions, substitutions and swaps of neighbours between a word and a known one: up to the word's
 /// end, and in total. `None` if there are more than `most` up to the word's end.
-fn count_errors(word: &[char], known: &[char], most: usize) -> Option<(usize, usize)> {
+fn count_errors(word: &[char], known: &[char], errors_max: usize) -> Option<(usize, usize)> {
     let width = known.len() + 1;
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..width).collect();
@@ -91,13 +91,13 @@ fn count_errors(word: &[char], known: &[char], most: usize) -> Option<(usize, us
             }
             current[column] = errors;
         }
-        if current.iter().all(|errors| *errors > most) {
+        if current.iter().all(|errors| *errors > errors_max) {
             return None;
         }
         before = std::mem::replace(&mut last, current);
     }
     let prefix_errors = *last.iter().min()?;
-    (prefix_errors <= most).then_some((prefix_errors, last[width - 1]))
+    (prefix_errors <= errors_max).then_some((prefix_errors, last[width - 1]))
 }
 
 #[cfg(test)]

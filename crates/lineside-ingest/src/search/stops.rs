@@ -129,7 +129,7 @@ pub(crate) struct StopIndex {
     words: Vec<(u32, u32)>,
     /// Indexes of the spans, in the order of their names.
     by_name: Vec<u32>,
-    places: RTree<IndexedStop>,
+    positions: RTree<IndexedStop>,
     routes: Vec<Box<str>>,
 }
 
@@ -202,13 +202,13 @@ impl StopIndex {
         let mut names = String::new();
         let mut spans = Vec::new();
         let mut words = Vec::new();
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for stop in timetable.stops() {
             if !is_searchable(stop.location_type, stop.parent.is_some()) {
                 continue;
             }
             if let (Some(lat), Some(lon)) = (stop.lat, stop.lon) {
-                places.push(IndexedStop { lat, lon, stop: stop.idx });
+                positions.push(IndexedStop { lat, lon, stop: stop.idx });
             }
             let start = names.len();
             names.push_str(&fold_text(stop.name));
@@ -225,10 +225,10 @@ impl StopIndex {
         let routes = timetable.routes().map(|route| {
             fold_text(&format!("{} {}", route.short_name, route.long_name)).into_boxed_str()
         });
-        let (routes, places) = (routes.collect(), RTree::bulk_load(places));
+        let (routes, positions) = (routes.collect(), RTree::bulk_load(positions));
         let mut by_name: Vec<u32> = (0..spans.len() as u32).collect();
         let mut index =
-            StopIndex { names, spans, words: Vec::new(), by_name: Vec::new(), places, routes };
+            StopIndex { names, spans, words: Vec::new(), by_name: Vec::new(), positions, routes };
         // A word is compared only up to the end of its name: otherwise equal names would be compared to the end of all
         // names.
         words.sort_by(|&a, &b| index.word_with_suffix(a).cmp(index.word_with_suffix(b)));
@@ -247,27 +247,27 @@ impl StopIndex {
     /// Returns true if a folded word begins a word of a stop or a route.
     pub(super) fn has_prefix(&self, word: &str) -> bool {
         let first = self.words.partition_point(|&known| self.word_with_suffix(known) < word);
-        let is_of_stop =
+        let is_stop_word =
             self.words.get(first).is_some_and(|&it| self.word_with_suffix(it).starts_with(word));
         let own = [word.to_owned()];
-        is_of_stop || self.routes.iter().any(|name| has_words(name, &own))
+        is_stop_word || self.routes.iter().any(|name| has_words(name, &own))
     }
 
     /// Compares a misspelled word with the words of stops and routes that begin with the same letter, with at most
     /// `left` comparisons.
     pub(super) fn compare_spelling(&self, matcher: &mut SpellingMatcher, left: &mut usize) {
         let letter = matcher.first_letter();
-        let mut begin = [0; 4];
-        let begin: &str = letter.encode_utf8(&mut begin);
-        let first = self.words.partition_point(|&known| self.word_with_suffix(known) < begin);
-        let of_stops = self.words[first..]
+        let mut initial_buffer = [0; 4];
+        let initial: &str = letter.encode_utf8(&mut initial_buffer);
+        let first = self.words.partition_point(|&known| self.word_with_suffix(known) < initial);
+        let stop_words = self.words[first..]
             .iter()
             .map(|&known| self.word_with_suffix(known).split(' ').next().unwrap_or_default())
             .take_while(|known| known.starts_with(letter));
-        let of_routes = self.routes.iter().flat_map(|name| name.split(' '));
-        let of_routes = of_routes.filter(|known| known.starts_with(letter));
+        let route_words = self.routes.iter().flat_map(|name| name.split(' '));
+        let route_words = route_words.filter(|known| known.starts_with(letter));
         let mut previous = "";
-        for known in of_stops.chain(of_routes) {
+        for known in stop_words.chain(route_words) {
             if *left == 0 {
                 return;
             }
@@ -351,14 +351,14 @@ impl StopIndex {
                 .filter(is_inside)
                 .collect(),
             _ => {
-                let nearest = self.places.nearest_neighbor_iter(&[point.1, point.0]);
-                let inside = nearest.map(|place| place.stop).filter(is_inside);
+                let nearest = self.positions.nearest_neighbor_iter(&[point.1, point.0]);
+                let inside = nearest.map(|nearest_stop| nearest_stop.stop).filter(is_inside);
                 inside.take(limit.saturating_mul(NEAR_CANDIDATES)).collect()
             }
         };
         let measure = |stop: StopIdx| {
-            let place = timetable.stop(stop);
-            let meters = distance_meters(point, place.lat.zip(place.lon)?);
+            let stop_data = timetable.stop(stop);
+            let meters = distance_meters(point, stop_data.lat.zip(stop_data.lon)?);
             Some((meters, stop, Some(meters)))
         };
         let mut measured: Vec<_> = candidates.into_iter().filter_map(measure).collect();
@@ -395,7 +395,7 @@ impl StopIndex {
         let boxes = halves
             .into_iter()
             .map(|(west, east)| AABB::from_corners([west, bbox.min_lat], [east, bbox.max_lat]));
-        boxes.flat_map(|it| self.places.locate_in_envelope(&it)).map(|place| place.stop).collect()
+        boxes.flat_map(|it| self.positions.locate_in_envelope(&it)).map(|hit| hit.stop).collect()
     }
 
     /// Returns the rank of a stop: names that begin with the query come first, then stations, then short names.

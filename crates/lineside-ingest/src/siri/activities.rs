@@ -24,30 +24,30 @@ use crate::{
 
 /// Encodes a vehicle as a vehicle activity.
 pub(super) fn vehicle_activity(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     record: &Record,
     vehicle: &VehiclePosition,
 ) -> VehicleActivity {
-    let at = look.made_at(vehicle.timestamp);
+    let at = context.made_at(vehicle.timestamp);
     let valid_until = at.saturating_add(VEHICLE_VALID_FOR.as_secs() as i64);
     VehicleActivity {
         recorded_at_time: to_siri_time(at),
         valid_until_time: to_siri_time(valid_until),
         vehicle_monitoring_ref: Some(record.id.clone()),
-        monitored_vehicle_journey: Some(Box::new(vehicle_journey(look, record, vehicle, at))),
+        monitored_vehicle_journey: Some(Box::new(vehicle_journey(context, record, vehicle, at))),
         ..VehicleActivity::default()
     }
 }
 
 fn vehicle_journey(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     record: &Record,
     vehicle: &VehiclePosition,
     at: i64,
 ) -> VehicleJourney {
     let none = TripDescriptor::default();
     let trip = vehicle.trip.as_ref().unwrap_or(&none);
-    let mut journey = journey_with_call(look, record, vehicle, trip, at);
+    let mut journey = journey_with_call(context, record, vehicle, trip, at);
     journey.line_ref = journey.line_ref.or_else(|| record.join.route_id.clone());
     if journey.destination_names.is_empty() {
         journey.destination_names = untagged_text(record.join.headsign.as_deref());
@@ -77,17 +77,18 @@ fn vehicle_journey(
 
 /// Encodes the journey with the call at which the vehicle is or to which it is heading.
 fn journey_with_call(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     record: &Record,
     vehicle: &VehiclePosition,
     trip: &TripDescriptor,
     at: i64,
 ) -> VehicleJourney {
-    let said = TripKey::from_descriptor(trip).and_then(|key| find_run_update(look.state, key, at));
-    let update = said.map(|said| said.update);
+    let run_update =
+        TripKey::from_descriptor(trip).and_then(|key| find_run_update(context.state, key, at));
+    let update = run_update.map(|run_update| run_update.update);
     let subject = match update {
-        Some(update) => TripSubject::from_update(look, trip, update),
-        None => TripSubject::from_descriptor(look, trip),
+        Some(update) => TripSubject::from_update(context, trip, update),
+        None => TripSubject::from_descriptor(context, trip),
     };
     let planned = subject.planned_calls(update);
     let is_at_stop = vehicle.current_status() == VehicleStopStatus::StoppedAt;
@@ -96,20 +97,20 @@ fn journey_with_call(
     let by_sequence = sequence
         .and_then(|sequence| planned.iter().position(|call| call.sequence == Some(sequence)));
     let index = by_sequence.or_else(|| planned.iter().position(|call| call.stop_id == stop_id));
-    let telling = CallEncoder {
-        timetable: look.timetable,
+    let encoder = CallEncoder {
+        timetable: context.timetable,
         at,
-        is_off: is_cancelled_trip(trip)
+        is_cancelled: is_cancelled_trip(trip)
             || update.is_some_and(|update| is_cancelled_trip(&update.trip)),
         headsign: subject.headsign.or(record.join.headsign.as_deref()),
-        is_cut: subject.lacks_first_calls(&planned),
+        is_truncated: subject.lacks_first_calls(&planned),
         is_numbered: subject.is_numbered(&planned),
     };
     let mut call = match index.filter(|&index| planned[index].stop_id.is_some()) {
-        Some(index) => Some(telling.encode_call(&planned, index, false)),
+        Some(index) => Some(encoder.encode_call(&planned, index, false)),
         None => stop_id.map(|id| SiriCall {
             stop_point_ref: Some(SmolStr::new(id)),
-            stop_point_names: look.stop_name(id),
+            stop_point_names: context.stop_name(id),
             ..SiriCall::default()
         }),
     };

@@ -51,16 +51,16 @@ pub(super) struct PlannedCall<'a> {
     pub(super) expected: StopCallTimes,
     /// Adjusted times of events without a prediction, so that the times of the journey never decrease. See
     /// [`enforce_time_order`].
-    carried: StopCallTimes,
+    propagated: StopCallTimes,
     is_skipped: bool,
     /// True if the schedule contains the journey, but not this call.
     is_extra: bool,
     headsign: Option<&'a str>,
     /// `pickup_type` is "not available", and for `no_alighting` `drop_off_type`.
-    no_boarding: bool,
-    no_alighting: bool,
+    is_boarding_denied: bool,
+    is_alighting_denied: bool,
     /// The stop time update of this call.
-    said: Option<&'a StopTimeUpdate>,
+    update: Option<&'a StopTimeUpdate>,
 }
 
 impl PlannedCall<'_> {
@@ -97,13 +97,14 @@ pub(super) fn calls_of_run<'a>(
     run: ScheduledRun<'a>,
     update: Option<&'a TripUpdate>,
 ) -> Vec<PlannedCall<'a>> {
-    let mut said = update.into_iter().flat_map(|update| run.aligned_updates(update)).peekable();
+    let mut call_updates =
+        update.into_iter().flat_map(|update| run.aligned_updates(update)).peekable();
     let mut carried = update
         .filter(|update| update.stop_time_update.is_empty())
         .and_then(|update| update.delay.map(i64::from));
     let n = run.timetable.stop_times(run.trip).len();
     let calls = run.numbered_calls().map(|(at, call)| {
-        let own = said.next_if(|(number, _)| *number == at).map(|(_, own)| own);
+        let own = call_updates.next_if(|(number, _)| *number == at).map(|(_, own)| own);
         let aimed = StopCallTimes {
             arrival: run.scheduled_arrival(&call),
             departure: run.scheduled_departure(&call),
@@ -128,25 +129,28 @@ fn build_planned_call<'a>(
         aimed,
         is_aimed_as_expected: false,
         expected,
-        carried: StopCallTimes::default(),
+        propagated: StopCallTimes::default(),
         is_skipped: own.is_some_and(is_call_skipped),
         is_extra: false,
         headsign: properties.and_then(|own| nonempty_text(&own.stop_headsign)).or(call.headsign),
-        no_boarding: refuses_passengers(properties.and_then(|own| own.pickup_type), call.pickup),
-        no_alighting: refuses_passengers(
+        is_boarding_denied: refuses_passengers(
+            properties.and_then(|own| own.pickup_type),
+            call.pickup,
+        ),
+        is_alighting_denied: refuses_passengers(
             properties.and_then(|own| own.drop_off_type),
             call.drop_off,
         ),
-        said: own,
+        update: own,
     }
 }
 
 /// GTFS: a `pickup_type` or `drop_off_type` that does not allow boarding or alighting.
 const NOT_AVAILABLE: u8 = 1;
 
-fn refuses_passengers(said: Option<i32>, planned: u8) -> bool {
-    match said {
-        Some(said) => said == DropOffPickupType::None as i32,
+fn refuses_passengers(reported_type: Option<i32>, planned: u8) -> bool {
+    match reported_type {
+        Some(reported_type) => reported_type == DropOffPickupType::None as i32,
         None => planned == NOT_AVAILABLE,
     }
 }
@@ -175,13 +179,13 @@ fn expected_times(
     let time = |event: &Option<StopTimeEvent>, aimed| {
         event.as_ref().and_then(|event| event_time(event, aimed))
     };
-    let said = StopCallTimes {
+    let expected = StopCallTimes {
         arrival: time(&own.arrival, aimed.arrival),
         departure: time(&own.departure, aimed.departure),
     };
     let delays = StopCallTimes {
-        arrival: delay_between(said.arrival, aimed.arrival).map(i64::from),
-        departure: delay_between(said.departure, aimed.departure).map(i64::from),
+        arrival: delay_between(expected.arrival, aimed.arrival).map(i64::from),
+        departure: delay_between(expected.departure, aimed.departure).map(i64::from),
     };
     // Some producers give only a departure for the last call.
     let at_end = if is_last { delays.departure } else { None };
@@ -189,10 +193,10 @@ fn expected_times(
     *carried = delays.departure.or(delays.arrival).or(before);
     // A vehicle that makes up time arrives no later than it departs.
     let arrival = late(aimed.arrival, at_end.or(before));
-    let arrival = arrival.map(|time| said.departure.map_or(time, |departs| time.min(departs)));
+    let arrival = arrival.map(|time| expected.departure.map_or(time, |departs| time.min(departs)));
     StopCallTimes {
-        arrival: said.arrival.or(arrival),
-        departure: said.departure.or_else(|| late(aimed.departure, *carried)),
+        arrival: expected.arrival.or(arrival),
+        departure: expected.departure.or_else(|| late(aimed.departure, *carried)),
     }
 }
 
@@ -230,13 +234,16 @@ pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<Planne
                 arrival: expected(&own.arrival, aimed.arrival),
                 departure: expected(&own.departure, aimed.departure),
             },
-            carried: StopCallTimes::default(),
+            propagated: StopCallTimes::default(),
             is_skipped: is_call_skipped(own),
             is_extra: false,
             headsign: properties.and_then(|own| nonempty_text(&own.stop_headsign)),
-            no_boarding: refuses_passengers(properties.and_then(|own| own.pickup_type), 0),
-            no_alighting: refuses_passengers(properties.and_then(|own| own.drop_off_type), 0),
-            said: Some(own),
+            is_boarding_denied: refuses_passengers(properties.and_then(|own| own.pickup_type), 0),
+            is_alighting_denied: refuses_passengers(
+                properties.and_then(|own| own.drop_off_type),
+                0,
+            ),
+            update: Some(own),
         }
     });
     calls.collect()
@@ -247,11 +254,11 @@ pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<Planne
 /// left out: they may have been served, and producers drop past calls.
 pub(super) fn merge_with_plan<'a>(
     run: ScheduledRun<'a>,
-    told: Vec<PlannedCall<'a>>,
+    reported: Vec<PlannedCall<'a>>,
     at: i64,
 ) -> Vec<PlannedCall<'a>> {
     let plan: Vec<StopTime<'a>> = run.numbered_calls().map(|(_, call)| call).collect();
-    let Some(places) = align_with_plan(run.timetable, &plan, &told) else { return told };
+    let Some(positions) = align_with_plan(run.timetable, &plan, &reported) else { return reported };
     let left_out = |range: Range<usize>| {
         let calls = plan.get(range).unwrap_or_default().iter();
         calls.map(move |call| {
@@ -265,15 +272,15 @@ pub(super) fn merge_with_plan<'a>(
         })
     };
     let is_past = |call: &PlannedCall<'_>| call.aimed_through_time().is_some_and(|time| time < at);
-    let mut calls: Vec<PlannedCall<'a>> = Vec::with_capacity(told.len());
+    let mut calls: Vec<PlannedCall<'a>> = Vec::with_capacity(reported.len());
     let mut next = 0;
-    for (call, place) in told.into_iter().zip(places) {
-        if let Some(place) = place {
-            let before = left_out(next..place);
+    for (call, position) in reported.into_iter().zip(positions) {
+        if let Some(position) = position {
+            let before = left_out(next..position);
             calls.extend(before.filter(|call| next > 0 || !is_past(call)));
-            next = place + 1;
+            next = position + 1;
         }
-        calls.push(PlannedCall { is_extra: place.is_none(), ..call });
+        calls.push(PlannedCall { is_extra: position.is_none(), ..call });
     }
     calls.extend(left_out(next..plan.len()).filter(|call| next > 0 || !is_past(call)));
     calls
@@ -287,22 +294,22 @@ const COMPARED_MAX: usize = 100_000;
 fn align_with_plan(
     timetable: &Timetable,
     plan: &[StopTime<'_>],
-    told: &[PlannedCall<'_>],
+    reported: &[PlannedCall<'_>],
 ) -> Option<Vec<Option<usize>>> {
-    if plan.len().saturating_mul(told.len()) > COMPARED_MAX {
+    if plan.len().saturating_mul(reported.len()) > COMPARED_MAX {
         return None;
     }
-    let place = |stop: StopIdx| timetable.stop(stop).parent.unwrap_or(stop);
-    let planned: Vec<StopIdx> = plan.iter().map(|call| place(call.stop)).collect();
-    let find = |call: &PlannedCall<'_>| timetable.find_stop(call.stop_id?).map(place);
-    let told: Vec<Option<StopIdx>> = told.iter().map(find).collect();
+    let station_of = |stop: StopIdx| timetable.stop(stop).parent.unwrap_or(stop);
+    let planned: Vec<StopIdx> = plan.iter().map(|call| station_of(call.stop)).collect();
+    let find = |call: &PlannedCall<'_>| timetable.find_stop(call.stop_id?).map(station_of);
+    let reported: Vec<Option<StopIdx>> = reported.iter().map(find).collect();
     // For each reported call, and after the last one: the number of equal calls from there on, by scheduled call.
     let mut rest = vec![vec![0_usize; planned.len() + 1]];
-    for told in told.iter().rev() {
+    for reported_stop in reported.iter().rev() {
         let after = rest.last().cloned().unwrap_or_default();
         let mut row = after.clone();
         for (number, planned) in planned.iter().enumerate().rev() {
-            row[number] = match *told == Some(*planned) {
+            row[number] = match *reported_stop == Some(*planned) {
                 true => after[number + 1] + 1,
                 false => after[number].max(row[number + 1]),
             };
@@ -310,18 +317,19 @@ fn align_with_plan(
         rest.push(row);
     }
     let mut next = 0;
-    let places = told.iter().zip(rest.iter().rev()).map(|(told, row)| {
-        let is_it = |number: usize| planned.get(number).is_some_and(|it| *told == Some(*it));
+    let positions = reported.iter().zip(rest.iter().rev()).map(|(reported_stop, row)| {
+        let is_match =
+            |number: usize| planned.get(number).is_some_and(|it| *reported_stop == Some(*it));
         // Skip scheduled calls that can be skipped without loss.
-        while next < planned.len() && !is_it(next) && row[next + 1] == row[next] {
+        while next < planned.len() && !is_match(next) && row[next + 1] == row[next] {
             next += 1;
         }
-        is_it(next).then(|| {
+        is_match(next).then(|| {
             next += 1;
             next - 1
         })
     });
-    Some(places.collect())
+    Some(positions.collect())
 }
 
 /// Encodes the calls of a journey.
@@ -331,11 +339,11 @@ pub(super) struct CallEncoder<'a> {
     /// The timestamp of the data, in Unix seconds.
     pub(super) at: i64,
     /// True if the journey does not run.
-    pub(super) is_off: bool,
+    pub(super) is_cancelled: bool,
     /// The journey's headsign, for calls without their own.
     pub(super) headsign: Option<&'a str>,
     /// True if calls before the first one are missing.
-    pub(super) is_cut: bool,
+    pub(super) is_truncated: bool,
     /// True if `Order` is the `stop_sequence`; else calls are counted from 1.
     pub(super) is_numbered: bool,
 }
@@ -346,7 +354,7 @@ impl CallEncoder<'_> {
         &self,
         calls: &[PlannedCall<'_>],
         index: usize,
-        is_over: bool,
+        is_past: bool,
     ) -> SiriCall {
         let planned = &calls[index];
         let (is_first, is_last) = self.find_ends(calls, index);
@@ -358,18 +366,18 @@ impl CallEncoder<'_> {
             let timetable = self.timetable?;
             Some(timetable.stop(timetable.find_stop(id)?))
         });
-        let is_off = self.is_off || planned.is_skipped;
-        let is_end = !is_off && is_before_skipped_tail(calls, index);
+        let is_cancelled = self.is_cancelled || planned.is_skipped;
+        let is_end = !is_cancelled && is_before_skipped_tail(calls, index);
         let mut call = SiriCall {
             stop_point_ref: stop_id.map(SmolStr::new),
             visit_number: number(visits),
             order: planned.sequence.filter(|_| self.is_numbered).or_else(|| number(index + 1)),
             stop_point_names: untagged_text(stop.map(|stop| stop.name)),
             extra_call: planned.is_extra.then_some(true),
-            cancellation: is_off.then_some(true),
+            cancellation: is_cancelled.then_some(true),
             prediction_inaccurate: is_inaccurate(planned).then_some(true),
             occupancy: planned
-                .said
+                .update
                 .and_then(|own| own.departure_occupancy_status.map(|_| own))
                 .and_then(|own| terms::map_occupancy(own.departure_occupancy_status())),
             destination_displays: untagged_text(planned.headsign.or(self.headsign)),
@@ -384,17 +392,17 @@ impl CallEncoder<'_> {
             ..StopAssignment::default()
         });
         if !is_first {
-            self.put_arrival(&mut call, planned, is_off, is_over);
+            self.put_arrival(&mut call, planned, is_cancelled, is_past);
             call.arrival_platform_names.clone_from(&platform);
             call.arrival_stop_assignments = assignment.iter().cloned().collect();
         }
         if !is_last {
-            self.put_departure(&mut call, planned, is_off, is_over);
+            self.put_departure(&mut call, planned, is_cancelled, is_past);
             if is_end {
                 cancel_departure(&mut call);
             }
             // In past calls the schema has these elsewhere, where no consumer needs them.
-            if !is_over {
+            if !is_past {
                 call.departure_platform_names = platform;
             }
             call.departure_stop_assignments = assignment.into_iter().collect();
@@ -408,9 +416,9 @@ impl CallEncoder<'_> {
         let arrives = aimed.arrival.or(expected.arrival).is_some();
         let departs = aimed.departure.or(expected.departure).is_some();
         let is_only = calls.len() == 1;
-        let is_first = index == 0 && !is_only && !self.is_cut && (departs || !arrives);
+        let is_first = index == 0 && !is_only && !self.is_truncated && (departs || !arrives);
         let is_last =
-            index + 1 == calls.len() && (!is_only || self.is_cut) && (arrives || !departs);
+            index + 1 == calls.len() && (!is_only || self.is_truncated) && (arrives || !departs);
         (is_first, is_last)
     }
 
@@ -418,27 +426,27 @@ impl CallEncoder<'_> {
         &self,
         call: &mut SiriCall,
         planned: &PlannedCall<'_>,
-        is_off: bool,
-        is_over: bool,
+        is_cancelled: bool,
+        is_past: bool,
     ) {
         let (aimed, expected) = (planned.aimed.arrival, planned.expected.arrival);
-        let expected = expected.filter(|_| !is_off);
+        let expected = expected.filter(|_| !is_cancelled);
         call.aimed_arrival_time = aimed.and_then(to_siri_time);
-        call.expected_arrival_time = self.format_carried(planned.carried.arrival);
-        let place = match is_over {
+        call.expected_arrival_time = self.format_carried(planned.propagated.arrival);
+        let time_field = match is_past {
             true => &mut call.actual_arrival_time,
             false => &mut call.expected_arrival_time,
         };
-        *place = expected.and_then(to_siri_time).or(*place);
-        let is_there = is_over || expected.is_some_and(|expected| expected < self.at);
-        call.arrival_status = match call_status(aimed, expected, is_off) {
+        *time_field = expected.and_then(to_siri_time).or(*time_field);
+        let is_past_or_due = is_past || expected.is_some_and(|expected| expected < self.at);
+        call.arrival_status = match call_status(aimed, expected, is_cancelled) {
             // Nobody reports the times of past calls.
-            Some(CallStatus::NoReport) if is_over => None,
+            Some(CallStatus::NoReport) if is_past => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
-            _ if is_there => Some(CallStatus::Arrived),
+            _ if is_past_or_due => Some(CallStatus::Arrived),
             status => status,
         };
-        let closed = planned.no_alighting || is_off;
+        let closed = planned.is_alighting_denied || is_cancelled;
         call.arrival_boarding_activity = closed.then_some(ArrivalBoardingActivity::NoAlighting);
     }
 
@@ -446,31 +454,31 @@ impl CallEncoder<'_> {
         &self,
         call: &mut SiriCall,
         planned: &PlannedCall<'_>,
-        is_off: bool,
-        is_over: bool,
+        is_cancelled: bool,
+        is_past: bool,
     ) {
         let (aimed, expected) = (planned.aimed.departure, planned.expected.departure);
-        let expected = expected.filter(|_| !is_off);
+        let expected = expected.filter(|_| !is_cancelled);
         call.aimed_departure_time = aimed.and_then(to_siri_time);
-        call.expected_departure_time = self.format_carried(planned.carried.departure);
-        let place = match is_over {
+        call.expected_departure_time = self.format_carried(planned.propagated.departure);
+        let time_field = match is_past {
             true => &mut call.actual_departure_time,
             false => &mut call.expected_departure_time,
         };
-        *place = expected.and_then(to_siri_time).or(*place);
-        call.departure_status = match call_status(aimed, expected, is_off) {
-            Some(CallStatus::NoReport) if is_over => None,
+        *time_field = expected.and_then(to_siri_time).or(*time_field);
+        call.departure_status = match call_status(aimed, expected, is_cancelled) {
+            Some(CallStatus::NoReport) if is_past => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
-            _ if is_over => Some(CallStatus::Departed),
+            _ if is_past => Some(CallStatus::Departed),
             status => status,
         };
-        let closed = planned.no_boarding || is_off;
+        let closed = planned.is_boarding_denied || is_cancelled;
         call.departure_boarding_activity = closed.then_some(DepartureBoardingActivity::NoBoarding);
     }
 
     /// Formats an adjusted time; a journey that does not run has none.
     fn format_carried(&self, time: Option<i64>) -> Option<SiriTime> {
-        time.filter(|_| !self.is_off).and_then(to_siri_time)
+        time.filter(|_| !self.is_cancelled).and_then(to_siri_time)
     }
 }
 
@@ -491,24 +499,28 @@ fn cancel_departure(call: &mut SiriCall) {
 
 /// Returns the stop that an update assigns to a call instead of the scheduled one.
 fn assigned_stop<'a>(planned: &PlannedCall<'a>) -> Option<&'a str> {
-    let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
+    let properties: &StopTimeProperties = planned.update?.stop_time_properties.as_ref()?;
     nonempty_text(&properties.assigned_stop_id)
 }
 
 /// Returns the platform that an update names for a call.
 fn assigned_platform<'a>(planned: &PlannedCall<'a>) -> Option<&'a str> {
-    let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
+    let properties: &StopTimeProperties = planned.update?.stop_time_properties.as_ref()?;
     nonempty_text(&properties.platform)
 }
 
 fn is_inaccurate(planned: &PlannedCall<'_>) -> bool {
-    let events = planned.said.into_iter().flat_map(|own| [&own.arrival, &own.departure]);
+    let events = planned.update.into_iter().flat_map(|own| [&own.arrival, &own.departure]);
     events.flatten().any(|event| event.uncertainty.is_some_and(|it| it >= INACCURATE_SECONDS))
 }
 
 /// Returns the status of a call's time: "no report" without an expected time, and `None` without an aimed time.
-fn call_status(aimed: Option<i64>, expected: Option<i64>, is_off: bool) -> Option<CallStatus> {
-    if is_off {
+fn call_status(
+    aimed: Option<i64>,
+    expected: Option<i64>,
+    is_cancelled: bool,
+) -> Option<CallStatus> {
+    if is_cancelled {
         return Some(CallStatus::Cancelled);
     }
     if expected.is_none() {

@@ -38,13 +38,14 @@ pub fn conversion_report(message: &FeedMessage, has_schedule: bool) -> Conversio
     // The version is of the other format.
     let FeedHeader { gtfs_realtime_version: _, incrementality, timestamp: _, feed_version } =
         header;
-    let mut of = DropCounter { id: None, has_schedule, losses: &mut losses };
+    let mut counter = DropCounter { id: None, has_schedule, conversion_report: &mut losses };
     let differs = *incrementality == Some(Incrementality::Differential as i32);
-    of.record_if_dropped("incrementality", "the output is always a full dataset", differs);
-    of.record_if_dropped("feed_version", NO_ELEMENT, feed_version.is_some());
+    counter.record_if_dropped("incrementality", "the output is always a full dataset", differs);
+    counter.record_if_dropped("feed_version", NO_ELEMENT, feed_version.is_some());
     for entity in entity {
-        let mut of = DropCounter { id: Some(&entity.id), has_schedule, losses: &mut losses };
-        of.check_entity(entity);
+        let mut counter =
+            DropCounter { id: Some(&entity.id), has_schedule, conversion_report: &mut losses };
+        counter.check_entity(entity);
     }
     losses
 }
@@ -64,13 +65,13 @@ fn lacks_first_calls(update: &TripUpdate) -> bool {
 struct DropCounter<'a, 'l> {
     id: Option<&'a str>,
     has_schedule: bool,
-    losses: &'l mut ConversionReport,
+    conversion_report: &'l mut ConversionReport,
 }
 
 impl DropCounter<'_, '_> {
     fn record_if_dropped(&mut self, kind: &'static str, why: &'static str, is_lost: bool) {
         if is_lost {
-            self.losses.record_dropped(kind, why, self.id);
+            self.conversion_report.record_dropped(kind, why, self.id);
         }
     }
 
@@ -205,12 +206,12 @@ impl DropCounter<'_, '_> {
         }
         let is_lost = *schedule_relationship == Some(ScheduleRelationship::Unscheduled as i32);
         self.record_if_dropped("schedule_relationship", NO_TERM, is_lost);
-        let is_told = arrival.is_some() || departure.is_some();
+        let is_reported = arrival.is_some() || departure.is_some();
         let is_odd = *schedule_relationship == Some(ScheduleRelationship::NoData as i32);
         self.record_if_dropped(
             "schedule_relationship",
             "the call has times",
-            is_alone && is_odd && is_told,
+            is_alone && is_odd && is_reported,
         );
         let nothing = OccupancyStatus::NoDataAvailable as i32;
         self.record_if_dropped(
@@ -235,8 +236,11 @@ impl DropCounter<'_, '_> {
         let StopTimeEvent { delay, time, uncertainty, scheduled_time } = event;
         let is_unknown = time.is_none() && scheduled_time.is_none() && !self.has_schedule;
         self.record_if_dropped("delay", NO_TIME, delay.is_some() && is_unknown);
-        let said = scheduled_time.zip(*time).map(|(aimed, time)| time.saturating_sub(aimed));
-        let is_other = said.zip(*delay).is_some_and(|(said, delay)| said != i64::from(delay));
+        let computed_delay =
+            scheduled_time.zip(*time).map(|(aimed, time)| time.saturating_sub(aimed));
+        let is_other = computed_delay
+            .zip(*delay)
+            .is_some_and(|(computed_delay, delay)| computed_delay != i64::from(delay));
         self.record_if_dropped("delay", "its times give another delay", is_other);
         // A certain time has happened, which SIRI expresses.
         let is_unsure = uncertainty.is_some_and(|it| it != 0);
@@ -347,20 +351,20 @@ impl DropCounter<'_, '_> {
     fn check_selector(&mut self, selector: &EntitySelector) {
         let EntitySelector { agency_id, route_id, route_type, trip, stop_id, direction_id } =
             selector;
-        let of_trip = trip.as_ref();
-        let is_trip = of_trip.is_some_and(|trip| nonempty_text(&trip.trip_id).is_some());
-        let of_trip_route = of_trip.and_then(|trip| nonempty_text(&trip.route_id));
-        let is_route = !is_trip && nonempty_text(route_id).or(of_trip_route).is_some();
+        let trip_descriptor = trip.as_ref();
+        let is_trip = trip_descriptor.is_some_and(|trip| nonempty_text(&trip.trip_id).is_some());
+        let trip_route = trip_descriptor.and_then(|trip| nonempty_text(&trip.route_id));
+        let is_route = !is_trip && nonempty_text(route_id).or(trip_route).is_some();
         let is_stop = !is_trip && !is_route && nonempty_text(stop_id).is_some();
         let is_type = !is_trip && !is_route && !is_stop && route_type.is_some();
-        if let Some(trip) = of_trip {
+        if let Some(trip) = trip_descriptor {
             self.check_trip(trip, false);
             let is_lost = is_trip && trip.direction_id.is_some();
             self.record_if_dropped("direction_id", CLOSER, is_lost);
             self.record_if_dropped(
                 "trip",
                 "it has neither a trip nor a route",
-                !is_trip && of_trip_route.is_none(),
+                !is_trip && trip_route.is_none(),
             );
         }
         self.record_if_dropped(

@@ -15,13 +15,13 @@ use crate::network::NetworkState;
 /// Returns the lines of a network's schedule; none without a schedule.
 pub fn list_lines<'a>(
     state: &'a NetworkState,
-    wanted: &'a RecordFilter,
+    filter: &'a RecordFilter,
 ) -> impl Iterator<Item = AnnotatedLineRef> + 'a {
     let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
-    timetable.filter(|_| wanted.matches_network(state)).into_iter().flat_map(move |timetable| {
+    timetable.filter(|_| filter.matches_network(state)).into_iter().flat_map(move |timetable| {
         let routes = timetable.routes().filter(move |route| {
-            wanted.matches_line(state, [route.id])
-                && wanted.matches_operator(state, route_operator(timetable, *route))
+            filter.matches_line(state, [route.id])
+                && filter.matches_operator(state, route_operator(timetable, *route))
         });
         let is_monitored = has_realtime_feed(state);
         routes.map(move |route| {
@@ -66,9 +66,9 @@ fn list_destinations(
         .collect();
     ends.sort_unstable();
     ends.dedup();
-    let destinations = ends.iter().map(|(id, place, direction)| AnnotatedDestination {
+    let destinations = ends.iter().map(|(id, destination, direction)| AnnotatedDestination {
         destination_ref: Some(SmolStr::new(id)),
-        place_names: name_or_id(place, id),
+        place_names: name_or_id(destination, id),
         direction_ref: direction.map(name),
     });
     let mut directions: Vec<u8> = seen.iter().filter_map(|(_, direction)| *direction).collect();
@@ -82,16 +82,16 @@ fn list_destinations(
 }
 
 /// GTFS `location_type`s with departures: stops and stations.
-const LOCATIONS: std::ops::RangeInclusive<u8> = 0..=1;
+const LOCATION_TYPES: std::ops::RangeInclusive<u8> = 0..=1;
 
 /// Returns the stops and stations with calls of a network's schedule; none without a schedule.
 pub fn list_stop_points<'a>(
     state: &'a NetworkState,
-    wanted: &'a RecordFilter,
+    filter: &'a RecordFilter,
 ) -> impl Iterator<Item = AnnotatedStopPointRef> + 'a {
     let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
-    timetable.filter(|_| wanted.matches_network(state)).into_iter().flat_map(move |timetable| {
-        let stops = timetable.stops().filter(|stop| LOCATIONS.contains(&stop.location_type));
+    timetable.filter(|_| filter.matches_network(state)).into_iter().flat_map(move |timetable| {
+        let stops = timetable.stops().filter(|stop| LOCATION_TYPES.contains(&stop.location_type));
         let is_monitored = has_realtime_feed(state);
         stops.filter_map(move |stop| {
             let lines = list_lines_at_stop(timetable, &stop);
@@ -99,10 +99,10 @@ pub fn list_stop_points<'a>(
                 let routes = lines.iter().filter_map(|line| timetable.find_route(line));
                 routes.map(|route| route_operator(timetable, timetable.route(route)))
             };
-            let is_wanted = wanted.matches_line(state, lines.iter().copied())
-                && (wanted.operators.is_empty()
-                    || operators().any(|operator| wanted.matches_operator(state, operator)));
-            is_wanted.then(|| AnnotatedStopPointRef {
+            let is_matching_line = filter.matches_line(state, lines.iter().copied())
+                && (filter.operators.is_empty()
+                    || operators().any(|operator| filter.matches_operator(state, operator)));
+            is_matching_line.then(|| AnnotatedStopPointRef {
                 stop_point_ref: Some(SmolStr::new(stop.id)),
                 monitored: Some(is_monitored),
                 stop_names: untagged_text(Some(stop.name)),

@@ -191,8 +191,10 @@ impl RecordFilter {
     }
 
     pub(super) fn matches_direction(&self, direction: Option<u32>) -> bool {
-        let wanted = self.direction.as_deref();
-        wanted.is_none_or(|wanted| direction.is_some_and(|it| wanted == it.to_string()))
+        let requested_direction = self.direction.as_deref();
+        requested_direction.is_none_or(|requested_direction| {
+            direction.is_some_and(|it| requested_direction == it.to_string())
+        })
     }
 
     fn matches_journey(&self, state: &NetworkState, record: &Record, now: i64) -> bool {
@@ -208,8 +210,9 @@ impl RecordFilter {
             return true;
         }
         let none = Default::default();
-        let look = RecordContext::for_record(state, record);
-        let subject = TripSubject::from_descriptor(look, record.trip_descriptor().unwrap_or(&none));
+        let context = RecordContext::for_record(state, record);
+        let subject =
+            TripSubject::from_descriptor(context, record.trip_descriptor().unwrap_or(&none));
         let begins_in_time =
             |until: i64| Self::journey_start(state, record).is_none_or(|begins| begins <= until);
         self.matches_operator(state, subject.operator_ref())
@@ -239,8 +242,8 @@ impl RecordFilter {
         if self.stops.is_empty() {
             return true;
         }
-        let mut of_state = self.stops.iter().filter(|stop| is_ref_in_network(stop, state));
-        of_state.any(|stop| state.concerns_stop(record, &stop.id))
+        let mut stops_in_network = self.stops.iter().filter(|stop| is_ref_in_network(stop, state));
+        stops_in_network.any(|stop| state.concerns_stop(record, &stop.id))
     }
 
     fn matches_agencies(&self, state: &NetworkState, record: &Record) -> bool {
@@ -259,10 +262,12 @@ impl RecordFilter {
     }
 }
 
-fn is_ref_in_network(wanted: &ResolvedRef, state: &NetworkState) -> bool {
-    wanted.feed.as_deref().is_none_or(|feed| state.find_feed_slice(feed).is_some())
+fn is_ref_in_network(reference: &ResolvedRef, state: &NetworkState) -> bool {
+    reference.feed.as_deref().is_none_or(|feed| state.find_feed_slice(feed).is_some())
 }
 
-fn is_id_among(wanted: &[ResolvedRef], state: &NetworkState, id: Option<&str>) -> bool {
-    wanted.iter().any(|wanted| Some(wanted.id.as_str()) == id && is_ref_in_network(wanted, state))
+fn is_id_among(references: &[ResolvedRef], state: &NetworkState, id: Option<&str>) -> bool {
+    references
+        .iter()
+        .any(|reference| Some(reference.id.as_str()) == id && is_ref_in_network(reference, state))
 }

@@ -22,47 +22,47 @@ use crate::{
 
 /// Encodes a trip update as a journey.
 pub(super) fn journey_of_update(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     record: &Record,
     update: &TripUpdate,
 ) -> VehicleJourney {
-    let at = look.made_at(update.timestamp);
-    let subject = TripSubject::from_update(look, &update.trip, update);
+    let at = context.made_at(update.timestamp);
+    let subject = TripSubject::from_update(context, &update.trip, update);
     let mut planned = match subject.replaced_run() {
         Some(run) => calls::merge_with_plan(run, subject.planned_calls(Some(update)), at),
         None => subject.planned_calls(Some(update)),
     };
-    let is_off = is_cancelled_trip(&update.trip);
-    let n_over = if is_off { 0 } else { calls::count_past_calls(&planned, at) };
+    let is_cancelled = is_cancelled_trip(&update.trip);
+    let n_past = if is_cancelled { 0 } else { calls::count_past_calls(&planned, at) };
     if update.stop_time_update.is_empty() {
-        calls::clear_past_predictions(&mut planned[..n_over]);
+        calls::clear_past_predictions(&mut planned[..n_past]);
     }
     calls::enforce_time_order(&mut planned);
     let has_all = subject.has_all_calls(&planned);
-    let telling = CallEncoder {
-        timetable: look.timetable,
+    let encoder = CallEncoder {
+        timetable: context.timetable,
         at,
-        is_off,
+        is_cancelled,
         headsign: subject.headsign.or(record.join.headsign.as_deref()),
-        is_cut: has_all == Some(false),
+        is_truncated: has_all == Some(false),
         is_numbered: subject.is_numbered(&planned),
     };
-    let told = |is_over: bool, range: std::ops::Range<usize>| {
+    let encode_calls = |is_past: bool, range: std::ops::Range<usize>| {
         // A call whose stop is unknown cannot be encoded.
         let named = range.filter(|&index| planned[index].stop_id.is_some());
-        named.map(|index| telling.encode_call(&planned, index, is_over)).collect()
+        named.map(|index| encoder.encode_call(&planned, index, is_past)).collect()
     };
     let mut journey = VehicleJourney {
         recorded_at_time: to_siri_time(at),
         data_source: Some(SmolStr::new(record.feed.as_str())),
         vehicle_ref: update.vehicle.as_ref().and_then(|it| nonempty_text(&it.id)).map(SmolStr::new),
-        recorded_calls: told(true, 0..n_over),
-        estimated_calls: told(false, n_over..planned.len()),
+        recorded_calls: encode_calls(true, 0..n_past),
+        estimated_calls: encode_calls(false, n_past..planned.len()),
         is_complete_stop_sequence: Some(has_all == Some(true)),
         ..subject.encode_journey(&planned)
     };
-    name_journey(look, record, update, &mut journey);
-    if is_off {
+    name_journey(context, record, update, &mut journey);
+    if is_cancelled {
         journey.cancellation = Some(true);
     } else if planned.iter().any(|call| call.expected.arrival.or(call.expected.departure).is_some())
     {
@@ -81,12 +81,12 @@ pub(super) fn journey_of_update(
 
 /// Names a journey as a scheduled or as an extra one.
 fn name_journey(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     record: &Record,
     update: &TripUpdate,
     journey: &mut VehicleJourney,
 ) {
-    if is_added_trip(&update.trip) || is_unknown_extra(look, update) {
+    if is_added_trip(&update.trip) || is_unknown_extra(context, update) {
         let own = journey.framed_vehicle_journey_ref.take();
         let own = own.and_then(|framed| framed.dated_vehicle_journey_ref);
         let own = own.or(journey.vehicle_journey_ref.take());
@@ -115,9 +115,9 @@ fn is_added_trip(trip: &TripDescriptor) -> bool {
 
 /// Returns true if the journey was announced in addition to the timetable and does not run. It keeps the name under
 /// which it was announced.
-fn is_unknown_extra(look: RecordContext<'_>, update: &TripUpdate) -> bool {
+fn is_unknown_extra(context: RecordContext<'_>, update: &TripUpdate) -> bool {
     let find = |timetable: &Timetable| timetable.find_trip(nonempty_text(&update.trip.trip_id)?);
-    is_cancelled_extra_trip(update) && look.timetable.and_then(find).is_none()
+    is_cancelled_extra_trip(update) && context.timetable.and_then(find).is_none()
 }
 
 /// A trip, as far as known.
@@ -139,10 +139,10 @@ pub(super) struct TripSubject<'a> {
 impl<'a> TripSubject<'a> {
     /// Creates the subject from the descriptor of a vehicle or a departure.
     pub(super) fn from_descriptor(
-        look: RecordContext<'a>,
+        context: RecordContext<'a>,
         descriptor: &'a TripDescriptor,
     ) -> TripSubject<'a> {
-        let timetable = look.timetable;
+        let timetable = context.timetable;
         let found = timetable.and_then(|timetable| {
             Some((timetable, timetable.find_trip(nonempty_text(&descriptor.trip_id)?)?))
         });
@@ -175,11 +175,11 @@ impl<'a> TripSubject<'a> {
 
     /// Creates the subject from an update, which may have its own names.
     pub(super) fn from_update(
-        look: RecordContext<'a>,
+        context: RecordContext<'a>,
         descriptor: &'a TripDescriptor,
         update: &'a TripUpdate,
     ) -> TripSubject<'a> {
-        let mut subject = TripSubject::from_descriptor(look, descriptor);
+        let mut subject = TripSubject::from_descriptor(context, descriptor);
         if let Some(own) = &update.trip_properties {
             subject.own_id = nonempty_text(&own.trip_id).or(subject.own_id);
             subject.own_date = nonempty_text(&own.start_date).or(subject.own_date);
@@ -228,8 +228,8 @@ impl<'a> TripSubject<'a> {
         let begins = first.aimed.departure.or(first.expected.departure);
         let is_start = begins.zip(self.planned_start()).map(|(begins, start)| begins <= start);
         let second = planned.get(1).and_then(|call| call.sequence);
-        let is_number_of_first = first.sequence.map(|first| is_first_number(first, second));
-        match (is_start, is_number_of_first) {
+        let is_first_numbered = first.sequence.map(|first| is_first_number(first, second));
+        match (is_start, is_first_numbered) {
             (Some(true), _) | (_, Some(true)) => Some(true),
             (None, None) => None,
             _ => Some(false),
@@ -253,8 +253,8 @@ impl<'a> TripSubject<'a> {
         let trip = self.timetable.zip(self.trip).map(|(timetable, trip)| timetable.trip(trip));
         let is_cut = self.lacks_first_calls(planned);
         let (first, last) = (planned.first().filter(|_| !is_cut), planned.last());
-        let id_of = |call: Option<&PlannedCall<'_>>| call?.stop_id.map(SmolStr::new);
-        let name_of = |call: Option<&PlannedCall<'_>>| {
+        let stop_id_of = |call: Option<&PlannedCall<'_>>| call?.stop_id.map(SmolStr::new);
+        let stop_name_of = |call: Option<&PlannedCall<'_>>| {
             let stop = call.and_then(|call| call.stop_id).and_then(|id| {
                 let timetable = self.timetable?;
                 Some(timetable.stop(timetable.find_stop(id)?).name)
@@ -278,10 +278,10 @@ impl<'a> TripSubject<'a> {
                 .into_iter()
                 .collect(),
             published_line_names: untagged_text(self.route.map(|route| route.display_name())),
-            origin_ref: id_of(first),
-            origin_names: name_of(first),
-            destination_ref: id_of(last),
-            destination_names: name_of(last),
+            origin_ref: stop_id_of(first),
+            origin_names: stop_name_of(first),
+            destination_ref: stop_id_of(last),
+            destination_names: stop_name_of(last),
             operator_ref: self.operator_ref().map(SmolStr::new),
             vehicle_journey_names: untagged_text(self.own_name),
             headway_service: self.runs_by_headway().then_some(true),

@@ -82,17 +82,17 @@ pub struct SiriElements {
 impl SiriElements {
     /// Encodes a record of the state as one element and returns its approximate size in bytes of XML.
     pub fn push_record(&mut self, state: &NetworkState, record: &Record) -> usize {
-        let look = RecordContext::for_record(state, record);
+        let context = RecordContext::for_record(state, record);
         if let Some(update) = record.trip_update() {
-            let journey = journeys::journey_of_update(look, record, update);
+            let journey = journeys::journey_of_update(context, record, update);
             let bytes = size::journey_bytes(&journey);
             self.journeys.push(journey);
             bytes
         } else if let Some(vehicle) = record.vehicle() {
-            self.activities.push(activities::vehicle_activity(look, record, vehicle));
+            self.activities.push(activities::vehicle_activity(context, record, vehicle));
             size::ACTIVITY_BYTES
         } else if let Some(alert) = record.alert() {
-            let situation = situations::situation_of_alert(look, record, alert);
+            let situation = situations::situation_of_alert(context, record, alert);
             let bytes = size::situation_bytes(&situation);
             self.situations.push(situation);
             bytes
@@ -125,11 +125,11 @@ impl<'a> RecordContext<'a> {
     fn for_record(state: &'a NetworkState, record: &Record) -> RecordContext<'a> {
         let header =
             state.find_feed_slice(record.feed.as_str()).and_then(|feed| feed.header.as_ref());
-        let said = header.and_then(|header| nonzero_seconds(header.timestamp));
+        let stated = header.and_then(|header| nonzero_seconds(header.timestamp));
         RecordContext {
             state,
             timetable: state.dataset.as_ref().map(|dataset| &*dataset.timetable),
-            message_time: said.unwrap_or_else(|| state.at.unix_seconds()),
+            message_time: stated.unwrap_or_else(|| state.at.unix_seconds()),
         }
     }
 

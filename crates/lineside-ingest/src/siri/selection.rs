@@ -37,13 +37,13 @@ pub struct ConsumerPosition {
 pub fn select_new_records<'a>(
     state: &'a NetworkState,
     service: SiriOutput,
-    wanted: &RecordFilter,
+    filter: &RecordFilter,
     now: i64,
     after: u64,
-    most: usize,
+    records_max: usize,
 ) -> RecordSelection<'a> {
     let before = ConsumerPosition { number: after, horizon: None };
-    select_records_after(state, service, wanted, now, before, most)
+    select_records_after(state, service, filter, now, before, records_max)
 }
 
 /// Returns matching records after a consumer's position. A journey that was too far ahead then is returned once it is
@@ -51,38 +51,38 @@ pub fn select_new_records<'a>(
 pub fn select_records_after<'a>(
     state: &'a NetworkState,
     service: SiriOutput,
-    wanted: &RecordFilter,
+    filter: &RecordFilter,
     now: i64,
     before: ConsumerPosition,
-    most: usize,
+    records_max: usize,
 ) -> RecordSelection<'a> {
     let after = before.number;
-    if !wanted.matches_network(state) {
+    if !filter.matches_network(state) {
         let ConsumerPosition { horizon, .. } = before;
         return RecordSelection { records: Vec::new(), up_to: after, has_more: false, horizon };
     }
     let tables = state.feeds.iter().filter_map(|feed| feed.tables.for_kind(service.record_kind()));
-    let hears_of_closed = after > 0 && service == SiriOutput::SituationExchange;
+    let includes_closed = after > 0 && service == SiriOutput::SituationExchange;
     let all = || {
-        let closed = state.feeds.iter().filter(|_| hears_of_closed);
+        let closed = state.feeds.iter().filter(|_| includes_closed);
         let closed = closed.flat_map(|feed| feed.closed.records());
         tables.clone().flat_map(|table| table.records()).chain(closed)
     };
-    let near = NearJourneys::find_near_journeys(state, service, wanted, now, before);
-    if near.records.len() > most {
-        return near.into_selection(before, most);
+    let near = NearJourneys::find_near_journeys(state, service, filter, now, before);
+    if near.records.len() > records_max {
+        return near.into_selection(before, records_max);
     }
     let NearJourneys { records: near, horizon } = near;
-    let most = most - near.len();
+    let remaining_records = records_max - near.len();
     let newest = all().map(|record| record.number).max().unwrap_or(0).max(after);
     let mut records: Vec<&Arc<Record>> = all()
         .filter(|record| {
-            record.number > after && wanted.matches_record(state, service, record, now)
+            record.number > after && filter.matches_record(state, service, record, now)
         })
         .collect();
     records.sort_unstable_by_key(|record| record.number);
-    let has_more = records.len() > most;
-    records.truncate(most);
+    let has_more = records.len() > remaining_records;
+    records.truncate(remaining_records);
     let up_to = match records.last() {
         Some(last) if has_more => last.number,
         None if has_more => after,
@@ -105,12 +105,12 @@ impl<'a> NearJourneys<'a> {
     fn find_near_journeys(
         state: &'a NetworkState,
         service: SiriOutput,
-        wanted: &RecordFilter,
+        filter: &RecordFilter,
         now: i64,
         before: ConsumerPosition,
     ) -> NearJourneys<'a> {
         let horizon =
-            wanted.journey_horizon(now).filter(|_| service != SiriOutput::SituationExchange);
+            filter.journey_horizon(now).filter(|_| service != SiriOutput::SituationExchange);
         let Some((from, until)) = before.horizon.zip(horizon).filter(|(from, to)| from < to) else {
             return NearJourneys { records: Vec::new(), horizon: horizon.max(before.horizon) };
         };
@@ -121,15 +121,19 @@ impl<'a> NearJourneys<'a> {
         let mut records: Vec<(i64, &Arc<Record>)> = known
             .filter_map(|record| Some((RecordFilter::journey_start(state, record)?, record)))
             .filter(|(begins, _)| (from + 1..=until).contains(begins))
-            .filter(|(_, record)| wanted.matches_record(state, service, record, now))
+            .filter(|(_, record)| filter.matches_record(state, service, record, now))
             .collect();
         records.sort_by_key(|&(begins, record)| (begins, record.number));
         NearJourneys { records, horizon }
     }
 
     /// Returns as many records as fit, and all that begin at the same time as the last of them.
-    fn into_selection(mut self, before: ConsumerPosition, most: usize) -> RecordSelection<'a> {
-        let last = most.checked_sub(1).and_then(|last| self.records.get(last));
+    fn into_selection(
+        mut self,
+        before: ConsumerPosition,
+        records_max: usize,
+    ) -> RecordSelection<'a> {
+        let last = records_max.checked_sub(1).and_then(|last| self.records.get(last));
         let horizon = last.map(|(begins, _)| *begins).or(before.horizon);
         self.records.retain(|(begins, _)| Some(*begins) <= horizon);
         let records = self.records.into_iter().map(|(_, record)| record).collect();

@@ -19,15 +19,15 @@ use crate::{
 
 /// Encodes an alert as a situation. A removed alert is closed, and ends at its removal if it has no end.
 pub(super) fn situation_of_alert(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     record: &Record,
     alert: &Alert,
 ) -> PtSituationElement {
     let begins =
         alert.active_period.iter().filter_map(|period| nonzero_seconds(period.start)).min();
     // An alert has no creation time: use its start, or the message's timestamp if that is earlier.
-    let gone_at = look.closed_at(record);
-    let message_time = gone_at.map_or(i64::MAX, SiriTime::as_seconds).min(look.message_time);
+    let gone_at = context.closed_at(record);
+    let message_time = gone_at.map_or(i64::MAX, SiriTime::as_seconds).min(context.message_time);
     let created = begins.unwrap_or(message_time).min(message_time);
     let mut periods: Vec<TimePeriod> = alert
         .active_period
@@ -41,8 +41,9 @@ pub(super) fn situation_of_alert(
         periods.push(TimePeriod { start_time: to_siri_time(created), end_time: None });
     }
     for period in &mut periods {
-        let gone = gone_at.filter(|gone| period.start_time.is_none_or(|start| start <= *gone));
-        period.end_time = period.end_time.or(gone);
+        let removed =
+            gone_at.filter(|removed| period.start_time.is_none_or(|start| start <= *removed));
+        period.end_time = period.end_time.or(removed);
     }
     let mut situation = PtSituationElement {
         creation_time: to_siri_time(created),
@@ -67,7 +68,7 @@ pub(super) fn situation_of_alert(
         descriptions: list_translations(&alert.description_text),
         details: list_translations(&alert.effect_detail),
         info_links: info_links(&alert.url),
-        affects: alert_affects(look, alert).map(Box::new),
+        affects: alert_affects(context, alert).map(Box::new),
         consequences: alert_consequence(alert).into_iter().collect(),
         ..PtSituationElement::default()
     };
@@ -119,23 +120,23 @@ fn alert_consequence(alert: &Alert) -> Option<Consequence> {
 }
 
 /// Encodes the items that an alert affects.
-fn alert_affects(look: RecordContext<'_>, alert: &Alert) -> Option<Affects> {
+fn alert_affects(context: RecordContext<'_>, alert: &Alert) -> Option<Affects> {
     let mut affects = Affects::default();
     let mut lines = AffectedNetwork::default();
     for entity in &alert.informed_entity {
         let trip = entity.trip.as_ref().filter(|trip| nonempty_text(&trip.trip_id).is_some());
         if let Some(trip) = trip {
             let journey = affected_journey(
-                look,
+                context,
                 entity,
                 nonempty_text(&trip.trip_id),
                 nonempty_text(&trip.start_date),
             );
             affects.vehicle_journeys.push(journey);
         } else if let Some(route) = selector_route_id(entity) {
-            put_affected_line(look, &mut lines.affected_lines, route, entity);
+            put_affected_line(context, &mut lines.affected_lines, route, entity);
         } else if let Some(stop) = nonempty_text(&entity.stop_id) {
-            put_affected_stop(look, &mut affects, stop);
+            put_affected_stop(context, &mut affects, stop);
         } else if let Some(route_type) = entity.route_type {
             // A mode without a SIRI term is dropped: the whole network would be too much.
             let mode = u16::try_from(route_type).ok().and_then(terms::map_vehicle_mode);
@@ -165,18 +166,18 @@ fn affected_operator(agency: &str) -> AffectedOperator {
     AffectedOperator { operator_ref: Some(SmolStr::new(agency)), ..AffectedOperator::default() }
 }
 
-fn affected_stop_point(look: RecordContext<'_>, id: &str) -> AffectedStopPoint {
+fn affected_stop_point(context: RecordContext<'_>, id: &str) -> AffectedStopPoint {
     AffectedStopPoint {
         stop_point_ref: Some(SmolStr::new(id)),
-        stop_point_names: look.stop_name(id),
+        stop_point_names: context.stop_name(id),
         ..AffectedStopPoint::default()
     }
 }
 
 /// Returns the route restricted to one stop of a line or journey.
-fn affected_route_at_stop(look: RecordContext<'_>, stop: &Option<String>) -> Vec<AffectedRoute> {
+fn affected_route_at_stop(context: RecordContext<'_>, stop: &Option<String>) -> Vec<AffectedRoute> {
     let stop = nonempty_text(stop).map(|stop| AffectedRoute {
-        stop_points: vec![affected_stop_point(look, stop)],
+        stop_points: vec![affected_stop_point(context, stop)],
         ..AffectedRoute::default()
     });
     stop.into_iter().collect()
@@ -185,32 +186,32 @@ fn affected_route_at_stop(look: RecordContext<'_>, stop: &Option<String>) -> Vec
 /// GTFS `location_type` of a station.
 const STATION: u8 = 1;
 
-fn put_affected_stop(look: RecordContext<'_>, affects: &mut Affects, id: &str) {
-    let is_station = look.timetable.is_some_and(|timetable| {
+fn put_affected_stop(context: RecordContext<'_>, affects: &mut Affects, id: &str) {
+    let is_station = context.timetable.is_some_and(|timetable| {
         let stop = timetable.find_stop(id).map(|stop| timetable.stop(stop));
         stop.is_some_and(|stop| stop.location_type == STATION)
     });
     if is_station {
         affects.stop_places.push(AffectedStopPlace {
             stop_place_ref: Some(SmolStr::new(id)),
-            place_names: look.stop_name(id),
+            place_names: context.stop_name(id),
             ..AffectedStopPlace::default()
         });
     } else {
-        affects.stop_points.push(affected_stop_point(look, id));
+        affects.stop_points.push(affected_stop_point(context, id));
     }
 }
 
 /// Adds a line once, with all its named directions and stops.
 fn put_affected_line(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     lines: &mut Vec<AffectedLine>,
     route: &str,
     entity: &EntitySelector,
 ) {
     let known = lines.iter().position(|line| line.line_ref.as_deref() == Some(route));
     let at = known.unwrap_or_else(|| {
-        let name = look.timetable.and_then(|timetable| {
+        let name = context.timetable.and_then(|timetable| {
             let route = timetable.find_route(route)?;
             Some(timetable.route(route).display_name())
         });
@@ -226,18 +227,18 @@ fn put_affected_line(
         lines.len() - 1
     });
     let line = &mut lines[at];
-    let of_trip = entity.trip.as_ref().and_then(|trip| trip.direction_id);
-    if let Some(direction) = entity.direction_id.or(of_trip) {
+    let trip_direction = entity.trip.as_ref().and_then(|trip| trip.direction_id);
+    if let Some(direction) = entity.direction_id.or(trip_direction) {
         line.directions.push(AffectedDirection {
             direction_ref: Some(format_smolstr!("{direction}")),
             ..AffectedDirection::default()
         });
     }
-    line.routes.extend(affected_route_at_stop(look, &entity.stop_id));
+    line.routes.extend(affected_route_at_stop(context, &entity.stop_id));
 }
 
 fn affected_journey(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     entity: &EntitySelector,
     trip: Option<&str>,
     date: Option<&str>,
@@ -257,7 +258,7 @@ fn affected_journey(
         framed_vehicle_journey_ref: framed,
         vehicle_journey_refs: plain.into_iter().collect(),
         line_ref: selector_route_id(entity).map(SmolStr::new),
-        routes: affected_route_at_stop(look, &entity.stop_id),
+        routes: affected_route_at_stop(context, &entity.stop_id),
         ..AffectedVehicleJourney::default()
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn map_severity(level: SeverityLevel) -> Severity {
 
 /// Puts a cause into the reason list to which it belongs.
 pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
-    let (place, term) = match cause {
+    let (reason_field, term) = match cause {
         Cause::UnknownCause => (&mut situation.unknown_reason, "unknown"),
         Cause::OtherCause => {
             situation.undefined_reason = PresenceFlag(true);
@@ -71,7 +71,7 @@ pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
         }
         Cause::SpecialEvent => (&mut situation.miscellaneous_reason, "specialEvent"),
     };
-    *place = Some(SmolStr::new_static(term));
+    *reason_field = Some(SmolStr::new_static(term));
 }
 
 /// Maps an effect to a service condition; `None` without an equivalent.

@@ -36,13 +36,13 @@ pub struct VisitQuery<'a> {
     /// The length of the requested period.
     pub preview: Duration,
     /// The filter of lines, directions and operators.
-    pub wanted: &'a RecordFilter,
+    pub filter: &'a RecordFilter,
     /// The id of the requested last stop.
     pub destination: Option<&'a str>,
     /// The requested maximum number of visits.
-    pub most: usize,
+    pub visits_max: usize,
     /// The minimum number of visits per line, if there are as many, even beyond `most`.
-    pub least_per_line: usize,
+    pub visits_per_line_min: usize,
     /// The absolute maximum number of visits.
     pub limit: usize,
 }
@@ -56,91 +56,95 @@ pub fn find_stop_visits(
     let (from, preview) = (visits.from, visits.preview);
     let all = departures_from(state, visits.stop_id, now, from, usize::MAX, preview)?;
     let dataset = state.dataset.as_ref()?;
-    let look = RecordContext {
+    let context = RecordContext {
         state,
         timetable: Some(&dataset.timetable),
         message_time: now.unix_seconds(),
     };
-    let mut of_line: HashMap<SmolStr, usize> = HashMap::new();
-    let mut told = Vec::new();
+    let mut visits_by_line: HashMap<SmolStr, usize> = HashMap::new();
+    let mut found = Vec::new();
     for departure in &all {
-        if told.len() >= visits.limit {
+        if found.len() >= visits.limit {
             break;
         }
-        let n = of_line.entry(departure.route_id.clone()).or_default();
-        if told.len() >= visits.most && *n >= visits.least_per_line {
+        let n = visits_by_line.entry(departure.route_id.clone()).or_default();
+        if found.len() >= visits.visits_max && *n >= visits.visits_per_line_min {
             continue;
         }
-        if !is_visit_wanted(look, departure, visits) {
+        if !is_visit_wanted(context, departure, visits) {
             continue;
         }
-        let visit = encode_visit(look, departure, visits.monitoring_ref);
+        let visit = encode_visit(context, departure, visits.monitoring_ref);
         let journey = visit.monitored_vehicle_journey.as_ref();
         let ends = journey.and_then(|journey| journey.destination_ref.as_deref());
-        if visits.destination.is_none_or(|wanted| ends == Some(wanted)) {
+        if visits.destination.is_none_or(|destination| ends == Some(destination)) {
             *n += 1;
-            told.push(visit);
+            found.push(visit);
         }
     }
-    Some(told)
+    Some(found)
 }
 
 fn is_visit_wanted(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     departure: &Departure,
     visits: &VisitQuery<'_>,
 ) -> bool {
-    let found = look.timetable.and_then(|timetable| {
+    let found = context.timetable.and_then(|timetable| {
         Some((timetable, timetable.route(timetable.find_route(&departure.route_id)?)))
     });
     let operator = found.and_then(|(timetable, route)| route_operator(timetable, route));
-    let trip = look
+    let trip = context
         .timetable
         .and_then(|timetable| Some(timetable.trip(timetable.find_trip(&departure.trip_id)?)));
     let direction = trip.and_then(|trip| trip.direction).map(u32::from);
-    let wanted = visits.wanted;
-    wanted.matches_line(look.state, [departure.route_id.as_str()])
-        && wanted.matches_operator(look.state, operator)
-        && wanted.matches_direction(direction)
+    let filter = visits.filter;
+    filter.matches_line(context.state, [departure.route_id.as_str()])
+        && filter.matches_operator(context.state, operator)
+        && filter.matches_direction(direction)
 }
 
 fn encode_visit(
-    look: RecordContext<'_>,
+    context: RecordContext<'_>,
     departure: &Departure,
     monitoring_ref: &str,
 ) -> MonitoredStopVisit {
     let age = departure.age.and_then(|age| i64::try_from(age).ok()).unwrap_or(0);
-    let recorded_at = look.message_time.saturating_sub(age);
+    let recorded_at = context.message_time.saturating_sub(age);
     let descriptor = departure_trip(departure);
-    let now = look.message_time;
-    let said =
-        TripKey::from_descriptor(&descriptor).and_then(|key| find_run_update(look.state, key, now));
+    let now = context.message_time;
+    let run_update = TripKey::from_descriptor(&descriptor)
+        .and_then(|key| find_run_update(context.state, key, now));
     // A departure that shows the scheduled times because its update is outdated must be encoded without that update.
     let is_plain = departure.status == DepartureStatus::Scheduled;
-    let said = said.filter(|said| !is_plain || !said.is_out_of_date(now));
-    let update = said.as_ref().map(|said| said.update);
+    let run_update = run_update.filter(|run_update| !is_plain || !run_update.is_out_of_date(now));
+    let update = run_update.as_ref().map(|run_update| run_update.update);
     let trip = update.map_or(&descriptor, |update| &update.trip);
     let subject = match update {
-        Some(update) => TripSubject::from_update(look, trip, update),
-        None => TripSubject::from_descriptor(look, trip),
+        Some(update) => TripSubject::from_update(context, trip, update),
+        None => TripSubject::from_descriptor(context, trip),
     };
     let planned = subject.planned_calls(update);
-    let telling = CallEncoder {
-        timetable: look.timetable,
+    let encoder = CallEncoder {
+        timetable: context.timetable,
         at: recorded_at,
-        is_off: is_cancelled_trip(trip),
+        is_cancelled: is_cancelled_trip(trip),
         headsign: departure.headsign.as_deref().or(subject.headsign),
-        is_cut: subject.lacks_first_calls(&planned),
+        is_truncated: subject.lacks_first_calls(&planned),
         is_numbered: subject.is_numbered(&planned),
     };
     let index = find_call_index(&planned, departure);
     let mut journey = subject.encode_journey(&planned);
     if let Some(index) = index {
-        put_monitored_call(&mut journey, telling.encode_call(&planned, index, false));
+        put_monitored_call(&mut journey, encoder.encode_call(&planned, index, false));
     }
     MonitoredStopVisit {
         recorded_at_time: to_siri_time(recorded_at),
-        item_identifier: Some(format_smolstr!("{}:{}", naming_feed(look, departure), departure.id)),
+        item_identifier: Some(format_smolstr!(
+            "{}:{}",
+            naming_feed(context, departure),
+            departure.id
+        )),
         monitoring_ref: Some(SmolStr::new(monitoring_ref)),
         monitored_vehicle_journey: Some(Box::new(finish_journey(journey, departure))),
         ..MonitoredStopVisit::default()
@@ -149,8 +153,8 @@ fn encode_visit(
 
 /// Returns the feed for a visit's id: the schedule's. The feed that reports a departure may change at any time, but the
 /// visit stays the same.
-fn naming_feed<'a>(look: RecordContext<'a>, departure: &'a Departure) -> &'a FeedId {
-    look.state.dataset.as_ref().map_or(&departure.source, |dataset| &dataset.feed)
+fn naming_feed<'a>(context: RecordContext<'a>, departure: &'a Departure) -> &'a FeedId {
+    context.state.dataset.as_ref().map_or(&departure.source, |dataset| &dataset.feed)
 }
 
 fn finish_journey(mut journey: VehicleJourney, departure: &Departure) -> VehicleJourney {

@@ -32,7 +32,8 @@ impl DatasetFacts {
     pub fn from_timetable(timetable: &Timetable) -> DatasetFacts {
         let info = timetable.feed_info();
         let (first, last) = timetable.service_range().unzip();
-        let day = |said: Option<Date>, else_by: Option<Date>| Some(said.or(else_by)?.to_string());
+        let day =
+            |stated: Option<Date>, fallback: Option<Date>| Some(stated.or(fallback)?.to_string());
         let version = info.and_then(|info| info.version.as_deref());
         DatasetFacts {
             publisher_version: version.map(|it| it.chars().take(VERSION_CHARS_MAX).collect()),
@@ -128,16 +129,16 @@ mod tests {
         assert_eq!(plain.valid_until.as_deref(), Some("2026-12-27"));
         assert_eq!((plain.routes, plain.stops, plain.trips), (1, 1, 1));
         assert_eq!(plain.publisher_version, None);
-        let said = facts(
+        let schedule_facts = facts(
             "# feed_info.txt
             feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version
             P,https://p.example,fr,20261130,2026-44b",
         );
-        assert_eq!(said.valid_from.as_deref(), Some("2026-01-05"));
-        assert_eq!(said.valid_until.as_deref(), Some("2026-11-30"));
-        assert_eq!(said.service_start.as_deref(), Some("2026-01-05"));
-        assert_eq!(said.service_end.as_deref(), Some("2026-12-27"));
-        assert_eq!(said.publisher_version.as_deref(), Some("2026-44b"));
+        assert_eq!(schedule_facts.valid_from.as_deref(), Some("2026-01-05"));
+        assert_eq!(schedule_facts.valid_until.as_deref(), Some("2026-11-30"));
+        assert_eq!(schedule_facts.service_start.as_deref(), Some("2026-01-05"));
+        assert_eq!(schedule_facts.service_end.as_deref(), Some("2026-12-27"));
+        assert_eq!(schedule_facts.publisher_version.as_deref(), Some("2026-44b"));
     }
 
     #[test]

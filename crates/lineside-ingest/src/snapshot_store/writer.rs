@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::{CacheValidators, DatasetFacts, SnapshotHead, SnapshotKey, SnapshotStore};
 use crate::{
     config::FeedConfig,
-    limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_OF_BYTES},
+    limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_PER_MIB},
     snapshot::Snapshot,
     source::{Secret, SourceLocation},
 };
@@ -34,7 +34,7 @@ pub(crate) struct SnapshotWriter {
     key: SnapshotKey,
     source: String,
     /// False for a recording: it plays from its beginning at each start, so nothing is stored.
-    is_kept: bool,
+    is_persistent: bool,
     /// The hash of the stored bytes.
     saved: Option<u128>,
     /// The save in progress with its result. Without a hash, its bytes are of another source.
@@ -57,7 +57,7 @@ impl SnapshotWriter {
             clock: Arc::clone(clock),
             key,
             source: describe_source(config),
-            is_kept: !config.is_recording(),
+            is_persistent: !config.is_recording(),
             saved: None,
             saving: None,
             confirmed: None,
@@ -69,7 +69,7 @@ impl SnapshotWriter {
     /// save has ended.
     pub(crate) fn reconfigure(&mut self, config: &FeedConfig) {
         self.source = describe_source(config);
-        self.is_kept = !config.is_recording();
+        self.is_persistent = !config.is_recording();
         (self.saved, self.confirmed) = (None, None);
         if let Some((hash, _)) = &mut self.saving {
             *hash = None;
@@ -85,15 +85,15 @@ impl SnapshotWriter {
     pub(crate) async fn save_snapshot(
         &mut self,
         snapshot: &Snapshot,
-        said: SnapshotMetadata,
+        metadata: SnapshotMetadata,
         now: UnixMillis,
     ) {
-        if !self.is_kept {
+        if !self.is_persistent {
             return;
         }
         self.settle_save();
         if self.saving.is_none() {
-            self.begin_save(snapshot, said, now);
+            self.begin_save(snapshot, metadata, now);
             self.wait_for_save(snapshot.bytes.len()).await;
         }
         let is_late = self.saving.is_some();
@@ -114,25 +114,25 @@ impl SnapshotWriter {
     pub(crate) fn confirm_snapshot(
         &mut self,
         snapshot: &Snapshot,
-        said: SnapshotMetadata,
+        metadata: SnapshotMetadata,
         now: UnixMillis,
     ) {
         self.settle_save();
-        if !self.is_kept || self.saving.is_some() {
+        if !self.is_persistent || self.saving.is_some() {
             return;
         }
         if self.saved != Some(snapshot.hash) {
-            self.begin_save(snapshot, said, now);
+            self.begin_save(snapshot, metadata, now);
             return;
         }
         let moment = self.clock.monotonic();
         if self.confirmed.is_none_or(|at| moment.saturating_sub(at) >= CONFIRM_INTERVAL) {
             self.confirmed = Some(moment);
-            self.snapshots.confirm_snapshot(&self.key, now, said.validators);
+            self.snapshots.confirm_snapshot(&self.key, now, metadata.validators);
         }
     }
 
-    fn begin_save(&mut self, snapshot: &Snapshot, said: SnapshotMetadata, now: UnixMillis) {
+    fn begin_save(&mut self, snapshot: &Snapshot, metadata: SnapshotMetadata, now: UnixMillis) {
         let head = SnapshotHead {
             source: self.source.clone(),
             hash: snapshot.hash,
@@ -141,7 +141,7 @@ impl SnapshotWriter {
             file_name: snapshot.file_name.clone(),
             fetched_at: snapshot.fetched_at,
             last_modified: snapshot.last_modified,
-            validators: said.validators,
+            validators: metadata.validators,
             confirmed_at: now,
         };
         let (reply, saved) = oneshot::channel();
@@ -151,13 +151,13 @@ impl SnapshotWriter {
             // The feed's task may have ended.
             let _ = reply.send(is_saved);
         });
-        self.snapshots.save_snapshot(&self.key, head, snapshot.bytes.clone(), said.facts, done);
+        self.snapshots.save_snapshot(&self.key, head, snapshot.bytes.clone(), metadata.facts, done);
     }
 
     async fn wait_for_save(&mut self, n_bytes: usize) {
         let Some((hash, saved)) = &mut self.saving else { return };
         let hash = *hash;
-        let more = SAVE_TIME_OF_BYTES.mul_f64(n_bytes as f64 / f64::from(1 << 20));
+        let more = SAVE_TIME_PER_MIB.mul_f64(n_bytes as f64 / f64::from(1 << 20));
         let limit = self.clock.sleep(SAVE_TIME_MAX + more);
         tokio::select! {
             biased;
@@ -269,7 +269,7 @@ mod tests {
     struct Bench {
         disk: Arc<Disk>,
         clock: Arc<SimulatedClock>,
-        keeper: SnapshotWriter,
+        writer: SnapshotWriter,
     }
 
     fn bench(url: &str) -> Bench {
@@ -279,9 +279,9 @@ mod tests {
         let config = FeedConfig::new(id.clone(), SourceLocation::parse(url).unwrap());
         let snapshots = Arc::<Disk>::clone(&disk) as Arc<dyn SnapshotStore>;
         let its_clock = Arc::<SimulatedClock>::clone(&clock) as Arc<dyn Clock>;
-        let keeper =
+        let writer =
             SnapshotWriter::new(&snapshots, &its_clock, SnapshotKey::for_feed(&id), &config);
-        Bench { disk, clock, keeper }
+        Bench { disk, clock, writer }
     }
 
     fn snapshot(text: &'static str) -> Snapshot {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     fn save(bench: &mut Bench, text: &'static str) -> bool {
-        poll(bench.keeper.save_snapshot(
+        poll(bench.writer.save_snapshot(
             &snapshot(text),
             SnapshotMetadata::default(),
             UnixMillis(0),
@@ -315,7 +315,7 @@ mod tests {
     fn publishing_waits_until_the_bytes_are_saved() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
-        let mut saving = Box::pin(bench.keeper.save_snapshot(
+        let mut saving = Box::pin(bench.writer.save_snapshot(
             &snapshot,
             SnapshotMetadata::default(),
             UnixMillis(0),
@@ -325,14 +325,14 @@ mod tests {
         assert_eq!(bench.disk.answer(true), "a");
         assert!(saving.as_mut().poll(&mut context).is_ready());
         drop(saving);
-        assert_eq!(bench.keeper.saved, Some(snapshot.hash));
+        assert_eq!(bench.writer.saved, Some(snapshot.hash));
     }
 
     #[test]
     fn a_hanging_disk_delays_one_poll_for_a_limited_time() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
-        let mut saving = Box::pin(bench.keeper.save_snapshot(
+        let mut saving = Box::pin(bench.writer.save_snapshot(
             &snapshot,
             SnapshotMetadata::default(),
             UnixMillis(0),
@@ -347,11 +347,11 @@ mod tests {
         assert_eq!(bench.disk.answer(true), "a");
         // Bytes served meanwhile are stored as soon as possible.
         let b = self::snapshot("b");
-        bench.keeper.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(9));
+        bench.writer.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(9));
         assert_eq!(bench.disk.answer(true), "b");
-        bench.keeper.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(10));
+        bench.writer.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(10));
         assert!(bench.disk.waiting.lock().is_empty());
-        assert!(bench.keeper.saving.is_none() && bench.keeper.saved == Some(b.hash));
+        assert!(bench.writer.saving.is_none() && bench.writer.saved == Some(b.hash));
     }
 
     #[test]
@@ -360,40 +360,40 @@ mod tests {
         assert!(!save(&mut bench, "a"));
         let id = FeedId::new("city").unwrap();
         let other = FeedConfig::new(id, SourceLocation::parse("https://example.org/b").unwrap());
-        bench.keeper.reconfigure(&other);
-        bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        bench.writer.reconfigure(&other);
+        bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
         assert_eq!(bench.disk.waiting.lock().len(), 1, "only one save runs at a time");
         bench.disk.answer(true);
-        bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
         assert_eq!(bench.disk.answer(true), "a", "saved for the other source");
-        bench.keeper.settle_save();
-        assert_eq!(bench.keeper.saved, Some(snapshot("a").hash));
+        bench.writer.settle_save();
+        assert_eq!(bench.writer.saved, Some(snapshot("a").hash));
     }
 
     #[test]
     fn a_slow_disk_recovers_only_after_a_successful_save() {
         let mut bench = bench("https://example.org/a");
-        bench.keeper.is_late = true;
+        bench.writer.is_late = true;
         assert!(!save(&mut bench, "a"));
         bench.disk.answer(false);
         assert!(!save(&mut bench, "b"));
         bench.disk.answer(false);
-        bench.keeper.settle_save();
-        assert!(bench.keeper.is_late, "a failed save does not end the slow state");
+        bench.writer.settle_save();
+        assert!(bench.writer.is_late, "a failed save does not end the slow state");
         let b = snapshot("b");
         let mut saving =
-            Box::pin(bench.keeper.save_snapshot(&b, SnapshotMetadata::default(), UnixMillis(0)));
+            Box::pin(bench.writer.save_snapshot(&b, SnapshotMetadata::default(), UnixMillis(0)));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
         bench.disk.answer(true);
         assert!(saving.as_mut().poll(&mut context).is_ready());
         drop(saving);
-        assert!(!bench.keeper.is_late);
+        assert!(!bench.writer.is_late);
     }
 
     #[test]
     fn other_query_parameters_are_another_source_and_are_hidden() {
-        let of = |query: &[(&str, &str)]| {
+        let snapshot_key = |query: &[(&str, &str)]| {
             let id = FeedId::new("city").unwrap();
             let mut config =
                 FeedConfig::new(id, SourceLocation::parse("https://example.org/a").unwrap());
@@ -401,13 +401,18 @@ mod tests {
             config.query = query.iter().map(secret).collect();
             describe_source(&config)
         };
-        assert_eq!(of(&[]), "https://example.org/a");
-        assert_eq!(of(&[("api_key", "renewed")]), "https://example.org/a");
-        let four = of(&[("line", "4")]);
+        assert_eq!(snapshot_key(&[]), "https://example.org/a");
+        assert_eq!(snapshot_key(&[("api_key", "renewed")]), "https://example.org/a");
+        let four = snapshot_key(&[("line", "4")]);
         assert!(four.starts_with("https://example.org/a query ") && !four.contains("line"));
-        assert_eq!(four, of(&[("line", "4")]));
-        let all =
-            [four, of(&[]), of(&[("line", "5")]), of(&[("lin", "e4")]), of(&[("route", "4")])];
+        assert_eq!(four, snapshot_key(&[("line", "4")]));
+        let all = [
+            four,
+            snapshot_key(&[]),
+            snapshot_key(&[("line", "5")]),
+            snapshot_key(&[("lin", "e4")]),
+            snapshot_key(&[("route", "4")]),
+        ];
         assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
     }
 
@@ -416,7 +421,7 @@ mod tests {
         let mut bench = bench("https://example.org/a");
         assert!(!save(&mut bench, "a"));
         bench.disk.answer(false);
-        bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(5));
+        bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(5));
         assert_eq!(bench.disk.answer(true), "a");
         assert!(bench.disk.confirmed.lock().is_empty());
     }
@@ -424,11 +429,11 @@ mod tests {
     #[test]
     fn confirmations_are_written_at_intervals() {
         let mut bench = bench("https://example.org/a");
-        bench.keeper.mark_saved(snapshot("a").hash);
+        bench.writer.mark_saved(snapshot("a").hash);
         for _ in 0..10 {
             bench.clock.advance(CONFIRM_INTERVAL / 4);
             let now = bench.clock.wall_time();
-            bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), now);
+            bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), now);
         }
         assert_eq!(bench.disk.confirmed.lock().len(), 3);
         assert!(bench.disk.waiting.lock().is_empty());
@@ -438,7 +443,7 @@ mod tests {
     fn snapshots_of_a_replay_are_not_saved() {
         let mut bench = bench("replay:///recorded");
         assert!(save(&mut bench, "a"));
-        bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
         assert!(bench.disk.waiting.lock().is_empty());
     }
 }

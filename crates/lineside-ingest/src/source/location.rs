@@ -11,7 +11,7 @@ use url::Url;
 const SECRET_PARAMETERS: [&str; 9] =
     ["app_id", "appid", "auth", "authorization", "code", "jwt", "k", "pass", "sig"];
 /// Endings of such names, as in `app_key`, `subscription-key` and `access_token`.
-const SECRET_ENDS: [&str; 8] =
+const SECRET_SUFFIXES: [&str; 8] =
     ["key", "token", "secret", "password", "passwd", "pwd", "credential", "signature"];
 
 /// The source from which a feed is polled.
@@ -86,7 +86,7 @@ impl SourceLocation {
     pub(crate) fn is_secret_parameter(name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         SECRET_PARAMETERS.contains(&name.as_str())
-            || SECRET_ENDS.iter().any(|end| name.ends_with(end))
+            || SECRET_SUFFIXES.iter().any(|end| name.ends_with(end))
     }
 
     /// Returns the location as it may be published: only the name of a local file or folder.
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_invalid_location_says_why() {
-        for (text, says) in [
+        for (text, expected_message) in [
             ("", "empty"),
             ("ftp://x/y", "not \"ftp\""),
             ("http://", "URL"),
@@ -235,7 +235,7 @@ mod tests {
             ("replay://d?sped=1", "sped"),
         ] {
             let error = SourceLocation::parse(text).unwrap_err().to_string();
-            assert!(error.contains(says), "{text}: {error}");
+            assert!(error.contains(expected_message), "{text}: {error}");
         }
     }
 

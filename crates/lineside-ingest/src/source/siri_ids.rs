@@ -66,8 +66,8 @@ impl SiriIds {
     }
 
     /// Parses the configured name; a table has none.
-    pub fn parse(word: &str) -> Option<SiriIds> {
-        match (word, word.strip_prefix("prefix:")) {
+    pub fn parse(name: &str) -> Option<SiriIds> {
+        match (name, name.strip_prefix("prefix:")) {
             ("same", _) => Some(SiriIds::Same),
             ("netex", _) => Some(SiriIds::Netex),
             (_, Some(prefix)) if !prefix.is_empty() => Some(SiriIds::Prefix(prefix.into())),
@@ -150,8 +150,8 @@ impl IdTable {
                         return fail(line, format!("{kind:?} is not one of the kinds {kinds}"));
                     }
                     for kind in kinds {
-                        let of_kind = &mut table.by_kind[kind as usize];
-                        of_kind.insert(SmolStr::new(siri), SmolStr::new(gtfs));
+                        let kind_table = &mut table.by_kind[kind as usize];
+                        kind_table.insert(SmolStr::new(siri), SmolStr::new(gtfs));
                     }
                 }
                 (1, _) => return fail(line, "must be kind,siri,gtfs".to_owned()),
@@ -170,8 +170,8 @@ impl IdTable {
     }
 }
 
-fn parse_kinds(word: &str) -> Vec<IdKind> {
-    let fits = |kind: &IdKind| word.is_empty() || kind.as_str() == word;
+fn parse_kinds(name: &str) -> Vec<IdKind> {
+    let fits = |kind: &IdKind| name.is_empty() || kind.as_str() == name;
     IdKind::ALL.into_iter().filter(fits).collect()
 }
 
@@ -204,10 +204,10 @@ mod tests {
 
     #[test]
     fn id_rules_round_trip_through_their_text() {
-        for word in ["same", "netex", "prefix:no:"] {
+        for name in ["same", "netex", "prefix:no:"] {
             assert_eq!(
-                SiriIds::parse(word).and_then(|ids| ids.config_name()).as_deref(),
-                Some(word)
+                SiriIds::parse(name).and_then(|ids| ids.config_name()).as_deref(),
+                Some(name)
             );
         }
         assert_eq!((SiriIds::parse("prefix:"), SiriIds::parse("other")), (None, None));

@@ -10,11 +10,11 @@ const RULES: HealthRules = HealthRules {
     ended: None,
     ttl: Duration::ZERO,
     expectation: ContentExpectation {
-        under_way: None,
-        usual: None,
-        told: 0,
-        tells_of_trips: true,
-        heard_at: UnixMillis(0),
+        n_active_trips: None,
+        n_expected: None,
+        n_reported: 0,
+        has_trip_data: true,
+        last_message_at: UnixMillis(0),
         unchanged_since: UnixMillis(0),
     },
 };
@@ -37,11 +37,17 @@ fn failed(mut status: FeedStatus, at: i64) -> FeedStatus {
     status
 }
 
-fn check(mut status: FeedStatus, now: i64, rules: &HealthRules, state: FeedState, says: &str) {
+fn check(
+    mut status: FeedStatus,
+    now: i64,
+    rules: &HealthRules,
+    state: FeedState,
+    expected_message: &str,
+) {
     let now = UnixMillis::from_seconds(now);
     status.update_state(now, now, rules);
     assert_eq!(status.state, state, "{}", status.reason);
-    assert!(status.reason.contains(says), "{}", status.reason);
+    assert!(status.reason.contains(expected_message), "{}", status.reason);
 }
 
 #[test]
@@ -115,13 +121,13 @@ fn data_without_a_timestamp_are_unreliable_since_detection() {
 
 #[test]
 fn the_expected_content_depends_on_the_running_trips() {
-    let expecting = |under_way, told, unchanged_since| HealthRules {
+    let expecting = |n_active, n_reported, unchanged_since| HealthRules {
         expectation: ContentExpectation {
-            under_way: Some(under_way),
-            usual: Some(f64::from(under_way) * 0.9),
-            told,
-            tells_of_trips: true,
-            heard_at: UnixMillis::from_seconds(1000),
+            n_active_trips: Some(n_active),
+            n_expected: Some(f64::from(n_active) * 0.9),
+            n_reported,
+            has_trip_data: true,
+            last_message_at: UnixMillis::from_seconds(1000),
             unchanged_since: UnixMillis::from_seconds(unchanged_since),
         },
         ..RULES
@@ -138,13 +144,17 @@ fn the_expected_content_depends_on_the_running_trips() {
 
 #[test]
 fn a_feed_that_never_had_trips_or_vehicles_may_be_empty() {
-    let about_else = |under_way| HealthRules {
-        expectation: ContentExpectation { tells_of_trips: false, under_way, ..RULES.expectation },
+    let about_else = |with_active| HealthRules {
+        expectation: ContentExpectation {
+            has_trip_data: false,
+            n_active_trips: with_active,
+            ..RULES.expectation
+        },
         ..RULES
     };
     let nothing = FeedStatus { entities: 0, ..good(1000) };
-    for under_way in [None, Some(50)] {
-        check(nothing.clone(), 1000, &about_else(under_way), FeedState::Ok, "so far");
+    for n_active in [None, Some(50)] {
+        check(nothing.clone(), 1000, &about_else(n_active), FeedState::Ok, "so far");
     }
     let schedule = FeedStatus { format: Some(Format::Gtfs), ..nothing };
     check(schedule, 1000, &about_else(None), FeedState::Empty, "is empty");
@@ -152,19 +162,19 @@ fn a_feed_that_never_had_trips_or_vehicles_may_be_empty() {
 
 #[test]
 fn an_empty_body_is_judged_like_an_empty_message() {
-    let under_way = |under_way| HealthRules {
-        expectation: ContentExpectation { under_way, ..RULES.expectation },
+    let with_active = |n_active_trips| HealthRules {
+        expectation: ContentExpectation { n_active_trips, ..RULES.expectation },
         ..RULES
     };
     let at = UnixMillis::from_seconds(9_000);
     // The age of the earlier good data is irrelevant.
-    let nothing = FeedStatus { nothing_since: Some(at), ..good(1000) };
-    check(nothing.clone(), 9_000, &under_way(Some(0)), FeedState::Ok, "no trips are running");
-    check(nothing.clone(), 9_000, &under_way(Some(50)), FeedState::Empty, "is empty");
-    check(nothing.clone(), 9_000, &under_way(None), FeedState::Empty, "is empty");
-    check(failed(nothing, 9_000), 9_000, &under_way(Some(0)), FeedState::Failing, "http_500");
-    let first = FeedStatus { nothing_since: Some(at), ..FeedStatus::default() };
-    check(first, 9_000, &under_way(Some(0)), FeedState::Ok, "no trips are running");
+    let nothing = FeedStatus { empty_since: Some(at), ..good(1000) };
+    check(nothing.clone(), 9_000, &with_active(Some(0)), FeedState::Ok, "no trips are running");
+    check(nothing.clone(), 9_000, &with_active(Some(50)), FeedState::Empty, "is empty");
+    check(nothing.clone(), 9_000, &with_active(None), FeedState::Empty, "is empty");
+    check(failed(nothing, 9_000), 9_000, &with_active(Some(0)), FeedState::Failing, "http_500");
+    let first = FeedStatus { empty_since: Some(at), ..FeedStatus::default() };
+    check(first, 9_000, &with_active(Some(0)), FeedState::Ok, "no trips are running");
 }
 
 #[test]
@@ -198,9 +208,9 @@ fn the_reason_has_the_age_and_very_old_data_are_stale() {
     check(good(1000), 1000 + 3_009 * day + 5, &RULES, FeedState::Stale, "3\u{202f}009 days old");
     check(good(1000), 1000 + 4 * 3600, &strict, FeedState::Late, "4 h old");
     check(good(1000), 1000 + 2 * day, &strict, FeedState::Stale, "2 days old");
-    let alerts = FeedStatus { entities: 0, tells_of_alerts_only: true, ..good(1000) };
+    let alerts = FeedStatus { entities: 0, has_only_alerts: true, ..good(1000) };
     let about_alerts = HealthRules {
-        expectation: ContentExpectation { tells_of_trips: false, ..RULES.expectation },
+        expectation: ContentExpectation { has_trip_data: false, ..RULES.expectation },
         ..RULES
     };
     check(alerts.clone(), 1000 + day, &about_alerts, FeedState::Ok, "is empty");

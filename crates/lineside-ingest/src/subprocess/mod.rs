@@ -43,11 +43,11 @@ const INPUT: &str = "{input}";
 /// The placeholder in an argument for the output file. Without it the result is read from the standard output.
 const OUTPUT: &str = "{output}";
 /// Search path for programs if this process has no `PATH`.
-const PATH_USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Maximum number of attempts to remove a folder.
 const REMOVALS_MAX: usize = 8;
 /// Maximum time for a killed program to end.
-const ENDING_MAX: Duration = Duration::from_secs(5);
+const EXIT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Shell script that limits memory (KiB), files (512 bytes) and core files, and executes the program at a low priority,
 /// because serving comes first. POSIX has no other way without unsafe code.
 const LIMITS: &str =
@@ -99,7 +99,7 @@ fn is_program(found: &fs::Metadata) -> bool {
 }
 
 fn search_path() -> OsString {
-    env::var_os("PATH").unwrap_or_else(|| PATH_USUAL.into())
+    env::var_os("PATH").unwrap_or_else(|| PATH_DEFAULT.into())
 }
 
 /// The input and output conventions of a program.
@@ -126,7 +126,7 @@ pub(crate) struct ProgramOutput {
     /// A problem with the exit that does not invalidate the output.
     pub(crate) fault: Option<String>,
     /// The standard error output.
-    pub(crate) said: StderrCapture,
+    pub(crate) stderr: StderrCapture,
     /// The run time.
     pub(crate) took: Duration,
 }
@@ -135,14 +135,14 @@ pub(crate) struct ProgramOutput {
 #[derive(Debug)]
 pub(crate) struct RunFailure {
     /// The reason as text, such as `ended with exit code 1`.
-    pub(crate) why: String,
+    pub(crate) reason: String,
     /// The standard error output.
-    pub(crate) said: StderrCapture,
+    pub(crate) stderr: StderrCapture,
 }
 
 impl From<String> for RunFailure {
     fn from(why: String) -> RunFailure {
-        RunFailure { why, said: StderrCapture::default() }
+        RunFailure { reason: why, stderr: StderrCapture::default() }
     }
 }
 
@@ -164,7 +164,7 @@ pub(crate) async fn run_strict(
 
 /// Runs a program in a mode.
 async fn run_in_mode(
-    manner: RunMode,
+    mode: RunMode,
     program: &ExternalProgram,
     input: Bytes,
     output_max: u64,
@@ -174,19 +174,20 @@ async fn run_in_mode(
     let began = clock.monotonic();
     let readying = {
         let (program, input) = (program.clone(), input.clone());
-        move || RunFolder::create_with_input(&program, &input, manner)
+        move || RunFolder::create_with_input(&program, &input, mode)
     };
-    let place = run_blocking(readying).await?;
-    let folder = place.folder.path().to_path_buf();
+    let run_folder = run_blocking(readying).await?;
+    let folder = run_folder.folder.path().to_path_buf();
     let is_piped = !program.uses_placeholder(OUTPUT);
-    let mut command = place.build_command(program, output_max, feed);
-    let mut running = RunningProgram { child: None, place: Some(place) };
+    let mut command = run_folder.build_command(program, output_max, feed);
+    let mut running = RunningProgram { child: None, run_folder: Some(run_folder) };
     let spawned = command.spawn().map_err(|error| format!("could not be started: {error}"));
     let child = running.child.insert(spawned?);
     // Declared after the folder, so that processes that still write there end before it is removed.
     let group = ProcessGroup::for_child(child);
-    let (mut said, has_ended) = (StderrCapture::default(), AtomicBool::new(false));
-    let work = watch_program(child, (&group, &folder), (&input, output_max), &mut said, &has_ended);
+    let (mut capture, has_ended) = (StderrCapture::default(), AtomicBool::new(false));
+    let work =
+        watch_program(child, (&group, &folder), (&input, output_max), &mut capture, &has_ended);
     let ended = tokio::select! {
         biased;
         ended = work => Some(ended),
@@ -194,7 +195,7 @@ async fn run_in_mode(
     };
     kill_all(&group, &folder).await;
     let output =
-        match evaluate_output(ended, has_ended.into_inner(), program.timeout, output_max, manner) {
+        match evaluate_output(ended, has_ended.into_inner(), program.timeout, output_max, mode) {
             Ok((piped, fault)) => {
                 let output = running.finish_run(is_piped.then_some(piped), output_max).await;
                 // The exit status is more specific than a missing result.
@@ -206,30 +207,30 @@ async fn run_in_mode(
             }
         };
     match output {
-        Ok((output, _)) if output.is_empty() && !manner.is_lenient => {
-            Err(RunFailure { why: "produced no output".to_owned(), said })
+        Ok((output, _)) if output.is_empty() && !mode.is_lenient => {
+            Err(RunFailure { reason: "produced no output".to_owned(), stderr: capture })
         }
         Ok((output, fault)) => {
             let took = clock.monotonic().saturating_sub(began);
-            Ok(ProgramOutput { output: output.into(), fault, said, took })
+            Ok(ProgramOutput { output: output.into(), fault, stderr: capture, took })
         }
-        Err(why) => Err(RunFailure { why, said }),
+        Err(why) => Err(RunFailure { reason: why, stderr: capture }),
     }
 }
 
 /// The exit status of a program and its standard output.
-type Ended = (io::Result<ExitStatus>, Result<Vec<u8>, OutputTooLarge>);
+type ProgramExit = (io::Result<ExitStatus>, Result<Vec<u8>, OutputTooLarge>);
 
 /// Returns the standard output of a program that ended in time, with any tolerated exit problem.
 ///
 /// # Errors
 /// Returns the problem as text.
 fn evaluate_output(
-    ended: Option<Ended>,
+    ended: Option<ProgramExit>,
     has_ended: bool,
     timeout: Duration,
     output_max: u64,
-    manner: RunMode,
+    mode: RunMode,
 ) -> Result<(Vec<u8>, Option<String>), String> {
     match ended {
         None if has_ended => Err(format!(
@@ -239,7 +240,7 @@ fn evaluate_output(
         Some((_, Err(OutputTooLarge))) => Err(output_too_large(output_max)),
         Some((Err(error), _)) => Err(format!("ended, but its exit status is unknown: {error}")),
         Some((Ok(status), Ok(piped))) => match exit::exit_fault(status) {
-            Some(why) if status.code().is_none() || !manner.is_lenient => Err(why),
+            Some(why) if status.code().is_none() || !mode.is_lenient => Err(why),
             fault => Ok((piped, fault)),
         },
     }
@@ -249,7 +250,7 @@ fn evaluate_output(
 #[derive(Debug)]
 struct RunningProgram {
     child: Option<Child>,
-    place: Option<RunFolder>,
+    run_folder: Option<RunFolder>,
 }
 
 impl RunningProgram {
@@ -259,10 +260,10 @@ impl RunningProgram {
         piped: Option<Vec<u8>>,
         output_max: u64,
     ) -> Result<Vec<u8>, String> {
-        let place = self.place.take();
-        run_blocking(move || match (piped, &place) {
+        let run_folder = self.run_folder.take();
+        run_blocking(move || match (piped, &run_folder) {
             (Some(output), _) => Ok(output),
-            (None, Some(place)) => place.read_output_file(output_max),
+            (None, Some(run_folder)) => run_folder.read_output_file(output_max),
             (None, None) => Ok(Vec::new()),
         })
         .await
@@ -275,15 +276,15 @@ impl RunningProgram {
                 biased;
                 // The exit status is known or meaningless, since the program was killed.
                 _ = child.wait() => {}
-                () = clock.sleep(ENDING_MAX) => {}
+                () = clock.sleep(EXIT_TIME_MAX) => {}
             }
         }
-        let place = self.place.take();
+        let run_folder = self.run_folder.take();
         let emptying = run_blocking(move || {
-            let Some(place) = &place else { return Ok(()) };
+            let Some(run_folder) = &run_folder else { return Ok(()) };
             // Its child processes may still be ending and write a last file.
             for _ in 0..REMOVALS_MAX {
-                if fs::remove_dir_all(place.folder.path()).is_ok() {
+                if fs::remove_dir_all(run_folder.folder.path()).is_ok() {
                     break;
                 }
             }
@@ -297,12 +298,12 @@ impl RunningProgram {
 /// Removes the folder of an abandoned program on a blocking thread, since it may be large.
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        if let Some(place) = self.place.take()
+        if let Some(run_folder) = self.run_folder.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn_blocking(move || {
-                orphan_reaper::kill_orphans(place.folder.path(), None);
-                drop(place);
+                orphan_reaper::kill_orphans(run_folder.folder.path(), None);
+                drop(run_folder);
             });
         }
     }
@@ -341,9 +342,9 @@ async fn watch_program(
     child: &mut Child,
     (group, folder): (&ProcessGroup, &Path),
     (input, output_max): (&Bytes, u64),
-    said: &mut StderrCapture,
+    capture: &mut StderrCapture,
     has_ended: &AtomicBool,
-) -> Ended {
+) -> ProgramExit {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let ended = async {
         let status = child.wait().await;
@@ -361,7 +362,7 @@ async fn watch_program(
         output
     };
     let (status, output, (), ()) =
-        tokio::join!(ended, output, write_input(stdin, input), read_stderr(stderr, said));
+        tokio::join!(ended, output, write_input(stdin, input), read_stderr(stderr, capture));
     (status, output)
 }
 
@@ -370,14 +371,14 @@ async fn watch_program(
 struct RunFolder {
     folder: TempDir,
     path: PathBuf,
-    manner: RunMode,
+    mode: RunMode,
 }
 
 impl RunFolder {
     fn create_with_input(
         program: &ExternalProgram,
         input: &[u8],
-        manner: RunMode,
+        mode: RunMode,
     ) -> Result<RunFolder, String> {
         let path =
             program.find_executable().map_err(|why| format!("could not be started: {why}"))?;
@@ -385,15 +386,15 @@ impl RunFolder {
             format!("could not be started: its input cannot be written: {error}")
         };
         let folder = tempfile::Builder::new().prefix("lineside-").tempdir().map_err(cannot)?;
-        let place = RunFolder { folder, path, manner };
+        let run_folder = RunFolder { folder, path, mode };
         if program.uses_placeholder(INPUT) {
-            fs::write(place.input_file(), input).map_err(cannot)?;
+            fs::write(run_folder.input_file(), input).map_err(cannot)?;
         }
-        Ok(place)
+        Ok(run_folder)
     }
 
     fn input_file(&self) -> PathBuf {
-        self.folder.path().join(self.manner.input)
+        self.folder.path().join(self.mode.input)
     }
 
     fn output_file(&self) -> PathBuf {
@@ -404,8 +405,8 @@ impl RunFolder {
         let folder = self.folder.path();
         let (input, output) = (self.input_file(), self.output_file());
         let filled = |argument: &String| {
-            let of = |path: &Path| path.to_string_lossy().into_owned();
-            argument.replace(INPUT, &of(&input)).replace(OUTPUT, &of(&output))
+            let to_text = |path: &Path| path.to_string_lossy().into_owned();
+            argument.replace(INPUT, &to_text(&input)).replace(OUTPUT, &to_text(&output))
         };
         let (memory, files) =
             (program.memory >> 10, output_max.saturating_mul(PROGRAM_FILE_TIMES) >> 9);
@@ -433,7 +434,7 @@ impl RunFolder {
     fn read_output_file(&self, max: u64) -> Result<Vec<u8>, String> {
         let mut path = self.output_file();
         let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-        if let Some(name) = self.manner.in_folder.filter(|_| is_folder(&path)) {
+        if let Some(name) = self.mode.in_folder.filter(|_| is_folder(&path)) {
             path.push(name);
         }
         // Reading a pipe would never end, and a link leads elsewhere.

@@ -16,9 +16,9 @@ const REPORT: &str = "report.json";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramError {
     /// The reason as text, such as `ended with exit code 1`.
-    pub why: String,
+    pub reason: String,
     /// The beginning and end of the standard error output.
-    pub said: String,
+    pub stderr: String,
 }
 
 /// Runs a program on `input`. Its result may have at most `output_max` bytes; `about` is passed to it as the feed that
@@ -37,9 +37,10 @@ pub async fn run_program(
 ) -> Result<Bytes, ProgramError> {
     match run_strict(program, input, output_max, about, clock).await {
         Ok(ran) => Ok(ran.output),
-        Err(not) => {
-            Err(ProgramError { why: not.why, said: not.said.redact_text(&Redactor::default()) })
-        }
+        Err(not) => Err(ProgramError {
+            reason: not.reason,
+            stderr: not.stderr.redact_text(&Redactor::default()),
+        }),
     }
 }
 
@@ -51,7 +52,7 @@ pub struct ValidatorOutput {
     /// The description of an exit code other than 0.
     pub fault: Option<String>,
     /// The beginning and end of the standard error output.
-    pub said: String,
+    pub stderr: String,
     /// The run time.
     pub took: Duration,
 }
@@ -98,15 +99,17 @@ pub async fn run_validator(
 ) -> Result<ValidatorOutput, ProgramError> {
     let is_zip = input.starts_with(b"PK");
     let name = if format == Format::Netex && !is_zip { "input.xml" } else { "input.zip" };
-    let manner = RunMode { input: name, in_folder: Some(REPORT), is_lenient: true };
+    let mode = RunMode { input: name, in_folder: Some(REPORT), is_lenient: true };
     let cover = OutputRedactor::for_program(program, feed);
-    match run_in_mode(manner, program, input, output_max, feed.id.as_str(), clock).await {
+    match run_in_mode(mode, program, input, output_max, feed.id.as_str(), clock).await {
         Ok(ran) => Ok(ValidatorOutput {
             output: ran.output,
             fault: ran.fault,
-            said: ran.said.redact_text(&cover.0),
+            stderr: ran.stderr.redact_text(&cover.0),
             took: ran.took,
         }),
-        Err(not) => Err(ProgramError { why: not.why, said: not.said.redact_text(&cover.0) }),
+        Err(not) => {
+            Err(ProgramError { reason: not.reason, stderr: not.stderr.redact_text(&cover.0) })
+        }
     }
 }

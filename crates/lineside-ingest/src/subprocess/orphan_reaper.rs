@@ -19,7 +19,7 @@ use nix::{
 };
 
 /// Maximum number of passes: a process that is ending may have started another one.
-const LOOKS_MAX: usize = 16;
+const PASSES_MAX: usize = 16;
 /// Maximum number of processes of the machine that are examined.
 const PROCESSES_MAX: usize = 100_000;
 /// The kernel's process file system.
@@ -28,7 +28,7 @@ const PROCESSES: &str = "/proc";
 /// Kills the remaining processes of a run in this folder, and descendants of `leader` if it still runs; may block.
 pub(super) fn kill_orphans(folder: &Path, leader: Option<Pid>) {
     let mut ended = HashSet::new();
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..PASSES_MAX {
         let found = find_orphans(folder, leader);
         let mut is_done = true;
         for process in found {
@@ -63,7 +63,7 @@ fn find_orphans(folder: &Path, leader: Option<Pid>) -> Vec<Pid> {
     // Processes with one of them as an ancestor.
     let is_below = |process: Pid| {
         let mut at = process;
-        (0..LOOKS_MAX).any(|_| match parents.get(&at) {
+        (0..PASSES_MAX).any(|_| match parents.get(&at) {
             Some(&parent) => {
                 at = parent;
                 Some(at) == leader || found.contains(&at)

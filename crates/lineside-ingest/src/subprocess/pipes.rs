@@ -6,10 +6,10 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::OutputTooLarge;
 use crate::fetch::Redactor;
-use crate::limits::{SAID_HEAD_BYTES_MAX, SAID_TAIL_BYTES_MAX};
+use crate::limits::{STDERR_HEAD_BYTES_MAX, STDERR_TAIL_BYTES_MAX};
 
 /// Bytes per read.
-const PIECE_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// The beginning and end of a program's standard error output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,29 +17,29 @@ pub(crate) struct StderrCapture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     /// The number of bytes dropped between the two.
-    left_out: u64,
+    n_dropped: u64,
 }
 
 impl StderrCapture {
     fn push_bytes(&mut self, bytes: &[u8]) {
-        let room = SAID_HEAD_BYTES_MAX - self.head.len();
-        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        let n_left = STDERR_HEAD_BYTES_MAX - self.head.len();
+        let (head, rest) = bytes.split_at(n_left.min(bytes.len()));
         self.head.extend_from_slice(head);
         self.tail.extend(rest);
-        let beyond = self.tail.len().saturating_sub(SAID_TAIL_BYTES_MAX);
+        let beyond = self.tail.len().saturating_sub(STDERR_TAIL_BYTES_MAX);
         self.tail.drain(..beyond);
-        self.left_out += beyond as u64;
+        self.n_dropped += beyond as u64;
     }
 
     /// Returns the captured text redacted, with a line where bytes were dropped. A secret may have been cut in two
     /// there.
     pub(crate) fn redact_text(&self, hidden: &Redactor) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
-        if self.left_out == 0 {
+        if self.n_dropped == 0 {
             return hidden.redact_bytes(&[&self.head[..], &tail].concat());
         }
         let (head, tail) = (hidden.redact_bytes(&self.head), hidden.redact_remaining_bytes(&tail));
-        format!("{head}\n… {} bytes …\n{tail}", self.left_out)
+        format!("{head}\n… {} bytes …\n{tail}", self.n_dropped)
     }
 }
 
@@ -66,11 +66,11 @@ pub(super) async fn read_output(
 }
 
 /// Reads all standard error output and stores its beginning and end.
-pub(super) async fn read_stderr(pipe: Option<impl AsyncRead + Unpin>, said: &mut StderrCapture) {
+pub(super) async fn read_stderr(pipe: Option<impl AsyncRead + Unpin>, capture: &mut StderrCapture) {
     let Some(mut pipe) = pipe else { return };
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = vec![0; CHUNK_BYTES];
     while let Ok(n @ 1..) = pipe.read(&mut piece).await {
-        said.push_bytes(&piece[..n]);
+        capture.push_bytes(&piece[..n]);
     }
 }
 
@@ -84,17 +84,17 @@ mod tests {
 
     #[test]
     fn long_stderr_output_keeps_its_beginning_and_end() {
-        let mut said = StderrCapture::default();
-        said.push_bytes(b"first\n");
+        let mut capture = StderrCapture::default();
+        capture.push_bytes(b"first\n");
         let hidden = Redactor::default();
-        assert_eq!(said.redact_text(&hidden), "first\n");
+        assert_eq!(capture.redact_text(&hidden), "first\n");
         for _ in 0..1_000 {
-            said.push_bytes(&[b'x'; 100]);
+            capture.push_bytes(&[b'x'; 100]);
         }
-        said.push_bytes(b"\nlast\n");
-        let text = said.redact_text(&hidden);
+        capture.push_bytes(b"\nlast\n");
+        let text = capture.redact_text(&hidden);
         assert!(text.starts_with("first\nx") && text.ends_with("x\nlast\n"), "{text}");
-        let left_out = 100_012 - SAID_HEAD_BYTES_MAX - SAID_TAIL_BYTES_MAX;
+        let left_out = 100_012 - STDERR_HEAD_BYTES_MAX - STDERR_TAIL_BYTES_MAX;
         assert!(text.contains(&format!("\n… {left_out} bytes …\n")), "{text}");
     }
 
@@ -104,23 +104,24 @@ mod tests {
         let feed = FeedConfig::new(FeedId::new("a").unwrap(), url);
         let secret = Secret::new("s3cr3t-w0rd");
         let hidden = Redactor::for_feed(&feed, &[&secret]);
-        for at in SAID_HEAD_BYTES_MAX - 12..SAID_HEAD_BYTES_MAX + 2 {
-            for from_end in SAID_TAIL_BYTES_MAX - 2..SAID_TAIL_BYTES_MAX + 12 {
-                let mut said = StderrCapture::default();
+        for at in STDERR_HEAD_BYTES_MAX - 12..STDERR_HEAD_BYTES_MAX + 2 {
+            for from_end in STDERR_TAIL_BYTES_MAX - 2..STDERR_TAIL_BYTES_MAX + 12 {
+                let mut capture = StderrCapture::default();
                 let after = "x".repeat(from_end - secret.reveal().len().min(from_end));
                 let between = "y".repeat(1_000);
-                let word = secret.reveal();
-                said.push_bytes(
-                    format!("{}{word}{between}{word}{after}", "x".repeat(at)).as_bytes(),
+                let secret_text = secret.reveal();
+                capture.push_bytes(
+                    format!("{}{secret_text}{between}{secret_text}{after}", "x".repeat(at))
+                        .as_bytes(),
                 );
-                let shown = said.redact_text(&hidden);
+                let shown = capture.redact_text(&hidden);
                 let is_seen = |part: &str| shown.contains(part);
                 assert!(!is_seen("s3cr") && !is_seen("w0rd"), "{at} {from_end}: {shown}");
             }
         }
-        let mut said = StderrCapture::default();
-        said.push_bytes(&[b'x'; SAID_HEAD_BYTES_MAX - 5]);
-        said.push_bytes(secret.reveal().as_bytes());
-        assert!(said.redact_text(&hidden).ends_with("x***"));
+        let mut capture = StderrCapture::default();
+        capture.push_bytes(&[b'x'; STDERR_HEAD_BYTES_MAX - 5]);
+        capture.push_bytes(secret.reveal().as_bytes());
+        assert!(capture.redact_text(&hidden).ends_with("x***"));
     }
 }

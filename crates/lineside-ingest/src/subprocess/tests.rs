@@ -41,10 +41,10 @@ async fn output(program: &ExternalProgram, input: &'static [u8]) -> String {
 }
 
 #[track_caller]
-fn check_fault(ran: Result<ProgramOutput, RunFailure>, says: &str) -> String {
+fn check_fault(ran: Result<ProgramOutput, RunFailure>, expected_message: &str) -> String {
     let failed = ran.unwrap_err();
-    assert!(failed.why.contains(says), "{}", failed.why);
-    failed.said.redact_text(&Redactor::default())
+    assert!(failed.reason.contains(expected_message), "{}", failed.reason);
+    failed.stderr.redact_text(&Redactor::default())
 }
 
 #[tokio::test]
@@ -71,8 +71,8 @@ async fn a_program_has_its_own_folder_and_no_secrets() {
 #[tokio::test]
 async fn a_failed_run_states_the_reason() {
     let failing = shell("echo 'line 3: no such stop' >&2; exit 4");
-    let said = check_fault(run_over(&failing, b"x").await, "ended with exit code 4");
-    assert_eq!(said, "line 3: no such stop\n");
+    let stderr = check_fault(run_over(&failing, b"x").await, "ended with exit code 4");
+    assert_eq!(stderr, "line 3: no such stop\n");
     check_fault(run_over(&program(&["kill-me-not"]), b"x").await, "no program \"kill-me-not\"");
     check_fault(run_over(&program(&["/etc/passwd"]), b"x").await, "is not executable");
     check_fault(run_over(&program(&["/no/such"]), b"x").await, "cannot be run");
@@ -101,8 +101,8 @@ async fn the_memory_of_a_program_is_limited() {
         ])
     };
     assert_eq!(output(&hungry(4 << 30), b"").await, "had it\n");
-    let said = check_fault(run_over(&hungry(64 << 20), b"").await, "ended");
-    assert!(!said.is_empty());
+    let stderr = check_fault(run_over(&hungry(64 << 20), b"").await, "ended");
+    assert!(!stderr.is_empty());
 }
 
 /// Returns true if a process exists and runs.
@@ -133,8 +133,8 @@ async fn a_timeout_kills_the_program_and_its_child_processes() {
     let mut timeout = Duration::from_millis(500);
     let id = loop {
         let slow = ExternalProgram { timeout, ..slow.clone() };
-        let said = check_fault(run_over(&slow, b"x").await, "did not end within");
-        if said == "begun\n" {
+        let stderr = check_fault(run_over(&slow, b"x").await, "did not end within");
+        if stderr == "begun\n" {
             break fs::read_to_string(folder.path().join("id")).unwrap();
         }
         timeout *= 2;
@@ -143,12 +143,15 @@ async fn a_timeout_kills_the_program_and_its_child_processes() {
 }
 
 /// Runs an endless program until its timeout, which passes once it has reported in a file that it has begun.
-async fn run_out(program: &ExternalProgram, begun: &Path) -> Result<ProgramOutput, RunFailure> {
+async fn run_out(
+    program: &ExternalProgram,
+    started_file: &Path,
+) -> Result<ProgramOutput, RunFailure> {
     let clock = SimulatedClock::new(UnixMillis(0));
     let running = run_strict(program, Bytes::new(), 1_000, "city", &clock);
     let real = RealClock::new();
     let time = async {
-        while !fs::read_to_string(begun).is_ok_and(|text| text.ends_with('\n')) {
+        while !fs::read_to_string(started_file).is_ok_and(|text| text.ends_with('\n')) {
             assert!(real.monotonic() < LONG, "the program never began");
             real.sleep(Duration::from_millis(5)).await;
         }
@@ -165,31 +168,32 @@ async fn run_out(program: &ExternalProgram, begun: &Path) -> Result<ProgramOutpu
 #[tokio::test]
 async fn the_folder_is_removed_after_a_killed_program_has_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let begun = folder.path().join("begun");
-    let script = format!("echo $$ $PWD > {}; while :; do : > a; : > b; done", begun.display());
-    check_fault(run_out(&shell(&script), &begun).await, "did not end within 60s");
-    let said = fs::read_to_string(&begun).unwrap();
-    let (id, own) = said.trim().split_once(' ').unwrap();
-    assert!(!is_running(id) && !Path::new(own).exists(), "{said}");
+    let started_file = folder.path().join("begun");
+    let script =
+        format!("echo $$ $PWD > {}; while :; do : > a; : > b; done", started_file.display());
+    check_fault(run_out(&shell(&script), &started_file).await, "did not end within 60s");
+    let started_line = fs::read_to_string(&started_file).unwrap();
+    let (id, own) = started_line.trim().split_once(' ').unwrap();
+    assert!(!is_running(id) && !Path::new(own).exists(), "{started_line}");
 }
 
 #[tokio::test]
 async fn the_reason_names_a_child_process_that_kept_the_output_open() {
     let folder = tempfile::tempdir().unwrap();
-    let (begun, apart) = (folder.path().join("begun"), folder.path().join("apart"));
+    let (started_file, leftover_file) = (folder.path().join("begun"), folder.path().join("apart"));
     // It leaves the group first, without environment and parent, so that it cannot be recognised, and reports that it
     // has begun once the program is gone.
     let left = format!(
         "touch {}; while kill -0 $1 2> /dev/null; do :; done; echo $$ > {}; exec sleep 1000",
-        apart.display(),
-        begun.display()
+        leftover_file.display(),
+        started_file.display()
     );
     let script = format!(
         "(cd /; setsid env -i sh -c '{left}' sh $$ &); while [ ! -e {} ]; do :; done; echo made",
-        apart.display()
+        leftover_file.display()
     );
-    let failed = run_out(&shell(&script), &begun).await;
-    let id = fs::read_to_string(&begun).unwrap();
+    let failed = run_out(&shell(&script), &started_file).await;
+    let id = fs::read_to_string(&started_file).unwrap();
     let id = nix::unistd::Pid::from_raw(id.trim().parse().unwrap());
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
     check_fault(failed, "ended, but a process that it started kept its output open");
@@ -222,9 +226,9 @@ async fn a_process_that_left_the_group_is_killed_after_the_run() {
         ids.display()
     );
     assert_eq!(output(&shell(&leaves), b"x").await, "made\n");
-    let said = fs::read_to_string(&ids).unwrap();
-    assert_eq!(said.lines().count(), 3, "{said}");
-    for id in said.lines() {
+    let id_lines = fs::read_to_string(&ids).unwrap();
+    assert_eq!(id_lines.lines().count(), 3, "{id_lines}");
+    for id in id_lines.lines() {
         until_gone(id).await;
     }
 }
@@ -232,16 +236,16 @@ async fn a_process_that_left_the_group_is_killed_after_the_run() {
 #[tokio::test]
 async fn a_timeout_kills_processes_that_left_the_group() {
     let folder = tempfile::tempdir().unwrap();
-    let begun = folder.path().join("begun");
+    let started_file = folder.path().join("begun");
     // Only its parent identifies the process.
     let script = format!(
         "cd /; setsid env -i sleep 1000 & while grep -qs {0} /proc/$!/environ; do :; done; \
          echo $! > {1}; wait",
         "LINESIDE_FEED",
-        begun.display()
+        started_file.display()
     );
-    check_fault(run_out(&shell(&script), &begun).await, "did not end within 60s");
-    until_gone(fs::read_to_string(&begun).unwrap().trim()).await;
+    check_fault(run_out(&shell(&script), &started_file).await, "did not end within 60s");
+    until_gone(fs::read_to_string(&started_file).unwrap().trim()).await;
 }
 
 #[tokio::test]
@@ -265,7 +269,10 @@ async fn a_cancelled_run_kills_its_program() {
     until_gone(id.trim()).await;
 }
 
-async fn judge(program: &ExternalProgram, format: Format) -> Result<ValidatorOutput, ProgramError> {
+async fn validate(
+    program: &ExternalProgram,
+    format: Format,
+) -> Result<ValidatorOutput, ProgramError> {
     let url = SourceLocation::parse("https://a.example/?key=inurl1").unwrap();
     let feed = FeedConfig::new(FeedId::new("city").unwrap(), url);
     let input = Bytes::from_static(b"<xml/>");
@@ -276,16 +283,17 @@ async fn judge(program: &ExternalProgram, format: Format) -> Result<ValidatorOut
 async fn a_validator_may_write_a_folder_and_exit_with_any_code() {
     let folder =
         filing("mkdir \"$1\" && echo '{}' > \"$1/report.json\" && echo '<p>' > \"$1/report.html\"");
-    let judged = judge(&folder, Format::Gtfs).await.unwrap();
-    assert_eq!((&judged.output[..], judged.fault), (&b"{}\n"[..], None));
+    let validated = validate(&folder, Format::Gtfs).await.unwrap();
+    assert_eq!((&validated.output[..], validated.fault), (&b"{}\n"[..], None));
     let file = filing("echo found > \"$1\"; echo 'two faults' >&2; exit 1");
-    let judged = judge(&file, Format::Gtfs).await.unwrap();
-    assert_eq!(&judged.output[..], b"found\n");
-    assert_eq!(judged.fault.as_deref(), Some("ended with exit code 1"));
-    assert_eq!(judged.said, "two faults\n");
+    let validated = validate(&file, Format::Gtfs).await.unwrap();
+    assert_eq!(&validated.output[..], b"found\n");
+    assert_eq!(validated.fault.as_deref(), Some("ended with exit code 1"));
+    assert_eq!(validated.stderr, "two faults\n");
     // An empty result is fine, unless a file was requested.
-    assert!(judge(&program(&["true"]), Format::Gtfs).await.unwrap().output.is_empty());
-    let left = async |script: &str| judge(&filing(script), Format::Gtfs).await.unwrap_err().why;
+    assert!(validate(&program(&["true"]), Format::Gtfs).await.unwrap().output.is_empty());
+    let left =
+        async |script: &str| validate(&filing(script), Format::Gtfs).await.unwrap_err().reason;
     assert_eq!(left("mkdir \"$1\"").await, "wrote no output file");
     assert_eq!(left("mkdir \"$1\"; exit 7").await, "ended with exit code 7");
     assert_eq!(left("mkdir \"$1\"; mkfifo \"$1/report.json\"").await, "wrote no output file");
@@ -297,17 +305,18 @@ async fn a_validator_may_write_a_folder_and_exit_with_any_code() {
 async fn validator_input_has_an_extension_and_secrets_are_redacted() {
     let name = program(&["basename", INPUT]);
     for (format, expect) in [(Format::Gtfs, "input.zip\n"), (Format::Netex, "input.xml\n")] {
-        let judged = judge(&name, format).await.unwrap();
-        assert_eq!(&judged.output[..], expect.as_bytes());
+        let validated = validate(&name, format).await.unwrap();
+        assert_eq!(&validated.output[..], expect.as_bytes());
     }
-    let telling = program(&["sh", "-c", "echo \"$1 inurl1\" >&2; exit 1", "sh", "--key=hunter2"]);
-    let said = judge(&telling, Format::Gtfs).await.unwrap().said;
-    assert_eq!(said, "*** ***\n");
+    let validator_program =
+        program(&["sh", "-c", "echo \"$1 inurl1\" >&2; exit 1", "sh", "--key=hunter2"]);
+    let stderr = validate(&validator_program, Format::Gtfs).await.unwrap().stderr;
+    assert_eq!(stderr, "*** ***\n");
     let feed = FeedConfig::new(
         FeedId::new("a").unwrap(),
         SourceLocation::parse("https://a.example/").unwrap(),
     );
-    let cover = OutputRedactor::for_program(&telling, &feed);
+    let cover = OutputRedactor::for_program(&validator_program, &feed);
     assert_eq!(
         cover.redact_output("with hunter2\u{7}, and more".as_bytes(), 20),
         "with ***\u{fffd}, and m"

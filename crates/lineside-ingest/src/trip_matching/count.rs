@@ -6,7 +6,7 @@ use lineside_formats::{gtfs::Timetable, gtfs_rt::proto::TripDescriptor};
 use smol_str::SmolStr;
 
 use crate::{
-    limits::{MATCH_ID_CHARS_MAX, MATCH_KNOWN_IDS, MATCH_SAMPLES_MAX},
+    limits::{MATCH_ID_CHARS_MAX, MATCH_SAMPLES_MAX, MATCH_TIMETABLE_IDS_MAX},
     normalize::nonempty_text,
 };
 
@@ -71,7 +71,7 @@ impl MatchReason {
     /// Returns a few ids from the timetable to compare with unknown ones.
     fn sample_known_ids(self, timetable: &Timetable) -> Vec<SmolStr> {
         fn first_ids<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<SmolStr> {
-            ids.filter(|id| !id.is_empty()).take(MATCH_KNOWN_IDS).map(shorten_id).collect()
+            ids.filter(|id| !id.is_empty()).take(MATCH_TIMETABLE_IDS_MAX).map(shorten_id).collect()
         }
         match self {
             MatchReason::UnknownTrip => first_ids(timetable.trips().map(|trip| trip.id)),
@@ -115,7 +115,7 @@ pub struct ReasonCount {
     /// The number of references.
     pub count: u64,
     samples: BTreeSet<SmolStr>,
-    known_ids: Vec<SmolStr>,
+    timetable_ids: Vec<SmolStr>,
 }
 
 impl ReasonCount {
@@ -128,7 +128,7 @@ impl ReasonCount {
 
     /// Returns a few ids of the same kind from the timetable.
     pub fn known_ids(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.known_ids.iter().map(SmolStr::as_str)
+        self.timetable_ids.iter().map(SmolStr::as_str)
     }
 
     fn add_unmatched(&mut self, found: UnmatchedId<'_>) {
@@ -197,7 +197,7 @@ impl MatchCount {
 
     pub(super) fn put_known_ids(&mut self, timetable: &Timetable) {
         for (reason, found) in &mut self.reasons {
-            found.known_ids = reason.sample_known_ids(timetable);
+            found.timetable_ids = reason.sample_known_ids(timetable);
         }
     }
 }

@@ -17,18 +17,18 @@ pub fn match_trips<'e>(
     entities: impl IntoIterator<Item = &'e FeedEntity>,
     timetable: &Timetable,
 ) -> MatchCount {
-    let judge = TripMatcher::new(timetable);
+    let matcher = TripMatcher::new(timetable);
     let mut counts = MatchCount::default();
     for entity in entities {
         if let Some(update) = &entity.trip_update {
             counts.add_trip_verdict(
-                judge.match_trip_update(&update.trip, &entity.id),
+                matcher.match_trip_update(&update.trip, &entity.id),
                 Some(&update.trip),
             );
         } else if let Some(trip) = entity.vehicle.as_ref().and_then(|it| it.trip.as_ref())
             && nonempty_text(&trip.trip_id).is_some()
         {
-            counts.add_trip_verdict(judge.match_trip_update(trip, &entity.id), Some(trip));
+            counts.add_trip_verdict(matcher.match_trip_update(trip, &entity.id), Some(trip));
         }
     }
     counts.put_known_ids(timetable);
@@ -135,9 +135,9 @@ impl<'a> EntityMatcher<'a> {
         record: &'t str,
     ) -> Verdict<'t> {
         let trip = selector.trip.as_ref();
-        let of_trip = trip.and_then(|trip| nonempty_text(&trip.route_id));
+        let trip_route = trip.and_then(|trip| nonempty_text(&trip.route_id));
         let trip = trip.filter(|trip| nonempty_text(&trip.trip_id).is_some());
-        let route = nonempty_text(&selector.route_id).or(of_trip.filter(|_| trip.is_none()));
+        let route = nonempty_text(&selector.route_id).or(trip_route.filter(|_| trip.is_none()));
         let (stop, agency) = (nonempty_text(&selector.stop_id), nonempty_text(&selector.agency_id));
         if let Some(trip) = trip {
             self.trips.match_trip_update(trip, record)?;
@@ -145,9 +145,9 @@ impl<'a> EntityMatcher<'a> {
         route.map_or(Ok(()), |route| self.trips.match_route(route))?;
         stop.map_or(Ok(()), |stop| self.match_stop(stop))?;
         agency.map_or(Ok(()), |agency| self.match_agency(agency))?;
-        let names_none = trip.is_none() && route.is_none() && stop.is_none() && agency.is_none();
+        let has_no_entity = trip.is_none() && route.is_none() && stop.is_none() && agency.is_none();
         // A route type alone selects all routes of the type.
-        if names_none && selector.route_type.is_none() {
+        if has_no_entity && selector.route_type.is_none() {
             return Err(UnmatchedId::new(MatchReason::NoReference, record));
         }
         Ok(())
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    fn said(verdict: Verdict<'_>) -> String {
+    fn describe_verdict(verdict: Verdict<'_>) -> String {
         match verdict {
             Ok(()) => "matched".to_owned(),
             Err(found) => {
@@ -230,8 +230,8 @@ mod tests {
     #[test]
     fn trips_are_matched_by_id_and_service_day() {
         let timetable = timetable("a");
-        let judge = TripMatcher::new(&timetable);
-        for (trip, of_update, of_vehicle) in [
+        let matcher = TripMatcher::new(&timetable);
+        for (trip, update_verdict, vehicle_verdict) in [
             (trip("weekday", "20260304", ""), "matched", "matched"),
             (trip("weekday", "", "elsewhere"), "matched", "matched"),
             (trip("X", "20260304", "R"), "unknown_trip X", "unknown_trip X"),
@@ -250,10 +250,18 @@ mod tests {
             (trip("", "", "Q"), "unknown_route Q", "unknown_route Q"),
             (trip("", "", ""), "no_trip it", "no_reference it"),
         ] {
-            assert_eq!(said(judge.match_trip_update(&trip, "it")), of_update, "{trip:?}");
-            assert_eq!(said(judge.match_vehicle(Some(&trip), "it")), of_vehicle, "{trip:?}");
+            assert_eq!(
+                describe_verdict(matcher.match_trip_update(&trip, "it")),
+                update_verdict,
+                "{trip:?}"
+            );
+            assert_eq!(
+                describe_verdict(matcher.match_vehicle(Some(&trip), "it")),
+                vehicle_verdict,
+                "{trip:?}"
+            );
         }
-        assert_eq!(said(judge.match_vehicle(None, "it")), "no_reference it");
+        assert_eq!(describe_verdict(matcher.match_vehicle(None, "it")), "no_reference it");
     }
 
     #[test]
@@ -262,37 +270,37 @@ mod tests {
             Added, Canceled, Deleted, Duplicated, New, Replacement, Scheduled, Unscheduled,
         };
         let timetable = timetable("a");
-        let judge = TripMatcher::new(&timetable);
-        let of = |relationship: ScheduleRelationship, id: &str| {
+        let matcher = TripMatcher::new(&timetable);
+        let match_trip = |relationship: ScheduleRelationship, id: &str| {
             let mut trip = trip(id, "20260307", "");
             trip.set_schedule_relationship(relationship);
             let verdicts =
-                [judge.match_trip_update(&trip, "it"), judge.match_vehicle(Some(&trip), "it")];
-            let [update, vehicle] = verdicts.map(said);
+                [matcher.match_trip_update(&trip, "it"), matcher.match_vehicle(Some(&trip), "it")];
+            let [update, vehicle] = verdicts.map(describe_verdict);
             assert_eq!(update, vehicle, "{relationship:?}");
             update
         };
         for added in [Added, New] {
-            assert_eq!(of(added, "extra-1"), "added extra-1");
-            assert_eq!(of(added, "weekday"), "added weekday");
+            assert_eq!(match_trip(added, "extra-1"), "added extra-1");
+            assert_eq!(match_trip(added, "weekday"), "added weekday");
         }
         for extra in [Duplicated, Replacement, Unscheduled] {
-            assert_eq!(of(extra, "weekday"), "matched", "the service day does not matter");
-            assert_eq!(of(extra, "X"), "unknown_trip X");
+            assert_eq!(match_trip(extra, "weekday"), "matched", "the service day does not matter");
+            assert_eq!(match_trip(extra, "X"), "unknown_trip X");
         }
         for planned in [Scheduled, Canceled, Deleted] {
-            assert_eq!(of(planned, "weekday"), "not_running weekday:20260307");
-            assert_eq!(of(planned, "always"), "matched");
+            assert_eq!(match_trip(planned, "weekday"), "not_running weekday:20260307");
+            assert_eq!(match_trip(planned, "always"), "matched");
         }
         let mut nameless = trip("", "", "");
         nameless.set_schedule_relationship(New);
-        assert_eq!(said(judge.match_trip_update(&nameless, "it")), "added it");
+        assert_eq!(describe_verdict(matcher.match_trip_update(&nameless, "it")), "added it");
     }
 
     #[test]
     fn an_informed_entity_matches_only_with_all_its_parts() {
         let timetable = timetable("a");
-        let judge = EntityMatcher::new(&timetable);
+        let matcher = EntityMatcher::new(&timetable);
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let selector = |agency: &str, route: &str, stop: &str| EntitySelector {
             agency_id: text(agency),
@@ -300,7 +308,8 @@ mod tests {
             stop_id: text(stop),
             ..EntitySelector::default()
         };
-        let of = |trip: TripDescriptor| EntitySelector { trip: Some(trip), ..selector("", "", "") };
+        let trip_selector =
+            |trip: TripDescriptor| EntitySelector { trip: Some(trip), ..selector("", "", "") };
         for (selector, expected) in [
             (selector("a", "", ""), "matched"),
             (selector("a", "R", "S"), "matched"),
@@ -308,14 +317,18 @@ mod tests {
             (selector("b", "Q", "X"), "unknown_route Q"),
             (selector("b", "R", "X"), "unknown_stop X"),
             (selector("", "", ""), "no_reference it"),
-            (of(trip("always", "", "")), "matched"),
-            (of(trip("X", "", "")), "unknown_trip X"),
-            (of(trip("weekday", "20260307", "")), "not_running weekday:20260307"),
-            (of(trip("", "", "Q")), "unknown_route Q"),
-            (of(trip("", "", "R")), "matched"),
-            (of(trip("", "", "")), "no_reference it"),
+            (trip_selector(trip("always", "", "")), "matched"),
+            (trip_selector(trip("X", "", "")), "unknown_trip X"),
+            (trip_selector(trip("weekday", "20260307", "")), "not_running weekday:20260307"),
+            (trip_selector(trip("", "", "Q")), "unknown_route Q"),
+            (trip_selector(trip("", "", "R")), "matched"),
+            (trip_selector(trip("", "", "")), "no_reference it"),
         ] {
-            assert_eq!(said(judge.match_selector(&selector, "it")), expected, "{selector:?}");
+            assert_eq!(
+                describe_verdict(matcher.match_selector(&selector, "it")),
+                expected,
+                "{selector:?}"
+            );
         }
     }
 
@@ -332,8 +345,9 @@ mod tests {
         };
         let counts = match_trips(&[update("weekday"), update("X")], &timetable);
         assert_eq!((counts.matched, counts.unmatched_count()), (1, 1));
-        let told: Vec<_> = counts.reasons().map(|(reason, found)| (reason, found.count)).collect();
-        assert_eq!(told, [(MatchReason::UnknownTrip, 1), (MatchReason::DayBefore, 1)]);
+        let reasons: Vec<_> =
+            counts.reasons().map(|(reason, found)| (reason, found.count)).collect();
+        assert_eq!(reasons, [(MatchReason::UnknownTrip, 1), (MatchReason::DayBefore, 1)]);
         let (_, found) = counts.reasons().last().unwrap();
         assert!(found.sample_ids().eq(["weekday:20260307"]));
     }
@@ -341,8 +355,8 @@ mod tests {
     #[test]
     fn an_agency_without_an_id_matches_any_id() {
         let timetable = timetable("");
-        let judge = EntityMatcher::new(&timetable);
-        assert_eq!(said(judge.match_agency("whoever")), "matched");
+        let matcher = EntityMatcher::new(&timetable);
+        assert_eq!(describe_verdict(matcher.match_agency("whoever")), "matched");
     }
 
     #[test]

@@ -42,39 +42,40 @@ pub struct FeedMatches {
 impl FeedMatches {
     fn for_feed(slice: &FeedSlice, dataset: &Dataset) -> FeedMatches {
         let timetable = &dataset.timetable;
-        let judge = EntityMatcher::new(timetable);
-        let mut made = FeedMatches { dataset: dataset.version.clone(), ..FeedMatches::default() };
+        let matcher = EntityMatcher::new(timetable);
+        let mut feed_matches =
+            FeedMatches { dataset: dataset.version.clone(), ..FeedMatches::default() };
         let (mut routes, mut stops) = (HashSet::new(), HashSet::new());
         for record in slice.tables.trip_updates.records() {
             let Some(update) = record.trip_update() else { continue };
-            let verdict = judge.trips.match_trip_update(&update.trip, &record.id);
-            made.trip_updates.add_trip_verdict(verdict, Some(&update.trip));
+            let verdict = matcher.trips.match_trip_update(&update.trip, &record.id);
+            feed_matches.trip_updates.add_trip_verdict(verdict, Some(&update.trip));
             routes.extend(nonempty_text(&update.trip.route_id));
             stops.extend(update_stop_ids(update));
         }
         for record in slice.tables.vehicles.records() {
             let Some(vehicle) = record.vehicle() else { continue };
-            let verdict = judge.trips.match_vehicle(vehicle.trip.as_ref(), &record.id);
-            made.vehicles.add_trip_verdict(verdict, vehicle.trip.as_ref());
+            let verdict = matcher.trips.match_vehicle(vehicle.trip.as_ref(), &record.id);
+            feed_matches.vehicles.add_trip_verdict(verdict, vehicle.trip.as_ref());
             routes.extend(vehicle_route_id(vehicle));
             stops.extend(nonempty_text(&vehicle.stop_id));
         }
         for record in slice.tables.alerts.records() {
             let informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
             for selector in informed {
-                made.alerts.add_verdict(judge.match_selector(selector, &record.id));
+                feed_matches.alerts.add_verdict(matcher.match_selector(selector, &record.id));
             }
         }
         for route in routes {
-            made.routes.add_verdict(judge.trips.match_route(route));
+            feed_matches.routes.add_verdict(matcher.trips.match_route(route));
         }
         for stop in stops {
-            made.stops.add_verdict(judge.match_stop(stop));
+            feed_matches.stops.add_verdict(matcher.match_stop(stop));
         }
-        for counts in made.match_counts_mut() {
+        for counts in feed_matches.match_counts_mut() {
             counts.put_known_ids(timetable);
         }
-        made
+        feed_matches
     }
 
     /// Returns the numbers of matched and unmatched entities: trip updates, vehicles and alert selectors.
@@ -96,8 +97,8 @@ impl NetworkState {
     pub fn feed_matches(&self, feed: &str) -> Option<Arc<FeedMatches>> {
         let dataset = self.dataset.as_ref()?;
         let slice = self.find_feed_slice(feed)?;
-        let made = || Arc::new(FeedMatches::for_feed(slice, dataset));
-        Some(Arc::clone(slice.cache.matches.get_or_init(made)))
+        let build_matches = || Arc::new(FeedMatches::for_feed(slice, dataset));
+        Some(Arc::clone(slice.cache.matches.get_or_init(build_matches)))
     }
 }
 

@@ -38,17 +38,17 @@ async fn until_ok(ingest: &Ingest, ids: &[&str]) {
 }
 
 fn subscribe(ingest: &Ingest, channel: &str) -> Result<Session, SubscribeError> {
-    let mut session = ingest.hub().open_session(Arc::new(Deaf), SessionLimits::default());
+    let mut session = ingest.hub().open_session(Arc::new(IdleReceiver), SessionLimits::default());
     session.subscribe(&Channel::parse_name(channel).unwrap(), None)?;
     Ok(session)
 }
 
 /// Applies all deliveries; returns the reason if the subscription ended.
-fn pull(session: &mut Session, held: &mut Held) -> Option<SubscriptionEnd> {
+fn pull(session: &mut Session, received_state: &mut ReceivedState) -> Option<SubscriptionEnd> {
     while let Some(delivery) = session.next_delivery() {
         match delivery {
             Delivery::Ended { why, .. } => return Some(why),
-            other => drop(held.apply(other.payload().unwrap().data())),
+            other => drop(received_state.apply(other.payload().unwrap().data())),
         }
     }
     None
@@ -65,8 +65,9 @@ async fn a_reconfigured_feed_keeps_its_data() {
     let ingest = start(vec![before.clone()]);
     until_ok(&ingest, &["f"]).await;
     let (was, position) = (ingest.find_feed("f").unwrap(), ingest.networks()[0].position());
-    let (mut session, mut held) = (subscribe(&ingest, "feed/f").unwrap(), Held::default());
-    let asked = upstream.requests().len();
+    let (mut session, mut received_state) =
+        (subscribe(&ingest, "feed/f").unwrap(), ReceivedState::default());
+    let n_requests = upstream.requests().len();
     let after = FeedConfig {
         name: Some("Buses".to_owned()),
         headers: vec![("x-key".to_owned(), Secret::new("two"))],
@@ -80,12 +81,12 @@ async fn a_reconfigured_feed_keeps_its_data() {
     assert_eq!(is.config().display_name(), "Buses");
     assert!(Arc::ptr_eq(&was.snapshot().unwrap(), &is.snapshot().unwrap()));
     assert!(Arc::ptr_eq(&was.network(), &is.network()));
-    until("the source is polled again", || upstream.requests().len() > asked + 1).await;
+    until("the source is polled again", || upstream.requests().len() > n_requests + 1).await;
     let last = upstream.requests().pop().unwrap();
     assert!(last.contains("x-key: two") && last.contains("if-none-match: \"one\""), "{last}");
     assert_eq!(ingest.networks()[0].position().epoch, position.epoch);
-    assert_eq!(pull(&mut session, &mut held), None);
-    assert_eq!(held.ids("vehicle"), ["1"]);
+    assert_eq!(pull(&mut session, &mut received_state), None);
+    assert_eq!(received_state.ids("vehicle"), ["1"]);
     assert!(ingest.apply_change(vec![after]).await.unwrap().is_unchanged());
     ingest.shut_down().await;
     assert_eq!(ingest.apply_change(Vec::new()).await, Err(PollingStopped));
@@ -102,9 +103,9 @@ fn hammer(ingest: &Arc<Ingest>, stop: &Arc<AtomicBool>, reads: &Arc<AtomicU64>) 
             assert!(ingest.feeds().iter().any(|feed| feed.id().as_str() == "stays"));
             let mut session =
                 subscribe(&ingest, "feed/stays").expect("the channel accepts subscribers");
-            let mut held = Held::default();
-            assert_eq!(pull(&mut session, &mut held), None);
-            assert_eq!(held.ids("vehicle"), ["1"]);
+            let mut received_state = ReceivedState::default();
+            assert_eq!(pull(&mut session, &mut received_state), None);
+            assert_eq!(received_state.ids("vehicle"), ["1"]);
             reads.fetch_add(1, Ordering::AcqRel);
         }
     })
@@ -120,7 +121,8 @@ async fn adding_and_removing_feeds_does_not_interrupt_others() {
     let member = |id: &str| FeedConfig { static_feed: Some(feed("city")), ..one(id) };
     let ingest = start(vec![one("stays"), schedule.clone()]);
     until_ok(&ingest, &["stays", "city"]).await;
-    let (mut session, mut held) = (subscribe(&ingest, "feed/stays").unwrap(), Held::default());
+    let (mut session, mut received_state) =
+        (subscribe(&ingest, "feed/stays").unwrap(), ReceivedState::default());
     let position = ingest.find_network_of_feed("stays").unwrap().position();
     let (stop, reads) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
     let hammering = hammer(&ingest, &stop, &reads);
@@ -147,7 +149,7 @@ async fn adding_and_removing_feeds_does_not_interrupt_others() {
     stop.store(true, Ordering::Release);
     hammering.join().unwrap();
     assert_eq!(ingest.find_network_of_feed("stays").unwrap().position().epoch, position.epoch);
-    assert_eq!(pull(&mut session, &mut held), None);
+    assert_eq!(pull(&mut session, &mut received_state), None);
     ingest.shut_down().await;
 }
 
@@ -162,12 +164,12 @@ async fn removing_a_feed_ends_its_subscriptions() {
     // The cell contains vehicles of both.
     let cell = "area/u09w";
     let mut on_area = subscribe(&ingest, cell).unwrap();
-    let (mut held_a, mut held_b, mut area) = Default::default();
+    let (mut state_a, mut state_b, mut area) = Default::default();
     assert_eq!(pull(&mut on_area, &mut area), None);
     assert_eq!(area.ids("vehicle").len(), 2, "{area:?}");
     ingest.apply_change(vec![one("a")]).await.unwrap();
-    assert_eq!(pull(&mut on_b, &mut held_b), Some(SubscriptionEnd::Over));
-    assert_eq!(pull(&mut on_a, &mut held_a), None);
+    assert_eq!(pull(&mut on_b, &mut state_b), Some(SubscriptionEnd::GroupEnded));
+    assert_eq!(pull(&mut on_a, &mut state_a), None);
     assert_eq!(pull(&mut on_area, &mut area), None);
     assert_eq!(area.records.keys().filter(|key| key.0 == "b").count(), 0, "{area:?}");
     assert_eq!(area.ids("vehicle"), ["1"]);
@@ -217,9 +219,9 @@ async fn networks_are_rebuilt_from_known_data() {
     let ingest = start(vec![city.clone(), alone.clone()]);
     until_ok(&ingest, &["city", "vehicles"]).await;
     let mut session = subscribe(&ingest, "vehicle/vehicles/1").unwrap();
-    let mut held = Held::default();
-    assert_eq!(pull(&mut session, &mut held), None);
-    assert!(held.find("vehicle", "1").unwrap()["lineside"].get("route_id").is_none());
+    let mut received_state = ReceivedState::default();
+    assert_eq!(pull(&mut session, &mut received_state), None);
+    assert!(received_state.find("vehicle", "1").unwrap()["lineside"].get("route_id").is_none());
     let timetable = ingest.networks()[0].timetable().unwrap();
     // The source sends nothing new from here on.
     upstream.set(Answer::ThenHang(Vec::new()));
@@ -232,10 +234,10 @@ async fn networks_are_rebuilt_from_known_data() {
         Arc::ptr_eq(&timetable, &network.timetable().unwrap()),
         "the schedule is not loaded again"
     );
-    assert_eq!(pull(&mut session, &mut held), Some(SubscriptionEnd::Over));
+    assert_eq!(pull(&mut session, &mut received_state), Some(SubscriptionEnd::GroupEnded));
     let mut session = subscribe(&ingest, "vehicle/vehicles/1").unwrap();
-    assert_eq!(pull(&mut session, &mut held), None);
-    assert_eq!(held.find("vehicle", "1").unwrap()["lineside"]["route_id"], "R1");
+    assert_eq!(pull(&mut session, &mut received_state), None);
+    assert_eq!(received_state.find("vehicle", "1").unwrap()["lineside"]["route_id"], "R1");
     assert!(ingest.find_feed("vehicles").unwrap().snapshot().is_some());
     // Separate them again.
     ingest.apply_change(vec![alone, city]).await.unwrap();
@@ -256,15 +258,15 @@ async fn a_paused_feed_is_served_and_not_polled() {
     ingest.apply_change(vec![paused, config("other", &other.url("/o"))]).await.unwrap();
     let status = || ingest.find_feed("f").unwrap().status();
     until("the reason says that it is paused", || status().reason.starts_with("paused")).await;
-    let others_are_asked = async || {
+    let are_others_polled = async || {
         let meanwhile = other.requests().len();
         until("the other source is polled", || other.requests().len() > meanwhile + 5).await;
     };
     // A request that the pause cancelled may still arrive.
-    others_are_asked().await;
-    let asked = upstream.requests().len();
-    others_are_asked().await;
-    assert_eq!(upstream.requests().len(), asked);
+    are_others_polled().await;
+    let n_requests = upstream.requests().len();
+    are_others_polled().await;
+    assert_eq!(upstream.requests().len(), n_requests);
     assert_eq!(status().next_poll, None);
     assert!(ingest.find_feed("f").unwrap().snapshot().is_some() && ingest.is_ready());
     assert_eq!(ingest.poll_now("f").await, Err(PollRefused::Paused));
@@ -281,7 +283,7 @@ async fn a_paused_feed_is_served_and_not_polled() {
     })
     .await;
     ingest.apply_change(vec![one]).await.unwrap();
-    until("the source is polled again", || upstream.requests().len() > asked).await;
+    until("the source is polled again", || upstream.requests().len() > n_requests).await;
     until("the reason no longer mentions the pause", || !status().reason.contains("paused")).await;
     ingest.shut_down().await;
 }
@@ -300,7 +302,7 @@ async fn poll_now_respects_the_rate_limit() {
     assert_eq!(ingest.poll_now("f").await, Ok(()));
     until("the source is polled", || fetches("f") == 2).await;
     let next = ingest.find_feed("limited").unwrap().status().next_poll;
-    let Err(PollRefused::NoRoom(wait)) = ingest.poll_now("limited").await else {
+    let Err(PollRefused::RateLimited(wait)) = ingest.poll_now("limited").await else {
         panic!("the poll is not refused");
     };
     assert!(wait > Duration::from_secs(3_000) && wait <= Duration::from_secs(3_600), "{wait:?}");
@@ -308,5 +310,5 @@ async fn poll_now_respects_the_rate_limit() {
     assert!(next.is_some() && ingest.find_feed("limited").unwrap().status().next_poll.is_some());
     assert_eq!(ingest.poll_now("none").await, Err(PollRefused::UnknownFeed));
     ingest.shut_down().await;
-    assert_eq!(ingest.poll_now("f").await, Err(PollRefused::NotNow));
+    assert_eq!(ingest.poll_now("f").await, Err(PollRefused::Unavailable));
 }

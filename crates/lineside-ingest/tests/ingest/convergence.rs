@@ -63,8 +63,8 @@ impl Storm {
     fn step(&mut self) {
         match self.rng.u32(0..20) {
             0..=5 => self.move_vehicles(),
-            6..=8 => self.tell_trips(),
-            9 => self.tell_alerts(),
+            6..=8 => self.publish_trips(),
+            9 => self.publish_alerts(),
             10 => self.new_dataset(),
             11 => self.let_time_pass(),
             12..=13 => self.subscribe(),
@@ -96,7 +96,7 @@ impl Storm {
         self.world.apply("city-vehicles", vehicles);
     }
 
-    fn tell_trips(&mut self) {
+    fn publish_trips(&mut self) {
         for _ in 0..self.rng.usize(1..3) {
             let trip = format!("T{}", self.rng.u32(16..24));
             self.updates.retain(|it| it.trip_update.as_ref().unwrap().trip.trip_id() != trip);
@@ -112,16 +112,16 @@ impl Storm {
         let body = message(self.world.now().unix_seconds(), self.updates.clone());
         let state = FeedState::ALL[self.rng.usize(0..6)];
         let (since, reason) = (self.world.now(), format!("random {}", self.rng.u32(0..3)));
-        let judge = |_| {
+        let list_health = |_| {
             let (state_before_pause, unreliable_since) = (None, Some(since));
             let record = FeedRecord { state, reason, since, state_before_pause, unreliable_since };
             self.rng.bool().then_some(record)
         };
         let now = self.world.now();
-        self.world.writer.apply_snapshot_with_health("city-trips", body, now, judge).unwrap();
+        self.world.writer.apply_snapshot_with_health("city-trips", body, now, list_health).unwrap();
     }
 
-    fn tell_alerts(&mut self) {
+    fn publish_alerts(&mut self) {
         let id = format!("a{}", self.rng.u32(0..3));
         self.alerts.retain(|it| it.id != id);
         if self.rng.bool() {
@@ -178,14 +178,14 @@ impl Storm {
         for client in &mut self.clients {
             let recovered = client.resume(&self.world);
             if up_to_date {
-                let (before, heard) = (client.held.clone(), client.heard.len());
+                let (before, n_heard) = (client.state.clone(), client.publications.len());
                 client.pull_all();
                 let channel = &client.channel;
                 // A cell without any event yet has no position to resume from.
                 let nowhere = client.position.is_none_or(|position| position.offset == 0);
                 assert!(recovered || nowhere, "seed {seed}, {channel}: no full state");
-                assert_eq!(client.heard.len(), heard, "seed {seed}, {channel}");
-                assert_eq!(client.held, before, "seed {seed}, {channel}");
+                assert_eq!(client.publications.len(), n_heard, "seed {seed}, {channel}");
+                assert_eq!(client.state, before, "seed {seed}, {channel}");
             }
         }
     }
@@ -194,12 +194,12 @@ impl Storm {
     fn check(&mut self, seed: u64) {
         for client in &mut self.clients {
             client.pull_all();
-            if client.ended {
+            if client.has_ended {
                 client.resume(&self.world);
                 client.pull_all();
             }
             let channel = client.channel.as_str();
-            assert_eq!(client.held, self.world.state_of(channel), "seed {seed}, {channel}");
+            assert_eq!(client.state, self.world.state_of(channel), "seed {seed}, {channel}");
         }
     }
 }
@@ -244,17 +244,17 @@ fn the_network_channel_receives_every_revision() {
     for _ in 0..60 {
         match storm.rng.u32(0..4) {
             0 => storm.move_vehicles(),
-            1 => storm.tell_trips(),
-            2 => storm.tell_alerts(),
+            1 => storm.publish_trips(),
+            2 => storm.publish_alerts(),
             _ => storm.let_time_pass(),
         }
         let before = client.position.unwrap().offset;
-        let heard = client.heard.len();
+        let n_heard = client.publications.len();
         client.pull_all();
         stop.pull_all();
         let after = storm.world.network.state().revision;
         assert_eq!(client.position.unwrap().offset, after);
-        assert_eq!((client.heard.len() - heard) as u64, after - before);
+        assert_eq!((client.publications.len() - n_heard) as u64, after - before);
     }
 }
 
@@ -266,15 +266,15 @@ fn a_vehicle_that_leaves_a_cell_is_removed_there_as_moved() {
     world.apply("city-vehicles", vec![vehicle("1", None, 48.86, 2.34, EIGHT)]);
     here.pull_all();
     there.pull_all();
-    assert_eq!((here.held.ids("vehicle"), there.held.ids("vehicle")), (vec!["1"], vec![]));
-    assert_eq!(here.held.ids("feed"), ["city-vehicles"]);
-    here.heard.clear();
+    assert_eq!((here.state.ids("vehicle"), there.state.ids("vehicle")), (vec!["1"], vec![]));
+    assert_eq!(here.state.ids("feed"), ["city-vehicles"]);
+    here.publications.clear();
     world.apply("city-vehicles", vec![vehicle("1", None, 48.92, 2.34, EIGHT)]);
     here.pull_all();
     there.pull_all();
-    assert_eq!((here.held.ids("vehicle"), there.held.ids("vehicle")), (vec![], vec!["1"]));
-    assert_eq!(here.heard[0]["changes"][0]["why"], "moved");
-    assert!(here.held.records.is_empty());
+    assert_eq!((here.state.ids("vehicle"), there.state.ids("vehicle")), (vec![], vec!["1"]));
+    assert_eq!(here.publications[0]["changes"][0]["why"], "moved");
+    assert!(here.state.records.is_empty());
 }
 
 #[test]
@@ -294,9 +294,9 @@ fn a_large_poll_is_split_into_publications_below_the_limit() {
     world.apply("city-vehicles", fleet(48.86));
     for client in [&mut whole, &mut part, &mut area] {
         client.pull_all();
-        assert!(client.heard.len() > 3, "{}", client.heard.len());
-        assert_eq!(client.held.ids("vehicle").len(), 2_000);
-        assert_eq!(client.held, world.state_of(client.channel.as_str()));
+        assert!(client.publications.len() > 3, "{}", client.publications.len());
+        assert_eq!(client.state.ids("vehicle").len(), 2_000);
+        assert_eq!(client.state, world.state_of(client.channel.as_str()));
     }
-    assert_eq!(whole.heard.len() as u64, world.network.state().revision);
+    assert_eq!(whole.publications.len() as u64, world.network.state().revision);
 }

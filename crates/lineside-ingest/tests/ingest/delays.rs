@@ -17,46 +17,48 @@ fn world(entities: Vec<FeedEntity>) -> World {
 }
 
 /// Returns the reported trips with their status, in the order of their ids.
-fn standings(
+fn list_trip_delays(
     world: &World,
     feeds: &[FeedId],
     route: Option<&str>,
     stop: Option<&str>,
 ) -> Vec<(String, TripDelayStatus)> {
     let selection = DelayQuery { feeds, route, stop, all_lines: true };
-    let mut told = asked(world, selection);
-    told.retain(|(_, standing)| *standing != TripDelayStatus::Untold);
-    told
+    let mut delays = list_delays(world, selection);
+    delays.retain(|(_, status)| *status != TripDelayStatus::ScheduledOnly);
+    delays
 }
 
 /// Returns the trips of a selection with their status, in the order of their ids.
-fn asked(world: &World, selection: DelayQuery<'_>) -> Vec<(String, TripDelayStatus)> {
+fn list_delays(world: &World, selection: DelayQuery<'_>) -> Vec<(String, TripDelayStatus)> {
     let trips = world.network.state().trip_delays(selection, world.now());
     let mut all: Vec<_> =
-        trips.iter().map(|trip| (trip.trip_id.to_string(), trip.standing)).collect();
+        trips.iter().map(|trip| (trip.trip_id.to_string(), trip.status)).collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
     all
 }
 
 /// Returns the ids of scheduled-only trips.
-fn untold(world: &World, selection: DelayQuery<'_>) -> Vec<String> {
-    let all = asked(world, selection).into_iter();
-    all.filter(|(_, standing)| *standing == TripDelayStatus::Untold).map(|(trip, _)| trip).collect()
+fn list_scheduled_only(world: &World, selection: DelayQuery<'_>) -> Vec<String> {
+    let all = list_delays(world, selection).into_iter();
+    all.filter(|(_, status)| *status == TripDelayStatus::ScheduledOnly)
+        .map(|(trip, _)| trip)
+        .collect()
 }
 
 fn all(world: &World, route: Option<&str>, stop: Option<&str>) -> Vec<(String, TripDelayStatus)> {
-    standings(world, &[feed("city-trips")], route, stop)
+    list_trip_delays(world, &[feed("city-trips")], route, stop)
 }
 
-fn named(told: &[(&str, TripDelayStatus)]) -> Vec<(String, TripDelayStatus)> {
-    told.iter().map(|&(trip, standing)| (trip.to_owned(), standing)).collect()
+fn named(expected: &[(&str, TripDelayStatus)]) -> Vec<(String, TripDelayStatus)> {
+    expected.iter().map(|&(trip, status)| (trip.to_owned(), status)).collect()
 }
 
 fn cancelled(trip: &str) -> FeedEntity {
     let mut entity = update(trip, 10, 0);
-    let said = entity.trip_update.as_mut().unwrap();
-    said.trip.set_schedule_relationship(ScheduleRelationship::Canceled);
-    said.stop_time_update.clear();
+    let trip_update = entity.trip_update.as_mut().unwrap();
+    trip_update.trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+    trip_update.stop_time_update.clear();
     entity
 }
 
@@ -65,8 +67,8 @@ fn morning() -> Vec<FeedEntity> {
     let mut silent = update("T22", 10, 0);
     silent.trip_update.as_mut().unwrap().stop_time_update.clear();
     let mut deleted = update("T24", 10, 900);
-    let said = deleted.trip_update.as_mut().unwrap();
-    said.trip.set_schedule_relationship(ScheduleRelationship::Deleted);
+    let trip_update = deleted.trip_update.as_mut().unwrap();
+    trip_update.trip.set_schedule_relationship(ScheduleRelationship::Deleted);
     vec![
         update("T18", 10, 120),
         update("T19", 10, 400),
@@ -80,15 +82,15 @@ fn morning() -> Vec<FeedEntity> {
 #[test]
 fn each_trip_is_listed_once_with_its_delay() {
     let world = world(morning());
-    let told = all(&world, None, None);
+    let delays = all(&world, None, None);
     let expect = named(&[
-        ("T18", TripDelayStatus::Behind(120)),
-        ("T19", TripDelayStatus::Behind(400)),
-        ("T20", TripDelayStatus::Behind(-180)),
+        ("T18", TripDelayStatus::Delayed(120)),
+        ("T19", TripDelayStatus::Delayed(400)),
+        ("T20", TripDelayStatus::Delayed(-180)),
         ("T21", TripDelayStatus::Cancelled),
         ("T22", TripDelayStatus::Unknown),
     ]);
-    assert_eq!(told, expect);
+    assert_eq!(delays, expect);
     let feeds = [feed("city-trips")];
     let selection = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: true };
     let trips = world.network.state().reported_trip_delays(selection);
@@ -106,9 +108,9 @@ fn each_trip_is_listed_once_with_its_delay() {
 fn the_start_of_a_trip_is_given_only_if_known() {
     let extra = |id: &str, sequence: Option<u32>, delay: Option<i32>| {
         let mut entity = update(id, 10, 0);
-        let said = entity.trip_update.as_mut().unwrap();
-        said.trip.set_schedule_relationship(ScheduleRelationship::Added);
-        let call = &mut said.stop_time_update[0];
+        let trip_update = entity.trip_update.as_mut().unwrap();
+        trip_update.trip.set_schedule_relationship(ScheduleRelationship::Added);
+        let call = &mut trip_update.stop_time_update[0];
         (call.stop_sequence, call.arrival) = (sequence, None);
         call.stop_id = Some("C1".to_owned());
         let departure = call.departure.as_mut().unwrap();
@@ -129,7 +131,7 @@ fn the_start_of_a_trip_is_given_only_if_known() {
     let trips = world.network.state().reported_trip_delays(selection);
     let begins = |id: &str| {
         let trip = trips.iter().find(|trip| trip.trip_id == id).unwrap();
-        (trip.begins, trip.first_stop_name.clone())
+        (trip.begins_at, trip.first_stop_name.clone())
     };
     let (at, name) = begins("T19");
     assert_eq!((at, name.as_deref()), (Some(EIGHT + 600), Some("Central")));
@@ -141,22 +143,22 @@ fn the_start_of_a_trip_is_given_only_if_known() {
 #[test]
 fn a_trip_in_two_feeds_counts_once() {
     let mut world = world(morning());
-    let alone = standings(&world, &[feed("city-trips")], None, None).len();
+    let alone = list_trip_delays(&world, &[feed("city-trips")], None, None).len();
     world.apply("city-vehicles", vec![update("T18", 10, 30)]);
     let both = [feed("city-trips"), feed("city-vehicles")];
-    assert_eq!(standings(&world, &both, None, None).len(), alone);
-    assert_eq!(standings(&world, &[feed("city-vehicles")], None, None).len(), 1);
+    assert_eq!(list_trip_delays(&world, &both, None, None).len(), alone);
+    assert_eq!(list_trip_delays(&world, &[feed("city-vehicles")], None, None).len(), 1);
 }
 
 #[test]
 fn the_delay_of_a_vehicle_counts_only_without_a_better_source() {
     let mere = |trip: &str, time: Option<&str>, delay: i32| {
         let mut entity = update(trip, 10, delay);
-        let said = entity.trip_update.as_mut().unwrap();
-        said.trip.start_date = Some("20260304".to_owned());
-        said.trip.start_time = time.map(str::to_owned);
-        said.stop_time_update.clear();
-        said.delay = Some(delay);
+        let trip_update = entity.trip_update.as_mut().unwrap();
+        trip_update.trip.start_date = Some("20260304".to_owned());
+        trip_update.trip.start_time = time.map(str::to_owned);
+        trip_update.stop_time_update.clear();
+        trip_update.delay = Some(delay);
         entity
     };
     let both = [feed("city-vehicles"), feed("city-trips")];
@@ -166,29 +168,29 @@ fn the_delay_of_a_vehicle_counts_only_without_a_better_source() {
         world.apply(vehicles, vec![mere("T21", None, 30), mere("T23", None, 40)]);
         world.apply(trips, vec![cancelled("T21")]);
         for route in [None, Some("R2")] {
-            let told = standings(&world, &both, route, None);
-            let of = |trip: &str| -> Vec<_> {
-                told.iter().filter(|it| it.0 == trip).map(|it| it.1).collect()
+            let delays = list_trip_delays(&world, &both, route, None);
+            let list_statuses = |trip: &str| -> Vec<_> {
+                delays.iter().filter(|it| it.0 == trip).map(|it| it.1).collect()
             };
-            assert_eq!(of("T21"), [TripDelayStatus::Cancelled], "{route:?} {trips}");
-            assert_eq!(of("T23"), [TripDelayStatus::Behind(40)], "{route:?} {trips}");
+            assert_eq!(list_statuses("T21"), [TripDelayStatus::Cancelled], "{route:?} {trips}");
+            assert_eq!(list_statuses("T23"), [TripDelayStatus::Delayed(40)], "{route:?} {trips}");
         }
     }
     // Runs of a trip at other times are distinct; a run without a time may equal either.
     for (time, expected) in [(Some("07:50:00"), 2), (Some("05:50:00"), 1), (None, 1)] {
         let mut world = world(vec![mere("T23", Some("05:50:00"), 10)]);
         world.apply("city-vehicles", vec![mere("T23", time, 20)]);
-        assert_eq!(standings(&world, &both, None, None).len(), expected, "{time:?}");
+        assert_eq!(list_trip_delays(&world, &both, None, None).len(), expected, "{time:?}");
     }
 }
 
 #[test]
 fn a_line_lists_its_own_trips_only() {
     let world = world(morning());
-    let told = all(&world, Some("R2"), None);
+    let delays = all(&world, Some("R2"), None);
     assert_eq!(
-        told,
-        named(&[("T19", TripDelayStatus::Behind(400)), ("T21", TripDelayStatus::Cancelled)])
+        delays,
+        named(&[("T19", TripDelayStatus::Delayed(400)), ("T21", TripDelayStatus::Cancelled)])
     );
     assert!(all(&world, Some("none"), None).is_empty());
 }
@@ -202,17 +204,17 @@ fn a_stop_lists_departing_trips_with_their_delay_there() {
         call
     });
     let world = world(morning().into_iter().chain([leaves_out]).collect());
-    let told = all(&world, None, Some("D"));
+    let delays = all(&world, None, Some("D"));
     let expect = named(&[
-        ("T18", TripDelayStatus::Behind(120)),
-        ("T19", TripDelayStatus::Behind(400)),
-        ("T20", TripDelayStatus::Behind(-180)),
+        ("T18", TripDelayStatus::Delayed(120)),
+        ("T19", TripDelayStatus::Delayed(400)),
+        ("T20", TripDelayStatus::Delayed(-180)),
         ("T21", TripDelayStatus::Cancelled),
         ("T23", TripDelayStatus::Cancelled),
     ]);
-    assert_eq!(told, expect, "trips without real-time data are omitted");
-    let of_line = all(&world, Some("R1"), Some("D"));
-    assert_eq!(of_line.len(), 2);
+    assert_eq!(delays, expect, "trips without real-time data are omitted");
+    let line_delays = all(&world, Some("R1"), Some("D"));
+    assert_eq!(line_delays.len(), 2);
     assert!(all(&world, None, Some("A")).is_empty(), "a last stop has no departures");
     assert_eq!(
         all(&world, None, Some("C")).len(),
@@ -232,17 +234,17 @@ fn past_and_distant_trips_do_not_count() {
         update("T12", 40, 4_000),
         cancelled("T10"),
     ]);
-    let told: Vec<String> = all(&world, None, None).into_iter().map(|(trip, _)| trip).collect();
-    assert_eq!(told, ["T12", "T17", "T30"]);
+    let trips: Vec<String> = all(&world, None, None).into_iter().map(|(trip, _)| trip).collect();
+    assert_eq!(trips, ["T12", "T17", "T30"]);
 }
 
 #[test]
 fn only_reliable_feeds_count() {
     let mut world = world(morning());
     world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.86, 2.34, EIGHT)]);
-    assert!(standings(&world, &[], None, None).is_empty());
-    assert!(standings(&world, &[feed("city-vehicles")], None, None).is_empty());
-    assert!(standings(&world, &[], None, Some("D")).is_empty());
+    assert!(list_trip_delays(&world, &[], None, None).is_empty());
+    assert!(list_trip_delays(&world, &[feed("city-vehicles")], None, None).is_empty());
+    assert!(list_trip_delays(&world, &[], None, Some("D")).is_empty());
     let state = world.network.state();
     assert!(state.reports_trips("city-trips") && !state.reports_trips("city-vehicles"));
     assert_eq!(
@@ -258,7 +260,7 @@ fn without_a_timetable_the_data_of_the_feed_are_used() {
     entity.trip_update.as_mut().unwrap().trip.route_id = Some("R9".into());
     entity.trip_update.as_mut().unwrap().stop_time_update[0].stop_id = Some("S".into());
     world.apply("city-trips", vec![entity]);
-    assert_eq!(all(&world, Some("R9"), None), named(&[("X", TripDelayStatus::Behind(700))]));
+    assert_eq!(all(&world, Some("R9"), None), named(&[("X", TripDelayStatus::Delayed(700))]));
     assert!(all(&world, None, Some("D")).is_empty());
 }
 
@@ -289,7 +291,7 @@ fn delays_are_computed_again_for_a_new_state() {
     let mut world = world(morning());
     assert_eq!(all(&world, Some("R2"), None).len(), 2);
     world.apply("city-trips", vec![update("T19", 10, 30)]);
-    assert_eq!(all(&world, Some("R2"), None), named(&[("T19", TripDelayStatus::Behind(30))]));
+    assert_eq!(all(&world, Some("R2"), None), named(&[("T19", TripDelayStatus::Delayed(30))]));
     world.writer.apply_dataset(dataset(1), world.now());
     assert_eq!(all(&world, None, None).len(), 1, "a new timetable is matched again");
 }
@@ -300,18 +302,18 @@ fn running_trips_without_real_time_count_as_unknown() {
     let world = world(vec![update("T18", 10, 0)]);
     let feeds = [feed("city-trips")];
     let all = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: true };
-    assert_eq!(untold(&world, all), ["F0", "T17"]);
-    assert_eq!(untold(&world, DelayQuery { route: Some("R2"), ..all }), ["T17"]);
-    assert!(untold(&world, DelayQuery { route: Some("R1"), ..all }).is_empty());
+    assert_eq!(list_scheduled_only(&world, all), ["F0", "T17"]);
+    assert_eq!(list_scheduled_only(&world, DelayQuery { route: Some("R2"), ..all }), ["T17"]);
+    assert!(list_scheduled_only(&world, DelayQuery { route: Some("R1"), ..all }).is_empty());
     // Reports of all feeds matter, reliable or not; but without a reliable feed nothing is counted.
-    assert!(untold(&world, DelayQuery { feeds: &[], ..all }).is_empty());
+    assert!(list_scheduled_only(&world, DelayQuery { feeds: &[], ..all }).is_empty());
     // With one of several feeds, its reported routes count.
-    assert!(untold(&world, DelayQuery { all_lines: false, ..all }).is_empty());
-    let told = asked(&world, DelayQuery { route: Some("R2"), ..all });
-    assert_eq!(told, named(&[("T17", TripDelayStatus::Untold)]));
+    assert!(list_scheduled_only(&world, DelayQuery { all_lines: false, ..all }).is_empty());
+    let delays = list_delays(&world, DelayQuery { route: Some("R2"), ..all });
+    assert_eq!(delays, named(&[("T17", TripDelayStatus::ScheduledOnly)]));
     let mut world = world;
     world.apply("city-vehicles", vec![update("T17", 10, 60)]);
-    assert_eq!(untold(&world, all), ["F0"], "a report in another feed counts");
+    assert_eq!(list_scheduled_only(&world, all), ["F0"], "a report in another feed counts");
     let ferry = |date: &str| {
         let mut ferry = update("F0", 1, 60);
         let trip = &mut ferry.trip_update.as_mut().unwrap().trip;
@@ -320,19 +322,27 @@ fn running_trips_without_real_time_count_as_unknown() {
         ferry
     };
     world.apply("city-vehicles", vec![ferry("20260303")]);
-    assert_eq!(untold(&world, all), ["F0", "T17"], "the previous day's run does not count");
+    assert_eq!(
+        list_scheduled_only(&world, all),
+        ["F0", "T17"],
+        "the previous day's run does not count"
+    );
     world.apply("city-vehicles", vec![ferry("20260304")]);
-    assert_eq!(untold(&world, all), ["T17"], "frequency-based runs need no exact start time");
+    assert_eq!(
+        list_scheduled_only(&world, all),
+        ["T17"],
+        "frequency-based runs need no exact start time"
+    );
     world.apply("city-vehicles", Vec::new());
     world.apply("city-trips", vec![update("T18", 10, 0), update("T31", 10, 0)]);
     assert_eq!(
-        untold(&world, DelayQuery { all_lines: false, ..all }),
+        list_scheduled_only(&world, DelayQuery { all_lines: false, ..all }),
         ["T17"],
         "a trip of the same line"
     );
     let trip = world.network.state().trip_delays(all, world.now());
     let trip = trip.iter().find(|trip| trip.trip_id == "T17").unwrap();
-    assert_eq!(trip.standing, TripDelayStatus::Untold);
+    assert_eq!(trip.status, TripDelayStatus::ScheduledOnly);
     assert_eq!((trip.start_date.as_str(), trip.route_id.as_deref()), ("20260304", Some("R2")));
 }
 
@@ -344,12 +354,12 @@ fn scheduled_stop_calls_without_real_time_count_as_unknown() {
     let trips = world.network.state().trip_delays(there, world.now());
     let counts =
         DelayCounts::from_trips(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
-    assert_eq!((counts.trips, counts.on_time, counts.untold), (9, 1, 8));
+    assert_eq!((counts.trips, counts.on_time, counts.scheduled_only), (9, 1, 8));
     assert!(!counts.is_conclusive(), "one of many trips is not conclusive: {counts:?}");
     // On the reported route, departures within half an hour count; on the other one all.
     let expect = ["T17", "T19", "T20", "T21", "T23", "T25", "T27", "T29"];
-    assert_eq!(untold(&world, there), expect);
-    assert_eq!(untold(&world, DelayQuery { all_lines: false, ..there }), ["T20"]);
-    assert!(untold(&world, DelayQuery { feeds: &[], ..there }).is_empty());
-    assert!(untold(&world, DelayQuery { stop: Some("A"), ..there }).is_empty());
+    assert_eq!(list_scheduled_only(&world, there), expect);
+    assert_eq!(list_scheduled_only(&world, DelayQuery { all_lines: false, ..there }), ["T20"]);
+    assert!(list_scheduled_only(&world, DelayQuery { feeds: &[], ..there }).is_empty());
+    assert!(list_scheduled_only(&world, DelayQuery { stop: Some("A"), ..there }).is_empty());
 }

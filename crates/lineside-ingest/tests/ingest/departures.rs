@@ -29,7 +29,7 @@ fn find<'a>(board: &'a [Departure], trip: &str) -> Option<&'a Departure> {
     board.iter().find(|departure| departure.trip_id == trip)
 }
 
-fn of_update(entity: &mut FeedEntity) -> &mut lineside_formats::gtfs_rt::proto::TripUpdate {
+fn trip_update_in(entity: &mut FeedEntity) -> &mut lineside_formats::gtfs_rt::proto::TripUpdate {
     entity.trip_update.as_mut().unwrap()
 }
 
@@ -96,15 +96,15 @@ fn delays_propagate_to_later_calls() {
 #[test]
 fn the_delay_of_a_vehicle_does_not_replace_expected_stop_times() {
     let mut world = world();
-    let mut of_vehicle = update("T18", 10, 0);
-    let told = of_update(&mut of_vehicle);
-    told.stop_time_update.clear();
-    told.delay = Some(45);
+    let mut vehicle_trip = update("T18", 10, 0);
+    let trip_update = trip_update_in(&mut vehicle_trip);
+    trip_update.stop_time_update.clear();
+    trip_update.delay = Some(45);
     let at = world.now().unix_seconds();
-    told.timestamp = Some(at as u64);
+    trip_update.timestamp = Some(at as u64);
     let mut estimated = update("T18", 10, 120);
-    of_update(&mut estimated).timestamp = Some((at - 60) as u64);
-    world.apply("city-vehicles", vec![of_vehicle.clone()]);
+    trip_update_in(&mut estimated).timestamp = Some((at - 60) as u64);
+    world.apply("city-vehicles", vec![vehicle_trip.clone()]);
     assert_eq!(find(&board(&world, "C"), "T18").unwrap().delay, Some(45), "where nothing else is");
     world.apply("city-trips", vec![estimated]);
     let at_central = board(&world, "C");
@@ -112,9 +112,9 @@ fn the_delay_of_a_vehicle_does_not_replace_expected_stop_times() {
     assert_eq!((t18.delay, t18.source.as_str()), (Some(120), "city-trips"));
     // Old estimates lose against a vehicle that keeps reporting.
     world.clock.advance(minutes(30));
-    of_update(&mut of_vehicle).delay = Some(1_800);
-    of_update(&mut of_vehicle).timestamp = Some(world.now().unix_seconds() as u64);
-    world.apply("city-vehicles", vec![of_vehicle]);
+    trip_update_in(&mut vehicle_trip).delay = Some(1_800);
+    trip_update_in(&mut vehicle_trip).timestamp = Some(world.now().unix_seconds() as u64);
+    world.apply("city-vehicles", vec![vehicle_trip]);
     let at_central = board(&world, "C");
     let t18 = find(&at_central, "T18").unwrap();
     assert_eq!((t18.delay, t18.source.as_str()), (Some(1_800), "city-vehicles"));
@@ -138,11 +138,11 @@ fn a_late_departure_stays_until_a_minute_after_it_left() {
 fn cancelled_skipped_and_deleted_trips_are_distinguished() {
     let mut world = world();
     let mut cancelled = update("T18", 10, 0);
-    of_update(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+    trip_update_in(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
     let mut deleted = update("T19", 10, 0);
-    of_update(&mut deleted).trip.set_schedule_relationship(ScheduleRelationship::Deleted);
+    trip_update_in(&mut deleted).trip.set_schedule_relationship(ScheduleRelationship::Deleted);
     let mut skipped = update("T20", 10, 0);
-    of_update(&mut skipped).stop_time_update[0]
+    trip_update_in(&mut skipped).stop_time_update[0]
         .set_schedule_relationship(stop_time_update::ScheduleRelationship::Skipped);
     world.apply("city-trips", vec![cancelled, deleted, skipped]);
     let board = board(&world, "C");
@@ -155,9 +155,9 @@ fn cancelled_skipped_and_deleted_trips_are_distinguished() {
 fn an_added_trip_departs_except_at_its_last_stop() {
     let mut world = world();
     let mut extra = added(Some("extra"), world.now().unix_seconds(), EIGHT + 60);
-    let said = of_update(&mut extra);
-    said.trip.route_id = Some("R1".into());
-    said.stop_time_update.push(call("A", EIGHT + 600));
+    let trip_update = trip_update_in(&mut extra);
+    trip_update.trip.route_id = Some("R1".into());
+    trip_update.stop_time_update.push(call("A", EIGHT + 600));
     world.apply("city-trips", vec![extra]);
     let at_central = board(&world, "C");
     let extra = find(&at_central, "extra").unwrap();
@@ -172,11 +172,11 @@ fn an_added_trip_departs_except_at_its_last_stop() {
 
 fn added(trip: Option<&str>, made_at: i64, at: i64) -> FeedEntity {
     let mut entity = update("extra", 1, 0);
-    let said = of_update(&mut entity);
-    said.trip.trip_id = trip.map(str::to_owned);
-    said.trip.set_schedule_relationship(ScheduleRelationship::Added);
-    said.timestamp = u64::try_from(made_at).ok();
-    said.stop_time_update = vec![call("C2", at), call("B", at + 300)];
+    let trip_update = trip_update_in(&mut entity);
+    trip_update.trip.trip_id = trip.map(str::to_owned);
+    trip_update.trip.set_schedule_relationship(ScheduleRelationship::Added);
+    trip_update.timestamp = u64::try_from(made_at).ok();
+    trip_update.stop_time_update = vec![call("C2", at), call("B", at + 300)];
     entity
 }
 
@@ -228,18 +228,18 @@ fn a_board_with_subscribers_advances_with_time() {
     let mut world = world();
     let mut client = Client::new(&world, "stop/city/B");
     client.pull_all();
-    let first = client.held.ids("departure")[0].to_owned();
-    assert_eq!(client.held.ids("departure").len(), 12);
+    let first = client.state.ids("departure")[0].to_owned();
+    assert_eq!(client.state.ids("departure").len(), 12);
     assert!(!world.writer.advance_boards());
     for _ in 0..40 {
         world.clock.advance(std::time::Duration::from_secs(15));
         assert!(world.writer.advance_boards());
         client.pull_all();
-        assert_eq!(client.held, world.state_of("stop/city/B"));
+        assert_eq!(client.state, world.state_of("stop/city/B"));
     }
-    assert!(!client.held.ids("departure").contains(&first.as_str()));
+    assert!(!client.state.ids("departure").contains(&first.as_str()));
     let removed: Vec<_> =
-        client.heard.iter().flat_map(|it| it["changes"].as_array().unwrap()).collect();
+        client.publications.iter().flat_map(|it| it["changes"].as_array().unwrap()).collect();
     assert!(removed.iter().any(|change| change["op"] == "remove" && change["id"] == *first));
 }
 
@@ -250,9 +250,9 @@ fn the_first_state_is_current_after_a_quiet_hour() {
         world.clock.advance(std::time::Duration::from_secs(15));
         world.writer.advance_boards();
     }
-    let held = world.state_of("stop/city/C");
-    assert!(held.ids("departure").iter().all(|id| !id.starts_with("T18:")));
-    assert!(held.find("departure", "T24:20260304::10").is_some());
+    let received_state = world.state_of("stop/city/C");
+    assert!(received_state.ids("departure").iter().all(|id| !id.starts_with("T18:")));
+    assert!(received_state.find("departure", "T24:20260304::10").is_some());
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_quiet_network_publishes_no_empty_messages() {
         world.writer.advance_boards();
     }
     client.pull_all();
-    assert!(client.heard.is_empty());
+    assert!(client.publications.is_empty());
 }
 
 #[test]
@@ -275,17 +275,17 @@ fn feed_and_departure_changes_reach_a_stop_together() {
     client.pull_all();
     let body = message(EIGHT, vec![update("T18", 10, 120)]);
     let since = world.now();
-    let judge = |n_records| {
+    let apply_one_record = |n_records| {
         assert_eq!(n_records, 1);
         let (state, reason) = (FeedState::Late, "by test".into());
         let (state_before_pause, unreliable_since) = (None, Some(since));
         Some(FeedRecord { state, reason, since, state_before_pause, unreliable_since })
     };
-    world.writer.apply_snapshot_with_health("city-trips", body, since, judge).unwrap();
+    world.writer.apply_snapshot_with_health("city-trips", body, since, apply_one_record).unwrap();
     client.pull_all();
-    assert_eq!(client.heard.len(), 1);
-    assert_eq!(client.held.find("feed", "city-trips").unwrap()["state"], "late");
-    assert_eq!(client.held.find("departure", "T18:20260304::20").unwrap()["delay"], 120);
+    assert_eq!(client.publications.len(), 1);
+    assert_eq!(client.state.find("feed", "city-trips").unwrap()["state"], "late");
+    assert_eq!(client.state.find("departure", "T18:20260304::20").unwrap()["delay"], 120);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_departure_at_another_platform_has_both_platforms() {
         assigned_stop_id: Some("C2".into()),
         ..Default::default()
     };
-    of_update(&mut moved).stop_time_update[0].stop_time_properties = Some(properties);
+    trip_update_in(&mut moved).stop_time_update[0].stop_time_properties = Some(properties);
     world.apply("city-trips", vec![moved, update("T19", 10, 60)]);
     let board = board(&world, "C");
     let platforms = |trip: &str| {
@@ -305,16 +305,16 @@ fn a_departure_at_another_platform_has_both_platforms() {
     };
     assert_eq!(platforms("T18"), (Some("2".into()), Some("1".into())));
     assert_eq!(platforms("T19"), (Some("1".into()), None));
-    let said = |trip: &str| serde_json::to_value(find(&board, trip).unwrap()).unwrap();
-    assert_eq!(said("T18")["scheduled_platform"], "1");
-    assert!(said("T19").get("scheduled_platform").is_none());
+    let encode_departure = |trip: &str| serde_json::to_value(find(&board, trip).unwrap()).unwrap();
+    assert_eq!(encode_departure("T18")["scheduled_platform"], "1");
+    assert!(encode_departure("T19").get("scheduled_platform").is_none());
 }
 
 #[test]
 fn a_replaced_departure_returns_when_its_replacement_expires() {
     let mut world = world();
     let mut replaced = update("T21", 10, 120);
-    of_update(&mut replaced).trip.set_schedule_relationship(ScheduleRelationship::Replacement);
+    trip_update_in(&mut replaced).trip.set_schedule_relationship(ScheduleRelationship::Replacement);
     world.apply("city-trips", vec![replaced]);
     assert!(find(&board(&world, "C"), "T21").is_none_or(|it| it.source.as_str() == "city-trips"));
     world.clock.advance(minutes(21));
@@ -328,7 +328,7 @@ fn a_replaced_departure_returns_when_its_replacement_expires() {
 fn expired_times_are_removed_and_cancellations_stay() {
     let mut world = world();
     let mut cancelled = update("T22", 10, 0);
-    of_update(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+    trip_update_in(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
     world.apply("city-trips", vec![update("T21", 10, 120), cancelled]);
     world.clock.advance(minutes(20));
     assert_eq!(find(&board(&world, "C"), "T21").unwrap().delay, Some(120));

@@ -119,12 +119,12 @@ fn boards_follow_when_trips_become_comparable() {
     let mut world = world(vec![live("x", 4, &calls)]);
     let mut client = Client::new(&world, "stop/city/B");
     client.pull_all();
-    assert!(client.held.find("departure", "T18:20260304::20").is_none());
+    assert!(client.state.find("departure", "T18:20260304::20").is_none());
     // The trip of the timetable does not call at this stop.
     world.apply("city-trips", vec![live("x", 4, &calls), update("late", 1, 0)]);
     client.pull_all();
-    assert!(client.held.find("departure", "T18:20260304::20").is_some());
-    assert_eq!(client.held, world.state_of("stop/city/B"));
+    assert!(client.state.find("departure", "T18:20260304::20").is_some());
+    assert_eq!(client.state, world.state_of("stop/city/B"));
 }
 
 #[test]

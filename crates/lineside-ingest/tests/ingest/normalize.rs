@@ -20,9 +20,9 @@ fn the_same_content_changes_nothing() {
     let entities = || vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT), update("T18", 20, 60)];
     assert_eq!(world.apply("city-vehicles", entities()).changes.len(), 2);
     let revision = world.network.state().revision;
-    let again = world.apply("city-vehicles", entities());
-    assert!(again.changes.is_empty());
-    assert_eq!(again.decoded, 0);
+    let outcome = world.apply("city-vehicles", entities());
+    assert!(outcome.changes.is_empty());
+    assert_eq!(outcome.decoded, 0);
     world.clock.advance(minutes(1));
     assert!(world.apply("city-vehicles", entities()).changes.is_empty());
     assert_eq!(world.network.state().revision, revision);
@@ -93,9 +93,9 @@ fn record_ids_follow_the_protocol() {
             timed,
         ],
     );
-    let held = world.state_of("feed/city-vehicles");
-    assert_eq!(held.ids("vehicle"), ["4/1", "entity:vy", "trip:T18:20260304:"]);
-    assert_eq!(held.ids("trip_update"), ["F0:20260304:08:00:00", "T18:20260304:"]);
+    let received_state = world.state_of("feed/city-vehicles");
+    assert_eq!(received_state.ids("vehicle"), ["4/1", "entity:vy", "trip:T18:20260304:"]);
+    assert_eq!(received_state.ids("trip_update"), ["F0:20260304:08:00:00", "T18:20260304:"]);
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn a_trip_update_changes_the_delay_of_its_vehicle() {
     let early = world.apply("city-trips", vec![update("T18", 20, -45)]);
     assert_eq!(early.changes.len(), 2);
     assert_eq!(delay(&world), Some(-45));
-    let gone = world.apply("city-trips", Vec::new());
-    assert_eq!(gone.changes.len(), 2);
+    let removal = world.apply("city-trips", Vec::new());
+    assert_eq!(removal.changes.len(), 2);
     assert_eq!(delay(&world), None);
 }
 
@@ -170,8 +170,8 @@ fn a_new_dataset_joins_all_records_again() {
     world.writer.apply_dataset(dataset(1), world.now());
     assert_eq!(headsign(&world).as_deref(), Some("Aéroport"));
     // Nothing was sent again, so nothing must be decoded again.
-    let again = world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT)]);
-    assert_eq!((again.decoded, again.changes.len()), (0, 0));
+    let outcome = world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT)]);
+    assert_eq!((outcome.decoded, outcome.changes.len()), (0, 0));
 }
 
 #[test]
@@ -268,9 +268,9 @@ fn differential_messages_add_and_delete() {
     apply(vec![vehicle("1", None, 48.87, 2.34, EIGHT)]);
     assert_eq!(apply(vec![vehicle("2", None, 48.87, 2.34, EIGHT)]).records, 2);
     assert_eq!(apply(Vec::new()).records, 2);
-    let mut gone = vehicle("1", None, 48.87, 2.34, EIGHT);
-    gone.is_deleted = Some(true);
-    let applied = apply(vec![gone]);
+    let mut deleted = vehicle("1", None, 48.87, 2.34, EIGHT);
+    deleted.is_deleted = Some(true);
+    let applied = apply(vec![deleted]);
     assert_eq!((applied.records, applied.changes.len()), (1, 1));
 }
 

@@ -64,17 +64,20 @@ async fn each_poll_is_archived_with_outcome_and_served_content() {
     polls.reverse();
     assert_eq!(polls.len() as u64, feed.status().fetches);
     assert!(polls.windows(2).all(|pair| pair[0].at <= pair[1].at));
-    let of = |outcome: &str| polls.iter().find(|poll| poll.outcome == outcome).unwrap();
-    assert_eq!(of("http_404").serving, ServedContent::Nothing);
-    let failure = of("http_404").failure.as_ref().unwrap();
+    let find_poll = |outcome: &str| polls.iter().find(|poll| poll.outcome == outcome).unwrap();
+    assert_eq!(find_poll("http_404").serving, ServedContent::Nothing);
+    let failure = find_poll("http_404").failure.as_ref().unwrap();
     assert_eq!((failure.phase, failure.status), (Some(FetchPhase::Wait), Some(404)));
-    assert!(failure.words.contains("404"), "{failure:?}");
+    assert!(failure.message.contains("404"), "{failure:?}");
     assert_eq!(
-        (of("new").serving, of("new").bytes),
+        (find_poll("new").serving, find_poll("new").bytes),
         (ServedContent::Fresh, body(48.87).len() as u64)
     );
-    assert_eq!((of("not_modified").serving, of("not_modified").bytes), (ServedContent::Fresh, 0));
-    assert_eq!(of("http_500").serving, ServedContent::Stale);
+    assert_eq!(
+        (find_poll("not_modified").serving, find_poll("not_modified").bytes),
+        (ServedContent::Fresh, 0)
+    );
+    assert_eq!(find_poll("http_500").serving, ServedContent::Stale);
     assert!(polls.iter().all(|poll| poll.took > Duration::ZERO));
     let mut incidents = ingest.archive().list_incidents(feed.id(), UnixMillis(0), 100).unwrap();
     incidents.reverse();
@@ -139,8 +142,8 @@ async fn a_bad_reply_keeps_the_last_good_bytes_until_recovery() {
     let bomb = gzip(&vec![0; 64 << 20]);
     let large = vec![7; 2 << 20];
     let ok = |headers: &[&str], body: &[u8]| Answer::Bytes(http("200 OK", headers, body));
-    let cut = |mut bytes: Vec<u8>, by: usize| {
-        bytes.truncate(bytes.len() - by);
+    let cut = |mut bytes: Vec<u8>, n_bytes: usize| {
+        bytes.truncate(bytes.len() - n_bytes);
         bytes
     };
     let answers = [
@@ -209,13 +212,14 @@ async fn a_failure_records_its_phase_status_and_bytes() {
         ),
     ] {
         upstream.set(answer);
-        let told = || {
+        let last_error = || {
             let error = feed.status().last_error.clone()?;
             Some((error.code, error.phase?, error.status, error.bytes))
         };
-        let what =
-            fmt::from_fn(|f| write!(f, "the poll fails with {code} in {phase}: {:?}", told()));
-        until(what, || told() == Some((code, phase, status, bytes))).await;
+        let what = fmt::from_fn(|f| {
+            write!(f, "the poll fails with {code} in {phase}: {:?}", last_error())
+        });
+        until(what, || last_error() == Some((code, phase, status, bytes))).await;
     }
     let error = feed.status().last_error.clone().unwrap();
     assert_eq!(error.head, Some("x".repeat(512)), "the head is decompressed");
@@ -255,8 +259,8 @@ async fn compressed_bodies_are_accepted() {
 
 #[tokio::test]
 async fn secrets_are_sent_to_the_configured_origin_only() {
-    let elsewhere = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
-    let location = format!("location: {}", elsewhere.url("/moved"));
+    let other_upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
+    let location = format!("location: {}", other_upstream.url("/moved"));
     let upstream = Upstream::start(Answer::Bytes(http("302 Found", &[&location], b""))).await;
     let mut config = config("f", &upstream.url("/vp?line=4"));
     config.headers = vec![("X-Api-Key".into(), Secret::new("s3cret"))];
@@ -264,11 +268,13 @@ async fn secrets_are_sent_to_the_configured_origin_only() {
     let ingest = start(vec![config]);
     let feed = ingest.find_feed("f").unwrap();
     until("the data are known", || feed.status().entities == 1).await;
-    let asked = &upstream.requests()[0];
-    assert!(asked.contains("get /vp?line=4&token=t0ken") && asked.contains("x-api-key: s3cret"));
-    let led_to = &elsewhere.requests()[0];
-    assert!(led_to.starts_with("get /moved http"), "{led_to}");
-    assert!(!led_to.contains("s3cret") && !led_to.contains("t0ken"));
+    let request = &upstream.requests()[0];
+    assert!(
+        request.contains("get /vp?line=4&token=t0ken") && request.contains("x-api-key: s3cret")
+    );
+    let redirected_request = &other_upstream.requests()[0];
+    assert!(redirected_request.starts_with("get /moved http"), "{redirected_request}");
+    assert!(!redirected_request.contains("s3cret") && !redirected_request.contains("t0ken"));
     // Secrets are not shown in failures either.
     upstream.set(Answer::HangUp);
     until_failed(&feed, FailureCode::Connect).await;
@@ -443,9 +449,9 @@ async fn a_raw_discovery_file_has_a_problem_about_its_format() {
         {"name":"station_information","url":"http://127.0.0.1:9/station_information.json"}]}}}"#;
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], discovery))).await;
     let url = upstream.url("/gbfs.json");
-    let mut wanted = config("raw", &url);
-    wanted.format = Some(Format::Raw);
-    let ingest = start(vec![config("unsaid", &url), wanted]);
+    let mut raw_feed = config("raw", &url);
+    raw_feed.format = Some(Format::Raw);
+    let ingest = start(vec![config("unsaid", &url), raw_feed]);
     let codes = |id: &str| -> Option<Vec<&'static str>> {
         let feed = ingest.find_feed(id).unwrap();
         let status = feed.status();

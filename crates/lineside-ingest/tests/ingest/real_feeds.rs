@@ -91,8 +91,9 @@ fn matching_feeds_have_routes_and_delays() {
                 named += usize::from(record.join.route_short_name.is_some());
                 delayed += usize::from(record.join.delay.is_some());
                 let calls = &record.trip_update().unwrap().stop_time_update;
-                let says = calls.iter().any(|it| it.arrival.is_some() || it.departure.is_some());
-                predicted += usize::from(says);
+                let has_times =
+                    calls.iter().any(|it| it.arrival.is_some() || it.departure.is_some());
+                predicted += usize::from(has_times);
                 assert!(!record.id.ends_with("::"), "{series_name}: {} has no date", record.id);
             }
         }
@@ -121,9 +122,9 @@ fn subscribers_of_a_series_converge() {
     }
     assert!(moved > 1_000, "{moved}");
     for client in &clients {
-        assert_eq!(client.held, world.state_of(client.channel.as_str()), "{}", client.channel);
+        assert_eq!(client.state, world.state_of(client.channel.as_str()), "{}", client.channel);
     }
-    let route = &clients[2].held;
+    let route = &clients[2].state;
     let record = route.records.iter().find(|(key, _)| key.1 == "trip_update").unwrap().1;
     assert_eq!(record["lineside"]["route_short_name"], "A");
 }

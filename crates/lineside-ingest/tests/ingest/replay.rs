@@ -7,7 +7,7 @@ use lineside_ingest::{FeedConfig, FeedState, SourceLocation};
 use lineside_sync::{Clock, RealClock};
 
 use crate::{
-    running::{PATIENCE, body, config, start, until, write_city, zip},
+    running::{WAIT_MAX, body, config, start, until, write_city, zip},
     support::*,
 };
 
@@ -31,20 +31,22 @@ async fn a_replay_advances_at_its_speed_with_recorded_times() {
     let network = ingest.find_network_of_feed("city").unwrap();
     assert_eq!(network.id().as_str(), "city");
     // A subscriber from before the start receives each frame, however slow the machine is.
-    let mut session = ingest.hub().open_session(Arc::new(Deaf), SessionLimits::default());
+    let mut session = ingest.hub().open_session(Arc::new(IdleReceiver), SessionLimits::default());
     session.subscribe(&Channel::parse_name("feed/city").unwrap(), None).unwrap();
     let started = RealClock::new();
     let url = format!("replay://{}?speed=20", dir.path().display());
     ingest.apply_change(feeds(SourceLocation::parse(&url).unwrap())).await.unwrap();
-    let (mut held, mut seen) = (Held::default(), Vec::new());
+    let (mut received_state, mut seen) = (ReceivedState::default(), Vec::new());
     while seen.len() < 5 {
         while let Some(delivery) = session.next_delivery() {
-            held.apply(delivery.payload().unwrap().data());
-            let lat = held.find("vehicle", "1").and_then(|it| it["position"]["latitude"].as_f64());
+            received_state.apply(delivery.payload().unwrap().data());
+            let lat = received_state
+                .find("vehicle", "1")
+                .and_then(|it| it["position"]["latitude"].as_f64());
             seen.extend(lat.filter(|lat| seen.last() != Some(lat)));
         }
         started.sleep(Duration::from_millis(5)).await;
-        assert!(started.monotonic() < PATIENCE, "{seen:?}");
+        assert!(started.monotonic() < WAIT_MAX, "{seen:?}");
     }
     assert!(seen.is_sorted());
     // Eighty recorded seconds take four real ones.

@@ -19,7 +19,7 @@ use crate::{
 
 impl World {
     /// Returns the file that a clean stop leaves.
-    fn keep(&self) -> Vec<u8> {
+    fn build_handoff(&self) -> Vec<u8> {
         let mut file = HandoffWriter::begin_file(Vec::new(), self.now()).unwrap();
         self.writer.write_handoff(&mut file).unwrap();
         self.hub.stop_app_publishing();
@@ -31,10 +31,10 @@ impl World {
 
     /// Returns the next process, with other random values.
     pub(crate) fn restarted(&self, config: HubConfig, seed: u64) -> World {
-        let mut kept = HandoffState::from_reader(Cursor::new(self.keep())).unwrap();
+        let mut handoff = HandoffState::from_reader(Cursor::new(self.build_handoff())).unwrap();
         let ids = self.network.feed_ids().to_vec();
-        let again = kept.take_network(&ids[0]).unwrap();
-        let continued = again.restore_network(&ids, self.network.dataset(), seed).unwrap();
+        let resumed = handoff.take_network(&ids[0]).unwrap();
+        let continued = resumed.restore_network(&ids, self.network.dataset(), seed).unwrap();
         let clock = Arc::clone(&self.clock);
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let others = ids[1..].to_vec();
@@ -47,7 +47,7 @@ impl World {
         let mut writer = NetworkWriter::new(Arc::clone(&network), Some(Arc::clone(&hub)), seed);
         writer.resume_network(continued);
         hub.resume_group_at(1, network.position());
-        for room in kept.take_rooms() {
+        for room in handoff.take_rooms() {
             assert_eq!(hub.restore_room(room, Duration::ZERO), Ok(true));
         }
         World { clock, network, writer, hub, channels }
@@ -82,15 +82,15 @@ fn a_restarted_network_has_the_same_state_and_publishes_only_changes() {
     let mut world = busy_world();
     world.clock.advance(Duration::from_secs(40));
     world.writer.advance_boards();
-    let again = world.restarted(HubConfig::default(), 77);
-    assert_eq!(again.network.position(), world.network.position());
-    assert_eq!(again.network.state().at, world.network.state().at);
+    let second = world.restarted(HubConfig::default(), 77);
+    assert_eq!(second.network.position(), world.network.position());
+    assert_eq!(second.network.state().at, world.network.state().at);
     for channel in ["feed/city", "route/city/R1", "stop/city/C", "area/u09tvn"] {
-        assert_eq!(again.state_of(channel), world.state_of(channel), "{channel}");
-        assert!(!again.state_of(channel).records.is_empty());
+        assert_eq!(second.state_of(channel), world.state_of(channel), "{channel}");
+        assert!(!second.state_of(channel).records.is_empty());
     }
     // In both worlds the same messages change nothing, and a real change is one change.
-    for mut it in [world, again] {
+    for mut it in [world, second] {
         let same = vec![update("T18", 20, 120), update("T19", 10, -60)];
         let applied = it.apply("city-trips", same);
         assert_eq!((applied.changes.len(), applied.decoded), (0, 0));
@@ -103,13 +103,13 @@ fn a_restarted_network_has_the_same_state_and_publishes_only_changes() {
 #[test]
 fn entities_of_a_differential_feed_can_be_deleted_after_a_restart() {
     let world = busy_world();
-    let mut again = world.restarted(HubConfig::default(), 3);
-    let mut gone = vehicle("1", None, 0.0, 0.0, EIGHT);
-    (gone.vehicle, gone.is_deleted) = (None, Some(true));
-    let body = differential(vec![gone]);
-    let applied = again.writer.apply_snapshot("city-vehicles", body, again.now()).unwrap();
+    let mut second = world.restarted(HubConfig::default(), 3);
+    let mut deleted = vehicle("1", None, 0.0, 0.0, EIGHT);
+    (deleted.vehicle, deleted.is_deleted) = (None, Some(true));
+    let body = differential(vec![deleted]);
+    let applied = second.writer.apply_snapshot("city-vehicles", body, second.now()).unwrap();
     assert_eq!((applied.changes.len(), applied.records), (1, 1));
-    assert_eq!(again.state_of("feed/city-vehicles").ids("vehicle"), ["2"]);
+    assert_eq!(second.state_of("feed/city-vehicles").ids("vehicle"), ["2"]);
 }
 
 #[test]
@@ -118,9 +118,9 @@ fn a_network_that_would_differ_gets_a_new_epoch() {
     let ids = world.network.feed_ids().to_vec();
     let dataset_now = world.network.dataset();
     let restore = |ids: &[_], dataset: Option<Arc<Dataset>>| {
-        let mut kept = HandoffState::from_reader(Cursor::new(world.keep())).unwrap();
-        let kept = kept.take_network(&feed("city")).unwrap();
-        kept.restore_network(ids, dataset, 1).map(|continued| continued.epoch())
+        let mut handoff = HandoffState::from_reader(Cursor::new(world.build_handoff())).unwrap();
+        let network = handoff.take_network(&feed("city")).unwrap();
+        network.restore_network(ids, dataset, 1).map(|continued| continued.epoch())
     };
     assert_eq!(restore(&ids, dataset_now.clone()), Ok(world.network.epoch()));
     assert_eq!(restore(&ids[..3], dataset_now.clone()), Err("its feeds have changed"));
@@ -133,7 +133,7 @@ fn a_network_that_would_differ_gets_a_new_epoch() {
 
 #[test]
 fn a_truncated_or_changed_file_is_rejected() {
-    let file = busy_world().keep();
+    let file = busy_world().build_handoff();
     let read = |file: &[u8]| HandoffState::from_reader(Cursor::new(file)).map(drop);
     read(&file).unwrap();
     let mut rng = fastrand::Rng::with_seed(5);
@@ -153,13 +153,13 @@ struct Process {
 }
 
 impl Process {
-    fn start(folder: &std::path::Path, kept: Option<Vec<u8>>) -> Process {
-        Process::with(folder, kept, |_| {})
+    fn start(folder: &std::path::Path, handoff: Option<Vec<u8>>) -> Process {
+        Process::with(folder, handoff, |_| {})
     }
 
     fn with(
         folder: &std::path::Path,
-        kept: Option<Vec<u8>>,
+        handoff: Option<Vec<u8>>,
         change: impl FnOnce(&mut Vec<FeedConfig>),
     ) -> Process {
         let config = |id: &str, file: &str, static_feed: Option<&str>| {
@@ -175,8 +175,8 @@ impl Process {
             vec![config("city", "city.zip", None), config("vehicles", "v.pb", Some("city"))];
         change(&mut feeds);
         let options = IngestOptions { seed: fastrand::u64(..), ..options(feeds) };
-        let kept = kept.map(|file| HandoffState::from_reader(Cursor::new(file)).unwrap());
-        Process { ingest: Ingest::start_with_handoff(options, kept) }
+        let handoff = handoff.map(|file| HandoffState::from_reader(Cursor::new(file)).unwrap());
+        Process { ingest: Ingest::start_with_handoff(options, handoff) }
     }
 
     async fn stop(self) -> Vec<u8> {
@@ -199,7 +199,8 @@ impl Process {
     }
 
     fn subscribe(&self, channel: &str, from: Option<Position>) -> (Session, bool) {
-        let mut session = self.ingest.hub().open_session(Arc::new(Deaf), SessionLimits::default());
+        let mut session =
+            self.ingest.hub().open_session(Arc::new(IdleReceiver), SessionLimits::default());
         let subscribed = session.subscribe(&Channel::parse_name(channel).unwrap(), from).unwrap();
         (session, subscribed.recovered)
     }
@@ -229,7 +230,7 @@ async fn feeds_serve_their_last_good_bytes_before_the_first_poll() {
     let channel = Channel::parse_name("app/chat").unwrap();
     let (listener, _) = first.subscribe("app/chat", None);
     let hub = first.ingest.hub();
-    let said =
+    let n_published =
         hub.publish_app(&channel, Bytes::from_static(b"1"), PublicationExtras::default()).unwrap();
     let position = first.position();
     let snapshots = ["city", "vehicles"].map(|id| first.ingest.find_feed(id).unwrap().snapshot());
@@ -254,7 +255,7 @@ async fn feeds_serve_their_last_good_bytes_before_the_first_poll() {
     assert_eq!(next.ingest.networks()[0].timetable().unwrap().trips().len(), 102);
     let (mut session, recovered) = next.subscribe("route/city/R1", Some(position));
     assert!(recovered && session.next_delivery().is_none(), "a resumed session misses nothing");
-    let from = Position { offset: 0, ..said.position.unwrap() };
+    let from = Position { offset: 0, ..n_published.position.unwrap() };
     let (mut session, recovered) = next.subscribe("app/chat", Some(from));
     assert!(
         recovered && session.next_delivery().is_some(),
@@ -295,7 +296,7 @@ async fn a_changed_configuration_gets_a_new_epoch_and_keeps_app_channels() {
     let (listener, _) = first.subscribe("app/chat", None);
     let channel = Channel::parse_name("app/chat").unwrap();
     let hub = first.ingest.hub();
-    let said =
+    let n_published =
         hub.publish_app(&channel, Bytes::from_static(b"1"), PublicationExtras::default()).unwrap();
     let position = first.position();
     let file = first.stop().await;
@@ -305,7 +306,7 @@ async fn a_changed_configuration_gets_a_new_epoch_and_keeps_app_channels() {
     assert_ne!(next.position().epoch, position.epoch);
     let (_, recovered) = next.subscribe("feed/city", Some(position));
     assert!(!recovered);
-    let (_, recovered) = next.subscribe("app/chat", said.position);
+    let (_, recovered) = next.subscribe("app/chat", n_published.position);
     assert!(recovered);
     next.ingest.shut_down().await;
 }

@@ -12,7 +12,7 @@ use lineside_sync::{Clock, RealClock};
 use crate::support::*;
 
 /// Longer than any test takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(90);
 
 /// Returns a realtime message with one vehicle at the present time.
 pub(crate) fn body(lat: f32) -> Vec<u8> {
@@ -49,8 +49,8 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
         load_limits: lineside_ingest::LoadLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
         snapshots: Arc::new(MemorySnapshotStore::default()),
-        beside: None,
-        inspector: None,
+        extra_channels: None,
+        message_observer: None,
         inboxes: InboxSettings {
             address: None,
             subscriber: "lineside-1".into(),
@@ -61,10 +61,10 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
 }
 
 /// Waits for a condition; the deadline only ends a failing test.
-pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
+pub(crate) async fn until(what: impl fmt::Display, is_met: impl Fn() -> bool) {
     let clock = RealClock::new();
-    while !is_so() {
-        assert!(clock.monotonic() < PATIENCE, "timed out waiting until {what}");
+    while !is_met() {
+        assert!(clock.monotonic() < WAIT_MAX, "timed out waiting until {what}");
         clock.sleep(Duration::from_millis(5)).await;
     }
 }

@@ -1,11 +1,11 @@
 //! Tests of SIRI output: every record once, with the known values and no others.
 
-mod asked;
+mod record_selection;
 mod situations;
 mod timetables;
 mod vehicles;
 mod visits;
-mod written;
+mod golden_xml;
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
@@ -75,22 +75,22 @@ fn situation(world: &World) -> PtSituationElement {
     situation.clone()
 }
 
-fn visits(world: &World, stop_id: &str, wanted: &RecordFilter) -> Vec<MonitoredStopVisit> {
+fn visits(world: &World, stop_id: &str, filter: &RecordFilter) -> Vec<MonitoredStopVisit> {
     let visits = VisitQuery {
         stop_id,
         monitoring_ref: stop_id,
         from: world.now(),
         preview: minutes(60),
-        wanted,
+        filter,
         destination: None,
-        most: 40,
-        least_per_line: 0,
+        visits_max: 40,
+        visits_per_line_min: 0,
         limit: 40,
     };
     find_stop_visits(&world.network.state(), &visits, world.now()).unwrap()
 }
 
-fn said(entity: &mut FeedEntity) -> &mut TripUpdate {
+fn trip_update_mut(entity: &mut FeedEntity) -> &mut TripUpdate {
     entity.trip_update.as_mut().unwrap()
 }
 
@@ -122,7 +122,7 @@ fn line(id: &str) -> RecordFilter {
     }
 }
 
-fn works() -> FeedEntity {
+fn working_trip() -> FeedEntity {
     let mut entity = alert("works", Some("R1"), Some("B"), "Track \"works\"");
     let alert = entity.alert.as_mut().unwrap();
     let german = proto::translated_string::Translation {

@@ -44,7 +44,7 @@ fn skipped(sequence: u32) -> StopTimeUpdate {
 #[test]
 fn a_journey_that_ends_early_has_no_boarding_at_its_end() {
     let (yes, no) = (true, false);
-    let told = |skip: &[u32]| -> Vec<[bool; 5]> {
+    let cancellations = |skip: &[u32]| -> Vec<[bool; 5]> {
         let mut world = world();
         let mut entity = update("T18", 10, 60);
         let calls = &mut entity.trip_update.as_mut().unwrap().stop_time_update;
@@ -57,10 +57,10 @@ fn a_journey_that_ends_early_has_no_boarding_at_its_end() {
     let served = [no; 5];
     // The last call has no departure.
     assert_eq!(
-        told(&[30, 40]),
+        cancellations(&[30, 40]),
         [served, [no, no, yes, no, yes], [yes; 5], [yes, yes, no, yes, no]]
     );
-    assert_eq!(told(&[30]), [served, served, [yes; 5], served]);
+    assert_eq!(cancellations(&[30]), [served, served, [yes; 5], served]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_shortened_journey_keeps_the_departure_time_at_its_end() {
 }
 
 /// Returns the journeys of a message after a round trip through GTFS-Realtime.
-fn told_again(xml: &[u8]) -> Vec<VehicleJourney> {
+fn convert_back(xml: &[u8]) -> Vec<VehicleJourney> {
     let (message, _) = decode_message(xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let (message, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     let mut world = World::new();
@@ -107,12 +107,12 @@ fn partial_cancellations_match_the_nordic_profile_examples() {
         let (example, _) = decode_message(&xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
         let delivery = example.deliveries().next().unwrap();
         let example = delivery.estimated_timetables[0].journeys().next().unwrap();
-        let told = told_again(&xml);
+        let converted = convert_back(&xml);
         let calls = |journey: &VehicleJourney| -> Vec<(Option<u32>, [bool; 5])> {
             let all = journey.recorded_calls.iter().chain(&journey.estimated_calls);
             all.map(|call| (call.order, cancelled(call))).collect()
         };
-        assert_eq!(calls(&told[0]), calls(example), "{name}");
+        assert_eq!(calls(&converted[0]), calls(example), "{name}");
     }
 }
 
@@ -144,20 +144,20 @@ fn calls_of_an_extra_journey_have_one_order_in_every_service() {
         ..Default::default()
     };
     let mut entity = update("X", 10, 0);
-    let said = entity.trip_update.as_mut().unwrap();
-    said.trip.start_date = Some("20260304".into());
-    said.trip.start_time = Some("07:50:00".into());
-    said.trip.route_id = Some("R1".into());
-    said.trip.set_schedule_relationship(ScheduleRelationship::Added);
-    said.stop_time_update = vec![call("C1", 6, 100), call("A", 7, 400)];
+    let trip_update = entity.trip_update.as_mut().unwrap();
+    trip_update.trip.start_date = Some("20260304".into());
+    trip_update.trip.start_time = Some("07:50:00".into());
+    trip_update.trip.route_id = Some("R1".into());
+    trip_update.trip.set_schedule_relationship(ScheduleRelationship::Added);
+    trip_update.stop_time_update = vec![call("C1", 6, 100), call("A", 7, 400)];
     let mut on_it = vehicle("1", Some("X"), 48.87, 2.34, EIGHT);
-    let on_trip = said.trip.clone();
+    let on_trip = trip_update.trip.clone();
     on_it.vehicle.as_mut().unwrap().trip = Some(on_trip);
     on_it.vehicle.as_mut().unwrap().current_stop_sequence = Some(6);
     let mut headway = update("F0", 2, 0);
-    let said = headway.trip_update.as_mut().unwrap();
-    said.trip.set_schedule_relationship(ScheduleRelationship::Unscheduled);
-    said.stop_time_update = vec![call("A", 2, 300)];
+    let trip_update = headway.trip_update.as_mut().unwrap();
+    trip_update.trip.set_schedule_relationship(ScheduleRelationship::Unscheduled);
+    trip_update.stop_time_update = vec![call("A", 2, 300)];
     world.apply("city-trips", vec![entity, headway]);
     world.apply("city-vehicles", vec![on_it]);
     let state = world.network.state();

@@ -44,16 +44,16 @@ fn journeys(state: &NetworkState) -> Vec<VehicleJourney> {
 
 /// Returns the call of a journey's next visit at station C.
 pub(crate) fn monitored_call(world: &World, journey: &str) -> Option<SiriCall> {
-    let wanted = RecordFilter::default();
+    let filter = RecordFilter::default();
     let visits = VisitQuery {
         stop_id: "C",
         monitoring_ref: "C",
         from: world.now(),
         preview: minutes(15),
-        wanted: &wanted,
+        filter: &filter,
         destination: None,
-        most: 40,
-        least_per_line: 0,
+        visits_max: 40,
+        visits_per_line_min: 0,
         limit: 40,
     };
     let visits = find_stop_visits(&world.network.state(), &visits, world.now())?;
@@ -103,8 +103,8 @@ fn a_journey_without_a_date_gets_the_day_of_its_planned_calls() {
     let evening = announced("T95", (20 * 60 + 50) - 8 * 60);
     let mut night = announced("late", (24 * 60 + 10) - 8 * 60);
     night.id = "night".into();
-    let unsaid = update("T94", 10, 60);
-    world.apply("city-trips", vec![evening, night, unsaid]);
+    let unreported = update("T94", 10, 60);
+    world.apply("city-trips", vec![evening, night, unreported]);
     let state = world.network.state();
     let days: Vec<(String, String, Option<i32>)> = state
         .trip_updates()
@@ -126,7 +126,7 @@ fn a_cancelled_extra_journey_keeps_its_id_and_its_board_entry() {
         let aimed = format!("<Aimed{event}Time>2026-03-04T07:{minute:02}:00Z</Aimed{event}Time>");
         format!("<EstimatedCall><StopPointRef>{stop}</StopPointRef>{aimed}</EstimatedCall>")
     };
-    let told = |inside: &str| {
+    let convert_journey = |inside: &str| {
         let text = format!(
             "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>\
              <EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
@@ -142,31 +142,31 @@ fn a_cancelled_extra_journey_keeps_its_id_and_its_board_entry() {
         siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC).0.entity
     };
     let mut world = world();
-    for (inside, is_off, status) in [
+    for (inside, is_cancelled, status) in [
         ("", None, DepartureStatus::Realtime),
         ("<Cancellation>true</Cancellation>", Some(true), DepartureStatus::Cancelled),
     ] {
-        world.apply("city-trips", told(inside));
+        world.apply("city-trips", convert_journey(inside));
         let state = world.network.state();
         let [journey] = &journeys(&state)[..] else { panic!("expected one journey") };
         assert_eq!(journey.estimated_vehicle_journey_code.as_deref(), Some("X"));
-        assert_eq!((journey.extra_journey, journey.cancellation), (Some(true), is_off));
+        assert_eq!((journey.extra_journey, journey.cancellation), (Some(true), is_cancelled));
         let aimed = journey.estimated_calls[0].aimed_departure_time.map(|it| it.as_seconds());
         assert_eq!(aimed, Some(EIGHT + 5 * 60));
         let board = world.network.next_departures("C", EIGHT, 40).unwrap();
         let row = board.iter().find(|row| row.trip_id == "X").unwrap();
         assert_eq!((row.status, row.scheduled), (status, Some(EIGHT + 5 * 60)), "{row:?}");
-        assert_eq!(row.expected.is_none(), is_off.is_some(), "{row:?}");
+        assert_eq!(row.expected.is_none(), is_cancelled.is_some(), "{row:?}");
         assert!(monitored_call(&world, "X").is_some(), "the visit has a monitored call");
     }
     // A cancelled trip is listed for as long as passengers may wait for it.
     let feeds = [feed("city-trips")];
     let all = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: false };
-    let standings = |world: &World| world.network.state().reported_trip_delays(all).len();
-    assert_eq!(standings(&world), 1);
+    let count_delays = |world: &World| world.network.state().reported_trip_delays(all).len();
+    assert_eq!(count_delays(&world), 1);
     world.clock.advance(minutes(25));
-    world.apply("city-trips", told("<Cancellation>true</Cancellation>"));
-    assert_eq!(standings(&world), 0);
+    world.apply("city-trips", convert_journey("<Cancellation>true</Cancellation>"));
+    assert_eq!(count_delays(&world), 0);
 }
 
 #[test]
@@ -175,37 +175,37 @@ fn a_journey_entering_the_preview_interval_is_a_change() {
     let trips = ["T18", "T21", "T22", "T23", "T24"];
     let updates = || trips.map(|trip| update(trip, 10, 0)).to_vec();
     world.apply("city-trips", updates());
-    let wanted = RecordFilter { preview: Some(minutes(30)), ..RecordFilter::default() };
-    let told = |world: &World, before: ConsumerPosition, most| {
+    let filter = RecordFilter { preview: Some(minutes(30)), ..RecordFilter::default() };
+    let select = |world: &World, before: ConsumerPosition, records_max| {
         let (state, now) = (world.network.state(), world.now().unix_seconds());
         let journeys = SiriOutput::EstimatedTimetable;
-        let told = select_records_after(&state, journeys, &wanted, now, before, most);
-        let ids = told.records.iter().map(|it| it.id.split(':').next().unwrap().to_owned());
-        let before = ConsumerPosition { number: told.up_to, horizon: told.horizon };
-        (ids.collect::<Vec<_>>(), before, told.has_more)
+        let selection = select_records_after(&state, journeys, &filter, now, before, records_max);
+        let ids = selection.records.iter().map(|it| it.id.split(':').next().unwrap().to_owned());
+        let before = ConsumerPosition { number: selection.up_to, horizon: selection.horizon };
+        (ids.collect::<Vec<_>>(), before, selection.has_more)
     };
     // Trips leave every ten minutes; at eight, two of the five within half an hour.
-    let (first, before, _) = told(&world, ConsumerPosition::default(), 9);
+    let (first, before, _) = select(&world, ConsumerPosition::default(), 9);
     assert_eq!(first, ["T18", "T21"]);
-    assert_eq!(told(&world, before, 9).0, [""; 0]);
+    assert_eq!(select(&world, before, 9).0, [""; 0]);
     world.clock.advance(minutes(20));
     // Identical updates are no change.
     world.apply("city-trips", updates());
-    let (near, after, has_more) = told(&world, before, 9);
+    let (near, after, has_more) = select(&world, before, 9);
     assert_eq!((near, has_more), (vec!["T22".to_owned(), "T23".to_owned()], false));
-    assert_eq!(told(&world, after, 9).0, [""; 0]);
+    assert_eq!(select(&world, after, 9).0, [""; 0]);
     // One after the other, along with the changed one.
     let mut changed = updates();
     changed[0] = update("T18", 10, 120);
     world.apply("city-trips", changed);
     let mut before = before;
     for expected in ["T22", "T23", "T18"] {
-        assert_eq!(told(&world, before, 0), (Vec::new(), before, true));
-        let (ids, next, has_more) = told(&world, before, 1);
+        assert_eq!(select(&world, before, 0), (Vec::new(), before, true));
+        let (ids, next, has_more) = select(&world, before, 1);
         assert_eq!((ids, has_more), (vec![expected.to_owned()], expected != "T18"));
         before = next;
     }
-    assert_eq!(told(&world, before, 1).0, [""; 0]);
+    assert_eq!(select(&world, before, 1).0, [""; 0]);
 }
 
 /// Returns the calls of trip T18, scheduled at C1, B, D and A from eight on, when it is replaced by `calls` with
@@ -214,40 +214,40 @@ fn replaced(now: i64, calls: &[(&str, i64)]) -> Vec<(String, bool, bool)> {
     let mut world = world();
     world.clock.advance(minutes(now.unsigned_abs()));
     let mut entity = update("T18", 10, 0);
-    let said = entity.trip_update.as_mut().unwrap();
-    said.trip.start_date = Some("20260304".into());
-    said.trip.set_schedule_relationship(ScheduleRelationship::Replacement);
+    let trip_update = entity.trip_update.as_mut().unwrap();
+    trip_update.trip.start_date = Some("20260304".into());
+    trip_update.trip.set_schedule_relationship(ScheduleRelationship::Replacement);
     let call = |&(stop, at): &(&str, i64)| {
         let event = StopTimeEvent { time: Some(EIGHT + at * 60), ..Default::default() };
         let stop_id = Some(stop.to_owned());
         StopTimeUpdate { stop_id, departure: Some(event), ..Default::default() }
     };
-    said.stop_time_update = calls.iter().map(call).collect();
+    trip_update.stop_time_update = calls.iter().map(call).collect();
     world.apply("city-trips", vec![entity]);
     let [journey] = &journeys(&world.network.state())[..] else { panic!("expected one journey") };
     assert_eq!(journey.is_complete_stop_sequence, Some(true));
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let orders = calls.clone().map(|call| call.order);
     assert!(orders.eq((1..).map(Some).take(calls.clone().count())));
-    let of = |call: &SiriCall| {
+    let describe_call = |call: &SiriCall| {
         let stop = call.stop_point_ref.as_ref().unwrap().to_string();
         (stop, call.extra_call == Some(true), call.cancellation == Some(true))
     };
-    calls.map(of).collect()
+    calls.map(describe_call).collect()
 }
 
 #[test]
 fn extra_calls_are_marked_and_missing_planned_calls_cancelled() {
     let check = |now, calls: &[(&str, i64)], expected: &[&str]| {
-        let told: Vec<String> = replaced(now, calls)
+        let descriptions: Vec<String> = replaced(now, calls)
             .into_iter()
-            .map(|(stop, is_extra, is_off)| match (is_extra, is_off) {
+            .map(|(stop, is_extra, is_cancelled)| match (is_extra, is_cancelled) {
                 (true, _) => format!("+{stop}"),
                 (false, true) => format!("-{stop}"),
                 (false, false) => stop,
             })
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(descriptions, expected);
     };
     check(0, &[("C1", 0), ("B", 5), ("D", 10), ("A", 15)], &["C1", "B", "D", "A"]);
     check(0, &[("C1", 0), ("B", 5), ("N", 8), ("D", 10), ("A", 15)], &["C1", "B", "+N", "D", "A"]);
@@ -263,9 +263,9 @@ fn extra_calls_are_marked_and_missing_planned_calls_cancelled() {
 /// Returns a trip update without calls, with the vehicle's delay only.
 fn mere_delay(trip_id: &str, seconds: i32) -> FeedEntity {
     let mut entity = update(trip_id, 10, 0);
-    let said = entity.trip_update.as_mut().unwrap();
-    said.stop_time_update.clear();
-    said.delay = Some(seconds);
+    let trip_update = entity.trip_update.as_mut().unwrap();
+    trip_update.stop_time_update.clear();
+    trip_update.delay = Some(seconds);
     entity
 }
 
@@ -299,13 +299,13 @@ fn a_journey_in_two_feeds_is_written_once_from_the_estimate() {
     both.trip_update = mere_delay("T18", 240).trip_update;
     world.apply("city-vehicles", vec![both, mere_delay("T21", 30)]);
     let state = world.network.state();
-    let told = |datasets: &[&str]| {
+    let find_journeys = |datasets: &[&str]| {
         let datasets = datasets.iter().map(|it| (*it).into()).collect();
-        let wanted = RecordFilter { datasets, ..RecordFilter::default() };
+        let filter = RecordFilter { datasets, ..RecordFilter::default() };
         let found = select_new_records(
             &state,
             SiriOutput::EstimatedTimetable,
-            &wanted,
+            &filter,
             EIGHT,
             0,
             usize::MAX,
@@ -315,10 +315,10 @@ fn a_journey_in_two_feeds_is_written_once_from_the_estimate() {
         names.sort();
         names
     };
-    assert_eq!(told(&[]), ["city-trips T18", "city-vehicles T21"]);
-    assert_eq!(told(&["city"]), ["city-trips T18", "city-vehicles T21"]);
+    assert_eq!(find_journeys(&[]), ["city-trips T18", "city-vehicles T21"]);
+    assert_eq!(find_journeys(&["city"]), ["city-trips T18", "city-vehicles T21"]);
     // A feed requested alone is published alone.
-    assert_eq!(told(&["city-vehicles"]), ["city-vehicles T18", "city-vehicles T21"]);
+    assert_eq!(find_journeys(&["city-vehicles"]), ["city-vehicles T18", "city-vehicles T21"]);
     for part in [ExportPart::TripUpdates, ExportPart::All] {
         let export = gtfs_rt_message(&state, "city", part).unwrap();
         let (message, _) = decode_gtfs_rt(export.bytes, &RtLimits::default()).unwrap();
@@ -339,9 +339,9 @@ fn a_trip_delay_applies_to_later_calls_only() {
     world.clock.advance(minutes(8));
     world.apply("city-trips", vec![mere_delay("T18", 60)]);
     let journey = only_journey(&world);
-    let (over, next) = (&journey.recorded_calls, &journey.estimated_calls);
-    assert_eq!((over.len(), next.len()), (2, 2));
-    for call in over {
+    let (past, next) = (&journey.recorded_calls, &journey.estimated_calls);
+    assert_eq!((past.len(), next.len()), (2, 2));
+    for call in past {
         assert_eq!((call.actual_arrival_time, call.actual_departure_time), (None, None));
         assert_eq!((call.arrival_status, call.departure_status), (None, None));
     }
@@ -378,11 +378,11 @@ fn call_times_never_decrease() {
 pub(crate) fn added(calls: &[(&str, Option<u32>, i64)]) -> VehicleJourney {
     let mut world = world();
     let mut entity = update("X", 10, 0);
-    let said = entity.trip_update.as_mut().unwrap();
-    said.trip.start_date = Some("20260304".into());
-    said.trip.start_time = Some("07:50:00".into());
-    said.trip.route_id = Some("R1".into());
-    said.trip.set_schedule_relationship(ScheduleRelationship::Added);
+    let trip_update = entity.trip_update.as_mut().unwrap();
+    trip_update.trip.start_date = Some("20260304".into());
+    trip_update.trip.start_time = Some("07:50:00".into());
+    trip_update.trip.route_id = Some("R1".into());
+    trip_update.trip.set_schedule_relationship(ScheduleRelationship::Added);
     let call = |&(stop, sequence, at): &(&str, Option<u32>, i64)| {
         let event = |at| Some(StopTimeEvent { time: Some(EIGHT + at), ..Default::default() });
         StopTimeUpdate {
@@ -393,7 +393,7 @@ pub(crate) fn added(calls: &[(&str, Option<u32>, i64)]) -> VehicleJourney {
             ..Default::default()
         }
     };
-    said.stop_time_update = calls.iter().map(call).collect();
+    trip_update.stop_time_update = calls.iter().map(call).collect();
     world.apply("city-trips", vec![entity]);
     only_journey(&world)
 }
@@ -429,10 +429,10 @@ fn gtfs_realtime_json_has_no_private_fields() {
     moved.trip_update.as_mut().unwrap().trip.named_start_date = named();
     let mut seen = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
     seen.vehicle.as_mut().unwrap().trip.as_mut().unwrap().named_start_date = named();
-    let mut told = alert("a", None, None, "Late");
+    let mut late_alert = alert("a", None, None, "Late");
     let trip = TripDescriptor { named_start_date: named(), ..trip("T18") };
-    told.alert.as_mut().unwrap().informed_entity[0].trip = Some(trip);
-    world.apply("city-trips", vec![moved, seen, told]);
+    late_alert.alert.as_mut().unwrap().informed_entity[0].trip = Some(trip);
+    world.apply("city-trips", vec![moved, seen, late_alert]);
     let state = world.network.state();
     let raw = gtfs_rt_message(&state, "city-trips", ExportPart::All).unwrap();
     let (message, _) = decode_gtfs_rt(raw.bytes, &RtLimits::default()).unwrap();

@@ -78,36 +78,39 @@ async fn an_endless_answer_is_limited_and_reported_until_one_ends() {
         .await;
         let status = feed.status();
         let wait = status.next_poll.unwrap().duration_since(clock.wall_time());
-        let told = status
+        let problems = status
             .problems
             .retained_problems()
             .iter()
             .filter(|it| it.code == "too_many_pages")
             .count();
-        (wait.as_secs(), told)
+        (wait.as_secs(), problems)
     };
-    let go_on = |seconds: u64| clock.advance(Duration::from_secs(seconds + 1));
+    let advance_clock = |seconds: u64| clock.advance(Duration::from_secs(seconds + 1));
     for n in 1..=200 {
-        let (wait, told) = answered(n).await;
-        assert!(wait < 5 && told == 0, "{n}: {wait} s, {told}");
-        go_on(wait);
+        let (wait, problems) = answered(n).await;
+        assert!(wait < 5 && problems == 0, "{n}: {wait} s, {problems}");
+        advance_clock(wait);
     }
-    let (wait, told) = answered(201).await;
-    assert!(wait > 3000 && told == 1, "{wait} s, {told}");
+    let (wait, problems) = answered(201).await;
+    assert!(wait > 3000 && problems == 1, "{wait} s, {problems}");
     assert_eq!(trips(&ingest).len(), 201);
     upstream.set(Answer::InTurn(vec![page("A", true), page("B", false)]));
-    go_on(wait);
-    let (wait, told) = answered(202).await;
-    assert!(wait < 5 && told == 1, "the problem stays until an answer ends: {wait} s, {told}");
-    go_on(wait);
-    let (wait, told) = answered(203).await;
-    assert!(wait > 3000 && told == 0, "{wait} s, {told}");
+    advance_clock(wait);
+    let (wait, problems) = answered(202).await;
+    assert!(
+        wait < 5 && problems == 1,
+        "the problem stays until an answer ends: {wait} s, {problems}"
+    );
+    advance_clock(wait);
+    let (wait, problems) = answered(203).await;
+    assert!(wait > 3000 && problems == 0, "{wait} s, {problems}");
     assert_eq!(trips(&ingest), ["A", "B"]);
     ingest.shut_down().await;
 }
 
 /// Returns the store of a process that crashed after it knew these trips.
-async fn left_by(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshotStore> {
+async fn stored_snapshots(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshotStore> {
     let snapshots = Arc::new(MemorySnapshotStore::default());
     let ingest = start_with(vec![feed.clone()], Arc::clone(&snapshots));
     until("all trips are known", || trips(&ingest) == known).await;
@@ -122,7 +125,7 @@ async fn after_a_crash_stored_changes_are_not_published_as_full_data() {
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
     let lite = SiriSource { mode: SiriMode::Lite, ..request() };
     let changes = siri(&upstream.url("/et"), lite);
-    let snapshots = left_by(&changes, &["A", "B"]).await;
+    let snapshots = stored_snapshots(&changes, &["A", "B"]).await;
     upstream.set(Answer::HangUp);
     let ingest = start_with(vec![changes], snapshots);
     let feed = ingest.find_feed("siri").unwrap();
@@ -137,17 +140,17 @@ async fn after_a_crash_stored_changes_are_not_published_as_full_data() {
 #[tokio::test]
 async fn after_a_crash_a_full_answer_is_published_and_a_page_is_not() {
     let pages = vec![page("A", false), page("B", true), page("C", true)];
-    for (answers, known, told) in
+    for (answers, known, expected) in
         [(vec![page("A", false)], &["A"][..], &["A"][..]), (pages, &["A", "B", "C"], &[])]
     {
         let upstream = Upstream::start(Answer::InTurn(answers)).await;
         let whole = siri(&upstream.url("/siri"), request());
-        let snapshots = left_by(&whole, known).await;
+        let snapshots = stored_snapshots(&whole, known).await;
         upstream.set(Answer::HangUp);
         let ingest = start_with(vec![whole], snapshots);
         let feed = ingest.find_feed("siri").unwrap();
         until("the first poll has failed", || feed.status().failures > 0).await;
-        assert_eq!(trips(&ingest), told);
+        assert_eq!(trips(&ingest), expected);
         ingest.shut_down().await;
     }
 }

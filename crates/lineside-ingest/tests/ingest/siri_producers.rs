@@ -88,12 +88,15 @@ async fn a_siri_request_gives_trip_updates_in_gtfs_realtime() {
     assert_eq!(feed.format(), Some(Format::Siri));
     until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().bytes, answer.as_bytes(), "the producer's original bytes");
-    let asked = upstream.requests().remove(0);
-    assert!(asked.starts_with("post /siri http/1.1") && asked.contains("content-type: text/xml"));
+    let first_request = upstream.requests().remove(0);
     assert!(
-        asked.contains("<RequestorRef>hunter2</RequestorRef>")
-            && asked.contains("<EstimatedTimetableRequest"),
-        "{asked}"
+        first_request.starts_with("post /siri http/1.1")
+            && first_request.contains("content-type: text/xml")
+    );
+    assert!(
+        first_request.contains("<RequestorRef>hunter2</RequestorRef>")
+            && first_request.contains("<EstimatedTimetableRequest"),
+        "{first_request}"
     );
     ingest.shut_down().await;
 }
@@ -126,7 +129,7 @@ async fn vehicles_of_two_producers_with_one_id_stay_distinct() {
     let mut siri = siri(&upstream.url("/siri"), source);
     siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
-    let places = || {
+    let vehicle_positions = || {
         let state = ingest.find_feed("siri").unwrap().network().state();
         let vehicles = state.vehicles().map(|record| {
             let vehicle = record.vehicle().unwrap();
@@ -138,10 +141,15 @@ async fn vehicles_of_two_producers_with_one_id_stay_distinct() {
         vehicles
     };
     let at = |id: &str, longitude| (id.to_owned(), "277".to_owned(), longitude);
-    until("both vehicles are known", || places() == [at("ATB:277", 10.0), at("KOL:277", 5.0)])
-        .await;
+    until("both vehicles are known", || {
+        vehicle_positions() == [at("ATB:277", 10.0), at("KOL:277", 5.0)]
+    })
+    .await;
     ingest.poll_now("siri").await.unwrap();
-    until("one vehicle is removed and the other moved", || places() == [at("KOL:277", 6.0)]).await;
+    until("one vehicle is removed and the other moved", || {
+        vehicle_positions() == [at("KOL:277", 6.0)]
+    })
+    .await;
     ingest.shut_down().await;
 }
 
@@ -305,7 +313,7 @@ async fn failures_and_pages_respect_a_rate_of_one_per_ten_minutes() {
         !upstream.requests().is_empty()
     })
     .await;
-    let mut asked_at = Vec::new();
+    let mut request_times = Vec::new();
     for n in 1..=4 {
         until("the producer has responded", || {
             let status = feed.status();
@@ -313,11 +321,11 @@ async fn failures_and_pages_respect_a_rate_of_one_per_ten_minutes() {
         })
         .await;
         assert_eq!(upstream.requests().len() as u64, n);
-        asked_at.push(clock.monotonic());
+        request_times.push(clock.monotonic());
         let wait = feed.status().next_poll.unwrap().duration_since(clock.wall_time());
         clock.advance(wait + Duration::from_millis(1));
     }
-    let gaps: Vec<Duration> = asked_at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let gaps: Vec<Duration> = request_times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     // The clock may have advanced some milliseconds before the first request was seen.
     let minutes = Duration::from_secs(10 * 60 - 1);
     assert!(gaps.iter().all(|gap| *gap >= minutes && *gap < minutes * 11 / 10), "{gaps:?}");
@@ -407,8 +415,11 @@ async fn an_extra_call_keeps_planned_calls_unless_the_list_is_complete() {
     let board = |stop: &str| {
         let network = ingest.find_feed("city").unwrap().network();
         let board = network.next_departures(stop, EIGHT, 40).unwrap_or_default();
-        let of_trip = board.into_iter().filter(|it| it.trip_id == "T18" && it.expected.is_some());
-        of_trip.map(|it| ((it.scheduled.unwrap() - EIGHT) / 60, it.delay)).collect::<Vec<_>>()
+        let trip_departures =
+            board.into_iter().filter(|it| it.trip_id == "T18" && it.expected.is_some());
+        trip_departures
+            .map(|it| ((it.scheduled.unwrap() - EIGHT) / 60, it.delay))
+            .collect::<Vec<_>>()
     };
     until("the extra call is on the board", || {
         clock.advance(Duration::from_millis(5));

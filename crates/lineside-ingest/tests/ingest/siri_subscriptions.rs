@@ -1,7 +1,7 @@
 //! Tests of SIRI subscriptions over real sockets: requests, deliveries and termination.
 
-mod announced;
-mod course;
+mod announced_data;
+mod lifecycle;
 mod deliveries;
 mod secrets;
 
@@ -48,16 +48,17 @@ fn subscriber(url: &str, services: Vec<SiriService>) -> FeedConfig {
 /// Starts a subscribed feed of an answering producer; returns it with the key sent to the producer.
 async fn subscribed(upstream: &Upstream, clock: &Arc<SimulatedClock>) -> (Arc<Ingest>, String) {
     let feed = subscriber(&upstream.url("/siri"), vec![SiriService::Timetables]);
-    subscribed_by(upstream, feed, clock).await
+    start_subscribed(upstream, feed, clock).await
 }
 
-async fn subscribed_by(
+async fn start_subscribed(
     upstream: &Upstream,
     feed: FeedConfig,
     clock: &Arc<SimulatedClock>,
 ) -> (Arc<Ingest>, String) {
-    let made = AtomicU32::new(0);
-    let key = move || Secret::new(format!("k3y-{}", made.fetch_add(1, Ordering::Relaxed)));
+    let n_messages_sent = AtomicU32::new(0);
+    let key =
+        move || Secret::new(format!("k3y-{}", n_messages_sent.fetch_add(1, Ordering::Relaxed)));
     let ingest = Ingest::start(IngestOptions {
         inboxes: InboxSettings {
             address: Some("https://me.example/".into()),
@@ -75,20 +76,20 @@ async fn subscribed_by(
         feed.status().fetches > 0
     })
     .await;
-    let key = key_told(upstream);
+    let key = last_sent_key(upstream);
     (ingest, key)
 }
 
 /// Returns the key last sent to the producer.
-fn key_told(upstream: &Upstream) -> String {
-    let asked = upstream.requests().pop().unwrap();
-    let (_, key) = asked.split_once("https://me.example/siri/inbox/siri?key=").unwrap();
+fn last_sent_key(upstream: &Upstream) -> String {
+    let request = upstream.requests().pop().unwrap();
+    let (_, key) = request.split_once("https://me.example/siri/inbox/siri?key=").unwrap();
     key.split('<').next().unwrap().to_owned()
 }
 
 /// Returns the number of requests that contain a text.
-fn asked_for(upstream: &Upstream, what: &str) -> usize {
-    upstream.requests().iter().filter(|asked| asked.contains(what)).count()
+fn count_requests(upstream: &Upstream, what: &str) -> usize {
+    upstream.requests().iter().filter(|request| request.contains(what)).count()
 }
 
 fn status_of(started: &str) -> String {
@@ -107,7 +108,7 @@ fn ready() -> bytes::Bytes {
 /// Returns the number of fetches of announced data.
 fn fetched(upstream: &Upstream) -> usize {
     let requests = upstream.requests();
-    requests.iter().filter(|asked| asked.contains("<DataSupplyRequest>")).count()
+    requests.iter().filter(|request| request.contains("<DataSupplyRequest>")).count()
 }
 
 /// Returns the seconds until a feed's next poll.

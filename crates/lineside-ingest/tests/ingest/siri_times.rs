@@ -58,8 +58,8 @@ fn read_gtfs_rt(world: &World) -> Times {
     let mut times: Times = Vec::new();
     let mut first = None;
     for (index, planned) in PLANNED.into_iter().enumerate() {
-        let is_it = |call: &&StopTimeUpdate| call.stop_sequence == Some((index as u32 + 1) * 10);
-        let own = calls.iter().find(is_it);
+        let is_match = |call: &&StopTimeUpdate| call.stop_sequence == Some((index as u32 + 1) * 10);
+        let own = calls.iter().find(is_match);
         let reported = |event: &Option<StopTimeEvent>| event.as_ref()?.delay.map(i64::from);
         let (arrival, departure) = match own.map(|own| (own.schedule_relationship(), own)) {
             Some((Skipped, _)) => {

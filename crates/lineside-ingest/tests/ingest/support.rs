@@ -222,38 +222,38 @@ impl World {
     }
 
     pub(crate) fn session(&self) -> Session {
-        self.hub.open_session(Arc::new(Deaf), SessionLimits::default())
+        self.hub.open_session(Arc::new(IdleReceiver), SessionLimits::default())
     }
 
     /// Returns the current state of a channel.
-    pub(crate) fn state_of(&self, channel: &str) -> Held {
+    pub(crate) fn state_of(&self, channel: &str) -> ReceivedState {
         let channel = Channel::parse_name(channel).unwrap();
         let key = self.channels.resolve_channel(&channel).unwrap();
-        let mut held = Held::default();
+        let mut received_state = ReceivedState::default();
         for part in self.channels.read_state(&channel, key).parts {
-            held.apply(&part);
+            received_state.apply(&part);
         }
-        held
+        received_state
     }
 }
 
 /// A listener that ignores signals: these tests pull on their own.
 #[derive(Debug)]
-pub(crate) struct Deaf;
+pub(crate) struct IdleReceiver;
 
-impl Listener for Deaf {
+impl Listener for IdleReceiver {
     fn signal(&self) {}
 }
 
 /// A client's records of one channel.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct ReceivedState {
     pub(crate) records: BTreeMap<(String, String, String), Value>,
 }
 
 static PUBLICATIONS_SEEN: AtomicU64 = AtomicU64::new(0);
 
-impl Held {
+impl ReceivedState {
     /// Applies a message by the protocol and checks its form.
     pub(crate) fn apply(&mut self, data: &[u8]) -> Value {
         PUBLICATIONS_SEEN.fetch_add(1, Ordering::Relaxed);
@@ -298,11 +298,11 @@ impl Held {
 pub(crate) struct Client {
     session: Session,
     pub(crate) channel: Channel,
-    pub(crate) held: Held,
+    pub(crate) state: ReceivedState,
     pub(crate) position: Option<Position>,
-    pub(crate) ended: bool,
+    pub(crate) has_ended: bool,
     /// Publications since the last check, without states.
-    pub(crate) heard: Vec<Value>,
+    pub(crate) publications: Vec<Value>,
 }
 
 impl Client {
@@ -310,10 +310,10 @@ impl Client {
         let mut client = Client {
             session: world.session(),
             channel: Channel::parse_name(channel).unwrap(),
-            held: Held::default(),
+            state: ReceivedState::default(),
             position: None,
-            ended: false,
-            heard: Vec::new(),
+            has_ended: false,
+            publications: Vec::new(),
         };
         client.session.subscribe(&client.channel, None).unwrap();
         client
@@ -322,22 +322,22 @@ impl Client {
     /// Reconnects with the current position. Returns true if the session was recovered.
     pub(crate) fn resume(&mut self, world: &World) -> bool {
         self.session = world.session();
-        self.ended = false;
+        self.has_ended = false;
         self.session.subscribe(&self.channel, self.position).unwrap().recovered
     }
 
     /// Applies up to `most` deliveries.
-    pub(crate) fn pull(&mut self, most: usize) {
-        for _ in 0..most {
+    pub(crate) fn pull(&mut self, publications_max: usize) {
+        for _ in 0..publications_max {
             let Some(delivery) = self.session.next_delivery() else { return };
             if let Delivery::Ended { .. } = delivery {
-                self.ended = true;
+                self.has_ended = true;
                 continue;
             }
             let is_state = matches!(delivery, Delivery::State { .. });
-            let message = self.held.apply(delivery.payload().unwrap().data());
+            let message = self.state.apply(delivery.payload().unwrap().data());
             if !is_state {
-                self.heard.push(message);
+                self.publications.push(message);
             }
             if let Some(position) = delivery.position() {
                 let before = self.position.filter(|before| before.epoch == position.epoch);

@@ -65,7 +65,7 @@ impl LoadEngine {
         // The buffer is freed, so that an idle session has none.
         row.to_write = BytesMut::new();
         if row.phase == SessionPhase::Opening {
-            row.phase = SessionPhase::Asked;
+            row.phase = SessionPhase::Requested;
         }
         Ok(())
     }
@@ -97,25 +97,29 @@ impl LoadEngine {
         now: Nanos,
     ) -> Result<(), Ended> {
         let Some(row) = self.rows[index].as_mut() else { return Ok(()) };
-        if matches!(row.phase, SessionPhase::Opening | SessionPhase::Asked) {
+        if matches!(row.phase, SessionPhase::Opening | SessionPhase::Requested) {
             return self.take_response(index, from, to, now);
         }
-        let kept = row.unfinished.take();
+        let partial = row.unfinished.take();
         let into = READ_FROM - 1;
         let end = row.unframe_payload(&mut self.buffer, from, to, into, &mut self.controls);
         let end = end.map_err(|error| error.to_string())?;
-        let (begin, dropped) = self.prepend_partial(into, kept);
+        let (begin, dropped) = self.prepend_partial(into, partial);
         self.read_messages(index, begin, end, dropped, now)?;
         self.answer_controls(index)
     }
 
     /// Copies the stored part of an unfinished message before the new bytes.
-    fn prepend_partial(&mut self, into: usize, kept: Option<UnfinishedMessage>) -> (usize, usize) {
-        let Some(kept) = kept else { return (into, 0) };
-        let begin = into - kept.stored_bytes().len();
-        self.buffer[begin..into].copy_from_slice(kept.stored_bytes());
-        let dropped = kept.dropped_bytes();
-        self.recycle_partial(Some(kept));
+    fn prepend_partial(
+        &mut self,
+        into: usize,
+        partial: Option<UnfinishedMessage>,
+    ) -> (usize, usize) {
+        let Some(partial) = partial else { return (into, 0) };
+        let begin = into - partial.stored_bytes().len();
+        self.buffer[begin..into].copy_from_slice(partial.stored_bytes());
+        let dropped = partial.dropped_bytes();
+        self.recycle_partial(Some(partial));
         (begin, dropped)
     }
 
@@ -137,15 +141,15 @@ impl LoadEngine {
         to: usize,
         now: Nanos,
     ) -> Result<(), Ended> {
-        let kept = self.rows[index].as_mut().and_then(|row| row.unfinished.take());
-        let (begin, dropped) = self.prepend_partial(from, kept);
+        let partial = self.rows[index].as_mut().and_then(|row| row.unfinished.take());
+        let (begin, dropped) = self.prepend_partial(from, partial);
         let Some(length) = memchr::memmem::find(&self.buffer[begin..to], b"\r\n\r\n") else {
             self.store_partial(index, begin, to, dropped);
             return Ok(());
         };
         let body = begin + length + 4;
-        let said = parse_response(&self.buffer[begin..begin + length], &self.buffer[body..to]);
-        self.accept_response(index, said, now)?;
+        let response = parse_response(&self.buffer[begin..begin + length], &self.buffer[body..to]);
+        self.accept_response(index, response, now)?;
         if body < to { self.take_payload(index, body, to, now) } else { Ok(()) }
     }
 
@@ -172,11 +176,11 @@ impl LoadEngine {
         };
         row.phase = SessionPhase::Accepted;
         self.unanswered -= 1;
-        self.moved = now;
+        self.last_progress = now;
         self.accepted.record(now.saturating_sub(row.opened));
         if wants_frames {
             let commands = self.commands.clone();
-            return self.send_frame(index, self.language.frame_opcode(), &commands);
+            return self.send_frame(index, self.codec.frame_opcode(), &commands);
         }
         // An event stream is subscribed without further messages.
         for channel in 0..self.plan.channels.len() {
@@ -207,7 +211,7 @@ impl LoadEngine {
             self.complete.record(now.saturating_sub(row.opened));
             self.unready -= 1;
             self.ready += 1;
-            self.moved = now;
+            self.last_progress = now;
         }
     }
 
@@ -222,7 +226,7 @@ impl LoadEngine {
         // The buffer is moved out, because rows change while it is read.
         let buffer = std::mem::take(&mut self.buffer);
         let result = loop {
-            let message = match self.language.next_message(&buffer[begin..end], dropped) {
+            let message = match self.codec.next_message(&buffer[begin..end], dropped) {
                 Ok(Some((message, next))) => {
                     let bytes = &buffer[begin..end][message];
                     begin += next;
@@ -231,12 +235,12 @@ impl LoadEngine {
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error.to_string()),
             };
-            let heard = match self.language.parse_message(message) {
-                Ok(said) => self.handle_message(index, said, now),
+            let handled = match self.codec.parse_message(message) {
+                Ok(parsed) => self.handle_message(index, parsed, now),
                 Err(error) => Err(error.to_string()),
             };
-            if heard.is_err() {
-                break heard;
+            if handled.is_err() {
+                break handled;
             }
         };
         self.note_first_byte(index, &buffer[begin..end], now);
@@ -267,17 +271,17 @@ impl LoadEngine {
     fn handle_message(
         &mut self,
         index: usize,
-        said: ServerMessage<'_>,
+        message: ServerMessage<'_>,
         now: Nanos,
     ) -> Result<(), Ended> {
-        match said {
+        match message {
             ServerMessage::Publication { channel, offset, data } => {
                 if data.state.is_some() {
                     self.note_state_begun(index, now);
                 }
                 match self.tally.count_delivery(index, channel, offset, data, now) {
                     DeliveryEffect::Ready => self.note_channel_ready(index, now),
-                    DeliveryEffect::StatePart => self.moved = now,
+                    DeliveryEffect::StatePart => self.last_progress = now,
                     DeliveryEffect::Delivered | DeliveryEffect::Unknown => {}
                 }
             }
@@ -297,10 +301,10 @@ impl LoadEngine {
             }
             ServerMessage::Disconnected { code } => return Err(close_code_reason(code)),
             ServerMessage::Ping => {
-                self.send_frame(index, self.language.frame_opcode(), self.language.pong_payload())?;
+                self.send_frame(index, self.codec.frame_opcode(), self.codec.pong_payload())?;
             }
-            ServerMessage::Connected => self.moved = now,
-            ServerMessage::Aside => {}
+            ServerMessage::Connected => self.last_progress = now,
+            ServerMessage::Ignored => {}
         }
         Ok(())
     }
@@ -341,8 +345,8 @@ fn close_code_reason(code: u32) -> Ended {
 }
 
 /// Formats a code with its meaning in the protocol.
-fn describe_code(code: u32, words: Option<&str>) -> String {
-    words.map_or_else(|| code.to_string(), |words| format!("{code} ({words})"))
+fn describe_code(code: u32, text: Option<&str>) -> String {
+    text.map_or_else(|| code.to_string(), |words| format!("{code} ({words})"))
 }
 
 fn would_block(error: &io::Error) -> bool {

@@ -70,7 +70,7 @@ pub(crate) struct LoadEngine {
     plan: LoadPlan,
     first: usize,
     loopback: Ipv4Addr,
-    language: MessageCodec,
+    codec: MessageCodec,
     tls: Option<TlsClient>,
     poll: Poll,
     events: Events,
@@ -92,7 +92,7 @@ pub(crate) struct LoadEngine {
     first_byte: LocalHistogram,
     complete: LocalHistogram,
     ready: u64,
-    moved: Nanos,
+    last_progress: Nanos,
     before: Option<ProcessUsage>,
 }
 
@@ -102,9 +102,9 @@ const READ_FROM: usize = UnfinishedMessage::BYTES_MAX + 1;
 /// Maximum number of events per poll.
 const EVENTS_MAX: usize = 1_024;
 /// Number of failures without a success after which the other sessions are not tried.
-const HOPELESS_AFTER: u64 = 64;
+const FAILURES_MAX: u64 = 64;
 /// Interval at which a waiting engine checks its condition.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl LoadEngine {
     pub(crate) fn new(share: PlanShare) -> Result<Self, LoadError> {
@@ -122,7 +122,7 @@ impl LoadEngine {
             plan,
             first,
             loopback,
-            language,
+            codec: language,
             tls,
             poll,
             events: Events::with_capacity(EVENTS_MAX),
@@ -140,7 +140,7 @@ impl LoadEngine {
             first_byte: Histogram::new().local_handle(),
             complete: Histogram::new().local_handle(),
             ready: 0,
-            moved: clock::now_nanos(),
+            last_progress: clock::now_nanos(),
             before,
         })
     }
@@ -148,16 +148,18 @@ impl LoadEngine {
     /// Opens all sessions and waits until each is ready or has failed.
     pub(crate) fn connect_sessions(&mut self) -> Result<ConnectOutcome, LoadError> {
         let began = clock::now_nanos();
-        self.moved = began;
+        self.last_progress = began;
         while self.opened < self.rows.len() || self.unready > 0 {
             self.open_due_sessions(began);
             self.poll_sockets(self.until_next_opening(began)).map_err(polling_error)?;
-            if clock::now_nanos().saturating_sub(self.moved) > clock::duration_to_nanos(STALL_MAX) {
+            if clock::now_nanos().saturating_sub(self.last_progress)
+                > clock::duration_to_nanos(STALL_MAX)
+            {
                 self.fail_waiting_sessions(&format!(
                     "timeout: no reply within {} s",
                     STALL_MAX.as_secs()
                 ));
-            } else if self.ready == 0 && self.failure_count() >= HOPELESS_AFTER {
+            } else if self.ready == 0 && self.failure_count() >= FAILURES_MAX {
                 self.fail_waiting_sessions("cancelled because the other sessions failed");
             }
         }
@@ -209,7 +211,7 @@ impl LoadEngine {
         let end = start.saturating_add(duration);
         let mut cut = false;
         let mut arrived = (self.bytes, end);
-        let wait = if self.plan.awake { Duration::ZERO } else { LOOK_INTERVAL };
+        let wait = if self.plan.awake { Duration::ZERO } else { POLL_INTERVAL };
         loop {
             self.poll_sockets(Some(wait)).map_err(polling_error)?;
             let now = clock::now_nanos();
@@ -223,12 +225,12 @@ impl LoadEngine {
                 continue;
             }
             let quiet = now.saturating_sub(arrived.1) > clock::duration_to_nanos(QUIET_MAX);
-            let over = quiet || now - end > clock::duration_to_nanos(SETTLE_MAX);
-            if !cut && (over || self.has_last_own_arrived(now - end)) {
+            let is_over = quiet || now - end > clock::duration_to_nanos(SETTLE_MAX);
+            if !cut && (is_over || self.has_last_own_arrived(now - end)) {
                 self.tally.cut_measurement();
                 cut = true;
             }
-            if over || (cut && self.have_all_arrived()) {
+            if is_over || (cut && self.have_all_arrived()) {
                 break;
             }
         }
@@ -268,14 +270,14 @@ impl LoadEngine {
         self.recycle_partial(row.unfinished.take());
         if matches!(
             row.phase,
-            session_row::SessionPhase::Opening | session_row::SessionPhase::Asked
+            session_row::SessionPhase::Opening | session_row::SessionPhase::Requested
         ) {
             self.unanswered -= 1;
         }
         if row.phase != session_row::SessionPhase::Ready {
             self.unready -= 1;
         }
-        self.moved = clock::now_nanos();
+        self.last_progress = clock::now_nanos();
         count_reason(&mut self.ended, reason, 1);
     }
 

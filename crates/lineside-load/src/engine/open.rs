@@ -12,9 +12,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::session_row::SessionRow;
 use super::stream::SocketStream;
-use super::{LOOK_INTERVAL, LoadEngine, rate_interval};
+use super::{LoadEngine, POLL_INTERVAL, rate_interval};
 use crate::clock::{self, Nanos};
-use crate::limits::{OPENED_AT_ONCE, SESSIONS_PER_ADDRESS, UNANSWERED_MAX};
+use crate::limits::{OPENING_MAX, SESSIONS_PER_ADDRESS, UNANSWERED_MAX};
 use crate::plan::{LoadPlan, SessionTransport};
 
 /// Builds the request of a session. With WebSocket each session has its own key.
@@ -44,7 +44,7 @@ pub(super) fn build_request(plan: &LoadPlan) -> BytesMut {
 impl LoadEngine {
     /// Opens the sessions that are due.
     pub(super) fn open_due_sessions(&mut self, began: Nanos) {
-        for _ in 0..OPENED_AT_ONCE {
+        for _ in 0..OPENING_MAX {
             let is_due = self.next_opening_at(began) <= clock::now_nanos();
             if self.opened == self.rows.len() || self.unanswered >= UNANSWERED_MAX || !is_due {
                 return;
@@ -67,8 +67,8 @@ impl LoadEngine {
     pub(super) fn until_next_opening(&self, began: Nanos) -> Option<Duration> {
         let may_open = self.opened < self.rows.len() && self.unanswered < UNANSWERED_MAX;
         let due = self.next_opening_at(began).saturating_sub(clock::now_nanos());
-        let wait = if may_open { Duration::from_nanos(due) } else { LOOK_INTERVAL };
-        Some(wait.min(LOOK_INTERVAL))
+        let wait = if may_open { Duration::from_nanos(due) } else { POLL_INTERVAL };
+        Some(wait.min(POLL_INTERVAL))
     }
 
     fn open_session(&mut self, index: usize) -> io::Result<()> {

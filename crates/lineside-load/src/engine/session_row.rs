@@ -13,7 +13,7 @@ pub(crate) enum SessionPhase {
     /// The socket is not connected, or the request is not written.
     Opening,
     /// The request is written.
-    Asked,
+    Requested,
     /// The server has accepted; the state of some channels has not arrived yet.
     Accepted,
     /// The state of every channel has arrived.
@@ -123,15 +123,19 @@ mod tests {
     fn both_ends_of_a_long_message_are_stored() {
         let message: Vec<u8> = (0..10_000_u32).map(|n| (n % 251) as u8).collect();
         for step in [1, 7, 1_000, 1_280, 1_281, 9_999, 10_000] {
-            let mut kept = UnfinishedMessage::new();
+            let mut unfinished = UnfinishedMessage::new();
             for piece in message.chunks(step) {
-                let so_far = [kept.stored_bytes(), piece].concat();
-                let dropped = kept.dropped_bytes();
-                kept.store_message(&so_far, dropped);
+                let so_far = [unfinished.stored_bytes(), piece].concat();
+                let dropped = unfinished.dropped_bytes();
+                unfinished.store_message(&so_far, dropped);
             }
-            assert_eq!(kept.stored_bytes().len() + kept.dropped_bytes(), message.len(), "{step}");
-            assert_eq!(kept.stored_bytes()[..HEAD_BYTES], message[..HEAD_BYTES]);
-            assert_eq!(kept.stored_bytes()[HEAD_BYTES..], message[10_000 - TAIL_BYTES..]);
+            assert_eq!(
+                unfinished.stored_bytes().len() + unfinished.dropped_bytes(),
+                message.len(),
+                "{step}"
+            );
+            assert_eq!(unfinished.stored_bytes()[..HEAD_BYTES], message[..HEAD_BYTES]);
+            assert_eq!(unfinished.stored_bytes()[HEAD_BYTES..], message[10_000 - TAIL_BYTES..]);
         }
     }
 }

@@ -78,8 +78,8 @@ impl SocketStream {
     }
 
     /// Returns true if a short read shows that the socket is empty, which saves the next read.
-    pub(crate) fn is_drained_by_read(&self, read: usize, asked: usize) -> bool {
-        matches!(self, Self::Plain(_)) && read < asked
+    pub(crate) fn is_drained_by_read(&self, read: usize, requested: usize) -> bool {
+        matches!(self, Self::Plain(_)) && read < requested
     }
 
     /// Writes bytes and returns the number accepted.

@@ -8,7 +8,7 @@ pub(super) fn parse_event(
     line: TruncatedMessage<'_>,
 ) -> Result<ServerMessage<'_>, UnreadableMessage> {
     let Some(event) = line.message_head().strip_prefix(b"data: ") else {
-        return Ok(ServerMessage::Aside);
+        return Ok(ServerMessage::Ignored);
     };
     parse_publication(event).ok_or(UnreadableMessage)
 }
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn lines_that_are_not_events_are_ignored() {
         for line in ["", ":", ": slow", "id: city@0:57", "retry: 2000"] {
-            assert_eq!(said(line), Ok(ServerMessage::Aside));
+            assert_eq!(said(line), Ok(ServerMessage::Ignored));
         }
         assert_eq!(said("data: hello"), Err(UnreadableMessage));
         assert_eq!(said("data: {\"channel\":\"a\",\"epoch\":\"0\"}"), Err(UnreadableMessage));

@@ -18,7 +18,7 @@ pub(super) fn parse_message(
     }
     match head {
         b"{}" => Ok(ServerMessage::Ping),
-        b"" => Ok(ServerMessage::Aside),
+        b"" => Ok(ServerMessage::Ignored),
         _ => parse_reply(head.strip_prefix(b"{\"id\":").ok_or(UnreadableMessage)?)
             .ok_or(UnreadableMessage),
     }
@@ -40,7 +40,7 @@ fn parse_reply(reply: &[u8]) -> Option<ServerMessage<'_>> {
             offset: parse_number_after(OFFSET, result),
         });
     }
-    Some(ServerMessage::Aside)
+    Some(ServerMessage::Ignored)
 }
 
 fn parse_push<'a>(push: &'a [u8], whole: TruncatedMessage<'a>) -> Option<ServerMessage<'a>> {
@@ -57,7 +57,7 @@ fn parse_push<'a>(push: &'a [u8], whole: TruncatedMessage<'a>) -> Option<ServerM
     if let Some(unsubscribe) = rest.strip_prefix(b",\"unsubscribe\":") {
         return Some(ServerMessage::Unsubscribed { code: code(unsubscribe)? });
     }
-    Some(ServerMessage::Aside)
+    Some(ServerMessage::Ignored)
 }
 
 /// Parses a publication. The offset precedes the data or follows them; in the latter case it is searched from the end.
@@ -135,7 +135,7 @@ mod tests {
             said(r#"{"push":{"disconnect":{"code":3001,"reason":"shutdown"}}}"#),
             Ok(ServerMessage::Disconnected { code: 3001 })
         );
-        assert_eq!(said(r#"{"push":{"channel":"a","join":{}}}"#), Ok(ServerMessage::Aside));
+        assert_eq!(said(r#"{"push":{"channel":"a","join":{}}}"#), Ok(ServerMessage::Ignored));
         assert_eq!(said("{}"), Ok(ServerMessage::Ping));
         assert_eq!(said("nonsense"), Err(UnreadableMessage));
     }

@@ -163,7 +163,7 @@ pub(crate) enum ServerMessage<'a> {
     },
     Ping,
     /// A message that is not measured.
-    Aside,
+    Ignored,
 }
 
 /// A message that violates the protocol.

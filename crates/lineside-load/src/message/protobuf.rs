@@ -57,7 +57,7 @@ pub(super) fn parse_message(
 
 fn parse_reply<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMessage<'a>> {
     let end = reader.end_position(length)?;
-    let (mut command, mut said) = (0, None);
+    let (mut command, mut message) = (0, None);
     while reader.at < end {
         let (field, value) = reader.read_field()?;
         match (field, value) {
@@ -65,49 +65,49 @@ fn parse_reply<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMe
             (reply::PUSH, FieldValue::Length(length)) => return parse_push(reader, length),
             (reply::ERROR, FieldValue::Length(length)) => {
                 let code = reader.find_number_field(length, reply::ERROR_CODE)?.unwrap_or_default();
-                said = Some(ServerMessage::Refused { command, code: u32::try_from(code).ok()? });
+                message = Some(ServerMessage::Refused { command, code: u32::try_from(code).ok()? });
             }
             (reply::CONNECT, FieldValue::Length(length)) => {
                 reader.skip_bytes(length)?;
-                said = Some(ServerMessage::Connected);
+                message = Some(ServerMessage::Connected);
             }
             (reply::SUBSCRIBE, FieldValue::Length(length)) => {
                 let offset = reader.find_number_field(length, reply::SUBSCRIBE_OFFSET)?;
-                said = Some(ServerMessage::Subscribed { command, offset });
+                message = Some(ServerMessage::Subscribed { command, offset });
             }
             (_, FieldValue::Length(length)) => reader.skip_bytes(length)?,
             (_, FieldValue::Number(_)) => {}
         }
     }
     // An empty reply is a ping.
-    Some(said.unwrap_or(if length == 0 { ServerMessage::Ping } else { ServerMessage::Aside }))
+    Some(message.unwrap_or(if length == 0 { ServerMessage::Ping } else { ServerMessage::Ignored }))
 }
 
 fn parse_push<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMessage<'a>> {
     let end = reader.end_position(length)?;
-    let (mut channel, mut said) = (&[][..], ServerMessage::Aside);
+    let (mut channel, mut message) = (&[][..], ServerMessage::Ignored);
     while reader.at < end {
         let (field, value) = reader.read_field()?;
         match (field, value) {
             (push::CHANNEL, FieldValue::Length(length)) => channel = reader.take_bytes(length)?,
             (push::PUBLICATION, FieldValue::Length(length)) => {
-                said = parse_publication(channel, reader, length)?;
+                message = parse_publication(channel, reader, length)?;
             }
             (push::UNSUBSCRIBE, FieldValue::Length(length)) => {
                 let code =
                     reader.find_number_field(length, push::UNSUBSCRIBE_CODE)?.unwrap_or_default();
-                said = ServerMessage::Unsubscribed { code: u32::try_from(code).ok()? };
+                message = ServerMessage::Unsubscribed { code: u32::try_from(code).ok()? };
             }
             (push::DISCONNECT, FieldValue::Length(length)) => {
                 let code =
                     reader.find_number_field(length, push::DISCONNECT_CODE)?.unwrap_or_default();
-                said = ServerMessage::Disconnected { code: u32::try_from(code).ok()? };
+                message = ServerMessage::Disconnected { code: u32::try_from(code).ok()? };
             }
             (_, FieldValue::Length(length)) => reader.skip_bytes(length)?,
             (_, FieldValue::Number(_)) => {}
         }
     }
-    Some(said)
+    Some(message)
 }
 
 fn parse_publication<'a>(
@@ -330,7 +330,7 @@ mod tests {
             &push(push::DISCONNECT, &number_field(1, 3001)),
             ServerMessage::Disconnected { code: 3001 },
         );
-        said(&push(5, b""), ServerMessage::Aside);
+        said(&push(5, b""), ServerMessage::Ignored);
         said(&[0], ServerMessage::Ping);
     }
 

@@ -60,9 +60,9 @@ impl LoadReport {
 
     fn draw_latencies(&self, svg: &mut String) {
         let known = || self.slices.iter().filter_map(|slice| slice.latency_ms);
-        let least = known().map(|latency| latency.p50).fold(f64::INFINITY, f64::min);
-        let most = known().map(|latency| latency.last).fold(0.0, f64::max);
-        let scale = LogScale::for_range(least.max(0.01), most);
+        let lowest = known().map(|latency| latency.p50).fold(f64::INFINITY, f64::min);
+        let highest = known().map(|latency| latency.last).fold(0.0, f64::max);
+        let scale = LogScale::for_range(lowest.max(0.01), highest);
         for decade in scale.decade_values() {
             let y = scale.y_position(decade);
             draw_grid_line(svg, y, &format!("{decade} ms"));
@@ -83,13 +83,13 @@ impl LoadReport {
     fn draw_counts(&self, svg: &mut String) {
         let (top, bottom) = COUNT;
         let per_second = |slice: &ReportSlice| slice.deliveries as f64 / self.slice_seconds();
-        let most = self.slices.iter().map(per_second).fold(0.0, f64::max);
+        let highest = self.slices.iter().map(per_second).fold(0.0, f64::max);
         draw_grid_line(svg, bottom, "0");
-        draw_grid_line(svg, top, &format_short(most));
+        draw_grid_line(svg, top, &format_short(highest));
         _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{}\">deliveries a second</text>", top - 8.0);
         let width = (RIGHT - LEFT) / self.slices.len().max(1) as f64;
         for slice in self.slices.iter().filter(|slice| slice.deliveries > 0) {
-            let height = (bottom - top) * per_second(slice) / most;
+            let height = (bottom - top) * per_second(slice) / highest;
             let x = self.slice_midpoint(slice) - width / 2.0;
             _ = writeln!(
                 svg,
@@ -127,25 +127,25 @@ impl LoadReport {
 
 /// A logarithmic scale with base ten.
 struct LogScale {
-    least: i32,
-    most: i32,
+    min_exponent: i32,
+    max_exponent: i32,
 }
 
 impl LogScale {
-    fn for_range(least: f64, most: f64) -> Self {
-        let least = if least.is_finite() { least.log10().floor() as i32 } else { 0 };
-        let most = if most > 0.0 { most.log10().ceil() as i32 } else { 1 };
-        Self { least, most: most.max(least + 1) }
+    fn for_range(lowest: f64, highest: f64) -> Self {
+        let lowest = if lowest.is_finite() { lowest.log10().floor() as i32 } else { 0 };
+        let max_exponent = if highest > 0.0 { highest.log10().ceil() as i32 } else { 1 };
+        Self { min_exponent: lowest, max_exponent: max_exponent.max(lowest + 1) }
     }
 
     fn decade_values(&self) -> impl Iterator<Item = f64> {
-        (self.least..=self.most).map(|power| 10.0_f64.powi(power))
+        (self.min_exponent..=self.max_exponent).map(|power| 10.0_f64.powi(power))
     }
 
     fn y_position(&self, value: f64) -> f64 {
         let (top, bottom) = LATENCY;
-        let within =
-            (value.max(1e-9).log10() - f64::from(self.least)) / f64::from(self.most - self.least);
+        let within = (value.max(1e-9).log10() - f64::from(self.min_exponent))
+            / f64::from(self.max_exponent - self.min_exponent);
         bottom - (bottom - top) * within.clamp(0.0, 1.0)
     }
 }

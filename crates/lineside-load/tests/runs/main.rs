@@ -76,7 +76,7 @@ fn every_session_receives_every_publication_over_every_transport() {
             for (transport, format) in ways {
                 for tears in [false, true] {
                     scope.spawn(move || {
-                        let script = Script { tears, ..Script::default() };
+                        let script = Script { splits_frames: tears, ..Script::default() };
                         nothing_is_lost(&report(script, |plan| {
                             (plan.transport, plan.format) = (transport, format);
                             plan.publishing.as_mut().unwrap().bytes = bytes;

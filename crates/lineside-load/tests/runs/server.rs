@@ -31,7 +31,7 @@ pub(crate) struct Script {
     /// All sessions are pinged before each publication, in both forms.
     pub(crate) pings: bool,
     /// Frames are sent in two writes.
-    pub(crate) tears: bool,
+    pub(crate) splits_frames: bool,
 }
 
 pub(crate) struct Server {
@@ -85,15 +85,17 @@ impl Shared {
                 (words.next().unwrap_or_default(), words.next().unwrap_or_default());
             let header = |name: &str| {
                 let mut headers = head[1..].iter().filter_map(|line| line.split_once(": "));
-                headers.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+                headers
+                    .find(|(is_authorized, _)| is_authorized.eq_ignore_ascii_case(name))
+                    .map(|(_, value)| value)
             };
             if method == "POST" {
                 let length =
                     header("content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body)?;
-                let known = header("x-api-key") == Some("secret");
-                self.answer(&socket, path, known, &body)?;
+                let is_authorized = header("x-api-key") == Some("secret");
+                self.answer(&socket, path, is_authorized, &body)?;
                 continue;
             }
             if self.script.full {
@@ -110,10 +112,10 @@ impl Shared {
         &self,
         socket: &TcpStream,
         path: &str,
-        known: bool,
+        is_authorized: bool,
         body: &[u8],
     ) -> std::io::Result<()> {
-        let (status, answer) = match (known, path) {
+        let (status, answer) = match (is_authorized, path) {
             (false, _) => ("401 Unauthorized", "{}".to_owned()),
             (true, "/api/publish") => {
                 let message: serde_json::Value = serde_json::from_slice(body).unwrap();
@@ -135,7 +137,7 @@ impl Shared {
 
     fn publish(&self, channel: &str, data: &Bytes) -> std::io::Result<u64> {
         let offset = self.offset.fetch_add(1, Ordering::SeqCst) + 1;
-        let Script { forgets, repeats, closes, pings, tears, .. } = self.script;
+        let Script { forgets, repeats, closes, pings, splits_frames: tears, .. } = self.script;
         for (n, session) in self.sessions.lock().unwrap().iter().enumerate() {
             let publication = session.publication(channel, data, offset);
             if pings && let Some(format) = session.format {

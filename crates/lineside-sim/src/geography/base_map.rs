@@ -49,7 +49,7 @@ impl Geography {
                 Some(district.name),
                 json!({
                     "type": "Point",
-                    "coordinates": self.point_coordinate(district.place),
+                    "coordinates": self.point_coordinate(district.position),
                 }),
             ));
         }

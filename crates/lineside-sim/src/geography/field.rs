@@ -108,11 +108,11 @@ impl StreetField {
         });
         let direction = Point::from_angle(axis.y.atan2(axis.x) / 4.0);
         let side = direction.left_normal();
-        let (straight, aside) = (direction.dot_product(heading), side.dot_product(heading));
-        if straight.abs() >= aside.abs() {
+        let (straight, across) = (direction.dot_product(heading), side.dot_product(heading));
+        if straight.abs() >= across.abs() {
             direction * straight.signum()
         } else {
-            side * aside.signum()
+            side * across.signum()
         }
     }
 
@@ -143,10 +143,10 @@ struct DistrictGrid {
 impl DistrictGrid {
     /// Returns the grid of a district, oriented roughly towards the old town, as the first roads led there.
     fn for_district(district: &District, key: u64) -> Self {
-        let outward = district.place.y.atan2(district.place.x);
+        let outward = district.position.y.atan2(district.position.x);
         let turn = (noise::unit_share(key) - 0.5) * 1.1;
         Self {
-            place: district.place,
+            place: district.position,
             reach: district.reach * 1.1,
             axis: Point::from_angle((outward + turn) * 4.0),
         }
@@ -179,7 +179,7 @@ fn compute_density(key: u64, p: Point, districts: &[District], roads: &[Measured
             DistrictCharacter::Suburb => (0.6, district.reach * 1.05),
             DistrictCharacter::Town => (0.5, district.reach * 0.85),
         };
-        let away = p.distance_to(district.place) / reach;
+        let away = p.distance_to(district.position) / reach;
         density = density.max(peak * (-away * away).exp());
     }
     let finger = 0.42 * (-(p.length() / 9_500.0).powi(4)).exp();

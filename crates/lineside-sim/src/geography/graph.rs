@@ -32,7 +32,7 @@ pub(crate) struct StreetGraph {
     pub(crate) nodes: Vec<Point>,
     pub(crate) edges: Vec<StreetEdge>,
     /// The edges at each node.
-    around: Vec<Vec<u32>>,
+    edges_at_node: Vec<Vec<u32>>,
 }
 
 /// A piece of street in the spatial grid.
@@ -53,7 +53,7 @@ impl StreetGraph {
             .map(|(i, s)| (i as u32, MeasuredLine::new(s.points.clone())))
             .collect();
         let cuts = street_cut_distances(&used);
-        let mut graph = Self { nodes: Vec::new(), edges: Vec::new(), around: Vec::new() };
+        let mut graph = Self { nodes: Vec::new(), edges: Vec::new(), edges_at_node: Vec::new() };
         let mut near: SpatialGrid<u32> = SpatialGrid::new(50.0);
         for ((street, line), cuts) in used.iter().zip(cuts) {
             let nodes: Vec<(f64, u32)> = cuts
@@ -86,7 +86,7 @@ impl StreetGraph {
         }
         let node = self.nodes.len() as u32;
         self.nodes.push(p);
-        self.around.push(Vec::new());
+        self.edges_at_node.push(Vec::new());
         near.insert(p, node);
         node
     }
@@ -108,8 +108,8 @@ impl StreetGraph {
         points[last] = self.nodes[b as usize];
         let edge = self.edges.len() as u32;
         self.edges.push(StreetEdge { a, b, street, class, line: MeasuredLine::new(points) });
-        self.around[a as usize].push(edge);
-        self.around[b as usize].push(edge);
+        self.edges_at_node[a as usize].push(edge);
+        self.edges_at_node[b as usize].push(edge);
     }
 
     /// Removes the edges of streets that buses cannot reach, such as those on islets.
@@ -126,7 +126,7 @@ impl StreetGraph {
             let mut size = 0;
             while let Some(node) = open.pop() {
                 size += 1;
-                for edge in &self.around[node] {
+                for edge in &self.edges_at_node[node] {
                     let other = self.other_end(*edge, node as u32) as usize;
                     if part[other] == u32::MAX {
                         part[other] = id;
@@ -137,7 +137,7 @@ impl StreetGraph {
             sizes.push(size);
         }
         let largest = (0..sizes.len()).max_by_key(|i| sizes[*i]).unwrap_or(0) as u32;
-        for (node, edges) in self.around.iter_mut().enumerate() {
+        for (node, edges) in self.edges_at_node.iter_mut().enumerate() {
             if part[node] != largest {
                 edges.clear();
             }
@@ -151,13 +151,13 @@ impl StreetGraph {
 
     /// Returns the edges that meet at a node.
     pub(crate) fn edges_at(&self, node: u32) -> &[u32] {
-        &self.around[node as usize]
+        &self.edges_at_node[node as usize]
     }
 
     /// Returns the nearest node that can be reached from everywhere, with a preference for wide streets.
     pub(crate) fn nearest_node(&self, p: Point) -> u32 {
         let badness = |node: usize| {
-            let best = self.around[node].iter().map(|e| self.edges[*e as usize].class).min();
+            let best = self.edges_at_node[node].iter().map(|e| self.edges[*e as usize].class).min();
             let detour = match best {
                 Some(StreetClass::Main) => 0.0,
                 Some(StreetClass::Avenue) => 60.0,
@@ -193,10 +193,10 @@ impl StreetGraph {
     ) -> Option<Vec<u32>> {
         // The state is 2·edge, plus 1 in the direction from b to a.
         let mut cost = vec![f64::MAX; self.edges.len() * 2];
-        let mut before = vec![u32::MAX; self.edges.len() * 2];
+        let mut predecessors = vec![u32::MAX; self.edges.len() * 2];
         let mut open = BinaryHeap::new();
         let price = |edge: u32| self.edges[edge as usize].line.total_length() * weight(edge);
-        for edge in &self.around[from as usize] {
+        for edge in &self.edges_at_node[from as usize] {
             let state = self.directed_state(*edge, from);
             cost[state as usize] = price(*edge);
             open.push((Reverse(cost[state as usize] as u64), state));
@@ -207,10 +207,10 @@ impl StreetGraph {
                 continue;
             }
             if node == to {
-                return Some(self.retrace_path(state, &before));
+                return Some(self.retrace_path(state, &predecessors));
             }
             let arriving = self.leaving_direction(edge, node) * -1.0;
-            for next in &self.around[node as usize] {
+            for next in &self.edges_at_node[node as usize] {
                 if *next == edge {
                     continue;
                 }
@@ -220,7 +220,7 @@ impl StreetGraph {
                 let next = self.directed_state(*next, node);
                 if total < cost[next as usize] {
                     cost[next as usize] = total;
-                    before[next as usize] = state;
+                    predecessors[next as usize] = state;
                     open.push((Reverse(total as u64), next));
                 }
             }
@@ -237,10 +237,10 @@ impl StreetGraph {
         if state.is_multiple_of(2) { edge.b } else { edge.a }
     }
 
-    fn retrace_path(&self, mut state: u32, before: &[u32]) -> Vec<u32> {
+    fn retrace_path(&self, mut state: u32, predecessors: &[u32]) -> Vec<u32> {
         let mut way = vec![state / 2];
-        while before[state as usize] != u32::MAX {
-            state = before[state as usize];
+        while predecessors[state as usize] != u32::MAX {
+            state = predecessors[state as usize];
             way.push(state / 2);
         }
         way.reverse();

@@ -134,11 +134,15 @@ fn place_districts(seed: u64, raster: &Raster) -> Vec<District> {
     let key = noise::key_for_purpose(seed, "districts");
     let place = |i: usize, district: &District| {
         let turn = noise::unit_share(noise::mix_bits(key, i as u64)) * std::f64::consts::TAU;
-        let moved = district.place + Point::from_angle(turn) * (district.reach * 0.07);
+        let moved = district.position + Point::from_angle(turn) * (district.reach * 0.07);
         let dry = |p: Point| raster.shore_distance(p) > 60.0;
-        raster.find_point_near(moved, dry).unwrap_or(district.place)
+        raster.find_point_near(moved, dry).unwrap_or(district.position)
     };
-    plan::DISTRICTS.iter().enumerate().map(|(i, d)| District { place: place(i, d), ..*d }).collect()
+    plan::DISTRICTS
+        .iter()
+        .enumerate()
+        .map(|(i, d)| District { position: place(i, d), ..*d })
+        .collect()
 }
 
 /// Returns smooth roads through the districts of the plan, each with a few bends.
@@ -152,9 +156,9 @@ fn lay_main_roads(seed: u64, districts: &[District]) -> Vec<MeasuredLine> {
         .iter()
         .enumerate()
         .map(|(r, stops)| {
-            let mut points = vec![districts[stops[0]].place];
+            let mut points = vec![districts[stops[0]].position];
             for (k, pair) in stops.windows(2).enumerate() {
-                let (a, b) = (districts[pair[0]].place, districts[pair[1]].place);
+                let (a, b) = (districts[pair[0]].position, districts[pair[1]].position);
                 if a.distance_to(b) > 1_800.0 {
                     points.push(bend(a, b, 0.5, (r * 16 + k) as u64));
                 }

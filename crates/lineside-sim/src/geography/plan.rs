@@ -41,7 +41,7 @@ impl DistrictCharacter {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct District {
     pub(crate) name: &'static str,
-    pub(crate) place: Point,
+    pub(crate) position: Point,
     /// The reach of its streets, in metres.
     pub(crate) reach: f64,
     pub(crate) character: DistrictCharacter,
@@ -54,7 +54,7 @@ const fn define_district(
     reach: f64,
     character: DistrictCharacter,
 ) -> District {
-    District { name, place: point_from_xy(x, y), reach, character }
+    District { name, position: point_from_xy(x, y), reach, character }
 }
 
 use DistrictCharacter::{Core, Inner, Suburb, Town};

@@ -13,14 +13,14 @@ pub(crate) enum GroundCover {
     /// Flowing water, which can be bridged.
     River,
     /// Lakes and harbour basins, which cannot be bridged.
-    Still,
+    StandingWater,
     Park,
     Wood,
 }
 
 impl GroundCover {
     pub(crate) fn is_water(self) -> bool {
-        matches!(self, Self::Sea | Self::River | Self::Still)
+        matches!(self, Self::Sea | Self::River | Self::StandingWater)
     }
 }
 
@@ -53,7 +53,7 @@ impl Raster {
         &mut self,
         rings: &[Vec<Point>],
         cover: GroundCover,
-        over: impl Fn(GroundCover) -> bool,
+        is_fillable: impl Fn(GroundCover) -> bool,
     ) {
         let mut crossings: Vec<Vec<f64>> = vec![Vec::new(); self.height];
         for ring in rings {
@@ -68,7 +68,7 @@ impl Raster {
                     ((x - self.corner.x) / CELL - 0.5).ceil().clamp(0.0, self.width as f64) as usize
                 };
                 for cell in &mut self.cover[row * self.width..][column(pair[0])..column(pair[1])] {
-                    if over(*cell) {
+                    if is_fillable(*cell) {
                         *cell = cover;
                     }
                 }

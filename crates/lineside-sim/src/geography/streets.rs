@@ -275,9 +275,9 @@ impl<'a> StreetTracer<'a> {
         for (i, (p, direction)) in points.iter().zip(directions).enumerate() {
             marks.insert(*p, TraceMark { p: *p, direction });
             if i % 4 == self.rng.usize(0..4) {
-                let aside = direction.left_normal() * self.street_spacing(tier, *p);
-                seeds.push_back((*p + aside, direction));
-                seeds.push_back((*p - aside, direction));
+                let sideways = direction.left_normal() * self.street_spacing(tier, *p);
+                seeds.push_back((*p + sideways, direction));
+                seeds.push_back((*p - sideways, direction));
                 // Streets also start across this one, from its kerb.
                 seeds.push_back((*p + direction.left_normal() * STEP, direction.left_normal()));
                 seeds.push_back((
@@ -311,7 +311,7 @@ impl<'a> StreetTracer<'a> {
         let dry = match self.raster.cover_at(p) {
             GroundCover::Land => true,
             GroundCover::Park | GroundCover::Wood => tier.crosses_parks,
-            GroundCover::Sea | GroundCover::River | GroundCover::Still => false,
+            GroundCover::Sea | GroundCover::River | GroundCover::StandingWater => false,
         };
         dry && self.raster.shore_distance(p) > SHORE_MIN
             && tier.density.contains(&self.field.built_up_density(p))
@@ -469,7 +469,7 @@ impl<'a> StreetTracer<'a> {
             let p = from + heading * d;
             match self.raster.cover_at(p) {
                 GroundCover::River => over_water = true,
-                GroundCover::Sea | GroundCover::Still => return None,
+                GroundCover::Sea | GroundCover::StandingWater => return None,
                 GroundCover::Land if over_water && self.is_street_allowed(tier, p) => {
                     let middle = from.point_towards(p, 0.5);
                     let apart = tier.bridge_apart.min(d * 4.0).max(tier.bridge_apart * 0.5);

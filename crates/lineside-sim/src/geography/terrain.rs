@@ -43,7 +43,7 @@ impl Terrain {
         }
         for area in &water {
             let cover = if matches!(area.class, "lake" | "basin") {
-                GroundCover::Still
+                GroundCover::StandingWater
             } else {
                 GroundCover::River
             };

@@ -142,7 +142,7 @@ impl WaterChart {
     fn find_water_path(&self, from: Point, to: Point) -> Option<Vec<Point>> {
         let (start, goal) = (self.cell_at(from), self.cell_at(to));
         let mut cost = vec![u32::MAX; self.cost.len()];
-        let mut before = vec![usize::MAX; self.cost.len()];
+        let mut predecessors = vec![usize::MAX; self.cost.len()];
         let mut open = BinaryHeap::from([(Reverse(0), start)]);
         cost[start] = 0;
         while let Some((Reverse(reached), cell)) = open.pop() {
@@ -158,7 +158,7 @@ impl WaterChart {
                 let total = reached + price * length / 10;
                 if price > 0 && total < cost[next] {
                     cost[next] = total;
-                    before[next] = cell;
+                    predecessors[next] = cell;
                     open.push((Reverse(total), next));
                 }
             }
@@ -167,10 +167,10 @@ impl WaterChart {
             return None;
         }
         let mut way = vec![to];
-        let mut cell = before[goal];
+        let mut cell = predecessors[goal];
         while cell != start && cell != usize::MAX {
             way.push(self.cell_center(cell));
-            cell = before[cell];
+            cell = predecessors[cell];
         }
         way.push(from);
         way.reverse();
@@ -179,8 +179,8 @@ impl WaterChart {
 
     fn neighbour_cells(&self, cell: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         let (column, row) = ((cell % self.width) as isize, (cell / self.width) as isize);
-        let around = [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)];
-        around.into_iter().filter_map(move |(dx, dy)| {
+        let offsets = [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)];
+        offsets.into_iter().filter_map(move |(dx, dy)| {
             let (x, y) = (column + dx, row + dy);
             let inside =
                 (0..self.width as isize).contains(&x) && (0..self.height as isize).contains(&y);

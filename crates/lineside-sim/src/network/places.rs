@@ -9,7 +9,7 @@ use crate::names::NamePool;
 use crate::noise;
 
 /// A crossing this close to a place belongs to it, in metres.
-const SAME_PLACE: f64 = 150.0;
+const SAME_PLACE_DISTANCE: f64 = 150.0;
 /// A landmark names stops this close, in metres.
 const LANDMARK_REACH: f64 = 330.0;
 /// The number of stops from which a place has a parent station, to distinguish its platforms.
@@ -126,7 +126,7 @@ impl<'a> PlaceRegistry<'a> {
             return place;
         }
         let point = self.geography.graph.nodes[node as usize];
-        let place = self.find_place_near(point, SAME_PLACE).unwrap_or_else(|| {
+        let place = self.find_place_near(point, SAME_PLACE_DISTANCE).unwrap_or_else(|| {
             let name = self.choose_name_at(node, point, along);
             self.add_place(name, point)
         });
@@ -206,7 +206,7 @@ impl<'a> PlaceRegistry<'a> {
     fn nearest_district_name(&self, point: Point) -> &'static str {
         let districts = self.geography.districts.iter();
         let nearest = districts
-            .min_by(|a, b| a.place.distance_to(point).total_cmp(&b.place.distance_to(point)));
+            .min_by(|a, b| a.position.distance_to(point).total_cmp(&b.position.distance_to(point)));
         nearest.map_or("", |district| district.name)
     }
 

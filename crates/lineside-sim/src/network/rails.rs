@@ -74,7 +74,7 @@ fn rail_waypoints(
     let rough: Vec<Point> = all
         .iter()
         .map(|via| match via {
-            RailPoint::District(d) => geography.districts[*d].place,
+            RailPoint::District(d) => geography.districts[*d].position,
             RailPoint::Halt(_, p) | RailPoint::Track(p) => *p,
         })
         .collect();
@@ -151,10 +151,11 @@ fn metro_waypoints(
     for (i, district) in districts.iter().enumerate() {
         let here = geography.districts[*district];
         if i > 0 {
-            let before = geography.districts[districts[i - 1]].place;
-            let pieces = (before.distance_to(here.place) / METRO_GAP).round().max(1.0) as usize;
+            let previous = geography.districts[districts[i - 1]].position;
+            let pieces =
+                (previous.distance_to(here.position) / METRO_GAP).round().max(1.0) as usize;
             for k in 1..pieces {
-                let wanted = before.point_towards(here.place, k as f64 / pieces as f64);
+                let wanted = previous.point_towards(here.position, k as f64 / pieces as f64);
                 let place = places.find_place_near(wanted, METRO_JOIN).unwrap_or_else(|| {
                     let node = graph.nearest_node(wanted);
                     let along =
@@ -165,14 +166,14 @@ fn metro_waypoints(
                 // Skip a station that is too close to the last one, for example because it was pushed back by the
                 // coast.
                 if waypoints.last().is_none_or(|last| last.point.distance_to(point) > 500.0)
-                    && point.distance_to(here.place) > 450.0
+                    && point.distance_to(here.position) > 450.0
                 {
                     waypoints.push(TrackWaypoint { point, place: Some(place) });
                 }
             }
         }
-        let place = places.place_with_name(here.name, here.place);
-        waypoints.push(TrackWaypoint { point: here.place, place: Some(place) });
+        let place = places.place_with_name(here.name, here.position);
+        waypoints.push(TrackWaypoint { point: here.position, place: Some(place) });
     }
     waypoints
 }

@@ -45,9 +45,9 @@ pub(super) fn lay_surface_lines(
     more_buses: usize,
 ) {
     let hubs: Vec<u32> =
-        geography.districts.iter().map(|d| geography.graph.nearest_node(d.place)).collect();
+        geography.districts.iter().map(|d| geography.graph.nearest_node(d.position)).collect();
     for (district, node) in geography.districts.iter().zip(&hubs) {
-        let place = places.place_with_name(district.name, district.place);
+        let place = places.place_with_name(district.name, district.position);
         if places.find_place(place).point.distance_to(geography.graph.nodes[*node as usize])
             < STATION_REACH * 1.6
         {
@@ -107,8 +107,8 @@ fn detour_through_quarters(key: u64, geography: &Geography, hubs: Vec<u32>) -> V
     for (i, pair) in hubs.windows(2).enumerate() {
         let (a, b) = (graph.nodes[pair[0] as usize], graph.nodes[pair[1] as usize]);
         let chance = |n: u64| noise::unit_share(noise::mix_bits(key, i as u64 * 8 + n));
-        let aside = (0.14 + 0.2 * chance(1)) * if chance(2) < 0.5 { 1.0 } else { -1.0 };
-        let wanted = a.point_towards(b, 0.4 + 0.2 * chance(3)) + (b - a).left_normal() * aside;
+        let sideways = (0.14 + 0.2 * chance(1)) * if chance(2) < 0.5 { 1.0 } else { -1.0 };
+        let wanted = a.point_towards(b, 0.4 + 0.2 * chance(3)) + (b - a).left_normal() * sideways;
         let lived_in = geography.field.built_up_density(wanted) > 0.27
             && geography.terrain.raster.shore_distance(wanted) > 80.0;
         if a.distance_to(b) > 1_700.0 && lived_in && chance(4) < 0.75 {
@@ -305,7 +305,7 @@ impl LineBuilder<'_> {
         let graph = &self.geography.graph;
         let mut seen = Vec::new();
         let last = chosen.len() - 1;
-        let mut kept: Vec<usize> = Vec::new();
+        let mut retained: Vec<usize> = Vec::new();
         let terminus = self.place_at_stop(places, way, chosen[last]);
         for (i, k) in chosen.into_iter().enumerate() {
             let node = way.nodes[k];
@@ -314,13 +314,13 @@ impl LineBuilder<'_> {
                 places.attach_node(node, station);
             }
             let place = self.place_at_stop(places, way, k);
-            let again = seen.contains(&place) || (place == terminus && i != last);
-            if i == last || !again {
+            let is_repeated = seen.contains(&place) || (place == terminus && i != last);
+            if i == last || !is_repeated {
                 seen.push(place);
-                kept.push(k);
+                retained.push(k);
             }
         }
-        kept
+        retained
     }
 
     fn place_at_stop(&self, places: &mut PlaceRegistry<'_>, way: &LinePath, k: usize) -> u32 {

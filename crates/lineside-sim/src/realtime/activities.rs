@@ -16,7 +16,7 @@ use super::whole_seconds;
 use crate::city::City;
 
 /// The validity of a vehicle's report, in seconds.
-const HOLDS: i64 = 60;
+const REPORT_VALIDITY: i64 = 60;
 
 impl City {
     /// Returns the activity of each vehicle in service at an instant, in a fixed order.
@@ -80,7 +80,7 @@ impl City {
         VehicleActivity {
             recorded_at_time: siri_time(seen.reported),
             item_identifier: Some(vehicle.clone().into()),
-            valid_until_time: siri_time(seen.reported + HOLDS),
+            valid_until_time: siri_time(seen.reported + REPORT_VALIDITY),
             vehicle_monitoring_ref: Some(vehicle.into()),
             monitored_vehicle_journey: Some(Box::new(journey)),
             ..VehicleActivity::default()

@@ -17,8 +17,8 @@ use crate::time::{Day, HOUR, format_clock_time};
 use crate::timetable::services::{Service, list_service_exceptions};
 
 /// The delays, in seconds, after which passengers hear of the start and of the end of an incident.
-const TOLD_AFTER: i32 = 90;
-const OVER_AFTER: i32 = 10 * 60;
+const ANNOUNCED_AFTER: i32 = 90;
+const CLEARED_AFTER: i32 = 10 * 60;
 /// The days by which planned changes are announced ahead.
 const PLANNED_AHEAD: Day = 12;
 /// The period ahead, in seconds, for which cancellations are summarized.
@@ -27,7 +27,7 @@ const CANCELLED_AHEAD: f64 = 3_600.0;
 const DAY_BEGINS: i32 = 4 * HOUR;
 const DAY_ENDS: i32 = 26 * HOUR;
 /// The number of stations whose lift is out of order on a day.
-const LIFTS: u64 = 2;
+const BROKEN_LIFTS: u64 = 2;
 
 /// An alert, independent of the format.
 pub(super) struct AlertNotice {
@@ -37,7 +37,7 @@ pub(super) struct AlertNotice {
     pub(super) cause: Cause,
     pub(super) effect: Effect,
     pub(super) severity: SeverityLevel,
-    pub(super) concerns: Vec<proto::EntitySelector>,
+    pub(super) informed_entities: Vec<proto::EntitySelector>,
     pub(super) header: proto::TranslatedString,
     pub(super) description: proto::TranslatedString,
 }
@@ -83,13 +83,14 @@ impl City {
 
     fn incident_notice(&self, at: &ServiceDay, incident: &Incident) -> Option<AlertNotice> {
         let now = at.seconds as i32;
-        let told = (incident.from + TOLD_AFTER..incident.until + OVER_AFTER).contains(&now);
+        let is_announced =
+            (incident.from + ANNOUNCED_AFTER..incident.until + CLEARED_AFTER).contains(&now);
         let route = &self.network().routes[incident.route as usize];
-        if !told || !self.route_runs_on(at.day, incident.route) {
+        if !is_announced || !self.route_runs_on(at.day, incident.route) {
             return None;
         }
         let street = matches!(route.mode, TransportMode::Bus | TransportMode::Tram);
-        let (cause, words): (Cause, &Pair) =
+        let (cause, texts): (Cause, &Pair) =
             match (noise::unit_share(noise::mix_bits(incident.key, 9)) * 4.0) as u32 {
                 0 if street => (Cause::Accident, &texts::ACCIDENT),
                 1 => (Cause::PoliceActivity, &texts::POLICE),
@@ -109,13 +110,13 @@ impl City {
         Some(AlertNotice {
             id: format!("incident-{}-{}", at.date, incident.number),
             period: self
-                .notice_period((at.day, incident.from), (at.day, incident.until + OVER_AFTER)),
+                .notice_period((at.day, incident.from), (at.day, incident.until + CLEARED_AFTER)),
             cause,
             effect: Effect::SignificantDelays,
             severity: if severe { SeverityLevel::Severe } else { SeverityLevel::Warning },
-            concerns: vec![self.route_selector(incident.route)],
-            header: words.0.fill_placeholders(&values),
-            description: words.1.fill_placeholders(&values),
+            informed_entities: vec![self.route_selector(incident.route)],
+            header: texts.0.fill_placeholders(&values),
+            description: texts.1.fill_placeholders(&values),
         })
     }
 
@@ -192,7 +193,7 @@ impl City {
                     cause: Cause::OtherCause,
                     effect: Effect::ReducedService,
                     severity: SeverityLevel::Warning,
-                    concerns: runs.iter().map(trip).collect(),
+                    informed_entities: runs.iter().map(trip).collect(),
                     header: texts::CANCELLED.0.fill_placeholders(&values),
                     description: description.fill_placeholders(&values),
                 }
@@ -217,7 +218,7 @@ impl City {
             cause: Cause::Construction,
             effect: Effect::NoService,
             severity: SeverityLevel::Warning,
-            concerns: vec![proto::EntitySelector {
+            informed_entities: vec![proto::EntitySelector {
                 stop_id: Some(stop.id.clone()),
                 ..Default::default()
             }],
@@ -237,7 +238,7 @@ impl City {
             noise::key_for_purpose(self.realtime_model().seed, "lifts"),
             today as u64,
         );
-        let mut broken: Vec<u32> = (0..LIFTS)
+        let mut broken: Vec<u32> = (0..BROKEN_LIFTS)
             .filter_map(|n| {
                 calls
                     .get((noise::unit_share(noise::mix_bits(key, n)) * calls.len() as f64) as usize)
@@ -261,7 +262,7 @@ impl City {
                     cause: Cause::Maintenance,
                     effect: Effect::AccessibilityIssue,
                     severity: SeverityLevel::Info,
-                    concerns: vec![proto::EntitySelector {
+                    informed_entities: vec![proto::EntitySelector {
                         stop_id: Some(place.id.clone()),
                         ..Default::default()
                     }],
@@ -290,7 +291,7 @@ impl City {
                 cause: Cause::Weather,
                 effect: Effect::SignificantDelays,
                 severity: SeverityLevel::Info,
-                concerns: ferries.map(|r| self.route_selector(r)).collect(),
+                informed_entities: ferries.map(|r| self.route_selector(r)).collect(),
                 header: texts::WIND.0.fill_placeholders(&[]),
                 description: texts::WIND.1.fill_placeholders(&[]),
             }
@@ -308,7 +309,7 @@ impl City {
             let text = format!("{}.{}.{}", date.day(), date.month(), date.year());
             let values = [("date", text.as_str())];
             let festival = exception.service == Service::Festival;
-            let (words, begin) = if festival {
+            let (texts, begin) = if festival {
                 (&texts::FESTIVAL, 18 * HOUR)
             } else {
                 (&texts::HOLIDAY, DAY_BEGINS)
@@ -330,9 +331,9 @@ impl City {
                 cause: Cause::Holiday,
                 effect: if festival { Effect::AdditionalService } else { Effect::ReducedService },
                 severity: SeverityLevel::Info,
-                concerns: if festival { of_ferries.collect() } else { of_all.collect() },
-                header: words.0.fill_placeholders(&values),
-                description: words.1.fill_placeholders(&values),
+                informed_entities: if festival { of_ferries.collect() } else { of_all.collect() },
+                header: texts.0.fill_placeholders(&values),
+                description: texts.1.fill_placeholders(&values),
             });
         }
         notices
@@ -362,7 +363,7 @@ impl City {
             cause: Cause::Construction,
             effect: Effect::ModifiedService,
             severity: SeverityLevel::Info,
-            concerns,
+            informed_entities: concerns,
             header: texts::PLATFORMS.0.fill_placeholders(&values),
             description: texts::PLATFORMS.1.fill_placeholders(&values),
         }
@@ -382,7 +383,7 @@ fn alert_entity(notice: AlertNotice) -> proto::FeedEntity {
             start: Some(notice.period.0.max(0) as u64),
             end: Some(notice.period.1.max(0) as u64),
         }],
-        informed_entity: notice.concerns,
+        informed_entity: notice.informed_entities,
         cause: Some(notice.cause as i32),
         effect: Some(notice.effect as i32),
         severity_level: Some(notice.severity as i32),

@@ -15,15 +15,15 @@ use crate::timetable::services::Service;
 use crate::timetable::{NONE, Trip};
 
 /// The side of the squares with equal traffic, in metres.
-const QUARTER: f64 = 1_800.0;
+const TRAFFIC_SQUARE_SIDE: f64 = 1_800.0;
 /// The duration of a wave of traffic, in seconds.
-const WAVE: f64 = 2_000.0;
+const TRAFFIC_WAVE_DURATION: f64 = 2_000.0;
 /// The seconds by which a vehicle is at its first stop before its first trip of the day.
-pub(super) const SHOWS_UP: f64 = 240.0;
+pub(super) const EARLY_ARRIVAL: f64 = 240.0;
 /// The seconds between the last arrival and the vehicle's next trip.
-pub(super) const TURNS: f64 = 60.0;
+pub(super) const TURNAROUND: f64 = 60.0;
 /// The share of a trip within which an inherited delay is recovered.
-const MADE_UP_BY: f64 = 0.8;
+const RECOVERY_SHARE: f64 = 0.8;
 
 /// The real times at a stop, in seconds of the city's time.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(super) struct CallTimes {
 /// The real times of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunCourse {
-    pub(super) moments: Vec<CallTimes>,
+    pub(super) calls: Vec<CallTimes>,
     /// The time at which the vehicle is assigned to this run.
     pub(super) from: f64,
     /// The time at which the assignment ends.
@@ -56,7 +56,7 @@ pub(super) struct TrafficSpots {
 struct TrafficSpot {
     quarter: u64,
     /// The proneness to jams, 0 to 1.
-    prone: f32,
+    jam_proneness: f32,
     /// The share of the way.
     share: f32,
 }
@@ -65,10 +65,10 @@ impl TrafficSpots {
     pub(super) fn build_spots(parts: &CityParts) -> Self {
         let spot = |pattern: &crate::network::Pattern, along: f64| {
             let p = pattern.line.point_at(along);
-            let square = |v: f64| (v / QUARTER).floor() as i64 as u64;
+            let square = |v: f64| (v / TRAFFIC_SQUARE_SIDE).floor() as i64 as u64;
             TrafficSpot {
                 quarter: noise::mix_bits(square(p.x), square(p.y)),
-                prone: (0.35 + 0.65 * parts.geography.field.built_up_density(p)) as f32,
+                jam_proneness: (0.35 + 0.65 * parts.geography.field.built_up_density(p)) as f32,
                 share: (along / pattern.line.total_length().max(1.0)) as f32,
             }
         };
@@ -156,11 +156,13 @@ impl City {
         let trips = &self.timetable().trips;
         let scheduled_end =
             |trip: &Trip| f64::from(trip.start + self.timetable().trip_duration(trip));
-        let latest = scheduled_end(&run.trip) + f64::from(run.trip.delay_max) + TURNS + 60.0;
+        let latest = scheduled_end(&run.trip) + f64::from(run.trip.delay_max) + TURNAROUND + 60.0;
         let earliest = match trips.get(run.trip.previous as usize) {
             // No vehicle arrives this early, and a cancelled trip before only makes it later.
-            Some(before) => scheduled_end(before).min(f64::from(run.trip.start) - SHOWS_UP) - 120.0,
-            None => f64::from(run.trip.start) - SHOWS_UP,
+            Some(previous_trip) => {
+                scheduled_end(previous_trip).min(f64::from(run.trip.start) - EARLY_ARRIVAL) - 120.0
+            }
+            None => f64::from(run.trip.start) - EARLY_ARRIVAL,
         };
         (earliest..latest).contains(&time)
     }
@@ -172,21 +174,21 @@ impl City {
         events: &DayEvents,
         course: &mut RunCourse,
     ) {
-        let before =
+        let previous_trip =
             (run.trip.previous != NONE).then(|| self.run_of_trip(run.trip.previous, run.day));
-        let before = before.filter(|before| !self.is_run_cancelled(before, events));
-        let previous_end = before.map(|before| {
-            self.drive_run(&before, events, 0.0, &mut course.moments);
-            course.moments.last().map_or(0.0, |last| last.arrive)
+        let previous_trip = previous_trip.filter(|before| !self.is_run_cancelled(before, events));
+        let previous_end = previous_trip.map(|previous_trip| {
+            self.drive_run(&previous_trip, events, 0.0, &mut course.calls);
+            course.calls.last().map_or(0.0, |last| last.arrive)
         });
         let inherited =
-            previous_end.map_or(0.0, |end| end + TURNS - f64::from(run.trip.start)).max(0.0);
-        self.drive_run(run, events, inherited, &mut course.moments);
-        let (Some(first), Some(last)) = (course.moments.first(), course.moments.last()) else {
+            previous_end.map_or(0.0, |end| end + TURNAROUND - f64::from(run.trip.start)).max(0.0);
+        self.drive_run(run, events, inherited, &mut course.calls);
+        let (Some(first), Some(last)) = (course.calls.first(), course.calls.last()) else {
             return;
         };
-        course.from = previous_end.map_or(first.depart - SHOWS_UP, |end| end + TURNS);
-        course.until = last.arrive + TURNS;
+        course.from = previous_end.map_or(first.depart - EARLY_ARRIVAL, |end| end + TURNAROUND);
+        course.until = last.arrive + TURNAROUND;
     }
 
     /// Simulates a run that starts `inherited` seconds late because of the previous one.
@@ -210,7 +212,7 @@ impl City {
         let passed = self.skipped_call(run);
         let last = times.len() - 1;
         let troubled = events.incidents.iter().any(|incident| incident.route == pattern.route);
-        let mut held_up = !troubled;
+        let mut is_delayed = !troubled;
         let mut delay = initial_delay(run.key);
         moments.clear();
         for (i, (arrival, departure)) in times.iter().enumerate() {
@@ -222,7 +224,7 @@ impl City {
                 let traffic = temper.traffic * self.traffic_at_spot(run, &spots[i], seconds);
                 delay += piece * (traffic + drift + temper.chance * (chance - 0.42));
                 delay -= (piece * temper.slack + 2.0).min(delay.max(0.0));
-                if !held_up
+                if !is_delayed
                     && let Some(cost) = incident_delay(
                         events,
                         pattern.route,
@@ -232,11 +234,11 @@ impl City {
                     )
                 {
                     delay += cost;
-                    held_up = true;
+                    is_delayed = true;
                 }
             }
             delay = soften_delay(delay.max(-temper.early), delay_max);
-            let inherits = inherited * (1.0 - arrival / total / MADE_UP_BY).max(0.0);
+            let inherits = inherited * (1.0 - arrival / total / RECOVERY_SHARE).max(0.0);
             let late = delay + inherits;
             let closed = events.closures.iter().any(|c| c.stop == pattern.calls[i].stop);
             let skipped = (closed || passed == Some(i)) && i > 0 && i < last;
@@ -293,8 +295,8 @@ impl City {
             noise::mix_bits(self.realtime_model().seed, spot.quarter),
             run.day as u64,
         );
-        let wave = (noise::noise_1d(key, seconds / WAVE) - 0.42).max(0.0);
-        wave * f64::from(spot.prone)
+        let wave = (noise::noise_1d(key, seconds / TRAFFIC_WAVE_DURATION) - 0.42).max(0.0);
+        wave * f64::from(spot.jam_proneness)
             * self.realtime_model().spots.traffic_density_at(run.trip.service, seconds)
     }
 }
@@ -316,13 +318,13 @@ fn incident_delay(
 }
 
 /// Limits a delay smoothly: it approaches its maximum instead of stopping at it.
-fn soften_delay(delay: f64, most: f64) -> f64 {
-    let free = most * 0.6;
+fn soften_delay(delay: f64, delay_max: f64) -> f64 {
+    let free = delay_max * 0.6;
     if delay <= free {
         return delay;
     }
-    let beyond = (delay - free) / (most - free);
-    free + (most - free) * beyond / (1.0 + beyond)
+    let beyond = (delay - free) / (delay_max - free);
+    free + (delay_max - free) * beyond / (1.0 + beyond)
 }
 
 /// The scheduled times at a stop, in seconds of the city's time.
@@ -347,18 +349,18 @@ impl PlannedCall {
         &self,
         late: f64,
         is_last: bool,
-        before: Option<&CallTimes>,
+        previous_call: Option<&CallTimes>,
     ) -> CallTimes {
         let depart = self.departure + late;
-        let least = before.map_or(depart, |before| before.depart.midpoint(depart));
+        let least = previous_call.map_or(depart, |before| before.depart.midpoint(depart));
         let arrive = if is_last { depart } else { (depart - self.halt).max(least) };
         CallTimes { arrive: arrive.min(depart), depart, skipped: false }
     }
 }
 
 /// Makes times increase, regardless of the delay recovered between two stops.
-fn ordered_times(moment: CallTimes, before: Option<&CallTimes>) -> CallTimes {
-    let Some(before) = before else { return moment };
-    let arrive = moment.arrive.max(before.depart + 8.0);
+fn ordered_times(moment: CallTimes, previous_call: Option<&CallTimes>) -> CallTimes {
+    let Some(previous_call) = previous_call else { return moment };
+    let arrive = moment.arrive.max(previous_call.depart + 8.0);
     CallTimes { arrive, depart: moment.depart.max(arrive), ..moment }
 }

@@ -79,10 +79,10 @@ impl City {
 
     /// Returns the time of a vehicle's last report: vehicles report every few seconds, each with its own offset.
     pub(super) fn last_report_time(&self, run: &TripRun, now: i64) -> i64 {
-        let beat = i64::from(run.vehicle) % REPORTS_EVERY;
-        now - (now + beat).rem_euclid(REPORTS_EVERY)
+        let beat = i64::from(run.vehicle) % REPORT_INTERVAL;
+        now - (now + beat).rem_euclid(REPORT_INTERVAL)
     }
 }
 
 /// Seconds between two reports of a vehicle.
-const REPORTS_EVERY: i64 = 3;
+const REPORT_INTERVAL: i64 = 3;

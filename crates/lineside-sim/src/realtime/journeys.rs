@@ -53,15 +53,17 @@ impl City {
         now: i64,
         course: &mut RunCourse,
     ) -> Option<VehicleJourney> {
-        let known = self.run_status_at(run, at, now, course)?;
-        let told = self.predict_calls(run, at, course, &known);
-        let vehicle = known.has_vehicle.then(|| self.vehicle_descriptor(run).id).flatten();
+        let status = self.run_status_at(run, at, now, course)?;
+        let calls = self.predict_calls(run, at, course, &status);
+        let vehicle = status.has_vehicle.then(|| self.vehicle_descriptor(run).id).flatten();
         Some(VehicleJourney {
-            recorded_at_time: siri_time(self.city_time().instant_on_day(at.day, known.since) as i64),
-            monitored: Some(known.has_vehicle),
+            recorded_at_time: siri_time(
+                self.city_time().instant_on_day(at.day, status.since) as i64
+            ),
+            monitored: Some(status.has_vehicle),
             vehicle_ref: vehicle.map(Into::into),
-            estimated_calls: told.iter().map(|call| self.estimated_call(run, call)).collect(),
-            is_complete_stop_sequence: Some(told.first().is_some_and(|call| call.call == 0)),
+            estimated_calls: calls.iter().map(|call| self.estimated_call(run, call)).collect(),
+            is_complete_stop_sequence: Some(calls.first().is_some_and(|call| call.call == 0)),
             ..self.describe_journey(run, at)
         })
     }
@@ -101,24 +103,24 @@ impl City {
         }
     }
 
-    fn estimated_call(&self, run: &TripRun, told: &CallPrediction) -> SiriCall {
+    fn estimated_call(&self, run: &TripRun, call: &CallPrediction) -> SiriCall {
         let last = self.network().patterns[run.trip.pattern as usize].calls.len() - 1;
         // A journey outside the timetable has no planned times.
         let is_planned = run.kind != RunKind::Added;
-        let (arrival, departure) = told.scheduled;
+        let (arrival, departure) = call.scheduled;
         let aimed = |is: bool, at: i64| siri_time(at).filter(|_| is && is_planned);
         let status =
-            |told: Option<PredictedTime>| told.filter(|_| is_planned).map(siri_call_status);
+            |time: Option<PredictedTime>| time.filter(|_| is_planned).map(siri_call_status);
         SiriCall {
-            order: Some(told.call as u32 + 1),
-            cancellation: told.skipped.then_some(true),
-            aimed_arrival_time: aimed(told.call > 0, arrival),
-            expected_arrival_time: told.arrival.and_then(|told| siri_time(told.expected)),
-            arrival_status: status(told.arrival),
-            aimed_departure_time: aimed(told.call < last, departure),
-            expected_departure_time: told.departure.and_then(|told| siri_time(told.expected)),
-            departure_status: status(told.departure),
-            ..self.describe_call(run, told.call)
+            order: Some(call.call as u32 + 1),
+            cancellation: call.skipped.then_some(true),
+            aimed_arrival_time: aimed(call.call > 0, arrival),
+            expected_arrival_time: call.arrival.and_then(|told| siri_time(told.expected)),
+            arrival_status: status(call.arrival),
+            aimed_departure_time: aimed(call.call < last, departure),
+            expected_departure_time: call.departure.and_then(|told| siri_time(told.expected)),
+            departure_status: status(call.departure),
+            ..self.describe_call(run, call.call)
         }
     }
 
@@ -135,8 +137,8 @@ impl City {
     /// Returns the ordinal of a call among the run's calls at its stop, from 1.
     fn call_visit_number(&self, run: &TripRun, call: usize) -> u32 {
         let calls = &self.network().patterns[run.trip.pattern as usize].calls;
-        let before = calls[..call].iter().filter(|it| it.stop == calls[call].stop).count();
-        before as u32 + 1
+        let n_earlier = calls[..call].iter().filter(|it| it.stop == calls[call].stop).count();
+        n_earlier as u32 + 1
     }
 
     pub(super) fn call_stop_name(&self, run: &TripRun, call: usize) -> &str {
@@ -161,8 +163,8 @@ pub(super) fn siri_text(text: &str) -> LanguageText {
     LanguageText { lang: None, value: text.into() }
 }
 
-fn siri_call_status(told: PredictedTime) -> CallStatus {
-    match told.expected - told.scheduled {
+fn siri_call_status(time: PredictedTime) -> CallStatus {
+    match time.expected - time.scheduled {
         late if late >= LATE_FROM => CallStatus::Delayed,
         early if early <= -LATE_FROM => CallStatus::Early,
         _ => CallStatus::OnTime,

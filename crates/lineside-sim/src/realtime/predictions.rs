@@ -8,13 +8,13 @@ use super::runs::{AHEAD, RunKind, ServiceDay, TripRun};
 use crate::city::City;
 
 /// The seconds before its start from which a trip is published.
-const TOLD_AHEAD: f64 = 25.0 * 60.0;
+const PUBLISHED_AHEAD: f64 = 25.0 * 60.0;
 /// The seconds before the start from which a late start is known.
-const KNOWN_AHEAD: f64 = 8.0 * 60.0;
+const LATE_START_KNOWN_AHEAD: f64 = 8.0 * 60.0;
 /// The seconds before the start from which a cancellation is published.
 const CANCELLATION_AHEAD: f64 = AHEAD as f64;
 /// The time constant of predictions, in seconds: farther ahead they fall back to the current delay.
-const HOLDS: f64 = 14.0 * 60.0;
+const PREDICTION_TIME_CONSTANT: f64 = 14.0 * 60.0;
 /// The smallest predicted time between two stops, in seconds.
 const MOVES_MIN: i64 = 6;
 
@@ -27,7 +27,7 @@ pub(super) struct RunStatus {
     /// The current or next call.
     pub(super) next: usize,
     /// True if more than the timetable is known.
-    foreseen: bool,
+    is_foreseen: bool,
     /// True if the vehicle is assigned to the run.
     pub(super) has_vehicle: bool,
 }
@@ -59,8 +59,9 @@ impl City {
     pub(super) fn cancelled_since(&self, run: &TripRun, at: &ServiceDay) -> Option<i64> {
         let start = f64::from(run.trip.start);
         let end = start + f64::from(self.timetable().trip_duration(&run.trip));
-        let told = (start - CANCELLATION_AHEAD..end).contains(&at.seconds);
-        told.then(|| self.city_time().instant_on_day(at.day, start - CANCELLATION_AHEAD) as i64)
+        let is_published = (start - CANCELLATION_AHEAD..end).contains(&at.seconds);
+        is_published
+            .then(|| self.city_time().instant_on_day(at.day, start - CANCELLATION_AHEAD) as i64)
     }
 
     /// Returns the status of a run that is not cancelled, and computes its course; `None` while the run is not
@@ -75,13 +76,13 @@ impl City {
         let reported = self.last_report_time(run, now);
         let time = at.seconds - (now - reported) as f64;
         let start = f64::from(run.trip.start);
-        let told = (start - TOLD_AHEAD..start).contains(&time);
-        if !told && !self.may_be_on_run(run, time) {
+        let is_published = (start - PUBLISHED_AHEAD..start).contains(&time);
+        if !is_published && !self.may_be_on_run(run, time) {
             return None;
         }
         self.simulate_course(run, &at.events, course);
         let has_vehicle = time >= course.from;
-        if time >= course.until || (!has_vehicle && time < start - TOLD_AHEAD) {
+        if time >= course.until || (!has_vehicle && time < start - PUBLISHED_AHEAD) {
             return None;
         }
         Some(self.run_status(run, course, time))
@@ -92,43 +93,55 @@ impl City {
         let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         let start = f64::from(run.trip.start);
         let has_vehicle = time >= course.from;
-        let first = course.moments[0].depart;
+        let first = course.calls[0].depart;
         if time < first {
             // Before the start the delay is unknown at first, and later known from the vehicle's previous trip.
-            let foreseen = time >= first - KNOWN_AHEAD;
-            let told = if foreseen { first - KNOWN_AHEAD } else { start - TOLD_AHEAD };
+            let foreseen = time >= first - LATE_START_KNOWN_AHEAD;
+            let published_at =
+                if foreseen { first - LATE_START_KNOWN_AHEAD } else { start - PUBLISHED_AHEAD };
             let since = match (has_vehicle, foreseen) {
-                (true, true) => told.max(course.from),
+                (true, true) => published_at.max(course.from),
                 (true, false) => course.from,
-                (false, _) => told,
+                (false, _) => published_at,
             };
             let delay = if foreseen { first - start } else { 0.0 };
-            return RunStatus { since: since.floor(), delay, next: 0, foreseen, has_vehicle };
+            return RunStatus {
+                since: since.floor(),
+                delay,
+                next: 0,
+                is_foreseen: foreseen,
+                has_vehicle,
+            };
         }
-        let mut known =
-            RunStatus { since: first, delay: first - start, next: 0, foreseen: true, has_vehicle };
-        for (i, moment) in course.moments.iter().enumerate() {
+        let mut status = RunStatus {
+            since: first,
+            delay: first - start,
+            next: 0,
+            is_foreseen: true,
+            has_vehicle,
+        };
+        for (i, moment) in course.calls.iter().enumerate() {
             if moment.arrive <= time {
-                known = RunStatus {
+                status = RunStatus {
                     since: moment.arrive,
                     delay: moment.arrive - start - f64::from(times[i].0),
                     next: i,
-                    foreseen: true,
+                    is_foreseen: true,
                     has_vehicle,
                 };
             }
             if moment.depart <= time {
-                known = RunStatus {
+                status = RunStatus {
                     since: moment.depart,
                     delay: moment.depart - start - f64::from(times[i].1),
                     next: (i + 1).min(times.len() - 1),
-                    foreseen: true,
+                    is_foreseen: true,
                     has_vehicle,
                 };
             }
         }
-        known.since = known.since.floor();
-        known
+        status.since = status.since.floor();
+        status
     }
 
     /// Predicts the current or next stop and each one after it. For an added run, passed calls are included with their
@@ -138,32 +151,32 @@ impl City {
         run: &TripRun,
         at: &ServiceDay,
         course: &RunCourse,
-        known: &RunStatus,
+        status: &RunStatus,
     ) -> Vec<CallPrediction> {
         let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         let start = f64::from(run.trip.start);
         let base = self.city_time().instant_on_day(at.day, start) as i64;
         let last = times.len() - 1;
         let mut earliest = i64::MIN;
-        let first = if run.kind == RunKind::Added { 0 } else { known.next };
+        let first = if run.kind == RunKind::Added { 0 } else { status.next };
         let mut predictions = Vec::with_capacity(last + 1 - first);
         for (i, (arrival, departure)) in times.iter().enumerate().skip(first) {
-            let moment = &course.moments[i];
-            let sure = if known.foreseen {
+            let moment = &course.calls[i];
+            let sure = if status.is_foreseen {
                 // The next stop is predicted exactly.
-                if i <= known.next {
+                if i <= status.next {
                     1.0
                 } else {
-                    (-(moment.arrive - known.since).max(0.0) / HOLDS).exp()
+                    (-(moment.arrive - status.since).max(0.0) / PREDICTION_TIME_CONSTANT).exp()
                 }
             } else {
                 0.0
             };
             let predict = |scheduled: i32, real: f64| {
                 let truth = real - start - f64::from(scheduled);
-                (known.delay + (truth - known.delay) * sure).round() as i64
+                (status.delay + (truth - status.delay) * sure).round() as i64
             };
-            let mut told = |scheduled: i32, real: f64| {
+            let mut predict_time = |scheduled: i32, real: f64| {
                 let delay = predict(scheduled, real);
                 let scheduled = base + i64::from(scheduled);
                 let expected = (scheduled + delay).max(earliest);
@@ -171,8 +184,8 @@ impl City {
                 PredictedTime { scheduled, expected }
             };
             let skipped = moment.skipped;
-            let arrives = (i > 0 && !skipped).then(|| told(*arrival, moment.arrive));
-            let departs = (i < last && !skipped).then(|| told(*departure, moment.depart));
+            let arrives = (i > 0 && !skipped).then(|| predict_time(*arrival, moment.arrive));
+            let departs = (i < last && !skipped).then(|| predict_time(*departure, moment.depart));
             earliest = earliest.saturating_add(MOVES_MIN);
             predictions.push(CallPrediction {
                 call: i,

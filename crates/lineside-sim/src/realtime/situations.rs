@@ -68,7 +68,7 @@ impl City {
     fn affected_scope(&self, notice: &AlertNotice) -> Affects {
         let mut affects = Affects::default();
         let mut operators = Vec::new();
-        for concern in &notice.concerns {
+        for concern in &notice.informed_entities {
             match concern {
                 proto::EntitySelector { trip: Some(trip), .. } => {
                     affects.vehicle_journeys.push(affected_journey(trip));

@@ -52,14 +52,14 @@ impl City {
         now: i64,
         course: &mut RunCourse,
     ) -> Option<proto::TripUpdate> {
-        let known = self.run_status_at(run, at, now, course)?;
-        let told = self.predict_calls(run, at, course, &known);
+        let status = self.run_status_at(run, at, now, course)?;
+        let calls = self.predict_calls(run, at, course, &status);
         Some(proto::TripUpdate {
             trip: self.trip_descriptor(run, &at.date, false),
-            stop_time_update: told.iter().map(|call| self.stop_time_update(run, call)).collect(),
-            vehicle: known.has_vehicle.then(|| self.vehicle_descriptor(run)),
-            timestamp: Some(self.city_time().instant_on_day(at.day, known.since) as u64),
-            delay: trip_delay(run, &known),
+            stop_time_update: calls.iter().map(|call| self.stop_time_update(run, call)).collect(),
+            vehicle: status.has_vehicle.then(|| self.vehicle_descriptor(run)),
+            timestamp: Some(self.city_time().instant_on_day(at.day, status.since) as u64),
+            delay: trip_delay(run, &status),
             trip_properties: None,
         })
     }
@@ -71,27 +71,27 @@ impl City {
         StopTimeUpdate {
             stop_sequence: Some(call.call as u32 + 1),
             stop_id: Some(self.call_stop_id(run, call.call).to_owned()),
-            arrival: call.arrival.map(|told| stop_time_event(run, told)),
-            departure: departure.map(|told| stop_time_event(run, told)),
+            arrival: call.arrival.map(|time| stop_time_event(run, time)),
+            departure: departure.map(|time| stop_time_event(run, time)),
             schedule_relationship: Some(stop_relationship(run, call.skipped) as i32),
             ..Default::default()
         }
     }
 }
 
-fn trip_delay(run: &TripRun, known: &RunStatus) -> Option<i32> {
-    (run.kind == RunKind::Scheduled).then_some(known.delay.round() as i32)
+fn trip_delay(run: &TripRun, status: &RunStatus) -> Option<i32> {
+    (run.kind == RunKind::Scheduled).then_some(status.delay.round() as i32)
 }
 
 /// Returns an event with its time, and with a delay if there is a scheduled time.
-fn stop_time_event(run: &TripRun, told: PredictedTime) -> StopTimeEvent {
+fn stop_time_event(run: &TripRun, time: PredictedTime) -> StopTimeEvent {
     let delay = match run.kind {
         RunKind::Scheduled | RunKind::Headway { exact: true } => {
-            Some((told.expected - told.scheduled) as i32)
+            Some((time.expected - time.scheduled) as i32)
         }
         RunKind::Headway { exact: false } | RunKind::Added => None,
     };
-    StopTimeEvent { delay, time: Some(told.expected), ..Default::default() }
+    StopTimeEvent { delay, time: Some(time.expected), ..Default::default() }
 }
 
 fn stop_relationship(run: &TripRun, skipped: bool) -> StopRelationship {

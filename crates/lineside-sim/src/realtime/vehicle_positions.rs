@@ -177,7 +177,7 @@ impl City {
             return CongestionLevel::RunningSmoothly;
         }
         let planned = f64::from(times[call].0 - times[call - 1].1).max(1.0);
-        match (course.moments[call].arrive - course.moments[call - 1].depart) / planned {
+        match (course.calls[call].arrive - course.calls[call - 1].depart) / planned {
             ratio if ratio < 1.25 => CongestionLevel::RunningSmoothly,
             ratio if ratio < 1.7 => CongestionLevel::StopAndGo,
             ratio if ratio < 3.0 => CongestionLevel::Congestion,
@@ -204,7 +204,7 @@ pub(super) fn occupancy_status(percent: u32) -> OccupancyStatus {
 
 /// Returns the position in a course at a time: at a stop, or between the last served stop and the next.
 fn locate_on_pattern(pattern: &Pattern, course: &RunCourse, time: f64) -> PatternPosition {
-    let moments = &course.moments;
+    let moments = &course.calls;
     let last = moments.len() - 1;
     // The first stop that is served and not yet left.
     let next =
@@ -256,12 +256,12 @@ mod tests {
 
     #[test]
     fn a_vehicle_reaches_the_next_stop_and_never_moves_backwards() {
-        let mut before = 0.0;
+        let mut previous = 0.0;
         for i in 0..=1_000 {
             let (share, pace) = progress_and_pace(f64::from(i) / 1_000.0);
-            assert!(share >= before && pace >= 0.0);
-            before = share;
+            assert!(share >= previous && pace >= 0.0);
+            previous = share;
         }
-        assert!((before - 1.0).abs() < 1e-9 && progress_and_pace(0.0).0 == 0.0);
+        assert!((previous - 1.0).abs() < 1e-9 && progress_and_pace(0.0).0 == 0.0);
     }
 }

@@ -200,7 +200,7 @@ fn make_journey_foreign(journey: &mut VehicleJourney) {
 }
 
 fn make_id_foreign<T: AsRef<str> + From<String>>(id: &mut Option<T>) {
-    if let Some(known) = id {
-        *known = format!("{FOREIGN}{}", known.as_ref()).into();
+    if let Some(value) = id {
+        *value = format!("{FOREIGN}{}", value.as_ref()).into();
     }
 }

@@ -49,15 +49,15 @@ pub(crate) fn encode_document(scene: CityScene<'_>, service: SiriFeedKind) -> By
 pub(crate) fn answer_message(
     scene: CityScene<'_>,
     subscriptions: &SubscriptionStore,
-    door: SiriFeedKind,
+    posted_to: SiriFeedKind,
     body: &[u8],
 ) -> OriginReply {
     let enveloped = siri::is_soap_envelope(body);
     let decoded = siri::decode_xml(body, &TimeZone::UTC, &MessageLimits::default());
     let payload = match decoded.map(|(message, _)| message.payloads.into_iter().next()) {
-        Ok(payload) => {
-            payload.and_then(|asked| answer_payload(scene, subscriptions, door, asked, enveloped))
-        }
+        Ok(payload) => payload.and_then(|received| {
+            answer_payload(scene, subscriptions, posted_to, received, enveloped)
+        }),
         Err(_) => None,
     };
     match payload {
@@ -69,11 +69,11 @@ pub(crate) fn answer_message(
 fn answer_payload(
     scene: CityScene<'_>,
     subscriptions: &SubscriptionStore,
-    door: SiriFeedKind,
-    asked: MessagePayload,
+    posted_to: SiriFeedKind,
+    received: MessagePayload,
     enveloped: bool,
 ) -> Option<MessagePayload> {
-    Some(match asked {
+    Some(match received {
         MessagePayload::ServiceRequest(request) => {
             MessagePayload::ServiceDelivery(build_delivery(scene, &request))
         }
@@ -90,7 +90,7 @@ fn answer_payload(
         MessagePayload::SubscriptionRequest(request) => {
             MessagePayload::SubscriptionResponse(subscriptions.open_subscription(
                 request,
-                door,
+                posted_to,
                 enveloped,
                 scene.at,
                 scene.city.start_instant(),
@@ -109,15 +109,15 @@ fn answer_payload(
 fn build_delivery(scene: CityScene<'_>, request: &ServiceRequest) -> ServiceDelivery {
     let mut delivery = delivery_head(scene.at);
     delivery.request_message_ref.clone_from(&request.message_identifier);
-    let asked = [
+    let requested_services = [
         (SiriFeedKind::Timetables, !request.estimated_timetables.is_empty()),
         (SiriFeedKind::Vehicles, !request.vehicle_monitorings.is_empty()),
         (SiriFeedKind::Situations, !request.situation_exchanges.is_empty()),
     ];
-    for (service, _) in asked.into_iter().filter(|(_, is_asked)| *is_asked) {
+    for (service, _) in requested_services.into_iter().filter(|(_, is_requested)| *is_requested) {
         ServiceItems::from_scene(scene, service).add_delivery(&mut delivery, scene.at);
     }
-    if !asked.iter().any(|(_, is_asked)| *is_asked) {
+    if !requested_services.iter().any(|(_, is_requested)| *is_requested) {
         delivery.status = Some(false);
         delivery.error_condition = Some(error_condition(
             "only estimated timetables, vehicle monitoring and situation \

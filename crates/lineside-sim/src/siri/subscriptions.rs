@@ -23,7 +23,7 @@ use crate::limits::{DELIVERY_RECORDS_MAX, DELIVERY_TRIES_MAX, SUBSCRIPTIONS_MAX}
 use crate::realtime::journeys::{SOURCE, siri_time};
 
 /// The lifetime of a subscription whose request gives none.
-const LASTS: Duration = Duration::from_hours(24);
+const DEFAULT_LIFETIME: Duration = Duration::from_hours(24);
 /// The heartbeat interval of a subscription whose request gives none.
 const HEARTBEAT: Duration = Duration::from_mins(1);
 const HEARTBEAT_MIN: Duration = Duration::from_secs(10);
@@ -56,16 +56,16 @@ struct Subscription {
     name: String,
     service: SiriFeedKind,
     /// The feed to whose path the request was posted; its faults apply to the deliveries.
-    door: SiriFeedKind,
+    posted_to: SiriFeedKind,
     address: String,
     enveloped: bool,
     until: UnixMillis,
     heartbeat: Duration,
-    last_word: UnixMillis,
+    last_sent_at: UnixMillis,
     /// The records that the consumer has received.
-    told: BTreeMap<String, SiriItem>,
+    delivered: BTreeMap<String, SiriItem>,
     /// True while a delivery is in progress.
-    is_busy: bool,
+    is_delivering: bool,
     /// The number of failed deliveries in a row.
     failures: u32,
 }
@@ -101,7 +101,7 @@ impl SubscriptionStore {
     pub(super) fn open_subscription(
         &self,
         request: SubscriptionRequest,
-        door: SiriFeedKind,
+        posted_to: SiriFeedKind,
         enveloped: bool,
         now: UnixMillis,
         started: UnixMillis,
@@ -117,9 +117,12 @@ impl SubscriptionStore {
         for it in wanted {
             let subscriber = it.subscriber.or(requestor.clone()).unwrap_or_default();
             let name = it.name.unwrap_or_default();
-            all.list.retain(|known| (&known.subscriber, &known.name) != (&subscriber, &name));
+            all.list.retain(|subscription| {
+                (&subscription.subscriber, &subscription.name) != (&subscriber, &name)
+            });
             let refused = refusal_reason(&address, all.list.len());
-            let until = it.until.map_or(now + LASTS, |until| UnixMillis(until.as_millis()));
+            let until =
+                it.until.map_or(now + DEFAULT_LIFETIME, |until| UnixMillis(until.as_millis()));
             response_statuses.push(ResponseStatus {
                 response_timestamp: at,
                 subscriber_ref: Some(subscriber.clone().into()),
@@ -137,14 +140,14 @@ impl SubscriptionStore {
                     subscriber,
                     name,
                     service: it.service,
-                    door,
+                    posted_to,
                     address: address.to_string(),
                     enveloped,
                     until,
                     heartbeat: heartbeat.unwrap_or(HEARTBEAT).max(HEARTBEAT_MIN),
-                    last_word: now,
-                    told: BTreeMap::new(),
-                    is_busy: false,
+                    last_sent_at: now,
+                    delivered: BTreeMap::new(),
+                    is_delivering: false,
                     failures: 0,
                 });
             }
@@ -168,11 +171,11 @@ impl SubscriptionStore {
         let at = siri_time(now.unix_seconds());
         let subscriber = request.subscriber_ref.or(request.requestor_ref).unwrap_or_default();
         let mut ended = Vec::new();
-        self.0.lock().list.retain(|known| {
-            let named = request.subscription_refs.iter().any(|name| *name == known.name);
-            let ends = *known.subscriber == *subscriber && (request.all.0 || named);
+        self.0.lock().list.retain(|subscription| {
+            let named = request.subscription_refs.iter().any(|name| *name == subscription.name);
+            let ends = *subscription.subscriber == *subscriber && (request.all.0 || named);
             if ends {
-                ended.push(known.name.clone());
+                ended.push(subscription.name.clone());
             }
             !ends
         });
@@ -201,11 +204,11 @@ impl SubscriptionStore {
         let mut all = self.0.lock();
         all.list.retain(|it| now < it.until && it.failures < DELIVERY_TRIES_MAX);
         let mut due = Vec::new();
-        for subscription in all.list.iter_mut().filter(|it| !it.is_busy) {
-            let Some(scene) = scene(subscription.door) else { continue };
+        for subscription in all.list.iter_mut().filter(|it| !it.is_delivering) {
+            let Some(scene) = scene(subscription.posted_to) else { continue };
             if let Some(body) = subscription.next_message(scene, now) {
-                subscription.is_busy = true;
-                subscription.last_word = now;
+                subscription.is_delivering = true;
+                subscription.last_sent_at = now;
                 let address = subscription.address.clone();
                 due.push(SiriDelivery { address, body: body.into(), number: subscription.number });
             }
@@ -218,12 +221,12 @@ impl SubscriptionStore {
         let mut all = self.0.lock();
         let of = all.list.iter_mut().find(|it| it.number == delivery.number);
         if let Some(subscription) = of {
-            subscription.is_busy = false;
+            subscription.is_delivering = false;
             if is_taken {
                 subscription.failures = 0;
             } else {
                 subscription.failures += 1;
-                subscription.told.clear();
+                subscription.delivered.clear();
             }
         }
     }
@@ -233,7 +236,7 @@ impl Subscription {
     /// Returns the next message: the changed records, or a heartbeat.
     fn next_message(&mut self, scene: CityScene<'_>, now: UnixMillis) -> Option<String> {
         let items = ServiceItems::from_scene(scene, self.service);
-        let is_news = |name: &String, item: &SiriItem| self.told.get(name) != Some(item);
+        let is_news = |name: &String, item: &SiriItem| self.delivered.get(name) != Some(item);
         let news: BTreeMap<String, SiriItem> = items
             .all
             .iter()
@@ -242,13 +245,13 @@ impl Subscription {
             .map(|(name, item)| (name.clone(), item.clone()))
             .collect();
         let gone: Vec<String> =
-            self.told.keys().filter(|name| !items.all.contains_key(*name)).cloned().collect();
+            self.delivered.keys().filter(|name| !items.all.contains_key(*name)).cloned().collect();
         let tells =
             !news.is_empty() || (self.service == SiriFeedKind::Vehicles && !gone.is_empty());
         for name in &gone {
-            self.told.remove(name);
+            self.delivered.remove(name);
         }
-        self.told.extend(news.clone());
+        self.delivered.extend(news.clone());
         let payload = if tells {
             let mut delivery = delivery_head(scene.at);
             let own = DeliveryHead {
@@ -258,7 +261,7 @@ impl Subscription {
             };
             items.with_items(news).add_delivery_with_head(&mut delivery, own, scene.at, &gone);
             MessagePayload::ServiceDelivery(delivery)
-        } else if now.duration_since(self.last_word) >= self.heartbeat {
+        } else if now.duration_since(self.last_sent_at) >= self.heartbeat {
             MessagePayload::HeartbeatNotification(HeartbeatNotification {
                 request_timestamp: siri_time(now.unix_seconds()),
                 producer_ref: Some(SOURCE.into()),
@@ -274,12 +277,12 @@ impl Subscription {
 }
 
 /// Returns the reason why an address cannot be subscribed.
-fn refusal_reason(address: &str, known: usize) -> Option<&'static str> {
+fn refusal_reason(address: &str, n_subscriptions: usize) -> Option<&'static str> {
     let rest = address.strip_prefix("http://").unwrap_or_default();
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     match name {
-        "127.0.0.1" | "localhost" | "[::1]" if known < SUBSCRIPTIONS_MAX => None,
+        "127.0.0.1" | "localhost" | "[::1]" if n_subscriptions < SUBSCRIPTIONS_MAX => None,
         "127.0.0.1" | "localhost" | "[::1]" => Some("the limit of subscriptions is reached"),
         _ => Some("the simulated city sends notifications only to addresses of its own machine"),
     }

@@ -70,8 +70,8 @@ fn limit_delays(run_times: &[[RunTimes; 3]], trips: &mut [Trip]) {
     for i in 0..trips.len() {
         let previous = trips[i].previous;
         if previous != NONE {
-            let before = &trips[previous as usize];
-            let wait = trips[i].start - trip_end(run_times, before);
+            let previous_trip = &trips[previous as usize];
+            let wait = trips[i].start - trip_end(run_times, previous_trip);
             let duration = trip_end(run_times, &trips[i]) - trips[i].start;
             let limit = wait - TURN_MIN / 2 + (f64::from(duration) * CATCH_UP) as i32;
             trips[previous as usize].delay_max = limit.clamp(60, DELAY_MAX) as u16;

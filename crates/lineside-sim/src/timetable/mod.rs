@@ -20,9 +20,9 @@ use crate::time::HOUR;
 /// A missing trip.
 pub(crate) const NONE: u32 = u32::MAX;
 /// The time of a working day at which the fleet is counted, in seconds after midnight.
-const COUNTED_AT: i32 = 8 * HOUR;
+const FLEET_COUNT_TIME: i32 = 8 * HOUR;
 /// The number of attempts to adjust the headways to the wanted fleet.
-const FITTINGS: usize = 8;
+const FIT_ATTEMPTS_MAX: usize = 8;
 
 /// A departure of a pattern, on every day of its service.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ impl Timetable {
         let run_times = run_times::build_run_times(network, geography);
         let mut writer = TimetableWriter { seed, network, run_times: &run_times, factor: 1.0 };
         let mut factors = (0.0, 0.0);
-        for _ in 0..FITTINGS {
+        for _ in 0..FIT_ATTEMPTS_MAX {
             let out = writer.count_vehicles_out();
             let ratio = vehicles as f64 / (out as f64).max(1.0);
             factors = (writer.factor, (ratio - 1.0_f64).abs());
@@ -166,7 +166,7 @@ impl TimetableWriter<'_> {
             .map(|(route, service)| {
                 let mut trips = self.write_departures(route, service, &mut Vec::new());
                 blocks::chain_trips(self.network, self.run_times, &mut trips);
-                blocks::count_vehicles_out(self.run_times, &trips, COUNTED_AT)
+                blocks::count_vehicles_out(self.run_times, &trips, FLEET_COUNT_TIME)
             })
             .sum()
     }

@@ -96,8 +96,8 @@ fn station_counts_match_the_capacity_and_change_over_the_day() {
     let moved = morning.iter().zip(&evening);
     let moved = moved.filter(|(a, b)| a.num_vehicles_available != b.num_vehicles_available);
     assert!(moved.count() > stations.len() / 2);
-    let again = status(&origin, after(0));
-    assert_eq!(morning, again, "the same time gives the same feed");
+    let repeated = status(&origin, after(0));
+    assert_eq!(morning, repeated, "the same time gives the same feed");
 }
 
 #[test]
@@ -111,14 +111,17 @@ fn the_id_of_a_vehicle_changes_only_with_each_rental() {
     };
     let (now, soon, later) = (at(0), at(1), at(180));
     assert!(now.len() > 60, "{}", now.len());
-    let stay: Vec<_> = now.iter().filter(|(id, _)| soon.contains_key(*id)).collect();
+    let staying: Vec<_> = now.iter().filter(|(id, _)| soon.contains_key(*id)).collect();
     assert!(
-        stay.len() > now.len() / 2 && stay.len() < now.len(),
+        staying.len() > now.len() / 2 && staying.len() < now.len(),
         "{} of {}",
-        stay.len(),
+        staying.len(),
         now.len()
     );
-    assert!(stay.iter().all(|(id, place)| soon[*id] == **place), "a parked vehicle does not move");
+    assert!(
+        staying.iter().all(|(id, place)| soon[*id] == **place),
+        "a parked vehicle does not move"
+    );
     let ids: HashSet<_> = now.keys().collect();
     assert!(
         later.keys().all(|id| !ids.contains(id)),

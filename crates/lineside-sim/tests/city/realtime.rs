@@ -143,7 +143,7 @@ fn delays_are_consistent_with_predicted_times() {
 
 #[test]
 fn vehicles_stay_on_their_lines_and_never_jump() {
-    let mut before: BTreeMap<String, proto::VehiclePosition> = BTreeMap::new();
+    let mut previous: BTreeMap<String, proto::VehiclePosition> = BTreeMap::new();
     let mut moved = 0;
     for step in 0..90 {
         let now = UnixMillis(after(25).0 + step * 2_000);
@@ -158,7 +158,7 @@ fn vehicles_stay_on_their_lines_and_never_jump() {
                     off_line(vehicle)
                 );
             }
-            if let Some(last) = before.get(vehicle_id(vehicle)) {
+            if let Some(last) = previous.get(vehicle_id(vehicle)) {
                 let seconds = vehicle.timestamp.unwrap() - last.timestamp.unwrap();
                 let way = metres(here, place(last));
                 assert!(
@@ -171,7 +171,7 @@ fn vehicles_stay_on_their_lines_and_never_jump() {
                     assert!(vehicle.current_stop_sequence >= last.current_stop_sequence);
                 }
             }
-            before.insert(vehicle_id(vehicle).to_owned(), vehicle.clone());
+            previous.insert(vehicle_id(vehicle).to_owned(), vehicle.clone());
         }
     }
     assert!(moved > 5_000, "{moved} moves");
@@ -381,12 +381,12 @@ fn trips_of_the_previous_day_continue_after_midnight() {
 
 #[test]
 fn most_predictions_are_unchanged_two_seconds_later() {
-    let (before, after) = (
+    let (previous, after) = (
         CITY.trip_updates_feed(after(30)),
         CITY.trip_updates_feed(UnixMillis(after(30).0 + 2_000)),
     );
     let known: BTreeSet<Vec<u8>> =
-        before.entity.iter().map(prost::Message::encode_to_vec).collect();
+        previous.entity.iter().map(prost::Message::encode_to_vec).collect();
     let same =
         after.entity.iter().filter(|e| known.contains(&prost::Message::encode_to_vec(*e))).count();
     let share = same as f64 / after.entity.len() as f64;

@@ -66,9 +66,9 @@ fn a_siri_answer_matches_the_gtfs_realtime_feeds() {
     let now = after(40);
     let reply = post(&origin(), "siri/et", now, MessagePayload::ServiceRequest(asks_for_all()));
     assert_eq!(reply.status, 200);
-    let told = delivery(body(&reply));
-    assert_eq!(told.request_message_ref.as_deref(), Some("question"));
-    let journeys: Vec<_> = told.estimated_timetables[0].journeys().collect();
+    let delivered = delivery(body(&reply));
+    assert_eq!(delivered.request_message_ref.as_deref(), Some("question"));
+    let journeys: Vec<_> = delivered.estimated_timetables[0].journeys().collect();
     let updates = CITY.trip_updates_feed(now);
     assert_eq!(journeys.len(), updates.entity.len());
     let cancelled = |it: &&&siri::VehicleJourney| it.cancellation == Some(true);
@@ -79,13 +79,13 @@ fn a_siri_answer_matches_the_gtfs_realtime_feeds() {
     let off = off.count();
     assert!(off > 0);
     assert_eq!(journeys.iter().filter(cancelled).count(), off);
-    let vehicles = told.vehicle_monitorings[0].vehicle_activities.iter();
+    let vehicles = delivered.vehicle_monitorings[0].vehicle_activities.iter();
     let vehicles: BTreeSet<_> =
         vehicles.map(|it| it.item_identifier.as_deref().unwrap().to_owned()).collect();
     let positions = CITY.vehicle_positions_feed(now);
     let known: BTreeSet<_> = positions.entity.iter().map(|it| it.id.clone()).collect();
     assert_eq!(vehicles, known);
-    let situations = told.situation_exchanges[0].situations.iter();
+    let situations = delivered.situation_exchanges[0].situations.iter();
     let situations: BTreeSet<_> =
         situations.map(|it| it.situation_number.as_deref().unwrap().to_owned()).collect();
     let known: BTreeSet<_> = CITY.alerts_feed(now).entity.iter().map(|it| it.id.clone()).collect();
@@ -102,8 +102,8 @@ fn a_soap_request_gets_a_soap_answer_and_a_non_request_is_refused() {
         version: None,
         payloads: vec![MessagePayload::CheckStatusRequest(request.clone())],
     };
-    let asked = siri::encode_soap(&message, SoapExchange::Answer);
-    let reply = origin.answer_message("siri/vm", START, asked.as_bytes()).unwrap();
+    let envelope = siri::encode_soap(&message, SoapExchange::Answer);
+    let reply = origin.answer_message("siri/vm", START, envelope.as_bytes()).unwrap();
     assert!(siri::is_soap_envelope(body(&reply)));
     let MessagePayload::CheckStatusResponse(status) = read(body(&reply)) else { panic!() };
     assert_eq!((status.status, status.request_message_ref.as_deref()), (Some(true), Some("c")));
@@ -166,12 +166,12 @@ fn a_subscriber_receives_everything_and_then_changes() {
         for it in taken(&origin, now) {
             assert_eq!(it.address, INBOX);
             size += it.body.len();
-            for told in delivery(&it.body).vehicle_monitorings {
-                assert_eq!(told.head.subscription_ref.as_deref(), Some("vm"));
-                for gone in told.cancellations {
+            for monitoring in delivery(&it.body).vehicle_monitorings {
+                assert_eq!(monitoring.head.subscription_ref.as_deref(), Some("vm"));
+                for gone in monitoring.cancellations {
                     known.remove(&gone.vehicle_monitoring_ref.unwrap());
                 }
-                for it in told.vehicle_activities {
+                for it in monitoring.vehicle_activities {
                     known.insert(it.vehicle_monitoring_ref.clone().unwrap(), it);
                 }
             }
@@ -248,7 +248,8 @@ fn subscriptions_are_accepted_for_loopback_addresses_only() {
 fn a_fault_of_a_service_applies_to_its_answers_and_deliveries() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
-    let ask = || post(&origin, "siri/et", after(1), MessagePayload::ServiceRequest(asks_for_all()));
+    let request_timetable =
+        || post(&origin, "siri/et", after(1), MessagePayload::ServiceRequest(asks_for_all()));
     let with = |fault| origin.fault_control().set_fault(CityFeed::TwinTimetables, Some(fault));
     for fault in [
         FeedFault::Hang,
@@ -260,14 +261,17 @@ fn a_fault_of_a_service_applies_to_its_answers_and_deliveries() {
         with(fault);
         assert!(origin.list_due_deliveries(after(1)).is_empty(), "{fault}");
     }
-    assert!(siri::decode_message(body(&ask()), &TimeZone::UTC, &MessageLimits::default()).is_err());
+    assert!(
+        siri::decode_message(body(&request_timetable()), &TimeZone::UTC, &MessageLimits::default())
+            .is_err()
+    );
     with(FeedFault::Hang);
-    assert_eq!(ask().body, ReplyBody::Hang);
+    assert_eq!(request_timetable().body, ReplyBody::Hang);
     with(FeedFault::Ids);
-    let foreign = delivery(body(&ask()));
+    let foreign = delivery(body(&request_timetable()));
     let mut journeys = foreign.estimated_timetables[0].journeys();
     assert!(journeys.all(|it| it.journey_ref().unwrap().starts_with("x:")));
     with(FeedFault::Skew);
-    let old = delivery(body(&ask())).response_timestamp.unwrap().as_seconds();
+    let old = delivery(body(&request_timetable())).response_timestamp.unwrap().as_seconds();
     assert!(after(1).unix_seconds() - old > 1_800);
 }

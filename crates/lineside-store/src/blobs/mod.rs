@@ -136,11 +136,11 @@ impl BlobFolder {
             name.push(format!("-{n}"));
             PathBuf::from(name)
         });
-        for aside in names {
-            if !fs::exists(&aside)? {
-                fs::rename(folder, &aside)?;
+        for new_folder in names {
+            if !fs::exists(&new_folder)? {
+                fs::rename(folder, &new_folder)?;
                 sync_folder(folder.parent().unwrap_or(folder))?;
-                return Ok(Some(aside));
+                return Ok(Some(new_folder));
             }
         }
         Ok(None)
@@ -161,7 +161,7 @@ impl BlobFolder {
     /// Writes the bytes with this hash to a temporary file, which is not synced yet.
     pub(crate) fn write_pending(&self, hash: BlobHash, bytes: &[u8]) -> io::Result<PendingBlob> {
         let size = bytes.len() as u64;
-        if fs::metadata(self.blob_path(&hash)).is_ok_and(|known| known.len() == size) {
+        if fs::metadata(self.blob_path(&hash)).is_ok_and(|metadata| metadata.len() == size) {
             return Ok(PendingBlob { hash, size, file: None });
         }
         let folder = self.folder.join(UNFINISHED);
@@ -262,8 +262,8 @@ impl BlobFolder {
                 let rest = file.file_name();
                 let hash =
                     rest.to_str().and_then(|rest| BlobHash::parse_hex(&format!("{first}{rest}")));
-                if let (Some(hash), Ok(known)) = (hash, file.metadata()) {
-                    all.push((hash, known.len()));
+                if let (Some(hash), Ok(metadata)) = (hash, file.metadata()) {
+                    all.push((hash, metadata.len()));
                 }
             }
         }
@@ -353,9 +353,9 @@ mod tests {
         let unfinished = begin(&blobs, "half");
         assert!(blobs.list_blobs().unwrap().is_empty());
         assert!(unfinished.file.as_ref().unwrap().0.exists());
-        let again = BlobFolder::open_folder(folder.path().to_owned());
+        let reopened = BlobFolder::open_folder(folder.path().to_owned());
         assert!(!unfinished.file.as_ref().unwrap().0.exists());
-        assert!(again.list_blobs().unwrap().is_empty());
+        assert!(reopened.list_blobs().unwrap().is_empty());
     }
 
     #[test]

@@ -23,8 +23,8 @@ use parking_lot::Mutex;
 use super::{BlobFolder, BlobHash, PendingBlob};
 use crate::{
     limits::{
-        END_LOOK, FLUSH_MAX, LARGE_BYTES, SAVES_AT_ONCE, SAVES_BYTES_AT_ONCE, SAVES_MAX,
-        SWEEP_INTERVAL,
+        FLUSH_MAX, LARGE_BYTES, SAVE_BYTES_PER_BATCH_MAX, SAVES_MAX, SAVES_PER_BATCH_MAX,
+        SWEEP_INTERVAL, THREAD_END_POLL_INTERVAL,
     },
     reader_pool::ReaderPool,
     snapshots::{SnapshotRow, is_referenced, referenced_blobs},
@@ -51,10 +51,10 @@ enum SaveJob {
 enum TableWriteError {
     /// The write failed.
     #[error("{0}")]
-    Never(String),
+    Failed(String),
     /// The write timed out and may still succeed.
     #[error("writing lineside.db timed out")]
-    Perhaps,
+    TimedOut,
 }
 
 /// Counters of saves.
@@ -73,7 +73,7 @@ pub(crate) struct SaverShared {
     pub(crate) counts: SaveCounters,
     clock: Arc<dyn Clock>,
     /// The number of pending saves for each blob; such blobs are not deleted.
-    on_their_way: Mutex<HashMap<BlobHash, usize>>,
+    pending_saves: Mutex<HashMap<BlobHash, usize>>,
     /// `None` once nothing more may be written.
     tables: Mutex<Option<SyncSender<WriteRequest>>>,
 }
@@ -82,7 +82,7 @@ pub(crate) struct SaverShared {
 #[derive(Debug)]
 pub(crate) struct SnapshotSaver {
     /// The threads for small and for large bodies; `None` after the stop.
-    lanes: [Option<SaverThread>; 2],
+    threads: [Option<SaverThread>; 2],
 }
 
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl SaverShared {
             readers,
             counts: SaveCounters::default(),
             clock: Arc::clone(clock),
-            on_their_way: Mutex::default(),
+            pending_saves: Mutex::default(),
             tables: Mutex::new(Some(tables)),
         }
     }
@@ -121,7 +121,7 @@ impl SaverShared {
             let hash = BlobHash::from_content(&save.bytes);
             // The count comes before the lookup, so that an existing blob without a reference is not deleted in
             // between.
-            *self.on_their_way.lock().entry(hash).or_default() += 1;
+            *self.pending_saves.lock().entry(hash).or_default() += 1;
             match self.blobs.write_pending(hash, &save.bytes) {
                 Ok(unfinished) => begun.push((save, unfinished)),
                 Err(error) => {
@@ -154,12 +154,12 @@ impl SaverShared {
         let written = self
             .blobs
             .sync_names(placed.iter().map(|(_, hash)| *hash))
-            .map_err(|error| TableWriteError::Never(error.to_string()))
+            .map_err(|error| TableWriteError::Failed(error.to_string()))
             .and_then(|()| self.write_tables(rows.collect()));
         for (save, hash) in placed {
             match &written {
                 // The write is still queued: the tables may yet refer to the blob, so it has to remain.
-                Err(TableWriteError::Perhaps) => {}
+                Err(TableWriteError::TimedOut) => {}
                 _ => self.release_blob(&hash),
             }
             match &written {
@@ -167,36 +167,36 @@ impl SaverShared {
                 Err(error) => self.report_failure(save, error),
             }
         }
-        for before in written.unwrap_or_default() {
-            self.remove_if_unreferenced(&before);
+        for replaced in written.unwrap_or_default() {
+            self.remove_if_unreferenced(&replaced);
         }
     }
 
     /// Writes the rows of the snapshots to the tables. Returns the replaced blobs.
     fn write_tables(&self, rows: Vec<SnapshotRow>) -> Result<Vec<BlobHash>, TableWriteError> {
         let (reply, written) = sync_channel(1);
-        let told = WriteRequest::Snapshots { rows, reply };
+        let request = WriteRequest::Snapshots { rows, reply };
         let tables = self.tables.lock().clone();
-        if tables.is_none_or(|tables| tables.try_send(told).is_err()) {
+        if tables.is_none_or(|tables| tables.try_send(request).is_err()) {
             let words = "the write queue of lineside.db is full";
-            return Err(TableWriteError::Never(words.to_owned()));
+            return Err(TableWriteError::Failed(words.to_owned()));
         }
         match written.recv_timeout(FLUSH_MAX) {
-            Ok(before) => before.map_err(TableWriteError::Never),
-            Err(RecvTimeoutError::Timeout) => Err(TableWriteError::Perhaps),
+            Ok(replaced) => replaced.map_err(TableWriteError::Failed),
+            Err(RecvTimeoutError::Timeout) => Err(TableWriteError::TimedOut),
             Err(RecvTimeoutError::Disconnected) => {
-                Err(TableWriteError::Never("the writer of lineside.db has stopped".to_owned()))
+                Err(TableWriteError::Failed("the writer of lineside.db has stopped".to_owned()))
             }
         }
     }
 
     /// Ends a pending save of a blob.
     fn release_blob(&self, hash: &BlobHash) {
-        let mut on_their_way = self.on_their_way.lock();
-        if let Some(count) = on_their_way.get_mut(hash) {
+        let mut pending_saves = self.pending_saves.lock();
+        if let Some(count) = pending_saves.get_mut(hash) {
             *count -= 1;
             if *count == 0 {
-                on_their_way.remove(hash);
+                pending_saves.remove(hash);
             }
         }
     }
@@ -223,15 +223,15 @@ impl SaverShared {
 
     /// Deletes a blob unless it is referenced.
     fn remove_if_unreferenced(&self, hash: &BlobHash) {
-        let on_their_way = self.on_their_way.lock();
-        let is_free = !on_their_way.contains_key(hash)
+        let pending_saves = self.pending_saves.lock();
+        let is_free = !pending_saves.contains_key(hash)
             && self
                 .readers
                 .with_connection(|tables| is_referenced(tables, hash))
                 .is_ok_and(|is| !is);
         // A later sweep retries the deletion of a blob.
         let removed = is_free.then(|| self.blobs.remove_blob(hash));
-        drop(on_their_way);
+        drop(pending_saves);
         if let Some(Err(error)) = removed {
             tracing::debug!(%hash, %error, "deleting a stored file failed");
         }
@@ -239,15 +239,15 @@ impl SaverShared {
 
     /// Deletes all unreferenced blobs.
     pub(crate) fn sweep_unreferenced(&self) {
-        let (listed, known) =
+        let (listed, indexed) =
             (self.blobs.list_blobs(), self.readers.with_connection(referenced_blobs));
-        let (listed, known) = match (listed, known) {
-            (Ok(listed), Ok(known)) => (listed, known),
+        let (listed, indexed) = match (listed, indexed) {
+            (Ok(listed), Ok(indexed)) => (listed, indexed),
             (Err(error), _) => return tracing::warn!(%error, "listing the stored files failed"),
             (_, Err(error)) => return tracing::warn!(%error, "listing the stored files failed"),
         };
         self.blobs.set_total_bytes(listed.iter().map(|(_, size)| size).sum());
-        let unknown = listed.iter().filter(|(hash, _)| !known.contains(hash));
+        let unknown = listed.iter().filter(|(hash, _)| !indexed.contains(hash));
         let mut n_gone = 0_usize;
         for (hash, _) in unknown {
             self.remove_if_unreferenced(hash);
@@ -289,7 +289,7 @@ impl SaverShared {
                     break;
                 }
             }
-            if saves.len() < SAVES_AT_ONCE && n_bytes < SAVES_BYTES_AT_ONCE {
+            if saves.len() < SAVES_PER_BATCH_MAX && n_bytes < SAVE_BYTES_PER_BATCH_MAX {
                 next = jobs.try_recv().ok();
             }
         }
@@ -303,35 +303,37 @@ impl SaverShared {
 
 /// Waits for the end of a thread with a timeout: a hanging disk must not block the exit of the program.
 pub(crate) fn join_with_timeout(running: JoinHandle<()>, what: &str) {
-    for _ in 0..FLUSH_MAX.as_millis() / END_LOOK.as_millis() {
+    for _ in 0..FLUSH_MAX.as_millis() / THREAD_END_POLL_INTERVAL.as_millis() {
         if running.is_finished() {
             if running.join().is_err() {
                 tracing::error!("{what} crashed");
             }
             return;
         }
-        thread::park_timeout(END_LOOK);
+        thread::park_timeout(THREAD_END_POLL_INTERVAL);
     }
     tracing::warn!("{what} did not end before the timeout; the program does not wait for it");
 }
 
 impl SnapshotSaver {
-    pub(crate) fn start_threads(shelf: &Arc<SaverShared>) -> std::io::Result<SnapshotSaver> {
-        let lane = |name: &str, sweeps| {
-            let shelf = Arc::clone(shelf);
+    pub(crate) fn start_threads(saver: &Arc<SaverShared>) -> std::io::Result<SnapshotSaver> {
+        let start_thread = |name: &str, sweeps| {
+            let saver = Arc::clone(saver);
             let (jobs, waiting) = sync_channel(SAVES_MAX);
             let thread = thread::Builder::new().name(name.to_owned());
-            let running = thread.spawn(move || shelf.run_jobs(&waiting, sweeps))?;
+            let running = thread.spawn(move || saver.run_jobs(&waiting, sweeps))?;
             std::io::Result::Ok(Some(SaverThread { jobs, running }))
         };
-        Ok(SnapshotSaver { lanes: [lane("save", true)?, lane("save-large", false)?] })
+        Ok(SnapshotSaver {
+            threads: [start_thread("save", true)?, start_thread("save-large", false)?],
+        })
     }
 
     /// Queues a snapshot for its thread. A full queue is a failure.
     pub(crate) fn enqueue_save(&self, save: SaveRequest, counts: &SaveCounters) {
-        let lane = &self.lanes[usize::from(save.bytes.len() >= LARGE_BYTES)];
-        let Some(lane) = lane else { return (save.done)(false) };
-        if let Err(back) = lane.jobs.try_send(SaveJob::Save(Box::new(save))) {
+        let saver_thread = &self.threads[usize::from(save.bytes.len() >= LARGE_BYTES)];
+        let Some(saver_thread) = saver_thread else { return (save.done)(false) };
+        if let Err(back) = saver_thread.jobs.try_send(SaveJob::Save(Box::new(save))) {
             counts.failed.fetch_add(1, Ordering::Relaxed);
             let (TrySendError::Full(job) | TrySendError::Disconnected(job)) = back;
             if let SaveJob::Save(save) = job {
@@ -343,12 +345,12 @@ impl SnapshotSaver {
     /// Waits until all earlier jobs have ended. Returns false on timeout.
     pub(crate) fn flush_saves(&self) -> bool {
         let waiting: Vec<_> = self
-            .lanes
+            .threads
             .iter()
             .flatten()
-            .map(|lane| {
+            .map(|saver_thread| {
                 let (reply, done) = sync_channel(1);
-                lane.jobs.try_send(SaveJob::Flush(reply)).is_ok().then_some(done)
+                saver_thread.jobs.try_send(SaveJob::Flush(reply)).is_ok().then_some(done)
             })
             .collect();
         let is_done = |done: Option<Receiver<()>>| {
@@ -359,8 +361,8 @@ impl SnapshotSaver {
 
     /// Stops the threads after the queued jobs.
     pub(crate) fn stop_threads(&mut self) {
-        for lane in &mut self.lanes {
-            let Some(SaverThread { jobs, running }) = lane.take() else { continue };
+        for saver_thread in &mut self.threads {
+            let Some(SaverThread { jobs, running }) = saver_thread.take() else { continue };
             drop(jobs);
             join_with_timeout(running, "a thread that saves snapshots");
         }

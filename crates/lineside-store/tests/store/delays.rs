@@ -13,8 +13,8 @@ fn row(id: &str, line: Option<&str>, start: UnixMillis, trips: u32) -> DelayRow 
 
 #[test]
 fn delays_are_stored_by_feed_line_and_quarter_and_replaced() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     let first = [row("city", None, EIGHT, 40), row("city", Some("T1"), EIGHT, 10)];
     store.store_delays(first.to_vec());
     let other = row("other", Some("T1"), EIGHT, 4);
@@ -23,7 +23,7 @@ fn delays_are_stored_by_feed_line_and_quarter_and_replaced() {
     store.store_delays(Vec::new());
     store.flush_writes().unwrap();
     drop(store);
-    let store = place.open();
+    let store = fixture.open();
     let mut all = store.list_delays(EIGHT).unwrap();
     assert_eq!(
         all.pop(),
@@ -37,15 +37,15 @@ fn delays_are_stored_by_feed_line_and_quarter_and_replaced() {
 
 #[test]
 fn delays_older_than_a_day_are_deleted() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     let starts = || (0..10).map(|quarter| EIGHT + QUARTER * quarter);
     store.store_delays(starts().map(|start| row("city", None, start, 4)).collect());
     store.flush_writes().unwrap();
     drop(store);
     // The first nine quarters are now older than 25 hours.
-    place.clock.advance(Duration::from_secs(25 * 60 * 60) + QUARTER * 9);
-    let store = place.open();
+    fixture.clock.advance(Duration::from_secs(25 * 60 * 60) + QUARTER * 9);
+    let store = fixture.open();
     wait_until("the old rows are deleted", || {
         store.list_delays(UnixMillis(0)).unwrap() == [row("city", None, EIGHT + QUARTER * 9, 4)]
     });

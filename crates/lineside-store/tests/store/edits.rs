@@ -19,8 +19,8 @@ fn edit(id: &str, before: Option<&str>, after: Option<&str>) -> OverrideEdit {
 
 #[test]
 fn the_last_edit_of_a_feed_determines_its_override() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     let first = edit("city", None, Some("one"));
     let second = OverrideEdit { undoes: Some(1), ..edit("city", Some("one"), Some("two")) };
     let number = store.commit_edit(&first).unwrap();
@@ -28,7 +28,7 @@ fn the_last_edit_of_a_feed_determines_its_override() {
     let other = edit("other", None, Some("three"));
     store.commit_edit(&other).unwrap();
     drop(store);
-    let store = place.open();
+    let store = fixture.open();
     let mut all = store.list_overrides().unwrap();
     all.sort_by_key(|(id, _)| id.clone());
     assert_eq!(all, [(feed("city"), Secret::new("two")), (feed("other"), Secret::new("three"))]);
@@ -51,18 +51,21 @@ fn the_last_edit_of_a_feed_determines_its_override() {
 
 #[test]
 fn an_edit_that_cannot_be_written_changes_nothing() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     store.commit_edit(&edit("city", None, Some("one"))).unwrap();
-    rusqlite::Connection::open(place.file()).unwrap().execute("DROP TABLE laid_over", []).unwrap();
+    rusqlite::Connection::open(fixture.file())
+        .unwrap()
+        .execute("DROP TABLE laid_over", [])
+        .unwrap();
     store.commit_edit(&edit("city", Some("one"), Some("two"))).unwrap_err();
     assert_eq!(store.list_edits(&feed("city"), 10).unwrap().len(), 1);
 }
 
 #[test]
 fn edits_and_polls_are_written_concurrently() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     for n in 0..50 {
         store.record_poll(&feed("city"), poll(EIGHT, false));
         let number = store.commit_edit(&edit("city", None, Some("one"))).unwrap();

@@ -28,38 +28,44 @@ fn edit(before: Option<&str>, after: Option<&str>) -> OverrideEdit {
     }
 }
 
-fn refused(place: &Place) -> StoreError {
-    Store::open(&place.file(), Arc::<SimulatedClock>::clone(&place.clock), KEEP).unwrap_err()
+fn refused(fixture: &StoreFixture) -> StoreError {
+    Store::open(&fixture.file(), Arc::<SimulatedClock>::clone(&fixture.clock), KEEP).unwrap_err()
 }
 
 #[test]
 fn a_newer_file_is_refused_and_left_unchanged() {
-    let place = Place::new();
-    drop(place.open());
-    let connection = rusqlite::Connection::open(place.file()).unwrap();
+    let fixture = StoreFixture::new();
+    drop(fixture.open());
+    let connection = rusqlite::Connection::open(fixture.file()).unwrap();
     connection.pragma_update(None, "user_version", 1_000).unwrap();
     drop(connection);
-    let before = fs::read(place.file()).unwrap();
-    let error = refused(&place);
+    let before = fs::read(fixture.file()).unwrap();
+    let error = refused(&fixture);
     assert!(matches!(error, StoreError::Newer { found: 1_000, .. }), "{error:?}");
-    let words = error.to_string();
-    assert!(words.contains("lineside.db was written by a newer version"), "{words}");
-    assert!(words.contains("start the newer version, or move the file away"), "{words}");
-    assert_eq!(fs::read(place.file()).unwrap(), before);
+    let message = error.to_string();
+    assert!(message.contains("lineside.db was written by a newer version"), "{message}");
+    assert!(message.contains("start the newer version, or move the file away"), "{message}");
+    assert_eq!(fs::read(fixture.file()).unwrap(), before);
 }
 
 #[test]
 fn a_damaged_file_is_refused_with_its_name_and_advice() {
-    let place = Place::new();
-    fs::write(place.file(), "this is a text, and long enough for the head of a file. ".repeat(40))
-        .unwrap();
-    let before = fs::read(place.file()).unwrap();
-    let error = refused(&place);
+    let fixture = StoreFixture::new();
+    fs::write(
+        fixture.file(),
+        "this is a text, and long enough for the head of a file. ".repeat(40),
+    )
+    .unwrap();
+    let before = fs::read(fixture.file()).unwrap();
+    let error = refused(&fixture);
     assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
-    let words = error.to_string();
-    assert!(words.contains("lineside.db is damaged"), "{words}");
-    assert!(words.contains("move it and") && words.contains("removed at run time"), "{words}");
-    assert_eq!(fs::read(place.file()).unwrap(), before);
+    let message = error.to_string();
+    assert!(message.contains("lineside.db is damaged"), "{message}");
+    assert!(
+        message.contains("move it and") && message.contains("removed at run time"),
+        "{message}"
+    );
+    assert_eq!(fs::read(fixture.file()).unwrap(), before);
 }
 
 /// Moves the database file and the files next to it with the same prefix.
@@ -74,48 +80,49 @@ fn move_file(from: &Path, to: &Path) {
 
 #[test]
 fn a_new_database_does_not_adopt_earlier_blobs() {
-    let place = Place::new();
-    let (lost, found) = (place.folder.path().join("blobs"), place.folder.path().join("blobs-2"));
-    fs::create_dir(place.folder.path().join("blobs-1")).unwrap();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let (lost, found) =
+        (fixture.folder.path().join("blobs"), fixture.folder.path().join("blobs-2"));
+    fs::create_dir(fixture.folder.path().join("blobs-1")).unwrap();
+    let store = fixture.open();
     assert!(save(&store, "city", "one"));
     drop(store);
-    let body = blobs(&place).pop().unwrap();
+    let body = blobs(&fixture).pop().unwrap();
     let before = tempfile::tempdir().unwrap();
-    move_file(place.folder.path(), before.path());
-    let store = place.open();
+    move_file(fixture.folder.path(), before.path());
+    let store = fixture.open();
     assert_eq!(store.find_head(&key("city")), None);
     // The save runs in the thread that also sweeps at the start, so the sweep is over.
     assert!(save(&store, "city", "two"));
     drop(store);
-    drop(place.open());
-    let aside = found.join(body.strip_prefix(&lost).unwrap());
-    assert_eq!(fs::read(&aside).unwrap(), b"one");
-    assert!(place.file().exists() && !body.exists());
+    drop(fixture.open());
+    let moved = found.join(body.strip_prefix(&lost).unwrap());
+    assert_eq!(fs::read(&moved).unwrap(), b"one");
+    assert!(fixture.file().exists() && !body.exists());
     // Both are restored to their original paths.
     fs::remove_dir_all(&lost).unwrap();
     fs::rename(&found, &lost).unwrap();
-    move_file(place.folder.path(), tempfile::tempdir().unwrap().path());
-    move_file(before.path(), place.folder.path());
-    assert_eq!(place.open().read_snapshot(&key("city")).unwrap().1, "one");
+    move_file(fixture.folder.path(), tempfile::tempdir().unwrap().path());
+    move_file(before.path(), fixture.folder.path());
+    assert_eq!(fixture.open().read_snapshot(&key("city")).unwrap().1, "one");
 }
 
 #[test]
 fn an_unusable_path_is_refused_with_the_reason() {
-    let place = Place::new();
-    fs::create_dir(place.file()).unwrap();
-    let error = refused(&place);
+    let fixture = StoreFixture::new();
+    fs::create_dir(fixture.file()).unwrap();
+    let error = refused(&fixture);
     assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
     assert!(error.to_string().contains("lineside.db cannot be used"), "{error}");
 }
 
 #[test]
 fn the_database_files_are_private() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     store.record_poll(&feed("city"), poll(EIGHT, false));
     store.flush_writes().unwrap();
-    let all = fs::read_dir(place.folder.path()).unwrap().map(Result::unwrap);
+    let all = fs::read_dir(fixture.folder.path()).unwrap().map(Result::unwrap);
     for file in all.filter(|file| file.metadata().unwrap().is_file()) {
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{:?}", file.file_name());
@@ -124,22 +131,22 @@ fn the_database_files_are_private() {
 
 /// Simulates a full disk, on which SQLite cannot create the file that WAL needs: puts a link in its place, which SQLite
 /// does not follow.
-fn prevent_wal(place: &Place) -> PathBuf {
-    let file = place.folder.path().join("lineside.db-shm");
-    symlink(place.folder.path().join("nowhere"), &file).unwrap();
+fn prevent_wal(fixture: &StoreFixture) -> PathBuf {
+    let file = fixture.folder.path().join("lineside.db-shm");
+    symlink(fixture.folder.path().join("nowhere"), &file).unwrap();
     file
 }
 
 #[test]
 fn a_full_disk_after_a_clean_stop_still_allows_reading() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "the last good bytes"));
     store.record_poll(&feed("city"), poll(EIGHT, false));
     let number = store.commit_edit(&edit(None, Some("paused = true"))).unwrap();
     drop(store);
-    let in_the_way = prevent_wal(&place);
-    let store = place.open();
+    let in_the_way = prevent_wal(&fixture);
+    let store = fixture.open();
     assert!(store.metrics().is_failing);
     assert_eq!(&*store.read_snapshot(&key("city")).unwrap().1, b"the last good bytes");
     assert_eq!(n_polls(&store), 1);
@@ -155,20 +162,20 @@ fn a_full_disk_after_a_clean_stop_still_allows_reading() {
     assert!(store.list_overrides().unwrap().is_empty());
     wait_until("the writes", || !store.metrics().is_failing && n_polls(&store) == 2);
     drop(store);
-    assert!(place.open().list_overrides().unwrap().is_empty());
+    assert!(fixture.open().list_overrides().unwrap().is_empty());
 }
 
 #[test]
 fn a_full_disk_after_a_crash_still_allows_reading_the_wal() {
-    let place = Place::new();
-    drop(place.open());
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    drop(fixture.open());
+    let store = fixture.open();
     store.commit_edit(&edit(None, Some("paused = true"))).unwrap();
     // Copies the files as a killed process leaves them, without the WAL index.
-    let [copy, locked] = [Place::new(), Place::new()];
+    let [copy, locked] = [StoreFixture::new(), StoreFixture::new()];
     for to in [&copy, &locked] {
         for name in ["lineside.db", "lineside.db-wal"] {
-            fs::copy(place.folder.path().join(name), to.folder.path().join(name)).unwrap();
+            fs::copy(fixture.folder.path().join(name), to.folder.path().join(name)).unwrap();
         }
     }
     // The store does not open without the WAL if it cannot be merged into the file.
@@ -186,21 +193,21 @@ fn a_full_disk_after_a_crash_still_allows_reading_the_wal() {
 
 #[test]
 fn a_start_on_a_locked_file_reads_now_and_writes_later() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "the last good bytes"));
     store.record_poll(&feed("city"), poll(EIGHT, false));
     drop(store);
     // Every write fails for now, as on a full disk.
-    let other = rusqlite::Connection::open(place.file()).unwrap();
+    let other = rusqlite::Connection::open(fixture.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let store = place.open();
+    let store = fixture.open();
     assert!(store.metrics().is_failing);
     assert_eq!(&*store.read_snapshot(&key("city")).unwrap().1, b"the last good bytes");
     assert_eq!(n_polls(&store), 1);
     store.record_poll(&feed("city"), poll(UnixMillis(EIGHT.0 + 1_000), false));
     other.execute_batch("ROLLBACK").unwrap();
     wait_until("the writes", || !store.metrics().is_failing && n_polls(&store) == 2);
-    let lives = store.list_server_runs(UnixMillis(0)).unwrap();
-    assert_eq!(lives.len(), 2, "{lives:?}");
+    let server_runs = store.list_server_runs(UnixMillis(0)).unwrap();
+    assert_eq!(server_runs.len(), 2, "{server_runs:?}");
 }

@@ -32,15 +32,15 @@ const EVERYTHING: PollQuery =
     PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000_000 };
 
 /// A folder and its clock.
-struct Place {
+struct StoreFixture {
     folder: TempDir,
     clock: Arc<SimulatedClock>,
 }
 
-impl Place {
-    fn new() -> Place {
+impl StoreFixture {
+    fn new() -> StoreFixture {
         let folder = tempfile::tempdir().unwrap();
-        Place { folder, clock: Arc::new(SimulatedClock::new(EIGHT)) }
+        StoreFixture { folder, clock: Arc::new(SimulatedClock::new(EIGHT)) }
     }
 
     fn file(&self) -> PathBuf {
@@ -63,7 +63,7 @@ fn poll(at: UnixMillis, failed: bool) -> PollRecord {
         bytes: 2_000,
         outcome: if failed { "http_500".into() } else { "new".into() },
         failure: failed.then(|| PollFailure {
-            words: "the server returned 500 Internal Server Error".to_owned(),
+            message: "the server returned 500 Internal Server Error".to_owned(),
             phase: Some(FetchPhase::Wait),
             status: Some(500),
             head: Some("<h1>Oops</h1>".to_owned()),
@@ -78,9 +78,9 @@ fn n_polls(store: &Store) -> usize {
 
 /// Waits until a condition holds, for up to 20 s.
 #[track_caller]
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
     for _ in 0..2_000 {
-        if holds() {
+        if condition() {
             return;
         }
         thread::park_timeout(Duration::from_millis(10));

@@ -27,8 +27,8 @@ fn tell(archive: &dyn PollArchive) {
 
 #[test]
 fn a_pause_is_recorded_after_earlier_polls() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     let city = feed("city");
     store.record_poll(&city, poll(EIGHT, true));
     store.record_pause(&city, EIGHT, ServedContent::Fresh);
@@ -36,7 +36,7 @@ fn a_pause_is_recorded_after_earlier_polls() {
     store.record_pause(&city, later, ServedContent::Nothing);
     store.flush_writes().unwrap();
     drop(store);
-    let bins = place.open().list_bins(&city, ArchiveSpan::Day, EIGHT).unwrap();
+    let bins = fixture.open().list_bins(&city, ArchiveSpan::Day, EIGHT).unwrap();
     let known = bins.iter().map(|bin| (bin.polls, bin.failed, bin.last, bin.last_serving));
     let expect = [
         (1, 1, LastPoll::Paused, ServedContent::Fresh),
@@ -47,23 +47,23 @@ fn a_pause_is_recorded_after_earlier_polls() {
 
 #[test]
 fn the_store_and_the_memory_archive_agree() {
-    let place = Place::new();
-    let store = place.open();
-    let memory = MemoryArchive::new(Arc::<SimulatedClock>::clone(&place.clock));
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    let memory = MemoryArchive::new(Arc::<SimulatedClock>::clone(&fixture.clock));
     tell(&store);
     tell(&memory);
     store.flush_writes().unwrap();
-    place.clock.advance(Duration::from_secs(2 * 3600));
+    fixture.clock.advance(Duration::from_secs(2 * 3600));
     let now = EIGHT + Duration::from_secs(2 * 3600);
     for span in ArchiveSpan::ALL {
         let of = |archive: &dyn PollArchive| {
             FeedAvailability::read_from_archive(archive, &feed("city"), span, now).unwrap()
         };
-        let (kept, remembered) = (of(&store), of(&memory));
-        assert_eq!(kept.source, remembered.source);
-        assert_eq!(kept.serving, remembered.serving);
-        assert_eq!(kept.bins, remembered.bins);
-        assert!(kept.source.iter().any(|stretch| stretch.failed > 0));
+        let (from_store, from_memory) = (of(&store), of(&memory));
+        assert_eq!(from_store.source, from_memory.source);
+        assert_eq!(from_store.serving, from_memory.serving);
+        assert_eq!(from_store.bins, from_memory.bins);
+        assert!(from_store.source.iter().any(|stretch| stretch.failed > 0));
         let later = now.0 - 30 * 60_000;
         let bins = |archive: &dyn PollArchive| {
             archive.list_bins(&feed("city"), span, lineside_sync::UnixMillis(later)).unwrap()
@@ -87,20 +87,20 @@ fn the_store_and_the_memory_archive_agree() {
 
 #[test]
 fn a_restart_loses_nothing_and_shows_the_downtime() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     tell(&store);
-    place.clock.advance(Duration::from_secs(2 * 3600));
+    fixture.clock.advance(Duration::from_secs(2 * 3600));
     drop(store);
-    place.clock.advance(Duration::from_secs(3 * 3600));
-    let store = place.open();
+    fixture.clock.advance(Duration::from_secs(3 * 3600));
+    let store = fixture.open();
     assert_eq!(n_polls(&store), 120);
     let now = EIGHT + Duration::from_secs(5 * 3600);
     let strips =
         FeedAvailability::read_from_archive(&store, &feed("city"), ArchiveSpan::Day, now).unwrap();
     let last = strips.source.last().unwrap();
-    let words: Vec<_> = strips.source.iter().map(|stretch| stretch.state.as_str()).collect();
-    assert_eq!(words[words.len() - 2..], ["failed", "off"]);
+    let states: Vec<_> = strips.source.iter().map(|stretch| stretch.state.as_str()).collect();
+    assert_eq!(states[states.len() - 2..], ["failed", "off"]);
     assert_eq!(last.until, now);
     // The incident that was open at the end is now closed.
     let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
@@ -110,18 +110,18 @@ fn a_restart_loses_nothing_and_shows_the_downtime() {
 
 #[test]
 fn polls_are_deleted_after_a_day_and_bins_as_configured() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     tell(&store);
     store.flush_writes().unwrap();
-    place.clock.advance(Duration::from_secs(2 * 86_400));
+    fixture.clock.advance(Duration::from_secs(2 * 86_400));
     // A write triggers the deletion of old rows.
     store.record_poll(&feed("other"), poll(EIGHT + Duration::from_secs(2 * 86_400), false));
     wait_until("only failed polls are left", || n_polls(&store) == 12);
     let bins = |span: ArchiveSpan| store.list_bins(&feed("city"), span, EIGHT).unwrap();
     assert_eq!(bins(ArchiveSpan::Day).len(), 1, "the newest failed poll is left");
     assert_eq!(bins(ArchiveSpan::Month).iter().map(|bin| bin.polls).sum::<u32>(), 120);
-    place.clock.advance(KEEP.availability);
+    fixture.clock.advance(KEEP.availability);
     store.record_poll(&feed("other"), poll(EIGHT + KEEP.availability, false));
     wait_until("no row is left", || n_polls(&store) == 0);
     assert_eq!(bins(ArchiveSpan::Month).len(), 1);
@@ -131,13 +131,13 @@ fn polls_are_deleted_after_a_day_and_bins_as_configured() {
 
 #[test]
 fn notifications_survive_a_restart_until_they_expire() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     let row = NotificationRow {
         target: "a1".to_owned(),
         feed: feed("city"),
         kind: "state".to_owned(),
-        word: "failing".to_owned(),
+        summary: "failing".to_owned(),
         at: EIGHT,
         pending: Some("{}".to_owned()),
     };
@@ -146,7 +146,7 @@ fn notifications_survive_a_restart_until_they_expire() {
     store.store_notification(other.clone());
     store.flush_writes().unwrap();
     drop(store);
-    let store = place.open();
+    let store = fixture.open();
     assert_eq!(store.list_notifications().unwrap().len(), 2);
     let taken = NotificationRow { pending: None, at: EIGHT + Duration::from_secs(9), ..row };
     store.store_notification(taken.clone());
@@ -157,8 +157,8 @@ fn notifications_survive_a_restart_until_they_expire() {
         "the new value replaces the earlier one"
     );
     drop(store);
-    place.clock.advance(Duration::from_secs(400 * 86_400));
-    let store = place.open();
+    fixture.clock.advance(Duration::from_secs(400 * 86_400));
+    let store = fixture.open();
     store.flush_writes().unwrap();
     wait_until("old notifications are deleted", || store.list_notifications().unwrap().is_empty());
 }

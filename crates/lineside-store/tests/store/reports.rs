@@ -5,22 +5,27 @@ use lineside_sync::Clock as _;
 
 use super::*;
 
-fn found(place: &Place, store: &Store, id: &str, version: &str, body: &str) {
-    put(place, store, (id, version, body), false);
+fn found(fixture: &StoreFixture, store: &Store, id: &str, version: &str, body: &str) {
+    put(fixture, store, (id, version, body), false);
 }
 
-fn put(place: &Place, store: &Store, (id, version, body): (&str, &str, &str), refused: bool) {
+fn put(
+    fixture: &StoreFixture,
+    store: &Store,
+    (id, version, body): (&str, &str, &str),
+    refused: bool,
+) {
     store.store_report(ReportRow {
         feed: feed(id),
         subject: "dataset".to_owned(),
         version: version.to_owned(),
-        at: place.clock.wall_time(),
+        at: fixture.clock.wall_time(),
         refused,
         brief: format!("{{\"of\":\"{version}\"}}"),
         body: body.to_owned(),
     });
     store.flush_writes().unwrap();
-    place.clock.advance(Duration::from_secs(1));
+    fixture.clock.advance(Duration::from_secs(1));
 }
 
 fn versions(store: &Store, id: &str) -> Vec<String> {
@@ -30,15 +35,15 @@ fn versions(store: &Store, id: &str) -> Vec<String> {
 
 #[test]
 fn the_latest_report_of_a_version_survives_a_restart() {
-    let place = Place::new();
-    let store = place.open();
-    found(&place, &store, "city", "one", "{}");
-    found(&place, &store, "city", "two", "{}");
-    found(&place, &store, "other", "one", "{}");
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    found(&fixture, &store, "city", "one", "{}");
+    found(&fixture, &store, "city", "two", "{}");
+    found(&fixture, &store, "other", "one", "{}");
     assert_eq!(versions(&store, "city"), ["two", "one"]);
-    found(&place, &store, "city", "one", "{\"more\":1}");
+    found(&fixture, &store, "city", "one", "{\"more\":1}");
     drop(store);
-    let store = place.open();
+    let store = fixture.open();
     assert_eq!(versions(&store, "city"), ["one", "two"]);
     let one = store.find_report(&feed("city"), "dataset", "one").unwrap().unwrap();
     assert_eq!(one.body, "{\"more\":1}");
@@ -48,8 +53,8 @@ fn the_latest_report_of_a_version_survives_a_restart() {
 
 #[test]
 fn reports_of_a_version_are_found_by_subject_prefix() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     for (subject, version) in
         [("validator/b", "one"), ("validator/a", "one"), ("validator/a", "two"), ("dataset", "one")]
     {
@@ -57,7 +62,7 @@ fn reports_of_a_version_are_found_by_subject_prefix() {
             feed: feed("city"),
             subject: subject.to_owned(),
             version: version.to_owned(),
-            at: place.clock.wall_time(),
+            at: fixture.clock.wall_time(),
             refused: false,
             brief: String::new(),
             body: "{}".to_owned(),
@@ -75,33 +80,33 @@ fn reports_of_a_version_are_found_by_subject_prefix() {
 
 #[test]
 fn the_oldest_reports_are_deleted_beyond_the_limit() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     for version in 0..KEEP.reports + 3 {
-        found(&place, &store, "city", &version.to_string(), "{}");
+        found(&fixture, &store, "city", &version.to_string(), "{}");
     }
     drop(store);
     // Each start deletes excess reports.
-    let store = place.open();
+    let store = fixture.open();
     wait_until("the oldest reports are deleted", || versions(&store, "city").len() == KEEP.reports);
     assert_eq!(versions(&store, "city").last().unwrap(), "3");
 }
 
 #[test]
 fn reports_of_refused_versions_do_not_displace_others() {
-    let place = Place::new();
-    let store = place.open();
-    found(&place, &store, "city", "good", "{}");
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    found(&fixture, &store, "city", "good", "{}");
     for version in 0..KEEP.reports + 3 {
-        put(&place, &store, ("city", &format!("refused {version}"), "{}"), true);
+        put(&fixture, &store, ("city", &format!("refused {version}"), "{}"), true);
     }
-    let kept = versions(&store, "city");
-    assert_eq!(kept.len(), 6, "{kept:?}");
-    assert_eq!(kept.last().unwrap(), "good");
-    assert_eq!(kept[0], format!("refused {}", KEEP.reports + 2));
+    let retained = versions(&store, "city");
+    assert_eq!(retained.len(), 6, "{retained:?}");
+    assert_eq!(retained.last().unwrap(), "good");
+    assert_eq!(retained[0], format!("refused {}", KEEP.reports + 2));
     drop(store);
-    let store = place.open();
-    assert_eq!(versions(&store, "city"), kept);
+    let store = fixture.open();
+    assert_eq!(versions(&store, "city"), retained);
     let briefs = store.list_report_summaries(&feed("city"), "dataset", 100).unwrap();
     assert_eq!(briefs.len(), 6);
     assert_eq!(briefs[5].brief, "{\"of\":\"good\"}");

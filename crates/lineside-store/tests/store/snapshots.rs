@@ -28,13 +28,13 @@ pub(crate) fn key(id: &str) -> SnapshotKey {
 /// Saves a snapshot and waits for the result.
 pub(crate) fn save(store: &Store, id: &str, bytes: impl Into<Bytes>) -> bool {
     let (reply, done) = sync_channel(1);
-    let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
-    store.save_snapshot(&key(id), head("a.pb"), bytes.into(), None, told);
+    let on_done = Box::new(move |is_saved| reply.send(is_saved).unwrap());
+    store.save_snapshot(&key(id), head("a.pb"), bytes.into(), None, on_done);
     done.recv_timeout(Duration::from_secs(20)).unwrap()
 }
 
-pub(crate) fn blobs(place: &Place) -> Vec<PathBuf> {
-    let Ok(folders) = fs::read_dir(place.folder.path().join("blobs")) else { return Vec::new() };
+pub(crate) fn blobs(fixture: &StoreFixture) -> Vec<PathBuf> {
+    let Ok(folders) = fs::read_dir(fixture.folder.path().join("blobs")) else { return Vec::new() };
     let folders = folders.map(|folder| folder.unwrap()).filter(|it| it.file_name() != "tmp");
     let mut files: Vec<PathBuf> = folders
         .flat_map(|folder| fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()))
@@ -45,8 +45,8 @@ pub(crate) fn blobs(place: &Place) -> Vec<PathBuf> {
 
 #[test]
 fn snapshots_survive_a_restart_with_their_metadata() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert_eq!(store.find_head(&key("city")), None);
     assert!(save(&store, "city", "one"));
     assert!(
@@ -56,7 +56,7 @@ fn snapshots_survive_a_restart_with_their_metadata() {
     let file = SnapshotKey { file: "station_status".into(), ..key("city") };
     store.save_snapshot(&file, head("b.json"), Bytes::from_static(b"{}"), None, Box::new(drop));
     drop(store);
-    let store = place.open();
+    let store = fixture.open();
     assert_eq!(store.read_snapshot(&key("city")), Some((head("a.pb"), Bytes::from_static(b"one"))));
     assert_eq!(store.read_snapshot(&key("other")).unwrap().1.len(), 9 << 20);
     assert_eq!(store.read_snapshot(&file), Some((head("b.json"), Bytes::from_static(b"{}"))));
@@ -74,14 +74,14 @@ fn snapshots_survive_a_restart_with_their_metadata() {
 
 #[test]
 fn a_replaced_body_is_deleted_unless_another_feed_uses_it() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "one") && save(&store, "other", "one"));
-    assert_eq!(blobs(&place).len(), 1);
+    assert_eq!(blobs(&fixture).len(), 1);
     assert!(save(&store, "city", "two"));
-    wait_until("both snapshots are stored", || blobs(&place).len() == 2);
+    wait_until("both snapshots are stored", || blobs(&fixture).len() == 2);
     assert!(save(&store, "other", "two"));
-    wait_until("the first snapshot is deleted", || blobs(&place).len() == 1);
+    wait_until("the first snapshot is deleted", || blobs(&fixture).len() == 1);
     assert_eq!(store.read_snapshot(&key("other")).unwrap().1, "two");
     assert!(save(&store, "other", "two"), "saving the same bytes again succeeds");
     assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "two");
@@ -89,13 +89,14 @@ fn a_replaced_body_is_deleted_unless_another_feed_uses_it() {
 
 #[test]
 fn a_damaged_body_is_ignored_and_can_be_saved_again() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "one") && save(&store, "other", "three"));
     drop(store);
-    let damaged = blobs(&place).into_iter().find(|path| fs::read(path).unwrap() == b"one").unwrap();
+    let damaged =
+        blobs(&fixture).into_iter().find(|path| fs::read(path).unwrap() == b"one").unwrap();
     fs::write(damaged, "onE").unwrap();
-    let store = place.open();
+    let store = fixture.open();
     assert_eq!(store.read_snapshot(&key("city")), None);
     assert_eq!(store.read_snapshot(&key("other")).unwrap().1, "three");
     assert!(save(&store, "city", "one"));
@@ -104,19 +105,19 @@ fn a_damaged_body_is_ignored_and_can_be_saved_again() {
 
 #[test]
 fn unreferenced_bodies_are_deleted_at_the_start() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "one"));
     drop(store);
-    let orphan = place.folder.path().join("blobs/00").join("0".repeat(62));
+    let orphan = fixture.folder.path().join("blobs/00").join("0".repeat(62));
     fs::create_dir_all(orphan.parent().unwrap()).unwrap();
     fs::write(&orphan, "unfinished file of a killed process").unwrap();
-    let half = place.folder.path().join("blobs/tmp/0");
+    let half = fixture.folder.path().join("blobs/tmp/0");
     fs::create_dir_all(half.parent().unwrap()).unwrap();
     fs::write(&half, "ha").unwrap();
-    let foreign = place.folder.path().join("blobs/00/readme");
+    let foreign = fixture.folder.path().join("blobs/00/readme");
     fs::write(&foreign, "foreign file").unwrap();
-    let store = place.open();
+    let store = fixture.open();
     wait_until("the unfinished file is deleted", || !orphan.exists());
     assert!(!half.exists() && foreign.exists());
     assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "one");
@@ -124,14 +125,14 @@ fn unreferenced_bodies_are_deleted_at_the_start() {
 
 #[test]
 fn removed_feeds_are_deleted_after_a_month() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "one") && save(&store, "other", "two"));
     let all = [feed("other")];
     store.retain_feeds(&all);
     store.flush_writes().unwrap();
     assert!(store.find_head(&key("city")).is_some(), "the feed may be configured again");
-    place.clock.advance(Duration::from_secs(31 * 86_400));
+    fixture.clock.advance(Duration::from_secs(31 * 86_400));
     // The list of feeds is not sent again; old rows are deleted periodically.
     store.record_poll(&feed("other"), poll(EIGHT, false));
     wait_until("its stored file is deleted", || store.find_head(&key("city")).is_none());
@@ -140,18 +141,18 @@ fn removed_feeds_are_deleted_after_a_month() {
         "the snapshot of a configured feed is never deleted"
     );
     drop(store);
-    let store = place.open();
-    wait_until("its stored file is deleted, too", || blobs(&place).len() == 1);
+    let store = fixture.open();
+    wait_until("its stored file is deleted, too", || blobs(&fixture).len() == 1);
     drop(store);
 }
 
 #[test]
 fn a_failed_save_is_reported_and_leaves_the_earlier_snapshot() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "one"));
     // A file in place of the folder fails like a full disk.
-    let tmp = place.folder.path().join("blobs/tmp");
+    let tmp = fixture.folder.path().join("blobs/tmp");
     fs::remove_dir_all(&tmp).unwrap();
     fs::write(&tmp, "a file with the folder's name").unwrap();
     assert!(!save(&store, "city", "two"));
@@ -165,10 +166,10 @@ fn a_failed_save_is_reported_and_leaves_the_earlier_snapshot() {
 
 #[test]
 fn a_locked_database_leaves_the_earlier_snapshot() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "one"));
-    let mut other = rusqlite::Connection::open(place.file()).unwrap();
+    let mut other = rusqlite::Connection::open(fixture.file()).unwrap();
     let locked = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
     assert!(!save(&store, "city", "two"));
     drop(locked);
@@ -179,11 +180,11 @@ fn a_locked_database_leaves_the_earlier_snapshot() {
 
 #[test]
 fn stored_bodies_are_private() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     assert!(save(&store, "city", "one"));
-    let mode = fs::metadata(&blobs(&place)[0]).unwrap().permissions().mode() & 0o777;
+    let mode = fs::metadata(&blobs(&fixture)[0]).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    let folder = fs::metadata(place.folder.path().join("blobs")).unwrap().permissions().mode();
+    let folder = fs::metadata(fixture.folder.path().join("blobs")).unwrap().permissions().mode();
     assert_eq!(folder & 0o777, 0o700);
 }

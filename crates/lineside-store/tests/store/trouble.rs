@@ -7,9 +7,9 @@ use super::*;
 
 #[test]
 fn failed_writes_are_retried() {
-    let place = Place::new();
-    let store = place.open();
-    let mut other = Connection::open(place.file()).unwrap();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    let mut other = Connection::open(fixture.file()).unwrap();
     let locked = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     store.record_poll(&feed("city"), poll(EIGHT, false));
     wait_until("a failed write", || store.metrics().is_failing);
@@ -25,30 +25,30 @@ fn failed_writes_are_retried() {
 
 #[test]
 fn recording_never_blocks_and_dropped_records_are_counted() {
-    let place = Place::new();
-    let store = place.open();
-    let mut other = Connection::open(place.file()).unwrap();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    let mut other = Connection::open(fixture.file()).unwrap();
     let locked = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-    let n_told = 2 * QUEUE_MAX as u64;
-    for n in 0..n_told {
+    let n_sent = 2 * QUEUE_MAX as u64;
+    for n in 0..n_sent {
         store.record_poll(&feed("city"), poll(EIGHT + Duration::from_millis(n), false));
     }
     assert!(store.metrics().lost > 0);
     drop(locked);
     let all = || store.metrics().written + store.metrics().lost;
-    wait_until("each record is either written or counted as lost", || all() == n_told);
+    wait_until("each record is either written or counted as lost", || all() == n_sent);
     assert_eq!(n_polls(&store) as u64, store.metrics().written);
 }
 
 #[test]
 fn closing_the_store_while_writes_fail_terminates() {
-    let place = Place::new();
-    let store = place.open();
-    let mut other = Connection::open(place.file()).unwrap();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    let mut other = Connection::open(fixture.file()).unwrap();
     let locked = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     store.record_poll(&feed("city"), poll(EIGHT, false));
     wait_until("a failed write", || store.metrics().is_failing);
     drop(store);
     drop(locked);
-    assert_eq!(n_polls(&place.open()), 0);
+    assert_eq!(n_polls(&fixture.open()), 0);
 }

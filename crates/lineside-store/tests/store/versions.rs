@@ -25,8 +25,8 @@ fn facts(label: &str) -> DatasetFacts {
 }
 
 /// Saves a version now.
-fn come(place: &Place, store: &Store, id: &str, text: &'static str) {
-    let now = place.clock.wall_time();
+fn come(fixture: &StoreFixture, store: &Store, id: &str, text: &'static str) {
+    let now = fixture.clock.wall_time();
     let head = SnapshotHead {
         source: "https://example.org/a.zip".to_owned(),
         hash: 1,
@@ -39,9 +39,9 @@ fn come(place: &Place, store: &Store, id: &str, text: &'static str) {
         confirmed_at: now,
     };
     let (reply, done) = sync_channel(1);
-    let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
+    let on_done = Box::new(move |is_saved| reply.send(is_saved).unwrap());
     let (key, bytes) = (SnapshotKey::for_feed(&feed(id)), Bytes::from_static(text.as_bytes()));
-    store.save_snapshot(&key, head, bytes, Some(facts(text)), told);
+    store.save_snapshot(&key, head, bytes, Some(facts(text)), on_done);
     assert!(done.recv_timeout(Duration::from_secs(20)).unwrap());
 }
 
@@ -54,15 +54,15 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 #[test]
 fn each_version_is_listed_with_its_period() {
-    let place = Place::new();
-    let store = place.open();
-    come(&place, &store, "city", "one");
-    place.clock.advance(HOUR);
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    come(&fixture, &store, "city", "one");
+    fixture.clock.advance(HOUR);
     let key = SnapshotKey::for_feed(&feed("city"));
-    store.confirm_snapshot(&key, place.clock.wall_time(), CacheValidators::default());
-    place.clock.advance(HOUR);
-    come(&place, &store, "city", "two");
-    come(&place, &store, "other", "two");
+    store.confirm_snapshot(&key, fixture.clock.wall_time(), CacheValidators::default());
+    fixture.clock.advance(HOUR);
+    come(&fixture, &store, "city", "two");
+    come(&fixture, &store, "other", "two");
     let versions = store.list_versions(&feed("city"), 0, 100).unwrap();
     let expect =
         |text: &str, first: UnixMillis, last: UnixMillis, is_current: bool| ScheduleVersion {
@@ -83,31 +83,31 @@ fn each_version_is_listed_with_its_period() {
     assert_eq!(store.find_version(&feed("other"), &one.hash).unwrap(), None);
     assert_eq!(std::fs::read(store.blob_path(&one.hash)).unwrap(), b"one");
     // A return to an earlier version does not create a new one.
-    come(&place, &store, "city", "one");
+    come(&fixture, &store, "city", "one");
     assert_eq!(labels(&store, "city"), ["one", "two"]);
-    let again = store.find_version(&feed("city"), &one.hash).unwrap().unwrap();
-    assert_eq!((again.first_seen, again.last_seen), (EIGHT, EIGHT + 2 * HOUR));
-    assert!(again.is_current);
+    let reread = store.find_version(&feed("city"), &one.hash).unwrap().unwrap();
+    assert_eq!((reread.first_seen, reread.last_seen), (EIGHT, EIGHT + 2 * HOUR));
+    assert!(reread.is_current);
 }
 
 #[test]
 fn old_versions_are_deleted_except_the_served_one() {
-    let place = Place::new();
-    let store = place.open();
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     for text in ["one", "two", "six", "ten"] {
-        place.clock.advance(HOUR);
-        come(&place, &store, "city", text);
+        fixture.clock.advance(HOUR);
+        come(&fixture, &store, "city", text);
     }
-    come(&place, &store, "other", "one");
+    come(&fixture, &store, "other", "one");
     wait_until("only three versions are left", || labels(&store, "city") == ["ten", "six", "two"]);
     assert_eq!(labels(&store, "other"), ["one"], "each feed has its own limit");
-    place.clock.advance(KEEP.versions_age + HOUR);
+    fixture.clock.advance(KEEP.versions_age + HOUR);
     // A write triggers the deletion of old versions.
     store.retain_feeds(&[feed("city"), feed("other")]);
     wait_until("only the served version is left", || labels(&store, "city") == ["ten"]);
     assert_eq!(labels(&store, "other"), ["one"]);
     drop(store);
-    let store = place.open();
+    let store = fixture.open();
     let gone = store.blob_path(&BlobHash::from_content(b"six"));
     wait_until("its stored file is deleted, too", || !gone.exists());
     assert!(store.blob_path(&BlobHash::from_content(b"one")).exists());

@@ -189,19 +189,19 @@ impl Command {
 
 impl CommandRequest {
     fn from_message(message: CommandMessage) -> Self {
-        let of = |asked: Option<EmptyMessage>, request: Self| asked.map(|_| request);
-        let asked = message.connect.map(Self::Connect);
-        let asked = asked.or(message.subscribe.map(Self::Subscribe));
-        let asked = asked.or(message.unsubscribe.map(Self::Unsubscribe));
-        let asked = asked.or(message.publish.map(Self::Publish));
-        let asked = asked.or(message.presence.map(Self::Presence));
-        let asked = asked.or(message.presence_stats.map(Self::PresenceStats));
-        let asked = asked.or(message.history.map(Self::History));
-        let asked = asked.or(of(message.ping, Self::Ping));
-        let asked = asked.or(of(message.send, Self::Send));
-        let asked = asked.or(of(message.rpc, Self::Rpc));
-        let asked = asked.or(message.refresh.map(Self::Refresh));
-        let asked = asked.or(message.sub_refresh.map(Self::SubRefresh));
-        asked.unwrap_or(Self::Unknown)
+        let of = |empty: Option<EmptyMessage>, request: Self| empty.map(|_| request);
+        let request = message.connect.map(Self::Connect);
+        let request = request.or(message.subscribe.map(Self::Subscribe));
+        let request = request.or(message.unsubscribe.map(Self::Unsubscribe));
+        let request = request.or(message.publish.map(Self::Publish));
+        let request = request.or(message.presence.map(Self::Presence));
+        let request = request.or(message.presence_stats.map(Self::PresenceStats));
+        let request = request.or(message.history.map(Self::History));
+        let request = request.or(of(message.ping, Self::Ping));
+        let request = request.or(of(message.send, Self::Send));
+        let request = request.or(of(message.rpc, Self::Rpc));
+        let request = request.or(message.refresh.map(Self::Refresh));
+        let request = request.or(message.sub_refresh.map(Self::SubRefresh));
+        request.unwrap_or(Self::Unknown)
     }
 }

@@ -12,7 +12,7 @@ use super::{ClientHandler, ConnectionClose, ReceiveOutcome};
 use crate::websocket::{Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReader, frame};
 
 /// The longest time from a message's first byte to its last.
-pub const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
+pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The close code for an end without a reason (RFC 6455 §7.4.1).
 const NORMAL: u16 = 1000;
@@ -36,7 +36,7 @@ pub struct CentrifugeConnection {
     /// Received but unread bytes while the client waits. Bound: one receive buffer.
     rest: Vec<u8>,
     /// The time at which an unfinished message began.
-    begun: Option<Duration>,
+    message_started_at: Option<Duration>,
 }
 
 impl CentrifugeConnection {
@@ -47,7 +47,7 @@ impl CentrifugeConnection {
             client.client_limits().message_bytes_max,
             deflate,
         );
-        Self { client, reader, rest: Vec::new(), begun: None }
+        Self { client, reader, rest: Vec::new(), message_started_at: None }
     }
 
     /// Returns the protocol handler, from which deliveries are pulled.
@@ -72,7 +72,8 @@ impl CentrifugeConnection {
         let flow = self.read_events(bytes, now, codecs, out);
         // While the connection waits for the server, the client is not slow.
         let waits_for_more = flow == ReceiveOutcome::Ready && !self.reader.is_between_messages();
-        self.begun = if waits_for_more { self.begun.or(Some(now)) } else { None };
+        self.message_started_at =
+            if waits_for_more { self.message_started_at.or(Some(now)) } else { None };
         flow
     }
 
@@ -94,7 +95,7 @@ impl CentrifugeConnection {
 
     /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
     pub fn next_due(&self) -> Option<Duration> {
-        let message = self.begun.map(|begun| begun + MESSAGE_WITHIN);
+        let message = self.message_started_at.map(|begun| begun + MESSAGE_TIMEOUT);
         self.client.next_due().into_iter().chain(message).min()
     }
 
@@ -104,7 +105,7 @@ impl CentrifugeConnection {
         now: Duration,
         out: &mut VecDeque<Bytes>,
     ) -> Option<ConnectionClose> {
-        if self.begun.is_some_and(|begun| begun + MESSAGE_WITHIN <= now) {
+        if self.message_started_at.is_some_and(|begun| begun + MESSAGE_TIMEOUT <= now) {
             return Some(ConnectionClose::from(&codes::BAD_MESSAGE));
         }
         self.client.handle_due(now, out)
@@ -121,7 +122,7 @@ impl CentrifugeConnection {
         while let Some(event) = self.reader.next_event(&mut input, &mut codecs.inflater) {
             // The next message has its own start time; a ping may come in the middle of a message.
             if let Ok(WebSocketEvent::Text(_) | WebSocketEvent::Binary(_)) = event {
-                self.begun = None;
+                self.message_started_at = None;
             }
             let flow = match event {
                 Ok(event) => self.handle_event(event, now, &mut codecs.deflater, out),

@@ -23,7 +23,7 @@ pub use self::client_handler::{
     REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX, ReceiveOutcome,
 };
 pub use self::command::{BadCommand, Command, CommandReader, CommandRequest};
-pub use self::connection::{CentrifugeConnection, MESSAGE_WITHIN, ThreadCodecs};
+pub use self::connection::{CentrifugeConnection, MESSAGE_TIMEOUT, ThreadCodecs};
 pub use self::message::Reply;
 
 use crate::websocket::frame::Opcode;

@@ -25,7 +25,7 @@ const PUSH_PUBLICATION: u32 = 4;
 const PUBLICATION_DATA: u32 = 4;
 
 /// The bytes of a push around its channel and its data, without metadata.
-const AROUND_BYTES: usize = 96;
+const ENVELOPE_BYTES: usize = 96;
 
 /// Encodes a delivery as a frame; compressed by `deflater`, if given and worthwhile. Returns `None` for deliveries
 /// that end the connection or a subscription.
@@ -147,13 +147,13 @@ pub(super) fn encode_publication(
 ) -> Bytes {
     let payload = &publication.payload;
     let write = |data: &Bytes, into: &mut BytesMut| {
-        let beside = publication_metadata(publication.offset, publication.extras());
+        let metadata = publication_metadata(publication.offset, publication.extras());
         let data = json::to_single_line(data);
-        write_before_data(into, channel, data.len(), &beside, format);
+        write_before_data(into, channel, data.len(), &metadata, format);
         into.put_slice(&data);
-        write_after_data(into, &beside, format);
+        write_after_data(into, &metadata, format);
     };
-    let bytes = channel.as_str().len() + payload.data().len() + AROUND_BYTES;
+    let bytes = channel.as_str().len() + payload.data().len() + ENVELOPE_BYTES;
     let worth_it = payload.data().len() >= DEFLATE_BYTES_MIN;
     let (plain, deflated) = (frame_slot(format, false), frame_slot(format, true));
     let shared = match deflater.filter(|_| worth_it) {
@@ -183,10 +183,10 @@ fn encode_state_part(
     format: ProtocolFormat,
     deflater: Option<&mut Deflater>,
 ) -> Pieces {
-    let mut beside = message::Publication::default();
+    let mut metadata = message::Publication::default();
     if part + 1 == state.parts().len() {
-        beside.offset = state.position().offset;
-        beside.epoch = state.position().epoch.to_string();
+        metadata.offset = state.position().offset;
+        metadata.epoch = state.position().epoch.to_string();
     }
     let part = &state.parts()[part];
     // Shares the bytes if they are on one line already.
@@ -198,18 +198,18 @@ fn encode_state_part(
         Some(rest) => ("{", rest),
         None => ("", &data[..]),
     };
-    let mut before = BytesMut::with_capacity(channel.as_str().len() + AROUND_BYTES);
-    write_before_data(&mut before, channel, brace.len() + rest.len(), &beside, format);
-    before.put_slice(brace.as_bytes());
-    let mut after = BytesMut::with_capacity(AROUND_BYTES);
-    write_after_data(&mut after, &beside, format);
+    let mut prefix = BytesMut::with_capacity(channel.as_str().len() + ENVELOPE_BYTES);
+    write_before_data(&mut prefix, channel, brace.len() + rest.len(), &metadata, format);
+    prefix.put_slice(brace.as_bytes());
+    let mut after = BytesMut::with_capacity(ENVELOPE_BYTES);
+    write_after_data(&mut after, &metadata, format);
     match deflater.filter(|_| is_spliceable(data)) {
-        Some(deflater) => deflated_part(&before, deflated_middle(part, deflater), &after, format),
+        Some(deflater) => deflated_part(&prefix, deflated_middle(part, deflater), &after, format),
         None => {
-            let payload = before.len() + rest.len() + after.len();
-            let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + before.len());
+            let payload = prefix.len() + rest.len() + after.len();
+            let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + prefix.len());
             frame::write_head(&mut head, format.frame_opcode(), false, payload);
-            head.put_slice(&before);
+            head.put_slice(&prefix);
             [head.freeze(), data.slice_ref(rest), after.freeze()]
         }
     }
@@ -228,14 +228,14 @@ fn deflated_middle<'a>(part: &'a FramedPayload, deflater: &mut Deflater) -> &'a 
 
 /// Returns the pieces of a compressed frame: the compressed data is shared, and the bytes around it are uncompressed
 /// blocks.
-fn deflated_part(before: &[u8], middle: &Bytes, after: &[u8], format: ProtocolFormat) -> Pieces {
+fn deflated_part(prefix: &[u8], middle: &Bytes, after: &[u8], format: ProtocolFormat) -> Pieces {
     /// The overhead of a stored block in bytes.
     const BLOCK_BYTES: usize = 5;
     let mut end = BytesMut::with_capacity(after.len() + BLOCK_BYTES + 1);
     write_stored(&mut end, after);
     end_stored(&mut end);
-    let mut blocks = BytesMut::with_capacity(before.len() + BLOCK_BYTES);
-    write_stored(&mut blocks, before);
+    let mut blocks = BytesMut::with_capacity(prefix.len() + BLOCK_BYTES);
+    write_stored(&mut blocks, prefix);
     let payload = blocks.len() + middle.len() + end.len();
     let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + blocks.len());
     frame::write_head(&mut head, format.frame_opcode(), true, payload);
@@ -248,7 +248,7 @@ fn write_before_data(
     into: &mut BytesMut,
     channel: &Channel,
     data_bytes: usize,
-    beside: &message::Publication,
+    metadata: &message::Publication,
     format: ProtocolFormat,
 ) {
     let name = channel.as_str();
@@ -259,7 +259,7 @@ fn write_before_data(
             into.put_slice(b",\"pub\":{\"data\":");
         }
         ProtocolFormat::Protobuf => {
-            let publication = field_bytes(data_bytes) + beside.encoded_len();
+            let publication = field_bytes(data_bytes) + metadata.encoded_len();
             let push = field_bytes(name.len()) + field_bytes(publication);
             encode_varint(field_bytes(push) as u64, into);
             write_field(REPLY_PUSH, push, into);
@@ -282,16 +282,16 @@ fn write_field(number: u32, length: usize, into: &mut BytesMut) {
 }
 
 /// Writes the bytes after a publication's data.
-fn write_after_data(into: &mut BytesMut, beside: &message::Publication, format: ProtocolFormat) {
+fn write_after_data(into: &mut BytesMut, metadata: &message::Publication, format: ProtocolFormat) {
     match format {
         ProtocolFormat::Json => {
-            beside.write_json_after_data(&mut JsonObject::continue_within(into));
+            metadata.write_json_after_data(&mut JsonObject::continue_within(into));
             into.put_slice(b"}}}");
         }
         ProtocolFormat::Protobuf => {
-            into.reserve(beside.encoded_len());
+            into.reserve(metadata.encoded_len());
             // Cannot fail: the buffer has room.
-            let _ = beside.encode(into);
+            let _ = metadata.encode(into);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::limits::{
-    FAREWELL_MAX, OUTBOX_BYTES, PIECES_MAX, PING_INTERVAL, SLICE_BYTES, STALL_MAX,
+    CLOSE_TIMEOUT, OUTBOX_BYTES, PIECES_MAX, PING_INTERVAL, SLICE_BYTES, STALL_MAX,
 };
 use super::metrics::CloseReason;
 use super::socket::ConnectionSocket;
@@ -35,25 +35,25 @@ pub(super) struct Connection {
     /// True while the socket accepts no output; the system reports when it does again.
     is_blocked: bool,
     /// True while the connection holds a place for a state transfer.
-    pub(super) has_state_place: bool,
+    pub(super) has_state_permit: bool,
     /// True while the connection waits for such a place.
-    pub(super) waits_for_state: bool,
+    pub(super) is_waiting_for_state: bool,
     /// True while the connection is in the queue of those with more to write.
     pub(super) is_busy: bool,
     /// True if the socket must be read once it has accepted the replies.
-    pub(super) is_put_off: bool,
+    pub(super) is_read_deferred: bool,
     /// The condition for processing more input.
-    waits: ResumeCondition,
+    resume_condition: ResumeCondition,
     /// True once the write side of the socket is shut down.
     is_finished: bool,
-    _place: Place,
+    _permit: Place,
 }
 
 /// Buffers shared by the connections of a thread.
 #[derive(Default)]
 pub(super) struct ConnectionScratch {
     /// The pieces of the current write.
-    scratch: Vec<Bytes>,
+    pieces: Vec<Bytes>,
     pub(super) codecs: ThreadCodecs,
 }
 
@@ -74,7 +74,7 @@ pub(super) enum FlushOutcome {
     /// There is more output, but other connections come first.
     More,
     /// The next delivery is a state, and there is no place for its transfer.
-    NeedsStatePlace,
+    NeedsStatePermit,
     /// The connection has ended.
     Gone(CloseReason),
 }
@@ -85,7 +85,7 @@ impl Connection {
         transport: ConnectionTransport,
         first: impl IntoIterator<Item = Bytes>,
         ping_at: Duration,
-        place: Place,
+        permit: Place,
     ) -> Self {
         let out = first.into_iter().filter(|piece| !piece.is_empty()).collect();
         Self {
@@ -97,13 +97,13 @@ impl Connection {
             closing: None,
             due: 0,
             is_blocked: false,
-            has_state_place: false,
-            waits_for_state: false,
+            has_state_permit: false,
+            is_waiting_for_state: false,
             is_busy: false,
-            is_put_off: false,
-            waits: ResumeCondition::No,
+            is_read_deferred: false,
+            resume_condition: ResumeCondition::No,
             is_finished: false,
-            _place: place,
+            _permit: permit,
         }
     }
 
@@ -125,53 +125,53 @@ impl Connection {
     /// if there is a place for a state transfer.
     pub(super) fn flush_output(
         &mut self,
-        tools: &mut ConnectionScratch,
+        scratch: &mut ConnectionScratch,
         now: Duration,
-        mut may_state: impl FnMut() -> bool,
+        mut may_send_state: impl FnMut() -> bool,
     ) -> FlushOutcome {
         if self.is_blocked {
             return FlushOutcome::Blocked;
         }
-        let ConnectionScratch { scratch, codecs } = tools;
-        scratch.clear();
-        scratch.extend(self.out.drain(..));
-        let mut bytes: usize = scratch.iter().map(Bytes::len).sum();
+        let ConnectionScratch { pieces, codecs } = scratch;
+        pieces.clear();
+        pieces.extend(self.out.drain(..));
+        let mut bytes: usize = pieces.iter().map(Bytes::len).sum();
         let mut rest = FlushOutcome::More;
-        while bytes < SLICE_BYTES && scratch.len() + 4 <= PIECES_MAX && self.closing.is_none() {
-            if !self.has_state_place && self.transport.session().is_receiving_state() {
-                self.has_state_place = may_state();
-                if !self.has_state_place {
-                    rest = FlushOutcome::NeedsStatePlace;
+        while bytes < SLICE_BYTES && pieces.len() + 4 <= PIECES_MAX && self.closing.is_none() {
+            if !self.has_state_permit && self.transport.session().is_receiving_state() {
+                self.has_state_permit = may_send_state();
+                if !self.has_state_permit {
+                    rest = FlushOutcome::NeedsStatePermit;
                     break;
                 }
             }
-            let before = scratch.len();
-            if !self.transport.next_message(scratch, codecs) {
+            let before = pieces.len();
+            if !self.transport.next_message(pieces, codecs) {
                 rest = FlushOutcome::Drained;
                 break;
             }
-            bytes += scratch[before..].iter().map(Bytes::len).sum::<usize>();
+            bytes += pieces[before..].iter().map(Bytes::len).sum::<usize>();
         }
         if self.closing.is_none()
             && let Some(ConnectionEnding { why, last }) = self.transport.own_ending()
         {
-            scratch.extend(last);
-            self.closing = Some((why, now + FAREWELL_MAX));
+            pieces.extend(last);
+            self.closing = Some((why, now + CLOSE_TIMEOUT));
         }
-        if let Some(flushed) = self.write_output(scratch, now) {
+        if let Some(flushed) = self.write_output(pieces, now) {
             return flushed;
         }
         self.closing.map_or(rest, |(why, _)| self.finish_output(why))
     }
 
     /// Writes the pieces; returns `None` if the socket has accepted all.
-    fn write_output(&mut self, scratch: &mut Vec<Bytes>, now: Duration) -> Option<FlushOutcome> {
-        while !scratch.is_empty() {
-            match self.socket.write_pieces(scratch) {
+    fn write_output(&mut self, pieces: &mut Vec<Bytes>, now: Duration) -> Option<FlushOutcome> {
+        while !pieces.is_empty() {
+            match self.socket.write_pieces(pieces) {
                 Ok(0) => return Some(FlushOutcome::Gone(CloseReason::Client)),
                 Ok(_) => self.stalled_since = None,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.out.extend(scratch.drain(..));
+                    self.out.extend(pieces.drain(..));
                     self.is_blocked = true;
                     self.stalled_since.get_or_insert(now);
                     return Some(FlushOutcome::Blocked);
@@ -212,12 +212,12 @@ impl Connection {
         &mut self,
         bytes: &mut [u8],
         now: Duration,
-        tools: &mut ConnectionScratch,
+        scratch: &mut ConnectionScratch,
     ) -> Option<Box<str>> {
         if self.closing.is_some() {
             return None;
         }
-        let next = self.transport.receive_bytes(bytes, now, &mut tools.codecs, &mut self.out);
+        let next = self.transport.receive_bytes(bytes, now, &mut scratch.codecs, &mut self.out);
         self.apply_step(next, now)
     }
 
@@ -225,13 +225,13 @@ impl Connection {
     pub(super) fn resume_receiving(
         &mut self,
         now: Duration,
-        tools: &mut ConnectionScratch,
+        scratch: &mut ConnectionScratch,
     ) -> Option<Box<str>> {
-        self.waits = ResumeCondition::No;
+        self.resume_condition = ResumeCondition::No;
         if self.closing.is_some() {
             return None;
         }
-        let next = self.transport.resume_receiving(now, &mut tools.codecs, &mut self.out);
+        let next = self.transport.resume_receiving(now, &mut scratch.codecs, &mut self.out);
         self.apply_step(next, now)
     }
 
@@ -239,11 +239,11 @@ impl Connection {
         match next {
             ReceiveStep::Ready => None,
             ReceiveStep::WhenDrained => {
-                self.waits = ResumeCondition::Drained;
+                self.resume_condition = ResumeCondition::Drained;
                 None
             }
             ReceiveStep::WhenChecked(token) => {
-                self.waits = ResumeCondition::Checked;
+                self.resume_condition = ResumeCondition::Checked;
                 Some(token)
             }
             ReceiveStep::End(ending) => {
@@ -259,18 +259,18 @@ impl Connection {
         now: Duration,
     ) {
         self.out.extend(last);
-        self.closing = Some((why, now + FAREWELL_MAX));
+        self.closing = Some((why, now + CLOSE_TIMEOUT));
     }
 
     /// Returns true if the socket must not be read now: the connection waits to be resumed, or replies have piled up.
     pub(super) fn is_read_paused(&self) -> bool {
         let piled_up = || self.out.iter().map(Bytes::len).sum::<usize>() > OUTBOX_BYTES;
-        self.waits != ResumeCondition::No || piled_up()
+        self.resume_condition != ResumeCondition::No || piled_up()
     }
 
     /// Returns true if the connection only waits for the socket to accept the replies.
     pub(super) fn is_waiting_for_drain(&self) -> bool {
-        self.waits == ResumeCondition::Drained
+        self.resume_condition == ResumeCondition::Drained
     }
 
     /// Closes the connection from the server's side: sends a closing message, then closes the socket.

@@ -6,23 +6,23 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DrainSchedule {
     since: Duration,
-    over: Duration,
+    duration: Duration,
     /// The number of connections at the start.
     rows: usize,
 }
 
 impl DrainSchedule {
-    pub(super) fn new(since: Duration, over: Duration, rows: usize) -> Self {
-        Self { since, over, rows }
+    pub(super) fn new(since: Duration, duration: Duration, rows: usize) -> Self {
+        Self { since, duration, rows }
     }
 
     /// Returns the number of connections that may still stay; it falls linearly, so that clients reconnect evenly.
     pub(super) fn connections_to_keep(self, now: Duration) -> usize {
-        if self.over.is_zero() {
+        if self.duration.is_zero() {
             return 0;
         }
-        let left = (self.since + self.over).saturating_sub(now);
-        (self.rows as f64 * left.as_secs_f64() / self.over.as_secs_f64()).ceil() as usize
+        let left = (self.since + self.duration).saturating_sub(now);
+        (self.rows as f64 * left.as_secs_f64() / self.duration.as_secs_f64()).ceil() as usize
     }
 }
 
@@ -33,8 +33,8 @@ mod tests {
     #[test]
     fn connections_are_drained_evenly_over_the_period() {
         let draining = DrainSchedule::new(Duration::from_secs(5), Duration::from_secs(4), 100);
-        let stay = |seconds| draining.connections_to_keep(Duration::from_secs(seconds));
-        assert_eq!([5, 6, 7, 9, 60].map(stay), [100, 75, 50, 0, 0]);
+        let remaining = |seconds| draining.connections_to_keep(Duration::from_secs(seconds));
+        assert_eq!([5, 6, 7, 9, 60].map(remaining), [100, 75, 50, 0, 0]);
         assert_eq!(
             DrainSchedule::new(Duration::ZERO, Duration::ZERO, 100)
                 .connections_to_keep(Duration::ZERO),

@@ -29,7 +29,7 @@ pub(super) struct FanoutScheduler {
 #[derive(Debug)]
 struct FanoutPass {
     room: u32,
-    seats: Vec<SubscriberSlot>,
+    slots: Vec<SubscriberSlot>,
     next: usize,
 }
 
@@ -43,14 +43,14 @@ enum PassStage {
 
 impl FanoutScheduler {
     /// Takes the rooms that have news, and starts the passes that are due.
-    pub(super) fn take_ready_rooms(&mut self, audience: &mut PartitionListener, now: Duration) {
+    pub(super) fn take_ready_rooms(&mut self, listener: &mut PartitionListener, now: Duration) {
         let mut rooms = std::mem::take(&mut self.rooms);
-        audience.take_ready_rooms(&mut rooms);
+        listener.take_ready_rooms(&mut rooms);
         for room in rooms.drain(..) {
             match self.stages.get_mut(&room) {
                 Some(stage @ PassStage::Running) => *stage = PassStage::Behind,
                 Some(PassStage::Behind | PassStage::Waiting) => {}
-                None => self.begin_pass(room, audience),
+                None => self.begin_pass(room, listener),
             }
         }
         self.rooms = rooms;
@@ -58,24 +58,24 @@ impl FanoutScheduler {
             && at <= now
         {
             self.waiting.pop_front();
-            self.begin_pass(room, audience);
+            self.begin_pass(room, listener);
         }
     }
 
-    fn begin_pass(&mut self, room: u32, audience: &PartitionListener) {
-        let mut seats = self.spare.pop().unwrap_or_default();
-        audience.collect_slots(room, &mut seats);
+    fn begin_pass(&mut self, room: u32, listener: &PartitionListener) {
+        let mut slots = self.spare.pop().unwrap_or_default();
+        listener.collect_slots(room, &mut slots);
         self.stages.insert(room, PassStage::Running);
-        self.running.push_back(FanoutPass { room, seats, next: 0 });
+        self.running.push_back(FanoutPass { room, slots, next: 0 });
     }
 
     /// Adds the next slice of the room in turn to `into`; adds nothing if no pass is running.
     pub(super) fn next_slice(&mut self, into: &mut Vec<SubscriberSlot>, now: Duration) {
         let Some(mut pass) = self.running.pop_front() else { return };
-        let end = (pass.next + ROWS_PER_SLICE).min(pass.seats.len());
-        into.extend_from_slice(&pass.seats[pass.next..end]);
+        let end = (pass.next + ROWS_PER_SLICE).min(pass.slots.len());
+        into.extend_from_slice(&pass.slots[pass.next..end]);
         pass.next = end;
-        if end < pass.seats.len() {
+        if end < pass.slots.len() {
             self.running.push_back(pass);
         } else {
             self.end_pass(pass, now);
@@ -83,15 +83,15 @@ impl FanoutScheduler {
     }
 
     fn end_pass(&mut self, pass: FanoutPass, now: Duration) {
-        let FanoutPass { room, mut seats, .. } = pass;
+        let FanoutPass { room, mut slots, .. } = pass;
         if self.stages.get(&room) == Some(&PassStage::Behind) {
             self.stages.insert(room, PassStage::Waiting);
             self.waiting.push_back((now + COALESCE, room));
         } else {
             self.stages.remove(&room);
         }
-        seats.clear();
-        self.spare.push(seats);
+        slots.clear();
+        self.spare.push(slots);
         self.spare.truncate(self.running.len() + 1);
     }
 

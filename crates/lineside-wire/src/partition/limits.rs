@@ -8,7 +8,7 @@ pub use crate::centrifuge::PING_INTERVAL;
 pub const STALL_MAX: Duration = Duration::from_secs(30);
 
 /// The time that a closing connection has to read the last output.
-pub const FAREWELL_MAX: Duration = Duration::from_secs(3);
+pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The bytes that a socket is given before others have their turn; one message may exceed it.
 pub(super) const SLICE_BYTES: usize = 64 << 10;
@@ -39,10 +39,10 @@ pub const COALESCE: Duration = Duration::from_millis(10);
 pub(super) const STATES_AT_ONCE: usize = 512;
 
 /// The connections that may wait to be accepted by a partition; beyond it they are refused.
-pub(super) const NEWCOMERS_MAX: usize = 4_096;
+pub(super) const PENDING_CONNECTIONS_MAX: usize = 4_096;
 
 /// The connections accepted before news is checked again.
-pub(super) const NEWCOMERS_PER_TURN: usize = 32;
+pub(super) const ACCEPTS_PER_TURN: usize = 32;
 
 /// The socket events per poll, all of which are handled before news is checked again.
 pub(super) const EVENTS_AT_ONCE: usize = 64;

@@ -65,8 +65,8 @@ pub struct PartitionMetrics {
     pub(super) rows: Gauge,
     pub(super) closed: [Counter; CloseReason::ALL.len()],
     pub(super) blocked: Counter,
-    pub(super) states_waiting: Gauge,
-    pub(super) newcomers_waiting: Gauge,
+    pub(super) pending_snapshots: Gauge,
+    pub(super) pending_connections: Gauge,
 }
 
 impl PartitionMetrics {
@@ -87,11 +87,11 @@ impl PartitionMetrics {
 
     /// Returns the number of connections in the partitions' mailboxes.
     pub fn pending_connections(&self) -> i64 {
-        self.newcomers_waiting.get()
+        self.pending_connections.get()
     }
 
     /// Returns the number of connections that wait for a place to receive a state.
     pub fn pending_snapshots(&self) -> i64 {
-        self.states_waiting.get()
+        self.pending_snapshots.get()
     }
 }

@@ -40,7 +40,7 @@ use crate::sse::SseSubscriber;
 
 pub use self::metrics::{CloseReason, PartitionMetrics};
 
-use self::limits::NEWCOMERS_MAX;
+use self::limits::PENDING_CONNECTIONS_MAX;
 use self::thread::{PartitionConfig, PartitionThread};
 use self::waker::PartitionWaker;
 use self::workers::WorkerThreads;
@@ -58,9 +58,9 @@ pub struct PendingConnection {
     /// The whole reply to send if the node is full; then the connection is closed.
     pub refusal: Bytes,
     /// The requested transport.
-    pub asks: TransportRequest,
+    pub transport: TransportRequest,
     /// The connection's place among those allowed; dropped when the connection ends.
-    pub place: Box<dyn std::any::Any + Send>,
+    pub permit: Box<dyn std::any::Any + Send>,
 }
 
 /// The transport that a connection requested.
@@ -98,7 +98,7 @@ pub struct PartitionSetConfig {
 /// All partitions of a node. Dropping the set closes the connections and ends the threads.
 pub struct PartitionSet {
     inboxes: Vec<Sender<Box<PendingConnection>>>,
-    alarms: Vec<Arc<PartitionWaker>>,
+    partition_wakers: Vec<Arc<PartitionWaker>>,
     drain: Arc<OnceLock<Duration>>,
     next: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -122,10 +122,11 @@ impl PartitionSet {
         let metrics: Arc<PartitionMetrics> = Arc::default();
         let mut rng = fastrand::Rng::with_seed(seed);
         let drain: Arc<OnceLock<Duration>> = Arc::default();
-        let (mut inboxes, mut alarms, mut threads) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut inboxes, mut partition_wakers, mut threads) = (Vec::new(), Vec::new(), Vec::new());
         for n in 0..config.partitions.max(1) {
-            let (sender, inbox) = mailbox::new(MailboxOptions::with_credits(NEWCOMERS_MAX));
-            let given = PartitionConfig {
+            let (sender, inbox) =
+                mailbox::new(MailboxOptions::with_credits(PENDING_CONNECTIONS_MAX));
+            let thread_config = PartitionConfig {
                 service: service.clone(),
                 sessions: config.sessions,
                 clock: clock.clone(),
@@ -135,15 +136,15 @@ impl PartitionSet {
                 drain: drain.clone(),
                 seed: rng.u64(..),
             };
-            let partition = PartitionThread::new(given)?;
-            alarms.push(partition.partition_waker());
+            let partition = PartitionThread::new(thread_config)?;
+            partition_wakers.push(partition.partition_waker());
             let builder = std::thread::Builder::new().name(format!("partition-{n}"));
             threads.push(builder.spawn(move || partition.run_until_drained())?);
             inboxes.push(sender);
         }
         let threads = Mutex::new(threads);
         let next = AtomicUsize::new(0);
-        Ok(Self { inboxes, alarms, drain, next, threads, metrics, _workers: workers })
+        Ok(Self { inboxes, partition_wakers, drain, next, threads, metrics, _workers: workers })
     }
 
     /// Hands a connection to the next partition in turn.
@@ -152,19 +153,19 @@ impl PartitionSet {
     /// Returns the connection if the partition's mailbox is full, or if the partition has ended.
     pub fn adopt_connection(
         &self,
-        newcomer: Box<PendingConnection>,
+        connection: Box<PendingConnection>,
     ) -> Result<(), Box<PendingConnection>> {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.inboxes.len();
-        self.inboxes[turn].try_send(newcomer).map_err(TrySendError::into_message)?;
-        self.metrics.newcomers_waiting.add(1);
+        let index = self.next.fetch_add(1, Ordering::Relaxed) % self.inboxes.len();
+        self.inboxes[index].try_send(connection).map_err(TrySendError::into_message)?;
+        self.metrics.pending_connections.add(1);
         Ok(())
     }
 
     /// Closes all connections, evenly over this time, and accepts no new ones. Only the first call counts.
-    pub fn drain_connections(&self, over: Duration) {
+    pub fn drain_connections(&self, duration: Duration) {
         // A second call changes nothing.
-        _ = self.drain.set(over);
-        self.alarms.iter().for_each(|alarm| alarm.wake_poll());
+        _ = self.drain.set(duration);
+        self.partition_wakers.iter().for_each(|partition_waker| partition_waker.wake_poll());
     }
 
     /// Waits until the partitions have ended, which they do when they are [drained](Self::drain_connections). Blocks.
@@ -197,7 +198,7 @@ impl fmt::Debug for PendingConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingConnection")
             .field("socket", &self.socket)
-            .field("asks", &self.asks)
+            .field("asks", &self.transport)
             .finish_non_exhaustive()
     }
 }

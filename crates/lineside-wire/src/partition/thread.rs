@@ -25,7 +25,7 @@ use super::limits::{
 };
 use super::metrics::{CloseReason, PartitionMetrics};
 use super::timer_wheel::TimerWheel;
-use super::waker::{ALARM, CheckedTokens, PartitionWaker};
+use super::waker::{CheckedTokens, PartitionWaker, WAKER_TOKEN};
 use super::workers::WorkerThreads;
 use crate::centrifuge::CentrifugeService;
 
@@ -47,12 +47,12 @@ pub(super) struct PartitionThread {
     metrics: Arc<PartitionMetrics>,
     drain: Arc<OnceLock<Duration>>,
     draining: Option<DrainSchedule>,
-    alarm: Arc<PartitionWaker>,
+    partition_waker: Arc<PartitionWaker>,
     waker: Waker,
     poll: Poll,
-    audience: PartitionListener,
+    listener: PartitionListener,
     rows: Slab<Connection>,
-    passes: FanoutScheduler,
+    scheduler: FanoutScheduler,
     /// The connections with more to write than one slice. Bound: each row once.
     busy: VecDeque<u32>,
     /// The connections to resume. Bound: each row once per turn.
@@ -65,36 +65,40 @@ pub(super) struct PartitionThread {
     n_states: usize,
     wheel: TimerWheel,
     rng: fastrand::Rng,
-    tools: ConnectionScratch,
+    scratch: ConnectionScratch,
     workers: Arc<WorkerThreads>,
     /// The rows whose tokens have been checked.
-    checked: Arc<CheckedTokens>,
+    checked_tokens: Arc<CheckedTokens>,
     service: Arc<CentrifugeService>,
     sessions: SessionLimits,
     /// The read buffer, shared by all rows.
-    read: Box<[u8]>,
+    read_buffer: Box<[u8]>,
 }
 
 impl PartitionThread {
-    pub(super) fn new(given: PartitionConfig) -> io::Result<Self> {
+    pub(super) fn new(config: PartitionConfig) -> io::Result<Self> {
         let PartitionConfig { service, sessions, clock, inbox, workers, metrics, drain, seed } =
-            given;
+            config;
         let poll = Poll::new()?;
-        let alarm = Arc::new(PartitionWaker::new(&poll)?);
-        let checked = Arc::new(CheckedTokens::new(alarm.clone()));
+        let partition_waker = Arc::new(PartitionWaker::new(&poll)?);
+        let checked_tokens = Arc::new(CheckedTokens::new(partition_waker.clone()));
         let now = clock.monotonic();
         Ok(Self {
-            audience: PartitionListener::new(&service.hub, alarm.clone(), workers.clone()),
+            listener: PartitionListener::new(
+                &service.hub,
+                partition_waker.clone(),
+                workers.clone(),
+            ),
             clock,
             inbox,
             metrics,
             drain,
             draining: None,
-            waker: Waker::from(alarm.clone()),
-            alarm,
+            waker: Waker::from(partition_waker.clone()),
+            partition_waker,
             poll,
             rows: Slab::new(),
-            passes: FanoutScheduler::default(),
+            scheduler: FanoutScheduler::default(),
             busy: VecDeque::new(),
             resuming: Vec::new(),
             unread: Vec::new(),
@@ -102,17 +106,17 @@ impl PartitionThread {
             n_states: 0,
             wheel: TimerWheel::new(now),
             rng: fastrand::Rng::with_seed(seed),
-            tools: ConnectionScratch::default(),
+            scratch: ConnectionScratch::default(),
             workers,
-            checked,
+            checked_tokens,
             service,
             sessions,
-            read: vec![0; READ_SLICE_BYTES].into(),
+            read_buffer: vec![0; READ_SLICE_BYTES].into(),
         })
     }
 
     pub(super) fn partition_waker(&self) -> Arc<PartitionWaker> {
-        self.alarm.clone()
+        self.partition_waker.clone()
     }
 
     /// Runs until it has been drained. After a panic, which the panic hook reports, it continues without its
@@ -126,16 +130,16 @@ impl PartitionThread {
     fn restart_after_panic(&mut self) {
         let rows: Vec<u32> = self.rows.iter().map(|(number, _)| number as u32).collect();
         rows.into_iter().for_each(|number| self.remove_connection(number, CloseReason::Fault));
-        self.metrics.states_waiting.subtract(self.state_queue.len() as u64);
-        self.passes = FanoutScheduler::default();
-        self.tools = ConnectionScratch::default();
+        self.metrics.pending_snapshots.subtract(self.state_queue.len() as u64);
+        self.scheduler = FanoutScheduler::default();
+        self.scratch = ConnectionScratch::default();
         self.wheel = TimerWheel::new(self.monotonic_now());
         self.busy.clear();
         self.resuming.clear();
         self.unread.clear();
         self.state_queue.clear();
         self.n_states = 0;
-        self.read = vec![0; READ_SLICE_BYTES].into();
+        self.read_buffer = vec![0; READ_SLICE_BYTES].into();
     }
 
     fn run_event_loop(&mut self) {
@@ -154,7 +158,7 @@ impl PartitionThread {
             self.write_ready_rooms();
             let receiving = stage::enter_stage(WorkStage::Receive);
             for event in &events {
-                if event.token() != ALARM {
+                if event.token() != WAKER_TOKEN {
                     self.handle_event(event, now);
                 }
             }
@@ -178,17 +182,17 @@ impl PartitionThread {
     }
 
     fn poll_timeout(&mut self) -> Duration {
-        let has_more = self.passes.has_running_pass()
+        let has_more = self.scheduler.has_running_pass()
             || !self.busy.is_empty()
             || !self.unread.is_empty()
             || !self.resuming.is_empty();
         if has_more || !self.inbox.register_waker(&self.waker) {
             return Duration::ZERO;
         }
-        self.tools.codecs.runs.clear();
+        self.scratch.codecs.runs.clear();
         let now = self.monotonic_now();
         let mut timeout = self.wheel.until_next_second(now);
-        if let Some(due) = self.passes.next_due() {
+        if let Some(due) = self.scheduler.next_due() {
             timeout = timeout.min(due.saturating_sub(now));
         }
         if self.draining.is_some() {
@@ -199,22 +203,22 @@ impl PartitionThread {
 
     /// Continues with the rooms that have news.
     fn write_ready_rooms(&mut self) {
-        let mut seats: Vec<SubscriberSlot> = Vec::new();
+        let mut slots: Vec<SubscriberSlot> = Vec::new();
         for _ in 0..SLICES_PER_TURN {
             let now = self.monotonic_now();
-            self.passes.take_ready_rooms(&mut self.audience, now);
-            self.passes.next_slice(&mut seats, now);
-            if seats.is_empty() && !self.passes.has_running_pass() {
+            self.scheduler.take_ready_rooms(&mut self.listener, now);
+            self.scheduler.next_slice(&mut slots, now);
+            if slots.is_empty() && !self.scheduler.has_running_pass() {
                 return;
             }
             // Notes all subscriptions first: one row's memory is fetched while the next row is handled.
-            for seat in &seats {
-                if let Some(row) = self.rows.get_mut(seat.row as usize) {
-                    row.transport.session().note_news(seat.subscription);
+            for slot in &slots {
+                if let Some(row) = self.rows.get_mut(slot.row as usize) {
+                    row.transport.session().note_news(slot.subscription);
                 }
             }
-            for seat in seats.drain(..) {
-                self.write_or_queue(seat.row, now);
+            for slot in slots.drain(..) {
+                self.write_or_queue(slot.row, now);
             }
         }
     }
@@ -242,10 +246,10 @@ impl PartitionThread {
     /// Writes a connection's output.
     fn write_connection(&mut self, number: u32, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
-        let had_state = row.has_state_place;
+        let had_state = row.has_state_permit;
         let n_states = self.n_states;
-        let flushed = row.flush_output(&mut self.tools, now, || n_states < STATES_AT_ONCE);
-        if row.has_state_place && !had_state {
+        let flushed = row.flush_output(&mut self.scratch, now, || n_states < STATES_AT_ONCE);
+        if row.has_state_permit && !had_state {
             self.n_states += 1;
         }
         match flushed {
@@ -255,11 +259,11 @@ impl PartitionThread {
                 self.schedule_deadline(number);
             }
             FlushOutcome::More => self.queue_write(number),
-            FlushOutcome::NeedsStatePlace => {
-                if !row.waits_for_state {
-                    row.waits_for_state = true;
+            FlushOutcome::NeedsStatePermit => {
+                if !row.is_waiting_for_state {
+                    row.is_waiting_for_state = true;
                     self.state_queue.push_back(number);
-                    self.metrics.states_waiting.add(1);
+                    self.metrics.pending_snapshots.add(1);
                 }
             }
             FlushOutcome::Gone(why) => self.remove_connection(number, why),
@@ -270,13 +274,13 @@ impl PartitionThread {
     /// again.
     fn note_drained(&mut self, number: u32) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
-        if row.has_state_place && !row.transport.session().is_receiving_state() {
-            row.has_state_place = false;
+        if row.has_state_permit && !row.transport.session().is_receiving_state() {
+            row.has_state_permit = false;
             self.n_states -= 1;
         }
         if row.is_waiting_for_drain() {
             self.resuming.push(number);
-        } else if std::mem::take(&mut row.is_put_off) {
+        } else if std::mem::take(&mut row.is_read_deferred) {
             // Reading on shows if the other side has closed meanwhile.
             self.unread.push((number, true));
         }
@@ -310,20 +314,20 @@ impl PartitionThread {
     fn read_connection(&mut self, number: u32, is_closed: bool, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         if row.is_read_paused() {
-            row.is_put_off = true;
+            row.is_read_deferred = true;
             return;
         }
-        match row.socket().read_bytes(&mut self.read) {
+        match row.socket().read_bytes(&mut self.read_buffer) {
             Ok(0) => {
                 let why = row.peer_close_reason();
                 return self.remove_connection(number, why);
             }
             Ok(n) => {
-                let mut read = std::mem::take(&mut self.read);
+                let mut read = std::mem::take(&mut self.read_buffer);
                 self.receive_bytes(number, &mut read[..n], now);
-                self.read = read;
+                self.read_buffer = read;
                 // Fewer bytes than fit were all that was there.
-                if n == self.read.len() || is_closed {
+                if n == self.read_buffer.len() || is_closed {
                     self.unread.push((number, is_closed));
                 }
             }
@@ -336,7 +340,7 @@ impl PartitionThread {
 
     fn receive_bytes(&mut self, number: u32, bytes: &mut [u8], now: Duration) {
         if let Some(row) = self.rows.get_mut(number as usize) {
-            let token = row.receive_bytes(bytes, now, &mut self.tools);
+            let token = row.receive_bytes(bytes, now, &mut self.scratch);
             self.check_token(number, token);
         }
     }
@@ -347,17 +351,18 @@ impl PartitionThread {
         if let Some(token) = token
             && let Some(id) = row.and_then(|row| row.transport.connection_id()).cloned()
         {
-            let (gate, checked) = (self.service.gate.clone(), self.checked.clone());
+            let (authorizer, checked_tokens) =
+                (self.service.authorizer.clone(), self.checked_tokens.clone());
             self.workers.run_job(Box::new(move || {
-                gate.check_token(&token);
-                checked.report_checked(number, id);
+                authorizer.check_token(&token);
+                checked_tokens.report_checked(number, id);
             }));
         }
     }
 
     /// Resumes connections that waited for their socket or for a worker.
     fn resume_connections(&mut self, now: Duration) {
-        for (number, id) in self.checked.take_checked() {
+        for (number, id) in self.checked_tokens.take_checked() {
             let row = self.rows.get(number as usize);
             if row.and_then(|row| row.transport.connection_id()).is_some_and(|its| *its == id) {
                 self.resuming.push(number);
@@ -365,8 +370,8 @@ impl PartitionThread {
         }
         for number in std::mem::take(&mut self.resuming) {
             let Some(row) = self.rows.get_mut(number as usize) else { continue };
-            let token = row.resume_receiving(now, &mut self.tools);
-            if !row.is_read_paused() && std::mem::take(&mut row.is_put_off) {
+            let token = row.resume_receiving(now, &mut self.scratch);
+            if !row.is_read_paused() && std::mem::take(&mut row.is_read_deferred) {
                 self.unread.push((number, true));
             }
             self.check_token(number, token);
@@ -401,9 +406,9 @@ impl PartitionThread {
         let free = STATES_AT_ONCE.saturating_sub(self.n_states);
         for _ in 0..self.state_queue.len().min(free) {
             let Some(number) = self.state_queue.pop_front() else { return };
-            self.metrics.states_waiting.subtract(1);
+            self.metrics.pending_snapshots.subtract(1);
             if let Some(row) = self.rows.get_mut(number as usize) {
-                row.waits_for_state = false;
+                row.is_waiting_for_state = false;
                 self.queue_write(number);
             }
         }
@@ -430,22 +435,22 @@ impl PartitionThread {
     /// Closes as many connections as the drain schedule asks for.
     fn close_for_drain(&mut self, now: Duration) {
         if self.draining.is_none()
-            && let Some(over) = self.drain.get()
+            && let Some(duration) = self.drain.get()
         {
-            self.draining = Some(DrainSchedule::new(now, *over, self.rows.len()));
+            self.draining = Some(DrainSchedule::new(now, *duration, self.rows.len()));
             self.inbox.close();
         }
         let Some(draining) = self.draining else { return };
         let open = self.rows.iter().filter(|(_, row)| !row.is_closing()).count();
-        let stay = draining.connections_to_keep(now);
-        let going: Vec<u32> = self
+        let n_remaining = draining.connections_to_keep(now);
+        let closing: Vec<u32> = self
             .rows
             .iter()
             .filter(|(_, row)| !row.is_closing())
             .map(|(number, _)| number as u32)
-            .take(open.saturating_sub(stay))
+            .take(open.saturating_sub(n_remaining))
             .collect();
-        for number in going {
+        for number in closing {
             if let Some(row) = self.rows.get_mut(number as usize) {
                 row.close_with_reason(CloseReason::Shutdown, now);
                 self.write_connection(number, now);
@@ -456,7 +461,7 @@ impl PartitionThread {
 
     fn remove_connection(&mut self, number: u32, why: CloseReason) {
         let row = self.rows.remove(number as usize);
-        if row.has_state_place {
+        if row.has_state_permit {
             self.n_states -= 1;
         }
         self.metrics.closed[why as usize].increment();

@@ -9,7 +9,7 @@ use mio::{Poll, Token};
 use parking_lot::Mutex;
 
 /// The poller's token of the waker.
-pub(super) const ALARM: Token = Token(usize::MAX);
+pub(super) const WAKER_TOKEN: Token = Token(usize::MAX);
 
 /// Wakes a partition that sleeps in its poller.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct PartitionWaker(mio::Waker);
 
 impl PartitionWaker {
     pub(super) fn new(poll: &Poll) -> io::Result<Self> {
-        mio::Waker::new(poll.registry(), ALARM).map(Self)
+        mio::Waker::new(poll.registry(), WAKER_TOKEN).map(Self)
     }
 
     pub(super) fn wake_poll(&self) {
@@ -42,12 +42,12 @@ impl Wake for PartitionWaker {
 pub(super) struct CheckedTokens {
     /// The rows, with the connections' ids, because a row may have been reused. Bound: each row once.
     rows: Mutex<Vec<(u32, Arc<str>)>>,
-    alarm: Arc<PartitionWaker>,
+    partition_waker: Arc<PartitionWaker>,
 }
 
 impl CheckedTokens {
-    pub(super) fn new(alarm: Arc<PartitionWaker>) -> Self {
-        Self { rows: Mutex::default(), alarm }
+    pub(super) fn new(partition_waker: Arc<PartitionWaker>) -> Self {
+        Self { rows: Mutex::default(), partition_waker }
     }
 
     /// Returns the reports since the last call.
@@ -57,6 +57,6 @@ impl CheckedTokens {
 
     pub(super) fn report_checked(&self, row: u32, id: Arc<str>) {
         self.rows.lock().push((row, id));
-        self.alarm.wake_poll();
+        self.partition_waker.wake_poll();
     }
 }

@@ -17,15 +17,15 @@ pub(super) struct WorkerThreads {
 
 #[derive(Default)]
 struct WorkerShared {
-    todo: Mutex<PendingJobs>,
-    more: Condvar,
+    pending: Mutex<PendingJobs>,
+    job_added: Condvar,
 }
 
 #[derive(Default)]
 struct PendingJobs {
     /// Bound: the callers have at most one job per room or row in progress.
     jobs: VecDeque<Job>,
-    is_over: bool,
+    is_closed: bool,
 }
 
 impl WorkerThreads {
@@ -50,40 +50,40 @@ impl WorkerShared {
     }
 
     fn next_job(&self) -> Option<Job> {
-        let mut todo = self.todo.lock();
+        let mut pending = self.pending.lock();
         loop {
-            if todo.is_over {
+            if pending.is_closed {
                 return None;
             }
-            if let Some(job) = todo.jobs.pop_front() {
+            if let Some(job) = pending.jobs.pop_front() {
                 return Some(job);
             }
-            self.more.wait(&mut todo);
+            self.job_added.wait(&mut pending);
         }
     }
 }
 
 impl WorkerPool for WorkerThreads {
     fn run_job(&self, job: Job) {
-        let mut todo = self.shared.todo.lock();
-        if todo.is_over {
-            drop(todo);
+        let mut pending = self.shared.pending.lock();
+        if pending.is_closed {
+            drop(pending);
             return drop(job);
         }
-        todo.jobs.push_back(job);
-        drop(todo);
-        self.shared.more.notify_one();
+        pending.jobs.push_back(job);
+        drop(pending);
+        self.shared.job_added.notify_one();
     }
 }
 
 impl Drop for WorkerThreads {
     fn drop(&mut self) {
         let jobs = {
-            let mut todo = self.shared.todo.lock();
-            todo.is_over = true;
-            std::mem::take(&mut todo.jobs)
+            let mut pending = self.shared.pending.lock();
+            pending.is_closed = true;
+            std::mem::take(&mut pending.jobs)
         };
-        self.shared.more.notify_all();
+        self.shared.job_added.notify_all();
         drop(jobs);
     }
 }
@@ -113,10 +113,10 @@ mod tests {
             _ = wait.recv();
         }));
         begun.recv().expect("the first job began");
-        let (kept, lost) = mpsc::sync_channel::<()>(1);
-        pool.run_job(Box::new(move || drop(kept)));
+        let (sender, receiver) = mpsc::sync_channel::<()>(1);
+        pool.run_job(Box::new(move || drop(sender)));
         drop(pool);
-        assert!(lost.recv().is_err(), "the job and its sender were dropped");
+        assert!(receiver.recv().is_err(), "the job and its sender were dropped");
         drop(end);
     }
 }

@@ -17,7 +17,7 @@ pub struct SseSubscriber {
     /// The user; empty for an anonymous subscriber.
     pub user: Arc<str>,
     /// The remaining lifetime of the token; the stream ends with it.
-    pub lives: Option<Duration>,
+    pub token_lifetime: Option<Duration>,
 }
 
 /// One `/events` connection, without its socket.
@@ -25,26 +25,26 @@ pub struct SseSubscriber {
 pub(crate) struct SseConnection {
     session: Session,
     /// The id at the last heartbeat.
-    id_at_beat: Option<Box<str>>,
+    last_heartbeat_id: Option<Box<str>>,
     /// The expiry, on the caller's clock.
     expires: Option<Duration>,
     ended: Option<CloseReason>,
     /// The bytes that the client has sent since its request.
-    heard: usize,
+    bytes_received: usize,
 }
 
 impl SseConnection {
     /// Opens a connection for a partition: subscribes, and returns the first output.
     pub(crate) fn open_connection(
-        audience: &PartitionListener,
+        listener: &PartitionListener,
         row: u32,
         channels: &[Box<str>],
         last: &LastEventId,
         (reader, now): (&SseSubscriber, Duration),
         rng: &mut fastrand::Rng,
     ) -> Result<(Self, Bytes), OpenError> {
-        let session = audience.open_session(row, LIMITS);
-        let row = Self::subscribe_session(audience.hub(), session, channels, last, (reader, now))?;
+        let session = listener.open_session(row, LIMITS);
+        let row = Self::subscribe_session(listener.hub(), session, channels, last, (reader, now))?;
         Ok((row, event::encode_retry(rng.u64(RETRY_MILLIS))))
     }
 
@@ -63,8 +63,8 @@ impl SseConnection {
             }
         }
         subscribe_all(hub, &mut session, channels, last)?;
-        let expires = reader.lives.map(|lives| now.saturating_add(lives));
-        Ok(Self { session, id_at_beat: None, expires, ended: None, heard: 0 })
+        let expires = reader.token_lifetime.map(|lives| now.saturating_add(lives));
+        Ok(Self { session, last_heartbeat_id: None, expires, ended: None, bytes_received: 0 })
     }
 
     pub(crate) fn session(&mut self) -> &mut Session {
@@ -88,8 +88,8 @@ impl SseConnection {
                 into.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
                 return true;
             }
-            if let Some((why, said)) = event::encode_end(&delivery) {
-                into.push(said);
+            if let Some((why, comment)) = event::encode_end(&delivery) {
+                into.push(comment);
                 self.ended = Some(why);
                 return true;
             }
@@ -116,23 +116,23 @@ impl SseConnection {
 
     /// Counts input after the request, which is ignored. Returns false if it exceeds the limit.
     pub(crate) fn note_input(&mut self, bytes: usize) -> bool {
-        self.heard = self.heard.saturating_add(bytes);
-        self.heard <= HEARD_BYTES_MAX
+        self.bytes_received = self.bytes_received.saturating_add(bytes);
+        self.bytes_received <= INPUT_BYTES_MAX
     }
 
     /// Returns a heartbeat, with the id if it has changed since the last one.
     pub(crate) fn next_heartbeat(&mut self) -> Bytes {
         let id = event::encode_id(&mut self.session);
-        let moved = id.as_deref() != self.id_at_beat.as_deref();
-        let beat = event::encode_heartbeat(id.as_deref().filter(|_| moved));
-        self.id_at_beat = id.map(Into::into);
-        beat
+        let is_id_changed = id.as_deref() != self.last_heartbeat_id.as_deref();
+        let heartbeat = event::encode_heartbeat(id.as_deref().filter(|_| is_id_changed));
+        self.last_heartbeat_id = id.map(Into::into);
+        heartbeat
     }
 }
 
 /// The bytes that a client may send after its request: some clients send the next request although it is never
 /// answered.
-const HEARD_BYTES_MAX: usize = 64 << 10;
+const INPUT_BYTES_MAX: usize = 64 << 10;
 
 /// The limits of a stream's session.
 pub(super) const LIMITS: SessionLimits = SessionLimits { channels_max: CHANNELS_MAX };

@@ -47,7 +47,7 @@ pub(super) fn encode_end(delivery: &Delivery) -> Option<(CloseReason, Bytes)> {
             let said = b": lost: the missed publications are no longer stored\n";
             Some((CloseReason::Slow, Bytes::from_static(said)))
         }
-        Delivery::Ended { why: SubscriptionEnd::Over, .. } => {
+        Delivery::Ended { why: SubscriptionEnd::GroupEnded, .. } => {
             let said = b": changed: the operator changed the configured feeds\n";
             Some((CloseReason::Changed, Bytes::from_static(said)))
         }
@@ -97,8 +97,10 @@ pub(super) fn encode_delivery(delivery: &Delivery, session: &mut Session) -> Opt
 
 /// Returns the next events on a connection with one channel, as one shared piece.
 pub(super) fn next_encoded_run(session: &mut Session, runs: &mut RunCache) -> Option<Bytes> {
-    let alone = session.subscription_count() == 1;
-    alone.then(|| session.next_run(SSE_EVENT, runs, |it| encode_single_channel(&it))).flatten()
+    let is_only_subscription = session.subscription_count() == 1;
+    is_only_subscription
+        .then(|| session.next_run(SSE_EVENT, runs, |it| encode_single_channel(&it)))
+        .flatten()
 }
 
 /// Encodes a publication for connections with only this channel: they have equal ids, and so equal events.

@@ -23,12 +23,12 @@ use crate::partition::CloseReason;
 /// by the client. It ends by itself when the client has been too slow repeatedly, when its token has expired, or when
 /// its user is disconnected. The client then reconnects with its last id, if it may.
 pub struct SseStream {
-    row: SseConnection,
+    connection: SseConnection,
     clock: Arc<dyn Clock>,
     waker: Arc<StreamWaker>,
     /// The rest of the current event. Bound: the pieces of one event, or a run.
     pieces: VecDeque<Bytes>,
-    made: Vec<Bytes>,
+    event_pieces: Vec<Bytes>,
     runs: RunCache,
     heartbeat: Sleep,
     expiry: Option<Sleep>,
@@ -63,36 +63,39 @@ impl SseStream {
         let clock = hub.clock().clone();
         let session = hub.open_session(waker.clone(), LIMITS);
         let now = clock.monotonic();
-        let row = SseConnection::subscribe_session(hub, session, channels, &last, (reader, now))?;
+        let connection =
+            SseConnection::subscribe_session(hub, session, channels, &last, (reader, now))?;
         let mut rng = fastrand::Rng::with_seed(seed);
         let pieces = VecDeque::from([event::encode_retry(rng.u64(RETRY_MILLIS))]);
         // Connections opened together must not send heartbeats together forever.
         let heartbeat = clock.sleep(HEARTBEAT_INTERVAL.mul_f64(rng.f64().mul_add(0.5, 0.5)));
-        let expiry = reader.lives.map(|lives| clock.sleep(lives));
-        let (made, runs) = Default::default();
-        Ok(Self { row, clock, waker, pieces, made, runs, heartbeat, expiry })
+        let expiry = reader.token_lifetime.map(|lives| clock.sleep(lives));
+        let (event_pieces, runs) = Default::default();
+        Ok(Self { connection, clock, waker, pieces, event_pieces, runs, heartbeat, expiry })
     }
 
     /// Returns the next bytes to write, or `None` if there are none now, or no more
     /// ([`close_reason`](Self::close_reason)). An event is never split by another one.
     pub fn next_bytes(&mut self) -> Option<Bytes> {
-        if self.pieces.is_empty() && self.row.next_event(&mut self.made, &mut self.runs) {
+        if self.pieces.is_empty()
+            && self.connection.next_event(&mut self.event_pieces, &mut self.runs)
+        {
             self.runs.clear();
-            self.pieces.extend(self.made.drain(..));
+            self.pieces.extend(self.event_pieces.drain(..));
         }
         self.pieces.pop_front()
     }
 
     /// Returns the reason once the ended stream has returned everything; `None` while there may be more.
     pub fn close_reason(&self) -> Option<CloseReason> {
-        self.row.close_reason().filter(|_| self.pieces.is_empty())
+        self.connection.close_reason().filter(|_| self.pieces.is_empty())
     }
 
     /// Ends the stream if the subscriber's token has expired, with a comment between two events.
     fn poll_expiry(&mut self, cx: &mut Context<'_>) {
         if self.expiry.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready()) {
             self.expiry = None;
-            self.pieces.extend(self.row.close_if_expired(self.clock.monotonic()));
+            self.pieces.extend(self.connection.close_if_expired(self.clock.monotonic()));
         }
     }
 
@@ -102,7 +105,7 @@ impl SseStream {
             return Poll::Pending;
         }
         self.heartbeat = self.clock.sleep(HEARTBEAT_INTERVAL);
-        Poll::Ready(Some(self.row.next_heartbeat()))
+        Poll::Ready(Some(self.connection.next_heartbeat()))
     }
 }
 
@@ -127,8 +130,8 @@ impl Stream for SseStream {
 impl fmt::Debug for SseStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SseStream")
-            .field("session", self.row.as_session())
-            .field("ended", &self.row.close_reason())
+            .field("session", self.connection.as_session())
+            .field("ended", &self.connection.close_reason())
             .finish_non_exhaustive()
     }
 }

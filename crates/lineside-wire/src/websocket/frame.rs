@@ -127,9 +127,9 @@ fn close_payload(code: u16, reason: &str) -> Bytes {
 }
 
 /// Masks or unmasks a piece of a payload after its first `before` bytes.
-pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], before: usize) {
-    let turn = |n: usize| mask[(before + n) % 4];
-    let four = [turn(0), turn(1), turn(2), turn(3)];
+pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
+    let rotated = |n: usize| mask[(offset + n) % 4];
+    let four = [rotated(0), rotated(1), rotated(2), rotated(3)];
     // Eight bytes at a time, so that the compiler can vectorize the loop.
     let eight = [four[0], four[1], four[2], four[3], four[0], four[1], four[2], four[3]];
     let wide = u64::from_ne_bytes(eight);

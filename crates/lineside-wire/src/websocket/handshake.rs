@@ -74,25 +74,25 @@ pub fn accept_request<'a>(
     if method != "GET" {
         return Err(handshake_error(405, "the method of a WebSocket handshake must be GET"));
     }
-    let mut asked = HandshakeHeaders::default();
+    let mut offered = HandshakeHeaders::default();
     for (name, value) in headers {
         if let Ok(value) = str::from_utf8(value) {
-            asked.take_header(name, value)?;
+            offered.take_header(name, value)?;
         }
     }
-    if !asked.upgrade {
+    if !offered.upgrade {
         return Err(handshake_error(
             426,
             "this URL expects a WebSocket handshake; send Upgrade: websocket",
         ));
     }
-    if !asked.connection {
+    if !offered.connection {
         return Err(handshake_error(400, "the header Connection: Upgrade is missing"));
     }
-    if !asked.version {
+    if !offered.version {
         return Err(handshake_error(426, "the header Sec-WebSocket-Version must be 13"));
     }
-    let key = asked.key.ok_or(handshake_error(400, "the header Sec-WebSocket-Key is missing"))?;
+    let key = offered.key.ok_or(handshake_error(400, "the header Sec-WebSocket-Key is missing"))?;
     if key.len() != KEY_CHARACTERS || !key.ends_with("==") {
         return Err(handshake_error(
             400,
@@ -100,7 +100,7 @@ pub fn accept_request<'a>(
         ));
     }
     let key = derive_accept_key(key.as_bytes());
-    Ok(AcceptedHandshake { key, format: asked.format, deflate: asked.deflate })
+    Ok(AcceptedHandshake { key, format: offered.format, deflate: offered.deflate })
 }
 
 #[derive(Debug, Default)]
@@ -155,15 +155,15 @@ fn is_acceptable_offer(offer: &str) -> bool {
             Some((name, value)) => (name.trim(), Some(value.trim().trim_matches('"'))),
             None => (parameter, None),
         };
-        let known = match name {
+        let is_valid = match name {
             "server_no_context_takeover" | "client_no_context_takeover" => value.is_none(),
             "client_max_window_bits" => value
                 .is_none_or(|bits| bits.parse::<u8>().is_ok_and(|bits| (8..=15).contains(&bits))),
             _ => false,
         };
-        let again = seen.contains(&name);
+        let is_repeated = seen.contains(&name);
         seen.push(name);
-        known && !again
+        is_valid && !is_repeated
     })
 }
 

@@ -145,11 +145,11 @@ impl WebSocketReader {
 
     /// Returns the bytes of memory for incomplete input.
     pub fn held_bytes(&self) -> usize {
-        let held = |partial: &PartialInput| {
+        let partial_bytes = |partial: &PartialInput| {
             let message = partial.message.as_ref().map_or(0, |it| it.payload.capacity());
             mem::size_of::<PartialInput>() + partial.control.capacity() + message
         };
-        self.partial.as_deref().map_or(0, held)
+        self.partial.as_deref().map_or(0, partial_bytes)
     }
 
     fn advance_frame<'a>(
@@ -158,8 +158,8 @@ impl WebSocketReader {
         inflater: &mut Inflater,
     ) -> Result<Option<WebSocketEvent<'a>>, ReadError> {
         loop {
-            let begun = self.partial.as_mut().and_then(|partial| partial.frame.take());
-            let frame = match begun {
+            let started_frame = self.partial.as_mut().and_then(|partial| partial.frame.take());
+            let frame = match started_frame {
                 Some(frame) => frame,
                 None => match self.read_head(input)? {
                     Some(frame) => frame,
@@ -184,28 +184,28 @@ impl WebSocketReader {
 
     /// Reads the next frame's head; returns `None` if it is incomplete.
     fn read_head(&mut self, input: &mut &mut [u8]) -> Result<Option<IncomingFrame>, ReadError> {
-        let kept = self.partial.as_ref().map_or(0, |partial| partial.head_bytes);
+        let buffered_bytes = self.partial.as_ref().map_or(0, |partial| partial.head_bytes);
         if input.is_empty() {
             return Ok(None);
         }
         let mut head = [0; HEAD_BYTES_MAX];
         if let Some(partial) = &self.partial {
-            head[..kept].copy_from_slice(&partial.head[..kept]);
+            head[..buffered_bytes].copy_from_slice(&partial.head[..buffered_bytes]);
         }
-        let fresh = input.len().min(HEAD_BYTES_MAX - kept);
-        head[kept..kept + fresh].copy_from_slice(&input[..fresh]);
-        let mut cursor = Cursor::new(&head[..kept + fresh]);
+        let fresh = input.len().min(HEAD_BYTES_MAX - buffered_bytes);
+        head[buffered_bytes..buffered_bytes + fresh].copy_from_slice(&input[..fresh]);
+        let mut cursor = Cursor::new(&head[..buffered_bytes + fresh]);
         let parsed = FrameHeader::parse(&mut cursor)
             .map_err(|_| ReadError::Protocol("the opcode is reserved"))?;
         let Some((header, length)) = parsed else {
             let partial = self.partial.get_or_insert_default();
             partial.head = head;
-            partial.head_bytes = kept + fresh;
+            partial.head_bytes = buffered_bytes + fresh;
             skip_bytes(input, fresh);
             return Ok(None);
         };
         let head_bytes = usize::try_from(cursor.position()).unwrap_or(HEAD_BYTES_MAX);
-        skip_bytes(input, head_bytes.saturating_sub(kept));
+        skip_bytes(input, head_bytes.saturating_sub(buffered_bytes));
         if let Some(partial) = &mut self.partial {
             partial.head_bytes = 0;
         }
@@ -300,8 +300,8 @@ impl WebSocketReader {
     ) -> DataFrameOutcome<'a> {
         let text = matches!(frame.opcode, OpCode::Data(Data::Text));
         let compressed = frame.compressed;
-        let alone = self.partial.as_ref().is_none_or(|partial| partial.message.is_none());
-        if alone && frame.is_final && input.len() >= frame.length {
+        let is_new_message = self.partial.as_ref().is_none_or(|partial| partial.message.is_none());
+        if is_new_message && frame.is_final && input.len() >= frame.length {
             let payload = Cow::Borrowed(frame.take_payload(input));
             return DataFrameOutcome::Message { text, compressed, payload };
         }
@@ -314,9 +314,9 @@ impl WebSocketReader {
             n_frames: 0,
         });
         let piece = frame.take_payload(input);
-        let (held, bytes) = (message.payload.len(), message.payload.len() + piece.len());
+        let (payload_bytes, bytes) = (message.payload.len(), message.payload.len() + piece.len());
         if bytes > message.payload.capacity() {
-            grow_buffer(&mut message.payload, bytes.max(held * 2), bytes_max);
+            grow_buffer(&mut message.payload, bytes.max(payload_bytes * 2), bytes_max);
         }
         message.payload.extend_from_slice(piece);
         if frame.is_complete() && frame.is_final {

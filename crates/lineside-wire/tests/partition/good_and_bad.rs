@@ -10,7 +10,7 @@ use lineside_wire::sse::SseSubscriber;
 use serde_json::json;
 
 use crate::peer::Peer;
-use crate::stage::{FAULT, PATIENCE, Stage, eventually};
+use crate::stage::{FAULT, Stage, TIMEOUT, eventually};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -53,8 +53,12 @@ fn a_failed_partition_serves_reconnecting_clients() {
     let mut back: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
     let offset = stage.publish(1, 10);
     assert!(back.iter_mut().all(|peer| peer.next_offset() == offset), "both partitions deliver");
-    let heard = peers.iter_mut().map(|peer| usize::from(peer.next().is_some()));
-    assert_eq!(heard.sum::<usize>(), 3, "the clients of the other partition are still connected");
+    let received = peers.iter_mut().map(|peer| usize::from(peer.next().is_some()));
+    assert_eq!(
+        received.sum::<usize>(),
+        3,
+        "the clients of the other partition are still connected"
+    );
 }
 
 #[test]
@@ -90,12 +94,12 @@ fn an_overtaken_reader_receives_the_state_with_a_gap() {
     let is_blocked = || stage.partitions.metrics().blocked_count() > 0;
     // If it were overtaken repeatedly before its socket is full, it would be cut off.
     while !is_blocked() {
-        let told = || stage.hub.metrics().deliveries_total;
-        let before = told();
+        let deliveries = || stage.hub.metrics().deliveries_total;
+        let before = deliveries();
         stage.publish(1, 100_000);
         eventually("the publication was sent, or the socket is blocked", || {
             stage.clock.advance(COALESCE);
-            is_blocked() || told() > before
+            is_blocked() || deliveries() > before
         });
     }
     let last = (0..300).map(|_| stage.publish(1, 100_000)).last().expect("a published offset");
@@ -135,7 +139,7 @@ fn sending_a_large_state_to_many_does_not_delay_other_rooms() {
         assert!(waiting() > 0, "the publication arrived before the pending states");
     }
     // All together, because a busy machine may delay any one of them.
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < TIMEOUT, "{:?}", begun.elapsed());
     assert_eq!(stage.hub.metrics().states_encoded_total, 2, "one encoding for each room");
     drop(crowd);
     eventually("the slots of pending states are freed", || {
@@ -203,8 +207,8 @@ fn malformed_input_ends_only_its_own_connection() {
 #[test]
 fn a_stream_ends_when_its_token_expires_or_the_back_end_orders_it() {
     let stage = Stage::new(10);
-    let short = SseSubscriber { user: "anna".into(), lives: Some(5 * SECOND) };
-    let long = SseSubscriber { user: "bert".into(), lives: None };
+    let short = SseSubscriber { user: "anna".into(), token_lifetime: Some(5 * SECOND) };
+    let long = SseSubscriber { user: "bert".into(), token_lifetime: None };
     let mut streams = [short, long].map(|reader| stage.events(1, reader));
     let mut good = stage.listener(1);
     // One channel each, and the orders for each user.

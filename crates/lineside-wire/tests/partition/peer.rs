@@ -10,10 +10,10 @@ use lineside_wire::websocket::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::Line;
+use crate::stage::ClientSocket;
 
 pub(crate) struct Peer {
-    pub(crate) socket: Line,
+    pub(crate) socket: ClientSocket,
     reader: WebSocketReader,
     inflater: Inflater,
     /// Messages that have arrived but were not read.
@@ -25,7 +25,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(socket: Line) -> Self {
+    pub(crate) fn new(socket: ClientSocket) -> Self {
         let reader = WebSocketReader::new(EndpointRole::Client, 2 * MESSAGE_BYTES_MAX, false);
         let inflater = Inflater::default();
         let messages = VecDeque::new();

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use crate::peer::Peer;
 
 /// The time within which an expected event must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An authorizer that permits everything.
 #[derive(Debug)]
@@ -104,18 +104,18 @@ impl StateSource for Networks {
 
 /// A client's end of a socket. While it waits, the server's clock advances, because a room that is behind starts its
 /// next pass only after some time.
-pub(crate) struct Line {
+pub(crate) struct ClientSocket {
     pub(crate) socket: TcpStream,
     clock: SimulatedClock,
 }
 
-impl Read for Line {
+impl Read for ClientSocket {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let begun = Instant::now();
         loop {
             match self.socket.read(into) {
                 Err(error)
-                    if error.kind() == ErrorKind::WouldBlock && begun.elapsed() < PATIENCE =>
+                    if error.kind() == ErrorKind::WouldBlock && begun.elapsed() < TIMEOUT =>
                 {
                     self.clock.advance(COALESCE);
                 }
@@ -125,7 +125,7 @@ impl Read for Line {
     }
 }
 
-impl Write for Line {
+impl Write for ClientSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.write(bytes)
     }
@@ -151,7 +151,7 @@ impl Stage {
         let hub = Hub::new(HubConfig::default(), networks.clone(), Arc::new(clock.clone()), 1);
         let service = Arc::new(CentrifugeService {
             hub: hub.clone(),
-            gate: Arc::new(Open),
+            authorizer: Arc::new(Open),
             limits: ClientLimits::default(),
             version: "test",
         });
@@ -163,23 +163,23 @@ impl Stage {
         Self { hub, clock, partitions, networks, listener }
     }
 
-    fn connect(&self, asks: TransportRequest, head: &'static [u8]) -> Line {
+    fn connect(&self, transport: TransportRequest, head: &'static [u8]) -> ClientSocket {
         let address = self.listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).expect("a connection");
-        client.set_read_timeout(Some(PATIENCE / 200)).expect("a timeout");
+        client.set_read_timeout(Some(TIMEOUT / 200)).expect("a timeout");
         let (socket, _) = self.listener.accept().expect("the other end");
         socket.set_nonblocking(true).expect("non-blocking");
-        let newcomer = PendingConnection {
+        let pending = PendingConnection {
             socket,
             tls: None,
             unread: Bytes::new(),
             head: Bytes::from_static(head),
             refusal: Bytes::from_static(b"full"),
-            asks,
-            place: Box::new(()),
+            transport,
+            permit: Box::new(()),
         };
-        self.partitions.adopt_connection(Box::new(newcomer)).expect("a partition with free slots");
-        Line { socket: client, clock: self.clock.clone() }
+        self.partitions.adopt_connection(Box::new(pending)).expect("a partition with free slots");
+        ClientSocket { socket: client, clock: self.clock.clone() }
     }
 
     /// Opens a WebSocket client that has sent nothing yet.
@@ -199,7 +199,7 @@ impl Stage {
     }
 
     /// Opens an event stream, as raw bytes.
-    pub(crate) fn events(&self, network: u32, reader: SseSubscriber) -> Line {
+    pub(crate) fn events(&self, network: u32, reader: SseSubscriber) -> ClientSocket {
         let channels = vec![format!("feed/{network}").into()];
         self.connect(
             TransportRequest::Sse { channels, last_event_id: None, reader },
@@ -230,10 +230,10 @@ impl Stage {
 }
 
 /// Waits until `holds` returns true.
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what}: this did not happen within {PATIENCE:?}");
+    while !condition() {
+        assert!(begun.elapsed() < TIMEOUT, "{what}: this did not happen within {TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::network::{GROUP, Network};
-use crate::peer::{FORMATS, Peer, Side};
+use crate::peer::{FORMATS, Peer, SessionKind};
 
 fn error(reply: &Reply) -> u32 {
     reply.error.as_ref().map_or(0, |error| error.code)
@@ -133,9 +133,9 @@ fn a_new_subscriber_starts_at_offset_zero_and_receives_the_state() {
         assert_eq!(peer.pull(99), 3);
         network.change(1, 2);
         assert_eq!(peer.pull(99), 1);
-        let held = &peer.held["feed/city"];
-        assert_eq!(held.records, network.holdings("feed/city"));
-        assert_eq!((held.states, held.gaps), (1, 0));
+        let content = &peer.contents["feed/city"];
+        assert_eq!(content.records, network.holdings("feed/city"));
+        assert_eq!((content.states, content.gaps), (1, 0));
     }
 }
 
@@ -184,7 +184,7 @@ fn missed_publications_are_in_the_reply_and_the_rest_follows() {
         peer.connect("");
         peer.subscribe("feed/city");
         peer.pull(99);
-        let before = peer.held["feed/city"].offset;
+        let before = peer.contents["feed/city"].offset;
         // Nothing was missed.
         let mut peer = peer.again();
         peer.connect("");
@@ -199,8 +199,8 @@ fn missed_publications_are_in_the_reply_and_the_rest_follows() {
         assert_eq!((reply.offset, reply.publications.len()), (before, 300));
         assert_eq!(reply.publications[0].offset, before + 1);
         assert_eq!(peer.pull(99), 5);
-        assert_eq!(peer.held["feed/city"].records, network.holdings("feed/city"));
-        assert_eq!((peer.held["feed/city"].states, peer.held["feed/city"].gaps), (1, 0));
+        assert_eq!(peer.contents["feed/city"].records, network.holdings("feed/city"));
+        assert_eq!((peer.contents["feed/city"].states, peer.contents["feed/city"].gaps), (1, 0));
         // More than the ring holds.
         (0..1_100).for_each(|n| network.change(n, 2));
         let mut peer = peer.again();
@@ -209,15 +209,15 @@ fn missed_publications_are_in_the_reply_and_the_rest_follows() {
         assert!(reply.was_recovering && !reply.recovered && reply.publications.is_empty());
         assert_eq!(reply.offset, 0);
         peer.pull(99);
-        assert_eq!(peer.held["feed/city"].records, network.holdings("feed/city"));
-        assert_eq!((peer.held["feed/city"].states, peer.held["feed/city"].gaps), (2, 1));
+        assert_eq!(peer.contents["feed/city"].records, network.holdings("feed/city"));
+        assert_eq!((peer.contents["feed/city"].states, peer.contents["feed/city"].gaps), (2, 1));
         // An invalid epoch.
         let mut peer = peer.again();
-        peer.held.get_mut("feed/city").expect("held").epoch = "_".into();
+        peer.contents.get_mut("feed/city").expect("held").epoch = "_".into();
         peer.connect("");
         assert!(!peer.subscribe("feed/city").subscribe.expect("subscribed").recovered);
         peer.pull(99);
-        assert_eq!(peer.held["feed/city"].gaps, 2);
+        assert_eq!(peer.contents["feed/city"].gaps, 2);
     }
 }
 
@@ -336,8 +336,8 @@ proptest! {
     ) {
         let network = Network::new(ring);
         let format = FORMATS[usize::from(json)];
-        let side = if seated { Side::Seated } else { Side::Alone };
-        let mut peer = Peer::on(&network.hub, format, false, side);
+        let kind = if seated { SessionKind::Partition } else { SessionKind::Direct };
+        let mut peer = Peer::on(&network.hub, format, false, kind);
         peer.piece = piece;
         peer.connect("");
         for step in steps {
@@ -349,13 +349,13 @@ proptest! {
                 }
                 Step::Cut => {}
                 Step::Subscribe(n) => {
-                    if !peer.held.contains_key(CHANNELS[n]) {
+                    if !peer.contents.contains_key(CHANNELS[n]) {
                         peer.subscribe(CHANNELS[n]);
                     }
                 }
                 Step::Unsubscribe(n) => {
                     let channel = CHANNELS[n].to_owned();
-                    if peer.held.remove(&channel).is_some() {
+                    if peer.contents.remove(&channel).is_some() {
                         peer.ask(CommandRequest::Unsubscribe(ChannelRequest { channel }));
                     }
                 }
@@ -365,7 +365,7 @@ proptest! {
                 prop_assert!(matches!(code(&peer), 0 | 3008));
                 peer = peer.again();
                 peer.connect("");
-                let channels: Vec<String> = peer.held.keys().cloned().collect();
+                let channels: Vec<String> = peer.contents.keys().cloned().collect();
                 let channels: Vec<&str> = channels.iter().map(String::as_str).collect();
                 peer.subscribe_all(&channels);
             }
@@ -373,7 +373,7 @@ proptest! {
         // The results of the workers are only signaled then.
         while peer.pull(100) > 0 || peer.pull(100) > 0 {}
         if peer.closed.is_none() {
-            for (channel, held) in &peer.held {
+            for (channel, held) in &peer.contents {
                 prop_assert_eq!(&held.records, &network.holdings(channel), "{}", channel);
             }
         }

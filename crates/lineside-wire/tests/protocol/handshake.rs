@@ -15,8 +15,9 @@ fn headers<'a>(extra: &'a [(&'a str, &'a str)]) -> Vec<(&'a str, &'a [u8])> {
         ("Sec-WebSocket-Key", KEY),
     ];
     let replaced = |name: &str| extra.iter().any(|(it, _)| *it == name);
-    let kept = usual.into_iter().filter(|(name, _)| !replaced(name));
-    kept.chain(extra.iter().copied())
+    let defaults = usual.into_iter().filter(|(name, _)| !replaced(name));
+    defaults
+        .chain(extra.iter().copied())
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| (name, value.as_bytes()))
         .collect()

@@ -46,14 +46,16 @@ impl World {
     fn new(size: usize) -> Self {
         let clock = SimulatedClock::new(UnixMillis(0));
         let history = Some(HistoryOptions { size, ttl: Duration::from_secs(60) });
-        let kept = Namespace { prefix: "app/kept/".into(), history, ..Namespace::default() };
+        let history_namespace =
+            Namespace { prefix: "app/kept/".into(), history, ..Namespace::default() };
         let room = Namespace {
             prefix: "app/room/".into(),
             presence: true,
             join_leave: true,
             ..Namespace::default()
         };
-        let config = HubConfig { namespaces: vec![kept, room], ..HubConfig::default() };
+        let config =
+            HubConfig { namespaces: vec![history_namespace, room], ..HubConfig::default() };
         let hub = Hub::new(config, Arc::new(Nothing), Arc::new(clock.clone()), 1);
         Self { hub, clock }
     }
@@ -93,7 +95,7 @@ fn a_channel_with_history_starts_at_its_top_and_recovers() {
         assert_eq!((reply.offset, reply.publications.len()), (1, 0));
         assert_eq!(peer.pull(9), 0, "there is no state");
         world.publish("app/kept/a", "\"two\"");
-        assert_eq!((peer.pull(9), peer.held["app/kept/a"].offset), (1, 2));
+        assert_eq!((peer.pull(9), peer.contents["app/kept/a"].offset), (1, 2));
 
         let mut peer = peer.again();
         ["\"three\"", "\"four\""].iter().for_each(|data| world.publish("app/kept/a", data));
@@ -160,29 +162,29 @@ fn history_is_read_in_pages() {
         (1..=400).for_each(|n| world.publish("app/kept/a", &n.to_string()));
         let mut peer = Peer::new(&world.hub, format, false);
         peer.connect("");
-        let mut ask = |limit, since: Option<(u64, &str)>, reverse| {
+        let mut query = |limit, since: Option<(u64, &str)>, reverse| {
             let since = since.map(|(offset, epoch)| StreamPosition { offset, epoch: epoch.into() });
             let channel = "app/kept/a".into();
             peer.ask(CommandRequest::History(HistoryRequest { channel, limit, since, reverse }))
         };
-        let position = ask(0, None, false).history.expect("a history");
+        let position = query(0, None, false).history.expect("a history");
         assert_eq!((position.publications.len(), position.offset), (0, 400));
         let epoch = position.epoch;
         assert_eq!(
-            texts(&ask(2, None, false).history.expect("a history").publications),
+            texts(&query(2, None, false).history.expect("a history").publications),
             ["1", "2"]
         );
         assert_eq!(
-            texts(&ask(2, None, true).history.expect("a history").publications),
+            texts(&query(2, None, true).history.expect("a history").publications),
             ["400", "399"]
         );
-        let since = ask(-1, Some((398, &epoch)), false).history.expect("a history");
+        let since = query(-1, Some((398, &epoch)), false).history.expect("a history");
         assert_eq!(texts(&since.publications), ["399", "400"]);
-        let since = ask(1, Some((7, "")), false).history.expect("a history");
+        let since = query(1, Some((7, "")), false).history.expect("a history");
         assert_eq!(texts(&since.publications), ["8"]);
-        assert_eq!(ask(-1, None, false).history.expect("a history").publications.len(), 300);
-        assert_eq!(code(&ask(1, Some((1, "00000000")), false)), 112);
-        assert_eq!(code(&ask(1, Some((1, "never")), false)), 112);
+        assert_eq!(query(-1, None, false).history.expect("a history").publications.len(), 300);
+        assert_eq!(code(&query(1, Some((1, "00000000")), false)), 112);
+        assert_eq!(code(&query(1, Some((1, "never")), false)), 112);
     }
 }
 
@@ -199,13 +201,13 @@ fn replies_are_bounded_in_size() {
         world.publish("app/kept/a", &huge);
         let mut peer = peer.again();
         peer.connect("");
-        let before = peer.held["app/kept/a"].offset;
+        let before = peer.contents["app/kept/a"].offset;
         let reply = peer.subscribe("app/kept/a").subscribe.expect("subscribed");
         assert_eq!((reply.offset, reply.publications.len()), (before, 2));
         assert_eq!(peer.pull(9), 3, "one publication was in the reply, the others follow");
-        assert_eq!(peer.held["app/kept/a"].offset, before + 6);
+        assert_eq!(peer.contents["app/kept/a"].offset, before + 6);
         let epoch = reply.epoch;
-        for (since, told) in [(before, 2), (before + 5, 1)] {
+        for (since, expected) in [(before, 2), (before + 5, 1)] {
             let request = HistoryRequest {
                 channel: "app/kept/a".into(),
                 limit: -1,
@@ -213,7 +215,7 @@ fn replies_are_bounded_in_size() {
                 reverse: false,
             };
             let history = peer.ask(CommandRequest::History(request)).history.expect("a history");
-            assert_eq!(history.publications.len(), told);
+            assert_eq!(history.publications.len(), expected);
         }
         assert!(peer.largest_frame <= 256 << 10);
     }
@@ -306,7 +308,7 @@ fn commands_wait_while_a_token_is_checked() {
         let replies =
             peer.ask_all([CommandRequest::Connect(connect), subscribe, CommandRequest::Ping]);
         assert!(replies[0].connect.is_some() && replies[1].subscribe.is_some());
-        assert_eq!((peer.waits, peer.gate.checked.lock().len()), (1, 1));
+        assert_eq!((peer.waits, peer.authorizer.checked.lock().len()), (1, 1));
         let mut peer = Peer::new(&world.hub, format, false);
         assert_eq!(code(&peer.connect("forged")), 101);
         assert_eq!(code(&peer.connect("ann until 0")), 109);
@@ -386,12 +388,12 @@ fn channels_of_the_token_are_subscribed_to_and_resumed() {
         assert_eq!(peer.pull(9), 1);
         world.publish("app/kept/a", "2");
         let mut peer = peer.again();
-        let resume = |held: &crate::peer::Held| ResumePoint {
+        let resume = |content: &crate::peer::ChannelContent| ResumePoint {
             recover: true,
-            epoch: held.epoch.clone(),
-            offset: held.offset,
+            epoch: content.epoch.clone(),
+            offset: content.offset,
         };
-        let subs = peer.held.iter().map(|(name, held)| (name.clone(), resume(held))).collect();
+        let subs = peer.contents.iter().map(|(name, held)| (name.clone(), resume(held))).collect();
         let connect = ConnectRequest { token: token.into(), subs, ..ConnectRequest::default() };
         let subs = peer.ask(CommandRequest::Connect(connect)).connect.expect("connected").subs;
         assert!(subs.iter().all(|sub| sub.result.recovered) && subs.len() == 2);

@@ -19,11 +19,11 @@ pub(crate) const FORMATS: [ProtocolFormat; 2] = [ProtocolFormat::Json, ProtocolF
 
 /// An authorizer whose tokens are words: `ann`, `ann until 60`, `ann in app/x,app/y`; `forged` is invalid.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct TokenAuthorizer {
     pub(crate) checked: Mutex<BTreeSet<String>>,
 }
 
-impl Authorizer for Words {
+impl Authorizer for TokenAuthorizer {
     fn is_token_known(&self, token: &str) -> bool {
         self.checked.lock().contains(token)
     }
@@ -40,29 +40,29 @@ impl Authorizer for Words {
             return Err(&codes::UNAUTHORIZED);
         }
         let info = Bytes::from(format!("{{\"name\":\"{user}\"}}"));
-        let mut who = ClientIdentity { user: user.into(), info, ..ClientIdentity::default() };
+        let mut identity = ClientIdentity { user: user.into(), info, ..ClientIdentity::default() };
         while let (Some(word), Some(value)) = (words.next(), words.next()) {
             match word {
-                "until" => who.expires = value.parse().ok(),
+                "until" => identity.expires = value.parse().ok(),
                 _ => {
-                    who.channels = value
+                    identity.channels = value
                         .split(',')
                         .map(|it| Channel::parse_name(it).expect("a channel"))
                         .collect()
                 }
             }
         }
-        Ok(who)
+        Ok(identity)
     }
 
     fn authorize_subscribe(
         &self,
-        who: &ClientIdentity,
+        identity: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
     ) -> Result<ChannelGrant, Refusal> {
         let name = channel.as_str();
-        let is_not_named = name.starts_with("app/closed/") && !who.channels.contains(channel);
+        let is_not_named = name.starts_with("app/closed/") && !identity.channels.contains(channel);
         if name.starts_with("ops/") || is_not_named {
             return Err(&codes::PERMISSION_DENIED);
         }
@@ -70,20 +70,20 @@ impl Authorizer for Words {
         Ok(ChannelGrant { expires, info: Bytes::new() })
     }
 
-    fn authorize_publish(&self, who: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {
-        if who.user.is_empty() { Err(&codes::PERMISSION_DENIED) } else { Ok(()) }
+    fn authorize_publish(&self, identity: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {
+        if identity.user.is_empty() { Err(&codes::PERMISSION_DENIED) } else { Ok(()) }
     }
 }
 
 /// A partition's signals, and its workers' jobs.
 #[derive(Default)]
-struct Desk(Mutex<VecDeque<Box<dyn FnOnce() + Send>>>);
+struct PartitionWorkers(Mutex<VecDeque<Box<dyn FnOnce() + Send>>>);
 
-impl Listener for Desk {
+impl Listener for PartitionWorkers {
     fn signal(&self) {}
 }
 
-impl WorkerPool for Desk {
+impl WorkerPool for PartitionWorkers {
     fn run_job(&self, job: Box<dyn FnOnce() + Send>) {
         self.0.lock().push_back(job);
     }
@@ -91,14 +91,14 @@ impl WorkerPool for Desk {
 
 /// The kind of session: with its own listener, or of a partition.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Side {
-    Alone,
-    Seated,
+pub(crate) enum SessionKind {
+    Direct,
+    Partition,
 }
 
 /// A client's content of one channel.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct ChannelContent {
     pub(crate) epoch: String,
     pub(crate) offset: u64,
     pub(crate) records: BTreeMap<String, Value>,
@@ -107,7 +107,7 @@ pub(crate) struct Held {
     pub(crate) gaps: usize,
 }
 
-impl Held {
+impl ChannelContent {
     /// Applies the reply's position, then its publications, as a client does.
     fn subscribed(&mut self, result: &SubscribeResult) {
         self.epoch.clone_from(&result.epoch);
@@ -148,19 +148,19 @@ impl Held {
 /// Both ends of a connection.
 pub(crate) struct Peer {
     pub(crate) connection: CentrifugeConnection,
-    pub(crate) gate: Arc<Words>,
+    pub(crate) authorizer: Arc<TokenAuthorizer>,
     hub: Arc<Hub>,
-    audience: Option<PartitionListener>,
-    desk: Arc<Desk>,
+    listener: Option<PartitionListener>,
+    workers: Arc<PartitionWorkers>,
     format: ProtocolFormat,
     codecs: ThreadCodecs,
     reader: WebSocketReader,
     last_id: u32,
     /// The channels, by the id of the command that subscribed to them.
-    asked: BTreeMap<u32, String>,
+    requested_channels: BTreeMap<u32, String>,
     /// The size of the pieces in which the server gets input, in bytes.
     pub(crate) piece: usize,
-    pub(crate) held: BTreeMap<String, Held>,
+    pub(crate) contents: BTreeMap<String, ChannelContent>,
     /// Pushes, which no [`ask`](Self::ask) requested.
     pub(crate) pushes: Vec<Push>,
     pub(crate) pings: usize,
@@ -171,11 +171,16 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(hub: &Arc<Hub>, format: ProtocolFormat, deflate: bool) -> Self {
-        Self::open(hub, format, deflate, ClientLimits::default(), Side::Alone)
+        Self::open(hub, format, deflate, ClientLimits::default(), SessionKind::Direct)
     }
 
-    pub(crate) fn on(hub: &Arc<Hub>, format: ProtocolFormat, deflate: bool, side: Side) -> Self {
-        Self::open(hub, format, deflate, ClientLimits::default(), side)
+    pub(crate) fn on(
+        hub: &Arc<Hub>,
+        format: ProtocolFormat,
+        deflate: bool,
+        kind: SessionKind,
+    ) -> Self {
+        Self::open(hub, format, deflate, ClientLimits::default(), kind)
     }
 
     pub(crate) fn with_limits(
@@ -184,7 +189,7 @@ impl Peer {
         deflate: bool,
         limits: ClientLimits,
     ) -> Self {
-        Self::open(hub, format, deflate, limits, Side::Alone)
+        Self::open(hub, format, deflate, limits, SessionKind::Direct)
     }
 
     fn open(
@@ -192,35 +197,39 @@ impl Peer {
         format: ProtocolFormat,
         deflate: bool,
         limits: ClientLimits,
-        side: Side,
+        kind: SessionKind,
     ) -> Self {
-        let desk = Arc::new(Desk::default());
-        let audience =
-            (side == Side::Seated).then(|| PartitionListener::new(hub, desk.clone(), desk.clone()));
-        let gate = Arc::new(Words::default());
-        let service =
-            CentrifugeService { hub: hub.clone(), gate: gate.clone(), limits, version: "test" };
+        let workers = Arc::new(PartitionWorkers::default());
+        let listener = (kind == SessionKind::Partition)
+            .then(|| PartitionListener::new(hub, workers.clone(), workers.clone()));
+        let authorizer = Arc::new(TokenAuthorizer::default());
+        let service = CentrifugeService {
+            hub: hub.clone(),
+            authorizer: authorizer.clone(),
+            limits,
+            version: "test",
+        };
         let session_limits = SessionLimits { channels_max: 512 };
-        let session = match &audience {
-            Some(audience) => audience.open_session(0, session_limits),
-            None => hub.open_session(desk.clone(), session_limits),
+        let session = match &listener {
+            Some(listener) => listener.open_session(0, session_limits),
+            None => hub.open_session(workers.clone(), session_limits),
         };
         let now = service.hub.clock().monotonic();
         let id = fastrand::u128(..);
         let client = ClientHandler::new(Arc::new(service), session, format, deflate, id, now);
         Self {
             connection: CentrifugeConnection::new(client, deflate),
-            gate,
+            authorizer,
             hub: hub.clone(),
-            audience,
-            desk,
+            listener,
+            workers,
             format,
             codecs: ThreadCodecs::default(),
             reader: WebSocketReader::new(EndpointRole::Client, 1 << 20, deflate),
             last_id: 0,
-            asked: BTreeMap::new(),
+            requested_channels: BTreeMap::new(),
             piece: usize::MAX,
-            held: BTreeMap::new(),
+            contents: BTreeMap::new(),
             pushes: Vec::new(),
             pings: 0,
             closed: None,
@@ -243,7 +252,7 @@ impl Peer {
             wanted += usize::from(answered);
             let id = if answered { self.last_id } else { 0 };
             if let CommandRequest::Subscribe(request) = &request {
-                self.asked.insert(id, request.channel.clone());
+                self.requested_channels.insert(id, request.channel.clone());
             }
             Command { id, request }.write_message(self.format, &mut message).expect("JSON");
         }
@@ -279,12 +288,12 @@ impl Peer {
     }
 
     pub(crate) fn subscribe_request(&self, channel: &str) -> CommandRequest {
-        let held = self.held.get(channel);
+        let content = self.contents.get(channel);
         CommandRequest::Subscribe(SubscribeRequest {
             channel: channel.into(),
-            recover: held.is_some(),
-            epoch: held.map(|held| held.epoch.clone()).unwrap_or_default(),
-            offset: held.map_or(0, |held| held.offset),
+            recover: content.is_some(),
+            epoch: content.map(|held| held.epoch.clone()).unwrap_or_default(),
+            offset: content.map_or(0, |held| held.offset),
             join_leave: true,
             ..SubscribeRequest::default()
         })
@@ -310,8 +319,11 @@ impl Peer {
                     ReceiveOutcome::Full => self.waits += 1,
                     ReceiveOutcome::Check(token) => {
                         self.waits += 1;
-                        assert!(!self.gate.is_token_known(&token), "each token is checked once");
-                        self.gate.check_token(&token);
+                        assert!(
+                            !self.authorizer.is_token_known(&token),
+                            "each token is checked once"
+                        );
+                        self.authorizer.check_token(&token);
                     }
                     ReceiveOutcome::Close(close) => {
                         self.closed = Some(close);
@@ -325,8 +337,8 @@ impl Peer {
     }
 
     /// Takes at most `most` deliveries; returns their number.
-    pub(crate) fn pull(&mut self, most: usize) -> usize {
-        for taken in 0..most {
+    pub(crate) fn pull(&mut self, max: usize) -> usize {
+        for taken in 0..max {
             self.turn();
             let mut pieces = Vec::new();
             if !self.connection.client().next_frames(&mut pieces, &mut self.codecs) {
@@ -338,19 +350,19 @@ impl Peer {
             let replies = self.read(&pieces.concat());
             assert!(replies.is_empty(), "a delivery is a push");
         }
-        most
+        max
     }
 
     /// Runs a partition's turn: its workers' jobs, and the rooms with news.
     fn turn(&mut self) {
-        let jobs = std::mem::take(&mut *self.desk.0.lock());
+        let jobs = std::mem::take(&mut *self.workers.0.lock());
         jobs.into_iter().for_each(|job| job());
-        let Some(audience) = &mut self.audience else { return };
-        let (mut rooms, mut seats) = (Vec::new(), Vec::new());
-        audience.take_ready_rooms(&mut rooms);
-        rooms.iter().for_each(|room| audience.collect_slots(*room, &mut seats));
-        for seat in seats {
-            self.connection.client().session().note_news(seat.subscription);
+        let Some(listener) = &mut self.listener else { return };
+        let (mut rooms, mut slots) = (Vec::new(), Vec::new());
+        listener.take_ready_rooms(&mut rooms);
+        rooms.iter().for_each(|room| listener.collect_slots(*room, &mut slots));
+        for slot in slots {
+            self.connection.client().session().note_news(slot.subscription);
         }
     }
 
@@ -406,27 +418,27 @@ impl Peer {
 
     /// Applies the positions in a reply before anything that comes after it.
     fn note(&mut self, reply: &Reply) {
-        let asked = self.asked.get(&reply.id).cloned();
-        if let (Some(channel), Some(result)) = (asked, &reply.subscribe) {
-            self.held.entry(channel).or_default().subscribed(result);
+        let requested = self.requested_channels.get(&reply.id).cloned();
+        if let (Some(channel), Some(result)) = (requested, &reply.subscribe) {
+            self.contents.entry(channel).or_default().subscribed(result);
         }
         for sub in reply.connect.iter().flat_map(|connect| &connect.subs) {
-            self.held.entry(sub.channel.clone()).or_default().subscribed(&sub.result);
+            self.contents.entry(sub.channel.clone()).or_default().subscribed(&sub.result);
         }
     }
 
     fn push(&mut self, push: Push) {
-        match (&push.publication, self.held.get_mut(&push.channel)) {
-            (Some(publication), Some(held)) => held.publication(publication),
+        match (&push.publication, self.contents.get_mut(&push.channel)) {
+            (Some(publication), Some(content)) => content.publication(publication),
             _ => self.pushes.push(push),
         }
     }
 
     /// Returns the client on a new connection, with its content.
     pub(crate) fn again(self) -> Self {
-        let Self { hub, format, held, piece, connection, audience, .. } = self;
-        let side = if audience.is_some() { Side::Seated } else { Side::Alone };
+        let Self { hub, format, contents, piece, connection, listener, .. } = self;
+        let kind = if listener.is_some() { SessionKind::Partition } else { SessionKind::Direct };
         drop(connection);
-        Self { held, piece, ..Self::on(&hub, format, true, side) }
+        Self { contents, piece, ..Self::on(&hub, format, true, kind) }
     }
 }

@@ -113,7 +113,7 @@ fn applying_deliveries_yields_the_data_of_the_network() {
     let network = Network::new(4);
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         let (mut session, _) = session(&network, "feed/city");
-        let mut held = std::collections::BTreeMap::new();
+        let mut content = std::collections::BTreeMap::new();
         for step in 0..40_u64 {
             network.clock.advance(std::time::Duration::from_secs(1));
             network.change(step * 7, step * 5);
@@ -128,24 +128,24 @@ fn applying_deliveries_yields_the_data_of_the_network() {
                 let frame =
                     push::encode_delivery(&delivery, format, None).expect("a frame").concat();
                 let push = read(&frame, format, false).push.expect("a push");
-                apply(&push.publication.expect("a publication").data, &mut held);
+                apply(&push.publication.expect("a publication").data, &mut content);
             }
-            assert_eq!(held, network.holdings("feed/city"));
+            assert_eq!(content, network.holdings("feed/city"));
         }
     }
 }
 
-fn apply(data: &[u8], held: &mut crate::network::Holdings) {
+fn apply(data: &[u8], content: &mut crate::network::Holdings) {
     let data: Value = serde_json::from_slice(data).expect("JSON");
     if data["state"]["part"] == 1 {
-        held.clear();
+        content.clear();
     }
     for change in data["changes"].as_array().expect("changes") {
         let id = change["id"].to_string();
         if change["op"] == "upsert" {
-            held.insert(id, change["record"].clone());
+            content.insert(id, change["record"].clone());
         } else {
-            held.remove(&id);
+            content.remove(&id);
         }
     }
 }

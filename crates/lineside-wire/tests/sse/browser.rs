@@ -72,9 +72,9 @@ impl Parser {
 /// A page's content of one channel.
 #[derive(Debug, Default)]
 struct Page {
-    held: Holdings,
+    records: Holdings,
     next_part: u64,
-    whole: bool,
+    is_complete: bool,
     position: Option<(String, u64)>,
 }
 
@@ -142,27 +142,27 @@ impl Browser {
         if let Some(part) = data["state"]["part"].as_u64() {
             let parts = data["state"]["parts"].as_u64().expect("parts");
             if part == 1 {
-                page.held.clear();
+                page.records.clear();
                 page.next_part = 1;
                 self.gaps += usize::from(data["gap"] == Value::Bool(true));
             }
             assert_eq!(part, page.next_part, "parts arrive in order");
             page.next_part += 1;
             ends = part == parts;
-            page.whole = ends;
+            page.is_complete = ends;
             assert_eq!(
                 event.data["offset"].is_u64(),
                 ends,
                 "only the last part carries the offset"
             );
         } else {
-            assert!(page.whole, "a change arrived before the state");
+            assert!(page.is_complete, "a change arrived before the state");
         }
         for change in data["changes"].as_array().expect("changes") {
             let id = change["id"].to_string();
             match change["op"].as_str() {
-                Some("upsert") => drop(page.held.insert(id, change["record"].clone())),
-                _ => drop(page.held.remove(&id)),
+                Some("upsert") => drop(page.records.insert(id, change["record"].clone())),
+                _ => drop(page.records.remove(&id)),
             }
         }
         if ends {
@@ -179,8 +179,8 @@ impl Browser {
     pub(crate) fn check_converged(&mut self, network: &Network) {
         while self.read_piece(network) {}
         for (name, page) in &self.pages {
-            assert!(page.whole, "{name} has its state");
-            assert_eq!(page.held, network.holdings(name), "{name}");
+            assert!(page.is_complete, "{name} has its state");
+            assert_eq!(page.records, network.holdings(name), "{name}");
         }
     }
 }

@@ -14,7 +14,7 @@ enum Act {
     Read(u8),
     Cut,
     Dataset,
-    NewLife,
+    NewEpoch,
     Sweep(u64),
 }
 
@@ -24,7 +24,7 @@ fn act() -> impl Strategy<Value = Act> {
         8 => (1..8u8).prop_map(Act::Read),
         4 => Just(Act::Cut),
         1 => Just(Act::Dataset),
-        1 => Just(Act::NewLife),
+        1 => Just(Act::NewEpoch),
         1 => (0..8u64).prop_map(Act::Sweep),
     ]
 }
@@ -46,7 +46,7 @@ fn act_out(network: &Network, browsers: &mut [Browser], act: &Act, n: usize) {
         }
         Act::Cut => browsers[n].cut(),
         Act::Dataset => network.restate(false),
-        Act::NewLife => network.restate(true),
+        Act::NewEpoch => network.restate(true),
         Act::Sweep(seconds) => {
             network.clock.advance(Duration::from_secs(seconds));
             network.hub.sweep_rooms();
@@ -81,7 +81,7 @@ proptest! {
         let mut keeper = Browser::new(CHANNELS[3]);
         keeper.check_converged(&network);
         for (act, n) in &acts {
-            if !matches!(act, Act::NewLife | Act::Dataset) {
+            if !matches!(act, Act::NewEpoch | Act::Dataset) {
                 act_out(&network, &mut browsers, act, *n);
             }
         }

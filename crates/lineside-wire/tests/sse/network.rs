@@ -112,11 +112,11 @@ impl Network {
     }
 
     /// Starts a new dataset, or a new epoch whose offsets start again.
-    pub(crate) fn restate(&self, new_life: bool) {
+    pub(crate) fn restate(&self, is_new_epoch: bool) {
         let mut now = self.source.0.lock().clone();
         now.dataset += 1;
         now.position.offset += 1;
-        if new_life {
+        if is_new_epoch {
             now.position =
                 Position { epoch: Epoch::from_bits(now.position.epoch.bits() + 1), offset: 1 };
         }

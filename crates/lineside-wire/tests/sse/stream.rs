@@ -154,18 +154,18 @@ fn a_heartbeat_comment_updates_the_id() {
     let mut quiet = open(&network, &["route/city/2"], None);
     let (mut _other, mut parser) =
         (open(&network, &["route/city/0", "feed/city"], None), Parser::default());
-    let beat = |stream: &mut SseStream| {
+    let heartbeat = |stream: &mut SseStream| {
         while poll(stream, &wakes).is_ready() {}
         network.clock.advance(HEARTBEAT_INTERVAL);
         let Poll::Ready(Some(beat)) = poll(stream, &wakes) else { panic!("no heartbeat arrived") };
         assert!(poll(stream, &wakes).is_pending(), "exactly one heartbeat is due");
         String::from_utf8(beat.to_vec()).expect("text")
     };
-    assert_eq!(beat(&mut quiet), ":\nid: city@00000001:1\n\n");
-    assert_eq!(beat(&mut quiet), ":\n", "a comment alone does not end a block");
+    assert_eq!(heartbeat(&mut quiet), ":\nid: city@00000001:1\n\n");
+    assert_eq!(heartbeat(&mut quiet), ":\n", "a comment alone does not end a block");
     // A publication on another channel moves the network on.
     network.change(1, 2);
-    let text = beat(&mut quiet);
+    let text = heartbeat(&mut quiet);
     assert_eq!(text, ":\nid: city@00000001:2\n\n");
     assert!(parser.push(text.as_bytes()).is_empty(), "the page receives no event");
     assert_eq!(parser.comments, 1);
@@ -229,7 +229,8 @@ fn open_as(network: &Network, reader: &SseSubscriber) -> SseStream {
 fn a_stream_ends_when_its_token_expires() {
     let network = Network::new(8);
     let wakes = Arc::new(Wakes::default());
-    let reader = SseSubscriber { user: "anna".into(), lives: Some(Duration::from_secs(5)) };
+    let reader =
+        SseSubscriber { user: "anna".into(), token_lifetime: Some(Duration::from_secs(5)) };
     let [mut stream, mut other] =
         [&reader, &SseSubscriber::default()].map(|it| open_as(&network, it));
     for stream in [&mut stream, &mut other] {
@@ -253,7 +254,7 @@ fn a_stream_ends_when_its_token_expires() {
 #[test]
 fn the_streams_of_a_user_end_when_the_user_is_disconnected() {
     let network = Network::new(8);
-    let reader = |user: &str| SseSubscriber { user: user.into(), lives: None };
+    let reader = |user: &str| SseSubscriber { user: user.into(), token_lifetime: None };
     let [mut anna, mut bert] = ["anna", "bert"].map(|user| open_as(&network, &reader(user)));
     let disconnect = |client: Option<&str>| {
         let client = client.map(Into::into);

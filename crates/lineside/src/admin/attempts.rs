@@ -29,8 +29,8 @@ impl FailedAttempts {
     /// Returns the time that the address has to wait.
     pub(super) fn check_address(&self, address: IpAddr, now: Duration) -> Result<(), Duration> {
         let forgiven = self.0.lock().get(&client_network(address)).copied().unwrap_or_default();
-        let owed = forgiven.saturating_sub(now) + PAUSE;
-        match owed.checked_sub(PAUSE * ATTEMPTS_MAX).filter(|wait| !wait.is_zero()) {
+        let penalty_left = forgiven.saturating_sub(now) + PAUSE;
+        match penalty_left.checked_sub(PAUSE * ATTEMPTS_MAX).filter(|wait| !wait.is_zero()) {
             Some(wait) => Err(wait),
             None => Ok(()),
         }
@@ -42,9 +42,9 @@ impl FailedAttempts {
         let address = client_network(address);
         if addresses.len() >= ADDRESSES_MAX && !addresses.contains_key(&address) {
             addresses.retain(|_, forgiven| *forgiven > now);
-            let least = addresses.iter().min_by_key(|(_, forgiven)| **forgiven);
-            let least = least.filter(|_| addresses.len() >= ADDRESSES_MAX).map(|(it, _)| *it);
-            least.map(|least| addresses.remove(&least));
+            let oldest = addresses.iter().min_by_key(|(_, forgiven)| **forgiven);
+            let oldest = oldest.filter(|_| addresses.len() >= ADDRESSES_MAX).map(|(it, _)| *it);
+            oldest.map(|oldest| addresses.remove(&oldest));
         }
         let forgiven = addresses.entry(address).or_default();
         *forgiven = now.max(*forgiven) + PAUSE;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::secrets::random_secret;
 
 /// Longest time between showing a form and sending it again.
-const KEPT_FOR: Duration = Duration::from_secs(3_600);
+const DRAFT_LIFETIME: Duration = Duration::from_secs(3_600);
 /// Largest number of drafts; one more evicts the oldest.
 const DRAFTS_MAX: usize = 64;
 
@@ -33,19 +33,23 @@ impl SecretDrafts {
     pub(super) fn store_draft(&self, draft: Draft, now: Duration) -> String {
         let id = random_secret();
         let mut drafts = self.0.lock();
-        drafts.retain(|kept| kept.until > now);
+        drafts.retain(|stored| stored.until > now);
         if drafts.len() >= DRAFTS_MAX {
             drafts.pop_front();
         }
-        drafts.push_back(StoredDraft { id: Secret::new(id.clone()), until: now + KEPT_FOR, draft });
+        drafts.push_back(StoredDraft {
+            id: Secret::new(id.clone()),
+            until: now + DRAFT_LIFETIME,
+            draft,
+        });
         id
     }
 
     /// Returns the secrets of a form, unless they have expired.
     pub(super) fn find_draft(&self, id: &str, now: Duration) -> Option<Draft> {
         let drafts = self.0.lock();
-        let found = drafts.iter().find(|kept| kept.id.reveal() == id && kept.until > now);
-        found.map(|kept| kept.draft.clone())
+        let found = drafts.iter().find(|stored| stored.id.reveal() == id && stored.until > now);
+        found.map(|stored| stored.draft.clone())
     }
 }
 
@@ -63,7 +67,7 @@ mod tests {
         let id = drafts.store_draft(draft("hunter2"), start);
         assert_eq!(drafts.find_draft(&id, start), Some(draft("hunter2")));
         assert_eq!(drafts.find_draft("", start), None);
-        assert_eq!(drafts.find_draft(&id, start + KEPT_FOR), None);
+        assert_eq!(drafts.find_draft(&id, start + DRAFT_LIFETIME), None);
         assert!(!format!("{drafts:?}").contains("hunter2") && !format!("{drafts:?}").contains(&id));
     }
 

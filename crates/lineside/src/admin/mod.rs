@@ -32,7 +32,7 @@ const TOKEN_CHARS_MIN: usize = 16;
 /// The state of admin authentication.
 pub(crate) struct AdminAuth {
     /// The token, if the server generated it and may print it.
-    made: Option<Secret>,
+    generated_token: Option<Secret>,
     fingerprint: Fingerprint,
     sessions: AdminSessions,
     attempts: FailedAttempts,
@@ -64,7 +64,7 @@ pub(crate) enum TokenRejection {
 impl AdminAuth {
     /// Uses the configured token, or generates one.
     pub(crate) fn new(config: &config::AdminConfig, clock: Arc<dyn Clock>) -> Self {
-        let (token, made) = match &config.token {
+        let (token, generated) = match &config.token {
             Some(token) => (token.clone(), None),
             None => {
                 let token = Secret::new(secrets::random_secret());
@@ -75,7 +75,15 @@ impl AdminAuth {
         let fingerprint = hash_secret(token.reveal());
         let (sessions, drafts) = (AdminSessions::default(), SecretDrafts::default());
         let (attempts, key_attempts) = (FailedAttempts::default(), FailedAttempts::default());
-        Self { made, fingerprint, sessions, attempts, key_attempts, drafts, clock }
+        Self {
+            generated_token: generated,
+            fingerprint,
+            sessions,
+            attempts,
+            key_attempts,
+            drafts,
+            clock,
+        }
     }
 
     /// Checks a key of the server API. The rate limit on failures works as for the token, with counts of its own.
@@ -100,7 +108,7 @@ impl AdminAuth {
 
     /// Returns the generated token, if none is configured: it is printed at start, in a login link.
     pub(crate) fn generated_token(&self) -> Option<&Secret> {
-        self.made.as_ref()
+        self.generated_token.as_ref()
     }
 
     /// Checks a token. An address with too many failures is refused for a while, even with the right token.
@@ -158,7 +166,7 @@ pub(crate) fn warn_if_short(name: &str, secret: &Secret) {
 
 impl fmt::Debug for AdminAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AdminAuth").field("made", &self.made).finish_non_exhaustive()
+        f.debug_struct("AdminAuth").field("made", &self.generated_token).finish_non_exhaustive()
     }
 }
 

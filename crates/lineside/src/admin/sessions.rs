@@ -20,7 +20,7 @@ pub(super) struct AdminSessions(Mutex<Vec<AdminSession>>);
 struct AdminSession {
     /// Hash of the session id; the id itself is not stored.
     fingerprint: Fingerprint,
-    ends: Duration,
+    expires_at: Duration,
 }
 
 impl AdminSessions {
@@ -28,11 +28,11 @@ impl AdminSessions {
     pub(super) fn begin_session(&self, now: Duration) -> String {
         let id = random_secret();
         let mut sessions = self.0.lock();
-        sessions.retain(|session| session.ends > now);
+        sessions.retain(|session| session.expires_at > now);
         if sessions.len() >= SESSIONS_MAX {
             sessions.remove(0);
         }
-        sessions.push(AdminSession { fingerprint: hash_secret(&id), ends: now + LIFETIME });
+        sessions.push(AdminSession { fingerprint: hash_secret(&id), expires_at: now + LIFETIME });
         id
     }
 
@@ -41,7 +41,7 @@ impl AdminSessions {
         let shown = hash_secret(id);
         let sessions = self.0.lock();
         let found = sessions.iter().find(|session| shown.ct_eq(&session.fingerprint).into());
-        found.map(|session| session.ends).filter(|ends| *ends > now)
+        found.map(|session| session.expires_at).filter(|ends| *ends > now)
     }
 
     /// Ends the session with this id, if there is one.

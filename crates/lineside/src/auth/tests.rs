@@ -38,11 +38,11 @@ impl StateSource for Nothing {
     }
 }
 
-fn gate(token: Option<bool>) -> TokenAuthorizer {
-    gate_where(token, false)
+fn sample_authorizer(token: Option<bool>) -> TokenAuthorizer {
+    authorizer_with(token, false)
 }
 
-fn gate_where(token: Option<bool>, public_ops: bool) -> TokenAuthorizer {
+fn authorizer_with(token: Option<bool>, public_ops: bool) -> TokenAuthorizer {
     let namespace = |prefix: &str, subscribe, publish| Namespace {
         prefix: prefix.to_owned(),
         subscribe,
@@ -81,17 +81,23 @@ fn user(name: &str) -> ClientIdentity {
 
 #[test]
 fn without_a_configured_key_all_clients_are_anonymous() {
-    let gate = gate(None);
-    assert_eq!(gate.identify_client(None), Ok(ClientIdentity::default()));
-    assert_eq!(gate.identify_client(Some("anything")), Ok(ClientIdentity::default()));
-    assert!(gate.is_token_known("anything"));
+    let authorizer = sample_authorizer(None);
+    assert_eq!(authorizer.identify_client(None), Ok(ClientIdentity::default()));
+    assert_eq!(authorizer.identify_client(Some("anything")), Ok(ClientIdentity::default()));
+    assert!(authorizer.is_token_known("anything"));
 }
 
 #[test]
 fn with_a_key_a_token_is_required_unless_anonymous_access_is_on() {
-    assert_eq!(gate(Some(false)).identify_client(None), Err(AccessDenied::Unauthorized));
-    assert_eq!(gate(Some(false)).identify_client(Some("")), Err(AccessDenied::Unauthorized));
-    let open = gate(Some(true));
+    assert_eq!(
+        sample_authorizer(Some(false)).identify_client(None),
+        Err(AccessDenied::Unauthorized)
+    );
+    assert_eq!(
+        sample_authorizer(Some(false)).identify_client(Some("")),
+        Err(AccessDenied::Unauthorized)
+    );
+    let open = sample_authorizer(Some(true));
     assert_eq!(open.identify_client(None), Ok(ClientIdentity::default()));
     assert_eq!(open.identify_client(Some("no.to.ken")), Err(AccessDenied::Unauthorized));
     assert_eq!(
@@ -106,16 +112,20 @@ fn with_a_key_a_token_is_required_unless_anonymous_access_is_on() {
 #[test]
 fn a_channel_token_does_not_authenticate_a_connection() {
     let token = sign(&json!({"sub": "42", "channel": "app/closed/x"}));
-    assert_eq!(gate(Some(false)).identify_client(Some(&token)), Err(AccessDenied::Unauthorized));
+    assert_eq!(
+        sample_authorizer(Some(false)).identify_client(Some(&token)),
+        Err(AccessDenied::Unauthorized)
+    );
 }
 
 #[test]
 fn the_namespace_controls_subscribing() {
-    let gate = gate(Some(true));
-    let may =
-        |who: &ClientIdentity, name| gate.authorize_subscribe(who, &channel(name), None).map(drop);
+    let authorizer = sample_authorizer(Some(true));
+    let may_authorize = |client: &ClientIdentity, name| {
+        authorizer.authorize_subscribe(client, &channel(name), None).map(drop)
+    };
     let listed = ClientIdentity { channels: vec![channel("app/closed/x")], ..user("42") };
-    for (who, name, expect) in [
+    for (client, name, expect) in [
         (user(""), "feed/city", Ok(())),
         (user(""), "app/else", Ok(())),
         (user(""), "app/users/x", Err(AccessDenied::Unauthorized)),
@@ -124,46 +134,51 @@ fn the_namespace_controls_subscribing() {
         (listed.clone(), "app/closed/x", Ok(())),
         (listed, "app/closed/y", Err(AccessDenied::Forbidden)),
     ] {
-        assert_eq!(may(&who, name), expect, "{who:?} {name}");
+        assert_eq!(may_authorize(&client, name), expect, "{client:?} {name}");
     }
 }
 
 #[test]
 fn ops_channels_require_a_token_that_lists_them() {
     let listed = ClientIdentity { channels: vec![channel("ops/node")], ..user("42") };
-    for (public_ops, who, name, expect) in [
+    for (public_ops, client, name, expect) in [
         (false, user(""), "ops/node", Err(AccessDenied::Forbidden)),
         (false, user("42"), "ops/node", Err(AccessDenied::Forbidden)),
         (false, listed.clone(), "ops/node", Ok(())),
         (false, listed, "ops/feeds", Err(AccessDenied::Forbidden)),
         (true, user(""), "ops/node", Ok(())),
     ] {
-        let gate = gate_where(Some(true), public_ops);
-        let may = gate.authorize_subscribe(&who, &channel(name), None).map(drop);
-        assert_eq!(may, expect, "{who:?} {name}");
+        let authorizer = authorizer_with(Some(true), public_ops);
+        let may_authorize = authorizer.authorize_subscribe(&client, &channel(name), None).map(drop);
+        assert_eq!(may_authorize, expect, "{client:?} {name}");
     }
-    let gate = gate_where(Some(true), false);
+    let authorizer = authorizer_with(Some(true), false);
     let token = sign(&json!({"sub": "42", "channel": "ops/node"}));
-    assert!(gate.authorize_subscribe(&user("42"), &channel("ops/node"), Some(&token)).is_ok());
+    assert!(
+        authorizer.authorize_subscribe(&user("42"), &channel("ops/node"), Some(&token)).is_ok()
+    );
 }
 
 #[test]
 fn a_channel_token_is_valid_for_its_channel_and_user_only() {
-    let gate = gate(Some(true));
+    let authorizer = sample_authorizer(Some(true));
     let claims = json!({"sub": "42", "channel": "app/closed/x", "info": 1, "exp": NOW_S + 9});
     let token = sign(&claims);
-    let may = |who: &str, name| gate.authorize_subscribe(&user(who), &channel(name), Some(&token));
-    let grant = may("42", "app/closed/x").expect("granted");
-    assert_eq!((grant.expires, &*grant.info), (Some(NOW_S + 9), &b"1"[..]));
-    assert_eq!(may("43", "app/closed/x"), Err(AccessDenied::Unauthorized));
-    assert_eq!(may("42", "app/closed/y"), Err(AccessDenied::Unauthorized));
+    let may_authorize = |client: &str, name| {
+        authorizer.authorize_subscribe(&user(client), &channel(name), Some(&token))
+    };
+    let granted = may_authorize("42", "app/closed/x").expect("granted");
+    assert_eq!((granted.expires, &*granted.info), (Some(NOW_S + 9), &b"1"[..]));
+    assert_eq!(may_authorize("43", "app/closed/x"), Err(AccessDenied::Unauthorized));
+    assert_eq!(may_authorize("42", "app/closed/y"), Err(AccessDenied::Unauthorized));
 }
 
 #[test]
 fn the_namespace_controls_publishing() {
-    let gate = gate(Some(true));
-    let may = |who: &str, name| gate.authorize_publish(&user(who), &channel(name));
-    for (who, name, expect) in [
+    let authorizer = sample_authorizer(Some(true));
+    let may_authorize =
+        |client: &str, name| authorizer.authorize_publish(&user(client), &channel(name));
+    for (client, name, expect) in [
         ("", "app/open/x", Ok(())),
         ("", "app/users/x", Err(AccessDenied::Unauthorized)),
         ("42", "app/users/x", Ok(())),
@@ -171,16 +186,16 @@ fn the_namespace_controls_publishing() {
         ("42", "app/else", Err(AccessDenied::Forbidden)),
         ("42", "feed/city", Err(AccessDenied::Forbidden)),
     ] {
-        assert_eq!(may(who, name), expect, "{who:?} {name}");
+        assert_eq!(may_authorize(client, name), expect, "{client:?} {name}");
     }
 }
 
 #[test]
 fn a_checked_token_is_remembered_valid_or_not() {
-    let gate = gate(Some(true));
+    let authorizer = sample_authorizer(Some(true));
     for token in [sign(&json!({"sub": "42"})), "no.to.ken".to_owned()] {
-        assert!(!gate.is_token_known(&token));
-        gate.check_token(&token);
-        assert!(gate.is_token_known(&token));
+        assert!(!authorizer.is_token_known(&token));
+        authorizer.check_token(&token);
+        assert!(authorizer.is_token_known(&token));
     }
 }

@@ -198,11 +198,14 @@ mod tests {
         assert_eq!(check("unknown_column"), Ok(()));
         assert_eq!(check("E001"), Ok(()));
         assert_eq!(check("invalid_entity"), Ok(()));
-        let told = check("unkown_colum").unwrap_err();
-        assert_eq!(told, "unknown code \"unkown_colum\"; did you mean \"unknown_column\"?");
+        let error = check("unkown_colum").unwrap_err();
+        assert_eq!(error, "unknown code \"unkown_colum\"; did you mean \"unknown_column\"?");
         for far in ["drivers", "", "x"] {
-            let told = check(far).unwrap_err();
-            assert!(told.contains(&format!("{far:?}")) && !told.contains("did you mean"), "{told}");
+            let error = check(far).unwrap_err();
+            assert!(
+                error.contains(&format!("{far:?}")) && !error.contains("did you mean"),
+                "{error}"
+            );
         }
     }
 

@@ -34,16 +34,17 @@ pub(crate) fn describe_contents<'a>(
 ) -> Vec<String> {
     let named = counts.into_iter().map(|(kind, n)| (kind.to_lowercase().replace('_', " "), n));
     let mut counts: Vec<(String, u64)> = named.collect();
-    let place = |kind: &str| KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len());
-    counts.sort_by_key(|(kind, _)| place(kind));
-    let words = counts.iter().filter_map(|(kind, n)| {
+    let position_of =
+        |kind: &str| KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len());
+    counts.sort_by_key(|(kind, _)| position_of(kind));
+    let texts = counts.iter().filter_map(|(kind, n)| {
         let is_part = is_partly_read(kind, unread);
         let readable = if is_part { "readable " } else { "" };
         // Most schedules have no blocks, so zero readable blocks would mean nothing.
-        let is_told = *n > 0 || (is_part && kind != BLOCKS);
-        is_told.then(|| format!("{} {readable}{}", format_grouped(*n), pluralize(kind, *n)))
+        let is_shown = *n > 0 || (is_part && kind != BLOCKS);
+        is_shown.then(|| format!("{} {readable}{}", format_grouped(*n), pluralize(kind, *n)))
     });
-    words.collect()
+    texts.collect()
 }
 
 /// Returns a plural word, or its singular if `n` is 1.
@@ -63,14 +64,17 @@ mod tests {
 
     #[test]
     fn contents_are_described_equally_for_all_names_of_a_kind() {
-        let told = |counts: &[(&str, u64)]| describe_contents(counts.iter().copied(), &[]);
+        let describe = |counts: &[(&str, u64)]| describe_contents(counts.iter().copied(), &[]);
         let schedule = ["1 agency", "2 routes", "1 block", "2 stops"];
-        assert_eq!(told(&[("agencies", 1), ("routes", 2), ("blocks", 1), ("stops", 2)]), schedule);
-        let report = [("Agencies", 1), ("Blocks", 1), ("Routes", 2), ("Shapes", 0), ("Stops", 2)];
-        assert_eq!(told(&report), schedule);
-        assert_eq!(told(&[("alerts", 1), ("trip_updates", 1)]), ["1 trip update", "1 alert"]);
         assert_eq!(
-            told(&[("of others", 2), ("files", 7_000)]),
+            describe(&[("agencies", 1), ("routes", 2), ("blocks", 1), ("stops", 2)]),
+            schedule
+        );
+        let report = [("Agencies", 1), ("Blocks", 1), ("Routes", 2), ("Shapes", 0), ("Stops", 2)];
+        assert_eq!(describe(&report), schedule);
+        assert_eq!(describe(&[("alerts", 1), ("trip_updates", 1)]), ["1 trip update", "1 alert"]);
+        assert_eq!(
+            describe(&[("of others", 2), ("files", 7_000)]),
             ["7\u{202f}000 files", "2 of others"]
         );
     }
@@ -85,11 +89,11 @@ mod tests {
                 rules: 1,
             }]
         };
-        let told = |file: &str| {
+        let describe = |file: &str| {
             describe_contents([("Routes", 0), ("Trips", 1), ("Blocks", 1)], &unread(file))
         };
-        assert_eq!(told("routes.txt"), ["0 readable routes", "1 trip", "1 block"]);
-        assert_eq!(told("trips.txt"), ["1 readable trip", "1 readable block"]);
+        assert_eq!(describe("routes.txt"), ["0 readable routes", "1 trip", "1 block"]);
+        assert_eq!(describe("trips.txt"), ["1 readable trip", "1 readable block"]);
         assert_eq!(describe_contents([("Blocks", 0)], &unread("trips.txt")), [""; 0]);
     }
 }

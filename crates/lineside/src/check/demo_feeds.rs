@@ -32,7 +32,7 @@ const POLL_S: i64 = 15;
 /// Warnings that the city provokes on purpose, as many producers do: predictions for trips whose vehicle is not known
 /// (yet), trips by headway without a place in a timetable, and updates of a trip that are older than 90 seconds. None
 /// is an error.
-const ON_PURPOSE: [&str; 5] = ["W002", "W003", "W005", "W009", "stale_trip_update"];
+const EXPECTED_CODES: [&str; 5] = ["W002", "W003", "W005", "W009", "stale_trip_update"];
 /// The address that the city would deliver subscriptions to.
 const INBOX: &str = "http://127.0.0.1:9/inbox";
 const HEARTBEAT: &[u8] = b"<HeartbeatNotification";
@@ -69,13 +69,13 @@ fn check_plan(origin: &FeedOrigin, now: UnixMillis) -> CheckPlan {
 }
 
 /// The findings by code, each with an example.
-type Found = BTreeMap<String, String>;
+type FindingExamples = BTreeMap<String, String>;
 
-fn add_findings(found: &mut Found, checked: &CheckReport) {
+fn add_findings(found: &mut FindingExamples, checked: &CheckReport) {
     assert!(checked.errors.is_empty(), "{:?}", checked.errors);
     for it in &checked.findings {
-        let told = format!("{} times, as {:?}", it.total, it.samples.first());
-        found.entry(it.code.clone()).or_insert(told);
+        let example = format!("{} times, as {:?}", it.total, it.samples.first());
+        found.entry(it.code.clone()).or_insert(example);
     }
 }
 
@@ -90,7 +90,7 @@ fn check_body(
 }
 
 fn is_expected_finding(kind: &NoticeKind) -> bool {
-    ON_PURPOSE.contains(&kind.code) && kind.severity < Severity::Error
+    EXPECTED_CODES.contains(&kind.code) && kind.severity < Severity::Error
 }
 
 #[test]
@@ -98,11 +98,11 @@ fn the_demo_schedules_have_no_findings() {
     let origin = origin();
     for feed in [CityFeed::City, CityFeed::Twin] {
         let body = feed_bytes(&origin, feed.file_name(), START);
-        let mut found = Found::new();
+        let mut found = FindingExamples::new();
         let checked = check_body(&origin, &body, START, CheckSystemFiles::default());
         assert_eq!(checked.format, Format::Gtfs);
         add_findings(&mut found, &checked);
-        assert_eq!(found, Found::new(), "{}", feed.as_str());
+        assert_eq!(found, FindingExamples::new(), "{}", feed.as_str());
         assert_eq!(checked.unread, []);
     }
 }
@@ -124,7 +124,7 @@ fn the_demo_messages_have_only_the_expected_findings() {
         message
     };
     let feeds = [CityFeed::Vehicles, CityFeed::Trips, CityFeed::Alerts];
-    let mut found = Found::new();
+    let mut found = FindingExamples::new();
     for now in instants() {
         // Each message follows the previous poll and is validated with the other feeds, as the server does.
         let before = feeds.map(|feed| read(feed, UnixMillis(now.0 - POLL_S * 1_000)));
@@ -138,26 +138,26 @@ fn the_demo_messages_have_only_the_expected_findings() {
             let mut notices = Notices::new(1);
             assert_eq!(validate_message(&subject, &context, &mut notices), []);
             for it in notices.iter().filter(|it| !is_expected_finding(it.kind)) {
-                let told = format!("{} times, as {:?}", it.total, it.samples.first());
+                let example = format!("{} times, as {:?}", it.total, it.samples.first());
                 let code = format!("{} {}", feed.as_str(), it.kind.code);
-                found.entry(code).or_insert(told);
+                found.entry(code).or_insert(example);
             }
         }
     }
-    assert_eq!(found, Found::new());
+    assert_eq!(found, FindingExamples::new());
 }
 
 #[test]
 fn the_demo_siri_responses_have_no_findings() {
     let origin = origin();
     for feed in [CityFeed::TwinTimetables, CityFeed::TwinVehicles, CityFeed::TwinSituations] {
-        let mut found = Found::new();
+        let mut found = FindingExamples::new();
         for now in instants() {
             let body = feed_bytes(&origin, feed.file_name(), now);
             assert_eq!(sniff_format(&body), Some(Format::Siri));
             add_findings(&mut found, &check_body(&origin, &body, now, CheckSystemFiles::default()));
         }
-        assert_eq!(found, Found::new(), "{}", feed.as_str());
+        assert_eq!(found, FindingExamples::new(), "{}", feed.as_str());
     }
 }
 
@@ -187,7 +187,7 @@ fn the_demo_siri_subscription_deliveries_have_no_findings() {
     };
     let text = siri::encode_xml(&message);
     origin.answer_message(CityFeed::TwinTimetables.file_name(), START, text.as_bytes()).unwrap();
-    let (mut found, mut n) = (Found::new(), 0);
+    let (mut found, mut n) = (FindingExamples::new(), 0);
     for now in instants() {
         for delivery in origin.list_due_deliveries(now) {
             origin.settle_delivery(&delivery, true);
@@ -203,14 +203,14 @@ fn the_demo_siri_subscription_deliveries_have_no_findings() {
         }
     }
     assert!(n > 30, "{n} deliveries");
-    assert_eq!(found, Found::new());
+    assert_eq!(found, FindingExamples::new());
 }
 
 #[test]
 fn the_demo_bikes_have_no_findings_and_rotate_their_ids() {
     let origin = origin();
     origin.set_base_url("http://127.0.0.1:9/");
-    let mut found = Found::new();
+    let mut found = FindingExamples::new();
     let system = |now: UnixMillis| -> Vec<(String, Bytes)> {
         let discovery = feed_bytes(&origin, CityFeed::Bikes.file_name(), now);
         let (system, _) = lineside_formats::gbfs::decode_discovery(
@@ -229,14 +229,14 @@ fn the_demo_bikes_have_no_findings_and_rotate_their_ids() {
         let read = system(now);
         let files = CheckSystemFiles {
             read: read.clone(),
-            before,
+            earlier: before,
             is_whole: true,
             ..CheckSystemFiles::default()
         };
         add_findings(&mut found, &check_body(&origin, &Bytes::new(), now, files));
         before = read;
     }
-    assert_eq!(found, Found::new());
+    assert_eq!(found, FindingExamples::new());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 /// The fields that locate a finding, in their order of output.
-const PLACE: [&str; 4] = [FILE, "childFilename", "csvRowNumber", "line"];
+const LOCATION_FIELDS: [&str; 4] = [FILE, "childFilename", "csvRowNumber", "line"];
 /// The field with the name of a file.
 const FILE: &str = "filename";
 /// Number of decimals of a coordinate: a tenth of a meter.
@@ -86,12 +86,14 @@ impl FindingFields {
             }
         }
         let has_file = names.contains(&FILE);
-        let of_kind = |name: &str| {
+        let kind_position = |name: &str| {
             let fields = self.kind.map(|kind| kind.fields).unwrap_or_default();
             fields.iter().position(|(field, _)| *field == name).unwrap_or(fields.len())
         };
-        let place = |name: &str| PLACE.iter().position(|it| *it == name).unwrap_or(PLACE.len());
-        names.sort_by_key(|name| (place(name), of_kind(name)));
+        let position_of = |name: &str| {
+            LOCATION_FIELDS.iter().position(|it| *it == name).unwrap_or(LOCATION_FIELDS.len())
+        };
+        names.sort_by_key(|name| (position_of(name), kind_position(name)));
         if self.file.is_some() && !has_file && !names.is_empty() {
             names.insert(0, FILE);
         }
@@ -101,8 +103,10 @@ impl FindingFields {
     /// Returns the meaning of a field.
     pub(crate) fn field_meaning(&self, name: &str) -> Option<&'static str> {
         let fields = self.kind.map(|kind| kind.fields).unwrap_or_default();
-        let said = fields.iter().find(|(field, _)| *field == name).map(|(_, meaning)| *meaning);
-        said.or_else(|| (name == FILE && self.file.is_some()).then_some("The file of the lines."))
+        let known_meaning =
+            fields.iter().find(|(field, _)| *field == name).map(|(_, meaning)| *meaning);
+        known_meaning
+            .or_else(|| (name == FILE && self.file.is_some()).then_some("The file of the lines."))
     }
 
     /// Returns the name of a field in the reference validator's reports, with its meaning.
@@ -171,15 +175,15 @@ impl FindingFields {
             "match2",
         ];
         let meaning = self.field_meaning(name).unwrap_or_default();
-        let says = |words: &[&str]| words.iter().any(|word| meaning.contains(word));
+        let mentions = |words: &[&str]| words.iter().any(|word| meaning.contains(word));
         match () {
             () if DEGREES.contains(&name) => FieldUnit::Degrees,
-            () if says(&["seconds since 1970"]) => FieldUnit::Moment,
-            () if says(&["in meters per second"]) => FieldUnit::MetersPerSecond,
-            () if says(&["in meters"]) => FieldUnit::Meters,
-            () if says(&["in km/h"]) => FieldUnit::KilometersPerHour,
-            () if says(&["in kilometers", "in km"]) => FieldUnit::Kilometers,
-            () if says(&["in seconds", "The seconds "]) => FieldUnit::Seconds,
+            () if mentions(&["seconds since 1970"]) => FieldUnit::Moment,
+            () if mentions(&["in meters per second"]) => FieldUnit::MetersPerSecond,
+            () if mentions(&["in meters"]) => FieldUnit::Meters,
+            () if mentions(&["in km/h"]) => FieldUnit::KilometersPerHour,
+            () if mentions(&["in kilometers", "in km"]) => FieldUnit::Kilometers,
+            () if mentions(&["in seconds", "The seconds "]) => FieldUnit::Seconds,
             () => FieldUnit::Nothing,
         }
     }
@@ -239,7 +243,7 @@ fn plain_field_name(name: &str) -> String {
         ("prevCsvRowNumber", "previous line"),
         ("entityId", "entity"),
     ];
-    const WORDS: [(&str, &str); 10] = [
+    const PLAIN_WORDS: [(&str, &str); 10] = [
         ("prev", "previous"),
         ("pt", "point"),
         ("dist", "distance"),
@@ -263,7 +267,7 @@ fn plain_field_name(name: &str) -> String {
         }
     }
     let plain = |word: String| {
-        let known = WORDS.iter().find(|(known, _)| *known == word);
+        let known = PLAIN_WORDS.iter().find(|(known, _)| *known == word);
         known.map_or(word, |(_, plain)| (*plain).to_owned())
     };
     let words: Vec<String> = words.into_iter().map(plain).filter(|word| !word.is_empty()).collect();
@@ -308,8 +312,8 @@ mod tests {
 
     /// Returns the formatted fields of a sample, in order.
     fn shown(kind: &'static str, sample: &Value) -> Vec<(String, String)> {
-        let of_code = KINDS[kind][0];
-        let fields = FindingFields::for_code(kind, of_code.page_summary());
+        let rule_code = KINDS[kind][0];
+        let fields = FindingFields::for_code(kind, rule_code.page_summary());
         let samples = [sample.as_object().unwrap().clone()];
         let names = fields.field_names(&samples);
         let cell = |name: &str| fields.format_cell(name, &samples[0]).unwrap_or_default();
@@ -374,11 +378,11 @@ mod tests {
 
     #[test]
     fn long_durations_are_also_given_in_minutes_hours_or_days() {
-        let told = |seconds: f64| format_coarse_duration(seconds).unwrap_or_default();
-        assert_eq!([0.0, 119.9, -119.0].map(told), ["", "", ""]);
-        assert_eq!([120.0, 7_199.0].map(told), ["2 min", "120 min"]);
-        assert_eq!([7_200.0, 172_799.0].map(told), ["2 h", "48 h"]);
-        assert_eq!([-172_800.0, 1_209_600.0].map(told), ["-2 d", "14 d"]);
+        let format = |seconds: f64| format_coarse_duration(seconds).unwrap_or_default();
+        assert_eq!([0.0, 119.9, -119.0].map(format), ["", "", ""]);
+        assert_eq!([120.0, 7_199.0].map(format), ["2 min", "120 min"]);
+        assert_eq!([7_200.0, 172_799.0].map(format), ["2 h", "48 h"]);
+        assert_eq!([-172_800.0, 1_209_600.0].map(format), ["-2 d", "14 d"]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) struct PlacesJson {
 }
 
 /// The parts of schedule codes whose findings are about places.
-const OF_PLACES: [&str; 9] = [
+const PLACE_CODE_PARTS: [&str; 9] = [
     "shape",
     "fast_travel",
     "transfer_distance",
@@ -74,7 +74,7 @@ const NAMES: [(&str, &str); 6] = [
 /// Adds places to the findings of a schedule, by the stops and shapes that their samples name.
 pub(super) fn fill_places(feed: &GtfsFeed, findings: &mut [CheckFinding]) {
     for finding in findings {
-        if OF_PLACES.iter().any(|word| finding.code.contains(word)) {
+        if PLACE_CODE_PARTS.iter().any(|word| finding.code.contains(word)) {
             finding.places =
                 collect_places(&finding.samples, |sample| places_in_sample(feed, sample));
         }
@@ -88,10 +88,10 @@ pub(crate) fn places_in_samples(samples: &[Map<String, Value>]) -> Vec<FindingPl
 
 fn collect_places(
     samples: &[Map<String, Value>],
-    places_of: impl Fn(&Map<String, Value>) -> Vec<FindingPlace>,
+    find_places: impl Fn(&Map<String, Value>) -> Vec<FindingPlace>,
 ) -> Vec<FindingPlace> {
     let mut seen = HashSet::new();
-    let places = samples.iter().flat_map(places_of);
+    let places = samples.iter().flat_map(find_places);
     let places =
         places.filter(|place| seen.insert((place.at.map(f32::to_bits), place.label.clone())));
     places.take(PLACES_MAX).collect()
@@ -163,8 +163,8 @@ fn find_shape_start(feed: &GtfsFeed, id: &str) -> Option<FindingPlace> {
 
 fn to_point(lat: Option<f64>, lon: Option<f64>) -> Option<Point> {
     let (lat, lon) = (lat?, lon?);
-    let is_there = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
-    is_there.then_some([lat as f32, lon as f32])
+    let is_valid = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
+    is_valid.then_some([lat as f32, lon as f32])
 }
 
 /// Returns some of the stops, spread evenly over the file, to draw on a map.
@@ -176,22 +176,22 @@ pub(super) fn stop_outline(feed: &GtfsFeed) -> Vec<Point> {
 
 /// Returns at most [`OUTLINE_MAX`] of the points, spread evenly over their order, to draw on a map.
 pub(crate) fn thin_outline(all: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Vec<Point> {
-    let (mut kept, mut step) = (Vec::new(), 1);
+    let (mut points, mut step) = (Vec::new(), 1);
     for (at, point) in all.filter_map(|(lat, lon)| to_point(lat, lon)).enumerate() {
-        if kept.len() == OUTLINE_MAX {
+        if points.len() == OUTLINE_MAX {
             // The total is unknown in advance, so every second point is dropped.
-            let mut stays = false;
-            kept.retain(|_| {
-                stays = !stays;
-                stays
+            let mut is_kept = false;
+            points.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
             });
             step *= 2;
         }
         if at % step == 0 {
-            kept.push(point);
+            points.push(point);
         }
     }
-    kept
+    points
 }
 
 /// Returns the places of a finding: those that were looked up, else those with coordinates in its samples.

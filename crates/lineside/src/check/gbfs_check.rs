@@ -27,18 +27,18 @@ pub(super) fn check_gbfs(
     }
     check_system_memory(&files, &plan)?;
     let mut notices = Notices::new(plan.samples);
-    let goes_on = || !progress.cancel_token().is_cancelled();
+    let may_continue = || !progress.cancel_token().is_cancelled();
     let first = SystemFiles {
         files: files.read.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
         unread: files.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
-        before: files.before.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
+        previous: files.earlier.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
         is_whole: files.is_whole,
         now: plan.now,
         ..SystemFiles::default()
     };
-    let mut verdict = validate_while(&first, &mut notices, &goes_on);
+    let mut verdict = validate_while(&first, &mut notices, &may_continue);
     for further in &files.others {
-        let its = validate_while(&further.to_system(&first, &files), &mut notices, &goes_on);
+        let its = validate_while(&further.to_system(&first, &files), &mut notices, &may_continue);
         verdict.is_cut_short |= its.is_cut_short;
         verdict.errors.extend(its.errors);
     }
@@ -48,7 +48,7 @@ pub(super) fn check_gbfs(
     let mut checked = CheckReport::new(Format::Gbfs, plan, super::findings_from(&notices));
     checked.counts = vec![("files", files.len() as u64)];
     checked.errors = verdict.errors;
-    if checked.plan.with_places {
+    if checked.plan.has_places {
         checked.outline = gbfs_outline(&files.read);
         checked.rows =
             gbfs_rows(name_body_pairs(&files.read), codes_with_samples(&checked.findings));
@@ -87,23 +87,23 @@ fn gbfs_outline(files: &[(String, Bytes)]) -> Vec<Point> {
 /// Returns an error if parsing a single file would exceed the memory limit. Input that is not JSON is not parsed and
 /// takes none.
 fn check_file_memory(body: &Bytes, plan: &CheckPlan) -> Result<(), String> {
-    let Some((allowed, by)) = plan.memory else { return Ok(()) };
+    let Some((allowed, setting)) = plan.memory else { return Ok(()) };
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
     if !matches!(text.first(), Some(b'{' | b'[')) {
         return Ok(());
     }
-    describe_memory_excess(estimate_json_memory(body), allowed, by).map_or(Ok(()), Err)
+    describe_memory_excess(estimate_json_memory(body), allowed, setting).map_or(Ok(()), Err)
 }
 
 /// Returns an error if a language of a system would exceed the memory limit: languages are checked one after the other.
 fn check_system_memory(files: &CheckSystemFiles, plan: &CheckPlan) -> Result<(), String> {
-    let Some((allowed, by)) = plan.memory else { return Ok(()) };
+    let Some((allowed, setting)) = plan.memory else { return Ok(()) };
     let sum = |files: &[(String, Bytes)]| {
         files.iter().map(|(_, body)| estimate_json_memory(body)).fold(0, u64::saturating_add)
     };
-    let first = sum(&files.read).saturating_add(sum(&files.before));
+    let first = sum(&files.read).saturating_add(sum(&files.earlier));
     let needed = files.others.iter().map(|it| sum(&it.read)).fold(first, u64::max);
-    describe_memory_excess(needed, allowed, by).map_or(Ok(()), Err)
+    describe_memory_excess(needed, allowed, setting).map_or(Ok(()), Err)
 }
 
 impl CheckSystemFiles {
@@ -167,10 +167,10 @@ mod tests {
         let objects = "{},".repeat(2_000);
         // The JSON is truncated, so parsing it would not reveal the file's name.
         for text in [format!("[{objects}"), format!("\u{FEFF}\n{{\"data\":[{objects}")] {
-            let words = refusal(text);
-            assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");
+            let message = refusal(text);
+            assert_eq!(message, "it would take about 2MiB of memory, and --memory allows 1MiB");
         }
-        let words = refusal(format!("a table,{objects}"));
-        assert!(!words.contains("memory"), "the error should describe the format: {words}");
+        let message = refusal(format!("a table,{objects}"));
+        assert!(!message.contains("memory"), "the error should describe the format: {message}");
     }
 }

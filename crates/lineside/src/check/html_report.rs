@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Number of findings of one kind on the page.
-const SHOWN: usize = 50;
+const FINDINGS_SHOWN_MAX: usize = 50;
 
 /// Styles for light and dark, wide and narrow screens, without external resources.
 const STYLE: &str = "
@@ -114,15 +114,15 @@ fn render_raw_row(row: &RawRow) -> Markup {
 }
 
 fn render_samples(finding: &super::CheckFinding) -> Markup {
-    let kept = finding.samples.len();
-    let shown = &finding.samples[..kept.min(SHOWN)];
+    let n_samples = finding.samples.len();
+    let shown = &finding.samples[..n_samples.min(FINDINGS_SHOWN_MAX)];
     let more = finding.total.saturating_sub(shown.len() as u64);
     html! {
         (render_findings_table(&finding.code, finding.summary, shown, &TimeZone::UTC))
         @if more > 0 && !shown.is_empty() {
             p {
                 (format_grouped(more)) " more are not shown here."
-                @if kept > SHOWN { " The first " (format_grouped(kept as u64)) " are in " code { "report.json" } ", which " code { "--output" } " and " code { "--format json" } " write." }
+                @if n_samples > FINDINGS_SHOWN_MAX { " The first " (format_grouped(n_samples as u64)) " are in " code { "report.json" } ", which " code { "--output" } " and " code { "--format json" } " write." }
             }
         }
     }
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn times_and_dates_are_shown_in_readable_form() {
-        let told = render_moment("2026-11-22T23:08:41.233Z").into_string();
-        assert!(told.ends_with(">22 Nov 2026, 23:08:41 UTC</time>"), "{told}");
+        let moment = render_moment("2026-11-22T23:08:41.233Z").into_string();
+        assert!(moment.ends_with(">22 Nov 2026, 23:08:41 UTC</time>"), "{moment}");
         assert_eq!(format_day("2026-06-05"), "5 Jun 2026");
         assert_eq!(
             (render_moment("then").into_string().contains(">then<"), format_day("soon")),

@@ -7,13 +7,13 @@ const VALUE_BYTES: u64 = 72;
 
 /// Returns an upper bound of the memory that JSON takes as parsed values, in bytes.
 pub(crate) fn estimate_json_memory(json: &[u8]) -> u64 {
-    let taken = json.iter().map(|byte| match byte {
+    let used_memory = json.iter().map(|byte| match byte {
         b'{' => OBJECT_BYTES,
         // A full list doubles its capacity, and a long object has up to half of its capacity free.
         b',' | b'[' => 2 * VALUE_BYTES,
         _ => 1,
     });
-    taken.fold(0, u64::saturating_add)
+    used_memory.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

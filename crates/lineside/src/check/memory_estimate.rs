@@ -13,7 +13,7 @@ use super::progress::CancellableFiles;
 use crate::config::format_size;
 
 /// Bytes of memory per byte of a zipped file that is neither GTFS nor XML.
-const PER_OTHER_BYTE: u64 = 2;
+const MEMORY_PER_OTHER_BYTE: u64 = 2;
 
 /// Returns an upper bound of the memory that a check takes, in bytes. It is computed from the sizes in the zip's
 /// directory, which reading enforces. Only if that exceeds `allowed` are all files unpacked to count the rows of GTFS
@@ -39,7 +39,7 @@ pub(crate) fn estimate_until_cancelled(
     let publication =
         || netex::PublicationSource::new(bytes, &netex::PublicationLimits::default().files).ok();
     let mut publication = is_publication.then(publication).flatten();
-    let of_publication = publication.as_mut().map_or(0, |files| {
+    let publication_bytes = publication.as_mut().map_or(0, |files| {
         let names = files.file_names();
         let sizes = names.iter().map(|name| files.file_size_hint(name).unwrap_or(0));
         sizes.fold(0, u64::saturating_add).saturating_mul(of_xml::MEMORY_PER_BYTE_MAX)
@@ -54,7 +54,7 @@ pub(crate) fn estimate_until_cancelled(
     let is_read = |name: &str| is_publication && name.to_ascii_lowercase().ends_with(".xml");
     let files = || files().filter(|(_, (name, _))| !is_read(name));
     let all = files().map(|(_, (_, size))| size).fold(0, u64::saturating_add);
-    let at_most = all.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(of_publication);
+    let at_most = all.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(publication_bytes);
     if at_most <= allowed {
         return Ok(at_most);
     }
@@ -64,9 +64,10 @@ pub(crate) fn estimate_until_cancelled(
     };
     for (source, (name, size)) in files() {
         let source = CancellableSource::new(source, stop);
-        let of_other = || size.saturating_mul(PER_OTHER_BYTE);
-        sum = sum
-            .saturating_add(estimate_table_memory(&source, &name, size)?.unwrap_or_else(of_other));
+        let other_bytes = || size.saturating_mul(MEMORY_PER_OTHER_BYTE);
+        sum = sum.saturating_add(
+            estimate_table_memory(&source, &name, size)?.unwrap_or_else(other_bytes),
+        );
     }
     Ok(sum)
 }
@@ -89,11 +90,12 @@ pub(crate) fn netex_limits(allowed: u64) -> netex::PublicationLimits {
 }
 
 /// Describes an estimate above the limit; `None` if it is within. `by` names the setting of the limit.
-pub(crate) fn describe_memory_excess(needed: u64, allowed: u64, by: &str) -> Option<String> {
+pub(crate) fn describe_memory_excess(needed: u64, allowed: u64, setting: &str) -> Option<String> {
     let needs = format_size(needed.div_ceil(1 << 20).saturating_mul(1 << 20));
-    let may = format_size(allowed);
-    (needed > allowed)
-        .then(|| format!("it would take about {needs} of memory, and {by} allows {may}"))
+    let allowed_text = format_size(allowed);
+    (needed > allowed).then(|| {
+        format!("it would take about {needs} of memory, and {setting} allows {allowed_text}")
+    })
 }
 
 #[cfg(test)]
@@ -171,14 +173,14 @@ mod tests {
     #[test]
     fn exceeded_memory_is_described_with_the_option_that_limits_it() {
         assert_eq!(describe_memory_excess(1 << 20, 1 << 20, "--memory"), None);
-        let words = describe_memory_excess((1 << 20) + 1, 1 << 20, "--memory").unwrap();
-        assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");
+        let message = describe_memory_excess((1 << 20) + 1, 1 << 20, "--memory").unwrap();
+        assert_eq!(message, "it would take about 2MiB of memory, and --memory allows 1MiB");
     }
 
     #[test]
     fn xml_is_estimated_in_any_folder_and_counted_only_near_the_limit() {
         let text = format!("<PublicationDelivery><Line id=\"L\"/>{}", "\n".repeat(1_000));
-        let most = text.len() as u64 * of_xml::MEMORY_PER_BYTE_MAX;
+        let memory_max = text.len() as u64 * of_xml::MEMORY_PER_BYTE_MAX;
         let counted = text.len() as u64 * 3 + 256 + 72;
         let bodies = [
             text.clone().into_bytes(),
@@ -186,13 +188,13 @@ mod tests {
             zip(&[("feed/deep/stops.XML", &text)]),
         ];
         for bytes in &bodies {
-            assert_eq!(estimate_memory(bytes, most).unwrap(), most);
-            assert_eq!(estimate_memory(bytes, most - 1).unwrap(), counted);
+            assert_eq!(estimate_memory(bytes, memory_max).unwrap(), memory_max);
+            assert_eq!(estimate_memory(bytes, memory_max - 1).unwrap(), counted);
             let stop = CancelToken::default();
             stop.cancel();
             assert!(estimate_until_cancelled(bytes, 0, &stop).is_err());
             assert!(
-                estimate_until_cancelled(bytes, most, &stop).is_ok(),
+                estimate_until_cancelled(bytes, memory_max, &stop).is_ok(),
                 "counting was not necessary"
             );
         }
@@ -200,8 +202,8 @@ mod tests {
         let more = text.len() as u64 * 2 + 256 + 72;
         assert_eq!(estimate_memory(&both, 0).unwrap(), counted + more + 2 * 3);
         let schedule = zip(&[("stops.txt", "stop_id\n"), ("a.xml", &text), ("b/a.xml", &text)]);
-        let of_stops = estimate_memory(&zip(&[("stops.txt", "stop_id\n")]), 0).unwrap();
-        assert_eq!(estimate_memory(&schedule, 0).unwrap(), of_stops + 2 * text.len() as u64);
+        let stops_bytes = estimate_memory(&zip(&[("stops.txt", "stop_id\n")]), 0).unwrap();
+        assert_eq!(estimate_memory(&schedule, 0).unwrap(), stops_bytes + 2 * text.len() as u64);
         assert_eq!(
             estimate_memory(b"PK\x03\x04, not a zip", 0).unwrap(),
             0,

@@ -85,7 +85,7 @@ pub(crate) struct CheckPlan {
     /// Maximum number of findings of one kind that are listed.
     pub(crate) samples: usize,
     /// True if the report includes the places and rows of findings.
-    pub(crate) with_places: bool,
+    pub(crate) has_places: bool,
     /// Memory limit in bytes, and the name of its setting for messages; `None` if memory is not estimated.
     pub(crate) memory: Option<(u64, &'static str)>,
     /// The files of a GBFS system, if the input may be one.
@@ -102,7 +102,7 @@ pub(crate) struct CheckSystemFiles {
     /// The files of each further language.
     pub(crate) others: Vec<LanguageFiles>,
     /// The files of an earlier state of the system.
-    pub(crate) before: Vec<(String, Bytes)>,
+    pub(crate) earlier: Vec<(String, Bytes)>,
     /// True if these are all files of the system.
     pub(crate) is_whole: bool,
 }
@@ -216,10 +216,10 @@ impl CheckReport {
     /// Returns the places of findings by code, and the outline around them, as JSON. Coordinates have only significant
     /// digits.
     pub(crate) fn places_json(&self) -> impl Serialize {
-        let of = |finding: &CheckFinding| {
+        let find_places = |finding: &CheckFinding| {
             finding_places::known_places(&finding.places, &finding.samples).into_owned()
         };
-        let all = self.findings.iter().map(|finding| (finding.code.clone(), of(finding)));
+        let all = self.findings.iter().map(|finding| (finding.code.clone(), find_places(finding)));
         finding_places::PlacesJson {
             outline: self.outline.clone(),
             places: all.filter(|(_, it)| !it.is_empty()).collect(),
@@ -281,8 +281,8 @@ fn codes_with_samples(
 
 /// Returns the number of findings of a severity.
 fn count_findings(findings: &[CheckFinding], severity: Severity) -> u64 {
-    let alike = findings.iter().filter(|finding| finding.severity == severity);
-    alike.map(|finding| finding.total).sum()
+    let same_severity = findings.iter().filter(|finding| finding.severity == severity);
+    same_severity.map(|finding| finding.total).sum()
 }
 
 /// Checks an input. Blocks for as long as that takes.
@@ -331,9 +331,9 @@ fn findings_from(notices: &Notices) -> Vec<CheckFinding> {
 
 /// Returns an error if checking a schedule in GTFS or NeTEx would exceed the memory limit.
 fn check_schedule_memory(zip: &Bytes, plan: &CheckPlan) -> Result<(), String> {
-    let Some((allowed, by)) = plan.memory else { return Ok(()) };
+    let Some((allowed, setting)) = plan.memory else { return Ok(()) };
     let needed = estimate_memory(zip, allowed).map_err(|error| error.to_string())?;
-    describe_memory_excess(needed, allowed, by).map_or(Ok(()), Err)
+    describe_memory_excess(needed, allowed, setting).map_or(Ok(()), Err)
 }
 
 fn check_schedule(
@@ -358,11 +358,11 @@ fn check_schedule(
     let context =
         ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
     let mut notices = Notices::new(plan.samples);
-    let looked =
+    let inspection =
         gtfs::validate_feed_until(&source, &context, progress.cancel_token(), &mut notices);
-    let (feed, errors) = looked.map_err(|error| error.to_string())?.ok_or(STOPPED)?;
+    let (feed, errors) = inspection.map_err(|error| error.to_string())?.ok_or(STOPPED)?;
     let mut checked = CheckReport::new(Format::Gtfs, plan, findings_from(&notices));
-    if checked.plan.with_places {
+    if checked.plan.has_places {
         checked.outline = finding_places::stop_outline(&feed);
         finding_places::fill_places(&feed, &mut checked.findings);
         let files = CancellableSource::new(&files, progress.cancel_token());
@@ -411,7 +411,7 @@ impl CheckPlan {
             ignored: Vec::new(),
             output: None,
             samples: 1,
-            with_places: false,
+            has_places: false,
             memory: None,
             files: CheckSystemFiles::default(),
         }
@@ -433,13 +433,13 @@ mod tests {
         let inputs = [(Format::Netex, netex), (Format::Siri, siri), (Format::Gbfs, gbfs)];
         for (format, text) in inputs {
             let (body, progress) = (Bytes::from(text), CheckProgress::default());
-            let look = || check_input(&body, CheckPlan::for_tests(), &progress, &|| 0.5);
-            let looked = look().unwrap();
-            assert_eq!(looked.summary_json()["validationTimeSeconds"], 0.5);
-            assert_eq!(looked.format, format);
-            assert!(!looked.findings.is_empty(), "{format:?} has no findings");
+            let check = || check_input(&body, CheckPlan::for_tests(), &progress, &|| 0.5);
+            let inspection = check().unwrap();
+            assert_eq!(inspection.summary_json()["validationTimeSeconds"], 0.5);
+            assert_eq!(inspection.format, format);
+            assert!(!inspection.findings.is_empty(), "{format:?} has no findings");
             progress.cancel_check();
-            assert_eq!(look().unwrap_err(), STOPPED, "{format:?}");
+            assert_eq!(check().unwrap_err(), STOPPED, "{format:?}");
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct ParsedReport {
     /// Findings by severity, the most severe first, then by code.
     pub(crate) findings: Vec<CheckFinding>,
     /// The number of omitted findings: kinds beyond the limit, and entries with an unknown shape.
-    pub(crate) left_out: u64,
+    pub(crate) n_omitted: u64,
     /// The coordinates of some known places for a map, if the report has them.
     pub(crate) outline: Vec<Point>,
     /// Internal errors of Lineside: each failed rule with its message.
@@ -121,12 +121,15 @@ impl NoticeJson<'_> {
     ///
     /// # Errors
     /// Returns an error if a sample is not an object.
-    fn parse_samples(&self, room: &mut u64) -> Result<Vec<Map<String, Value>>, serde_json::Error> {
+    fn parse_samples(
+        &self,
+        memory_left: &mut u64,
+    ) -> Result<Vec<Map<String, Value>>, serde_json::Error> {
         let mut samples = Vec::new();
-        for sample in &self.sample_notices.kept {
+        for sample in &self.sample_notices.items {
             let memory = estimate_json_memory(sample.get().as_bytes());
-            if memory <= *room {
-                *room -= memory;
+            if memory <= *memory_left {
+                *memory_left -= memory;
                 samples.push(serde_json::from_str(sample.get())?);
             }
         }
@@ -136,13 +139,13 @@ impl NoticeJson<'_> {
 
 /// The first `MOST` items of a list. Further items are counted and take no memory; neither do borrowed raw values.
 struct BoundedList<T, const MOST: usize> {
-    kept: Vec<T>,
-    left_out: u64,
+    items: Vec<T>,
+    n_omitted: u64,
 }
 
 impl<T, const MOST: usize> Default for BoundedList<T, MOST> {
     fn default() -> Self {
-        Self { kept: Vec::new(), left_out: 0 }
+        Self { items: Vec::new(), n_omitted: 0 }
     }
 }
 
@@ -163,13 +166,13 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for BoundedListVi
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut first = BoundedList::default();
-        while first.kept.len() < MOST
+        while first.items.len() < MOST
             && let Some(element) = list.next_element()?
         {
-            first.kept.push(element);
+            first.items.push(element);
         }
         while list.next_element::<IgnoredAny>()?.is_some() {
-            first.left_out += 1;
+            first.n_omitted += 1;
         }
         Ok(first)
     }
@@ -242,8 +245,8 @@ impl ParsedReport {
             Some(name) => parse_text(Some(name)).as_deref().and_then(Format::from_name),
             None => about.gtfs_input.map(|_| Format::Gtfs),
         };
-        let words = code_summaries(format);
-        let mut room = SAMPLES_MEMORY_MAX;
+        let summaries = code_summaries(format);
+        let mut memory_left = SAMPLES_MEMORY_MAX;
         let mut finding = |notice: &RawValue| -> Result<CheckFinding, serde_json::Error> {
             let notice: NoticeJson<'_> = serde_json::from_str(notice.get())?;
             Ok(CheckFinding {
@@ -253,18 +256,18 @@ impl ParsedReport {
                     _ => Severity::Info,
                 },
                 total: notice.total_notices,
-                places: places.remove(&notice.code).unwrap_or_default().kept,
+                places: places.remove(&notice.code).unwrap_or_default().items,
                 summary: {
-                    let of_rule = words.get(notice.code.as_str()).copied();
-                    of_rule.unwrap_or_else(|| codes::decoder_code_meaning(&notice.code))
+                    let rule_summary = summaries.get(notice.code.as_str()).copied();
+                    rule_summary.unwrap_or_else(|| codes::decoder_code_meaning(&notice.code))
                 },
-                samples: notice.parse_samples(&mut room)?,
+                samples: notice.parse_samples(&mut memory_left)?,
                 code: notice.code,
             })
         };
-        let mut left_out = notices.left_out;
+        let mut left_out = notices.n_omitted;
         let mut findings: Vec<CheckFinding> = Vec::new();
-        for notice in notices.kept {
+        for notice in notices.items {
             match finding(notice) {
                 Ok(finding) => findings.push(finding),
                 // An entry with an unknown shape must not hide the others.
@@ -282,11 +285,11 @@ impl ParsedReport {
             today: parse_text(about.date_for_validation).unwrap_or_default(),
             validator: parse_text(about.validator_version).unwrap_or_default(),
             findings,
-            left_out,
-            outline: lineside.outline.kept,
-            unread: lineside.unread.kept,
-            rows: lineside.rows.kept,
-            faults: lineside.faults.kept.into_iter().map(|it| (it.rule, it.message)).collect(),
+            n_omitted: left_out,
+            outline: lineside.outline.items,
+            unread: lineside.unread.items,
+            rows: lineside.rows.items,
+            faults: lineside.faults.items.into_iter().map(|it| (it.rule, it.message)).collect(),
         })
     }
 }
@@ -315,14 +318,14 @@ mod tests {
 
     /// Returns all kinds, each with the summary of a report in its format.
     fn kinds() -> Vec<(&'static str, &'static NoticeKind)> {
-        let of = |about: &'static str, kinds: Vec<&'static NoticeKind>| {
+        let with_about = |about: &'static str, kinds: Vec<&'static NoticeKind>| {
             kinds.into_iter().map(move |kind| (about, kind))
         };
-        of("{}", gtfs::notice_kinds().collect())
-            .chain(of(r#"{"format": "gtfs-rt"}"#, gtfs_rt::notice_kinds().collect()))
-            .chain(of(r#"{"format": "gbfs"}"#, gbfs::notice_kinds().collect()))
-            .chain(of(r#"{"format": "siri"}"#, siri::notice_kinds().collect()))
-            .chain(of(r#"{"format": "netex"}"#, netex::notice_kinds().collect()))
+        with_about("{}", gtfs::notice_kinds().collect())
+            .chain(with_about(r#"{"format": "gtfs-rt"}"#, gtfs_rt::notice_kinds().collect()))
+            .chain(with_about(r#"{"format": "gbfs"}"#, gbfs::notice_kinds().collect()))
+            .chain(with_about(r#"{"format": "siri"}"#, siri::notice_kinds().collect()))
+            .chain(with_about(r#"{"format": "netex"}"#, netex::notice_kinds().collect()))
             .collect()
     }
 
@@ -391,7 +394,7 @@ mod tests {
             format!(r#"{{"notices": [{}]}}"#, notices.join(",")).as_bytes(),
         )
         .unwrap();
-        assert_eq!((read.findings.len(), read.left_out), (KINDS_MAX, 7));
+        assert_eq!((read.findings.len(), read.n_omitted), (KINDS_MAX, 7));
         assert_eq!((read.findings[0].samples.len(), read.findings[0].total), (SAMPLES_MAX, 900));
         assert!(ParsedReport::from_json(br#"{"notices": [], "summary": 3}"#).is_ok());
         assert!(ParsedReport::from_json(br#"{"notices": {}}"#).is_err());
@@ -405,7 +408,7 @@ mod tests {
             {"code": "fine", "severity": "ERROR", "totalNotices": 2, "sampleNotices": [{"a": [1, {"b": null}]}], "more": {}}
         ]}"#;
         let read = ParsedReport::from_json(json).unwrap();
-        assert_eq!((read.findings.len(), read.left_out, &*read.input), (1, 4, "b.zip"));
+        assert_eq!((read.findings.len(), read.n_omitted, &*read.input), (1, 4, "b.zip"));
         assert_eq!(Value::from(read.findings[0].samples[0].clone())["a"][1]["b"], Value::Null);
     }
 
@@ -416,8 +419,9 @@ mod tests {
             r#"{{"notices": [{{"code": "c", "severity": "ERROR", "totalNotices": 3, "sampleNotices": [{{"a": 1}}, {{"a": {list}}}, {{"a": 3}}]}}]}}"#
         );
         let read = ParsedReport::from_json(json.as_bytes()).unwrap();
-        let kept: Vec<_> = read.findings[0].samples.iter().map(|it| it["a"].clone()).collect();
-        assert_eq!((kept, read.findings[0].total), (vec![1.into(), 3.into()], 3));
+        let retained_samples: Vec<_> =
+            read.findings[0].samples.iter().map(|it| it["a"].clone()).collect();
+        assert_eq!((retained_samples, read.findings[0].total), (vec![1.into(), 3.into()], 3));
     }
 
     /// The environment variable with the report's shape, set when the next test runs as a child process.
@@ -427,7 +431,7 @@ mod tests {
     fn large(shape: &str, bytes: usize) -> String {
         let notice = r#"{"notices": [{"code": "c", "severity": "ERROR", "totalNotices": 9, "sampleNotices": ["#;
         let objects = format!(r#"{{"a": [{}0]}}"#, r#"{"a":0},"#.repeat(500));
-        let (begin, many, end) = match shape {
+        let (start_text, many, end) = match shape {
             "rows" => (notice, "{}", "]}]}"),
             "rows of objects" => (notice, &*objects, "]}]}"),
             "odd rows" => (notice, "0", "]}]}"),
@@ -436,10 +440,10 @@ mod tests {
             "a summary" => (r#"{"notices": [], "summary": {"a": ["#, r#"{"a":0}"#, "]}}"),
             _ => ("", "", ""),
         };
-        let begin = begin.to_owned() + if shape == "a row" { r#"{"a": ["# } else { "" };
+        let start_text = start_text.to_owned() + if shape == "a row" { r#"{"a": ["# } else { "" };
         // Reserve the text first, so that it adds nothing to the peak.
         let mut text = String::with_capacity(bytes + objects.len());
-        text.push_str(&begin);
+        text.push_str(&start_text);
         while text.len() + objects.len() < bytes {
             text.push_str(many);
             text.push(',');
@@ -469,11 +473,12 @@ mod tests {
             concat!(module_path!(), "::parsing_a_report_uses_little_more_memory_than_its_bytes");
         let name = name.split_once("::").unwrap().1;
         for shape in ["rows", "rows of objects", "odd rows", "a row", "odd notices", "a summary"] {
-            let mut anew = std::process::Command::new(std::env::current_exe().unwrap());
-            let ran = anew.args(["--exact", name, "--nocapture"]).env(SHAPE, shape).output();
+            let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+            let ran = command.args(["--exact", name, "--nocapture"]).env(SHAPE, shape).output();
             let ran = ran.unwrap();
-            let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
-            assert!(ran.status.success() && told.contains(" bytes for "), "{told}");
+            let output =
+                String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+            assert!(ran.status.success() && output.contains(" bytes for "), "{output}");
         }
     }
 }

@@ -9,21 +9,21 @@ use super::contents::pluralize;
 use super::finding_places::{self, FindingPlace, Point};
 
 /// The side of a map and its margin, in SVG units.
-const SIDE: f64 = 400.0;
+const MAP_SIDE: f64 = 400.0;
 const MARGIN: f64 = 12.0;
 /// The minimum extent of a map, in degrees of latitude: about two hundred meters.
 const EXTENT_MIN: f64 = 0.002;
 /// Meters in a degree of latitude.
 const METERS_IN_DEGREE: f64 = 111_195.0;
 /// The minimum margin around the stops of a feed, in degrees.
-const ROOM: f32 = 0.1;
+const STOP_MARGIN: f32 = 0.1;
 
 /// The projection from degrees to SVG units.
 struct MapFrame {
     north: f64,
     west: f64,
     /// The ratio of a degree of longitude to one of latitude.
-    squeeze: f64,
+    longitude_scale: f64,
     scale: f64,
     width: f64,
     height: f64,
@@ -55,14 +55,14 @@ fn draw_map(frame: &MapFrame, places: &[FindingPlace], outline: &[Point]) -> Mar
     let shown = places.iter().map(|place| (place, frame.project_point(place.at)));
     let shown: Vec<_> = shown.filter(|(_, (x, y))| frame.contains_xy(*x, *y)).collect();
     let (width, height) = (frame.width.round(), frame.height.round());
-    let ScaleBar { length, words } = frame.scale_bar();
+    let ScaleBar { length, label } = frame.scale_bar();
     let [left, right, base] = [MARGIN, MARGIN + length, height - MARGIN];
     let beyond = (places.len() - shown.len()) as u64;
     html! {
         svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(format!("Where: {}", format_place_count(shown.len() as u64))) {
             path.stops.wide[frame.is_wide] d=(stop_dots_path(frame, outline)) {}
             path.bar d=(format!("M{left} {}V{base}H{right:.1}v-4", base - 4.0)) {}
-            text x=(left) y=(base - 7.0) { (words) }
+            text x=(left) y=(base - 7.0) { (label) }
             @for (place, (x, y)) in shown {
                 circle cx=(round_coordinate(x)) cy=(round_coordinate(y)) r="5" { title { (place.label) } }
             }
@@ -80,15 +80,15 @@ fn format_place_count(n: u64) -> String {
 
 /// Renders the names and coordinates of the first places.
 fn render_place_names(places: &[FindingPlace]) -> Markup {
-    const SHOWN: usize = 3;
+    const NAMES_SHOWN_MAX: usize = 3;
     html! {
-        @for (at, place) in places.iter().take(SHOWN).enumerate() {
+        @for (at, place) in places.iter().take(NAMES_SHOWN_MAX).enumerate() {
             @if at > 0 { "; " }
             @let [lat, lon] = place.at;
             (place.label) " at "
             a.numeric href=(format!("https://www.openstreetmap.org/?mlat={lat}&mlon={lon}#map=16/{lat}/{lon}")) rel="noreferrer" { (lat) ", " (lon) }
         }
-        @if places.len() > SHOWN { "; and others" }
+        @if places.len() > NAMES_SHOWN_MAX { "; and others" }
     }
 }
 
@@ -96,7 +96,7 @@ fn render_place_names(places: &[FindingPlace]) -> Markup {
 struct ScaleBar {
     /// Length in SVG units.
     length: f64,
-    words: String,
+    label: String,
 }
 
 impl MapFrame {
@@ -114,14 +114,22 @@ impl MapFrame {
             bounding_box(all.filter(|at| !is_near || area.contains_point(*at)));
         let squeeze = ((south + north) / 2.0).to_radians().cos().max(0.05);
         let (tall, wide) = (north - south, (east - west) * squeeze);
-        let scale = (SIDE - 2.0 * MARGIN) / tall.max(wide).max(EXTENT_MIN);
-        let height = (tall * scale + 2.0 * MARGIN).max(SIDE / 3.0);
+        let scale = (MAP_SIDE - 2.0 * MARGIN) / tall.max(wide).max(EXTENT_MIN);
+        let height = (tall * scale + 2.0 * MARGIN).max(MAP_SIDE / 3.0);
         // Content that is narrower than the picture is centered.
         let spare =
             |side: f64, length: f64| ((side - 2.0 * MARGIN) / scale - length).max(0.0) / 2.0;
-        let (west, north) = (west - spare(SIDE, wide) / squeeze, north + spare(height, tall));
+        let (west, north) = (west - spare(MAP_SIDE, wide) / squeeze, north + spare(height, tall));
         let is_wide = !is_near;
-        Some(MapFrame { north, west, squeeze, scale, width: SIDE, height, is_wide })
+        Some(MapFrame {
+            north,
+            west,
+            longitude_scale: squeeze,
+            scale,
+            width: MAP_SIDE,
+            height,
+            is_wide,
+        })
     }
 
     /// Returns the longest round distance that takes at most a quarter of the width.
@@ -130,11 +138,11 @@ impl MapFrame {
         let ten = 10_f64.powf(meters_max.log10().floor());
         let digit = [5.0, 2.0, 1.0].into_iter().find(|digit| digit * ten <= meters_max);
         let meters = digit.unwrap_or(1.0) * ten;
-        let words = match meters {
+        let label = match meters {
             1_000.0.. => format!("{} km", meters / 1_000.0),
             _ => format!("{meters} m"),
         };
-        ScaleBar { length: meters / METERS_IN_DEGREE * self.scale, words }
+        ScaleBar { length: meters / METERS_IN_DEGREE * self.scale, label }
     }
 
     fn contains_xy(&self, x: f64, y: f64) -> bool {
@@ -142,7 +150,7 @@ impl MapFrame {
     }
 
     fn project_point(&self, [lat, lon]: Point) -> (f64, f64) {
-        let x = (f64::from(lon) - self.west) * self.squeeze * self.scale + MARGIN;
+        let x = (f64::from(lon) - self.west) * self.longitude_scale * self.scale + MARGIN;
         let y = (self.north - f64::from(lat)) * self.scale + MARGIN;
         (x, y)
     }
@@ -168,15 +176,16 @@ struct StopArea {
 
 impl StopArea {
     fn from_stops(stops: &[Point]) -> StopArea {
-        let of_axis = |axis: usize| {
+        let axis_range = |axis: usize| {
             let mut values: Vec<f32> = stops.iter().map(|stop| stop[axis]).collect();
             values.sort_unstable_by(f32::total_cmp);
             let at = |tenths: usize| values.get(values.len() * tenths / 10).copied();
             let (low, high) = (at(1)?, at(9)?);
-            let room = high - low + ROOM;
-            Some([low - room, high + room])
+            let margin = high - low + STOP_MARGIN;
+            Some([low - margin, high + margin])
         };
-        let [[south, north], [west, east]] = [0, 1].map(|axis| of_axis(axis).unwrap_or([0.0, 0.0]));
+        let [[south, north], [west, east]] =
+            [0, 1].map(|axis| axis_range(axis).unwrap_or([0.0, 0.0]));
         StopArea { ends: [[south, west], [north, east]] }
     }
 
@@ -225,7 +234,7 @@ mod tests {
         }
         assert!(frame.project_point(places[0].at).1 > frame.project_point(places[1].at).1);
         assert!(frame.project_point(places[0].at).0 > frame.project_point(places[1].at).0);
-        assert!(frame.height <= SIDE + 0.1);
+        assert!(frame.height <= MAP_SIDE + 0.1);
         assert_eq!(
             stop_dots_path(&frame, &stops).matches('M').count(),
             40,
@@ -265,14 +274,14 @@ mod tests {
 
     #[test]
     fn the_scale_bar_has_a_round_length() {
-        let words = |north: f32| {
+        let label = |north: f32| {
             let frame = MapFrame::fit_places(&[place(59.9, 10.5), place(59.9 + north, 10.5)], &[]);
-            let ScaleBar { length, words } = frame.unwrap().scale_bar();
-            assert!(length > SIDE / 12.0 && length <= SIDE / 4.0, "{length}");
-            words
+            let ScaleBar { length, label } = frame.unwrap().scale_bar();
+            assert!(length > MAP_SIDE / 12.0 && length <= MAP_SIDE / 4.0, "{length}");
+            label
         };
         assert_eq!(
-            [words(0.0), words(0.01), words(0.1), words(20.0)],
+            [label(0.0), label(0.01), label(0.1), label(20.0)],
             ["50 m", "200 m", "2 km", "500 km"]
         );
     }

@@ -90,24 +90,24 @@ impl Read for ProgressReader<'_> {
 pub(super) struct CancellableFiles<'a> {
     files: &'a mut dyn FileSet,
     stop: &'a CancelToken,
-    left_out: BTreeSet<String>,
+    omitted: BTreeSet<String>,
 }
 
 impl<'a> CancellableFiles<'a> {
     pub(super) fn new(files: &'a mut dyn FileSet, stop: &'a CancelToken) -> Self {
-        Self { files, stop, left_out: BTreeSet::new() }
+        Self { files, stop, omitted: BTreeSet::new() }
     }
 
     /// Hides these files.
     pub(super) fn exclude_files<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
-        self.left_out.extend(names.map(str::to_owned));
+        self.omitted.extend(names.map(str::to_owned));
     }
 }
 
 impl FileSet for CancellableFiles<'_> {
     fn file_names(&mut self) -> Vec<String> {
         let mut names = self.files.file_names();
-        names.retain(|name| !self.left_out.contains(name));
+        names.retain(|name| !self.omitted.contains(name));
         names
     }
 

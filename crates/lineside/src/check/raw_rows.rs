@@ -41,7 +41,7 @@ pub(crate) struct RawRow {
 /// Reads the rows of the first findings of each kind. A file that cannot be read gives no rows.
 pub(super) fn read_raw_rows(source: &dyn FileSource, findings: &[CheckFinding]) -> Vec<RawRow> {
     // For each file, its lines with their indexes in `rows`.
-    let mut wanted: BTreeMap<String, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
+    let mut wanted_lines: BTreeMap<String, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let mut rows: Vec<RawRow> = Vec::new();
     for finding in findings {
         let fields = FindingFields::for_code(&finding.code, finding.summary);
@@ -53,13 +53,18 @@ pub(super) fn read_raw_rows(source: &dyn FileSource, findings: &[CheckFinding]) 
                 if is_known || rows.len() >= ROWS_MAX {
                     continue;
                 }
-                wanted.entry(file.clone()).or_default().entry(line).or_default().push(rows.len());
+                wanted_lines
+                    .entry(file.clone())
+                    .or_default()
+                    .entry(line)
+                    .or_default()
+                    .push(rows.len());
                 let code = finding.code.clone();
                 rows.push(RawRow { code, file, line, header: String::new(), text: String::new() });
             }
         }
     }
-    for (file, lines) in wanted {
+    for (file, lines) in wanted_lines {
         // A file that cannot be opened has a finding already.
         _ = source.read_file(&file, &mut |bytes| {
             if let Some(bytes) = bytes {
@@ -81,9 +86,9 @@ fn row_positions(fields: &FindingFields, sample: &Map<String, Value>) -> Vec<(St
     lines.filter(|line| *line > 1).map(|line| (file.clone(), line)).collect()
 }
 
-fn read_lines(bytes: &mut dyn Read, wanted: &BTreeMap<u64, Vec<usize>>, rows: &mut [RawRow]) {
+fn read_lines(bytes: &mut dyn Read, wanted_lines: &BTreeMap<u64, Vec<usize>>, rows: &mut [RawRow]) {
     let mut reader = BufReader::with_capacity(64 << 10, bytes.take(FILE_BYTES_MAX));
-    let last = wanted.keys().next_back().copied().unwrap_or_default();
+    let last = wanted_lines.keys().next_back().copied().unwrap_or_default();
     let (mut header, mut line) = (String::new(), Vec::new());
     for number in 1..=last {
         match read_line_start(&mut reader, &mut line) {
@@ -93,7 +98,7 @@ fn read_lines(bytes: &mut dyn Read, wanted: &BTreeMap<u64, Vec<usize>>, rows: &m
         if number == 1 {
             header = shorten_line(&line);
         }
-        for at in wanted.get(&number).into_iter().flatten() {
+        for at in wanted_lines.get(&number).into_iter().flatten() {
             if let Some(row) = rows.get_mut(*at) {
                 (row.header, row.text) = (header.clone(), shorten_line(&line));
             }
@@ -114,8 +119,8 @@ fn read_line_start(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Opt
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
         // One extra byte shows that the line is longer.
-        let room = (ROW_BYTES_MAX + 1).saturating_sub(line.len());
-        line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
+        let n_left = (ROW_BYTES_MAX + 1).saturating_sub(line.len());
+        line.extend_from_slice(part.get(..n_left.min(part.len())).unwrap_or_default());
         let n = end.map_or(buffer.len(), |end| end + 1);
         reader.consume(n);
         if end.is_some() {
@@ -126,9 +131,9 @@ fn read_line_start(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Opt
 
 pub(super) fn shorten_line(line: &[u8]) -> String {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii_end();
-    let kept = line.get(..ROW_BYTES_MAX.min(line.len())).unwrap_or_default();
-    let mut text = String::from_utf8_lossy(kept).into_owned();
-    if kept.len() < line.len() {
+    let prefix = line.get(..ROW_BYTES_MAX.min(line.len())).unwrap_or_default();
+    let mut text = String::from_utf8_lossy(prefix).into_owned();
+    if prefix.len() < line.len() {
         text.push('…');
     }
     text
@@ -171,8 +176,8 @@ mod tests {
             finding("none", json!([{"filename": "stops.txt"}])),
         ];
         let rows = read_raw_rows(&source, &findings);
-        let told: Vec<_> = rows.iter().map(|row| (row.code.as_str(), row.line)).collect();
-        assert_eq!(told, [("a", 2), ("a", 3), ("b", 2)]);
+        let found_rows: Vec<_> = rows.iter().map(|row| (row.code.as_str(), row.line)).collect();
+        assert_eq!(found_rows, [("a", 2), ("a", 3), ("b", 2)]);
         assert_eq!(
             (rows[0].header.as_str(), rows[0].text.as_str()),
             ("stop_id,stop_name", "S1,Here")

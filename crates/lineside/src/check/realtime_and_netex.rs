@@ -31,16 +31,16 @@ pub(super) fn check_realtime_or_netex(
         ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
     let stop = progress.cancel_token();
     let allowed = plan.memory.map_or(u64::MAX, |(allowed, _)| allowed);
-    let looked = inspect_input(format, body, (&context, stop, allowed), &mut notices);
+    let inspection = inspect_input(format, body, (&context, stop, allowed), &mut notices);
     if stop.is_cancelled() {
         return Err(STOPPED.to_owned());
     }
     let single = single_file_name(format, body, &plan.input);
-    let looked = looked.map_err(|error| match single {
+    let inspection = inspection.map_err(|error| match single {
         Some(_) => error.strip_prefix(&format!("{SINGLE}: ")).unwrap_or(&error).to_owned(),
         None => error,
     });
-    let InspectionResult { problems, unused, counts, mut errors, mut outline } = looked?;
+    let InspectionResult { problems, unused, counts, mut errors, mut outline } = inspection?;
     let mut found = super::findings_from(&notices);
     // A problem with the code of a finding is the same problem, so it is counted once.
     for (problems, severity) in [(&problems, Severity::Error), (&unused, Severity::Warning)] {
@@ -68,7 +68,7 @@ pub(super) fn check_realtime_or_netex(
         )?);
         found.extend(super::findings_from(&notices));
     }
-    let mut rows = match plan.with_places {
+    let mut rows = match plan.has_places {
         true => find_raw_rows(format, body, (&found, allowed), stop),
         false => Vec::new(),
     };
@@ -79,7 +79,7 @@ pub(super) fn check_realtime_or_netex(
     let mut checked = CheckReport::new(format, plan, found);
     checked.counts = counts;
     checked.rows = rows;
-    if checked.plan.with_places {
+    if checked.plan.has_places {
         checked.outline = outline;
     }
     checked.errors = errors;
@@ -118,12 +118,12 @@ const FILENAME: &str = "filename";
 /// Returns the file name of a NeTEx publication that is not a zip, if the name of the input is one of an XML file.
 fn single_file_name(format: Format, body: &[u8], input: &str) -> Option<String> {
     let is_single = format == Format::Netex && !body.starts_with(b"PK");
-    let of_xml = |path: &str| {
+    let xml_name = |path: &str| {
         let name = path.rsplit(['/', '\\']).next()?;
         (name.len() > 4 && name.to_ascii_lowercase().ends_with(".xml")).then(|| name.to_owned())
     };
     // The query of an address is not part of the file name.
-    let named = of_xml(input).or_else(|| of_xml(input.split(['?', '#']).next()?));
+    let named = xml_name(input).or_else(|| xml_name(input.split(['?', '#']).next()?));
     named.filter(|_| is_single)
 }
 
@@ -245,10 +245,10 @@ fn inspect_input(
     (context, stop, allowed): (&ValidationContext, &CancelToken, u64),
     notices: &mut Notices,
 ) -> Result<InspectionResult, String> {
-    let words = |error: Error| error.to_string();
+    let format_error = |error: Error| error.to_string();
     match format {
         Format::GtfsRt => {
-            let (message, problems) = decode_message(body).map_err(words)?;
+            let (message, problems) = decode_message(body).map_err(format_error)?;
             let count = |is: fn(&gtfs_rt::proto::FeedEntity) -> bool| {
                 message.entity.iter().filter(|entity| is(entity)).count() as u64
             };
@@ -257,19 +257,22 @@ fn inspect_input(
                 ("vehicles", count(|entity| entity.vehicle.is_some())),
                 ("alerts", count(|entity| entity.alert.is_some())),
             ];
-            let places = message.entity.iter().filter_map(|entity| entity.vehicle.as_ref());
-            let places = places.filter_map(|vehicle| vehicle.position.as_ref());
+            let vehicle_coordinates =
+                message.entity.iter().filter_map(|entity| entity.vehicle.as_ref());
+            let vehicle_coordinates =
+                vehicle_coordinates.filter_map(|vehicle| vehicle.position.as_ref());
             let outline = thin_outline(
-                places.map(|it| (Some(f64::from(it.latitude)), Some(f64::from(it.longitude)))),
+                vehicle_coordinates
+                    .map(|it| (Some(f64::from(it.latitude)), Some(f64::from(it.longitude)))),
             );
             Ok(InspectionResult { problems, counts, outline, ..InspectionResult::default() })
         }
         Format::Siri => {
             let limits = siri::MessageLimits::default();
             let (message, problems) =
-                siri::decode_message(body, &TimeZone::UTC, &limits).map_err(words)?;
-            let goes_on = || !stop.is_cancelled();
-            let errors = rules::siri::validate_while(&message, notices, &goes_on).errors;
+                siri::decode_message(body, &TimeZone::UTC, &limits).map_err(format_error)?;
+            let may_continue = || !stop.is_cancelled();
+            let errors = rules::siri::validate_while(&message, notices, &may_continue).errors;
             let counts = count_elements(&message);
             let outline =
                 thin_outline(vehicle_locations(&message).map(|it| (it.latitude, it.longitude)));
@@ -281,7 +284,9 @@ fn inspect_input(
                 ..InspectionResult::default()
             })
         }
-        Format::Netex => inspect_netex(body, (context, stop, allowed), notices).map_err(words),
+        Format::Netex => {
+            inspect_netex(body, (context, stop, allowed), notices).map_err(format_error)
+        }
         Format::Gtfs | Format::Gbfs | Format::Raw => {
             Err(super::unsupported_input::describe_input(body))
         }
@@ -295,9 +300,9 @@ fn inspect_netex(
 ) -> Result<InspectionResult, Error> {
     let limits = super::netex_limits(allowed);
     let mut files = netex::PublicationSource::new(body, &limits.files)?;
-    let goes_on = || !stop.is_cancelled();
+    let may_continue = || !stop.is_cancelled();
     let mut files = CancellableFiles::new(&mut files, stop);
-    let read = netex::decode_readable_files(&mut files, &limits, &goes_on)?;
+    let read = netex::decode_readable_files(&mut files, &limits, &may_continue)?;
     let netex::PartialPublication { publication, mut problems, refused } = read;
     let counts = vec![("journeys", publication.record_counts().service_journeys as u64)];
     let mut unused = Problems::new();
@@ -312,8 +317,8 @@ fn inspect_netex(
     refused.iter().for_each(|refusal| problems.push(unreadable_file(refusal)));
     let extent =
         if refused.is_empty() { PublicationExtent::Whole } else { PublicationExtent::Part };
-    let looked = validate_until(&mut files, extent, &limits, context, stop, notices)?;
-    let errors = looked.unwrap_or_default();
+    let inspection = validate_until(&mut files, extent, &limits, context, stop, notices)?;
+    let errors = inspection.unwrap_or_default();
     Ok(InspectionResult { problems, unused, counts, errors, outline: Vec::new() })
 }
 
@@ -326,9 +331,9 @@ fn vehicle_locations(message: &siri::SiriMessage) -> impl Iterator<Item = &siri:
 
 /// Returns the problem that one of several files cannot be read.
 fn unreadable_file(refusal: &Error) -> Problem {
-    let (file, words) = (refusal.file_name().unwrap_or_default(), refusal.to_string());
-    let reason = words.strip_prefix(file).and_then(|words| words.strip_prefix(": "));
-    Problem::new(file, codes::UNREADABLE_FILE, reason.unwrap_or(&words))
+    let (file, message) = (refusal.file_name().unwrap_or_default(), refusal.to_string());
+    let reason = message.strip_prefix(file).and_then(|message| message.strip_prefix(": "));
+    Problem::new(file, codes::UNREADABLE_FILE, reason.unwrap_or(&message))
 }
 
 fn count_elements(message: &siri::SiriMessage) -> Vec<(&'static str, u64)> {

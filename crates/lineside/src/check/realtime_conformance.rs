@@ -45,15 +45,15 @@ pub(super) fn check_conformance(
         is_translated: true,
         // Stop monitoring covers only the requested stops, so such a message is incomplete.
         is_whole: !has_visits,
-        is_said_anew: true,
+        is_repeated: true,
     };
     let subject = MessageSubject::new(&message, &rows, plan.now).with_scope(scope);
     let subject = subject.with_previous(previous.as_ref().map(|(message, _)| message));
     let errors = validate_message(&subject, &context, notices);
-    let mut of_schedule = notices.new_empty_like();
-    validate_schedule(&rows, &mut of_schedule);
-    of_schedule.retain_kinds(|kind| scope.has_code(kind.code));
-    notices.merge_notices(of_schedule);
+    let mut schedule_notices = notices.new_empty_like();
+    validate_schedule(&rows, &mut schedule_notices);
+    schedule_notices.retain_kinds(|kind| scope.has_code(kind.code));
+    notices.merge_notices(schedule_notices);
     Ok(errors)
 }
 

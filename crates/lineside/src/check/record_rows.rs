@@ -21,7 +21,7 @@ const SIRI_RECORDS: [&str; 4] =
     ["EstimatedVehicleJourney", "VehicleActivity", "MonitoredStopVisit", "PtSituationElement"];
 
 /// The code of one kind of finding with its first findings.
-type Found<'a> = (&'a str, &'a [Map<String, Value>]);
+type CodeFindings<'a> = (&'a str, &'a [Map<String, Value>]);
 
 /// The rows of a report, without duplicates.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl RecordRows {
 
 /// Returns the findings whose records are shown, each with its code.
 fn first_findings<'a>(
-    found: impl IntoIterator<Item = Found<'a>>,
+    found: impl IntoIterator<Item = CodeFindings<'a>>,
 ) -> impl Iterator<Item = (&'a str, &'a Map<String, Value>)> {
     found.into_iter().flat_map(|(code, samples)| {
         samples.iter().take(FINDINGS_MAX).map(move |sample| (code, sample))
@@ -49,7 +49,7 @@ fn first_findings<'a>(
 /// Returns the entities of a message that findings name, as JSON.
 pub(crate) fn entity_rows<'a>(
     message: &FeedMessage,
-    found: impl IntoIterator<Item = Found<'a>>,
+    found: impl IntoIterator<Item = CodeFindings<'a>>,
 ) -> Vec<RawRow> {
     let mut found = first_findings(found).peekable();
     if found.peek().is_none() {
@@ -72,26 +72,28 @@ pub(crate) fn entity_rows<'a>(
 /// Returns the records of a GBFS system that findings point to, as JSON.
 pub(crate) fn gbfs_rows<'a, 'b>(
     files: impl IntoIterator<Item = (&'b str, &'b [u8])>,
-    found: impl IntoIterator<Item = Found<'a>>,
+    found: impl IntoIterator<Item = CodeFindings<'a>>,
 ) -> Vec<RawRow> {
-    let mut wanted: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+    let mut wanted_samples: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for (code, sample) in first_findings(found) {
         let text = |name: &str| sample.get(name).and_then(Value::as_str);
         if let (Some(file), Some(path)) = (text("filename"), text("path")) {
             let name = file.strip_suffix(".json").unwrap_or(file);
-            wanted.entry(name).or_default().push((code, path));
+            wanted_samples.entry(name).or_default().push((code, path));
         }
     }
     let mut rows = RecordRows::default();
     for (name, body) in files {
-        let Some(wanted) = wanted.remove(name.strip_suffix(".json").unwrap_or(name)) else {
+        let Some(wanted_samples) =
+            wanted_samples.remove(name.strip_suffix(".json").unwrap_or(name))
+        else {
             continue;
         };
         let Ok(file) = serde_json::from_slice::<Value>(body) else { continue };
-        for (code, path) in wanted {
-            if let Some((place, record)) = record_at(&file, path) {
+        for (code, path) in wanted_samples {
+            if let Some((pointer_path, record)) = record_at(&file, path) {
                 let text = serde_json::to_vec(record).unwrap_or_default();
-                rows.push(code, format!("{name}.json, {place}"), 0, shorten_line(&text));
+                rows.push(code, format!("{name}.json, {pointer_path}"), 0, shorten_line(&text));
             }
         }
     }
@@ -105,8 +107,8 @@ fn record_at<'a, 'p>(file: &'a Value, pointer: &'p str) -> Option<(&'p str, &'a 
     for part in pointer.split('/').skip(1) {
         end += 1 + part.len();
         if is_index(part) {
-            let place = pointer.get(..end)?;
-            return Some((place, file.pointer(place)?));
+            let pointer_path = pointer.get(..end)?;
+            return Some((pointer_path, file.pointer(pointer_path)?));
         }
     }
     None
@@ -115,7 +117,7 @@ fn record_at<'a, 'p>(file: &'a Value, pointer: &'p str) -> Option<(&'p str, &'a 
 /// Returns the records of a SIRI message in XML whose ids findings name.
 pub(super) fn siri_rows<'a>(
     body: &[u8],
-    found: impl IntoIterator<Item = Found<'a>>,
+    found: impl IntoIterator<Item = CodeFindings<'a>>,
 ) -> Vec<RawRow> {
     let Ok(text) = std::str::from_utf8(body) else { return Vec::new() };
     let mut rows = RecordRows::default();
@@ -151,22 +153,22 @@ fn record_before(text: &str, at: usize) -> Option<(usize, &'static str)> {
 /// Returns the elements of a NeTEx publication whose ids findings name. A file that cannot be read gives none.
 pub(super) fn netex_rows<'a>(
     files: &mut dyn FileSet,
-    found: impl IntoIterator<Item = Found<'a>>,
+    found: impl IntoIterator<Item = CodeFindings<'a>>,
 ) -> Vec<RawRow> {
     // For each file, the codes of the findings of each id.
-    let mut wanted: BTreeMap<&str, HashMap<Vec<u8>, Vec<&str>>> = BTreeMap::new();
+    let mut wanted_ids: BTreeMap<&str, HashMap<Vec<u8>, Vec<&str>>> = BTreeMap::new();
     for (code, sample) in first_findings(found).take(ROWS_MAX) {
         let text = |name: &str| sample.get(name).and_then(Value::as_str);
         if let (Some(file), Some(id)) = (text("filename"), text("id")) {
             let codes =
-                wanted.entry(file).or_default().entry(escape_xml(id).into_bytes()).or_default();
+                wanted_ids.entry(file).or_default().entry(escape_xml(id).into_bytes()).or_default();
             if !codes.contains(&code) {
                 codes.push(code);
             }
         }
     }
     let mut rows = RecordRows::default();
-    for (name, mut ids) in wanted {
+    for (name, mut ids) in wanted_ids {
         if let Ok(Some(mut file)) = files.open_file(name) {
             search_elements(&mut *file, &mut ids, &mut |codes, line, text| {
                 for code in codes {
@@ -182,7 +184,7 @@ pub(super) fn netex_rows<'a>(
 fn search_elements<'a>(
     file: &mut dyn Read,
     ids: &mut HashMap<Vec<u8>, Vec<&'a str>>,
-    tell: &mut dyn FnMut(Vec<&'a str>, u64, String),
+    on_record: &mut dyn FnMut(Vec<&'a str>, u64, String),
 ) {
     let (mut window, mut line) = (Vec::with_capacity(2 * CHUNK_BYTES), 1);
     let mut searched = 0;
@@ -201,7 +203,7 @@ fn search_elements<'a>(
             let tag = window.get(..at).unwrap_or_default();
             let start = tag.iter().rposition(|byte| *byte == b'<').unwrap_or(at);
             let text = shorten_line(&strip_indentation(window.get(start..).unwrap_or_default()));
-            tell(codes, line + count_lines(&window[..start]), text);
+            on_record(codes, line + count_lines(&window[..start]), text);
         }
         if is_end {
             return;
@@ -265,8 +267,9 @@ mod tests {
             FeedMessage { entity: vec![entity("1"), entity("2")], ..FeedMessage::default() };
         let samples = samples(json!([{"entityId": "2"}, {"entityId": "9"}, {"entityId": "1"}]));
         let rows = entity_rows(&message, [("E003", samples.as_slice())]);
-        let told: Vec<_> = rows.iter().map(|row| (row.code.as_str(), row.file.as_str())).collect();
-        assert_eq!(told, [("E003", "entity 2")], "of the first {FINDINGS_MAX} findings");
+        let found_rows: Vec<_> =
+            rows.iter().map(|row| (row.code.as_str(), row.file.as_str())).collect();
+        assert_eq!(found_rows, [("E003", "entity 2")], "of the first {FINDINGS_MAX} findings");
         assert!(rows[0].text.contains("\"id\":\"2\""), "{}", rows[0].text);
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
         ignored: Vec::new(),
         output: None,
         samples: SAMPLES,
-        with_places: true,
+        has_places: true,
         memory: None,
         files: CheckSystemFiles::default(),
     };

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Number of findings of one kind that are shown.
-const SHOWN: usize = 3;
+const FINDINGS_SHOWN_MAX: usize = 3;
 
 pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
     let mut out = String::new();
@@ -42,12 +42,16 @@ pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
         }
         let fields = FindingFields::for_code(&finding.code, finding.summary);
         // Findings about the whole input have empty samples.
-        let told = || finding.samples.iter().filter(|sample| !sample.is_empty());
-        for sample in told().take(SHOWN) {
+        let nonempty_samples = || finding.samples.iter().filter(|sample| !sample.is_empty());
+        for sample in nonempty_samples().take(FINDINGS_SHOWN_MAX) {
             _ = writeln!(out, "  - {}", escape_control_chars(&finding_line(&fields, sample)));
         }
-        if finding.total > SHOWN as u64 && told().next().is_some() {
-            _ = writeln!(out, "  - and {} more", format_grouped(finding.total - SHOWN as u64));
+        if finding.total > FINDINGS_SHOWN_MAX as u64 && nonempty_samples().next().is_some() {
+            _ = writeln!(
+                out,
+                "  - and {} more",
+                format_grouped(finding.total - FINDINGS_SHOWN_MAX as u64)
+            );
         }
     }
     _ = writeln!(out, "\n{}", summarize_findings(checked));
@@ -132,15 +136,15 @@ fn count_by_severity(findings: &[CheckFinding]) -> String {
     if findings.is_empty() {
         return "No findings.".to_owned();
     }
-    let words = |severity, one: &str| match super::count_findings(findings, severity) {
+    let format_count = |severity, one: &str| match super::count_findings(findings, severity) {
         1 => format!("1 {one}"),
         n => format!("{} {one}s", format_grouped(n)),
     };
     format!(
         "{}, {}, {}.",
-        words(Severity::Error, "error"),
-        words(Severity::Warning, "warning"),
-        words(Severity::Info, "info"),
+        format_count(Severity::Error, "error"),
+        format_count(Severity::Warning, "warning"),
+        format_count(Severity::Info, "info"),
     )
 }
 
@@ -156,23 +160,25 @@ pub(super) fn finding_line(fields: &FindingFields, sample: &Map<String, Value>) 
     const FILES: [&str; 2] = ["filename", "childFilename"];
     const LINES: [&str; 2] = ["csvRowNumber", "line"];
     let names = fields.field_names(std::slice::from_ref(sample));
-    let find = |of: [&'static str; 2]| of.into_iter().find(|name| names.contains(name));
+    let find = |names_to_find: [&'static str; 2]| {
+        names_to_find.into_iter().find(|name| names.contains(name))
+    };
     let (file, line) = (find(FILES), find(LINES));
     let cell = |name: &str| fields.format_cell(name, sample).unwrap_or_default();
-    let mut place: Vec<String> = Vec::new();
-    place.extend(file.map(cell));
-    place.extend(line.map(|name| format!("line {}", cell(name))));
+    let mut file_location: Vec<String> = Vec::new();
+    file_location.extend(file.map(cell));
+    file_location.extend(line.map(|name| format!("line {}", cell(name))));
     let rest = names.iter().filter(|name| ![file, line].contains(&Some(**name)));
-    let said = |name: &&str| match sample.get(*name) {
+    let format_field = |name: &&str| match sample.get(*name) {
         Some(text @ Value::String(_)) => format!("{name} {text}"),
         Some(Value::Array(_)) => format!("{name} [{}]", cell(name)),
         _ => format!("{name} {}", cell(name)),
     };
-    let rest: Vec<String> = rest.map(said).collect();
-    match (place.is_empty(), rest.is_empty()) {
+    let rest: Vec<String> = rest.map(format_field).collect();
+    match (file_location.is_empty(), rest.is_empty()) {
         (true, _) => rest.join(", "),
-        (false, true) => place.join(" "),
-        (false, false) => format!("{}: {}", place.join(" "), rest.join(", ")),
+        (false, true) => file_location.join(" "),
+        (false, false) => format!("{}: {}", file_location.join(" "), rest.join(", ")),
     }
 }
 
@@ -203,9 +209,9 @@ mod tests {
         let sample = json!({"filename": "a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt", "csvRowNumber": 2, "fieldValue": "b\u{9b}\n"});
         let line =
             finding_line(&FindingFields::for_code("unknown_file", ""), sample.as_object().unwrap());
-        let told = escape_control_chars(&line);
+        let escaped = escape_control_chars(&line);
         assert_eq!(
-            told,
+            escaped,
             r#"a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt line 2: fieldValue "b\u{9b}\n""#
         );
         let plain = "gj\u{f8}vik \u{2192} \u{1f68b}.txt";

@@ -63,34 +63,43 @@ mod tests {
 
     #[test]
     fn every_missing_part_has_a_description() {
-        let words = |lack, rows, rules| {
+        let describe = |incompleteness, rows, rules| {
             describe_unread_file(&IncompleteFile {
                 filename: "agency.txt".to_owned(),
-                lack,
+                lack: incompleteness,
                 rows,
                 rules,
             })
         };
         assert_eq!(
-            words(MissingPart::Rows, 1, 12),
+            describe(MissingPart::Rows, 1, 12),
             "1 unreadable row in agency.txt was skipped, so 12 rules could not run"
         );
-        assert!(words(MissingPart::Rows, 2, 1).ends_with("were skipped, so 1 rule could not run"));
         assert!(
-            words(MissingPart::Rest, 2, 0).ends_with("the rest and 2 rows before it were skipped")
+            describe(MissingPart::Rows, 2, 1).ends_with("were skipped, so 1 rule could not run")
         );
-        assert!(words(MissingPart::Encoding, 0, 1).contains("save it as UTF-8"));
         assert!(
-            words(MissingPart::Zones, 0, 3)
+            describe(MissingPart::Rest, 2, 0)
+                .ends_with("the rest and 2 rows before it were skipped")
+        );
+        assert!(describe(MissingPart::Encoding, 0, 1).contains("save it as UTF-8"));
+        assert!(
+            describe(MissingPart::Zones, 0, 3)
                 .starts_with("unreadable zones of agency.txt were skipped")
         );
-        assert_eq!(words(MissingPart::File, 0, 0), "agency.txt is missing");
+        assert_eq!(describe(MissingPart::File, 0, 0), "agency.txt is missing");
     }
 
     #[test]
     fn only_kinds_with_skipped_rows_are_partly_read() {
-        let unread =
-            |lack| [IncompleteFile { filename: "routes.txt".to_owned(), lack, rows: 1, rules: 1 }];
+        let unread = |incompleteness| {
+            [IncompleteFile {
+                filename: "routes.txt".to_owned(),
+                lack: incompleteness,
+                rows: 1,
+                rules: 1,
+            }]
+        };
         assert!(is_partly_read("routes", &unread(MissingPart::Rows)));
         assert!(!is_partly_read("trips", &unread(MissingPart::Rows)));
         assert!(!is_partly_read("routes", &unread(MissingPart::File)));

@@ -11,11 +11,11 @@ use serde::de::IgnoredAny;
 /// The reason if nothing more specific is known.
 const NO_FORMAT: &str = "this is not GTFS, GTFS-Realtime, SIRI, NeTEx or GBFS";
 /// Bytes of the beginning that are inspected: a table header, a root element, the first block of an archive.
-const LOOK_BYTES: usize = 8 << 10;
+const INSPECTED_BYTES: usize = 8 << 10;
 /// Number of files of a zip that are named.
-const NAMES: usize = 3;
+const NAMES_SHOWN_MAX: usize = 3;
 /// The signatures of other archive and compression formats, with their names.
-const PACKED: [(&[u8], &str); 5] = [
+const ARCHIVE_SIGNATURES: [(&[u8], &str); 5] = [
     (b"7z\xBC\xAF\x27\x1C", "a 7-Zip archive"),
     (b"Rar!", "a RAR archive"),
     (b"\xFD7zXZ", "compressed with xz"),
@@ -26,7 +26,7 @@ const PACKED: [(&[u8], &str); 5] = [
 /// Describes an unsupported input and what to do about it; without a full stop.
 pub(super) fn describe_input(body: &[u8]) -> String {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    let look = &start[..start.len().min(LOOK_BYTES)];
+    let head = &start[..start.len().min(INSPECTED_BYTES)];
     if start.trim_ascii().is_empty() {
         return "it is empty".to_owned();
     }
@@ -40,16 +40,16 @@ pub(super) fn describe_input(body: &[u8]) -> String {
     if body.starts_with(b"\x1F\x8B") {
         return describe_gzip(body);
     }
-    if is_tar(look) {
+    if is_tar(head) {
         return format!("this is a tar archive: {TO_ZIP}");
     }
-    if let Some((_, what)) = PACKED.iter().find(|(mark, _)| body.starts_with(mark)) {
+    if let Some((_, what)) = ARCHIVE_SIGNATURES.iter().find(|(mark, _)| body.starts_with(mark)) {
         return format!("this is {what}: unpack it and zip the files");
     }
-    if look.starts_with(b"\xFF\xFE") || look.starts_with(b"\xFE\xFF") {
+    if head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF") {
         return format!("{NO_FORMAT}; it is text in UTF-16: save it as UTF-8");
     }
-    let text = String::from_utf8_lossy(look);
+    let text = String::from_utf8_lossy(head);
     if is_toml(start) {
         return describe_toml(&text);
     }
@@ -71,8 +71,8 @@ fn describe_zip(body: &[u8]) -> String {
                 return format!("this zip cannot be read: {error}; the download may be incomplete");
             }
         };
-    if let Some(words) = describe_nested_zips(names.iter().map(String::as_str)) {
-        return words;
+    if let Some(message) = describe_nested_zips(names.iter().map(String::as_str)) {
+        return message;
     }
     format!("this zip has no GTFS table and no NeTEx publication: {}", list_first_files(&names))
 }
@@ -94,8 +94,8 @@ fn is_zip_name(name: &str) -> bool {
 
 /// Lists the first files of a zip or a folder.
 fn list_first_files(names: &[String]) -> String {
-    let shown = names.get(..NAMES.min(names.len())).unwrap_or_default().join(", ");
-    match (names.len(), names.len().saturating_sub(NAMES)) {
+    let shown = names.get(..NAMES_SHOWN_MAX.min(names.len())).unwrap_or_default().join(", ");
+    match (names.len(), names.len().saturating_sub(NAMES_SHOWN_MAX)) {
         (0, _) => "it is empty".to_owned(),
         (_, 0) => format!("it has {shown}"),
         (_, more) => format!("it has {shown} and {more} more"),
@@ -123,7 +123,7 @@ pub(crate) fn describe_folder(names: &[String]) -> String {
 fn describe_gzip(body: &[u8]) -> String {
     let mut inside = Vec::new();
     // The beginning is enough, even if the rest cannot be inflated.
-    _ = GzDecoder::new(body).take(LOOK_BYTES as u64).read_to_end(&mut inside);
+    _ = GzDecoder::new(body).take(INSPECTED_BYTES as u64).read_to_end(&mut inside);
     if is_tar(&inside) {
         return format!("this is a tar archive, compressed with gzip: {TO_ZIP}");
     }
@@ -133,8 +133,8 @@ fn describe_gzip(body: &[u8]) -> String {
     }
 }
 
-fn is_tar(look: &[u8]) -> bool {
-    look.get(257..262) == Some(b"ustar")
+fn is_tar(head: &[u8]) -> bool {
+    head.get(257..262) == Some(b"ustar")
 }
 
 fn describe_json(body: &[u8]) -> String {
@@ -278,9 +278,9 @@ mod tests {
             (b"# x\n[package]\nname = \"a\"\n", "this is a TOML file"),
             (b"\x00\x01\x02", "it is a binary file"),
         ];
-        for (body, said) in cases {
-            let told = describe_input(body);
-            assert!(told.contains(said), "{said}: {told}");
+        for (body, expected_text) in cases {
+            let description = describe_input(body);
+            assert!(description.contains(expected_text), "{expected_text}: {description}");
         }
     }
 
@@ -299,11 +299,11 @@ mod tests {
             ),
             (&["gtfs.zip"], "; give one of the zips"),
         ];
-        for (names, said) in cases {
+        for (names, expected_text) in cases {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            let told = describe_folder(&names);
-            assert!(told.contains(said), "{said}: {told}");
-            assert!(!told.contains("zip has no GTFS"), "{told}");
+            let description = describe_folder(&names);
+            assert!(description.contains(expected_text), "{expected_text}: {description}");
+            assert!(!description.contains("zip has no GTFS"), "{description}");
         }
     }
 }

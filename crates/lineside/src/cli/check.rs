@@ -61,13 +61,13 @@ enum FailOn {
 
 impl FailOn {
     fn is_reached(self, worst: Option<Severity>) -> bool {
-        let least = match self {
+        let severity_min = match self {
             FailOn::Error => Severity::Error,
             FailOn::Warning => Severity::Warning,
             FailOn::Info => Severity::Info,
             FailOn::Never => return false,
         };
-        worst.is_some_and(|worst| worst >= least)
+        worst.is_some_and(|worst| worst >= severity_min)
     }
 }
 
@@ -166,7 +166,7 @@ pub(crate) async fn run_check(arguments: CheckArguments) -> Result<(), CommandFa
         report_files::write_failure_reason(folder, &arguments.input, reason);
     }
     let (checked, fail_on) = reported?;
-    let told = match arguments.format {
+    let printed = match arguments.format {
         ReportFormat::Text => {
             print::print_output(&checked.render_text(print::stdout_uses_colors()).trim_end())
         }
@@ -174,20 +174,21 @@ pub(crate) async fn run_check(arguments: CheckArguments) -> Result<(), CommandFa
         ReportFormat::Html => print::print_output(&checked.render_html()),
     };
     // The reference validator's JSON report has no field for omissions.
-    let beside = checked.describe_omissions().filter(|_| arguments.format == ReportFormat::Json);
-    beside.iter().flat_map(|lines| lines.lines()).for_each(|line| print::print_note(&line));
+    let omissions = checked.describe_omissions().filter(|_| arguments.format == ReportFormat::Json);
+    omissions.iter().flat_map(|lines| lines.lines()).for_each(|line| print::print_note(&line));
     let ended = check_exit(fail_on.is_reached(checked.worst_severity()), &checked.errors);
-    if let (Err(_), Err(CommandFailure::Unfinished(fault))) = (&told, &ended) {
+    if let (Err(_), Err(CommandFailure::Unfinished(fault))) = (&printed, &ended) {
         print::print_failure(fault);
     }
-    told.and(ended)
+    printed.and(ended)
 }
 
 /// Checks the input as the arguments ask. Also returns the severity that fails the command.
 async fn check_from_arguments(
     arguments: &CheckArguments,
 ) -> Result<(CheckReport, FailOn), CommandFailure> {
-    let reach = if arguments.public_only { AddressScope::Public } else { AddressScope::Anywhere };
+    let address_scope =
+        if arguments.public_only { AddressScope::Public } else { AddressScope::Anywhere };
     let settings =
         arguments.config.as_deref().map(CheckSettings::from_file).transpose()?.unwrap_or_default();
     reference_inputs::check_usage(arguments)?;
@@ -207,7 +208,7 @@ async fn check_from_arguments(
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),
-        schedule: read_optional_input(arguments.r#static.as_deref(), reach, &clock).await?,
+        schedule: read_optional_input(arguments.r#static.as_deref(), address_scope, &clock).await?,
         previous: None,
         ids: SiriIds::Same,
         country: arguments.country.or(settings.country),
@@ -215,17 +216,18 @@ async fn check_from_arguments(
         ignored,
         output: arguments.output.as_ref().map(|folder| folder.display().to_string()),
         samples: arguments.samples as usize,
-        with_places: arguments.output.is_some() || arguments.format == ReportFormat::Html,
+        has_places: arguments.output.is_some() || arguments.format == ReportFormat::Html,
         memory: Some((arguments.memory, "--memory")),
         files: CheckSystemFiles::default(),
     };
-    let given = read_check_input(&arguments.input, reach);
+    let given = read_check_input(&arguments.input, address_scope);
     let (body, files) =
         print::show_progress(&*clock, download_progress(&arguments.input), given).await?;
     plan.files = files;
-    let beside = reference_inputs::add_reference_inputs(arguments, &body, &mut plan, reach);
+    let download =
+        reference_inputs::add_reference_inputs(arguments, &body, &mut plan, address_scope);
     let before = arguments.previous.as_deref().unwrap_or_default();
-    print::show_progress(&*clock, download_progress(before), beside).await?;
+    print::show_progress(&*clock, download_progress(before), download).await?;
     Ok((check_with_progress(body, plan, clock).await?, fail_on))
 }
 
@@ -255,15 +257,15 @@ fn check_exit(is_failed: bool, errors: &[SystemError]) -> Result<(), CommandFail
 /// Reads the input, and the other files of its system if it is GBFS.
 async fn read_check_input(
     input: &str,
-    reach: AddressScope,
+    address_scope: AddressScope,
 ) -> Result<(Bytes, CheckSystemFiles), CommandFailure> {
     let location = SourceLocation::parse(input).ok().filter(|_| input != "-");
     if let Some(folder) = location.as_ref().and_then(SourceLocation::schedule_folder) {
-        return read_folder(input, folder.to_owned(), reach).await;
+        return read_folder(input, folder.to_owned(), address_scope).await;
     }
-    let body = input::read_input(input, INPUT_BYTES_MAX, reach).await?;
-    let Some(mut system) = gbfs_files::read_system(input, &body, reach).await? else {
-        let name = gbfs_files::file_stem_of(input).filter(|name| gbfs::is_gbfs_file(name));
+    let body = input::read_input(input, INPUT_BYTES_MAX, address_scope).await?;
+    let Some(mut system) = gbfs_files::read_system(input, &body, address_scope).await? else {
+        let name = gbfs_files::file_stem(input).filter(|name| gbfs::is_gbfs_file(name));
         let read = name.map(|name| (name, body.clone())).into_iter().collect();
         return Ok((body, CheckSystemFiles { read, ..CheckSystemFiles::default() }));
     };
@@ -275,12 +277,12 @@ async fn read_check_input(
 async fn read_folder(
     input: &str,
     folder: PathBuf,
-    reach: AddressScope,
+    address_scope: AddressScope,
 ) -> Result<(Bytes, CheckSystemFiles), CommandFailure> {
     let is_schedule =
         |body: &Bytes| sniff_format(body).is_some_and(lineside_formats::Format::is_schedule);
     if FILES.iter().any(|file| folder.join(file.name).is_file()) {
-        let body = input::read_input(input, INPUT_BYTES_MAX, reach).await?;
+        let body = input::read_input(input, INPUT_BYTES_MAX, address_scope).await?;
         if is_schedule(&body) {
             return Ok((body, CheckSystemFiles::default()));
         }
@@ -289,18 +291,18 @@ async fn read_folder(
     if !system.files.is_empty() {
         return Ok((Bytes::new(), system_files(system)));
     }
-    let body = input::read_input(input, INPUT_BYTES_MAX, reach).await?;
+    let body = input::read_input(input, INPUT_BYTES_MAX, address_scope).await?;
     if is_schedule(&body) {
         return Ok((body, CheckSystemFiles::default()));
     }
-    let words = describe_folder(&gbfs_files::list_folder_names(&folder));
-    Err(CommandFailure::Unfinished(format!("{input}: {words}")))
+    let message = describe_folder(&gbfs_files::list_folder_names(&folder));
+    Err(CommandFailure::Unfinished(format!("{input}: {message}")))
 }
 
 /// Converts the collected files of a system for the check.
 fn system_files(system: CollectedSystem) -> CheckSystemFiles {
     let unread = system.unread.into_iter();
-    let unread = unread.map(|it| (it.name, it.reason.unwrap_or_else(|| it.why.to_owned())));
+    let unread = unread.map(|it| (it.name, it.error.unwrap_or_else(|| it.reason.to_owned())));
     let unread: Vec<(String, String)> = unread.collect();
     let further = |OtherLanguage { language, files, shared }: OtherLanguage| {
         let its = unread.iter().filter_map(|(name, _)| name.strip_prefix(&language));
@@ -319,11 +321,11 @@ fn system_files(system: CollectedSystem) -> CheckSystemFiles {
 
 async fn read_optional_input(
     input: Option<&str>,
-    reach: AddressScope,
+    address_scope: AddressScope,
     clock: &RealClock,
 ) -> Result<Option<Bytes>, CommandFailure> {
     let Some(input) = input else { return Ok(None) };
-    let reading = input::read_input(input, INPUT_BYTES_MAX, reach);
+    let reading = input::read_input(input, INPUT_BYTES_MAX, address_scope);
     print::show_progress(clock, download_progress(input), reading).await.map(Some)
 }
 
@@ -346,13 +348,17 @@ async fn check_with_progress(
     let name = plan.input.clone();
     let progress = Arc::new(CheckProgress::default());
     let (seen, timer) = (Arc::clone(&progress), Arc::clone(&clock));
-    let begun = clock.monotonic();
-    let looking = tokio::task::spawn_blocking(move || {
-        let elapsed = || (timer.monotonic() - begun).as_secs_f64();
+    let started_at = clock.monotonic();
+    let validation_task = tokio::task::spawn_blocking(move || {
+        let elapsed = || (timer.monotonic() - started_at).as_secs_f64();
         check_input(&body, plan, &seen, &elapsed)
     });
-    match print::show_progress(&*clock, |_| print::progress_bar(progress.fraction_read()), looking)
-        .await
+    match print::show_progress(
+        &*clock,
+        |_| print::progress_bar(progress.fraction_read()),
+        validation_task,
+    )
+    .await
     {
         Ok(Ok(checked)) => Ok(checked),
         Ok(Err(reason)) => Err(CommandFailure::Unfinished(format!("{name}: {reason}"))),

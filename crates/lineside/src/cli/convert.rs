@@ -66,7 +66,7 @@ pub(crate) async fn run_convert(arguments: ConvertArguments) -> Result<(), Comma
     };
     let name = input::redacted_name(&input);
     let refused = |refusal| match refusal {
-        ConversionError::NoWay(reason) => CommandFailure::Usage(format!("{name}: {reason}")),
+        ConversionError::Unsupported(reason) => CommandFailure::Usage(format!("{name}: {reason}")),
         ConversionError::Unreadable(reason) => {
             CommandFailure::Unfinished(format!("{name}: {reason}"))
         }
@@ -146,7 +146,7 @@ fn print_report(converted: &ConversionOutput, to: ConversionTarget) {
             print::print_note(&format!("{}: {} ({sample}{more})", reason.as_str(), found.count));
         }
     }
-    for loss in converted.losses.iter() {
+    for loss in converted.conversion_report.iter() {
         let examples = match loss.examples {
             [] => String::new(),
             some => format!(" ({}{})", some[0], if loss.count > 1 { ", …" } else { "" }),

@@ -14,7 +14,7 @@ use super::{
     CommandFailure,
     input::{AddressScope, fetch_input},
 };
-use crate::convert::{DISCOVERY, Named, REALTIME_BYTES_MAX};
+use crate::convert::{DISCOVERY, NamedFile, REALTIME_BYTES_MAX};
 
 /// Maximum size of one file.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -27,7 +27,7 @@ pub(super) struct CollectedSystem {
     /// The first language that the discovery file lists.
     pub(super) language: Option<String>,
     /// The files in that language, under their names without `.json`.
-    pub(super) files: Vec<Named>,
+    pub(super) files: Vec<NamedFile>,
     /// The files of each further language.
     pub(super) others: Vec<OtherLanguage>,
     /// The listed files that could not be read. The names of a further language begin with `<language>/`.
@@ -38,7 +38,7 @@ pub(super) struct CollectedSystem {
 #[derive(Debug)]
 pub(super) struct OtherLanguage {
     pub(super) language: String,
-    pub(super) files: Vec<Named>,
+    pub(super) files: Vec<NamedFile>,
     /// The names of the files that are also the first language's, from the same location.
     pub(super) shared: Vec<String>,
 }
@@ -47,9 +47,9 @@ pub(super) struct OtherLanguage {
 #[derive(Debug)]
 pub(super) struct MissingFile {
     pub(super) name: String,
-    pub(super) why: &'static str,
+    pub(super) reason: &'static str,
     /// The error of the attempt, if one was made.
-    pub(super) reason: Option<String>,
+    pub(super) error: Option<String>,
 }
 
 /// Reads the files of a system one after the other, if the body is a discovery file. Each file is read from the folder
@@ -57,7 +57,7 @@ pub(super) struct MissingFile {
 pub(super) async fn read_system(
     input: &str,
     body: &Bytes,
-    reach: AddressScope,
+    address_scope: AddressScope,
 ) -> Result<Option<CollectedSystem>, CommandFailure> {
     if sniff_format(body) != Some(Format::Raw) {
         return Ok(None);
@@ -67,12 +67,12 @@ pub(super) async fn read_system(
     };
     let taking = SystemCollector {
         input,
-        reach: Some(reach),
+        address_scope: Some(address_scope),
         folder: parent_folder(input),
-        beside: SiblingNames::from_discovery(&discovery),
-        left: REALTIME_BYTES_MAX.saturating_sub(body.len() as u64),
+        sibling_names: SiblingNames::from_discovery(&discovery),
+        bytes_left: REALTIME_BYTES_MAX.saturating_sub(body.len() as u64),
         n_files: 0,
-        taken: HashMap::new(),
+        bodies: HashMap::new(),
         unread: Vec::new(),
     };
     Ok(Some(taking.collect_system(&discovery).await))
@@ -116,15 +116,15 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
             unread: Vec::new(),
         });
     };
-    let taken = plain.iter().map(|(path, (_, body))| (path_key(path), body.clone())).collect();
+    let bodies = plain.iter().map(|(path, (_, body))| (path_key(path), body.clone())).collect();
     let taking = SystemCollector {
         input: "",
-        reach: None,
+        address_scope: None,
         folder: Some(folder),
-        beside: SiblingNames::from_discovery(&discovery),
-        left,
+        sibling_names: SiblingNames::from_discovery(&discovery),
+        bytes_left: left,
         n_files: plain.len(),
-        taken,
+        bodies,
         unread: Vec::new(),
     };
     let mut system = taking.collect_system(&discovery).await;
@@ -139,25 +139,25 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
 struct SystemCollector<'a> {
     input: &'a str,
     /// The addresses that may be requested; `None` if files are read only from the discovery file's folder.
-    reach: Option<AddressScope>,
+    address_scope: Option<AddressScope>,
     /// The folder of the discovery file.
     folder: Option<PathBuf>,
-    beside: SiblingNames,
-    left: u64,
+    sibling_names: SiblingNames,
+    bytes_left: u64,
     n_files: usize,
     /// The bodies read so far by their location, because several languages may list the same one.
-    taken: HashMap<String, Bytes>,
+    bodies: HashMap<String, Bytes>,
     unread: Vec<MissingFile>,
 }
 
 /// A file with its name and its location.
 struct CollectedFile {
-    named: Named,
+    named: NamedFile,
     from: Option<String>,
 }
 
 /// The reason why a file is missing, and the error of the attempt if one was made.
-type Lack = (&'static str, Option<String>);
+type MissingReason = (&'static str, Option<String>);
 
 impl SystemCollector<'_> {
     /// Reads the files of all languages, one language after the other.
@@ -172,15 +172,16 @@ impl SystemCollector<'_> {
         let first = self.collect_files(&own(language), None).await;
         let mut others = Vec::new();
         for other in languages.into_iter().skip(1) {
-            let taken = self.collect_files(&own(Some(other)), Some(other)).await;
+            let other_language = self.collect_files(&own(Some(other)), Some(other)).await;
             let is_shared = |file: &&CollectedFile| {
                 file.from.is_some()
                     && first
                         .iter()
                         .any(|its| (&its.named.0, &its.from) == (&file.named.0, &file.from))
             };
-            let shared = taken.iter().filter(is_shared).map(|file| file.named.0.clone()).collect();
-            let files = taken.into_iter().map(|file| file.named).collect();
+            let shared =
+                other_language.iter().filter(is_shared).map(|file| file.named.0.clone()).collect();
+            let files = other_language.into_iter().map(|file| file.named).collect();
             others.push(OtherLanguage { language: other.to_owned(), shared, files });
         }
         let files = first.into_iter().map(|file| file.named).collect();
@@ -203,7 +204,7 @@ impl SystemCollector<'_> {
                 Err((why, reason)) => {
                     let language = other.map(|other| format!("{other}/")).unwrap_or_default();
                     let name = format!("{language}{}", entry.name);
-                    self.unread.push(MissingFile { name, why, reason });
+                    self.unread.push(MissingFile { name, reason: why, error: reason });
                 }
             }
         }
@@ -213,40 +214,40 @@ impl SystemCollector<'_> {
     async fn collect_file(
         &mut self,
         entry: &gbfs::DiscoveryEntry,
-    ) -> Result<(Option<String>, Bytes), Lack> {
+    ) -> Result<(Option<String>, Bytes), MissingReason> {
         let location = self.locate_file(entry)?;
         let key = match &location {
             SourceLocation::Http(url) => Some(url.to_string()),
             SourceLocation::Path(file) => Some(path_key(file)),
             _ => None,
         };
-        if let Some(body) = key.as_ref().and_then(|key| self.taken.get(key)) {
+        if let Some(body) = key.as_ref().and_then(|key| self.bodies.get(key)) {
             let body = body.clone();
             return Ok((key, body));
         }
         if self.n_files >= FILES_MAX {
             return Err(("the system has too many files", None));
         }
-        let reach = self.reach.filter(|_| !is_other_host(self.input, &location));
-        let reach = reach.unwrap_or(AddressScope::Public);
-        let body = fetch_input(location, self.left.min(FILE_BYTES_MAX), reach).await;
+        let address_scope = self.address_scope.filter(|_| !is_other_host(self.input, &location));
+        let address_scope = address_scope.unwrap_or(AddressScope::Public);
+        let body = fetch_input(location, self.bytes_left.min(FILE_BYTES_MAX), address_scope).await;
         let body =
             body.map_err(|reason| ("it cannot be read from its listed address", Some(reason)))?;
-        self.left = self.left.saturating_sub(body.len() as u64);
+        self.bytes_left = self.bytes_left.saturating_sub(body.len() as u64);
         self.n_files += 1;
-        self.taken.extend(key.clone().map(|key| (key, body.clone())));
+        self.bodies.extend(key.clone().map(|key| (key, body.clone())));
         Ok((key, body))
     }
 
     /// Returns the location of a listed file: in the discovery file's folder, else its listed address if addresses may
     /// be requested.
-    fn locate_file(&self, entry: &gbfs::DiscoveryEntry) -> Result<SourceLocation, Lack> {
-        let names = self.beside.candidate_names(entry);
+    fn locate_file(&self, entry: &gbfs::DiscoveryEntry) -> Result<SourceLocation, MissingReason> {
+        let names = self.sibling_names.candidate_names(entry);
         let at = |name: &String| Some(self.folder.as_ref()?.join(name));
         if let Some(file) = names.iter().filter_map(at).find(|file| file.is_file()) {
             return Ok(SourceLocation::Path(file));
         }
-        if self.reach.is_none() {
+        if self.address_scope.is_none() {
             let why = "it is not in the folder";
             return Err((why, Some(format!("{why}: looked for {}", names.join(", ")))));
         }
@@ -269,9 +270,9 @@ fn path_key(file: &Path) -> String {
 #[derive(Debug)]
 struct SiblingNames {
     /// The first language, whose files may have plain names.
-    first: Option<Box<str>>,
+    first_language: Option<Box<str>>,
     /// The address for each ending of a listed address; `None` if several addresses have that ending.
-    ends: HashMap<String, Option<Box<str>>>,
+    by_suffix: HashMap<String, Option<Box<str>>>,
 }
 
 impl SiblingNames {
@@ -286,8 +287,8 @@ impl SiblingNames {
             }
         }
         SiblingNames {
-            first: discovery.list_languages().first().map(|first| (*first).into()),
-            ends,
+            first_language: discovery.list_languages().first().map(|first| (*first).into()),
+            by_suffix: ends,
         }
     }
 
@@ -297,31 +298,31 @@ impl SiblingNames {
     fn candidate_names(&self, entry: &gbfs::DiscoveryEntry) -> Vec<String> {
         let listed = |parts| {
             let end = address_tail(&entry.url, parts)?;
-            let owner = self.ends.get(&end)?.as_ref()?;
+            let owner = self.by_suffix.get(&end)?.as_ref()?;
             (*owner == entry.url).then_some(end)
         };
         let name = &entry.name;
         let language = entry.language.as_deref();
-        let of_language = |between: fn(&str, &str) -> String| {
+        let localized_name = |between: fn(&str, &str) -> String| {
             let language =
                 language.filter(|language| is_plain_part(language) && is_plain_part(name))?;
             Some(between(language, name))
         };
-        let alone = language == self.first.as_deref() && is_plain_part(name);
+        let alone = language == self.first_language.as_deref() && is_plain_part(name);
         let names = [
             listed(2),
-            of_language(|language, name| format!("{language}/{name}.json")),
+            localized_name(|language, name| format!("{language}/{name}.json")),
             listed(1),
-            of_language(|language, name| format!("{name}.{language}.json")),
+            localized_name(|language, name| format!("{name}.{language}.json")),
             alone.then(|| format!("{name}.json")),
         ];
-        let mut kept: Vec<String> = Vec::new();
+        let mut candidates: Vec<String> = Vec::new();
         for name in names.into_iter().flatten() {
-            if !kept.contains(&name) {
-                kept.push(name);
+            if !candidates.contains(&name) {
+                candidates.push(name);
             }
         }
-        kept
+        candidates
     }
 }
 
@@ -362,9 +363,9 @@ fn list_json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Returns up to 1,000 names in a folder, sorted. Folder names end with a slash; hidden entries are left out.
 pub(super) fn list_folder_names(folder: &Path) -> Vec<String> {
-    const MOST: usize = 1_000;
+    const NAMES_MAX: usize = 1_000;
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    let names = entries.take(MOST).filter_map(|entry| {
+    let names = entries.take(NAMES_MAX).filter_map(|entry| {
         let name = entry.file_name().to_str()?.to_owned();
         Some(if entry.path().is_dir() { format!("{name}/") } else { name })
     });
@@ -374,7 +375,7 @@ pub(super) fn list_folder_names(folder: &Path) -> Vec<String> {
 }
 
 /// Returns the file name at the end of an address or a path, up to its first dot.
-pub(super) fn file_stem_of(input: &str) -> Option<String> {
+pub(super) fn file_stem(input: &str) -> Option<String> {
     let plain = input.split(['?', '#']).next()?;
     let last = plain.rsplit(['/', '\\']).next()?;
     last.split('.').next().map(str::to_owned)
@@ -384,8 +385,8 @@ pub(super) fn file_stem_of(input: &str) -> Option<String> {
 /// host.
 fn is_other_host(input: &str, location: &SourceLocation) -> bool {
     match (SourceLocation::parse(input), location) {
-        (Ok(SourceLocation::Http(asked)), SourceLocation::Http(listed)) => {
-            asked.host() != listed.host()
+        (Ok(SourceLocation::Http(requested)), SourceLocation::Http(listed)) => {
+            requested.host() != listed.host()
         }
         _ => false,
     }
@@ -411,8 +412,8 @@ mod tests {
             url: (*url).into(),
         });
         let discovery = gbfs::DiscoveryFile { entries: entries.collect() };
-        let beside = SiblingNames::from_discovery(&discovery);
-        discovery.entries.iter().map(|entry| beside.candidate_names(entry)).collect()
+        let sibling_names = SiblingNames::from_discovery(&discovery);
+        discovery.entries.iter().map(|entry| sibling_names.candidate_names(entry)).collect()
     }
 
     #[test]

@@ -31,26 +31,26 @@ pub(in crate::cli) fn redacted_name(input: &str) -> Cow<'_, str> {
 /// Reads an input of at most `most` bytes.
 pub(super) async fn read_input(
     input: &str,
-    most: u64,
-    reach: AddressScope,
+    input_max: u64,
+    address_scope: AddressScope,
 ) -> Result<Bytes, CommandFailure> {
     let unfinished = |reason: String| CommandFailure::Unfinished(failure_message(input, &reason));
     if input == "-" {
         let read = tokio::task::spawn_blocking(move || {
             let mut body = Vec::new();
-            let taken = io::stdin().lock().take(most + 1).read_to_end(&mut body);
-            taken.map(|_| body)
+            let read_result = io::stdin().lock().take(input_max + 1).read_to_end(&mut body);
+            read_result.map(|_| body)
         });
         let body = read.await.map_err(io::Error::other).and_then(|read| read);
         let body = body.map_err(|error| unfinished(error.to_string()))?;
-        if body.len() as u64 > most {
-            return Err(unfinished(format!("larger than {} MiB", most >> 20)));
+        if body.len() as u64 > input_max {
+            return Err(unfinished(format!("larger than {} MiB", input_max >> 20)));
         }
         return Ok(body.into());
     }
     let location =
         SourceLocation::parse(input).map_err(|error| CommandFailure::Usage(error.to_string()))?;
-    fetch_input(location, most, reach).await.map_err(unfinished)
+    fetch_input(location, input_max, address_scope).await.map_err(unfinished)
 }
 
 /// Returns the reason of a failure, preceded by the input's name unless the reason begins with that name.
@@ -62,12 +62,12 @@ fn failure_message(input: &str, reason: &str) -> String {
 /// Fetches at most `most` bytes from a location.
 pub(in crate::cli) async fn fetch_input(
     location: SourceLocation,
-    most: u64,
-    reach: AddressScope,
+    input_max: u64,
+    address_scope: AddressScope,
 ) -> Result<Bytes, String> {
     let config = FeedConfig {
-        public_only: reach == AddressScope::Public,
-        ..oneshot_config(location, most)?
+        public_only: address_scope == AddressScope::Public,
+        ..oneshot_config(location, input_max)?
     };
     fetch_once(&config, real_clock()).await.map_err(|failure| failure.detail)
 }
@@ -75,10 +75,10 @@ pub(in crate::cli) async fn fetch_input(
 /// Returns the configuration for a single fetch from a location.
 pub(in crate::cli) fn oneshot_config(
     location: SourceLocation,
-    most: u64,
+    input_max: u64,
 ) -> Result<FeedConfig, String> {
     let id = FeedId::new("input").map_err(|error| error.to_string())?;
-    Ok(FeedConfig { max_bytes: most, ..FeedConfig::new(id, location) })
+    Ok(FeedConfig { max_bytes: input_max, ..FeedConfig::new(id, location) })
 }
 
 pub(in crate::cli) fn real_clock() -> Arc<dyn Clock> {

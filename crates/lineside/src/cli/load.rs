@@ -114,7 +114,7 @@ pub(crate) fn run_load(arguments: LoadArguments) -> Result<(), CommandFailure> {
         write_report(file, &report.render_svg())?;
     }
     print::print_output(&report)?;
-    if report.has_losses() { Err(CommandFailure::Losses) } else { Ok(()) }
+    if report.has_losses() { Err(CommandFailure::DroppedFields) } else { Ok(()) }
 }
 
 fn build_plan(arguments: &LoadArguments) -> Result<LoadPlan, CommandFailure> {

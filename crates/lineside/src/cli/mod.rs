@@ -78,7 +78,7 @@ pub(crate) enum CommandFailure {
     /// The checked input has findings, which are already printed.
     Findings,
     /// The load test lost deliveries, which are already printed.
-    Losses,
+    DroppedFields,
     /// The command line is invalid.
     Usage(String),
     /// The configuration is invalid.
@@ -115,7 +115,7 @@ pub async fn run_command(cli: Cli) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(CommandFailure::Findings | CommandFailure::Losses) => ExitCode::from(1),
+        Err(CommandFailure::Findings | CommandFailure::DroppedFields) => ExitCode::from(1),
         Err(CommandFailure::Usage(reason)) => {
             print::print_failure(&reason);
             ExitCode::from(2)

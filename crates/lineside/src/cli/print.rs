@@ -78,7 +78,7 @@ pub(crate) async fn show_progress<T>(
     if !io::stderr().is_terminal() {
         return work.await;
     }
-    let begun = clock.monotonic();
+    let started_at = clock.monotonic();
     let (mut work, mut is_drawn) = (pin!(work), false);
     loop {
         tokio::select! {
@@ -89,7 +89,7 @@ pub(crate) async fn show_progress<T>(
                 return done;
             }
             () = clock.sleep(DRAWN_EVERY) => {
-                draw_line(&line(clock.monotonic() - begun));
+                draw_line(&line(clock.monotonic() - started_at));
                 is_drawn = true;
             }
         }

@@ -10,11 +10,11 @@ use url::Url;
 
 use super::{CommandFailure, print};
 use crate::config::ADMIN_TOKEN_VARIABLE as TOKEN_VARIABLE;
-use crate::profile::{ProfileFormat, SECONDS, SECONDS_USUAL};
+use crate::profile::{ProfileFormat, SECONDS, SECONDS_DEFAULT};
 use crate::timeout::run_within;
 
 /// Time that the server may take beyond the recording itself: the first recording looks up every symbol name.
-const BEYOND_MAX: Duration = Duration::from_secs(60);
+const EXTRA_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Profile the threads of a running server, and write a flame graph
 ///
@@ -34,7 +34,7 @@ pub(crate) struct ProfileArguments {
     #[arg(value_name = "SERVER-URL", value_parser = super::parse_server_url)]
     server: Url,
     /// Seconds to record, from 1 to 60
-    #[arg(long, value_name = "N", default_value_t = SECONDS_USUAL,
+    #[arg(long, value_name = "N", default_value_t = SECONDS_DEFAULT,
         value_parser = clap::value_parser!(u64).range(SECONDS))]
     seconds: u64,
     /// The file to write: .html, .svg, .folded or .pb
@@ -46,13 +46,16 @@ pub(crate) struct ProfileArguments {
 fn parse_output(text: &str) -> Result<(PathBuf, ProfileFormat), String> {
     let file = Path::new(text);
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let form = ProfileFormat::ALL.into_iter().find(|form| form.file_extension() == ending);
-    let form = form.ok_or("expected a file name that ends with .html, .svg, .folded or .pb")?;
+    let profile_format = ProfileFormat::ALL
+        .into_iter()
+        .find(|profile_format| profile_format.file_extension() == ending);
+    let form =
+        profile_format.ok_or("expected a file name that ends with .html, .svg, .folded or .pb")?;
     Ok((file.to_owned(), form))
 }
 
 pub(crate) async fn run_profile(arguments: ProfileArguments) -> Result<(), CommandFailure> {
-    let ProfileArguments { server, seconds, output: (file, form) } = arguments;
+    let ProfileArguments { server, seconds, output: (file, profile_format) } = arguments;
     let token = env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| {
         CommandFailure::Usage(format!(
@@ -60,12 +63,13 @@ pub(crate) async fn run_profile(arguments: ProfileArguments) -> Result<(), Comma
         ))
     })?;
     print::print_note(&format!("recording {server} for {seconds} s"));
-    let patience = Duration::from_secs(seconds) + BEYOND_MAX;
-    let answer = run_within(patience, request_profile(&server, &token, seconds, form)).await;
+    let timeout = Duration::from_secs(seconds) + EXTRA_TIME_MAX;
+    let answer =
+        run_within(timeout, request_profile(&server, &token, seconds, profile_format)).await;
     let body = answer.unwrap_or_else(|| {
         Err(CommandFailure::Unfinished(format!(
             "{server}: no response within {} s",
-            patience.as_secs()
+            timeout.as_secs()
         )))
     })?;
     std::fs::write(&file, &body).map_err(|error| {
@@ -82,7 +86,7 @@ async fn request_profile(
     server: &Url,
     token: &str,
     seconds: u64,
-    form: ProfileFormat,
+    profile_format: ProfileFormat,
 ) -> Result<Vec<u8>, CommandFailure> {
     let unreachable = |error: reqwest::Error| {
         CommandFailure::unfinished(
@@ -94,7 +98,7 @@ async fn request_profile(
     url.query_pairs_mut()
         .clear()
         .append_pair("seconds", &seconds.to_string())
-        .append_pair("format", form.file_extension());
+        .append_pair("format", profile_format.file_extension());
     // Redirects are off so that the token goes only to the named server.
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
     let request = client.map_err(unreachable)?.get(url).bearer_auth(token);
@@ -107,11 +111,11 @@ async fn request_profile(
     let problem: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
     let detail = problem.as_ref().and_then(|problem| problem["detail"].as_str());
     let detail = detail.unwrap_or("the address may not be a Lineside server");
-    let said = format!("{server} answered {status}: {detail}");
+    let failure_text = format!("{server} answered {status}: {detail}");
     Err(if status == StatusCode::UNAUTHORIZED {
-        CommandFailure::Usage(said)
+        CommandFailure::Usage(failure_text)
     } else {
-        CommandFailure::Unfinished(said)
+        CommandFailure::Unfinished(failure_text)
     })
 }
 
@@ -121,13 +125,13 @@ mod tests {
 
     #[test]
     fn the_file_extension_selects_the_profile_format() {
-        for (name, form) in [
+        for (name, profile_format) in [
             ("flame.html", ProfileFormat::Html),
             ("a/b/flame.svg", ProfileFormat::Svg),
             ("x.y.folded", ProfileFormat::Folded),
             ("flame.pb", ProfileFormat::Pprof),
         ] {
-            assert_eq!(parse_output(name), Ok((name.into(), form)));
+            assert_eq!(parse_output(name), Ok((name.into(), profile_format)));
         }
         assert!(
             ["flame", "flame.", ".html", "flame.json"]

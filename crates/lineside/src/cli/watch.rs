@@ -41,7 +41,7 @@ pub(crate) async fn run_watch(arguments: WatchArguments) -> Result<(), CommandFa
         () = signals.wait_for_signal() => return Ok(()),
     };
     match ended {
-        FollowError::NobodyReads => Ok(()),
+        FollowError::OutputClosed => Ok(()),
         FollowError::Refused(reason) => Err(CommandFailure::Usage(reason)),
         FollowError::Unreachable(reason) => {
             Err(CommandFailure::Unfinished(format!("{}: {reason}", arguments.server)))

@@ -20,13 +20,13 @@ const ALERTS_MAX: usize = 64;
 /// Maximum number of patterns of one alert.
 const PATTERNS_MAX: usize = 1_000;
 /// A longer quiet time would hide a whole day.
-const QUIET: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(86_400);
-const QUIET_DEFAULT: Duration = Duration::from_secs(15 * 60);
+const QUIET_PERIOD: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(86_400);
+const QUIET_PERIOD_DEFAULT: Duration = Duration::from_secs(15 * 60);
 /// The prefix of a secret in base64 (standardwebhooks.com, 1.0).
 const KEY_PREFIX: &str = "whsec_";
 /// Together with the time for sending, a change is reported within two minutes.
-const AFTER: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(90);
-const AFTER_DEFAULT: Duration = Duration::from_secs(30);
+const DELAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(90);
+const DELAY_DEFAULT: Duration = Duration::from_secs(30);
 const PORT: RangeInclusive<u64> = 1..=65_535;
 
 #[derive(Debug, Deserialize)]
@@ -205,7 +205,7 @@ impl ConfigChecker<'_> {
             Some(SecurityText::Tls) => SmtpSecurity::Tls,
             Some(SecurityText::None) => SmtpSecurity::None,
         };
-        let usual = match security {
+        let default_port = match security {
             SmtpSecurity::StartTls => 587,
             SmtpSecurity::Tls => 465,
             SmtpSecurity::None => 25,
@@ -235,7 +235,7 @@ impl ConfigChecker<'_> {
         }
         let from = self.check_mailbox("smtp.from", &table.from)?;
         let host = self.check_short_text("smtp.host", Some(table.host))?;
-        let port = port.and_then(|port| u16::try_from(port).ok()).unwrap_or(usual);
+        let port = port.and_then(|port| u16::try_from(port).ok()).unwrap_or(default_port);
         Some(SmtpConfig { host, port, security, login, from })
     }
 
@@ -284,16 +284,16 @@ impl ConfigChecker<'_> {
                 let on = table.on.as_ref();
                 on.is_none_or(|on| on.iter().any(|text| *text.get_ref() == what))
             };
-            let quiet = self.check_duration(&format!("{key}.quiet"), table.quiet, QUIET);
-            let after = self.check_duration(&format!("{key}.after"), table.after, AFTER);
+            let quiet = self.check_duration(&format!("{key}.quiet"), table.quiet, QUIET_PERIOD);
+            let after = self.check_duration(&format!("{key}.after"), table.after, DELAY);
             alerts.extend(target.map(|target| AlertConfig {
                 target,
                 feeds: patterns.into_iter().map(Spanned::into_inner).collect(),
                 on_state: is_on(AlertOnText::State),
                 on_expiry: is_on(AlertOnText::Expiry),
                 on_findings: is_on(AlertOnText::Findings),
-                quiet: quiet.unwrap_or(QUIET_DEFAULT),
-                after: after.unwrap_or(AFTER_DEFAULT),
+                quiet: quiet.unwrap_or(QUIET_PERIOD_DEFAULT),
+                after: after.unwrap_or(DELAY_DEFAULT),
             }));
         }
         alerts
@@ -376,7 +376,7 @@ mod tests {
         assert!(
             matches!(&mail.target, AlertTarget::Mail(to) if to.email.to_string() == "control@example.org")
         );
-        assert_eq!((mail.on_state, mail.on_expiry, mail.quiet), (true, true, QUIET_DEFAULT));
+        assert_eq!((mail.on_state, mail.on_expiry, mail.quiet), (true, true, QUIET_PERIOD_DEFAULT));
         assert!(mail.on_findings && !hook.on_findings);
         assert!(matches!(&hook.target, AlertTarget::Webhook { key: Some(_), .. }));
         assert_eq!((hook.on_state, hook.on_expiry, hook.after), (false, true, Duration::ZERO));
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_star_in_a_pattern_matches_any_characters() {
-        for (pattern, id, is_so) in [
+        for (pattern, id, is_match) in [
             ("city", "city", true),
             ("city", "city-2", false),
             ("*", "anything", true),
@@ -401,7 +401,7 @@ mod tests {
             ("c*x*s", "city-vehicles", false),
             ("ab*ba", "aba", false),
         ] {
-            assert_eq!(matches_pattern(pattern, id), is_so, "{pattern} {id}");
+            assert_eq!(matches_pattern(pattern, id), is_match, "{pattern} {id}");
         }
     }
 
@@ -415,8 +415,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_refused(text: &str, says: &str) {
-        assert_eq!(parse(text).unwrap_err(), format!("lineside.toml {says}"), "{text}");
+    fn check_refused(text: &str, expected_message: &str) {
+        assert_eq!(parse(text).unwrap_err(), format!("lineside.toml {expected_message}"), "{text}");
     }
 
     #[test]

@@ -148,20 +148,20 @@ impl ConfigChecker<'_> {
                 self.add_error(&table.prefix, &format!("{key}.prefix"), reason);
             }
             let history = self.check_history(&key, &table);
-            let who = |text: Option<AccessText>, usual| match text {
-                None => usual,
+            let parse_policy = |text: Option<AccessText>, default_policy| match text {
+                None => default_policy,
                 Some(AccessText::Anyone) => AccessPolicy::Anyone,
                 Some(AccessText::Users) => AccessPolicy::Users,
                 Some(AccessText::Nobody) => AccessPolicy::Nobody,
             };
-            let usual = Namespace::default();
+            let defaults = Namespace::default();
             namespaces.push(Namespace {
                 prefix,
                 history,
                 presence: table.presence,
                 join_leave: table.join_leave,
-                subscribe: who(table.subscribe, usual.subscribe),
-                publish: who(table.publish, usual.publish),
+                subscribe: parse_policy(table.subscribe, defaults.subscribe),
+                publish: parse_policy(table.publish, defaults.publish),
             });
         }
         namespaces

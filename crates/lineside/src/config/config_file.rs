@@ -230,7 +230,7 @@ struct TomlReader<'a> {
     /// For each table of a list that remains, its number in the file.
     lists: BTreeMap<&'static str, Vec<usize>>,
     /// The removed keys, each with its list and the number of its table in the file.
-    left_out: Vec<(String, usize, String)>,
+    removed_keys: Vec<(String, usize, String)>,
     has_all_feeds: bool,
     has_all_converters: bool,
 }
@@ -245,7 +245,16 @@ impl<'a> TomlReader<'a> {
         let lists = lists.map(|(name, _)| (*name, numbers(name))).collect();
         let (errors, left_out) = (Vec::new(), Vec::new());
         let (has_all_feeds, has_all_converters) = (true, true);
-        Self { path, text, root, errors, lists, left_out, has_all_feeds, has_all_converters }
+        Self {
+            path,
+            text,
+            root,
+            errors,
+            lists,
+            removed_keys: left_out,
+            has_all_feeds,
+            has_all_converters,
+        }
     }
 
     fn read_tables(mut self) -> Result<ParsedConfig, Vec<ConfigError>> {
@@ -290,13 +299,13 @@ impl<'a> TomlReader<'a> {
     fn check_brackets(&mut self) {
         for (name, is_list) in TABLES {
             let Some(value) = self.root.get_ref().get(name) else { continue };
-            let wanted = match (value.get_ref(), is_list) {
+            let expected = match (value.get_ref(), is_list) {
                 (DeValue::Table(_), false) | (DeValue::Array(_), true) => continue,
                 (_, false) => format!("expected one table: write [{name}]"),
                 (_, true) => format!("expected a list of tables: write [[{name}]]"),
             };
             let error =
-                ConfigError::at_span(self.path, self.text, Some(value.span()), name, wanted);
+                ConfigError::at_span(self.path, self.text, Some(value.span()), name, expected);
             self.errors.push(error);
             self.root.get_mut().remove(name);
             self.note_removed_table(name);
@@ -312,7 +321,7 @@ impl<'a> TomlReader<'a> {
                     && error.message() == format!("missing field `{key}`")
             };
             // The key is in the file, and its error was already reported.
-            if self.left_out.iter().any(is_known) {
+            if self.removed_keys.iter().any(is_known) {
                 return;
             }
         }
@@ -364,7 +373,7 @@ impl<'a> TomlReader<'a> {
                 else {
                     return false;
                 };
-                self.left_out.push((name.clone(), number, key.clone()));
+                self.removed_keys.push((name.clone(), number, key.clone()));
                 table.remove(key.as_str()).is_some()
             }
             (DeValue::Array(tables), [KeyStep::Index(index)]) if *index < tables.len() => {
@@ -441,8 +450,8 @@ mod tests {
             Ok(parsed) => parsed.errors,
             Err(errors) => errors,
         };
-        let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(said, expect);
+        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, expect);
     }
 
     #[track_caller]

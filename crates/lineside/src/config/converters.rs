@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 40;
 const ARGUMENTS_MAX: usize = 200;
 /// Maximum number of characters in each argument.
 const ARGUMENT_CHARS_MAX: usize = 4_096;
-const MAY_TAKE: ProgramLimits = ProgramLimits {
+const CONVERTER_LIMITS: ProgramLimits = ProgramLimits {
     timeouts: Duration::from_secs(1)..=Duration::from_secs(60 * 60),
     timeout: Duration::from_secs(60),
     memory: 1 << 30,
@@ -33,7 +33,7 @@ const MEMORY: RangeInclusive<u64> = (64 << 20)..=(1 << 40);
 /// A placeholder in arguments for the folder of the configuration.
 const CONFIG_DIR: &str = "{config_dir}";
 /// The output formats of converters: those that Lineside reads from one body.
-const MADE: [Format; 4] = [Format::Gtfs, Format::Netex, Format::GtfsRt, Format::Siri];
+const OUTPUT_FORMATS: [Format; 4] = [Format::Gtfs, Format::Netex, Format::GtfsRt, Format::Siri];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a [[converter]] table")]
@@ -65,15 +65,15 @@ impl Config {
         let file = self.source.file.as_ref().map(|file| format!("{}, ", file.display()));
         let file = file.unwrap_or_default();
         let converters = self.converters.iter().map(|it| &it.program).enumerate();
-        let validators = self.validators.iter().map(|it| &it.program).enumerate();
+        let validators = self.external_validators.iter().map(|it| &it.program).enumerate();
         let converters = converters.map(|(number, it)| ("converter", number, it));
         let all =
             converters.chain(validators.map(|(number, it)| ("external_validator", number, it)));
-        let of_programs = all.filter_map(move |(list, number, program)| {
+        let program_warnings = all.filter_map(move |(list, number, program)| {
             let fault = program.find_start_fault()?;
             Some(format!("{file}{list}[{number}].command: {fault}"))
         });
-        self.source.warnings.iter().cloned().chain(of_programs)
+        self.source.warnings.iter().cloned().chain(program_warnings)
     }
 }
 
@@ -115,16 +115,17 @@ impl ConfigChecker<'_> {
         if let Some(reason) = as_one {
             self.add_error(&from, &format!("{key}.from"), reason);
         }
-        let made = Format::from_name(to.get_ref()).filter(|format| MADE.contains(format));
-        if made.is_none() {
-            let names = MADE.map(Format::as_str).join(", ");
+        let output_format =
+            Format::from_name(to.get_ref()).filter(|format| OUTPUT_FORMATS.contains(format));
+        if output_format.is_none() {
+            let names = OUTPUT_FORMATS.map(Format::as_str).join(", ");
             let reason = expected_message(&format!("one of {names}"), to.get_ref());
             self.add_error(&to, &format!("{key}.to"), reason);
         }
-        let program = self.check_program(key, (command, timeout, memory), &MAY_TAKE);
+        let program = self.check_program(key, (command, timeout, memory), &CONVERTER_LIMITS);
         FormatConverter {
             from: SmolStr::new(from.get_ref()),
-            to: made.unwrap_or(Format::Gtfs),
+            to: output_format.unwrap_or(Format::Gtfs),
             program,
         }
     }
@@ -278,11 +279,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_refused(text: &str, says: &[&str]) {
+    fn check_refused(text: &str, expected_message: &[&str]) {
         let refused = parse(text).unwrap_err();
-        assert_eq!(refused.lines().count(), says.len(), "{refused}");
-        for (line, says) in refused.lines().zip(says) {
-            assert!(line.contains(says), "{line}");
+        assert_eq!(refused.lines().count(), expected_message.len(), "{refused}");
+        for (line, expected_message) in refused.lines().zip(expected_message) {
+            assert!(line.contains(expected_message), "{line}");
         }
     }
 
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!(feed.configured_format(), Some(Format::GtfsRt));
         let converter = feed.converter.as_ref().unwrap();
         assert_eq!((converter.from.as_str(), converter.program.memory), ("hafas", 2 << 30));
-        assert_eq!(converter.program.timeout, MAY_TAKE.timeout);
+        assert_eq!(converter.program.timeout, CONVERTER_LIMITS.timeout);
         assert_eq!(
             converter.program.command,
             ["/etc/lineside/bin/convert", "/etc/lineside/map.csv", "{input}"]

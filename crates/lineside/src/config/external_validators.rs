@@ -15,14 +15,14 @@ use super::value::{DurationText, SizeText};
 
 /// Maximum number of validators: each checks each version of its format.
 const VALIDATORS_MAX: usize = 20;
-const MAY_TAKE: ProgramLimits = ProgramLimits {
+const VALIDATOR_LIMITS: ProgramLimits = ProgramLimits {
     timeouts: Duration::from_secs(1)..=Duration::from_secs(86_400),
     timeout: Duration::from_secs(10 * 60),
     // Address space: Java reserves much more than it uses.
     memory: 4 << 30,
 };
 /// The formats of validators: those that have versions, each as one body.
-const LOOKED_AT: [Format; 2] = [Format::Gtfs, Format::Netex];
+const FORMATS: [Format; 2] = [Format::Gtfs, Format::Netex];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a [[external_validator]] table")]
@@ -75,7 +75,7 @@ impl ConfigChecker<'_> {
     ) -> ExternalValidatorConfig {
         let ExternalValidatorTable { name, format, command, timeout, memory } = table;
         self.check_own_name(&format!("{key}.name"), &name);
-        let known = Format::from_name(format.get_ref()).filter(|format| LOOKED_AT.contains(format));
+        let known = Format::from_name(format.get_ref()).filter(|format| FORMATS.contains(format));
         if known.is_none() {
             let reason = match Format::from_name(format.get_ref()) {
                 Some(Format::Gbfs) => {
@@ -89,7 +89,7 @@ impl ConfigChecker<'_> {
             };
             self.add_error(&format, &format!("{key}.format"), reason);
         }
-        let program = self.check_program(key, (command, timeout, memory), &MAY_TAKE);
+        let program = self.check_program(key, (command, timeout, memory), &VALIDATOR_LIMITS);
         ExternalValidatorConfig {
             name: SmolStr::new(name.get_ref()),
             format: known.unwrap_or(Format::Gtfs),
@@ -117,14 +117,14 @@ mod tests {
             [[external_validator]]\nname = \"profile\"\nformat = \"netex\"\ncommand = [\"./check\"]\n\
             timeout = \"1d\"\nmemory = \"64MiB\"\n";
         let config = parse(text).unwrap();
-        let [canonical, profile] = &config.validators[..] else {
-            panic!("{:?}", config.validators)
+        let [canonical, profile] = &config.external_validators[..] else {
+            panic!("{:?}", config.external_validators)
         };
         assert_eq!((canonical.name.as_str(), canonical.format), ("canonical", Format::Gtfs));
         assert_eq!(canonical.program.command[2], "/etc/lineside/v.jar");
         assert_eq!(
             (canonical.program.timeout, canonical.program.memory),
-            (MAY_TAKE.timeout, MAY_TAKE.memory)
+            (VALIDATOR_LIMITS.timeout, VALIDATOR_LIMITS.memory)
         );
         assert_eq!(profile.format, Format::Netex);
         assert_eq!(profile.program.command, ["/etc/lineside/check"]);
@@ -143,7 +143,7 @@ mod tests {
     fn errors_name_their_key() {
         let one = |keys: &str| format!("[[external_validator]]\n{keys}\n");
         let good = one("name = \"a\"\nformat = \"gtfs\"\ncommand = [\"cat\"]");
-        for (text, says) in [
+        for (text, expected_message) in [
             (
                 good.replace("\"a\"", "\"A b\""),
                 "line 2, external_validator[0].name: expected 1 to 40",
@@ -182,7 +182,10 @@ mod tests {
             ),
         ] {
             let refused = parse(&text).unwrap_err();
-            assert!(refused.contains(says) && refused.lines().count() == 1, "{says}: {refused}");
+            assert!(
+                refused.contains(expected_message) && refused.lines().count() == 1,
+                "{expected_message}: {refused}"
+            );
         }
         let many: String =
             (0..=VALIDATORS_MAX).map(|n| good.replace("\"a\"", &format!("\"a{n}\""))).collect();

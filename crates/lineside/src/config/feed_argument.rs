@@ -17,16 +17,16 @@ impl FromStr for FeedArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (id, place) = match text.split_once('=') {
-            Some((id, place)) if !place.is_empty() => match FeedId::new(id) {
-                Ok(id) => (Some(id), place),
+        let (id, location_text) = match text.split_once('=') {
+            Some((id, location_text)) if !location_text.is_empty() => match FeedId::new(id) {
+                Ok(id) => (Some(id), location_text),
                 // The `=` belongs to a URL's query or to a path.
                 Err(_) if id.contains("://") || Path::new(text).exists() => (None, text),
                 Err(error) => return Err(format!("{id:?} before the = is not a feed id: {error}")),
             },
             _ => (None, text),
         };
-        let location = SourceLocation::parse(place).map_err(|error| error.to_string())?;
+        let location = SourceLocation::parse(location_text).map_err(|error| error.to_string())?;
         Ok(Self { id, location })
     }
 }
@@ -38,16 +38,17 @@ impl FromStr for FeedArgument {
 /// Returns a sentence if an id was given twice.
 pub fn feeds_from_arguments(
     arguments: Vec<FeedArgument>,
-    taken: impl IntoIterator<Item = FeedId>,
+    used_ids: impl IntoIterator<Item = FeedId>,
 ) -> Result<Vec<FeedConfig>, String> {
-    let mut taken: HashSet<String> = taken.into_iter().map(|id| id.as_str().to_owned()).collect();
+    let mut used_ids: HashSet<String> =
+        used_ids.into_iter().map(|id| id.as_str().to_owned()).collect();
     for id in arguments.iter().filter_map(|argument| argument.id.as_ref()) {
-        if !taken.insert(id.as_str().to_owned()) {
+        if !used_ids.insert(id.as_str().to_owned()) {
             return Err(format!("--feed: two feeds have the id {id}"));
         }
     }
     let feed = |argument: FeedArgument| {
-        let id = argument.id.unwrap_or_else(|| derive_id(&argument.location, &mut taken));
+        let id = argument.id.unwrap_or_else(|| derive_id(&argument.location, &mut used_ids));
         FeedConfig::new(id, argument.location)
     };
     Ok(arguments.into_iter().map(feed).collect())
@@ -56,12 +57,12 @@ pub fn feeds_from_arguments(
 /// Maximum length of a derived name, so that a number fits into an id's 64 characters.
 const DERIVED_CHARS_MAX: usize = 48;
 
-fn derive_id(location: &SourceLocation, taken: &mut HashSet<String>) -> FeedId {
+fn derive_id(location: &SourceLocation, used_ids: &mut HashSet<String>) -> FeedId {
     let name = readable_name(location);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let free = std::iter::once(name.clone()).chain(numbered).find(|id| !taken.contains(id));
+    let free = std::iter::once(name.clone()).chain(numbered).find(|id| !used_ids.contains(id));
     let id = free.expect("the sequence of numbers is infinite");
-    taken.insert(id.clone());
+    used_ids.insert(id.clone());
     FeedId::new(&id).expect("a derived name has only the characters of an id")
 }
 

@@ -15,7 +15,7 @@ pub struct FileStamp {
 impl FileStamp {
     /// Returns the current stamp of the file at `path`.
     pub(crate) fn for_path(path: &Path) -> Self {
-        let look = |it: Metadata| (it.ino(), it.len(), it.modified().ok());
-        Self { seen: std::fs::metadata(path).ok().map(look) }
+        let stamp = |it: Metadata| (it.ino(), it.len(), it.modified().ok());
+        Self { seen: std::fs::metadata(path).ok().map(stamp) }
     }
 }

@@ -70,7 +70,7 @@ const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 1024;
 const CHANNELS_PER_SESSION_DEFAULT: usize = 512;
 
 /// Default maximum size of a message from a client: it may name all the client's channels.
-const FRAME_DEFAULT: usize = 256 * 1024;
+const MESSAGE_BYTES_DEFAULT: usize = 256 * 1024;
 
 /// Default memory limit of a schedule while it is loaded.
 const LOAD_MEMORY_DEFAULT: u64 = lineside_ingest::limits::LOAD_MEMORY_DEFAULT;
@@ -119,7 +119,7 @@ pub struct Config {
     /// The operator's converter programs, in the order of the file.
     pub converters: Vec<Arc<FormatConverter>>,
     /// The operator's external validators, in the order of the file.
-    pub validators: Vec<Arc<ExternalValidatorConfig>>,
+    pub external_validators: Vec<Arc<ExternalValidatorConfig>>,
     /// The feeds, in the order of the file.
     pub feeds: Vec<FeedConfig>,
     /// The targets of notifications, in the order of the file.
@@ -140,7 +140,7 @@ pub struct ConfigSource {
     /// Feeds that the command line added.
     pub arguments: Vec<FeedConfig>,
     /// True if the file has a list of feeds, which may be empty (`feed = []`), or imports one.
-    pub lists_feeds: bool,
+    pub has_feeds: bool,
     /// Warnings about ignored parts of the file, with line and reason.
     pub warnings: Vec<String>,
 }
@@ -339,7 +339,7 @@ impl Config {
         let others = ExternalDefinitions { feeds: others, ..ExternalDefinitions::default() };
         let mut config = Self::parse_with_external(path, text, others)?;
         config.source.file = Some(path.to_owned());
-        config.source.lists_feeds = proxy_yaml::is_proxy_yaml(path) || lists_feeds(text);
+        config.source.has_feeds = proxy_yaml::is_proxy_yaml(path) || lists_feeds(text);
         config.source.read.insert(0, (path.to_owned(), stamp));
         Ok(config)
     }
@@ -409,7 +409,7 @@ impl Default for Config {
                 channel_log_bytes: None,
                 total_bytes: None,
                 channels_per_session: CHANNELS_PER_SESSION_DEFAULT,
-                max_message_size: FRAME_DEFAULT,
+                max_message_size: MESSAGE_BYTES_DEFAULT,
                 unsent_bytes: UNSENT_BYTES_DEFAULT,
                 send_timeout: SEND_TIMEOUT_DEFAULT,
                 load_memory: LOAD_MEMORY_DEFAULT,
@@ -429,7 +429,7 @@ impl Default for Config {
             site: SiteConfig::default(),
             map: MapConfig::default(),
             converters: Vec::new(),
-            validators: Vec::new(),
+            external_validators: Vec::new(),
             feeds: Vec::new(),
             source: ConfigSource::default(),
             alerts: Vec::new(),

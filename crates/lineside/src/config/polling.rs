@@ -103,10 +103,10 @@ impl ConfigChecker<'_> {
     pub(super) fn check_user_agent(&mut self, text: Option<Spanned<String>>) -> Option<String> {
         let text = text?;
         let is_plain = text.get_ref().bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
-        let is_short = (1..=CLIENT_NAME_CHARS_MAX).contains(&text.get_ref().len());
+        let is_short = (1..=USER_AGENT_CHARS_MAX).contains(&text.get_ref().len());
         if !is_plain || !is_short || text.get_ref().trim() != text.get_ref() {
             let what = format!(
-                "1 to {CLIENT_NAME_CHARS_MAX} ASCII characters, such as \"company-application\""
+                "1 to {USER_AGENT_CHARS_MAX} ASCII characters, such as \"company-application\""
             );
             self.add_error(&text, "server.user_agent", expected_message(&what, text.get_ref()));
         }
@@ -115,7 +115,7 @@ impl ConfigChecker<'_> {
 }
 
 /// The name is sent with every request.
-const CLIENT_NAME_CHARS_MAX: usize = 100;
+const USER_AGENT_CHARS_MAX: usize = 100;
 
 #[cfg(test)]
 mod tests {
@@ -129,8 +129,12 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_refused(keys: &str, says: &str) {
-        assert_eq!(parse(keys).unwrap_err(), format!("lineside.toml line 4, {says}"), "{keys}");
+    fn check_refused(keys: &str, expected_message: &str) {
+        assert_eq!(
+            parse(keys).unwrap_err(),
+            format!("lineside.toml line 4, {expected_message}"),
+            "{keys}"
+        );
     }
 
     #[test]

@@ -36,7 +36,7 @@ const NAMES: [(&str, &str); 5] = [
 /// The types of that proxy that are supported here.
 const TYPES: [&str; 3] = ["gtfs-rt", "generic-http", "gbfs"];
 /// Its other types, and the reason why each is not supported.
-const TYPES_PASSED_OVER: [(&str, &str); 2] = [
+const UNSUPPORTED_TYPES: [(&str, &str); 2] = [
     ("s3", "files in S3 are not supported: publish them at an http(s) URL"),
     ("dynamic-irve-aggregate", "merged charging points are not supported"),
 ];
@@ -58,8 +58,8 @@ pub(super) fn parse_yaml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<Co
         return Err(vec![ConfigError::at_span(path, text, None, "", reason)]);
     }
     let documents = MarkedYaml::load_from_str(text).map_err(|error| {
-        let place = line_start_span(text, error.marker().line());
-        vec![ConfigError::at_span(path, text, Some(place), "", error.info())]
+        let span = line_start_span(text, error.marker().line());
+        vec![ConfigError::at_span(path, text, Some(span), "", error.info())]
     })?;
     let feeds = documents.first().and_then(|root| root.data.as_mapping_get("feeds"));
     let Some(YamlData::Sequence(entries)) = feeds.map(|feeds| &feeds.data) else {
@@ -105,9 +105,10 @@ pub(super) fn rename_error_keys(errors: ConfigErrors) -> ConfigErrors {
         };
         let mut steps = rest.split('.').map(str::to_owned).collect::<Vec<_>>();
         if let Some(step) = steps.get_mut(1)
-            && let Some((_, theirs)) = NAMES.iter().find(|(ours, _)| ours == step)
+            && let Some((_, foreign_key)) =
+                NAMES.iter().find(|(canonical_key, _)| canonical_key == step)
         {
-            *step = (*theirs).to_owned();
+            *step = (*foreign_key).to_owned();
         }
         format!("feeds[{number}]{}", steps.join("."))
     })
@@ -125,18 +126,18 @@ impl YamlReader<'_> {
     fn is_skipped_type(&mut self, entry: &MarkedYaml<'_>, number: usize) -> bool {
         let kind = entry.data.as_mapping_get("type");
         let name = kind.and_then(scalar_text).unwrap_or_default();
-        let Some((_, why)) = TYPES_PASSED_OVER.iter().find(|(known, _)| *known == name) else {
+        let Some((_, why)) = UNSUPPORTED_TYPES.iter().find(|(known, _)| *known == name) else {
             return false;
         };
-        let place = self.line_span(entry);
+        let span = self.line_span(entry);
         let (key, reason) = (format!("feeds[{number}]"), format!("type {name} is ignored: {why}"));
-        self.warnings.push(ConfigError::at_span(self.path, self.text, Some(place), key, reason));
+        self.warnings.push(ConfigError::at_span(self.path, self.text, Some(span), key, reason));
         true
     }
 
     fn add_error(&mut self, at: &MarkedYaml<'_>, key: &str, reason: impl Into<String>) {
-        let place = self.line_span(at);
-        self.errors.push(ConfigError::at_span(self.path, self.text, Some(place), key, reason));
+        let span = self.line_span(at);
+        self.errors.push(ConfigError::at_span(self.path, self.text, Some(span), key, reason));
     }
 
     /// Returns the line of a node as a span.
@@ -312,16 +313,16 @@ mod tests {
         assert_eq!(first.url.to_string(), "https://example.com/tu?x=1");
         assert_eq!(first.poll, Some(Duration::from_secs(10)));
         assert_eq!(second.poll, None);
-        let usual = |url: &str| {
+        let with_url = |url: &str| {
             let text = format!("feeds:\n- identifier: a\n  target_url: {url}\n  type: gtfs-rt\n");
             let feed = read(&text).unwrap().feeds.remove(0);
             let [(name, value)] = &feed.reply_headers[..] else { panic!("{feed:?}") };
             assert_eq!(name, "content-disposition");
             value.to_str().unwrap().to_owned()
         };
-        assert_eq!(usual("https://x.org/a/tu.pb?key=b.c"), "attachment; filename=\"tu.pb\"");
-        assert_eq!(usual("https://x.org"), "attachment; filename=\"a\"");
-        assert_eq!(usual("https://x.org/a%22b.pb"), "attachment; filename=\"a\"");
+        assert_eq!(with_url("https://x.org/a/tu.pb?key=b.c"), "attachment; filename=\"tu.pb\"");
+        assert_eq!(with_url("https://x.org"), "attachment; filename=\"a\"");
+        assert_eq!(with_url("https://x.org/a%22b.pb"), "attachment; filename=\"a\"");
         let headers: Vec<_> =
             second.headers.iter().map(|(name, value)| (&**name, value.reveal())).collect();
         assert_eq!(headers, [("X-Key", "hunter2"), ("X-Number", "17")]);

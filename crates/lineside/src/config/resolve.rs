@@ -54,9 +54,10 @@ pub(super) fn resolve_config(
     others: ExternalDefinitions<'_>,
 ) -> Result<Config, ConfigErrors> {
     let ParsedConfig { file, errors, feed_numbers, namespace_numbers, alert_numbers, .. } = parsed;
-    let mut checker = ConfigChecker { others: others.feeds, ..ConfigChecker::new(path, text) };
+    let mut checker =
+        ConfigChecker { external_feeds: others.feeds, ..ConfigChecker::new(path, text) };
     checker.has_all_converters = parsed.has_all_converters;
-    checker.is_reached = others.is_part || file.server.public_url.is_some();
+    checker.is_public = others.is_part || file.server.public_url.is_some();
     checker.converters = checker.check_converters(file.converter, &parsed.converter_numbers);
     checker.converters.extend(others.converters.iter().map(Arc::clone));
     let defaults = Config::default();
@@ -75,7 +76,7 @@ pub(super) fn resolve_config(
         site: checker.check_site(file.site),
         map: checker.check_map(file.map),
         converters: checker.converters.clone(),
-        validators: checker
+        external_validators: checker
             .check_external_validators(file.external_validator, &parsed.validator_numbers),
         feeds: checker.check_feeds(file.feed, &feed_numbers, parsed.has_all_feeds, &imported),
         source,
@@ -91,7 +92,7 @@ pub(super) fn resolve_config(
 }
 
 /// The feeds of another file, and their source.
-type Imported = (Vec<FeedConfig>, ConfigSource);
+type ImportResult = (Vec<FeedConfig>, ConfigSource);
 
 pub(super) struct ConfigChecker<'a> {
     path: &'a Path,
@@ -99,12 +100,12 @@ pub(super) struct ConfigChecker<'a> {
     /// The folder of the configuration: relative paths start there.
     pub(super) base: &'a Path,
     /// The feeds that are defined elsewhere.
-    others: &'a [FeedConfig],
+    external_feeds: &'a [FeedConfig],
     /// The converters that feeds may name.
     pub(super) converters: Vec<Arc<FormatConverter>>,
     pub(super) has_all_converters: bool,
     /// True if producers may know this server's address.
-    is_reached: bool,
+    is_public: bool,
     errors: Vec<ConfigError>,
 }
 
@@ -113,16 +114,20 @@ impl<'a> ConfigChecker<'a> {
         let base = path.parent().unwrap_or(Path::new(""));
         let (others, converters, errors) = (&[], Vec::new(), Vec::new());
         let (has_all_converters, is_reached) = (true, true);
-        Self { path, text, base, others, converters, has_all_converters, is_reached, errors }
+        Self {
+            path,
+            text,
+            base,
+            external_feeds: others,
+            converters,
+            has_all_converters,
+            is_public: is_reached,
+            errors,
+        }
     }
 
-    pub(super) fn add_error<T>(
-        &mut self,
-        place: &Spanned<T>,
-        key: &str,
-        reason: impl Into<String>,
-    ) {
-        let error = ConfigError::at_span(self.path, self.text, Some(place.span()), key, reason);
+    pub(super) fn add_error<T>(&mut self, span: &Spanned<T>, key: &str, reason: impl Into<String>) {
+        let error = ConfigError::at_span(self.path, self.text, Some(span.span()), key, reason);
         self.errors.push(error);
     }
 
@@ -205,8 +210,8 @@ impl<'a> ConfigChecker<'a> {
         let origin = url.origin().ascii_serialization();
         // The URL of an origin is the origin and a slash. Anything more would be ignored.
         if url.as_str().strip_suffix('/') != Some(&origin) {
-            let wanted = "an origin, such as \"https://tiles.example.org\"";
-            self.add_error(text, "map.origins", expected_message(wanted, text.get_ref()));
+            let expected = "an origin, such as \"https://tiles.example.org\"";
+            self.add_error(text, "map.origins", expected_message(expected, text.get_ref()));
         }
         Some(origin)
     }
@@ -255,8 +260,11 @@ impl<'a> ConfigChecker<'a> {
     }
 
     /// Reads the feeds of another file, whose errors name that file, and its stamp.
-    fn import_feeds(&mut self, file: Option<Spanned<String>>) -> Result<Imported, ConfigErrors> {
-        let Some(file) = file else { return Ok(Imported::default()) };
+    fn import_feeds(
+        &mut self,
+        file: Option<Spanned<String>>,
+    ) -> Result<ImportResult, ConfigErrors> {
+        let Some(file) = file else { return Ok(ImportResult::default()) };
         let path = self.base.join(file.get_ref());
         if !super::proxy_yaml::is_proxy_yaml(&path) {
             self.add_error(
@@ -264,9 +272,9 @@ impl<'a> ConfigChecker<'a> {
                 "import.feeds",
                 expected_message("a .yml or .yaml file", file.get_ref()),
             );
-            return Ok(Imported::default());
+            return Ok(ImportResult::default());
         }
-        let config = Config::load_with_feeds(&path, self.others)?;
+        let config = Config::load_with_feeds(&path, self.external_feeds)?;
         Ok((config.feeds, ConfigSource { file: None, ..config.source }))
     }
 
@@ -274,7 +282,7 @@ impl<'a> ConfigChecker<'a> {
         let mut seen = imported.clone();
         for (number, table) in numbers.iter().zip(tables) {
             let id = table.id.get_ref().as_str();
-            let is_named = self.others.iter().any(|other| other.id.as_str() == id);
+            let is_named = self.external_feeds.iter().any(|other| other.id.as_str() == id);
             let reason = match seen.insert(id) {
                 _ if is_named => format!("a --feed has the id {id:?}"),
                 false => format!("another feed already has the id {id:?}"),
@@ -340,7 +348,7 @@ impl<'a> ConfigChecker<'a> {
         let oauth2 = self.check_oauth2(&format!("{key}.oauth2"), table.oauth2);
         let siri = self.check_siri(&format!("{key}.siri"), table.siri);
         let fault = find_siri_fault(siri.as_deref(), url.as_ref(), format, converter.as_deref())
-            .or_else(|| find_inbox_fault(siri.as_deref(), self.is_reached));
+            .or_else(|| find_inbox_fault(siri.as_deref(), self.is_public));
         if let (Some(at), Some((part, reason))) = (siri_at, fault) {
             self.add_error(&at, &format!("{key}.{part}"), reason);
         }
@@ -449,8 +457,8 @@ impl<'a> ConfigChecker<'a> {
         let text = text?;
         let duration = text.get_ref().0;
         if !range.contains(&duration) {
-            let (least, most) = (DurationText(*range.start()), DurationText(*range.end()));
-            let reason = format!("{} is out of range: expected {least} to {most}", text.get_ref());
+            let (min, max) = (DurationText(*range.start()), DurationText(*range.end()));
+            let reason = format!("{} is out of range: expected {min} to {max}", text.get_ref());
             self.add_error(&text, key, reason);
         }
         Some(duration)
@@ -489,8 +497,8 @@ impl<'a> ConfigChecker<'a> {
         let number = number.as_ref()?;
         let count = number.get_ref().0;
         if !range.contains(&count) {
-            let (least, most) = (range.start(), range.end());
-            let reason = format!("{count} is out of range: expected {least} to {most}");
+            let (min, max) = (range.start(), range.end());
+            let reason = format!("{count} is out of range: expected {min} to {max}");
             self.add_error(number, key, reason);
         }
         usize::try_from(count).ok()
@@ -508,6 +516,6 @@ fn resolve_from_base(base: &Path, location: SourceLocation) -> SourceLocation {
     }
 }
 
-pub(super) fn expected_message(what: &str, instead_of: &str) -> String {
-    format!("expected {what}, not {instead_of:?}")
+pub(super) fn expected_message(what: &str, alternative: &str) -> String {
+    format!("expected {what}, not {alternative:?}")
 }

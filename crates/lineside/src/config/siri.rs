@@ -57,7 +57,7 @@ impl ConfigChecker<'_> {
         let whole = table.span();
         let SiriTable { services, mode, requestor_ref, answers, envelope, ids, stops } =
             table.into_inner();
-        let usual = SiriSource::default();
+        let defaults = SiriSource::default();
         let mode = self.check_keyword(&format!("{key}.mode"), mode, SiriMode::parse, SiriMode::ALL);
         let envelope = self.check_keyword(
             &format!("{key}.envelope"),
@@ -66,12 +66,12 @@ impl ConfigChecker<'_> {
             SiriEnvelope::ALL,
         );
         let (mode, envelope) =
-            (mode.unwrap_or(SiriMode::Request), envelope.unwrap_or(usual.envelope));
+            (mode.unwrap_or(SiriMode::Request), envelope.unwrap_or(defaults.envelope));
         let at = Spanned::new(whole.clone(), ());
         let services_at = services.as_ref().map_or(whole, Spanned::span);
         let services = match services {
-            Some(words) => self.check_services(&format!("{key}.services"), &words),
-            None => usual.services,
+            Some(service_names) => self.check_services(&format!("{key}.services"), &service_names),
+            None => defaults.services,
         };
         let stops =
             stops.map_or_else(Vec::new, |stops| self.check_stops(&format!("{key}.stops"), stops));
@@ -80,9 +80,9 @@ impl ConfigChecker<'_> {
             let reason = "the service sm requires stops: expected stops = [\"…\"]";
             self.add_error(&at, &format!("{key}.stops"), reason);
         }
-        let asks = services.len() + usize::from(has_stops) * stops.len().saturating_sub(1);
+        let request_count = services.len() + usize::from(has_stops) * stops.len().saturating_sub(1);
         let is_soap = mode == SiriMode::Request && envelope == SiriEnvelope::Soap;
-        if asks > 1 && (mode == SiriMode::Lite || is_soap) {
+        if request_count > 1 && (mode == SiriMode::Lite || is_soap) {
             let what = if mode == SiriMode::Lite { "SIRI Lite" } else { "SOAP" };
             let reason =
                 format!("{what} requests only one service and one stop: configure a feed for each");
@@ -92,7 +92,7 @@ impl ConfigChecker<'_> {
         let requestor_ref =
             requestor_ref.and_then(|it| self.check_secret(&format!("{key}.requestor_ref"), &it));
         let answers = self.check_answers(&format!("{key}.answers"), answers, mode, &requestor_ref);
-        let ids = ids.map_or(usual.ids, |ids| self.check_siri_ids(&format!("{key}.ids"), ids));
+        let ids = ids.map_or(defaults.ids, |ids| self.check_siri_ids(&format!("{key}.ids"), ids));
         Some(Arc::new(SiriSource { services, mode, requestor_ref, answers, envelope, ids, stops }))
     }
 
@@ -129,21 +129,29 @@ impl ConfigChecker<'_> {
         parsed
     }
 
-    fn check_services(&mut self, key: &str, words: &Spanned<Vec<String>>) -> Vec<SiriService> {
+    fn check_services(
+        &mut self,
+        key: &str,
+        service_names: &Spanned<Vec<String>>,
+    ) -> Vec<SiriService> {
         let mut services = BTreeSet::new();
-        for word in words.get_ref() {
-            match SiriService::parse(word) {
+        for service_name in service_names.get_ref() {
+            match SiriService::parse(service_name) {
                 Some(service) => {
                     services.insert(service);
                 }
                 None => {
-                    let reason = expected_message(&list_choices(SiriService::ALL), word);
-                    self.add_error(words, key, reason);
+                    let reason = expected_message(&list_choices(SiriService::ALL), service_name);
+                    self.add_error(service_names, key, reason);
                 }
             }
         }
-        if words.get_ref().is_empty() {
-            self.add_error(words, key, format!("expected {}", list_choices(SiriService::ALL)));
+        if service_names.get_ref().is_empty() {
+            self.add_error(
+                service_names,
+                key,
+                format!("expected {}", list_choices(SiriService::ALL)),
+            );
         }
         services.into_iter().collect()
     }
@@ -159,7 +167,7 @@ impl ConfigChecker<'_> {
     }
 
     fn check_siri_ids(&mut self, key: &str, ids: Spanned<SiriIdsValue>) -> SiriIds {
-        let word = match ids.get_ref() {
+        let ids_name = match ids.get_ref() {
             SiriIdsValue::Table(table) => {
                 let path = self.base.join(&table.file);
                 return match read_id_table(&path) {
@@ -170,19 +178,19 @@ impl ConfigChecker<'_> {
                     }
                 };
             }
-            SiriIdsValue::Word(word) => word.as_str(),
+            SiriIdsValue::Word(ids_name) => ids_name.as_str(),
         };
-        SiriIds::parse(word).unwrap_or_else(|| {
+        SiriIds::parse(ids_name).unwrap_or_else(|| {
             let what = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }";
-            self.add_error(&ids, key, expected_message(what, word));
+            self.add_error(&ids, key, expected_message(what, ids_name));
             SiriIds::Same
         })
     }
 }
 
 fn list_choices<T: std::fmt::Display>(all: &[T]) -> String {
-    let words: Vec<String> = all.iter().map(|it| format!("{:?}", it.to_string())).collect();
-    format!("one of {}", words.join(", "))
+    let choice_texts: Vec<String> = all.iter().map(|it| format!("{:?}", it.to_string())).collect();
+    format!("one of {}", choice_texts.join(", "))
 }
 
 /// Reads a table of ids. Returns an error message if it is invalid.
@@ -227,8 +235,10 @@ mod tests {
             (lite.services.as_slice(), lite.mode, &lite.ids),
             (&[SiriService::Timetables][..], SiriMode::Lite, &SiriIds::Netex)
         );
-        let answers = |of: &str| {
-            parse(&format!("{{ requestor_ref = \"hunter2\", answers = {of:?} }}")).unwrap().answers
+        let answers = |answers_key: &str| {
+            parse(&format!("{{ requestor_ref = \"hunter2\", answers = {answers_key:?} }}"))
+                .unwrap()
+                .answers
         };
         assert_eq!((siri.answers, answers("changes")), (None, Some(SiriAnswers::Changes)));
         assert_eq!(answers("whole"), Some(SiriAnswers::Whole));
@@ -254,7 +264,7 @@ mod tests {
 
     #[test]
     fn errors_name_their_key() {
-        for (siri, says) in [
+        for (siri, expected_message) in [
             (
                 "{ services = [\"fm\"] }",
                 "siri.services: expected one of \"et\", \"vm\", \"sx\", \"sm\"",
@@ -289,7 +299,8 @@ mod tests {
         ] {
             let error = parse(siri).unwrap_err();
             assert!(
-                error.contains("lineside.toml line 4, feed[0].") && error.contains(says),
+                error.contains("lineside.toml line 4, feed[0].")
+                    && error.contains(expected_message),
                 "{siri}: {error}"
             );
         }

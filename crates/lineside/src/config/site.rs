@@ -93,8 +93,8 @@ impl ConfigChecker<'_> {
         let is_good = (1..=NAME_CHARS_MAX).contains(&text.chars().count())
             && !text.chars().any(char::is_control);
         if !is_good {
-            let wanted = format!("1 to {NAME_CHARS_MAX} characters");
-            self.add_error(name, "site.name", expected_message(&wanted, text));
+            let expected = format!("1 to {NAME_CHARS_MAX} characters");
+            self.add_error(name, "site.name", expected_message(&expected, text));
         }
         is_good.then(|| text.to_owned())
     }
@@ -110,11 +110,11 @@ impl ConfigChecker<'_> {
                 Some(SiteLogo { path, media_type })
             }
             _ => {
-                let wanted = "an existing .svg, .png, .webp or .jpg file of at most 1 MiB";
+                let expected = "an existing .svg, .png, .webp or .jpg file of at most 1 MiB";
                 self.add_error(
                     file,
                     "site.logo",
-                    expected_message(wanted, &path.to_string_lossy()),
+                    expected_message(expected, &path.to_string_lossy()),
                 );
                 None
             }
@@ -131,8 +131,8 @@ impl ConfigChecker<'_> {
         let url = Url::parse(text).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if url.is_none() {
-            let wanted = "an email address or an http(s) URL";
-            self.add_error(contact, "site.contact", expected_message(wanted, text));
+            let expected = "an email address or an http(s) URL";
+            self.add_error(contact, "site.contact", expected_message(expected, text));
         }
         url.map(Into::into)
     }

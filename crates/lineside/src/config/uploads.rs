@@ -55,17 +55,17 @@ impl Default for UploadsConfig {
 
 impl ConfigChecker<'_> {
     pub(super) fn check_uploads(&mut self, table: UploadsTable) -> UploadsConfig {
-        let usual = UploadsConfig::default();
+        let defaults = UploadsConfig::default();
         let max_bytes = self.check_size("uploads.max_bytes", &table.max_bytes, MAX_BYTES);
         let timeout = self.check_duration("uploads.timeout", table.timeout, TIMEOUT);
         let memory = self.check_size("uploads.memory", &table.memory, MEMORY);
         let retention = self.check_duration("uploads.retention", table.retention, RETENTION);
         UploadsConfig {
-            enabled: table.enabled.unwrap_or(usual.enabled),
-            max_bytes: max_bytes.unwrap_or(usual.max_bytes),
-            timeout: timeout.unwrap_or(usual.timeout),
-            memory: memory.unwrap_or(usual.memory),
-            retention: retention.unwrap_or(usual.retention),
+            enabled: table.enabled.unwrap_or(defaults.enabled),
+            max_bytes: max_bytes.unwrap_or(defaults.max_bytes),
+            timeout: timeout.unwrap_or(defaults.timeout),
+            memory: memory.unwrap_or(defaults.memory),
+            retention: retention.unwrap_or(defaults.retention),
         }
     }
 }

@@ -49,19 +49,19 @@ pub(super) fn report_dropped_extensions(
 ) {
     let mut kinds = BTreeSet::new();
     for raw in message.entities.iter().filter(|raw| !raw.is_deleted) {
-        raw.for_each_extension(|number, place| {
-            let payload = place.split('.').next().unwrap_or_default();
+        raw.for_each_extension(|number, entity_path| {
+            let payload = entity_path.split('.').next().unwrap_or_default();
             if !payload.is_empty() && !is_written(payload) {
                 return;
             }
-            let place = if place.is_empty() { "entity" } else { place };
-            let kind = format!("extension {number} of {place}");
-            let is_told = kinds.contains(&kind) || kinds.len() < EXTENSIONS_MAX;
-            let told = if is_told { kind.clone() } else { "extension".to_owned() };
-            if is_told {
+            let entity_path = if entity_path.is_empty() { "entity" } else { entity_path };
+            let kind = format!("extension {number} of {entity_path}");
+            let is_listed = kinds.contains(&kind) || kinds.len() < EXTENSIONS_MAX;
+            let reported_kind = if is_listed { kind.clone() } else { "extension".to_owned() };
+            if is_listed {
                 kinds.insert(kind);
             }
-            losses.record_dropped(told, why, Some(raw.entity_id()));
+            losses.record_dropped(reported_kind, why, Some(raw.entity_id()));
         });
     }
 }

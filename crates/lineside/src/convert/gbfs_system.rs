@@ -13,10 +13,10 @@ use lineside_formats::{
     },
 };
 
-use super::{ConversionError, ConversionOutput, ConversionTarget, Named};
+use super::{ConversionError, ConversionOutput, ConversionTarget, NamedFile};
 
 /// Default language of a system.
-const LANGUAGE_USUAL: &str = "en";
+const LANGUAGE_DEFAULT: &str = "en";
 /// Name of the discovery file.
 pub(crate) const DISCOVERY: &str = "gbfs";
 
@@ -25,13 +25,13 @@ struct GbfsSystem {
     language: String,
     files: BTreeMap<FileKind, GbfsFile>,
     problems: Problems,
-    losses: ConversionReport,
+    conversion_report: ConversionReport,
 }
 
 pub(super) fn convert_system(
-    files: &[Named],
+    files: &[NamedFile],
     language: Option<String>,
-    others: &[(String, Vec<Named>)],
+    others: &[(String, Vec<NamedFile>)],
     missing: ConversionReport,
     to: ConversionTarget,
     out: &std::fs::File,
@@ -46,12 +46,12 @@ pub(super) fn convert_system(
 }
 
 fn decode_system(
-    files: &[Named],
+    files: &[NamedFile],
     language: Option<String>,
     missing: ConversionReport,
 ) -> Result<GbfsSystem, ConversionError> {
     let language = language.or_else(|| declared_language(files));
-    let language = language.unwrap_or_else(|| LANGUAGE_USUAL.to_owned());
+    let language = language.unwrap_or_else(|| LANGUAGE_DEFAULT.to_owned());
     let (mut problems, mut losses) = (Problems::new(), missing);
     let mut read = BTreeMap::new();
     for (name, body) in files.iter().filter(|(name, _)| name != DISCOVERY) {
@@ -72,16 +72,24 @@ fn decode_system(
     if read.is_empty() {
         return Err(ConversionError::Unreadable("no file of the system can be read".to_owned()));
     }
-    Ok(GbfsSystem { language, files: read, problems, losses })
+    Ok(GbfsSystem { language, files: read, problems, conversion_report: losses })
 }
 
 /// Adds the texts of other languages, if the target format supports several.
-fn add_languages(system: &mut GbfsSystem, others: &[(String, Vec<Named>)], to: ConversionTarget) {
+fn add_languages(
+    system: &mut GbfsSystem,
+    others: &[(String, Vec<NamedFile>)],
+    to: ConversionTarget,
+) {
     for (language, files) in others {
         for (name, body) in files {
             if to == ConversionTarget::Gbfs2 {
                 let why = "it is in another language, and GBFS 2 has only one";
-                system.losses.record_dropped("file", why, Some(&format!("{language}/{name}")));
+                system.conversion_report.record_dropped(
+                    "file",
+                    why,
+                    Some(&format!("{language}/{name}")),
+                );
                 continue;
             }
             let Some(kind) = FileKind::from_name(name) else { continue };
@@ -102,29 +110,33 @@ fn add_languages(system: &mut GbfsSystem, others: &[(String, Vec<Named>)], to: C
     }
 }
 
-fn write_system(files: &[Named], system: GbfsSystem, version: GbfsVersion) -> ConversionOutput {
-    let GbfsSystem { language, files: mut read, problems, mut losses } = system;
+fn write_system(files: &[NamedFile], system: GbfsSystem, version: GbfsVersion) -> ConversionOutput {
+    let GbfsSystem { language, files: mut read, problems, mut conversion_report } = system;
     let has_hours =
         version == GbfsVersion::Three && complete_system_info(files, &mut read, &language);
     if version == GbfsVersion::Three
         && let Some(file) = read.get_mut(&FileKind::SystemInformation)
     {
-        losses.merge(file.content.adapt_contacts_to_v3(None));
+        conversion_report.merge(file.content.adapt_contacts_to_v3(None));
     }
-    let mut out: Vec<Named> = Vec::new();
+    let mut out: Vec<NamedFile> = Vec::new();
     let mut listed: Vec<(&str, String)> = Vec::new();
     let mut counts = 0;
     for (&kind, file) in &read {
         let written = encode_file(&file.content, &file.head, version, &language);
         let (Some(name), Some(written)) = (output_name(kind, version), written) else {
-            let is_said = has_hours && matches!(kind, FileKind::Hours | FileKind::Calendar);
-            if !is_said {
+            let is_replaced = has_hours && matches!(kind, FileKind::Hours | FileKind::Calendar);
+            if !is_replaced {
                 let name = kind.file_name(3).or(kind.file_name(2));
-                losses.record_dropped("file", "this version of GBFS has no such file", name);
+                conversion_report.record_dropped(
+                    "file",
+                    "this version of GBFS has no such file",
+                    name,
+                );
             }
             continue;
         };
-        losses.merge(written.lost);
+        conversion_report.merge(written.lost);
         counts += file.content.record_count() as u64;
         listed.push((name, format!("{name}.json")));
         out.push((format!("{name}.json"), Bytes::from(written.body)));
@@ -137,16 +149,16 @@ fn write_system(files: &[Named], system: GbfsSystem, version: GbfsVersion) -> Co
         files: out,
         counts: vec![("records", counts)],
         problems,
-        losses,
+        conversion_report,
         matched: None,
     }
 }
 
 /// Returns the language that a system declares.
-fn declared_language(files: &[Named]) -> Option<String> {
+fn declared_language(files: &[NamedFile]) -> Option<String> {
     let kind = FileKind::SystemInformation;
     let (_, body) = files.iter().find(|(name, _)| FileKind::from_name(name) == Some(kind))?;
-    let (file, _) = decode_file(kind, body, LANGUAGE_USUAL, &FileLimits::default()).ok()?;
+    let (file, _) = decode_file(kind, body, LANGUAGE_DEFAULT, &FileLimits::default()).ok()?;
     let FileContent::SystemInformation(system) = file.content else { return None };
     system.languages.0.first().map(ToString::to_string)
 }
@@ -154,7 +166,7 @@ fn declared_language(files: &[Named]) -> Option<String> {
 /// Adds the fields that version 3 requires to the system information; returns true if it then has the opening hours of
 /// the other files.
 fn complete_system_info(
-    files: &[Named],
+    files: &[NamedFile],
     read: &mut BTreeMap<FileKind, GbfsFile>,
     language: &str,
 ) -> bool {
@@ -177,7 +189,10 @@ fn complete_system_info(
 }
 
 /// Builds the head of the discovery file, which is as fresh as the newest of its files.
-fn discovery_head<'a>(files: &[Named], heads: impl Iterator<Item = &'a FileHeader>) -> FileHeader {
+fn discovery_head<'a>(
+    files: &[NamedFile],
+    heads: impl Iterator<Item = &'a FileHeader>,
+) -> FileHeader {
     let own = files.iter().find(|(name, _)| name == DISCOVERY);
     let ttl = own.and_then(|(_, body)| gbfs::parse_ttl(body).ok().flatten());
     FileHeader {

@@ -75,7 +75,7 @@ impl ConversionTarget {
 }
 
 /// A file of an input or output, with its name.
-pub(crate) type Named = (String, Bytes);
+pub(crate) type NamedFile = (String, Bytes);
 
 /// Largest input other than a schedule, in bytes over all its files: it is held in memory, several times over.
 pub(crate) const REALTIME_BYTES_MAX: u64 = 256 << 20;
@@ -90,13 +90,13 @@ pub(crate) enum ConversionInput {
     /// The files of a GBFS system in one of its languages.
     System {
         /// The files, including the discovery file.
-        files: Vec<Named>,
+        files: Vec<NamedFile>,
         /// The language of the files in the discovery file, if known.
         language: Option<String>,
         /// The files of the other languages, by language.
-        others: Vec<(String, Vec<Named>)>,
+        others: Vec<(String, Vec<NamedFile>)>,
         /// Listed files that could not be fetched, each with the reason.
-        missing: ConversionReport,
+        missing_files: ConversionReport,
     },
 }
 
@@ -122,8 +122,8 @@ impl ConversionInput {
 
 /// Returns the error for an input beyond [`REALTIME_BYTES_MAX`].
 pub(crate) fn too_large_message() -> String {
-    let most = REALTIME_BYTES_MAX >> 20;
-    format!("larger than {most} MiB; only schedules in GTFS or NeTEx may be larger")
+    let size_mib = REALTIME_BYTES_MAX >> 20;
+    format!("larger than {size_mib} MiB; only schedules in GTFS or NeTEx may be larger")
 }
 
 /// The result of a conversion.
@@ -132,13 +132,13 @@ pub(crate) struct ConversionOutput {
     /// The format of the input.
     pub(crate) from: Format,
     /// The files of an output folder; empty if the output is a single file.
-    pub(crate) files: Vec<Named>,
+    pub(crate) files: Vec<NamedFile>,
     /// Number of written objects by kind.
     pub(crate) counts: Vec<(&'static str, u64)>,
     /// Errors of the input.
     pub(crate) problems: Problems,
     /// Data that the target format cannot represent.
-    pub(crate) losses: ConversionReport,
+    pub(crate) conversion_report: ConversionReport,
     /// The trip matching of real-time data with the given schedule.
     pub(crate) matched: Option<MatchCount>,
 }
@@ -157,7 +157,7 @@ impl ConversionOutput {
             "from": self.from.as_str(),
             "to": to.to_string(),
             "counts": counts,
-            "losses": self.losses,
+            "losses": self.conversion_report,
             "problems": {
                 "total": self.problems.total_count(),
                 "counts": problems.collect::<Vec<_>>(),
@@ -193,7 +193,7 @@ fn trip_matching_json(counts: &MatchCount) -> Value {
 #[derive(Debug)]
 pub(crate) enum ConversionError {
     /// The input format cannot be converted to the target.
-    NoWay(String),
+    Unsupported(String),
     /// The input cannot be read.
     Unreadable(String),
     /// The schedule for real-time data cannot be read.
@@ -208,9 +208,9 @@ impl ConversionError {
     /// Returns the reason in words.
     fn into_message(self) -> String {
         match self {
-            ConversionError::NoWay(words)
-            | ConversionError::Unreadable(words)
-            | ConversionError::Schedule(words) => words,
+            ConversionError::Unsupported(message)
+            | ConversionError::Unreadable(message)
+            | ConversionError::Schedule(message) => message,
         }
     }
 }
@@ -252,18 +252,18 @@ pub(crate) struct ConversionContext {
 pub(crate) fn convert_input(
     input: ConversionInput,
     to: ConversionTarget,
-    by: ConversionContext,
+    context: ConversionContext,
     out: &File,
 ) -> Result<ConversionOutput, ConversionError> {
     let body = match input {
-        ConversionInput::System { files, language, others, missing } => {
+        ConversionInput::System { files, language, others, missing_files } => {
             check_target(Format::Gbfs, to)?;
-            check_context(Format::Gbfs, to, &by)?;
-            return gbfs_system::convert_system(&files, language, &others, missing, to, out);
+            check_context(Format::Gbfs, to, &context)?;
+            return gbfs_system::convert_system(&files, language, &others, missing_files, to, out);
         }
         ConversionInput::Schedule(from, file) => {
             check_target(from, to)?;
-            check_context(from, to, &by)?;
+            check_context(from, to, &context)?;
             return match from {
                 Format::Netex => netex::convert_netex(file, to, out),
                 _ => schedule_geojson::convert_gtfs(file, out),
@@ -273,9 +273,9 @@ pub(crate) fn convert_input(
     };
     let from = sniff_format(&body).unwrap_or(Format::Raw);
     check_target(from, to)?;
-    check_context(from, to, &by)?;
-    let schedule = by.schedule.map(netex::to_gtfs_zip).transpose()?;
-    realtime::convert_realtime(body, from, to, schedule, &by.ids.unwrap_or_default(), out)
+    check_context(from, to, &context)?;
+    let schedule = context.schedule.map(netex::to_gtfs_zip).transpose()?;
+    realtime::convert_realtime(body, from, to, schedule, &context.ids.unwrap_or_default(), out)
 }
 
 /// Refuses options without effect: a schedule for an input that is not real-time data, and an id mapping for an input
@@ -283,24 +283,24 @@ pub(crate) fn convert_input(
 fn check_context(
     from: Format,
     to: ConversionTarget,
-    by: &ConversionContext,
+    context: &ConversionContext,
 ) -> Result<(), ConversionError> {
     let from_name = from.as_str();
-    if by.schedule.is_some() && !from.is_realtime() {
+    if context.schedule.is_some() && !from.is_realtime() {
         let reason =
             format!("a schedule is only for real-time input, but the input is {from_name}");
-        return Err(ConversionError::NoWay(reason));
+        return Err(ConversionError::Unsupported(reason));
     }
-    if by.ids.is_none() {
+    if context.ids.is_none() {
         return Ok(());
     }
     if from != Format::Siri {
         let reason = format!("an id mapping is only for SIRI input, but the input is {from_name}");
-        return Err(ConversionError::NoWay(reason));
+        return Err(ConversionError::Unsupported(reason));
     }
     match to {
         ConversionTarget::SiriXml | ConversionTarget::SiriJson => {
-            Err(ConversionError::NoWay("SIRI output keeps the ids of SIRI input".to_owned()))
+            Err(ConversionError::Unsupported("SIRI output keeps the ids of SIRI input".to_owned()))
         }
         _ => Ok(()),
     }
@@ -312,7 +312,7 @@ fn check_target(from: Format, to: ConversionTarget) -> Result<(), ConversionErro
         return Ok(());
     }
     let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
-    Err(ConversionError::NoWay(match names.as_slice() {
+    Err(ConversionError::Unsupported(match names.as_slice() {
         [] => "the input is not GTFS, GTFS-Realtime, NeTEx, SIRI or GBFS".to_owned(),
         _ => format!("{} cannot be converted to {to}, only to {}", from.as_str(), names.join(", ")),
     }))

@@ -19,14 +19,19 @@ pub(super) fn convert_netex(
 ) -> Result<ConversionOutput, ConversionError> {
     if to == ConversionTarget::Geojson {
         let zip = tempfile::tempfile()?;
-        let (counts, mut problems, mut losses) = write_gtfs_zip(file, &zip, MissingValues::Kept)?;
+        let (counts, mut problems, mut losses) = write_gtfs_zip(file, &zip, MissingValues::Empty)?;
         let (map, dataset) = schedule_geojson::convert_schedule(zip, out)?;
         problems.merge(netex::drop_known_table_problems(map.problems, &dataset.timetable));
         losses.merge(schedule_geojson::report_unplaced_stops(&dataset));
         let why = schedule_geojson::NO_PLACE;
         losses.record_dropped_many("ServiceJourney", why, dataset.timetable.trips().len() as u64);
         losses.record_dropped_many("DayType", why, counts.day_types as u64);
-        return Ok(ConversionOutput { from: Format::Netex, problems, losses, ..map });
+        return Ok(ConversionOutput {
+            from: Format::Netex,
+            problems,
+            conversion_report: losses,
+            ..map
+        });
     }
     let (counts, problems, losses) = write_gtfs_zip(file, out, MissingValues::Filled)?;
     Ok(ConversionOutput {
@@ -40,7 +45,7 @@ pub(super) fn convert_netex(
             ("ScheduledStopPoint", counts.scheduled_stop_points as u64),
         ],
         problems,
-        losses,
+        conversion_report: losses,
         matched: None,
     })
 }
@@ -55,7 +60,7 @@ pub(super) fn to_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
         }
     }
     let zip = tempfile::tempfile()?;
-    write_gtfs_zip(schedule, &zip, MissingValues::Kept)
+    write_gtfs_zip(schedule, &zip, MissingValues::Empty)
         .map_err(ConversionError::from_schedule_error)?;
     Ok(zip)
 }
@@ -66,7 +71,7 @@ enum MissingValues {
     /// Placeholders, because other software would refuse the zip.
     Filled,
     /// Left empty: this program reads the zip, and must not show a stop at an invented position.
-    Kept,
+    Empty,
 }
 
 /// A table writer that leaves incomplete rows incomplete.
@@ -101,7 +106,7 @@ fn write_gtfs_zip(
     let mut tables = ZipTables::new(BufWriter::new(out));
     let losses = match gaps {
         MissingValues::Filled => netex::write_gtfs(&publication, &mut tables, &mut problems)?,
-        MissingValues::Kept => {
+        MissingValues::Empty => {
             netex::write_gtfs(&publication, &mut IncompleteTables(&mut tables), &mut problems)?
         }
     };

@@ -134,14 +134,21 @@ pub(super) fn convert_realtime(
             let has_schedule = schedule.is_some();
             let state = build_network_state(&message, schedule)?;
             problems.merge(state.1);
-            let (written, things) =
+            let (written, named_counts) =
                 convert_through_state(&state.0, &message, (to, has_schedule), &mut losses);
-            counts = things;
+            counts = named_counts;
             written
         }
     };
     out.write_all(&written).map_err(|error| super::write_failed(&error))?;
-    Ok(ConversionOutput { from, files: Vec::new(), counts, problems, losses, matched })
+    Ok(ConversionOutput {
+        from,
+        files: Vec::new(),
+        counts,
+        problems,
+        conversion_report: losses,
+        matched,
+    })
 }
 
 /// Loads the schedule that real-time data belong to.
@@ -296,8 +303,8 @@ fn convert_through_state(
         SiriOutput::VehicleMonitoring,
         SiriOutput::SituationExchange,
     ] {
-        let wanted = RecordFilter::default();
-        for record in select_new_records(state, service, &wanted, at, 0, usize::MAX).records {
+        let filter = RecordFilter::default();
+        for record in select_new_records(state, service, &filter, at, 0, usize::MAX).records {
             elements.push_record(state, record);
         }
     }
@@ -364,14 +371,14 @@ fn report_merged_entities(
     kinds: &[&str],
     losses: &mut ConversionReport,
 ) {
-    let (gone, told): (Vec<_>, Vec<_>) =
+    let (deleted_entities, merged): (Vec<_>, Vec<_>) =
         message.entity.iter().partition(|entity| entity.is_deleted());
-    for entity in gone {
+    for entity in deleted_entities {
         losses.record_dropped("is_deleted", "deleted entities are left out", Some(&entity.id));
     }
     let records = [state.trip_updates().count(), state.vehicles().count(), state.alerts().count()];
     let why = "another entity has the same data, or it has a problem that is listed";
-    for ((kind, count), records) in count_entity_kinds(told).into_iter().zip(records) {
+    for ((kind, count), records) in count_entity_kinds(merged).into_iter().zip(records) {
         if kinds.contains(&kind) {
             losses.record_dropped_many(kind, why, count.saturating_sub(records as u64));
         }

@@ -10,7 +10,7 @@ use lineside_sync::UnixMillis;
 use super::{ConversionError, ConversionOutput, realtime::NAME};
 
 /// The tables that are shown on the map.
-const SHOWN: [&str; 3] = ["stops.txt", "routes.txt", "shapes.txt"];
+const MAP_TABLES: [&str; 3] = ["stops.txt", "routes.txt", "shapes.txt"];
 
 /// Reason for dropping all other tables.
 pub(super) const NO_PLACE: &str = "GeoJSON only has stops and lines";
@@ -20,11 +20,11 @@ pub(super) fn convert_gtfs(zip: File, out: &File) -> Result<ConversionOutput, Co
     let (converted, dataset) = convert_schedule(zip, out)?;
     let mut losses = report_unplaced_stops(&dataset);
     for (table, rows) in dataset.timetable.row_counts() {
-        if !SHOWN.contains(&&**table) {
+        if !MAP_TABLES.contains(&&**table) {
             losses.record_dropped_many(format!("{table} row"), NO_PLACE, *rows);
         }
     }
-    Ok(ConversionOutput { losses, ..converted })
+    Ok(ConversionOutput { conversion_report: losses, ..converted })
 }
 
 /// Counts the stops without a position as losses.
@@ -61,7 +61,7 @@ pub(super) fn convert_schedule(
             ("routes", timetable.routes().len() as u64),
         ],
         problems: (*dataset.problems).clone(),
-        losses: ConversionReport::new(),
+        conversion_report: ConversionReport::new(),
         matched: None,
     };
     Ok((converted, dataset))

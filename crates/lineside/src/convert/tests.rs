@@ -56,13 +56,13 @@ fn one(input: ConversionInput, to: ConversionTarget) -> (Bytes, ConversionOutput
 }
 
 /// Returns the input for a system in German.
-fn of_system(files: Vec<Named>) -> ConversionInput {
+fn system_input(files: Vec<NamedFile>) -> ConversionInput {
     let language = Some("de".to_owned());
     ConversionInput::System {
         files,
         language,
         others: Vec::new(),
-        missing: ConversionReport::new(),
+        missing_files: ConversionReport::new(),
     }
 }
 
@@ -77,7 +77,7 @@ fn netex_is_converted_to_gtfs_and_losses_are_reported() {
     let (zip, converted) = one(body(NETEX), ConversionTarget::Gtfs);
     assert_eq!(sniff_format(&zip), Some(Format::Gtfs));
     assert_eq!((converted.from, converted.counts[0]), (Format::Netex, ("Line", 1)));
-    let losses: Vec<_> = converted.losses.iter().map(|it| (it.kind, it.count)).collect();
+    let losses: Vec<_> = converted.conversion_report.iter().map(|it| (it.kind, it.count)).collect();
     assert_eq!(losses, [("Notice", 1)]);
     let (map, _) = one(body(NETEX), ConversionTarget::Geojson);
     let map: Value = serde_json::from_slice(&map).unwrap();
@@ -92,7 +92,7 @@ fn siri_is_converted_to_gtfs_realtime_and_losses_are_reported() {
     assert_eq!(update.trip.trip_id.as_deref(), Some("J"));
     assert_eq!(update.stop_time_update[0].departure.as_ref().unwrap().delay, Some(120));
     assert_eq!(converted.counts[0], ("trip_updates", 1));
-    let losses: Vec<_> = converted.losses.iter().map(|it| (it.kind, it.count)).collect();
+    let losses: Vec<_> = converted.conversion_report.iter().map(|it| (it.kind, it.count)).collect();
     assert_eq!(losses, [("OperatorRef", 1)]);
     let report = converted.report_json(ConversionTarget::GtfsRt);
     assert_eq!((&report["from"], &report["to"]), (&json!("siri"), &json!("gtfs-rt")));
@@ -103,26 +103,26 @@ fn siri_is_converted_to_gtfs_realtime_and_losses_are_reported() {
 fn a_conversion_to_gtfs_realtime_and_back_preserves_the_journey() {
     let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
     let (xml, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::SiriXml);
-    assert_eq!((converted.from, converted.losses.total_dropped()), (Format::GtfsRt, 0));
+    assert_eq!((converted.from, converted.conversion_report.total_dropped()), (Format::GtfsRt, 0));
     let (message, problems) =
         siri::decode_message(&xml, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap();
     assert_eq!(problems.total_count(), 0);
     let journey = message.deliveries().next().unwrap().estimated_timetables[0].journeys().next();
     assert_eq!(journey.unwrap().journey_ref().unwrap(), "J");
-    let (again, _) = one(ConversionInput::Body(xml), ConversionTarget::GtfsRt);
+    let (second, _) = one(ConversionInput::Body(xml), ConversionTarget::GtfsRt);
     let events = |bytes: Bytes| {
         let (message, _) =
             gtfs_rt::decode_message(bytes, &gtfs_rt::FeedMessageLimits::default()).unwrap();
         let update = message.entity[0].trip_update.clone().unwrap();
         (update.trip.trip_id, update.stop_time_update)
     };
-    let (trip, calls) = events(again);
+    let (trip, calls) = events(second);
     let (known, known_calls) = events(pb);
     assert_eq!(trip, known);
-    let said = |calls: &[proto::trip_update::StopTimeUpdate]| -> Vec<_> {
+    let list_calls = |calls: &[proto::trip_update::StopTimeUpdate]| -> Vec<_> {
         calls.iter().map(|it| (it.stop_id.clone(), it.arrival, it.departure)).collect()
     };
-    assert_eq!(said(&calls), said(&known_calls));
+    assert_eq!(list_calls(&calls), list_calls(&known_calls));
 }
 
 #[test]
@@ -145,20 +145,20 @@ fn entities_merged_into_one_element_are_counted_once() {
     let written = read.deliveries().flat_map(|it| &it.estimated_timetables);
     assert_eq!(written.flat_map(|it| it.journeys()).count(), 1);
     assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
-    let losses: Vec<_> = converted.losses.iter().map(|it| (it.kind, it.count)).collect();
+    let losses: Vec<_> = converted.conversion_report.iter().map(|it| (it.kind, it.count)).collect();
     assert_eq!(losses, [("is_deleted", 1), ("trip_update", 1)]);
 }
 
 #[test]
 fn siri_is_converted_to_siri_without_loss() {
     let (json, converted) = one(body(ET), ConversionTarget::SiriJson);
-    assert!(converted.losses.is_empty());
+    assert!(converted.conversion_report.is_empty());
     assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
-    let (again, _) = one(ConversionInput::Body(json), ConversionTarget::SiriXml);
+    let (second, _) = one(ConversionInput::Body(json), ConversionTarget::SiriXml);
     let read = |text: &[u8]| {
         siri::decode_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
     };
-    assert_eq!(read(&again).0, read(ET.as_bytes()).0);
+    assert_eq!(read(&second).0, read(ET.as_bytes()).0);
 }
 
 #[test]
@@ -178,16 +178,16 @@ fn an_extension_is_lost_in_json() {
     let pb = gtfs_rt::encode_feed(&header, [Bytes::from(raw)]);
     let (same, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::GtfsRt);
     assert_eq!(
-        (same, converted.losses.total_dropped()),
+        (same, converted.conversion_report.total_dropped()),
         (pb.clone(), 0),
         "protobuf output has the extension"
     );
     let (json, converted) = one(ConversionInput::Body(pb), ConversionTarget::GtfsRtJson);
     assert!(serde_json::from_slice::<Value>(&json).unwrap()["entity"][0]["vehicle"].is_object());
-    let told = |converted: &ConversionOutput| -> Vec<_> {
-        converted.losses.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
+    let list_dropped = |converted: &ConversionOutput| -> Vec<_> {
+        converted.conversion_report.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
     };
-    assert_eq!(told(&converted), [("extension 1001 of entity".to_owned(), 1)]);
+    assert_eq!(list_dropped(&converted), [("extension 1001 of entity".to_owned(), 1)]);
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn entities_that_geojson_cannot_show_are_counted_once() {
         }),
         ..proto::FeedEntity::default()
     };
-    let gone = proto::FeedEntity { is_deleted: Some(true), ..vehicle("gone", None) };
-    let entities = [vehicle("a", None), vehicle("b", None), gone];
+    let deleted = proto::FeedEntity { is_deleted: Some(true), ..vehicle("gone", None) };
+    let entities = [vehicle("a", None), vehicle("b", None), deleted];
     let header = proto::FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         ..proto::FeedHeader::default()
@@ -222,7 +222,7 @@ fn entities_that_geojson_cannot_show_are_counted_once() {
     let pb = gtfs_rt::encode_feed(&header, raw);
     let (_, converted) = one(ConversionInput::Body(pb), ConversionTarget::Geojson);
     let lost = |kind: &str| -> u64 {
-        converted.losses.iter().filter(|it| it.kind == kind).map(|it| it.count).sum()
+        converted.conversion_report.iter().filter(|it| it.kind == kind).map(|it| it.count).sum()
     };
     assert_eq!(converted.counts[0], ("vehicles", 0));
     assert_eq!([lost("vehicle"), lost("trip_update"), lost("is_deleted")], [2, 2, 1]);
@@ -249,7 +249,7 @@ fn a_gbfs_system_is_converted_to_another_version() {
             json!({ "stations": [{ "station_id": "1", "name": "A", "lat": 48.5, "lon": 2.5 }] }),
         ),
     ];
-    let system = of_system(files);
+    let system = system_input(files);
     let (nothing, converted) = one(system, ConversionTarget::Gbfs3);
     assert!(nothing.is_empty());
     let names: Vec<&str> = converted.files.iter().map(|(name, _)| name.as_str()).collect();
@@ -263,13 +263,14 @@ fn a_gbfs_system_is_converted_to_another_version() {
     );
     assert_eq!(read(2)["version"], "3.0");
     assert_eq!(read(2)["data"]["stations"][0]["name"], json!([{ "text": "A", "language": "de" }]));
-    let lost: Vec<_> = converted.losses.iter().map(|loss| loss.examples.join(" ")).collect();
+    let lost: Vec<_> =
+        converted.conversion_report.iter().map(|loss| loss.examples.join(" ")).collect();
     assert_eq!(lost, ["gbfs_versions"], "the system information has the hours");
 }
 
 #[test]
 fn an_unsupported_conversion_is_refused_with_the_supported_ones() {
-    for (input, to, says) in [
+    for (input, to, expected_message) in [
         (
             ET,
             ConversionTarget::Gbfs3,
@@ -281,10 +282,10 @@ fn an_unsupported_conversion_is_refused_with_the_supported_ones() {
             "the input is not GTFS, GTFS-Realtime, NeTEx, SIRI or GBFS",
         ),
     ] {
-        let Err(ConversionError::NoWay(reason)) = converted(body(input), to, None) else {
+        let Err(ConversionError::Unsupported(reason)) = converted(body(input), to, None) else {
             panic!("{input}")
         };
-        assert!(reason.starts_with(says), "{reason}");
+        assert!(reason.starts_with(expected_message), "{reason}");
     }
     let cut = &ET[..ET.len() - 20];
     let Err(ConversionError::Unreadable(reason)) =

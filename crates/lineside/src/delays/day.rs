@@ -22,7 +22,7 @@ pub(crate) const QUARTERS_MAX: usize = 96;
 /// The most feeds with a history: 20 MB.
 const FEEDS_MAX: usize = 10_000;
 /// The most lines of a feed with a history.
-pub(crate) const LINES_OF_FEED_MAX: usize = 2_000;
+pub(crate) const FEED_LINES_MAX: usize = 2_000;
 /// The most lines of all feeds with a history: 20 MB.
 const LINES_MAX: usize = 10_000;
 /// The most bytes of a line's id; a line with a longer id has no history.
@@ -61,7 +61,7 @@ pub(crate) struct DelayHistory {
     /// The sampled quarters, in order; nothing is known about the others.
     pub(crate) quarters: Vec<QuarterHour>,
     /// True if the line or stop has no history because the server records too many others.
-    pub(crate) is_left_out: bool,
+    pub(crate) is_omitted: bool,
 }
 
 /// The data time of a sample.
@@ -91,12 +91,12 @@ pub(super) struct QuarterCounts {
 
 impl QuarterCounts {
     pub(super) fn from_counts(counts: &DelayCounts, now: UnixMillis) -> Self {
-        let of = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let to_u32 = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             quarter: quarter_number(now),
-            trips: of(counts.trips - counts.unknown),
-            late: of(counts.late),
-            cancelled: of(counts.cancelled),
+            trips: to_u32(counts.trips - counts.unknown),
+            late: to_u32(counts.late),
+            cancelled: to_u32(counts.cancelled),
         }
     }
 
@@ -200,7 +200,7 @@ struct FeedDay {
     /// True if a recording is played: the quarters are those of the recording.
     is_recording: bool,
     /// The last quarter in which a line was left out because the history was full.
-    full: Option<u32>,
+    full_quarter: Option<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -209,7 +209,7 @@ struct FeedDays {
     /// The number of lines of all feeds.
     n_lines: usize,
     /// The quarter of the last sample.
-    looked: Option<u32>,
+    sampled_quarter: Option<u32>,
 }
 
 impl FeedDays {
@@ -227,10 +227,10 @@ impl FeedDays {
         if let Some(series) = day.lines.get_mut(line) {
             series.add_sample(seen, time);
         } else if n_lines >= LINES_MAX
-            || day.lines.len() >= LINES_OF_FEED_MAX
+            || day.lines.len() >= FEED_LINES_MAX
             || line.len() > LINE_BYTES_MAX
         {
-            day.full = Some(seen.quarter);
+            day.full_quarter = Some(seen.quarter);
         } else {
             day.lines.entry(line.clone()).or_default().add_sample(seen, time);
             self.n_lines += 1;
@@ -239,8 +239,8 @@ impl FeedDays {
 
     /// Returns the rows to store: everything since the beginning of the last sampled quarter.
     fn unsaved_rows(&self) -> Vec<DelayRow> {
-        let Some(since) = self.looked else { return Vec::new() };
-        let of_feed = |(feed, day): (&FeedId, &FeedDay)| {
+        let Some(since) = self.sampled_quarter else { return Vec::new() };
+        let rows_of_feed = |(feed, day): (&FeedId, &FeedDay)| {
             let all = day.all.iter_since(since).map(|seen| seen.delay_row(feed, None));
             let lines = day.lines.iter().flat_map(|(line, series)| {
                 series.iter_since(since).map(move |seen| seen.delay_row(feed, Some(line)))
@@ -248,7 +248,7 @@ impl FeedDays {
             all.chain(lines).collect::<Vec<_>>()
         };
         // A recording plays again after a restart.
-        self.feeds.iter().filter(|(_, day)| !day.is_recording).flat_map(of_feed).collect()
+        self.feeds.iter().filter(|(_, day)| !day.is_recording).flat_map(rows_of_feed).collect()
     }
 }
 
@@ -280,27 +280,27 @@ impl DelayDay {
     fn feed_history(&self, feed: &FeedId, line: Option<&SmolStr>, now: UnixMillis) -> DelayHistory {
         let days = self.lock_days();
         let Some(day) = days.feeds.get(feed) else { return DelayHistory::default() };
-        let looked = day.all.iter_day(now);
+        let day_series = day.all.iter_day(now);
         let Some(line) = line else {
             return DelayHistory {
-                quarters: looked.map(QuarterCounts::quarter_hour).collect(),
-                is_left_out: false,
+                quarters: day_series.map(QuarterCounts::quarter_hour).collect(),
+                is_omitted: false,
             };
         };
         let Some(series) = day.lines.get(line) else {
-            let is_left_out = day.full.is_some();
+            let is_left_out = day.full_quarter.is_some();
             let none = |seen: &QuarterCounts| {
                 QuarterCounts { quarter: seen.quarter, ..QuarterCounts::default() }.quarter_hour()
             };
-            let quarters = if is_left_out { Vec::new() } else { looked.map(none).collect() };
-            return DelayHistory { quarters, is_left_out };
+            let quarters = if is_left_out { Vec::new() } else { day_series.map(none).collect() };
+            return DelayHistory { quarters, is_omitted: is_left_out };
         };
         // If a quarter was sampled and does not contain the line, the line had no trips.
-        let of_line = |seen: &QuarterCounts| {
+        let counts_of_line = |seen: &QuarterCounts| {
             let none = QuarterCounts { quarter: seen.quarter, ..QuarterCounts::default() };
             series.find_quarter(seen.quarter).unwrap_or(&none).quarter_hour()
         };
-        DelayHistory { quarters: looked.map(of_line).collect(), is_left_out: false }
+        DelayHistory { quarters: day_series.map(counts_of_line).collect(), is_omitted: false }
     }
 
     /// Returns true if trips of a feed were seen since the start, or in the stored day before it.
@@ -311,11 +311,11 @@ impl DelayDay {
     /// Begins a sampling round at `now`. Returns the rows to store of the previous quarter, if it has ended.
     pub(super) fn begin_round(&self, now: UnixMillis) -> Vec<DelayRow> {
         let (mut days, quarter) = (self.lock_days(), quarter_number(now));
-        let ended = match days.looked.is_some_and(|looked| looked != quarter) {
+        let ended = match days.sampled_quarter.is_some_and(|last_quarter| last_quarter != quarter) {
             true => days.unsaved_rows(),
             false => Vec::new(),
         };
-        days.looked = Some(quarter);
+        days.sampled_quarter = Some(quarter);
         ended
     }
 
@@ -354,15 +354,15 @@ impl DelayDay {
     }
 
     /// Drops removed feeds and lines that were not seen for a day, and increases the generation.
-    pub(super) fn finish_round(&self, is_there: impl Fn(&FeedId) -> bool, now: UnixMillis) {
+    pub(super) fn finish_round(&self, is_member: impl Fn(&FeedId) -> bool, now: UnixMillis) {
         let first = quarter_number(UnixMillis(day_start(now)));
         let mut days = self.lock_days();
         days.feeds.retain(|id, day| {
             // Each run of a recording has the same lines.
             let is_recent = |quarter: u32| day.is_recording || quarter >= first;
             day.lines.retain(|_, series| series.0.back().is_some_and(|it| is_recent(it.quarter)));
-            day.full = day.full.filter(|full| is_recent(*full));
-            is_there(id)
+            day.full_quarter = day.full_quarter.filter(|full| is_recent(*full));
+            is_member(id)
         });
         days.n_lines = days.feeds.values().map(|day| day.lines.len()).sum();
         drop(days);
@@ -375,10 +375,10 @@ impl DelayDay {
     }
 
     /// Restores the rows stored before a restart, in chronological order, up to the limits.
-    pub(super) fn restore_rows(&self, kept: &[DelayRow], now: UnixMillis) {
+    pub(super) fn restore_rows(&self, rows: &[DelayRow], now: UnixMillis) {
         let mut days = self.lock_days();
         let time = SampleTime { at: now, is_recording: false };
-        for row in kept.iter().filter(|row| (day_start(now)..=now.0).contains(&row.start.0)) {
+        for row in rows.iter().filter(|row| (day_start(now)..=now.0).contains(&row.start.0)) {
             let quarter = quarter_number(row.start);
             let DelayRow { trips, late, cancelled, .. } = *row;
             let seen = QuarterCounts { quarter, trips, late, cancelled };
@@ -426,8 +426,8 @@ pub(crate) fn find_gaps(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DataGa
     let running = quarter_index(now, now);
     let mut gaps = Vec::new();
     let mut next = 0;
-    let looked = quarters.iter().map(|quarter| quarter_index(quarter.start, now));
-    for at in looked.chain([running + 1]) {
+    let recorded = quarters.iter().map(|quarter| quarter_index(quarter.start, now));
+    for at in recorded.chain([running + 1]) {
         let has_just_begun = at > running && next == running;
         if at > next && !has_just_begun {
             let start = UnixMillis(first + next * QUARTER_MS);
@@ -452,7 +452,7 @@ mod tests {
         FeedId::new(text).unwrap()
     }
 
-    fn trip(line: &str, standing: TripDelayStatus) -> TripDelay {
+    fn trip(line: &str, status: TripDelayStatus) -> TripDelay {
         TripDelay {
             feed: id("a"),
             trip_id: SmolStr::default(),
@@ -466,26 +466,26 @@ mod tests {
             stop_id: None,
             stop_name: None,
             scheduled: None,
-            begins: None,
+            begins_at: None,
             first_stop_name: None,
-            standing,
-            is_mere_delay: false,
+            status,
+            is_delay_only: false,
         }
     }
 
     /// Adds a sample of a line with the given numbers of late and punctual trips, one cancelled trip and one unknown
     /// trip.
-    fn look(
+    fn sample_day(
         day: &DelayDay,
         feed: &str,
         line: &str,
         (late, on_time): (usize, usize),
         now: UnixMillis,
     ) {
-        let late = std::iter::repeat_n(TripDelayStatus::Behind(600), late);
-        let all = late.chain(std::iter::repeat_n(TripDelayStatus::Behind(0), on_time));
+        let late = std::iter::repeat_n(TripDelayStatus::Delayed(600), late);
+        let all = late.chain(std::iter::repeat_n(TripDelayStatus::Delayed(0), on_time));
         let all = all.chain([TripDelayStatus::Cancelled, TripDelayStatus::Unknown]);
-        let trips: Vec<TripDelay> = all.map(|standing| trip(line, standing)).collect();
+        let trips: Vec<TripDelay> = all.map(|status| trip(line, status)).collect();
         day.add_trips(&id(feed), &trips.iter().collect::<Vec<_>>(), FIVE, live(now));
     }
 
@@ -505,10 +505,10 @@ mod tests {
     #[test]
     fn samples_are_summed_by_quarter_hour_and_line() {
         let day = DelayDay::default();
-        look(&day, "a", "1", (2, 7), at(0));
-        look(&day, "a", "1", (4, 5), at(0) + Duration::from_secs(60));
-        look(&day, "b", "1", (10, 10), at(0));
-        look(&day, "a", "2", (0, 9), at(1));
+        sample_day(&day, "a", "1", (2, 7), at(0));
+        sample_day(&day, "a", "1", (4, 5), at(0) + Duration::from_secs(60));
+        sample_day(&day, "b", "1", (10, 10), at(0));
+        sample_day(&day, "a", "2", (0, 9), at(1));
         assert_eq!(seen(&day, "a", None, at(1)), [[20, 6, 2], [10, 0, 1]], "without times: none");
         assert_eq!(seen(&day, "a", Some("1"), at(1)), [[20, 6, 2], [0, 0, 0]]);
         assert_eq!(seen(&day, "a", Some("2"), at(1)), [[0, 0, 0], [10, 0, 1]]);
@@ -524,12 +524,12 @@ mod tests {
     fn a_day_is_bounded_and_old_quarters_expire() {
         let day = DelayDay::default();
         for quarter in 0..300 {
-            look(&day, "a", "1", (0, 2), at(quarter));
+            sample_day(&day, "a", "1", (0, 2), at(quarter));
         }
         assert_eq!(day.lock_days().feeds[&id("a")].all.0.len(), QUARTERS_MAX);
         assert_eq!(seen(&day, "a", Some("1"), at(299)).len(), QUARTERS_MAX);
         assert!(seen(&day, "a", None, at(399)).is_empty());
-        look(&day, "a", "1", (1, 1), at(100));
+        sample_day(&day, "a", "1", (1, 1), at(100));
         let days = day.lock_days();
         assert_eq!(days.feeds[&id("a")].all.0.back().unwrap().late, 1, "a clock that stepped back");
         drop(days);
@@ -544,7 +544,7 @@ mod tests {
     #[test]
     fn a_recording_has_quarters_of_its_own_time_and_can_restart() {
         let day = DelayDay::default();
-        let trips = [trip("1", TripDelayStatus::Behind(600))];
+        let trips = [trip("1", TripDelayStatus::Delayed(600))];
         let look = |quarter: i64| {
             let time = SampleTime { at: at(quarter), is_recording: true };
             day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, time);
@@ -570,55 +570,56 @@ mod tests {
     #[test]
     fn lines_beyond_the_limit_are_reported_as_left_out() {
         let day = DelayDay::default();
-        let ids: Vec<String> = (0..=LINES_OF_FEED_MAX).map(|n| format!("{n:05}")).collect();
-        let trips: Vec<_> = ids.iter().map(|line| trip(line, TripDelayStatus::Behind(0))).collect();
+        let ids: Vec<String> = (0..=FEED_LINES_MAX).map(|n| format!("{n:05}")).collect();
+        let trips: Vec<_> =
+            ids.iter().map(|line| trip(line, TripDelayStatus::Delayed(0))).collect();
         day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, live(at(0)));
         let past = |line: &str| day.feed_history(&id("a"), Some(&SmolStr::new(line)), at(0));
         assert_eq!(past("00000").quarters.len(), 1);
         let last = ids.last().unwrap();
-        assert_eq!(past(last), DelayHistory { quarters: Vec::new(), is_left_out: true });
+        assert_eq!(past(last), DelayHistory { quarters: Vec::new(), is_omitted: true });
         assert_eq!(seen(&day, "a", None, at(0)), [[ids.len() as u64, 0, 0]], "all of them count");
-        assert_eq!(day.lock_days().n_lines, LINES_OF_FEED_MAX);
-        look(&day, "b", &"x".repeat(LINE_BYTES_MAX + 1), (0, 1), at(0));
-        assert_eq!(day.lock_days().n_lines, LINES_OF_FEED_MAX);
+        assert_eq!(day.lock_days().n_lines, FEED_LINES_MAX);
+        sample_day(&day, "b", &"x".repeat(LINE_BYTES_MAX + 1), (0, 1), at(0));
+        assert_eq!(day.lock_days().n_lines, FEED_LINES_MAX);
     }
 
     #[test]
     fn saved_quarters_are_restored_and_extended_after_a_restart() {
         let day = DelayDay::default();
         assert!(day.unsaved_rows().is_empty() && day.begin_round(at(0)).is_empty());
-        look(&day, "a", "1", (1, 1), at(0));
+        sample_day(&day, "a", "1", (1, 1), at(0));
         assert!(day.begin_round(at(0) + Duration::from_secs(60)).is_empty(), "the quarter goes on");
-        look(&day, "a", "1", (1, 1), at(0) + Duration::from_secs(60));
+        sample_day(&day, "a", "1", (1, 1), at(0) + Duration::from_secs(60));
         let ended = day.begin_round(at(1));
-        look(&day, "a", "1", (0, 1), at(1));
-        let mut kept = ended.clone();
-        kept.extend(day.unsaved_rows());
-        kept.sort_by_key(|row| row.start);
-        let told = |rows: &[DelayRow]| -> Vec<_> {
+        sample_day(&day, "a", "1", (0, 1), at(1));
+        let mut stored_rows = ended.clone();
+        stored_rows.extend(day.unsaved_rows());
+        stored_rows.sort_by_key(|row| row.start);
+        let list_rows = |rows: &[DelayRow]| -> Vec<_> {
             rows.iter().map(|row| (row.line.clone(), row.trips, row.late)).collect()
         };
         let line = Some("1".to_owned());
-        let mut first = told(&ended);
+        let mut first = list_rows(&ended);
         first.sort();
         assert_eq!(first, [(None, 6, 2), (line, 6, 2)]);
-        assert_eq!(kept.len(), 4);
+        assert_eq!(stored_rows.len(), 4);
         let next = DelayDay::default();
-        next.restore_rows(&kept, at(1));
+        next.restore_rows(&stored_rows, at(1));
         assert!(
             next.has_feed(&id("a")) && !next.has_feed(&id("b")),
             "before anything is heard again"
         );
-        look(&next, "a", "1", (1, 0), at(1));
+        sample_day(&next, "a", "1", (1, 0), at(1));
         assert_eq!(seen(&next, "a", Some("1"), at(1)), [[6, 2, 2], [4, 1, 2]]);
         let late = DelayDay::default();
-        late.restore_rows(&kept, at(200));
+        late.restore_rows(&stored_rows, at(200));
         assert!(late.lock_days().feeds.is_empty(), "of another day");
     }
 
     #[test]
     fn quarters_without_samples_are_gaps() {
-        let looked = |quarters: &[i64]| -> Vec<QuarterHour> {
+        let recorded_quarters = |quarters: &[i64]| -> Vec<QuarterHour> {
             quarters
                 .iter()
                 .map(|&it| QuarterHour { start: at(it), ..QuarterHour::default() })
@@ -626,7 +627,7 @@ mod tests {
         };
         // The current quarter is the last of the 96.
         let check = |quarters: &[i64], expect: &[(i64, i64)]| {
-            let found = find_gaps(&looked(quarters), at(0) + Duration::from_secs(60));
+            let found = find_gaps(&recorded_quarters(quarters), at(0) + Duration::from_secs(60));
             let found: Vec<_> = found.iter().map(|gap| (gap.start, gap.quarters)).collect();
             let expect: Vec<_> = expect.iter().map(|&(from, many)| (at(from), many)).collect();
             assert_eq!(found, expect, "{quarters:?}");

@@ -23,7 +23,7 @@ use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use self::day::{
-    DataGap, DelayDay, LINES_OF_FEED_MAX, QuarterHour, day_start, find_gaps, quarter_index,
+    DataGap, DelayDay, FEED_LINES_MAX, QuarterHour, day_start, find_gaps, quarter_index,
 };
 pub(crate) use self::question::{DelayQuestion, DelaySource, has_only_alerts};
 pub(crate) use self::report::{DelayReport, DelayVerdict, LineCount};
@@ -35,11 +35,11 @@ use crate::app::App;
 use crate::http::{Refusal, RenderSlots, ReplyPreferences, Representation, run_blocking};
 
 /// The most cached answers: enough for some hundred lines and stops in each view.
-const KEPT_MAX: usize = 2_048;
+const CACHE_ENTRIES_MAX: usize = 2_048;
 /// The most bytes of cached answers.
-const KEPT_BYTES_MAX: usize = 64 << 20;
+const CACHE_BYTES_MAX: usize = 64 << 20;
 /// The lifetime of a cached answer; the next poll usually invalidates it long before.
-const KEPT_FOR: Duration = Duration::from_secs(120);
+const CACHE_TTL: Duration = Duration::from_secs(120);
 /// The longest `max-age` of an answer: polls may be hours apart, and a source may fail in between.
 const FRESH_FOR_MAX: Duration = Duration::from_secs(15);
 
@@ -77,18 +77,22 @@ type Key = (DelayView, question::QuestionKey, question::ReportFingerprint);
 /// The cached answers, and the history of the day.
 #[derive(Debug)]
 pub(crate) struct DelayReports {
-    made: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
-    makers: RenderSlots,
+    rendered: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
+    render_slots: RenderSlots,
     day: DelayDay,
     stops: stops::StopDelays,
 }
 
 impl Default for DelayReports {
     fn default() -> Self {
-        let limits = CacheLimits { entries: KEPT_MAX, weight: KEPT_BYTES_MAX, age: Some(KEPT_FOR) };
+        let limits = CacheLimits {
+            entries: CACHE_ENTRIES_MAX,
+            weight: CACHE_BYTES_MAX,
+            age: Some(CACHE_TTL),
+        };
         Self {
-            made: LoadingCache::new(limits, |_, made| made.body.len()),
-            makers: RenderSlots::default(),
+            rendered: LoadingCache::new(limits, |_, rendered| rendered.body.len()),
+            render_slots: RenderSlots::default(),
             day: DelayDay::default(),
             stops: stops::StopDelays::default(),
         }
@@ -112,7 +116,7 @@ impl DelayReports {
 
     /// Drops expired answers. `now` is the clock's monotonic time.
     pub(crate) fn evict_expired(&self, now: Duration) {
-        self.made.sweep_aged(now);
+        self.rendered.sweep_aged(now);
     }
 }
 
@@ -121,25 +125,26 @@ pub(crate) async fn reply_with_report(
     app: &App,
     question: DelayQuestion,
     view: DelayView,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
     make: fn(&DelayReport) -> RenderedReport,
 ) -> Result<Response, Refusal> {
     let fresh_for = question.fresh_for(app).min(FRESH_FOR_MAX);
     let key = (view, question.question_key(), question.report_fingerprint(app));
     let load = async || {
-        let place = app.delays().makers.acquire_permit().await?;
+        let permit = app.delays().render_slots.acquire_permit().await?;
         let day = app.delays().find_history(&question, app.now());
         let now = app.now();
         let work = move || {
-            let _place = place;
+            let _permit = permit;
             make(&DelayReport::for_question(question, day, now))
         };
         Ok(Arc::new(run_blocking(work).await?))
     };
-    let made = app.delays().made.load(key, load).await?;
-    let reply = Representation::with_hash(made.kind.clone(), made.body.clone(), made.hash);
-    let reply = reply.modified_at(Some(made.at), app.now()).fresh_for(fresh_for);
-    Ok(reply.into_reply(wants, app).await)
+    let rendered = app.delays().rendered.load(key, load).await?;
+    let reply =
+        Representation::with_hash(rendered.kind.clone(), rendered.body.clone(), rendered.hash);
+    let reply = reply.modified_at(Some(rendered.at), app.now()).fresh_for(fresh_for);
+    Ok(reply.into_reply(preferences, app).await)
 }
 
 /// Parses the line and the stop of a request's parameters.
@@ -158,5 +163,5 @@ pub(crate) fn parse_question(
 
 /// Returns true if a request asks for the page for embedding.
 pub(crate) fn is_embedded(parameters: &crate::http::QueryParameters) -> bool {
-    parameters.find_value("embed").is_some_and(|said| said != "0")
+    parameters.find_value("embed").is_some_and(|embed| embed != "0")
 }

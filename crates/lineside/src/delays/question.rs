@@ -17,7 +17,7 @@ use crate::http::{Refusal, lookup};
 /// Europe.
 const TRIP_LATE_AFTER: Duration = Duration::from_secs(5 * 60);
 /// The data that a feed must have, for the error message.
-const WANTED: &str = "what trips do";
+const EXPECTED_DATA: &str = "what trips do";
 /// Characters of an id that an error or a title repeats.
 const ID_CHARS_MAX: usize = 100;
 
@@ -51,7 +51,7 @@ pub(crate) struct DelayQuestion {
     pub(crate) stop: Option<SmolStr>,
     pub(crate) sources: Vec<DelaySource>,
     /// True if the question is about one real-time feed and not about its network.
-    pub(crate) is_alone: bool,
+    pub(crate) is_only_feed: bool,
     pub(crate) late_after: Duration,
 }
 
@@ -80,10 +80,14 @@ impl DelayQuestion {
         route: Option<&str>,
         stop: Option<&str>,
     ) -> Result<Self, Refusal> {
-        let feed = lookup::find_decoded_feed(app, id, WANTED)?;
+        let feed = lookup::find_decoded_feed(app, id, EXPECTED_DATA)?;
         if has_only_alerts(app, &feed) {
             let feed = lookup::shorten_id(id);
-            return Err(Refusal::OtherFormat { feed, is: "a feed of alerts", wanted: WANTED });
+            return Err(Refusal::OtherFormat {
+                feed,
+                actual: "a feed of alerts",
+                expected: EXPECTED_DATA,
+            });
         }
         let network = feed.network();
         let state = network.state();
@@ -114,7 +118,7 @@ impl DelayQuestion {
         Ok(Self {
             late_after: lateness_threshold(&feed, &network),
             sources,
-            is_alone,
+            is_only_feed: is_alone,
             feed: feed.id().clone(),
             feed_name: feed.config().display_name().to_owned(),
             route: route.map(SmolStr::new),
@@ -167,7 +171,7 @@ impl DelayQuestion {
             feeds,
             route: self.route.as_deref(),
             stop: self.stop.as_deref(),
-            all_lines: !self.is_alone,
+            all_lines: !self.is_only_feed,
         }
     }
 
@@ -216,9 +220,10 @@ fn short_id(id: &str) -> String {
 
 /// Returns the delay from which a trip is late: the feed's, or the first of its network that configures one.
 pub(super) fn lateness_threshold(feed: &Feed, network: &Network) -> Duration {
-    let said = feed.config().trip_late_after;
-    let of_network = || network.feeds().iter().find_map(|feed| feed.config().trip_late_after);
-    said.or_else(of_network).unwrap_or(TRIP_LATE_AFTER)
+    let stated = feed.config().trip_late_after;
+    let network_threshold =
+        || network.feeds().iter().find_map(|feed| feed.config().trip_late_after);
+    stated.or_else(network_threshold).unwrap_or(TRIP_LATE_AFTER)
 }
 
 /// Returns the feeds that report a feed's trips: the feed itself if it does, or those of its network. A feed that has
@@ -226,24 +231,27 @@ pub(super) fn lateness_threshold(feed: &Feed, network: &Network) -> Duration {
 /// source is the feed itself.
 fn find_sources(
     app: &App,
-    asked: &Feed,
+    requested_feed: &Feed,
     network: &Network,
     state: &NetworkState,
 ) -> (bool, Vec<DelaySource>) {
     let feeds = network.realtime_feeds();
-    let tells = |feed: &Feed| state.reports_trips(feed.id().as_str());
-    let is_alone = feeds.iter().any(|feed| feed.id() == asked.id()) && tells(asked);
-    let all = feeds.iter().filter(|feed| !is_alone || feed.id() == asked.id());
-    let judged = all.map(|feed| (tells(feed), delay_source(app, feed, network)));
-    let may_tell =
+    let reports_activity = |feed: &Feed| state.reports_trips(feed.id().as_str());
+    let is_alone = feeds.iter().any(|feed| feed.id() == requested_feed.id())
+        && reports_activity(requested_feed);
+    let all = feeds.iter().filter(|feed| !is_alone || feed.id() == requested_feed.id());
+    let sources_with_activity =
+        all.map(|feed| (reports_activity(feed), delay_source(app, feed, network)));
+    let may_report =
         |source: &DelaySource| !source.is_fresh && state.feed_record_count(source.id.as_str()) == 0;
-    let sources = judged.filter(|(tells, source)| *tells || may_tell(source));
+    let sources = sources_with_activity
+        .filter(|(reports_activity, source)| *reports_activity || may_report(source));
     (is_alone, sources.map(|(_, source)| source).collect())
 }
 
 /// Returns true if a feed reports only alerts. A feed with trips before a restart may report none until the morning.
 pub(crate) fn has_only_alerts(app: &App, feed: &Feed) -> bool {
-    feed.status().tells_of_alerts_only && !app.delays().day().has_feed(feed.id())
+    feed.status().has_only_alerts && !app.delays().day().has_feed(feed.id())
 }
 
 pub(super) fn delay_source(app: &App, feed: &Feed, network: &Network) -> DelaySource {

@@ -55,9 +55,9 @@ pub(crate) struct LineCount {
 #[derive(Debug)]
 pub(crate) struct DelayReport {
     pub(crate) question: DelayQuestion,
-    pub(crate) word: DelayVerdict,
+    pub(crate) verdict: DelayVerdict,
     /// True if a source is stale, or there is none.
-    pub(crate) stale: bool,
+    pub(crate) is_stale: bool,
     /// The time of the oldest data behind the answer.
     pub(crate) at: Option<UnixMillis>,
     /// `None` if no source is fresh.
@@ -87,22 +87,22 @@ impl DelayReport {
         let now = question.network.data_now();
         let believed = question.believed_sources();
         let trips = question.state.trip_delays(question.selection(&believed), now);
-        let told = || trips.iter().map(|trip| &**trip);
+        let all_trips = || trips.iter().map(|trip| &**trip);
         let late_after = question.late_after;
-        let counts = DelayCounts::from_trips(told(), late_after);
+        let counts = DelayCounts::from_trips(all_trips(), late_after);
         let is_known = !believed.is_empty();
         let stale = believed.len() < question.sources.len() || question.sources.is_empty();
         Self {
-            word: delay_verdict(is_known, stale, &counts),
-            stale,
+            verdict: delay_verdict(is_known, stale, &counts),
+            is_stale: stale,
             at: data_time(&question),
             counts: is_known.then_some(counts),
             late: late_trips(&trips, question.late_after),
             cancelled: cancelled_trips(&trips),
-            classes: classify_delays(told(), late_after),
+            classes: classify_delays(all_trips(), late_after),
             lines: count_lines(&trips, question.late_after),
             noun: VehicleNoun::for_kinds(
-                told().map(|trip| trip.route_type),
+                all_trips().map(|trip| trip.route_type),
                 question.timetable.as_deref(),
             ),
             day,
@@ -156,9 +156,11 @@ fn data_time(question: &DelayQuestion) -> Option<UnixMillis> {
 }
 
 fn late_trips(trips: &[Arc<TripDelay>], late_after: std::time::Duration) -> Vec<Arc<TripDelay>> {
-    let delay = |trip: &TripDelay| match trip.standing {
-        TripDelayStatus::Behind(delay) => Some(delay),
-        TripDelayStatus::Cancelled | TripDelayStatus::Unknown | TripDelayStatus::Untold => None,
+    let delay = |trip: &TripDelay| match trip.status {
+        TripDelayStatus::Delayed(delay) => Some(delay),
+        TripDelayStatus::Cancelled | TripDelayStatus::Unknown | TripDelayStatus::ScheduledOnly => {
+            None
+        }
     };
     let is_late = |trip: &&Arc<TripDelay>| {
         let seconds = delay(trip).and_then(|delay| u64::try_from(delay).ok());
@@ -170,10 +172,10 @@ fn late_trips(trips: &[Arc<TripDelay>], late_after: std::time::Duration) -> Vec<
 }
 
 fn cancelled_trips(trips: &[Arc<TripDelay>]) -> Vec<Arc<TripDelay>> {
-    let is_off = |trip: &&Arc<TripDelay>| trip.standing == TripDelayStatus::Cancelled;
-    let mut off: Vec<_> = trips.iter().filter(is_off).cloned().collect();
+    let is_cancelled = |trip: &&Arc<TripDelay>| trip.status == TripDelayStatus::Cancelled;
+    let mut off: Vec<_> = trips.iter().filter(is_cancelled).cloned().collect();
     let order = |trip: &TripDelay| (trip.route_short_name.clone(), trip.trip_id.clone());
-    let at = |trip: &TripDelay| trip.scheduled.or(trip.begins).unwrap_or(i64::MAX);
+    let at = |trip: &TripDelay| trip.scheduled.or(trip.begins_at).unwrap_or(i64::MAX);
     off.sort_by_cached_key(|trip| (at(trip), order(trip)));
     off
 }

@@ -13,20 +13,20 @@ use super::question::{self, DelayQuestion};
 use crate::app::App;
 
 /// The interval between samples.
-const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(60);
 /// The delay of the first sample: feeds are polled at the start.
-const FIRST_LOOK: Duration = Duration::from_secs(5);
+const FIRST_SAMPLE_DELAY: Duration = Duration::from_secs(5);
 
 /// Restores the stored day, then samples all networks once a minute until the server stops.
 pub(crate) async fn sample_delays(app: App) {
     run_blocking(&app, restore_day).await;
-    let mut wait = FIRST_LOOK;
+    let mut wait = FIRST_SAMPLE_DELAY;
     loop {
         tokio::select! {
             () = app.clock().sleep(wait) => {}
             () = app.shutdown().wait_until_draining() => return,
         }
-        wait = LOOK_INTERVAL;
+        wait = SAMPLE_INTERVAL;
         run_blocking(&app, sample_networks).await;
     }
 }
@@ -47,7 +47,7 @@ fn restore_day(app: &App) {
     let Some(store) = delay_store(app) else { return };
     let now = app.now();
     match store.list_delays(UnixMillis(day_start(now))) {
-        Ok(kept) => app.delays().day().restore_rows(&kept, now),
+        Ok(rows) => app.delays().day().restore_rows(&rows, now),
         Err(error) => {
             tracing::warn!(%error, "the recorded delays of the day cannot be read, so recording starts again")
         }
@@ -71,13 +71,13 @@ fn sample_networks(app: &App) {
     for network in app.ingest().networks() {
         let state = network.state();
         let feeds = network.realtime_feeds();
-        let mut told = Vec::new();
+        let mut reporting_feeds = Vec::new();
         for feed in &feeds {
-            let is_told_of = state.reports_trips(feed.id().as_str());
-            if !is_told_of || !question::delay_source(app, feed, &network).is_fresh {
+            let is_reporting = state.reports_trips(feed.id().as_str());
+            if !is_reporting || !question::delay_source(app, feed, &network).is_fresh {
                 continue;
             }
-            told.push(feed.id().clone());
+            reporting_feeds.push(feed.id().clone());
             add_sample(day, &network, &state, &[feed.id().clone()], feed);
         }
         // Feeds of one schedule may report the same trips, or have another threshold than the schedule.
@@ -87,8 +87,8 @@ fn sample_networks(app: &App) {
                 || feeds.iter().any(|feed| question::lateness_threshold(feed, &network) != own)
         };
         let schedule = network.schedule_feed().filter(is_another);
-        if let Some(schedule) = schedule.filter(|_| !told.is_empty()) {
-            add_sample(day, &network, &state, &told, &schedule);
+        if let Some(schedule) = schedule.filter(|_| !reporting_feeds.is_empty()) {
+            add_sample(day, &network, &state, &reporting_feeds, &schedule);
         }
     }
     sample_stops(app, now);
@@ -98,10 +98,10 @@ fn sample_networks(app: &App) {
 /// Samples the stops that were requested in the last day.
 fn sample_stops(app: &App, now: UnixMillis) {
     let stops = &app.delays().stops;
-    for asked in stops.list_watched(now) {
-        let (feed, stop) = &asked;
+    for stop_key in stops.list_watched(now) {
+        let (feed, stop) = &stop_key;
         let Ok(question) = DelayQuestion::from_ids(app, feed.as_str(), None, Some(stop)) else {
-            stops.forget_stop(&asked);
+            stops.forget_stop(&stop_key);
             continue;
         };
         let believed = question.believed_sources();
@@ -111,7 +111,7 @@ fn sample_stops(app: &App, now: UnixMillis) {
         let time = SampleTime::for_network(&question.network);
         let trips = question.state.trip_delays(question.selection(&believed), time.at);
         let counts = DelayCounts::from_trips(trips.iter().map(|trip| &**trip), question.late_after);
-        stops.add_counts(&asked, &counts, time);
+        stops.add_counts(&stop_key, &counts, time);
     }
 }
 
@@ -121,11 +121,11 @@ fn add_sample(
     network: &Network,
     state: &NetworkState,
     feeds: &[FeedId],
-    asked: &Feed,
+    feed: &Feed,
 ) {
     let selection = DelayQuery { feeds, route: None, stop: None, all_lines: false };
     let trips = state.reported_trip_delays(selection);
     let trips: Vec<&TripDelay> = trips.iter().map(|trip| &**trip).collect();
-    let late_after = question::lateness_threshold(asked, network);
-    day.add_trips(asked.id(), &trips, late_after, SampleTime::for_network(network));
+    let late_after = question::lateness_threshold(feed, network);
+    day.add_trips(feed.id(), &trips, late_after, SampleTime::for_network(network));
 }

@@ -13,22 +13,22 @@ use super::day::{DelayHistory, QuarterCounts, QuarterSeries, SampleTime, day_sta
 /// The most sampled stops: a millisecond and 2 kB each.
 pub(crate) const STOPS_MAX: usize = 200;
 /// The shortest time that a stop is sampled after its last request.
-const PLACE_MS: i64 = 60 * 60 * 1_000;
+const WATCH_TIME_MS: i64 = 60 * 60 * 1_000;
 
 /// A stop as named by a request: a feed or network, and the stop's id.
-type Asked = (FeedId, SmolStr);
+type StopKey = (FeedId, SmolStr);
 
 #[derive(Debug)]
 struct WatchedStop {
     /// The time of the last request.
-    asked: UnixMillis,
+    requested_at: UnixMillis,
     series: QuarterSeries,
 }
 
 /// The last 24 hours of the requested stops.
 #[derive(Debug, Default)]
 pub(super) struct StopDelays {
-    watched: Mutex<HashMap<Asked, WatchedStop>>,
+    watched: Mutex<HashMap<StopKey, WatchedStop>>,
 }
 
 impl StopDelays {
@@ -41,47 +41,47 @@ impl StopDelays {
         now: UnixMillis,
         data_now: UnixMillis,
     ) -> DelayHistory {
-        let (mut watched, asked) = (self.lock_watched(), (feed.clone(), stop.clone()));
-        if let Some(known) = watched.get_mut(&asked) {
-            known.asked = known.asked.max(now);
+        let (mut watched, key) = (self.lock_watched(), (feed.clone(), stop.clone()));
+        if let Some(known) = watched.get_mut(&key) {
+            known.requested_at = known.requested_at.max(now);
             let quarters =
                 known.series.iter_day(data_now).map(QuarterCounts::quarter_hour).collect();
-            return DelayHistory { quarters, is_left_out: false };
+            return DelayHistory { quarters, is_omitted: false };
         }
         if watched.len() >= STOPS_MAX {
-            let oldest = watched.iter().min_by_key(|(_, known)| known.asked);
-            let has_gone = |known: &WatchedStop| now.0.saturating_sub(known.asked.0) >= PLACE_MS;
-            let oldest =
-                oldest.filter(|(_, known)| has_gone(known)).map(|(asked, _)| asked.clone());
+            let oldest = watched.iter().min_by_key(|(_, known)| known.requested_at);
+            let has_gone =
+                |known: &WatchedStop| now.0.saturating_sub(known.requested_at.0) >= WATCH_TIME_MS;
+            let oldest = oldest.filter(|(_, known)| has_gone(known)).map(|(key, _)| key.clone());
             let Some(oldest) = oldest else {
-                return DelayHistory { quarters: Vec::new(), is_left_out: true };
+                return DelayHistory { quarters: Vec::new(), is_omitted: true };
             };
             watched.remove(&oldest);
         }
-        watched.insert(asked, WatchedStop { asked: now, series: QuarterSeries::default() });
+        watched.insert(key, WatchedStop { requested_at: now, series: QuarterSeries::default() });
         DelayHistory::default()
     }
 
     /// Returns the stops to sample; drops those without a request for a day.
-    pub(super) fn list_watched(&self, now: UnixMillis) -> Vec<Asked> {
+    pub(super) fn list_watched(&self, now: UnixMillis) -> Vec<StopKey> {
         let mut watched = self.lock_watched();
-        watched.retain(|_, known| known.asked.0 >= day_start(now));
+        watched.retain(|_, known| known.requested_at.0 >= day_start(now));
         watched.keys().cloned().collect()
     }
 
     /// Adds the counts of a stop.
-    pub(super) fn add_counts(&self, asked: &Asked, counts: &DelayCounts, time: SampleTime) {
+    pub(super) fn add_counts(&self, asked: &StopKey, counts: &DelayCounts, time: SampleTime) {
         if let Some(known) = self.lock_watched().get_mut(asked) {
             known.series.add_sample(QuarterCounts::from_counts(counts, time.at), time);
         }
     }
 
     /// Drops the history of a removed stop.
-    pub(super) fn forget_stop(&self, asked: &Asked) {
-        self.lock_watched().remove(asked);
+    pub(super) fn forget_stop(&self, key: &StopKey) {
+        self.lock_watched().remove(key);
     }
 
-    fn lock_watched(&self) -> MutexGuard<'_, HashMap<Asked, WatchedStop>> {
+    fn lock_watched(&self) -> MutexGuard<'_, HashMap<StopKey, WatchedStop>> {
         // A panic during a sample loses at most that sample.
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,7 +93,7 @@ mod tests {
 
     const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
 
-    fn asked(stop: usize) -> Asked {
+    fn stop_key(stop: usize) -> StopKey {
         (FeedId::new("town").unwrap(), SmolStr::new(stop.to_string()))
     }
 
@@ -101,8 +101,8 @@ mod tests {
         SampleTime { at, is_recording: false }
     }
 
-    fn ask(stops: &StopDelays, stop: usize, now: UnixMillis) -> DelayHistory {
-        let (feed, stop) = asked(stop);
+    fn history_of(stops: &StopDelays, stop: usize, now: UnixMillis) -> DelayHistory {
+        let (feed, stop) = stop_key(stop);
         stops.watch_stop(&feed, &stop, now, now)
     }
 
@@ -110,17 +110,17 @@ mod tests {
     fn the_history_of_a_stop_begins_with_its_first_request() {
         let stops = StopDelays::default();
         let counts = DelayCounts { trips: 4, late: 1, unknown: 1, ..DelayCounts::default() };
-        stops.add_counts(&asked(1), &counts, live(NOW));
-        assert_eq!(ask(&stops, 1, NOW), DelayHistory::default(), "nobody had asked");
-        assert_eq!(stops.list_watched(NOW), [asked(1)]);
-        stops.add_counts(&asked(1), &counts, live(NOW));
-        stops.add_counts(&asked(1), &counts, live(NOW + std::time::Duration::from_secs(60)));
-        let day = ask(&stops, 1, NOW);
+        stops.add_counts(&stop_key(1), &counts, live(NOW));
+        assert_eq!(history_of(&stops, 1, NOW), DelayHistory::default(), "nobody had asked");
+        assert_eq!(stops.list_watched(NOW), [stop_key(1)]);
+        stops.add_counts(&stop_key(1), &counts, live(NOW));
+        stops.add_counts(&stop_key(1), &counts, live(NOW + std::time::Duration::from_secs(60)));
+        let day = history_of(&stops, 1, NOW);
         let seen: Vec<_> =
             day.quarters.iter().map(|it| (it.trips, it.late, it.cancelled)).collect();
         assert_eq!(seen, [(6, 2, 0)]);
-        stops.forget_stop(&asked(1));
-        assert_eq!(ask(&stops, 1, NOW), DelayHistory::default());
+        stops.forget_stop(&stop_key(1));
+        assert_eq!(history_of(&stops, 1, NOW), DelayHistory::default());
         assert_eq!(stops.list_watched(NOW + std::time::Duration::from_secs(86_400 + 900)), []);
     }
 
@@ -128,16 +128,16 @@ mod tests {
     fn only_a_stop_that_is_no_longer_requested_is_evicted() {
         let stops = StopDelays::default();
         for stop in 0..STOPS_MAX {
-            assert!(!ask(&stops, stop, NOW).is_left_out);
+            assert!(!history_of(&stops, stop, NOW).is_omitted);
         }
-        let later = UnixMillis(NOW.0 + PLACE_MS - 1);
+        let later = UnixMillis(NOW.0 + WATCH_TIME_MS - 1);
         for stop in 1..STOPS_MAX {
-            ask(&stops, stop, later);
+            history_of(&stops, stop, later);
         }
-        assert!(ask(&stops, STOPS_MAX, later).is_left_out);
-        let later = UnixMillis(NOW.0 + PLACE_MS);
-        assert!(!ask(&stops, STOPS_MAX, later).is_left_out, "the place of the first is free");
-        assert!(ask(&stops, 0, later).is_left_out);
+        assert!(history_of(&stops, STOPS_MAX, later).is_omitted);
+        let later = UnixMillis(NOW.0 + WATCH_TIME_MS);
+        assert!(!history_of(&stops, STOPS_MAX, later).is_omitted, "the place of the first is free");
+        assert!(history_of(&stops, 0, later).is_omitted);
         assert_eq!(stops.list_watched(later).len(), STOPS_MAX);
     }
 }

@@ -54,12 +54,13 @@ mod tests {
 
     #[test]
     fn the_noun_matches_all_kinds_or_is_generic() {
-        let of = |kinds: &[u16]| VehicleNoun::for_kinds(kinds.iter().map(|kind| Some(*kind)), None);
-        assert_eq!(of(&[3, 700, 3]).many, "buses");
-        assert_eq!(of(&[2, 109]).one, "train");
-        assert_eq!(of(&[2, 3]).many, "trips");
-        assert_eq!(of(&[]).many, "trips");
-        assert_eq!(of(&[7]).many, "trips");
+        let noun_for =
+            |kinds: &[u16]| VehicleNoun::for_kinds(kinds.iter().map(|kind| Some(*kind)), None);
+        assert_eq!(noun_for(&[3, 700, 3]).many, "buses");
+        assert_eq!(noun_for(&[2, 109]).one, "train");
+        assert_eq!(noun_for(&[2, 3]).many, "trips");
+        assert_eq!(noun_for(&[]).many, "trips");
+        assert_eq!(noun_for(&[7]).many, "trips");
         assert_eq!(VehicleNoun::for_kinds([None].into_iter(), None), ANY);
     }
 }

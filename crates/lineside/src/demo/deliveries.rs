@@ -36,23 +36,23 @@ pub(super) async fn post_deliveries(
             () = clock.sleep_until(next) => {}
         }
         next = clock.monotonic();
-        let (asked, now) = (Arc::clone(&origin), clock.wall_time());
-        let due = tokio::task::spawn_blocking(move || asked.list_due_deliveries(now)).await;
+        let (task_origin, now) = (Arc::clone(&origin), clock.wall_time());
+        let due = tokio::task::spawn_blocking(move || task_origin.list_due_deliveries(now)).await;
         // Bounded: each subscription has at most one delivery in flight, and the number of subscriptions is limited.
-        let mut under_way = JoinSet::new();
+        let mut deliveries = JoinSet::new();
         for delivery in due.unwrap_or_default() {
-            under_way.spawn(send_delivery(client.clone(), Arc::clone(&origin), delivery));
+            deliveries.spawn(send_delivery(client.clone(), Arc::clone(&origin), delivery));
         }
         tokio::select! {
             () = shutdown.wait_until_draining() => return,
-            _ = under_way.join_all() => {}
+            _ = deliveries.join_all() => {}
         }
     }
 }
 
 async fn send_delivery(client: reqwest::Client, origin: Arc<FeedOrigin>, delivery: SiriDelivery) {
     let request = client.post(&delivery.address).header("content-type", "text/xml; charset=utf-8");
-    let is_taken = match request.body(delivery.body.clone()).send().await {
+    let is_accepted = match request.body(delivery.body.clone()).send().await {
         Ok(reply) => reply.status().is_success(),
         Err(error) => {
             // The address contains the consumer's key.
@@ -61,5 +61,5 @@ async fn send_delivery(client: reqwest::Client, origin: Arc<FeedOrigin>, deliver
             false
         }
     };
-    origin.settle_delivery(&delivery, is_taken);
+    origin.settle_delivery(&delivery, is_accepted);
 }

@@ -117,10 +117,13 @@ impl Demo {
         match switch.fault.as_deref().unwrap_or_default() {
             "" | NONE => self.origin.fault_control().set_fault(feed, None),
             SCRIPT => self.origin.fault_control().follow_script(feed),
-            word => {
-                let fault = word.parse().map_err(|_| {
-                    let words = FeedFault::ALL.map(FeedFault::as_str).join(", ");
-                    bad_parameter("fault", format!("expected one of {NONE}, {SCRIPT}, {words}"))
+            fault_name => {
+                let fault = fault_name.parse().map_err(|_| {
+                    let fault_names = FeedFault::ALL.map(FeedFault::as_str).join(", ");
+                    bad_parameter(
+                        "fault",
+                        format!("expected one of {NONE}, {SCRIPT}, {fault_names}"),
+                    )
                 })?;
                 self.origin.fault_control().set_fault(feed, Some(fault));
             }
@@ -162,11 +165,11 @@ fn next_poll_in(app: &App, feed: &str) -> Option<Duration> {
 }
 
 fn render_row(item: &ProducerFault, next_poll: Option<Duration>) -> Markup {
-    let by = if item.switched { " (set by hand)" } else { " (script)" };
+    let origin_note = if item.switched { " (set by hand)" } else { " (script)" };
     html! {
         tr {
             th scope="row" { a href={ "/feeds/" (item.feed) } { (item.feed) } }
-            td data-label=(COLUMNS[1]) { strong { (item.fault.unwrap_or(NONE)) } (by) }
+            td data-label=(COLUMNS[1]) { strong { (item.fault.unwrap_or(NONE)) } (origin_note) }
             td data-label=(COLUMNS[2]) { @match next_poll { Some(wait) => { "in " (wait.as_secs() + 1) " s" } None => "now" } }
             td {
                 form method="post" action=(PATH) {

@@ -97,12 +97,12 @@ pub async fn start_demo_with_clock(
     let city_options =
         CityOptions { vehicles: options.vehicles, ..CityOptions::with_start(clock.wall_time()) };
     let seed = options.seed;
-    let made = tokio::task::spawn_blocking(move || {
+    let created = tokio::task::spawn_blocking(move || {
         let city = Arc::new(City::generate(seed, city_options));
         let base_map = Bytes::from(city.base_map_geojson().to_string());
         (Arc::new(FeedOrigin::new(city, plan)), base_map)
     });
-    let (origin, base_map) = made.await.context("cannot generate the city")?;
+    let (origin, base_map) = created.await.context("cannot generate the city")?;
     let (folder, temporary) = open_data_folder(options.data_dir)?;
     write_city_files(&folder, &origin, &clock, &base_map).await?;
     let demo = Demo::serve_city(origin, Arc::clone(&clock), options.siri, temporary).await?;

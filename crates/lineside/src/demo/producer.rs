@@ -85,8 +85,10 @@ async fn handle_siri_post(
 }
 
 /// Computes a reply on a blocking thread: advancing the city takes milliseconds, too long for the socket threads.
-async fn answer_blocking(ask: impl FnOnce() -> Option<OriginReply> + Send + 'static) -> Response {
-    match tokio::task::spawn_blocking(ask).await {
+async fn answer_blocking(
+    produce_reply: impl FnOnce() -> Option<OriginReply> + Send + 'static,
+) -> Response {
+    match tokio::task::spawn_blocking(produce_reply).await {
         Ok(Some(reply)) => build_response(reply).await,
         Ok(None) => StatusCode::NOT_FOUND.into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

@@ -14,7 +14,7 @@ use crate::reports::{ReportFinding, ReportSubject, ValidationReport};
 
 /// Maximum number of reports that are read for a version: more than the maximum number of validators, because some were
 /// deleted.
-const OPINIONS_MAX: usize = 100;
+const REPORTS_MAX: usize = 100;
 
 /// A validator's report, and ours on the same version.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ pub(crate) struct ExternalComparison {
     /// The validator's name.
     pub(crate) name: String,
     /// The validator's report; `None` before its first run has ended.
-    pub(crate) opinion: Option<Arc<ExternalReport>>,
+    pub(crate) external: Option<Arc<ExternalReport>>,
     /// Our report on the version of the validator's latest result, if there is one.
-    pub(crate) ours: Option<Arc<ValidationReport>>,
+    pub(crate) lineside: Option<Arc<ValidationReport>>,
     /// True if the validator's run on the feed's newest version is queued or in progress.
     pub(crate) is_pending: bool,
 }
@@ -36,56 +36,60 @@ pub(crate) type Count = Option<(Severity, u64)>;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ComparedCode<'a> {
     pub(crate) code: &'a str,
-    pub(crate) ours: Count,
-    pub(crate) theirs: Count,
+    pub(crate) lineside: Count,
+    pub(crate) external: Count,
 }
 
 impl ComparedCode<'_> {
     /// Returns true if the findings differ.
     pub(crate) fn is_different(&self) -> bool {
-        self.ours != self.theirs
+        self.lineside != self.external
     }
 
     fn worst_severity(&self) -> Option<Severity> {
         let severity = |count: Count| count.map(|(severity, _)| severity);
-        severity(self.ours).max(severity(self.theirs))
+        severity(self.lineside).max(severity(self.external))
     }
 }
 
 impl ExternalComparison {
     /// Returns the latest result of the validator.
     pub(crate) fn latest_result(&self) -> Option<&ExternalResult> {
-        self.opinion.as_ref().and_then(|opinion| opinion.said.as_ref())
+        self.external.as_ref().and_then(|report| report.said.as_ref())
     }
 
     /// Returns the time of the latest result or failure.
     pub(crate) fn changed_at(&self) -> Option<UnixMillis> {
-        let opinion = self.opinion.as_ref()?;
-        let said = opinion.said.as_ref().map(ExternalResult::ended_at);
-        said.max(opinion.failed.as_ref().map(|failed| failed.at)).map(UnixMillis)
+        let report = self.external.as_ref()?;
+        let result_time = report.said.as_ref().map(ExternalResult::ended_at);
+        result_time.max(report.failed.as_ref().map(|failed| failed.at)).map(UnixMillis)
     }
 
     /// Returns each code with both findings: differing codes first, then by severity. Returns `None` if either report
     /// is missing or inconclusive.
     pub(crate) fn compare_codes(&self) -> Option<Vec<ComparedCode<'_>>> {
-        let theirs = self.latest_result()?.findings()?;
-        let ours = self.ours.as_ref().filter(|report| report.is_conclusive())?;
-        Some(compare_findings(&ours.findings, theirs))
+        let external = self.latest_result()?.findings()?;
+        let lineside = self.lineside.as_ref().filter(|report| report.is_conclusive())?;
+        Some(compare_findings(&lineside.findings, external))
     }
 }
 
 fn compare_findings<'a>(
-    ours: &'a [ReportFinding],
-    theirs: &'a [ReportFinding],
+    lineside: &'a [ReportFinding],
+    external: &'a [ReportFinding],
 ) -> Vec<ComparedCode<'a>> {
     let mut codes: BTreeMap<&str, (Count, Count)> = BTreeMap::new();
-    for finding in ours {
+    for finding in lineside {
         add_finding(&mut codes.entry(&finding.code).or_default().0, finding);
     }
-    for finding in theirs {
+    for finding in external {
         add_finding(&mut codes.entry(&finding.code).or_default().1, finding);
     }
-    let both = codes.into_iter().map(|(code, (ours, theirs))| ComparedCode { code, ours, theirs });
+    let both = codes.into_iter().map(|(code, (lineside, external))| ComparedCode {
+        code,
+        lineside,
+        external,
+    });
     let mut both: Vec<ComparedCode<'_>> = both.collect();
     both.sort_by_key(|it| (!it.is_different(), std::cmp::Reverse(it.worst_severity())));
     both
@@ -104,20 +108,25 @@ pub(crate) async fn compare_external_reports(
     is_latest: bool,
 ) -> Vec<ExternalComparison> {
     let ReportSubject::Dataset { version, .. } = &report.subject else { return Vec::new() };
-    let mut opinions: Vec<Arc<ExternalReport>> =
+    let mut reports: Vec<Arc<ExternalReport>> =
         app.external_validators().feed_reports(feed.id().as_str()).to_vec();
     if !is_latest {
-        opinions.retain(|opinion| opinion.version == *version);
-        opinions.extend(load_external_reports(app, feed, version).await);
-        opinions.sort_by(|a, b| a.validator.cmp(&b.validator));
+        reports.retain(|external_report| external_report.version == *version);
+        reports.extend(load_external_reports(app, feed, version).await);
+        reports.sort_by(|a, b| a.validator.cmp(&b.validator));
         // The report in memory precedes the stored one, which may be older.
-        opinions.dedup_by(|a, b| a.validator == b.validator);
+        reports.dedup_by(|a, b| a.validator == b.validator);
     }
     let mut all = Vec::new();
-    for opinion in opinions {
-        let ours = find_own_report(app, feed, report, &opinion).await;
-        let name = opinion.validator.clone();
-        all.push(ExternalComparison { name, opinion: Some(opinion), ours, is_pending: false });
+    for external_report in reports {
+        let lineside = find_own_report(app, feed, report, &external_report).await;
+        let name = external_report.validator.clone();
+        all.push(ExternalComparison {
+            name,
+            external: Some(external_report),
+            lineside,
+            is_pending: false,
+        });
     }
     if is_latest {
         add_pending_validators(app, feed, &mut all);
@@ -131,7 +140,7 @@ async fn load_external_reports(app: &App, feed: &Feed, version: &str) -> Vec<Arc
     let (id, version) = (feed.id().clone(), version.to_owned());
     let subjects = ExternalReport::subject_prefix();
     let read = move |_: &dyn lineside_ingest::PollArchive| {
-        store.list_version_reports(&id, subjects, &version, OPINIONS_MAX)
+        store.list_version_reports(&id, subjects, &version, REPORTS_MAX)
     };
     let rows = read_archive(app, read).await.unwrap_or_default();
     rows.iter().filter_map(ExternalReport::from_row).map(Arc::new).collect()
@@ -142,9 +151,9 @@ async fn find_own_report(
     app: &App,
     feed: &Feed,
     report: &Arc<ValidationReport>,
-    opinion: &ExternalReport,
+    external_report: &ExternalReport,
 ) -> Option<Arc<ValidationReport>> {
-    let about = &opinion.said.as_ref()?.version;
+    let about = &external_report.said.as_ref()?.version;
     if report.subject.version() == Some(about.as_str()) {
         return Some(Arc::clone(report));
     }
@@ -154,14 +163,14 @@ async fn find_own_report(
 /// Marks the validators whose runs are pending, and adds those that never had a result.
 fn add_pending_validators(app: &App, feed: &Feed, all: &mut Vec<ExternalComparison>) {
     let (validators, id) = (app.external_validators(), feed.id().as_str());
-    for beside in all.iter_mut() {
-        beside.is_pending = validators.is_pending(id, &beside.name);
+    for comparison in all.iter_mut() {
+        comparison.is_pending = validators.is_pending(id, &comparison.name);
     }
-    for validator in &app.config().validators {
-        let is_new = all.iter().all(|beside| beside.name != validator.name);
+    for validator in &app.config().external_validators {
+        let is_new = all.iter().all(|comparison| comparison.name != validator.name);
         if is_new && validators.is_pending(id, &validator.name) {
             let name = validator.name.to_string();
-            all.push(ExternalComparison { name, opinion: None, ours: None, is_pending: true });
+            all.push(ExternalComparison { name, external: None, lineside: None, is_pending: true });
         }
     }
 }
@@ -174,11 +183,11 @@ mod tests {
     #[test]
     fn differing_codes_come_first_ordered_by_severity() {
         use Severity::{Error, Info, Warning};
-        let ours = test_report(
+        let lineside = test_report(
             "a",
             &[("same", Error, 3), ("more", Info, 9), ("mine", Warning, 1), ("graver", Warning, 2)],
         );
-        let theirs = test_report(
+        let external = test_report(
             "a",
             &[
                 ("same", Error, 2),
@@ -188,10 +197,10 @@ mod tests {
                 ("graver", Error, 2),
             ],
         );
-        let both = compare_findings(&ours.findings, &theirs.findings);
-        let told: Vec<_> = both.iter().map(|it| (it.code, it.ours, it.theirs)).collect();
+        let both = compare_findings(&lineside.findings, &external.findings);
+        let compared: Vec<_> = both.iter().map(|it| (it.code, it.lineside, it.external)).collect();
         assert_eq!(
-            told,
+            compared,
             [
                 ("graver", Some((Warning, 2)), Some((Error, 2))),
                 ("theirs", None, Some((Error, 1))),

@@ -121,7 +121,7 @@ impl ExternalOutput {
             finding.samples.iter_mut().for_each(|sample| redact_sample(sample, cover));
         }
         let tool = cover.redact_output(read.validator.as_bytes(), CODE_BYTES);
-        Ok(ExternalOutput::Report { tool, findings, left_out: read.left_out })
+        Ok(ExternalOutput::Report { tool, findings, left_out: read.n_omitted })
     }
 }
 
@@ -162,27 +162,28 @@ pub(super) fn interpret_run(
     (began, ended): (UnixMillis, UnixMillis),
     cover: &OutputRedactor,
 ) -> Result<ExternalResult, FailedRun> {
-    let failed = |why: String, said: String| FailedRun { at: ended.0, why, said };
-    let judged = match ran {
-        Ok(judged) => judged,
-        Err(not) => return Err(failed(not.why, not.said)),
+    let failed = |why: String, output: String| FailedRun { at: ended.0, why, said: output };
+    let validated = match ran {
+        Ok(validated) => validated,
+        Err(not) => return Err(failed(not.reason, not.stderr)),
     };
-    let body = match ExternalOutput::from_output(&judged.output, cover) {
+    let body = match ExternalOutput::from_output(&validated.output, cover) {
         Ok(body) => body,
         // The exit code's description explains more.
-        Err(why) => return Err(failed(judged.fault.unwrap_or(why), judged.said)),
+        Err(why) => return Err(failed(validated.fault.unwrap_or(why), validated.stderr)),
     };
-    match (judged.fault, body) {
+    match (validated.fault, body) {
         // A validator may report findings by its exit code too. One that stops early leaves no report.
-        (Some(why), ExternalOutput::Text { text, .. }) => {
-            Err(failed(why, if judged.said.trim().is_empty() { text } else { judged.said }))
-        }
+        (Some(why), ExternalOutput::Text { text, .. }) => Err(failed(
+            why,
+            if validated.stderr.trim().is_empty() { text } else { validated.stderr },
+        )),
         (ended, body) => Ok(ExternalResult {
             version: version.to_owned(),
             at: began.0,
-            took_ms: u64::try_from(judged.took.as_millis()).unwrap_or(u64::MAX),
+            took_ms: u64::try_from(validated.took.as_millis()).unwrap_or(u64::MAX),
             ended,
-            aside: judged.said,
+            aside: validated.stderr,
             body,
         }),
     }
@@ -219,15 +220,15 @@ impl ExternalReport {
         else {
             return false;
         };
-        let most = findings.iter().map(|finding| finding.samples.len()).max().unwrap_or(0);
-        if most > 0 {
-            findings.iter_mut().for_each(|finding| finding.samples.truncate(most / 2));
+        let samples_max = findings.iter().map(|finding| finding.samples.len()).max().unwrap_or(0);
+        if samples_max > 0 {
+            findings.iter_mut().for_each(|finding| finding.samples.truncate(samples_max / 2));
             return true;
         }
-        let kept = findings.len() / 2;
-        *left_out += findings.len().saturating_sub(kept) as u64;
-        findings.truncate(kept);
-        kept > 0
+        let n_remaining = findings.len() / 2;
+        *left_out += findings.len().saturating_sub(n_remaining) as u64;
+        findings.truncate(n_remaining);
+        n_remaining > 0
     }
 
     /// Parses a stored row; `None` if another version of the program wrote an incompatible one.
@@ -237,8 +238,8 @@ impl ExternalReport {
 
     /// Returns the hash of the version that this program need not validate again.
     pub(super) fn finished_version(&self, program: &ExternalProgram) -> Option<u128> {
-        let is_said = self.failed.is_none() && self.mark == program_fingerprint(program);
-        u128::from_str_radix(&self.tag, 16).ok().filter(|_| is_said)
+        let is_current = self.failed.is_none() && self.mark == program_fingerprint(program);
+        u128::from_str_radix(&self.tag, 16).ok().filter(|_| is_current)
     }
 }
 
@@ -308,15 +309,15 @@ pub(super) mod tests {
     fn interpret_output(
         output: &str,
         fault: Option<&str>,
-        aside: &str,
+        stderr: &str,
     ) -> Result<ExternalResult, FailedRun> {
-        let judged = ValidatorOutput {
+        let validated = ValidatorOutput {
             output: Bytes::copy_from_slice(output.as_bytes()),
             fault: fault.map(str::to_owned),
-            said: aside.to_owned(),
+            stderr: stderr.to_owned(),
             took: Duration::from_millis(7),
         };
-        interpret_run(Ok(judged), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
+        interpret_run(Ok(validated), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
     }
 
     const REPORT: &str = r#"{"summary": {"validatorVersion": "8.0.0"}, "notices": [
@@ -338,8 +339,8 @@ pub(super) mod tests {
         assert_eq!((tool.as_str(), *left_out), ("8.0.0", 0));
         let codes: Vec<&str> = findings.iter().map(|it| it.code.as_str()).collect();
         assert_eq!(codes, ["mine_***", "other", "unknown_file"]);
-        let kept = serde_json::to_string(&good).unwrap();
-        assert!(!kept.contains("hunter2") && kept.contains("***"), "{kept}");
+        let stored = serde_json::to_string(&good).unwrap();
+        assert!(!stored.contains("hunter2") && stored.contains("***"), "{stored}");
     }
 
     #[test]
@@ -358,7 +359,7 @@ pub(super) mod tests {
             ("ended with exit code 2", "no memory\n")
         );
         assert_eq!(interpret_output("line 3", Some("ended"), " ").unwrap_err().said, "line 3");
-        let not = ProgramError { why: "produced no output".to_owned(), said: "a".to_owned() };
+        let not = ProgramError { reason: "produced no output".to_owned(), stderr: "a".to_owned() };
         let failed =
             interpret_run(Err(not), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
                 .unwrap_err();
@@ -373,15 +374,19 @@ pub(super) mod tests {
             "{}",
             cut.why
         );
-        let judged = ValidatorOutput {
+        let validated = ValidatorOutput {
             output: Bytes::from_static(b"\xff\xfe\0"),
             fault: None,
-            said: String::new(),
+            stderr: String::new(),
             took: Duration::ZERO,
         };
-        let mush =
-            interpret_run(Ok(judged), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
-                .unwrap_err();
+        let mush = interpret_run(
+            Ok(validated),
+            "abc",
+            (UnixMillis(5), UnixMillis(12)),
+            &sample_redactor(),
+        )
+        .unwrap_err();
         assert!(mush.why.contains("nor UTF-8 text"), "{}", mush.why);
         let odd = REPORT.replace("\"totalNotices\": 2", "\"totalNotices\": \"many\"");
         assert_ne!(odd, REPORT);
@@ -403,12 +408,14 @@ pub(super) mod tests {
         let huge =
             interpret_output(&format!(r#"{{"notices": [{}]}}"#, notices.join(",")), None, "")
                 .unwrap();
-        let mut kept = ExternalReport { said: Some(huge), ..sample_external_report("a", "abc") };
-        let row = kept.prepare_row(&FeedId::new("city").unwrap(), UnixMillis(9)).unwrap();
+        let mut report_to_store =
+            ExternalReport { said: Some(huge), ..sample_external_report("a", "abc") };
+        let row =
+            report_to_store.prepare_row(&FeedId::new("city").unwrap(), UnixMillis(9)).unwrap();
         assert!(row.body.len() <= BYTES_MAX, "{}", row.body.len());
         assert_eq!((row.subject.as_str(), row.version.as_str()), ("validator/a", "abc"));
         let back = ExternalReport::from_row(&row).unwrap();
-        assert_eq!(back, kept);
+        assert_eq!(back, report_to_store);
         let Some(ExternalResult {
             body: ExternalOutput::Report { findings, left_out, .. }, ..
         }) = &back.said

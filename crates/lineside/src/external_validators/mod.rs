@@ -52,7 +52,7 @@ impl ExternalValidators {
 
     /// Returns a validator's latest report on a feed.
     fn find_report(&self, feed: &str, validator: &str) -> Option<Arc<ExternalReport>> {
-        self.feed_reports(feed).iter().find(|opinion| opinion.validator == validator).cloned()
+        self.feed_reports(feed).iter().find(|report| report.validator == validator).cloned()
     }
 
     /// Returns the statistics of the queue.
@@ -66,33 +66,33 @@ impl ExternalValidators {
     }
 
     /// Replaces a validator's latest report on a feed.
-    fn put_report(&self, feed: &str, opinion: ExternalReport) {
+    fn put_report(&self, feed: &str, report: ExternalReport) {
         let _changing = self.changing.lock();
-        let mut opinions = self.feed_reports(feed).to_vec();
-        opinions.retain(|other| other.validator != opinion.validator);
-        opinions.push(Arc::new(opinion));
-        opinions.sort_by(|a, b| a.validator.cmp(&b.validator));
+        let mut reports = self.feed_reports(feed).to_vec();
+        reports.retain(|other| other.validator != report.validator);
+        reports.push(Arc::new(report));
+        reports.sort_by(|a, b| a.validator.cmp(&b.validator));
         let mut next = ByFeed::clone(&self.by_feed.load());
-        next.insert(feed.to_owned(), opinions.into());
+        next.insert(feed.to_owned(), reports.into());
         self.by_feed.store(Arc::new(next));
     }
 
     /// Removes reports and queued runs of deleted feeds and validators.
-    fn retain(&self, is_there: impl Fn(&str, &str) -> bool) {
-        self.queue.retain(|(feed, validator)| is_there(feed.as_str(), validator));
+    fn retain(&self, is_member: impl Fn(&str, &str) -> bool) {
+        self.queue.retain(|(feed, validator)| is_member(feed.as_str(), validator));
         let _changing = self.changing.lock();
         let before = self.by_feed.load_full();
-        let stays = |(feed, opinions): (&String, &Arc<[Arc<ExternalReport>]>)| {
-            opinions.iter().all(|opinion| is_there(feed, &opinion.validator))
+        let has_current = |(feed, reports): (&String, &Arc<[Arc<ExternalReport>]>)| {
+            reports.iter().all(|report| is_member(feed, &report.validator))
         };
-        if before.iter().all(stays) {
+        if before.iter().all(has_current) {
             return;
         }
         let mut next = ByFeed::clone(&before);
-        next.retain(|feed, opinions| {
-            let stay = opinions.iter().filter(|opinion| is_there(feed, &opinion.validator));
-            *opinions = stay.cloned().collect();
-            !opinions.is_empty()
+        next.retain(|feed, reports| {
+            let remaining = reports.iter().filter(|report| is_member(feed, &report.validator));
+            *reports = remaining.cloned().collect();
+            !reports.is_empty()
         });
         self.by_feed.store(Arc::new(next));
     }
@@ -111,9 +111,9 @@ mod tests {
         known.put_report("city", sample_external_report("b", "2"));
         known.put_report("town", sample_external_report("a", "3"));
         let names = |feed: &str| {
-            let opinions = known.feed_reports(feed);
-            let told = |it: &Arc<ExternalReport>| format!("{} {}", it.validator, it.version);
-            opinions.iter().map(told).collect::<Vec<_>>()
+            let reports = known.feed_reports(feed);
+            let describe = |it: &Arc<ExternalReport>| format!("{} {}", it.validator, it.version);
+            reports.iter().map(describe).collect::<Vec<_>>()
         };
         assert_eq!(names("city"), ["a 1", "b 2"]);
         assert_eq!(known.find_report("city", "b").unwrap().version, "2");

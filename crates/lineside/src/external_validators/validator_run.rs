@@ -20,11 +20,11 @@ pub(super) async fn validate_served_version(
     validator: &ExternalValidatorConfig,
 ) -> Option<ExternalReport> {
     let feed = app.ingest().find_feed(id.as_str())?;
-    let held = feed.current()?;
-    let snapshot = held.snapshot();
-    let (bytes, format, tag) =
+    let served = feed.current()?;
+    let snapshot = served.snapshot();
+    let (bytes, format, content_hash) =
         (snapshot.bytes.clone(), snapshot.format, format!("{:032x}", snapshot.hash));
-    drop(held);
+    drop(served);
     if format != validator.format {
         return None;
     }
@@ -36,17 +36,24 @@ pub(super) async fn validate_served_version(
     let cover = OutputRedactor::for_program(program, feed.config());
     let reading = move || {
         let version = BlobHash::from_content(&bytes).to_string();
-        let said = interpret_run(ran, &version, times, &cover);
-        (version, said)
+        let result = interpret_run(ran, &version, times, &cover);
+        (version, result)
     };
-    let (version, said) = tokio::task::spawn_blocking(reading).await.ok()?;
+    let (version, result) = tokio::task::spawn_blocking(reading).await.ok()?;
     let before = app.external_validators().find_report(id.as_str(), &validator.name);
-    let (said, failed) = match said {
-        Ok(said) => (Some(said), None),
+    let (result, failed) = match result {
+        Ok(result) => (Some(result), None),
         Err(failed) => (before.and_then(|before| before.said.clone()), Some(failed)),
     };
-    let (validator, mark) = (validator.name.to_string(), program_fingerprint(program));
-    Some(ExternalReport { validator, version, tag, mark, said, failed })
+    let (validator, fingerprint) = (validator.name.to_string(), program_fingerprint(program));
+    Some(ExternalReport {
+        validator,
+        version,
+        tag: content_hash,
+        mark: fingerprint,
+        said: result,
+        failed,
+    })
 }
 
 /// Returns true if the feed still exists and the validator's configuration is unchanged.
@@ -56,5 +63,5 @@ pub(super) fn is_still_configured(
     validator: &ExternalValidatorConfig,
 ) -> bool {
     app.ingest().find_feed(feed.as_str()).is_some()
-        && app.config().validators.iter().any(|it| **it == *validator)
+        && app.config().external_validators.iter().any(|it| **it == *validator)
 }

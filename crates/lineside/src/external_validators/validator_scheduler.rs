@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::config::ExternalValidatorConfig;
 use crate::timeout::sleep_for;
 
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of concurrent programs: each may use many threads and gigabytes.
 const SLOTS: usize = 1;
 
@@ -32,22 +32,25 @@ struct SubmittedVersion {
 
 struct ValidatorScheduler {
     app: App,
-    known: HashMap<Key, SubmittedVersion>,
+    submitted: HashMap<Key, SubmittedVersion>,
     /// Notified when a run ends.
-    ended: Arc<Notify>,
+    run_ended: Arc<Notify>,
 }
 
 /// Submits each new version of a schedule to the operator's validators, until the server stops.
 pub(crate) async fn run_scheduler(app: App) {
     app.external_validators().queue.set_concurrency(SLOTS);
-    let mut watch =
-        ValidatorScheduler { app: app.clone(), known: HashMap::new(), ended: Arc::default() };
+    let mut watch = ValidatorScheduler {
+        app: app.clone(),
+        submitted: HashMap::new(),
+        run_ended: Arc::default(),
+    };
     while !app.shutdown().is_draining() {
         watch.queue_all_feeds().await;
         watch.start_runs();
         tokio::select! {
-            () = sleep_for(LOOK_INTERVAL) => {}
-            () = watch.ended.notified() => {}
+            () = sleep_for(CHECK_INTERVAL) => {}
+            () = watch.run_ended.notified() => {}
             () = app.shutdown().wait_until_draining() => {}
         }
     }
@@ -57,20 +60,22 @@ impl ValidatorScheduler {
     async fn queue_all_feeds(&mut self) {
         let config = self.app.config();
         let is_off = config.validation.concurrency == 0;
-        let wanted: &[Arc<ExternalValidatorConfig>] = if is_off { &[] } else { &config.validators };
-        let is_there = |feed: &str, name: &str| {
-            wanted.iter().any(|it| it.name == name) && self.app.ingest().find_feed(feed).is_some()
+        let active_validators: &[Arc<ExternalValidatorConfig>] =
+            if is_off { &[] } else { &config.external_validators };
+        let is_configured = |feed: &str, name: &str| {
+            active_validators.iter().any(|it| it.name == name)
+                && self.app.ingest().find_feed(feed).is_some()
         };
-        self.known.retain(|(feed, name), _| is_there(feed.as_str(), name));
-        self.app.external_validators().retain(is_there);
-        if wanted.is_empty() {
+        self.submitted.retain(|(feed, name), _| is_configured(feed.as_str(), name));
+        self.app.external_validators().retain(is_configured);
+        if active_validators.is_empty() {
             return;
         }
         for feed in &self.app.ingest().feeds() {
-            let Some(held) = feed.current() else { continue };
-            let (format, hash) = (held.snapshot().format, held.snapshot().hash);
-            drop(held);
-            for validator in wanted.iter().filter(|it| it.format == format) {
+            let Some(served) = feed.current() else { continue };
+            let (format, hash) = (served.snapshot().format, served.snapshot().hash);
+            drop(served);
+            for validator in active_validators.iter().filter(|it| it.format == format) {
                 self.queue_version(feed, hash, validator, config.validation.queue).await;
             }
         }
@@ -82,38 +87,39 @@ impl ValidatorScheduler {
         feed: &Feed,
         hash: u128,
         validator: &Arc<ExternalValidatorConfig>,
-        most: usize,
+        queue_max: usize,
     ) {
         let key = (feed.id().clone(), validator.name.clone());
         self.restore_report(&key, validator).await;
         let is_known = self
-            .known
+            .submitted
             .get(&key)
             .is_some_and(|known| known.version == Some(hash) && *known.validator == **validator);
         if is_known {
             return;
         }
-        if self.app.external_validators().queue.push(key.clone(), Arc::clone(validator), most) {
+        if self.app.external_validators().queue.push(key.clone(), Arc::clone(validator), queue_max)
+        {
             let known = SubmittedVersion { version: Some(hash), validator: Arc::clone(validator) };
-            self.known.insert(key, known);
+            self.submitted.insert(key, known);
         }
     }
 
     /// Restores a validator's report on a feed from the store, once, with the version that is already validated.
     async fn restore_report(&mut self, key: &Key, validator: &Arc<ExternalValidatorConfig>) {
-        if self.known.contains_key(key) {
+        if self.submitted.contains_key(key) {
             return;
         }
         let mut known = SubmittedVersion { version: None, validator: Arc::clone(validator) };
         if let Some(store) = self.app.store().cloned() {
             let (id, subject) = (key.0.clone(), ExternalReport::storage_subject(&validator.name));
             let read = tokio::task::spawn_blocking(move || load_latest(&store, &id, &subject));
-            if let Some(opinion) = read.await.ok().flatten() {
-                known.version = opinion.finished_version(&validator.program);
-                self.app.external_validators().put_report(key.0.as_str(), opinion);
+            if let Some(report) = read.await.ok().flatten() {
+                known.version = report.finished_version(&validator.program);
+                self.app.external_validators().put_report(key.0.as_str(), report);
             }
         }
-        self.known.insert(key.clone(), known);
+        self.submitted.insert(key.clone(), known);
     }
 
     /// Starts as many runs as there are free slots.
@@ -121,7 +127,7 @@ impl ValidatorScheduler {
         while let Some((key, validator, permit)) =
             self.app.external_validators().queue.start_next_job()
         {
-            let ended = Arc::clone(&self.ended);
+            let ended = Arc::clone(&self.run_ended);
             tokio::spawn(run_job(self.app.clone(), key, validator, permit, ended));
         }
     }
@@ -153,24 +159,25 @@ async fn run_job(
         ran = validate_served_version(&app, feed, &validator) => ran,
     };
     drop(permit);
-    let said = ran.as_ref().filter(|opinion| opinion.failed.is_none());
-    let took = said.and_then(|it| it.said.as_ref()).map(|it| Duration::from_millis(it.took_ms));
-    if let Some(opinion) = ran.filter(|_| is_still_configured(&app, feed, &validator)) {
-        store_report(&app, feed, opinion, app.now());
+    let successful = ran.as_ref().filter(|report| report.failed.is_none());
+    let took =
+        successful.and_then(|it| it.said.as_ref()).map(|it| Duration::from_millis(it.took_ms));
+    if let Some(report) = ran.filter(|_| is_still_configured(&app, feed, &validator)) {
+        store_report(&app, feed, report, app.now());
     }
     app.external_validators().queue.finish_job(&key, took);
     ended.notify_one();
 }
 
 /// Stores and shows a report.
-fn store_report(app: &App, feed: &FeedId, mut opinion: ExternalReport, now: UnixMillis) {
-    if let Some(failed) = &opinion.failed {
-        let name = &opinion.validator;
+fn store_report(app: &App, feed: &FeedId, mut report: ExternalReport, now: UnixMillis) {
+    if let Some(failed) = &report.failed {
+        let name = &report.validator;
         tracing::warn!(%feed, validator = %name, why = failed.why, "an external validator failed");
     }
-    let row = opinion.prepare_row(feed, now);
+    let row = report.prepare_row(feed, now);
     if let Some((store, row)) = app.store().zip(row) {
         store.store_report(row);
     }
-    app.external_validators().put_report(feed.as_str(), opinion);
+    app.external_validators().put_report(feed.as_str(), report);
 }

@@ -36,28 +36,29 @@ pub(crate) struct AdmissionControl {
     unsent: Arc<UnsentBudget>,
     send_timeout: Duration,
     /// Refused connections that are still being sent the reason.
-    goodbyes: Arc<Semaphore>,
+    refusal_permits: Arc<Semaphore>,
     /// Requests that read the archive.
-    readers: Arc<Semaphore>,
+    archive_permits: Arc<Semaphore>,
     /// Permits for large replies, each of which may take some hundred milliseconds and many megabytes to build.
-    makers: Arc<Semaphore>,
+    siri_permits: Arc<Semaphore>,
     /// Permits for pages of lines and networks, which may have thousands of stops, and for searches of names.
-    line_makers: RenderSlots,
+    page_render_slots: RenderSlots,
 }
 
 impl AdmissionControl {
     pub(crate) fn new(limits: ConnectionLimits) -> Self {
         let limit = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let addresses = AddressCounts { most: limits.per_address, ..AddressCounts::default() };
+        let addresses =
+            AddressCounts { connections_max: limits.per_address, ..AddressCounts::default() };
         Self {
             connections: Arc::new(Semaphore::new(limit(limits.total))),
             addresses: Arc::new(addresses),
             unsent: UnsentBudget::new(limits.unsent_bytes),
             send_timeout: limits.send_timeout,
-            goodbyes: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
-            readers: Arc::new(Semaphore::new(limits::ARCHIVE_READERS_MAX)),
-            makers: Arc::new(Semaphore::new(limits::SIRI_MAKERS_MAX)),
-            line_makers: RenderSlots::default(),
+            refusal_permits: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
+            archive_permits: Arc::new(Semaphore::new(limits::ARCHIVE_READERS_MAX)),
+            siri_permits: Arc::new(Semaphore::new(limits::SIRI_CONCURRENT_REPLIES_MAX)),
+            page_render_slots: RenderSlots::default(),
         }
     }
 
@@ -75,32 +76,32 @@ impl AdmissionControl {
     }
 
     /// Counts the connection for the client behind the proxy; returns false if that client has reached its limit.
-    pub(super) fn assign_client(&self, place: &mut ConnectionPermit, address: IpAddr) -> bool {
+    pub(super) fn assign_client(&self, permit: &mut ConnectionPermit, address: IpAddr) -> bool {
         let Some(counted) = AddressCounts::acquire_permit(&self.addresses, address) else {
             return false;
         };
-        place.address = counted;
+        permit.address = counted;
         true
     }
 
     /// Returns a permit to send a refused client the reason. Without one, its connection is closed silently.
     pub(super) fn permit_refusal(&self) -> Option<OwnedPermit> {
-        self.goodbyes.try_acquire_owned()
+        self.refusal_permits.try_acquire_owned()
     }
 
     /// Returns a permit to read the archive, unless too many reads run.
     pub(super) fn permit_archive_read(&self) -> Option<OwnedPermit> {
-        self.readers.try_acquire_owned()
+        self.archive_permits.try_acquire_owned()
     }
 
     /// Returns a permit to build a large reply, unless too many are being built.
     pub(super) fn permit_large_reply(&self) -> Option<OwnedPermit> {
-        self.makers.try_acquire_owned()
+        self.siri_permits.try_acquire_owned()
     }
 
     /// Returns the permits for pages of lines and networks, and for searches of names.
     pub(crate) fn line_render_slots(&self) -> &RenderSlots {
-        &self.line_makers
+        &self.page_render_slots
     }
 
     /// Returns the budget of bytes that wait to be sent.
@@ -140,7 +141,7 @@ pub(super) struct ConnectionPermit {
 /// Open connections by address. Bound: one entry per open connection.
 #[derive(Debug, Default)]
 struct AddressCounts {
-    most: usize,
+    connections_max: usize,
     open: Mutex<HashMap<IpAddr, usize>>,
     refused: AtomicU64,
 }
@@ -155,7 +156,7 @@ impl AddressCounts {
         let address = client_network(address);
         let mut open = this.open.lock();
         let count = open.entry(address).or_insert(0);
-        if *count >= this.most {
+        if *count >= this.connections_max {
             this.refused.fetch_add(1, Relaxed);
             return None;
         }
@@ -219,32 +220,32 @@ mod tests {
     #[test]
     fn concurrent_archive_reads_are_limited() {
         let admission = admission(1, 1);
-        let places: Vec<_> = std::iter::from_fn(|| admission.permit_archive_read()).collect();
-        assert_eq!(places.len(), limits::ARCHIVE_READERS_MAX as usize);
-        drop(places);
+        let permits: Vec<_> = std::iter::from_fn(|| admission.permit_archive_read()).collect();
+        assert_eq!(permits.len(), limits::ARCHIVE_READERS_MAX as usize);
+        drop(permits);
         assert!(admission.permit_archive_read().is_some());
     }
 
     #[test]
     fn concurrent_large_replies_are_limited() {
         let admission = admission(1, 1);
-        let places: Vec<_> = std::iter::from_fn(|| admission.permit_large_reply()).collect();
-        assert_eq!(places.len(), limits::SIRI_MAKERS_MAX as usize);
-        drop(places);
+        let permits: Vec<_> = std::iter::from_fn(|| admission.permit_large_reply()).collect();
+        assert_eq!(permits.len(), limits::SIRI_CONCURRENT_REPLIES_MAX as usize);
+        drop(permits);
         assert!(admission.permit_large_reply().is_some());
     }
 
     #[test]
     fn the_total_number_of_connections_is_limited() {
         let admission = admission(2, 10);
-        let places = [1, 2].map(|last| admission.admit_client(IpAddr::from([192, 0, 2, last])));
-        assert!(places.iter().all(Option::is_some));
+        let permits = [1, 2].map(|last| admission.admit_client(IpAddr::from([192, 0, 2, last])));
+        assert!(permits.iter().all(Option::is_some));
         assert!(admission.admit_client(address("127.0.0.1")).is_none());
         assert_eq!(
             (admission.open_connections(), admission.refused_counts()[0]),
             (2, ("connections", 1))
         );
-        drop(places);
+        drop(permits);
         assert_eq!(admission.open_connections(), 0);
     }
 

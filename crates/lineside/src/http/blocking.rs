@@ -10,30 +10,30 @@ use crate::app::App;
 use crate::pages::keep_context;
 
 /// Replies rendered at the same time; further requests wait.
-const MADE_AT_ONCE: usize = 4;
+const CONCURRENT_RENDERS_MAX: usize = 4;
 /// Requests that wait for a permit; further ones are refused as busy.
-const WAITING_MAX: usize = 64;
+const WAITING_REQUESTS_MAX: usize = 64;
 
 /// Permits to render replies of one kind, each of which takes a processor for milliseconds.
 #[derive(Debug)]
 pub(crate) struct RenderSlots {
-    makers: Arc<Semaphore>,
+    running: Arc<Semaphore>,
     /// Requests that render or wait to.
-    askers: Arc<Semaphore>,
+    admitted: Arc<Semaphore>,
 }
 
 /// A permit to render one reply; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct RenderPermit {
-    _asker: OwnedSemaphorePermit,
-    _maker: OwnedSemaphorePermit,
+    _admitted: OwnedSemaphorePermit,
+    _running: OwnedSemaphorePermit,
 }
 
 impl Default for RenderSlots {
     fn default() -> Self {
         Self {
-            makers: Arc::new(Semaphore::new(MADE_AT_ONCE)),
-            askers: Arc::new(Semaphore::new(MADE_AT_ONCE + WAITING_MAX)),
+            running: Arc::new(Semaphore::new(CONCURRENT_RENDERS_MAX)),
+            admitted: Arc::new(Semaphore::new(CONCURRENT_RENDERS_MAX + WAITING_REQUESTS_MAX)),
         }
     }
 }
@@ -44,9 +44,9 @@ impl RenderSlots {
     /// # Errors
     /// Returns [`Refusal::Busy`] at once if too many requests wait already.
     pub(crate) async fn acquire_permit(&self) -> Result<RenderPermit, Refusal> {
-        let asker = Arc::clone(&self.askers).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-        let maker = Arc::clone(&self.makers).acquire_owned().await;
-        Ok(RenderPermit { _asker: asker, _maker: maker.map_err(|_| Refusal::Internal)? })
+        let admitted = Arc::clone(&self.admitted).try_acquire_owned().map_err(|_| Refusal::Busy)?;
+        let running = Arc::clone(&self.running).acquire_owned().await;
+        Ok(RenderPermit { _admitted: admitted, _running: running.map_err(|_| Refusal::Internal)? })
     }
 }
 
@@ -72,10 +72,10 @@ where
     T: Send + 'static,
     F: FnOnce(&dyn PollArchive) -> Result<T, ArchiveError> + Send + 'static,
 {
-    let place = app.admission().permit_archive_read().ok_or(Refusal::NotReadable)?;
+    let permit = app.admission().permit_archive_read().ok_or(Refusal::StorageUnavailable)?;
     let archive = Arc::clone(app.ingest().archive());
     let work = move || {
-        let _place = place;
+        let _permit = permit;
         read(&*archive)
     };
     Ok(run_blocking(work).await??)
@@ -90,21 +90,21 @@ mod tests {
 
     #[tokio::test]
     async fn requests_beyond_the_waiting_limit_are_refused_at_once() {
-        let makers = RenderSlots::default();
+        let slots = RenderSlots::default();
         let mut made = Vec::new();
-        for _ in 0..MADE_AT_ONCE {
-            made.push(makers.acquire_permit().await.unwrap());
+        for _ in 0..CONCURRENT_RENDERS_MAX {
+            made.push(slots.acquire_permit().await.unwrap());
         }
         let mut context = Context::from_waker(Waker::noop());
         let mut waiting: Vec<_> =
-            (0..WAITING_MAX).map(|_| Box::pin(makers.acquire_permit())).collect();
+            (0..WAITING_REQUESTS_MAX).map(|_| Box::pin(slots.acquire_permit())).collect();
         for waits in &mut waiting {
             assert!(waits.as_mut().poll(&mut context).is_pending());
         }
-        let refused = pin!(makers.acquire_permit()).poll(&mut context);
+        let refused = pin!(slots.acquire_permit()).poll(&mut context);
         assert!(matches!(refused, Poll::Ready(Err(Refusal::Busy))), "{refused:?}");
         made.pop();
         assert!(waiting.remove(0).as_mut().poll(&mut context).is_ready());
-        assert!(pin!(makers.acquire_permit()).poll(&mut context).is_pending());
+        assert!(pin!(slots.acquire_permit()).poll(&mut context).is_pending());
     }
 }

@@ -68,19 +68,19 @@ fn names_one_host<B>(request: &http::Request<B>) -> bool {
 }
 
 impl Http1Connection {
-    pub(super) async fn serve_socket(self, socket: impl HttpSocket, place: ConnectionPermit) {
+    pub(super) async fn serve_socket(self, socket: impl HttpSocket, permit: ConnectionPermit) {
         let Self { builder, router, partitions, refusal, shutdown, peer, client, bounds } = self;
         let (timeout, unsent) = (bounds.timeout, Arc::clone(bounds.unsent_budget()));
-        let place = Arc::new(Mutex::new(place));
-        let client = client.map(|client| (Arc::new(client), Arc::clone(&place)));
-        let door = TakeoverSlot::new();
-        let opened = door.clone();
+        let permit = Arc::new(Mutex::new(permit));
+        let client = client.map(|client| (Arc::new(client), Arc::clone(&permit)));
+        let takeover_slot = TakeoverSlot::new();
+        let opened = takeover_slot.clone();
         let service = service_fn(move |mut request: http::Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            let (router, door) = (router.clone(), opened.clone());
+            let (router, takeover_slot) = (router.clone(), opened.clone());
             let client = client
                 .clone()
-                .map(|(behind, place)| (behind.client_address(request.headers()), behind, place));
+                .map(|(behind, permit)| (behind.client_address(request.headers()), behind, permit));
             let bounds = bounds.clone();
             let owner =
                 bounds.find_owner(|| client.as_ref().map_or(peer.0, |(client, ..)| *client));
@@ -92,18 +92,18 @@ impl Http1Connection {
                 let count = RequestCount::take(&mut response);
                 // A session counts for who is at its other end, not for the proxy between.
                 if takeover::is_takeover(&response)
-                    && let Some((address, behind, place)) = client
-                    && !behind.admission.assign_client(&mut place.lock(), address)
+                    && let Some((address, behind, permit)) = client
+                    && !behind.admission.assign_client(&mut permit.lock(), address)
                 {
                     response = keep_common_headers(response, takeover::overloaded_reply());
                 } else {
-                    response = door.pass_response(response).await;
+                    response = takeover_slot.pass_response(response).await;
                 }
                 Ok::<_, Infallible>(bounds.outgoing_reply(&owner, response, count))
             })
         });
         let socket = PacedSocket::new(socket, timeout, unsent);
-        let io = TokioIo::new(WatchedSocket::new(socket, door.clone()));
+        let io = TokioIo::new(WatchedSocket::new(socket, takeover_slot.clone()));
         let mut connection = builder.serve_connection(io, service);
         let mut closing = pin!(shutdown.wait_until_closing());
         let mut is_closing = false;
@@ -114,7 +114,7 @@ impl Http1Connection {
             }
             match Pin::new(&mut connection).poll(cx) {
                 Poll::Ready(ended) => Poll::Ready(Some(ended)),
-                Poll::Pending if door.can_leave() => Poll::Ready(None),
+                Poll::Pending if takeover_slot.can_leave() => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
             }
         });
@@ -122,14 +122,24 @@ impl Http1Connection {
             return log_connection_end(ended.err());
         }
         let parts = connection.into_parts();
-        let Some(TakeoverReply { head, asks }) = door.take_reply() else { return };
+        let Some(TakeoverReply { head, transport_request }) = takeover_slot.take_reply() else {
+            return;
+        };
         let (socket, tls) = match parts.io.into_inner().into_inner().into_parts() {
-            Ok(apart) => apart,
+            Ok(socket_parts) => socket_parts,
             Err(error) => return log_connection_end(Some(error)),
         };
-        let (unread, place) = (parts.read_buf, Box::new(place));
-        let newcomer = PendingConnection { socket, tls, unread, head, refusal, asks, place };
-        hand_over_connection(partitions.as_deref(), Box::new(newcomer));
+        let (unread, permit) = (parts.read_buf, Box::new(permit));
+        let pending = PendingConnection {
+            socket,
+            tls,
+            unread,
+            head,
+            refusal,
+            transport: transport_request,
+            permit,
+        };
+        hand_over_connection(partitions.as_deref(), Box::new(pending));
     }
 }
 
@@ -146,7 +156,7 @@ impl Http2Connection {
         self,
         socket: impl HttpSocket + 'static,
         router: Router,
-        place: ConnectionPermit,
+        permit: ConnectionPermit,
     ) {
         let Self { watcher, peer, client, bounds } = self;
         let socket = PacedSocket::new(socket, bounds.timeout, Arc::clone(bounds.unsent_budget()));
@@ -172,7 +182,7 @@ impl Http2Connection {
                 log_connection_end(Some("its client does not read the rest of its replies"));
             }
         }
-        drop(place);
+        drop(permit);
     }
 }
 
@@ -209,16 +219,16 @@ async fn wait_for_stall(bounds: &SendBounds, activity: &SocketActivity) {
 }
 
 /// Hands the connection to a partition, or writes the refusal to it if no partition takes it.
-fn hand_over_connection(partitions: Option<&PartitionSet>, newcomer: Box<PendingConnection>) {
+fn hand_over_connection(partitions: Option<&PartitionSet>, pending: Box<PendingConnection>) {
     let adopted = match partitions {
-        Some(partitions) => partitions.adopt_connection(newcomer),
-        None => Err(newcomer),
+        Some(partitions) => partitions.adopt_connection(pending),
+        None => Err(pending),
     };
-    if let Err(newcomer) = adopted
-        && newcomer.tls.is_none()
+    if let Err(pending) = adopted
+        && pending.tls.is_none()
     {
         // The refusal fits into the socket's buffer; a client that has left needs no reply.
-        _ = io::Write::write(&mut &newcomer.socket, &newcomer.refusal);
+        _ = io::Write::write(&mut &pending.socket, &pending.refusal);
     }
 }
 

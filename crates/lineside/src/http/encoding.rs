@@ -156,9 +156,9 @@ impl CachedBody {
 impl Default for CompressedBodies {
     fn default() -> Self {
         let limits = loading_cache::CacheLimits {
-            entries: limits::COMPRESSED_KEPT_MAX,
-            weight: limits::COMPRESSED_KEPT_BYTES_MAX,
-            age: Some(limits::COMPRESSED_KEPT_FOR),
+            entries: limits::COMPRESSED_CACHE_ENTRIES_MAX,
+            weight: limits::COMPRESSED_CACHE_BYTES_MAX,
+            age: Some(limits::COMPRESSED_CACHE_TTL),
         };
         Self { bodies: LoadingCache::new(limits, |_, body| body.bytes.len()) }
     }
@@ -173,8 +173,8 @@ impl CompressedBodies {
         coding: ContentCoding,
     ) -> (Bytes, SharedBody) {
         let load = async || Ok(CachedBody::new(encode_body(body, coding).await));
-        let Ok(kept) = self.bodies.load((hash, coding), load).await;
-        (kept.bytes, SharedBody(kept.shared))
+        let Ok(cached) = self.bodies.load((hash, coding), load).await;
+        (cached.bytes, SharedBody(cached.shared))
     }
 
     /// Evicts expired bodies. `now` is the clock's monotonic time.
@@ -239,25 +239,25 @@ mod tests {
     #[tokio::test]
     async fn cached_bodies_are_bounded_and_expire() {
         let compressed = CompressedBodies::default();
-        let keep = |hash| {
+        let cache_body = |hash| {
             let body = CachedBody::new(vec![0; 10 << 20].into());
             compressed.bodies.insert((hash, ContentCoding::Gzip), body);
         };
-        (0..20).for_each(keep);
-        let is_kept = |hash| compressed.bodies.pin().get(&(hash, ContentCoding::Gzip)).is_some();
-        assert!(compressed.bodies.total_weight() <= limits::COMPRESSED_KEPT_BYTES_MAX);
-        assert!(is_kept(19) && !is_kept(0));
+        (0..20).for_each(cache_body);
+        let is_cached = |hash| compressed.bodies.pin().get(&(hash, ContentCoding::Gzip)).is_some();
+        assert!(compressed.bodies.total_weight() <= limits::COMPRESSED_CACHE_BYTES_MAX);
+        assert!(is_cached(19) && !is_cached(0));
         compressed.evict_expired(Duration::ZERO);
-        compressed.evict_expired(limits::COMPRESSED_KEPT_FOR);
-        assert!(!is_kept(19));
+        compressed.evict_expired(limits::COMPRESSED_CACHE_TTL);
+        assert!(!is_cached(19));
     }
 
     #[tokio::test]
     async fn a_body_is_compressed_once_for_concurrent_requests() {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(40_000));
         let compressed = CompressedBodies::default();
-        let ask = || compressed.encode_cached(7, &body, ContentCoding::Zstd);
-        let ((one, _), (other, _), (third, _)) = tokio::join!(ask(), ask(), ask());
+        let compress = || compressed.encode_cached(7, &body, ContentCoding::Zstd);
+        let ((one, _), (other, _), (third, _)) = tokio::join!(compress(), compress(), compress());
         assert_eq!((one.as_ptr(), one.as_ptr()), (other.as_ptr(), third.as_ptr()));
     }
 

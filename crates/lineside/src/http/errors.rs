@@ -93,9 +93,9 @@ pub(crate) enum Refusal {
         /// The feed's id.
         feed: String,
         /// The feed's format.
-        is: &'static str,
+        actual: &'static str,
         /// The formats that the address serves.
-        wanted: &'static str,
+        expected: &'static str,
     },
     /// The feed was never fetched successfully.
     NoData {
@@ -105,7 +105,7 @@ pub(crate) enum Refusal {
         reason: String,
     },
     /// The last good bytes are older than the feed's `max_age`.
-    TooOld {
+    Stale {
         /// The feed's id.
         feed: String,
         /// The feed's status, in words.
@@ -119,7 +119,7 @@ pub(crate) enum Refusal {
         length: usize,
     },
     /// The archive cannot be read at the moment.
-    NotReadable,
+    StorageUnavailable,
     /// The server builds or sends as many replies as its limits allow.
     Busy,
     /// The request does not open a WebSocket.
@@ -127,7 +127,7 @@ pub(crate) enum Refusal {
     /// The path and query are too long.
     UriTooLong,
     /// The decoded path is not UTF-8.
-    NotText,
+    InvalidUtf8,
     /// The request names no host, or several.
     BadHost,
     /// The request has no valid key of the server API.
@@ -151,10 +151,10 @@ pub(crate) enum Refusal {
         /// The code.
         code: &'static str,
         /// The reason, in words.
-        why: String,
+        reason: String,
     },
     /// The rate limit of the source allows no request for this long.
-    NoRoom(Duration),
+    RateLimited(Duration),
     /// An uploaded file has no report, with the reason.
     NotValidated(String),
     /// The server is stopping.
@@ -211,11 +211,11 @@ impl Refusal {
             }
             Self::BadRange { .. } => (StatusCode::RANGE_NOT_SATISFIABLE, "bad_range"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
-            Self::NotText => (StatusCode::BAD_REQUEST, "invalid_utf8"),
+            Self::InvalidUtf8 => (StatusCode::BAD_REQUEST, "invalid_utf8"),
             Self::BadHost => (StatusCode::BAD_REQUEST, "bad_host"),
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
-            Self::TooOld { .. } => (StatusCode::SERVICE_UNAVAILABLE, "stale"),
-            Self::NotReadable => (StatusCode::SERVICE_UNAVAILABLE, "storage_unavailable"),
+            Self::Stale { .. } => (StatusCode::SERVICE_UNAVAILABLE, "stale"),
+            Self::StorageUnavailable => (StatusCode::SERVICE_UNAVAILABLE, "storage_unavailable"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
             Self::NoKey => (StatusCode::UNAUTHORIZED, "no_key"),
             Self::Denied(AccessDenied::Unauthorized) => (StatusCode::UNAUTHORIZED, "unauthorized"),
@@ -227,7 +227,7 @@ impl Refusal {
             Self::ProfileRunning(_) => (StatusCode::CONFLICT, "profile_running"),
             Self::CannotProfile(_) => (StatusCode::NOT_IMPLEMENTED, "cannot_profile"),
             Self::NotEdited { status, code, .. } => (*status, code),
-            Self::NoRoom(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+            Self::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::NotValidated(_) => (StatusCode::UNPROCESSABLE_ENTITY, "not_validated"),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
@@ -265,20 +265,20 @@ impl Refusal {
                 unknown_parameter_detail(name, nearest.as_deref(), known)
             }
             Self::RepeatedParameter(name) => format!("{name}: expected one value, not several"),
-            Self::OtherFormat { feed, is, wanted } => {
-                format!("feed {feed} is {is}, but this address serves {wanted}")
+            Self::OtherFormat { feed, actual, expected } => {
+                format!("feed {feed} is {actual}, but this address serves {expected}")
             }
             Self::NoData { feed, reason } => format!("feed {feed} has no data yet: {reason}"),
-            Self::TooOld { feed, reason } => format!("the data of feed {feed} are older than its max_age: {reason}"),
+            Self::Stale { feed, reason } => format!("the data of feed {feed} are older than its max_age: {reason}"),
             Self::PreconditionFailed => "If-Match does not match the current version".to_owned(),
             Self::BadRange { length } => format!("Range is outside the {length} bytes"),
-            Self::NotReadable => "the stored data cannot be read right now: try again later".to_owned(),
+            Self::StorageUnavailable => "the stored data cannot be read right now: try again later".to_owned(),
             Self::Busy => {
                 "the server has reached its limit of concurrent replies: try again".to_owned()
             }
             Self::Handshake(error) => error.to_string(),
             Self::UriTooLong => "the address is too long".to_owned(),
-            Self::NotText => "the decoded address is not UTF-8".to_owned(),
+            Self::InvalidUtf8 => "the decoded address is not UTF-8".to_owned(),
             Self::BadHost => "expected exactly one Host header".to_owned(),
             Self::NoKey => "expected the key of [api] in X-API-Key".to_owned(),
             Self::Denied(why) => why.to_string(),
@@ -297,8 +297,8 @@ impl Refusal {
                 format!("another recording is running for {} s more", retry_after_seconds(*wait))
             }
             Self::CannotProfile(reason) => format!("a profile cannot be recorded: {reason}"),
-            Self::NotEdited { why, .. } => why.clone(),
-            Self::NoRoom(wait) => {
+            Self::NotEdited { reason, .. } => reason.clone(),
+            Self::RateLimited(wait) => {
                 format!(
                     "the rate limit of the source allows no request for {} s",
                     retry_after_seconds(*wait)
@@ -369,7 +369,7 @@ fn unknown_parameter_detail(name: &str, nearest: Option<&str>, known: &[String])
 impl From<ArchiveError> for Refusal {
     fn from(error: ArchiveError) -> Self {
         tracing::warn!(%error, "the stored data for a request cannot be read");
-        Self::NotReadable
+        Self::StorageUnavailable
     }
 }
 
@@ -393,7 +393,7 @@ impl IntoResponse for Refusal {
             Self::BadRange { length } => HeaderValue::try_from(format!("bytes */{length}"))
                 .ok()
                 .map(|length| (header::CONTENT_RANGE, length)),
-            Self::TooManyAttempts(wait) | Self::ProfileRunning(wait) | Self::NoRoom(wait) => {
+            Self::TooManyAttempts(wait) | Self::ProfileRunning(wait) | Self::RateLimited(wait) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(retry_after_seconds(wait))))
             }
             _ => None,

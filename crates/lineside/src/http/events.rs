@@ -102,18 +102,18 @@ struct EventStreamBody {
     stream: SseStream,
     app: App,
     /// Completes when a stopping server ends this stream.
-    let_go: Wait,
+    shutdown: Wait,
     closed_by: CloseReason,
 }
 
 impl EventStreamBody {
     fn new(stream: SseStream, app: App) -> Self {
         let shutdown = app.shutdown().clone();
-        let let_go = Box::pin(async move {
+        let shutdown_signal = Box::pin(async move {
             shutdown.wait_until_draining().await;
             sleep_for(random_drain_delay(shutdown.drain_time())).await;
         });
-        Self { stream, app, let_go, closed_by: CloseReason::Client }
+        Self { stream, app, shutdown: shutdown_signal, closed_by: CloseReason::Client }
     }
 }
 
@@ -130,7 +130,7 @@ impl http_body::Body for EventStreamBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if self.let_go.as_mut().poll(cx).is_ready() {
+        if self.shutdown.as_mut().poll(cx).is_ready() {
             self.closed_by = CloseReason::Shutdown;
             return Poll::Ready(None);
         }

@@ -28,7 +28,7 @@ struct FrameLimit {
     head: [u8; HEAD_BYTES],
     head_bytes: usize,
     /// Frames that the client may send before it is over the limit.
-    left: u64,
+    frames_left: u64,
     /// Requests that the client has not reset, each of which it may reset once for free.
     resets_left: u64,
     /// Frames granted so far, for elapsed time and for sent bytes.
@@ -42,7 +42,7 @@ impl FrameLimit {
             skip: PREFACE_BYTES,
             head: [0; HEAD_BYTES],
             head_bytes: 0,
-            left: limits::CONTROL_FRAMES_BURST,
+            frames_left: limits::CONTROL_FRAMES_BURST,
             resets_left: 0,
             granted: 0,
             sent: 0,
@@ -61,15 +61,15 @@ impl FrameLimit {
         let granted = u64::try_from(per_time).unwrap_or(u64::MAX).saturating_add(self.sent >> 10);
         let new = granted.saturating_sub(self.granted);
         self.granted = granted;
-        self.left = self.left.saturating_add(new).min(limits::CONTROL_FRAMES_BURST);
+        self.frames_left = self.frames_left.saturating_add(new).min(limits::CONTROL_FRAMES_BURST);
         while !bytes.is_empty() {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
             bytes = &bytes[skipped..];
-            let taken = (HEAD_BYTES - self.head_bytes).min(bytes.len());
-            self.head[self.head_bytes..][..taken].copy_from_slice(&bytes[..taken]);
-            self.head_bytes += taken;
-            bytes = &bytes[taken..];
+            let n_copied = (HEAD_BYTES - self.head_bytes).min(bytes.len());
+            self.head[self.head_bytes..][..n_copied].copy_from_slice(&bytes[..n_copied]);
+            self.head_bytes += n_copied;
+            bytes = &bytes[n_copied..];
             if self.head_bytes < HEAD_BYTES {
                 continue;
             }
@@ -86,8 +86,8 @@ impl FrameLimit {
                 self.resets_left -= 1;
                 continue;
             }
-            let Some(left) = self.left.checked_sub(1) else { return false };
-            self.left = left;
+            let Some(left) = self.frames_left.checked_sub(1) else { return false };
+            self.frames_left = left;
         }
         true
     }
@@ -172,7 +172,7 @@ mod tests {
         frame.repeat(usize::try_from(count).unwrap())
     }
 
-    fn begun() -> FrameLimit {
+    fn sample_limit() -> FrameLimit {
         let mut limit = FrameLimit::new();
         assert!(limit.allows_frames(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Duration::ZERO));
         limit
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn control_frames_are_limited_however_the_bytes_are_split() {
         for piece in [1, 7, 1 << 20] {
-            let mut limit = begun();
+            let mut limit = sample_limit();
             let mut all =
                 |bytes: &[u8], age| bytes.chunks(piece).all(|it| limit.allows_frames(it, age));
             assert!(all(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_client_may_reset_each_request_once() {
-        let mut limit = begun();
+        let mut limit = sample_limit();
         let request = [frames(HEADERS, 1), frames(RST_STREAM, 1)].concat();
         assert!(limit.allows_frames(&request.repeat(30_000), Duration::ZERO));
         assert!(
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_frame_limit_grows_with_the_bytes_sent() {
-        let mut limit = begun();
+        let mut limit = sample_limit();
         assert!(limit.allows_frames(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
         limit.count_sent(100 << 10);
         assert!(limit.allows_frames(&frames(PING, 100), Duration::ZERO));

@@ -37,13 +37,13 @@ enum GbfsFileReplies {
     File,
     /// The client has this version
     #[response(status = 304)]
-    Held,
+    NotModified,
     /// `unknown_feed` or `not_found`
     #[response(status = 404)]
     Missing(Problem),
     /// `no_data` or `stale`
     #[response(status = 503)]
-    NothingGood(Problem),
+    Unavailable(Problem),
 }
 
 /// Returns a file of a GBFS system as last received
@@ -62,13 +62,13 @@ async fn get_file(
     State(app): State<App>,
     Path((feed, file)): Path<(String, String)>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     reply_with_file(
         &app,
-        GbfsFileRequest { door: "proxy", feed, language: None, file },
+        GbfsFileRequest { prefix: "proxy", feed, language: None, file },
         &headers,
-        &wants,
+        &preferences,
     )
     .await
 }
@@ -87,10 +87,10 @@ async fn get_localized_file(
     State(app): State<App>,
     Path((feed, language, file)): Path<(String, String, String)>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let asked = GbfsFileRequest { door: "proxy", feed, language: Some(language), file };
-    reply_with_file(&app, asked, &headers, &wants).await
+    let request = GbfsFileRequest { prefix: "proxy", feed, language: Some(language), file };
+    reply_with_file(&app, request, &headers, &preferences).await
 }
 
 /// Returns a file of a GBFS system, at its `/resource` address
@@ -106,13 +106,13 @@ async fn get_resource_file(
     State(app): State<App>,
     Path((feed, file)): Path<(String, String)>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     reply_with_file(
         &app,
-        GbfsFileRequest { door: RESOURCE, feed, language: None, file },
+        GbfsFileRequest { prefix: RESOURCE, feed, language: None, file },
         &headers,
-        &wants,
+        &preferences,
     )
     .await
 }
@@ -131,16 +131,16 @@ async fn get_localized_resource(
     State(app): State<App>,
     Path((feed, language, file)): Path<(String, String, String)>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let asked = GbfsFileRequest { door: RESOURCE, feed, language: Some(language), file };
-    reply_with_file(&app, asked, &headers, &wants).await
+    let request = GbfsFileRequest { prefix: RESOURCE, feed, language: Some(language), file };
+    reply_with_file(&app, request, &headers, &preferences).await
 }
 
 /// A file of a GBFS system, as named by an address.
 struct GbfsFileRequest {
     /// First segment of the address; the discovery file's addresses keep it.
-    door: &'static str,
+    prefix: &'static str,
     feed: String,
     language: Option<String>,
     file: String,
@@ -148,52 +148,52 @@ struct GbfsFileRequest {
 
 async fn reply_with_file(
     app: &App,
-    asked: GbfsFileRequest,
+    request: GbfsFileRequest,
     headers: &HeaderMap,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = lookup::find_feed(app, &asked.feed)?;
+    let feed = lookup::find_feed(app, &request.feed)?;
     if feed.format() != Some(Format::Gbfs) {
         return Err(Refusal::UnknownPath);
     }
-    let name = asked.file.strip_suffix(".json").unwrap_or(&asked.file);
-    let language = asked.language.as_deref();
+    let name = request.file.strip_suffix(".json").unwrap_or(&request.file);
+    let language = request.language.as_deref();
     if name == DISCOVERY && language.is_none() {
-        return reply_with_discovery(app, &feed, asked.door, headers, wants).await;
+        return reply_with_discovery(app, &feed, request.prefix, headers, preferences).await;
     }
     let part = feed.find_gbfs_file(language, name);
     // The other proxy, whose addresses these are, replaces `gbfs.json` in the system's URL by the requested name.
-    let is_beside = asked.door == RESOURCE && language.is_none();
-    let beside = || feed.find_sibling_file(name).filter(|_| is_beside);
-    let part = part.or_else(beside).ok_or(Refusal::UnknownPath)?;
-    reply_as_sent(app, &part, wants, DownloadView::AsSent).await
+    let is_sibling_request = request.prefix == RESOURCE && language.is_none();
+    let find_sibling = || feed.find_sibling_file(name).filter(|_| is_sibling_request);
+    let part = part.or_else(find_sibling).ok_or(Refusal::UnknownPath)?;
+    reply_as_sent(app, &part, preferences, DownloadView::AsSent).await
 }
 
 /// Replies with the discovery file, with this server's addresses for the files that it serves.
 pub(super) async fn reply_with_discovery(
     app: &App,
     feed: &Feed,
-    door: &str,
+    prefix: &str,
     headers: &HeaderMap,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
-        let held = lookup::served_snapshot(app, feed, &status)?;
-        let snapshot = held.snapshot();
-        let base = format!("{}/{door}/{}", app.base_url(headers), feed.id());
+        let served = lookup::served_snapshot(app, feed, &status)?;
+        let snapshot = served.snapshot();
+        let base = format!("{}/{prefix}/{}", app.base_url(headers), feed.id());
         let kind = HeaderValue::from_static("application/json");
         let reply = Representation::new(kind, rewrite_discovery(feed, &snapshot.bytes, &base)?)
             .modified_by_producer(Some(snapshot.modified_at()))
             .single_use();
-        let mut reply = reply.into_reply(wants, app).await;
+        let mut reply = reply.into_reply(preferences, app).await;
         if reply.status() != StatusCode::NOT_MODIFIED {
             reply.headers_mut().extend(producer_headers(feed.config()));
         }
         reply.headers_mut().extend(freshness_headers(app, feed, &status, snapshot));
         Ok(reply)
     };
-    lookup::count_reply(feed, wants, reply.await)
+    lookup::count_reply(feed, preferences, reply.await)
 }
 
 /// Rewrites the discovery file with addresses under `base` for the files that are served.
@@ -201,7 +201,7 @@ fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8
     let parts = feed.gbfs_files();
     let first = parts.first().and_then(|part| part.language.as_deref());
     let is_single = parts.iter().all(|part| part.language.as_deref() == first);
-    let url_of = |entry: &gbfs::DiscoveryEntry| {
+    let rewrite_url = |entry: &gbfs::DiscoveryEntry| {
         if &*entry.name == DISCOVERY {
             return Some(format!("{base}/{DISCOVERY}.json"));
         }
@@ -216,7 +216,7 @@ fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8
             None => format!("{base}/{}.json", entry.name),
         })
     };
-    gbfs::rewrite_discovery(discovery, &gbfs::DiscoveryLimits::default(), url_of).map_err(|error| {
+    gbfs::rewrite_discovery(discovery, &gbfs::DiscoveryLimits::default(), rewrite_url).map_err(|error| {
         tracing::error!(feed = %feed.id(), %error, "a discovery file that was valid cannot be read");
         Refusal::Internal
     })

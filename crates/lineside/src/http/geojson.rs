@@ -14,7 +14,7 @@ use super::lookup;
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
-const KIND: HeaderValue = HeaderValue::from_static("application/geo+json");
+const GEOJSON_TYPE: HeaderValue = HeaderValue::from_static("application/geo+json");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -36,7 +36,7 @@ enum GeoJsonReplies {
     Missing(Problem),
     /// `no_data`
     #[response(status = 503)]
-    NothingGood(Problem),
+    Unavailable(Problem),
 }
 
 /// Returns the vehicles of a feed, or of a schedule's network, as points
@@ -50,10 +50,10 @@ enum GeoJsonReplies {
 async fn get_vehicles(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_mapped_feed(&app, &id, "vehicles")?;
-    reply_from_state(&app, &feed, &wants, geojson::encode_vehicles).await
+    reply_from_state(&app, &feed, &preferences, geojson::encode_vehicles).await
 }
 
 /// Returns the stations of a GBFS system as points, with the fields of `station_information` and `station_status`
@@ -65,27 +65,28 @@ async fn get_vehicles(
 async fn get_stations(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_system(&app, &id, "stations")?;
     lookup::served_snapshot(&app, &feed, &feed.status())?;
-    reply_from_state(&app, &feed, &wants, geojson::encode_stations).await
+    reply_from_state(&app, &feed, &preferences, geojson::encode_stations).await
 }
 
 /// Replies with a body that is computed once per network state.
 async fn reply_from_state(
     app: &App,
     feed: &Feed,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
     make: fn(&NetworkState, &str) -> Option<Bytes>,
 ) -> Result<Response, Refusal> {
     let network = feed.network();
     let state = network.state();
     let body = lookup::export_state(&state, feed.id().as_str(), make).await?;
     let fresh_for = lookup::network_fresh_for(app, &network);
-    let reply =
-        Representation::new(KIND, body).modified_at(Some(state.at), app.now()).fresh_for(fresh_for);
-    Ok(reply.into_reply(wants, app).await)
+    let reply = Representation::new(GEOJSON_TYPE, body)
+        .modified_at(Some(state.at), app.now())
+        .fresh_for(fresh_for);
+    Ok(reply.into_reply(preferences, app).await)
 }
 
 /// Returns the stops of a schedule as points
@@ -97,9 +98,9 @@ async fn reply_from_state(
 async fn get_stops(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_from_dataset(&app, &id, &wants, geojson::encode_stops).await
+    reply_from_dataset(&app, &id, &preferences, geojson::encode_stops).await
 }
 
 /// Returns the routes of a schedule as lines, in their colors
@@ -111,16 +112,16 @@ async fn get_stops(
 async fn get_lines(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_from_dataset(&app, &id, &wants, geojson::encode_routes).await
+    reply_from_dataset(&app, &id, &preferences, geojson::encode_routes).await
 }
 
 /// Replies with a body that is computed once per dataset, off the socket threads: a large one takes a while.
 async fn reply_from_dataset(
     app: &App,
     id: &str,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
     make: fn(&Dataset) -> Bytes,
 ) -> Result<Response, Refusal> {
     let network = lookup::find_network(app, id)?;
@@ -131,6 +132,7 @@ async fn reply_from_dataset(
     let fresh_for =
         schedule.map_or_else(Default::default, |feed| lookup::feed_fresh_for(app, &feed.status()));
     let body = run_blocking(move || make(&dataset)).await?;
-    let reply = Representation::new(KIND, body).modified_by_producer(modified).fresh_for(fresh_for);
-    Ok(reply.into_reply(wants, app).await)
+    let reply =
+        Representation::new(GEOJSON_TYPE, body).modified_by_producer(modified).fresh_for(fresh_for);
+    Ok(reply.into_reply(preferences, app).await)
 }

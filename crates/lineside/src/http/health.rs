@@ -81,15 +81,16 @@ async fn get_readiness(State(app): State<App>) -> Response {
 async fn get_metrics(
     State(app): State<App>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let form = ExpositionFormat::from_accept(&headers);
-    let kind = HeaderValue::from_static(form.content_type());
-    let asked = app.clone();
+    let exposition_format = ExpositionFormat::from_accept(&headers);
+    let kind = HeaderValue::from_static(exposition_format.content_type());
+    let task_app = app.clone();
     // Encoding the metrics of thousands of feeds takes milliseconds.
-    let figures = run_blocking(move || metrics::encode_metrics(&asked, form)).await?;
-    let reply = Representation::new(kind, figures).private().single_use();
-    let mut reply = reply.into_reply(&wants, &app).await;
+    let exposition =
+        run_blocking(move || metrics::encode_metrics(&task_app, exposition_format)).await?;
+    let reply = Representation::new(kind, exposition).private().single_use();
+    let mut reply = reply.into_reply(&preferences, &app).await;
     let vary = HeaderValue::from_static("Accept, Accept-Encoding");
     reply.headers_mut().insert(header::VARY, vary);
     Ok(reply)

@@ -39,16 +39,16 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 async fn list_incidents(
     State(app): State<App>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let from = app.now() - SPAN;
-    let troubles = read_archive(&app, move |it| it.list_troubles(from, ENTRIES_MAX)).await?;
+    let incidents = read_archive(&app, move |it| it.list_troubles(from, ENTRIES_MAX)).await?;
     let base = app.base_url(&headers);
     Ok(reply_with_incidents(
         &app,
-        &AtomDocument { base: &base, path: "/incidents.atom", of: "feeds" },
-        troubles,
-        &wants,
+        &AtomDocument { base: &base, path: "/incidents.atom", subject: "feeds" },
+        incidents,
+        &preferences,
     )
     .await)
 }
@@ -67,33 +67,38 @@ async fn list_feed_incidents(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
-    let (from, asked) = (app.now() - SPAN, feed.id().clone());
-    let read = read_archive(&app, move |it| it.list_incidents(&asked, from, ENTRIES_MAX)).await?;
-    let troubles = read.into_iter().filter(|incident| incident.state.is_trouble());
-    let troubles = troubles.map(|incident| (feed.id().clone(), incident)).collect();
+    let (from, feed_id) = (app.now() - SPAN, feed.id().clone());
+    let read = read_archive(&app, move |it| it.list_incidents(&feed_id, from, ENTRIES_MAX)).await?;
+    let incidents = read.into_iter().filter(|incident| incident.state.is_trouble());
+    let incidents = incidents.map(|incident| (feed.id().clone(), incident)).collect();
     let (base, path) = (app.base_url(&headers), format!("/feeds/{}/incidents.atom", feed.id()));
-    let of = feed.config().display_name();
-    Ok(reply_with_incidents(&app, &AtomDocument { base: &base, path: &path, of }, troubles, &wants)
-        .await)
+    let subject = feed.config().display_name();
+    Ok(reply_with_incidents(
+        &app,
+        &AtomDocument { base: &base, path: &path, subject },
+        incidents,
+        &preferences,
+    )
+    .await)
 }
 
 /// The head of an Atom document.
 struct AtomDocument<'a> {
     base: &'a str,
     path: &'a str,
-    of: &'a str,
+    subject: &'a str,
 }
 
 async fn reply_with_incidents(
     app: &App,
     document: &AtomDocument<'_>,
-    troubles: Vec<(FeedId, FeedIncident)>,
-    wants: &ReplyPreferences,
+    incidents: Vec<(FeedId, FeedIncident)>,
+    preferences: &ReplyPreferences,
 ) -> Response {
-    let named: Vec<(FeedId, String, FeedIncident)> = troubles
+    let named: Vec<(FeedId, String, FeedIncident)> = incidents
         .into_iter()
         .filter_map(|(id, incident)| {
             let name = app.ingest().find_feed(id.as_str())?.config().display_name().to_owned();
@@ -103,7 +108,10 @@ async fn reply_with_incidents(
     let updated = named.iter().map(|(_, _, incident)| last_changed(incident)).max();
     let text = write_atom(document, &named, updated.unwrap_or(app.started_at()));
     let kind = HeaderValue::from_static("application/atom+xml; charset=utf-8");
-    Representation::new(kind, text).modified_at(updated, app.now()).into_reply(wants, app).await
+    Representation::new(kind, text)
+        .modified_at(updated, app.now())
+        .into_reply(preferences, app)
+        .await
 }
 
 /// Returns the time of an incident's last change: its end, or its start while it lasts.
@@ -113,18 +121,18 @@ fn last_changed(incident: &FeedIncident) -> UnixMillis {
 
 /// Writes the Atom document (RFC 4287).
 fn write_atom(
-    AtomDocument { base, path, of }: &AtomDocument<'_>,
-    troubles: &[(FeedId, String, FeedIncident)],
+    AtomDocument { base, path, subject }: &AtomDocument<'_>,
+    incidents: &[(FeedId, String, FeedIncident)],
     updated: UnixMillis,
 ) -> String {
     let time = |at| format_rfc3339(at).unwrap_or_default();
-    let (base, of, updated) = (escape_xml(base), escape_xml(of), time(updated));
+    let (base, subject, updated) = (escape_xml(base), escape_xml(subject), time(updated));
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n\
-         <id>{base}{path}</id>\n<title>Incidents of {of}</title>\n<updated>{updated}</updated>\n\
+         <id>{base}{path}</id>\n<title>Incidents of {subject}</title>\n<updated>{updated}</updated>\n\
          <author><name>Lineside</name></author>\n<link rel=\"self\" href=\"{base}{path}\"/>\n"
     );
-    for (id, name, incident) in troubles {
+    for (id, name, incident) in incidents {
         let (name, state, reason) =
             (escape_xml(name), incident.state, escape_xml(&incident.reason));
         let (began, changed) = (time(incident.began), time(last_changed(incident)));
@@ -172,9 +180,9 @@ mod tests {
             began: UnixMillis(0),
             ended: Some(UnixMillis(1_000)),
         };
-        let document = AtomDocument { base: "http://h", path: "/incidents.atom", of: "feeds" };
-        let troubles = [(FeedId::new("a").unwrap(), "A & B".to_owned(), incident)];
-        let text = write_atom(&document, &troubles, UnixMillis(1_000));
+        let document = AtomDocument { base: "http://h", path: "/incidents.atom", subject: "feeds" };
+        let incidents = [(FeedId::new("a").unwrap(), "A & B".to_owned(), incident)];
+        let text = write_atom(&document, &incidents, UnixMillis(1_000));
         assert!(text.contains("<title>A &amp; B: stale</title>"), "{text}");
         assert!(
             text.contains("http_500: &lt;b&gt;\u{fffd}&quot;&amp;. Until 1970-01-01T00:00:01Z.")

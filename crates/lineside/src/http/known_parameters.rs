@@ -167,12 +167,13 @@ impl EndpointParameters {
 
     /// Returns true if `path` matches the template.
     fn matches_path(&self, path: &str) -> bool {
-        let (mut wanted, mut given) = (self.template.split('/'), path.split('/'));
+        let (mut template_segments, mut given) = (self.template.split('/'), path.split('/'));
         loop {
-            match (wanted.next(), given.next()) {
+            match (template_segments.next(), given.next()) {
                 (None, None) => return true,
                 (Some(rest), Some(_)) if rest.starts_with("{*") => return true,
-                (Some(wanted), Some(given)) if segment_matches(wanted, given) => {}
+                (Some(template_segment), Some(given))
+                    if segment_matches(template_segment, given) => {}
                 _ => return false,
             }
         }
@@ -188,7 +189,9 @@ impl EndpointParameters {
     fn refuse_unknown(&self, name: &str) -> Refusal {
         let known: Vec<&str> = self.parameters.iter().map(|known| &*known.name).collect();
         let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
-        let synonym = synonym.map(|(_, ours)| *ours).filter(|ours| known.contains(ours));
+        let synonym = synonym
+            .map(|(_, canonical_key)| *canonical_key)
+            .filter(|canonical_key| known.contains(canonical_key));
         let nearest = synonym.or_else(|| find_nearest(name, known.iter().copied()));
         Refusal::UnknownParameter {
             name: name.chars().take(NAME_CHARS_MAX).collect(),
@@ -198,9 +201,9 @@ impl EndpointParameters {
     }
 }
 
-fn segment_matches(wanted: &str, given: &str) -> bool {
-    match wanted.split_once('{') {
-        None => wanted == given,
+fn segment_matches(template_segment: &str, given: &str) -> bool {
+    match template_segment.split_once('{') {
+        None => template_segment == given,
         Some((start, rest)) => {
             let end = rest.split_once('}').map_or("", |(_, end)| end);
             given.len() > start.len() + end.len()

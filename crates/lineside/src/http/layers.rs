@@ -121,7 +121,7 @@ fn check_request(request: &Request) -> Result<(), Refusal> {
         return Err(Refusal::UriTooLong);
     }
     let text = percent_encoding::percent_decode_str(uri.path()).decode_utf8();
-    text.map(|_| ()).map_err(|_| Refusal::NotText)
+    text.map(|_| ()).map_err(|_| Refusal::InvalidUtf8)
 }
 
 async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Response {
@@ -183,7 +183,7 @@ fn is_html_page(headers: &HeaderMap) -> bool {
 /// Gives a page the features of every representation: an entity tag, conditional requests, a content coding.
 pub(crate) async fn represent_pages(
     State(app): State<App>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
     request: Request,
     next: Next,
 ) -> Response {
@@ -200,7 +200,8 @@ pub(crate) async fn represent_pages(
     let Some(kind) = parts.headers.remove(header::CONTENT_TYPE) else {
         return Refusal::Internal.into_response();
     };
-    let mut reply = Representation::new(kind, body).single_use().into_reply(&wants, &app).await;
+    let mut reply =
+        Representation::new(kind, body).single_use().into_reply(&preferences, &app).await;
     // The length was that of the plain body. The page's other headers, `Cache-Control` above all, take precedence.
     parts.headers.remove(header::CONTENT_LENGTH);
     reply.headers_mut().extend(parts.headers);

@@ -26,16 +26,16 @@ pub(crate) const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 /// twice `limits.send_timeout`. The slowest phone is faster.
 pub(crate) const SEND_RATE_MIN: u128 = 1024;
 /// Divisors of `limits.unsent_bytes` for the share of one connection and of one address.
-pub(crate) const UNSENT_CONNECTION_PART: usize = 16;
+pub(crate) const UNSENT_CONNECTION_DIVISOR: usize = 16;
 /// See [`UNSENT_CONNECTION_PART`].
-pub(crate) const UNSENT_ADDRESS_PART: usize = 4;
+pub(crate) const UNSENT_ADDRESS_DIVISOR: usize = 4;
 /// Replies larger than this may fill `limits.unsent_bytes` only up to half.
 pub(crate) const UNSENT_LARGE_BYTES: usize = 1024 * 1024;
 /// Replies up to this size may exceed `limits.unsent_bytes` by a quarter.
 pub(crate) const UNSENT_SMALL_BYTES: usize = 4 * 1024;
 /// Divisor of `limits.unsent_bytes` for shared bodies that only unread replies hold; beyond this share each reply with
 /// a shared body is counted.
-pub(crate) const UNSENT_SHARED_PART: usize = 4;
+pub(crate) const UNSENT_SHARED_DIVISOR: usize = 4;
 /// Interval at which a reader's rate is checked while more than three quarters of `limits.unsent_bytes` wait to be
 /// sent. [`PRESSURE_RATE_MIN`] is the lowest rate allowed then, in bytes per second.
 pub(crate) const PRESSURE_INTERVAL: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ pub(crate) const PIECE_BYTES_MAX: usize = 16 * 1024;
 /// Bytes that an HTTP/2 stream may buffer before they are written to the socket.
 pub(crate) const STREAM_BUFFER_BYTES: usize = 64 * 1024;
 /// Number of times that a stream without window may wait once more because the whole connection is slow.
-pub(crate) const STREAM_EXCUSES_MAX: u32 = 10;
+pub(crate) const STREAM_EXTENSIONS_MAX: u32 = 10;
 /// HTTP/2 frames without a request that a client may send at once. [`CONTROL_FRAMES_PER_SECOND`] more are granted each
 /// second, and one for each KiB sent to the client, so that it can open its windows.
 pub(crate) const CONTROL_FRAMES_BURST: u64 = 20_000;
@@ -59,7 +59,7 @@ pub(crate) const REFUSALS_MAX: u32 = 64;
 /// Longest time that a refused connection may take to read the reason.
 pub(crate) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Connections accepted in a row before other tasks run.
-pub(crate) const ACCEPTED_IN_A_ROW: u32 = 8;
+pub(crate) const ACCEPT_BATCH_MAX: u32 = 8;
 /// Pause after the system could not accept a connection for lack of file descriptors.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Longest time that running requests may continue after a stopping server has closed its sessions.
@@ -90,7 +90,7 @@ pub(crate) const SIRI_WHOLE_BYTES_MAX: usize = 128 << 20;
 /// Largest number of vehicles in one SIRI reply; a country's fit.
 pub(crate) const SIRI_VEHICLES_MAX: usize = 15_000;
 /// Records in one part of the Nordic form if the request has no `maxSize`.
-pub(crate) const SIRI_NORDIC_USUAL: u32 = 1_500;
+pub(crate) const SIRI_NORDIC_DEFAULT: u32 = 1_500;
 /// Largest number of lines or stops in one SIRI reply.
 pub(crate) const SIRI_DISCOVERED_MAX: usize = 50_000;
 /// Largest number of visits in one SIRI reply.
@@ -108,7 +108,7 @@ pub(crate) const SIRI_DELIVERY_BYTES_MAX: usize = 64 << 20;
 /// Longest time that a SIRI producer may take to deliver a message: 1 Mbit/s suffices for the largest.
 pub(crate) const SIRI_DELIVERY_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Service requests in one posted SIRI request.
-pub(crate) const SIRI_QUESTIONS_MAX: usize = 20;
+pub(crate) const SIRI_QUERIES_MAX: usize = 20;
 /// Largest number of SIRI subscriptions in total; the next two limits are per host and per client.
 pub(crate) const SIRI_SUBSCRIPTIONS_MAX: usize = 500;
 /// See [`SIRI_SUBSCRIPTIONS_MAX`].
@@ -116,15 +116,16 @@ pub(crate) const SIRI_SUBSCRIPTIONS_PER_HOST_MAX: usize = 50;
 /// See [`SIRI_SUBSCRIPTIONS_MAX`].
 pub(crate) const SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX: usize = 50;
 /// Longest lifetime of a subscription of a trusted consumer, until it is renewed.
-pub(crate) const SIRI_SUBSCRIPTION_LIFE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub(crate) const SIRI_SUBSCRIPTION_LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Longest lifetime of a subscription whose consumer may be anyone's address.
-pub(crate) const SIRI_SUBSCRIPTION_LIFE_OF_STRANGERS: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const SIRI_UNTRUSTED_SUBSCRIPTION_LIFETIME_MAX: Duration =
+    Duration::from_secs(24 * 60 * 60);
 /// Records in one delivery to a SIRI subscriber.
 pub(crate) const SIRI_DELIVERY_ELEMENTS: u32 = 1_000;
 /// Interval at which subscriptions are checked for updates.
 pub(crate) const SIRI_CYCLE: Duration = Duration::from_secs(5);
 /// SIRI replies that are built at the same time; a large one takes some hundred megabytes.
-pub(crate) const SIRI_MAKERS_MAX: u32 = 4;
+pub(crate) const SIRI_CONCURRENT_REPLIES_MAX: u32 = 4;
 
 /// Largest page, in bytes; a list's length is bounded, so pages stay far below.
 pub(crate) const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -135,11 +136,11 @@ pub(crate) const COMPRESS_INLINE_BYTES_MAX: usize = 32 * 1024;
 /// Bodies longer than this are sent uncompressed: compressing them would take seconds.
 pub(crate) const COMPRESS_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Largest total size of cached compressed bodies, in bytes; [`COMPRESSED_KEPT_MAX`] limits their number.
-pub(crate) const COMPRESSED_KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(crate) const COMPRESSED_CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// See [`COMPRESSED_KEPT_BYTES_MAX`].
-pub(crate) const COMPRESSED_KEPT_MAX: usize = 16 * 1024;
+pub(crate) const COMPRESSED_CACHE_ENTRIES_MAX: usize = 16 * 1024;
 /// Longest time that a compressed body stays in the cache. Most are of a state that the next poll replaces.
-pub(crate) const COMPRESSED_KEPT_FOR: Duration = Duration::from_secs(600);
+pub(crate) const COMPRESSED_CACHE_TTL: Duration = Duration::from_secs(600);
 
 /// Longest time that a cache may serve a feed's last good bytes while this server is down.
 pub(crate) const STALE_IF_ERROR_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);

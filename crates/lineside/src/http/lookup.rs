@@ -46,29 +46,29 @@ fn check_servable(
     app: &App,
     feed: &Feed,
     status: &FeedStatus,
-    held: Option<Arc<ServedSnapshot>>,
+    served: Option<Arc<ServedSnapshot>>,
 ) -> Result<Arc<ServedSnapshot>, Refusal> {
     let id = || feed.config().id.to_string();
-    let Some(held) = held else {
+    let Some(served) = served else {
         return Err(Refusal::NoData { feed: id(), reason: status.reason.clone() });
     };
     match feed.config().max_age {
-        Some(max_age) if snapshot_age(app, status, held.snapshot()) > max_age => {
-            Err(Refusal::TooOld { feed: id(), reason: status.reason.clone() })
+        Some(max_age) if snapshot_age(app, status, served.snapshot()) > max_age => {
+            Err(Refusal::Stale { feed: id(), reason: status.reason.clone() })
         }
-        _ => Ok(held),
+        _ => Ok(served),
     }
 }
 
 /// Counts a reply with this feed's bytes in the feed's metrics.
 pub(super) fn count_reply(
     feed: &Feed,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
     reply: Result<Response, Refusal>,
 ) -> Result<Response, Refusal> {
     let status = reply.as_ref().ok().map(Response::status);
     let length = reply.as_ref().ok().and_then(|reply| reply.body().size_hint().exact());
-    let bytes = length.filter(|_| wants.wants_body()).unwrap_or_default();
+    let bytes = length.filter(|_| preferences.wants_body()).unwrap_or_default();
     feed.metrics().count_reply(bytes, status == Some(StatusCode::NOT_MODIFIED));
     reply
 }
@@ -82,11 +82,11 @@ pub(super) fn snapshot_age(app: &App, status: &FeedStatus, snapshot: &Snapshot) 
 pub(crate) fn find_decoded_feed(
     app: &App,
     id: &str,
-    wanted: &'static str,
+    expected: &'static str,
 ) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
-        Some(format @ (Format::Raw | Format::Gbfs)) => Err(refuse_format(id, format, wanted)),
+        Some(format @ (Format::Raw | Format::Gbfs)) => Err(refuse_format(id, format, expected)),
         _ => Ok(feed),
     }
 }
@@ -96,12 +96,12 @@ pub(crate) fn find_decoded_feed(
 pub(super) fn find_realtime_feed(
     app: &App,
     id: &str,
-    wanted: &'static str,
+    expected: &'static str,
 ) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
         Some(format) if format.is_realtime() => Ok(feed),
-        Some(format) => Err(refuse_format(id, format, wanted)),
+        Some(format) => Err(refuse_format(id, format, expected)),
         None if feed.config().static_feed.is_some() => Ok(feed),
         None => Err(Refusal::NoData { feed: shorten_id(id), reason: feed.status().reason.clone() }),
     }
@@ -111,27 +111,31 @@ pub(super) fn find_realtime_feed(
 pub(super) fn find_mapped_feed(
     app: &App,
     id: &str,
-    wanted: &'static str,
+    expected: &'static str,
 ) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
-        Some(Format::Raw) => Err(refuse_format(id, Format::Raw, wanted)),
+        Some(Format::Raw) => Err(refuse_format(id, Format::Raw, expected)),
         _ => Ok(feed),
     }
 }
 
 /// Finds the feed with this id, if it is a GBFS system.
-pub(super) fn find_system(app: &App, id: &str, wanted: &'static str) -> Result<Arc<Feed>, Refusal> {
+pub(super) fn find_system(
+    app: &App,
+    id: &str,
+    expected: &'static str,
+) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
         Some(Format::Gbfs) => Ok(feed),
-        Some(format) => Err(refuse_format(id, format, wanted)),
+        Some(format) => Err(refuse_format(id, format, expected)),
         None => Err(Refusal::NoData { feed: shorten_id(id), reason: feed.status().reason.clone() }),
     }
 }
 
-fn refuse_format(id: &str, is: Format, wanted: &'static str) -> Refusal {
-    Refusal::OtherFormat { feed: shorten_id(id), is: is.as_str(), wanted }
+fn refuse_format(id: &str, is: Format, expected: &'static str) -> Refusal {
+    Refusal::OtherFormat { feed: shorten_id(id), actual: is.as_str(), expected }
 }
 
 /// Runs `make` on a network's state for one of its feeds, off the socket threads because it takes a while.
@@ -140,9 +144,9 @@ pub(super) async fn export_state<T: Send + 'static>(
     id: &str,
     make: impl FnOnce(&NetworkState, &str) -> Option<T> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let (state, asked) = (Arc::clone(state), id.to_owned());
-    let made = run_blocking(move || make(&state, &asked)).await?;
-    made.ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
+    let (state, owned_id) = (Arc::clone(state), id.to_owned());
+    let export = run_blocking(move || make(&state, &owned_id)).await?;
+    export.ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
 }
 
 /// Returns the time until the feed's next poll: its data cannot change before.
@@ -172,7 +176,7 @@ pub(crate) fn find_dataset(
     let feed = shorten_id(id);
     match named.format().filter(|format| !format.is_schedule()) {
         Some(format) => {
-            Err(Refusal::OtherFormat { feed, is: format.as_str(), wanted: "schedule data" })
+            Err(Refusal::OtherFormat { feed, actual: format.as_str(), expected: "schedule data" })
         }
         None => Err(Refusal::NoData { feed, reason: named.status().reason.clone() }),
     }

@@ -37,15 +37,18 @@ pub(super) fn router() -> Router<App> {
 
 async fn get_base_map(
     State(app): State<App>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let body = app.base_map().ok_or(Refusal::UnknownPath)?.clone();
     let kind = HeaderValue::from_static("application/geo+json");
     let reply = Representation::new(kind, body).modified_at(Some(app.started_at()), app.now());
-    Ok(reply.fresh_for(FRESH_FOR).into_reply(&wants, &app).await)
+    Ok(reply.fresh_for(FRESH_FOR).into_reply(&preferences, &app).await)
 }
 
-async fn get_style(State(app): State<App>, wants: ReplyPreferences) -> Result<Response, Refusal> {
+async fn get_style(
+    State(app): State<App>,
+    preferences: ReplyPreferences,
+) -> Result<Response, Refusal> {
     let Some(MapSource::File(path)) = &app.config().map.style else {
         return Err(Refusal::UnknownPath);
     };
@@ -53,7 +56,7 @@ async fn get_style(State(app): State<App>, wants: ReplyPreferences) -> Result<Re
         .await
         .map_err(|error| unreadable_file(path, &error))?;
     let kind = HeaderValue::from_static("application/json");
-    Ok(Representation::new(kind, body).into_reply(&wants, &app).await)
+    Ok(Representation::new(kind, body).into_reply(&preferences, &app).await)
 }
 
 async fn get_tiles(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
@@ -93,16 +96,16 @@ async fn reply_with_tiles(
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let (first, last) = match limit_range(range, length) {
         RangeRequest::Part { first, last } => (first, last),
-        RangeRequest::Beyond => return Ok(Err(Refusal::BadRange { length })),
+        RangeRequest::NotSatisfiable => return Ok(Err(Refusal::BadRange { length })),
         RangeRequest::Whole => return Ok(Err(missing_range())),
     };
     let body = read_range(path, first as u64, (last - first + 1) as u64).await?;
-    let place = format!("bytes {first}-{last}/{length}");
+    let content_range = format!("bytes {first}-{last}/{length}");
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.pmtiles")),
         (
             header::CONTENT_RANGE,
-            HeaderValue::try_from(place).expect("a number is a valid header value"),
+            HeaderValue::try_from(content_range).expect("a number is a valid header value"),
         ),
         (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),
@@ -142,7 +145,7 @@ mod tests {
         check("bytes=900-", 1000, RangeRequest::Part { first: 900, last: 999 });
         check("bytes=-5", 1000, RangeRequest::Part { first: 995, last: 999 });
         check("bytes=7-", usize::MAX, RangeRequest::Part { first: 7, last: 6 + PIECE_BYTES_MAX });
-        check("bytes=1000-", 1000, RangeRequest::Beyond);
+        check("bytes=1000-", 1000, RangeRequest::NotSatisfiable);
         check("bytes=0-1,3-4", 1000, RangeRequest::Whole);
     }
 }

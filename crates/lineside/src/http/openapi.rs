@@ -49,12 +49,15 @@ pub(super) fn router(document: &Value) -> Router<App> {
     let body = Bytes::from(format!("{document:#}"));
     Router::new().route(
         PATH,
-        get(move |State(app): State<App>, wants: ReplyPreferences| {
+        get(move |State(app): State<App>, preferences: ReplyPreferences| {
             let body = body.clone();
             async move {
                 let kind = HeaderValue::from_static("application/json");
                 let reply = Representation::new(kind, body);
-                reply.modified_at(Some(app.started_at()), app.now()).into_reply(&wants, &app).await
+                reply
+                    .modified_at(Some(app.started_at()), app.now())
+                    .into_reply(&preferences, &app)
+                    .await
             }
         }),
     )

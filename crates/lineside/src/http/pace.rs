@@ -32,8 +32,8 @@ struct SendWait {
     next_sample: Timer,
     samples: PaceSamples,
     /// Time of the next check of the rate under pressure.
-    next_look: Timer,
-    taken_at_look: u64,
+    next_check: Timer,
+    taken_at_check: u64,
 }
 
 type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -43,16 +43,16 @@ impl SendWait {
         Self {
             next_sample: Box::pin(sleep_for(timeout)),
             samples: PaceSamples::new(taken),
-            next_look: Box::pin(sleep_for(limits::PRESSURE_INTERVAL)),
-            taken_at_look: taken,
+            next_check: Box::pin(sleep_for(limits::PRESSURE_INTERVAL)),
+            taken_at_check: taken,
         }
     }
 
     /// Returns true if the reader's rate since the last check is too low for a server under pressure. `taken` counts
     /// all bytes read.
     fn is_slow_under_pressure(&mut self, taken: u64) -> bool {
-        let since_look = taken.saturating_sub(mem::replace(&mut self.taken_at_look, taken));
-        since_look < limits::PRESSURE_RATE_MIN * limits::PRESSURE_INTERVAL.as_secs()
+        let taken_since_check = taken.saturating_sub(mem::replace(&mut self.taken_at_check, taken));
+        taken_since_check < limits::PRESSURE_RATE_MIN * limits::PRESSURE_INTERVAL.as_secs()
     }
 }
 
@@ -80,11 +80,11 @@ impl SendPace {
             }
             wait.next_sample = Box::pin(sleep_for(timeout));
         }
-        while wait.next_look.as_mut().poll(cx).is_ready() {
+        while wait.next_check.as_mut().poll(cx).is_ready() {
             if wait.is_slow_under_pressure(taken()) && self.unsent.is_under_pressure() {
                 return true;
             }
-            wait.next_look = Box::pin(sleep_for(limits::PRESSURE_INTERVAL));
+            wait.next_check = Box::pin(sleep_for(limits::PRESSURE_INTERVAL));
         }
         false
     }
@@ -93,13 +93,13 @@ impl SendPace {
 /// Bytes that a reader had read at the last two samples.
 #[derive(Debug, Clone, Copy)]
 struct PaceSamples {
-    earlier: Option<u64>,
+    previous: Option<u64>,
     last: u64,
 }
 
 impl PaceSamples {
     fn new(taken: u64) -> Self {
-        Self { earlier: None, last: taken }
+        Self { previous: None, last: taken }
     }
 
     /// Takes the next sample, one timeout after the last; returns true if the reader is too slow.
@@ -107,9 +107,9 @@ impl PaceSamples {
         let window_bytes = timeout.as_millis().saturating_mul(2 * limits::SEND_RATE_MIN) / 1000;
         let is_stalled = taken <= self.last;
         let is_slow = self
-            .earlier
+            .previous
             .is_some_and(|earlier| u128::from(taken.saturating_sub(earlier)) < window_bytes);
-        (self.earlier, self.last) = (Some(self.last), taken);
+        (self.previous, self.last) = (Some(self.last), taken);
         is_stalled || is_slow
     }
 }

@@ -61,8 +61,8 @@ impl QueryParameters {
     pub(crate) fn search_text(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
         match self.find_value(name) {
             Some(text) if text.chars().count() > limits::SEARCH_CHARS_MAX => {
-                let most = limits::SEARCH_CHARS_MAX;
-                Err(bad_parameter(name, format!("longer than {most} characters")))
+                let chars_max = limits::SEARCH_CHARS_MAX;
+                Err(bad_parameter(name, format!("longer than {chars_max} characters")))
             }
             text => Ok(text),
         }
@@ -72,23 +72,25 @@ impl QueryParameters {
     pub(crate) fn parse_number(
         &self,
         name: &'static str,
-        most: usize,
+        parameter_max: usize,
     ) -> Result<Option<usize>, Refusal> {
         let Some(text) = self.find_value(name) else { return Ok(None) };
-        let number = text.parse::<usize>().ok().filter(|number| *number <= most);
-        number
-            .map(Some)
-            .ok_or_else(|| bad_parameter(name, format!("expected a number from 0 to {most}")))
+        let number = text.parse::<usize>().ok().filter(|number| *number <= parameter_max);
+        number.map(Some).ok_or_else(|| {
+            bad_parameter(name, format!("expected a number from 0 to {parameter_max}"))
+        })
     }
 
     /// Parses a whole number from 1 to `most`.
     pub(crate) fn parse_count(
         &self,
         name: &'static str,
-        most: usize,
+        parameter_max: usize,
     ) -> Result<Option<usize>, Refusal> {
-        match self.parse_number(name, most)? {
-            Some(0) => Err(bad_parameter(name, format!("expected a number from 1 to {most}"))),
+        match self.parse_number(name, parameter_max)? {
+            Some(0) => {
+                Err(bad_parameter(name, format!("expected a number from 1 to {parameter_max}")))
+            }
             number => Ok(number),
         }
     }
@@ -100,14 +102,14 @@ impl QueryParameters {
         choices: impl IntoIterator<Item = (&'static str, T)>,
     ) -> Result<Option<T>, Refusal> {
         let Some(text) = self.find_value(name) else { return Ok(None) };
-        let mut words = Vec::new();
-        for (word, value) in choices {
-            if word == text {
+        let mut choice_names = Vec::new();
+        for (choice, value) in choices {
+            if choice == text {
                 return Ok(Some(value));
             }
-            words.push(word);
+            choice_names.push(choice);
         }
-        Err(bad_parameter(name, format!("expected one of {}", words.join(", "))))
+        Err(bad_parameter(name, format!("expected one of {}", choice_names.join(", "))))
     }
 
     /// Parses `bbox=min_lon,min_lat,max_lon,max_lat`.

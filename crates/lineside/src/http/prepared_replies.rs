@@ -48,26 +48,26 @@ pub(super) struct PreparedReplies {
     is_date_strong: bool,
     /// For a file of a GBFS system: its conversions to each served version, one for each group of languages that share
     /// it.
-    forms: [Mutex<Vec<Arc<ConvertedFile>>>; GbfsVersion::ALL.len()],
+    conversions: [Mutex<Vec<Arc<ConvertedFile>>>; GbfsVersion::ALL.len()],
 }
 
 /// A body, and the memory file that it lies in, if any.
 #[derive(Debug, Clone)]
 struct PreparedBody {
     bytes: Bytes,
-    sealed: Option<Arc<MemoryFile>>,
+    memory_file: Option<Arc<MemoryFile>>,
     shared: Arc<SharedBytes>,
 }
 
 impl PreparedBody {
-    fn new(bytes: Bytes, sealed: Option<Arc<MemoryFile>>) -> Self {
+    fn new(bytes: Bytes, memory_file: Option<Arc<MemoryFile>>) -> Self {
         let shared = SharedBytes::for_feed(bytes.len());
-        Self { bytes, sealed, shared }
+        Self { bytes, memory_file, shared }
     }
 
     fn with_memfd(bytes: Bytes) -> Self {
         match MemoryFile::new(&bytes) {
-            Some(sealed) => Self::new(sealed.shared_bytes(), Some(sealed)),
+            Some(memory_file) => Self::new(memory_file.shared_bytes(), Some(memory_file)),
             None => Self::new(bytes, None),
         }
     }
@@ -75,8 +75,8 @@ impl PreparedBody {
 
 impl Drop for PreparedReplies {
     fn drop(&mut self) {
-        let made = self.bodies.iter().filter_map(OnceCell::get);
-        made.chain([&self.plain]).for_each(|body| body.shared.release());
+        let prepared = self.bodies.iter().filter_map(OnceCell::get);
+        prepared.chain([&self.plain]).for_each(|body| body.shared.release());
     }
 }
 
@@ -84,8 +84,8 @@ impl IntoResponse for PreparedBody {
     fn into_response(self) -> Response {
         let mut response = self.bytes.into_response();
         response.extensions_mut().insert(SharedBody(self.shared));
-        if let Some(sealed) = self.sealed {
-            response.extensions_mut().insert(FileBackedBody(sealed));
+        if let Some(memory_file) = self.memory_file {
+            response.extensions_mut().insert(FileBackedBody(memory_file));
         }
         response
     }
@@ -104,25 +104,29 @@ struct ViewHeaders {
 impl PreparedReplies {
     /// Returns the prepared replies of a feed's bytes.
     pub(super) fn for_snapshot(
-        held: &ServedSnapshot,
+        served: &ServedSnapshot,
         config: &FeedConfig,
     ) -> Result<Arc<Self>, Refusal> {
         let make = |snapshot: &Arc<Snapshot>| {
-            Arc::new(Self::new(Arc::clone(snapshot), held.memory_file().cloned(), config))
+            Arc::new(Self::new(Arc::clone(snapshot), served.memory_file().cloned(), config))
         };
-        let ready = held.get_or_prepare(make);
+        let ready = served.get_or_prepare(make);
         ready.cloned().ok_or(Refusal::Internal)
     }
 
-    fn new(snapshot: Arc<Snapshot>, sealed: Option<Arc<MemoryFile>>, config: &FeedConfig) -> Self {
+    fn new(
+        snapshot: Arc<Snapshot>,
+        memory_file: Option<Arc<MemoryFile>>,
+        config: &FeedConfig,
+    ) -> Self {
         let modified = snapshot.modified_at();
         let tags = ContentCoding::ALL.map(|coding| entity_tag(snapshot.hash, coding));
         let bodies = <[OnceCell<PreparedBody>; ContentCoding::COUNT]>::default();
         let modified_header = format_http_date(modified);
         let chosen = &config.reply_headers;
         let its_kind = chosen.iter().find(|(name, _)| *name == header::CONTENT_TYPE);
-        let heads = |usual: HeaderValue, disposition: HeaderValue| {
-            let content_type = its_kind.map_or(usual, |(_, kind)| kind.clone());
+        let heads = |default_type: HeaderValue, disposition: HeaderValue| {
+            let content_type = its_kind.map_or(default_type, |(_, kind)| kind.clone());
             let mut common = HeaderMap::new();
             common.insert(header::CONTENT_DISPOSITION, disposition);
             common.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
@@ -147,39 +151,39 @@ impl PreparedReplies {
             heads(HeaderValue::from_static("application/zip"), zip),
         ];
         let is_date_strong = modified.unix_seconds() < snapshot.fetched_at.unix_seconds();
-        let forms = Default::default();
+        let conversions = Default::default();
         let modified = modified_header;
-        let plain = PreparedBody::new(snapshot.bytes.clone(), sealed);
-        Self { views, bodies, tags, modified, is_date_strong, forms, plain, snapshot }
+        let plain = PreparedBody::new(snapshot.bytes.clone(), memory_file);
+        Self { views, bodies, tags, modified, is_date_strong, conversions, plain, snapshot }
     }
 
     /// Returns the conversions of a GBFS file to that version; empty until the first one is made.
     pub(super) fn converted_files(&self, version: GbfsVersion) -> &Mutex<Vec<Arc<ConvertedFile>>> {
-        &self.forms[usize::from(version == GbfsVersion::Three)]
+        &self.conversions[usize::from(version == GbfsVersion::Three)]
     }
 
     /// Builds the reply that a client prefers. `freshness` has the headers that are valid only now.
     pub(super) async fn build_reply(
         self: &Arc<Self>,
         view: DownloadView,
-        wants: &ReplyPreferences,
+        preferences: &ReplyPreferences,
         freshness: HeaderMap,
     ) -> Result<Response, Refusal> {
         let heads = &self.views[view as usize];
         let coding =
-            if heads.is_worth_compressing { wants.coding() } else { ContentCoding::Identity };
-        wants.check_match(self.tags.iter())?;
+            if heads.is_worth_compressing { preferences.coding() } else { ContentCoding::Identity };
+        preferences.check_match(self.tags.iter())?;
         let tags = [&self.tags[coding as usize], &self.tags[ContentCoding::Identity as usize]];
-        if let Some(held) = wants.matching_tag(tags, Some(self.snapshot.modified_at())) {
+        if let Some(tag) = preferences.matching_tag(tags, Some(self.snapshot.modified_at())) {
             let mut headers = freshness;
-            headers.insert(header::ETAG, held.clone());
+            headers.insert(header::ETAG, tag.clone());
             headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
             headers.extend(self.modified.clone().map(|date| (header::LAST_MODIFIED, date)));
             return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
         }
-        match self.requested_range(wants) {
+        match self.requested_range(preferences) {
             RangeRequest::Whole => {}
-            RangeRequest::Beyond => {
+            RangeRequest::NotSatisfiable => {
                 return Err(Refusal::BadRange { length: self.snapshot.bytes.len() });
             }
             RangeRequest::Part { first, last } => {
@@ -194,9 +198,9 @@ impl PreparedReplies {
 
     /// Returns the requested range; ranges are always of the plain bytes. A range with an `If-Range` that does not
     /// match is a request for the whole body.
-    fn requested_range(&self, wants: &ReplyPreferences) -> RangeRequest {
-        let Some(range) = wants.range() else { return RangeRequest::Whole };
-        if let Some(condition) = wants.if_range() {
+    fn requested_range(&self, preferences: &ReplyPreferences) -> RangeRequest {
+        let Some(range) = preferences.range() else { return RangeRequest::Whole };
+        if let Some(condition) = preferences.if_range() {
             let is_tag = *condition == self.tags[ContentCoding::Identity as usize];
             let is_date = self.is_date_strong && self.modified.as_ref() == Some(condition);
             if !is_tag && !is_date {
@@ -216,8 +220,11 @@ impl PreparedReplies {
         let length = self.snapshot.bytes.len();
         let bytes = self.snapshot.bytes.slice(first..=last);
         let mut headers = self.full_headers(heads, ContentCoding::Identity, length).clone();
-        let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
-        headers.insert(header::CONTENT_RANGE, place.expect("a number is a valid header value"));
+        let content_range = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
+        headers.insert(
+            header::CONTENT_RANGE,
+            content_range.expect("a number is a valid header value"),
+        );
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         headers.extend(freshness);
         let part = PreparedBody { bytes, ..self.plain.clone() };
@@ -284,8 +291,8 @@ pub(super) fn producer_headers(config: &FeedConfig) -> HeaderMap {
 }
 
 /// Returns the number of compressed bodies of a feed's last good bytes, and their total size in bytes.
-pub(crate) fn encoded_sizes(held: &ServedSnapshot) -> (usize, usize) {
-    let ready = held.find_prepared::<Arc<PreparedReplies>>();
+pub(crate) fn encoded_sizes(served: &ServedSnapshot) -> (usize, usize) {
+    let ready = served.find_prepared::<Arc<PreparedReplies>>();
     let bodies = ready.into_iter().flat_map(|ready| ready.bodies.iter().filter_map(OnceCell::get));
     bodies.fold((0, 0), |(n, bytes), body| (n + 1, bytes + body.bytes.len()))
 }
@@ -325,7 +332,7 @@ mod tests {
 
     #[test]
     fn cache_control_lifetimes_include_the_age() {
-        let said = |age, fresh, good| {
+        let cache_directives = |age, fresh, good| {
             let value = cache_control(
                 Duration::from_secs(age),
                 Duration::from_millis(fresh),
@@ -333,9 +340,9 @@ mod tests {
             );
             value.to_str().unwrap().to_owned()
         };
-        assert_eq!(said(0, 10_900, 60), "public, max-age=10, stale-if-error=50");
-        assert_eq!(said(300, 10_000, 60), "public, max-age=310, stale-if-error=50");
-        assert_eq!(said(300, 0, 0), "public, max-age=300, stale-if-error=0");
+        assert_eq!(cache_directives(0, 10_900, 60), "public, max-age=10, stale-if-error=50");
+        assert_eq!(cache_directives(300, 10_000, 60), "public, max-age=310, stale-if-error=50");
+        assert_eq!(cache_directives(300, 0, 0), "public, max-age=300, stale-if-error=0");
     }
 
     #[test]

@@ -78,9 +78,10 @@ impl TrustedProxies {
 
     /// Returns true if a trusted proxy says that its client uses TLS.
     pub(crate) fn is_https(&self, PeerAddress(peer): PeerAddress, headers: &HeaderMap) -> bool {
-        let said = headers.get_all(FORWARDED_PROTO).iter().next_back();
-        let said = said.and_then(|line| line.to_str().ok()?.split(',').next_back());
-        self.is_trusted(peer) && said.is_some_and(|said| said.trim().eq_ignore_ascii_case("https"))
+        let protocol = headers.get_all(FORWARDED_PROTO).iter().next_back();
+        let protocol = protocol.and_then(|line| line.to_str().ok()?.split(',').next_back());
+        self.is_trusted(peer)
+            && protocol.is_some_and(|protocol| protocol.trim().eq_ignore_ascii_case("https"))
     }
 }
 

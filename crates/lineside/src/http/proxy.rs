@@ -36,16 +36,16 @@ enum ProxyReplies {
     Part,
     /// The client has this version
     #[response(status = 304)]
-    Held,
+    NotModified,
     /// `unknown_feed`
     #[response(status = 404)]
     Missing(Problem),
     /// `bad_range`
     #[response(status = 416)]
-    Beyond(Problem),
+    RangeNotSatisfiable(Problem),
     /// `no_data` or `stale`
     #[response(status = 503)]
-    NothingGood(Problem),
+    Unavailable(Problem),
 }
 
 /// Returns the last good bytes of a feed
@@ -61,9 +61,9 @@ async fn get_proxied(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_with_snapshot(&app, ("proxy", &id), &headers, &wants).await
+    reply_with_snapshot(&app, ("proxy", &id), &headers, &preferences).await
 }
 
 /// Returns the last good bytes of a feed, at its `/resource` address
@@ -76,43 +76,43 @@ async fn get_resource(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_with_snapshot(&app, ("resource", &id), &headers, &wants).await
+    reply_with_snapshot(&app, ("resource", &id), &headers, &preferences).await
 }
 
 async fn reply_with_snapshot(
     app: &App,
-    (door, id): (&'static str, &str),
+    (prefix, id): (&'static str, &str),
     headers: &HeaderMap,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(app, id)?;
     if feed.format() == Some(Format::Gbfs) {
-        return gbfs::reply_with_discovery(app, &feed, door, headers, wants).await;
+        return gbfs::reply_with_discovery(app, &feed, prefix, headers, preferences).await;
     }
-    reply_as_sent(app, &feed, wants, DownloadView::AsSent).await
+    reply_as_sent(app, &feed, preferences, DownloadView::AsSent).await
 }
 
 /// Replies with a feed's last good bytes in the given view.
 pub(super) async fn reply_as_sent(
     app: &App,
     feed: &Feed,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
     view: DownloadView,
 ) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
-        let held = match view {
+        let served = match view {
             DownloadView::AsSent => lookup::original_snapshot(app, feed, &status)?,
             DownloadView::Schedule => lookup::served_snapshot(app, feed, &status)?,
         };
-        let freshness = freshness_headers(app, feed, &status, held.snapshot());
-        PreparedReplies::for_snapshot(&held, held.config())?
-            .build_reply(view, wants, freshness)
+        let freshness = freshness_headers(app, feed, &status, served.snapshot());
+        PreparedReplies::for_snapshot(&served, served.config())?
+            .build_reply(view, preferences, freshness)
             .await
     };
-    lookup::count_reply(feed, wants, reply.await)
+    lookup::count_reply(feed, preferences, reply.await)
 }
 
 /// Returns the headers that are valid only now: `Cache-Control` and `Lineside-Status`, with `Age` if the bytes are not
@@ -133,7 +133,7 @@ pub(super) fn freshness_headers(
     let cache = |age| (header::CACHE_CONTROL, cache_control(age, fresh_for, good_for));
     let (reason, since) = match &status.last_error {
         Some(failure) => (failure.code.to_string(), status.failing_since.unwrap_or(failure.at)),
-        None if let Some(since) = status.nothing_since => (FailureCode::Empty.to_string(), since),
+        None if let Some(since) = status.empty_since => (FailureCode::Empty.to_string(), since),
         // After a restart it is unknown if the producer still serves the restored bytes.
         None if status.is_restored && age > feed.config().poll_interval(status.format) => {
             let confirmed_at = status.last_success.unwrap_or(snapshot.fetched_at);
@@ -149,8 +149,9 @@ pub(super) fn freshness_headers(
         }
     };
     let since = format_rfc3339(since).unwrap_or_default();
-    let words = format!("stale; reason={reason}; since={since}");
-    let words = HeaderValue::try_from(words).expect("a code and a time are a valid header value");
+    let status_text = format!("stale; reason={reason}; since={since}");
+    let words =
+        HeaderValue::try_from(status_text).expect("a code and a time are a valid header value");
     headers.insert(STATUS, words);
     headers.insert(header::AGE, HeaderValue::from(age.as_secs()));
     headers.extend([cache(age)]);

@@ -11,7 +11,7 @@ pub(super) enum RangeRequest {
     /// The first and the last byte, both within the body.
     Part { first: usize, last: usize },
     /// A range that is outside the body.
-    Beyond,
+    NotSatisfiable,
 }
 
 /// Parses `range` for a body of `length` bytes.
@@ -22,9 +22,9 @@ pub(super) fn parse_range(range: &HeaderValue, length: usize) -> RangeRequest {
     let end = length.checked_sub(1);
     match (parse_position(first), parse_position(last), end) {
         // A suffix range: the last `wanted` bytes.
-        (None, Some(0), _) if first.is_empty() => RangeRequest::Beyond,
-        (None, Some(wanted), Some(end)) if first.is_empty() => {
-            RangeRequest::Part { first: length.saturating_sub(wanted), last: end }
+        (None, Some(0), _) if first.is_empty() => RangeRequest::NotSatisfiable,
+        (None, Some(suffix_length), Some(end)) if first.is_empty() => {
+            RangeRequest::Part { first: length.saturating_sub(suffix_length), last: end }
         }
         (Some(first), Some(last), _) if last < first => RangeRequest::Whole,
         (Some(first), Some(last), Some(end)) if first <= end => {
@@ -33,8 +33,8 @@ pub(super) fn parse_range(range: &HeaderValue, length: usize) -> RangeRequest {
         (Some(first), None, Some(end)) if first <= end && last.is_empty() => {
             RangeRequest::Part { first, last: end }
         }
-        (Some(_), Some(_), _) => RangeRequest::Beyond,
-        (Some(_), None, _) if last.is_empty() => RangeRequest::Beyond,
+        (Some(_), Some(_), _) => RangeRequest::NotSatisfiable,
+        (Some(_), None, _) if last.is_empty() => RangeRequest::NotSatisfiable,
         _ => RangeRequest::Whole,
     }
 }
@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn a_range_after_the_end_cannot_be_satisfied() {
         let beyond = ["bytes=1000-", "bytes=1000-2000", "bytes=-0"];
-        beyond.iter().for_each(|range| check(range, 1000, RangeRequest::Beyond));
-        check("bytes=99999999999999999999999999-", 1000, RangeRequest::Beyond);
-        check("bytes=0-0", 0, RangeRequest::Beyond);
+        beyond.iter().for_each(|range| check(range, 1000, RangeRequest::NotSatisfiable));
+        check("bytes=99999999999999999999999999-", 1000, RangeRequest::NotSatisfiable);
+        check("bytes=0-0", 0, RangeRequest::NotSatisfiable);
     }
 
     #[test]

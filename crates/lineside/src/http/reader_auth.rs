@@ -35,9 +35,9 @@ pub(super) fn authorize_reader(
         .take(CHANNELS_MAX)
         .filter_map(|name| Channel::parse_name(name).ok())
         .collect();
-    let asks_admin = channels.iter().any(is_ops_channel) && !app.config().admin.public_ops;
+    let needs_admin = channels.iter().any(is_ops_channel) && !app.config().admin.public_ops;
     match authorize_client(app, headers, parameters, &channels) {
-        Err(_) if asks_admin => authorize_admin(app, headers, peer, &channels),
+        Err(_) if needs_admin => authorize_admin(app, headers, peer, &channels),
         client => client,
     }
 }
@@ -58,8 +58,8 @@ fn authorize_client(
     }
     // The stream lives until the second in which the token expires.
     let left = |at: i64| at.saturating_sub(app.hub().clock().wall_time().unix_seconds());
-    let lives = client.expires.map(|at| Duration::from_secs(left(at).try_into().unwrap_or(0)));
-    Ok(SseSubscriber { user: client.user, lives })
+    let lifetime = client.expires.map(|at| Duration::from_secs(left(at).try_into().unwrap_or(0)));
+    Ok(SseSubscriber { user: client.user, token_lifetime: lifetime })
 }
 
 /// Authenticates an admin, who is an anonymous client on the channels that are not for admins.
@@ -69,13 +69,13 @@ fn authorize_admin(
     peer: PeerAddress,
     channels: &[Channel],
 ) -> Result<SseSubscriber, Refusal> {
-    let by = admin::identify_reader(app, headers, peer)?;
+    let credential = admin::identify_reader(app, headers, peer)?;
     for channel in channels.iter().filter(|channel| !is_ops_channel(channel)) {
         app.authorizer().authorize_subscribe(&ClientIdentity::default(), channel, None)?;
     }
-    let lives = match by {
+    let lifetime = match credential {
         AdminCredential::Token => None,
         AdminCredential::Session(left) => Some(left),
     };
-    Ok(SseSubscriber { user: ClientIdentity::default().user, lives })
+    Ok(SseSubscriber { user: ClientIdentity::default().user, token_lifetime: lifetime })
 }

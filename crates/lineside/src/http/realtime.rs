@@ -45,26 +45,26 @@ fn split_extension(file: &str) -> Option<(&str, MessageEncoding)> {
 async fn get_whole_file(
     state: State<App>,
     Path(file): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let (id, encoding) = split_extension(&file).ok_or(Refusal::UnknownPath)?;
     let id = Path(id.to_owned());
     match encoding {
-        MessageEncoding::Protobuf => get_whole(state, id, wants).await,
-        MessageEncoding::Json => get_whole_json(state, id, wants).await,
+        MessageEncoding::Protobuf => get_whole(state, id, preferences).await,
+        MessageEncoding::Json => get_whole_json(state, id, preferences).await,
     }
 }
 
 async fn get_part_file(
     state: State<App>,
     Path((id, file)): Path<(String, String)>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let (name, encoding) = split_extension(&file).ok_or(Refusal::UnknownPath)?;
     let path = Path((id, name.to_owned()));
     match encoding {
-        MessageEncoding::Protobuf => get_part(state, path, wants).await,
-        MessageEncoding::Json => get_part_json(state, path, wants).await,
+        MessageEncoding::Protobuf => get_part(state, path, preferences).await,
+        MessageEncoding::Json => get_part_json(state, path, preferences).await,
     }
 }
 
@@ -82,9 +82,9 @@ async fn get_part_file(
 async fn get_whole(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    serve_message(&app, &id, ExportPart::All, MessageEncoding::Protobuf, &wants).await
+    serve_message(&app, &id, ExportPart::All, MessageEncoding::Protobuf, &preferences).await
 }
 
 /// Returns all real-time data as JSON, with the field names of the specification
@@ -100,9 +100,9 @@ async fn get_whole(
 async fn get_whole_json(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    serve_message(&app, &id, ExportPart::All, MessageEncoding::Json, &wants).await
+    serve_message(&app, &id, ExportPart::All, MessageEncoding::Json, &preferences).await
 }
 
 /// Returns one kind of entity
@@ -121,10 +121,10 @@ async fn get_whole_json(
 async fn get_part(
     State(app): State<App>,
     Path((id, name)): Path<(String, String)>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let part = ExportPart::parse(&name).ok_or(Refusal::UnknownPath)?;
-    serve_message(&app, &id, part, MessageEncoding::Protobuf, &wants).await
+    serve_message(&app, &id, part, MessageEncoding::Protobuf, &preferences).await
 }
 
 /// Returns one kind of entity as JSON
@@ -143,10 +143,10 @@ async fn get_part(
 async fn get_part_json(
     State(app): State<App>,
     Path((id, name)): Path<(String, String)>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let part = ExportPart::parse(&name).ok_or(Refusal::UnknownPath)?;
-    serve_message(&app, &id, part, MessageEncoding::Json, &wants).await
+    serve_message(&app, &id, part, MessageEncoding::Json, &preferences).await
 }
 
 async fn serve_message(
@@ -154,11 +154,11 @@ async fn serve_message(
     id: &str,
     part: ExportPart,
     encoding: MessageEncoding,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_decoded_feed(app, id, "real-time data")?;
-    let reply = reply_with_message(app, id, &feed, part, encoding, wants);
-    lookup::count_reply(&feed, wants, reply.await)
+    let reply = reply_with_message(app, id, &feed, part, encoding, preferences);
+    lookup::count_reply(&feed, preferences, reply.await)
 }
 
 async fn reply_with_message(
@@ -167,7 +167,7 @@ async fn reply_with_message(
     feed: &Feed,
     part: ExportPart,
     encoding: MessageEncoding,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let network = feed.network();
     // A schedule's id selects its whole network, of which any feed may have data.
@@ -175,19 +175,19 @@ async fn reply_with_message(
         lookup::served_snapshot(app, feed, &feed.status())?;
     }
     let state = network.state();
-    let export = lookup::export_state(&state, id, move |state, asked| match encoding {
-        MessageEncoding::Protobuf => exports::gtfs_rt_message(state, asked, part),
-        MessageEncoding::Json => exports::gtfs_rt_json_message(state, asked, part),
+    let export = lookup::export_state(&state, id, move |state, feed_id| match encoding {
+        MessageEncoding::Protobuf => exports::gtfs_rt_message(state, feed_id, part),
+        MessageEncoding::Json => exports::gtfs_rt_json_message(state, feed_id, part),
     });
     let export = export.await?;
     let kind = match encoding {
         MessageEncoding::Protobuf => "application/x-protobuf",
         MessageEncoding::Json => "application/json",
     };
-    let made = i64::try_from(export.timestamp).ok().map(UnixMillis::from_seconds);
+    let made_at = i64::try_from(export.timestamp).ok().map(UnixMillis::from_seconds);
     let reply =
         Representation::with_hash(HeaderValue::from_static(kind), export.bytes, export.hash)
-            .modified_by_producer(made)
+            .modified_by_producer(made_at)
             .fresh_for(lookup::network_fresh_for(app, &network));
-    Ok(reply.into_reply(wants, app).await)
+    Ok(reply.into_reply(preferences, app).await)
 }

@@ -32,7 +32,7 @@ pub(crate) struct ReplyPreferences {
     range: Option<HeaderValue>,
     if_range: Option<HeaderValue>,
     /// True unless the request is a HEAD.
-    takes_body: bool,
+    has_body: bool,
 }
 
 impl ReplyPreferences {
@@ -47,13 +47,13 @@ impl ReplyPreferences {
             if_modified_since: since.and_then(parse_http_date),
             if_range: headers.get(header::IF_RANGE).filter(|_| range.is_some()).cloned(),
             range,
-            takes_body: method != Method::HEAD,
+            has_body: method != Method::HEAD,
         }
     }
 
     /// Returns true if the body is sent.
     pub(super) fn wants_body(&self) -> bool {
-        self.takes_body
+        self.has_body
     }
 
     /// Returns the preferred coding.
@@ -80,10 +80,11 @@ impl ReplyPreferences {
         mut tags: impl Iterator<Item = &'a HeaderValue>,
     ) -> Result<(), Refusal> {
         let texts = self.if_match.iter().filter_map(|value| value.to_str().ok());
-        let wanted: Vec<&str> = texts.flat_map(|text| text.split(',')).map(str::trim).collect();
+        let requested_tags: Vec<&str> =
+            texts.flat_map(|text| text.split(',')).map(str::trim).collect();
         let fits = self.if_match.is_empty()
-            || wanted.contains(&"*")
-            || tags.any(|tag| wanted.iter().any(|wanted| *tag == *wanted));
+            || requested_tags.contains(&"*")
+            || tags.any(|tag| requested_tags.iter().any(|requested_tag| *tag == *requested_tag));
         if fits { Ok(()) } else { Err(Refusal::PreconditionFailed) }
     }
 
@@ -100,11 +101,13 @@ impl ReplyPreferences {
             return (modified?.unix_seconds() <= since.unix_seconds()).then_some(tags[0]);
         }
         let texts = self.if_none_match.iter().filter_map(|value| value.to_str().ok());
-        let held = texts.flat_map(|text| text.split(','));
-        held.map(|tag| tag.trim().trim_start_matches("W/")).find_map(|held| match held {
-            "*" => Some(tags[0]),
-            _ => tags.into_iter().find(|tag| *tag == held),
-        })
+        let tag_list = texts.flat_map(|text| text.split(','));
+        tag_list.map(|tag| tag.trim().trim_start_matches("W/")).find_map(
+            |tag_text| match tag_text {
+                "*" => Some(tags[0]),
+                _ => tags.into_iter().find(|tag| *tag == tag_text),
+            },
+        )
     }
 }
 
@@ -125,13 +128,13 @@ pub(crate) struct Representation {
     /// Time of the last change, compared with `If-Modified-Since`.
     modified: Option<UnixMillis>,
     /// The value of `Last-Modified`: earlier than `modified` if a further change could have the same date.
-    dated: Option<UnixMillis>,
+    last_modified: Option<UnixMillis>,
     fresh_for: Duration,
     /// True if only this client may see the body.
     is_private: bool,
     /// True if the body is made for this reply only, so its compressed form is not worth caching.
-    is_passing: bool,
-    more: HeaderMap,
+    is_single_use: bool,
+    extra_headers: HeaderMap,
 }
 
 impl Representation {
@@ -147,7 +150,17 @@ impl Representation {
         let (is_private, is_passing) = (false, false);
         let (fresh_for, more) = (Duration::ZERO, HeaderMap::new());
         let (modified, dated) = (None, None);
-        Self { content_type, body, hash, modified, dated, fresh_for, is_private, is_passing, more }
+        Self {
+            content_type,
+            body,
+            hash,
+            modified,
+            last_modified: dated,
+            fresh_for,
+            is_private,
+            is_single_use: is_passing,
+            extra_headers: more,
+        }
     }
 
     /// Creates a representation of a value as JSON.
@@ -163,14 +176,14 @@ impl Representation {
     /// itself: a client that returns the date of a reply never misses a change.
     pub(crate) fn modified_at(mut self, at: Option<UnixMillis>, now: UnixMillis) -> Self {
         self.modified = at;
-        self.dated = at.map(|at| at.min(now - SETTLING));
+        self.last_modified = at.map(|at| at.min(now - SETTLING));
         self
     }
 
     /// Sets the time of the last change, as its producer gives it.
     pub(crate) fn modified_by_producer(mut self, at: Option<UnixMillis>) -> Self {
         self.modified = at;
-        self.dated = at;
+        self.last_modified = at;
         self
     }
 
@@ -188,29 +201,29 @@ impl Representation {
 
     /// Marks a body made for one reply, such as a page: its compressed form is not cached.
     pub(crate) fn single_use(mut self) -> Self {
-        self.is_passing = true;
+        self.is_single_use = true;
         self
     }
 
     /// Adds a header.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.more.insert(name, value);
+        self.extra_headers.insert(name, value);
         self
     }
 
     /// Builds the reply to a client: the body, or 304 if the client has it.
-    pub(crate) async fn into_reply(self, wants: &ReplyPreferences, app: &App) -> Response {
+    pub(crate) async fn into_reply(self, preferences: &ReplyPreferences, app: &App) -> Response {
         let coding = if encoding::is_worth_compressing(&self.content_type, &self.body) {
-            wants.coding
+            preferences.coding
         } else {
             ContentCoding::Identity
         };
         let tags = ContentCoding::ALL.map(|coding| entity_tag(self.hash, coding));
-        if let Err(refusal) = wants.check_match(tags.iter()) {
+        if let Err(refusal) = preferences.check_match(tags.iter()) {
             return refusal.into_response();
         }
-        if let Some(held) = self.matched_tag(wants, coding) {
-            return (StatusCode::NOT_MODIFIED, self.build_headers(held)).into_response();
+        if let Some(tag) = self.matched_tag(preferences, coding) {
+            return (StatusCode::NOT_MODIFIED, self.build_headers(tag)).into_response();
         }
         let mut headers = self.build_headers(entity_tag(self.hash, coding));
         headers.insert(header::CONTENT_TYPE, self.content_type.clone());
@@ -219,12 +232,12 @@ impl Representation {
             None => self.body,
             Some(name) => {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
-                if self.is_passing {
+                if self.is_single_use {
                     encoding::encode_body(&self.body, coding).await
                 } else {
-                    let (body, kept) =
+                    let (body, shared_body) =
                         app.compressed_bodies().encode_cached(self.hash, &self.body, coding).await;
-                    shared = Some(kept);
+                    shared = Some(shared_body);
                     body
                 }
             }
@@ -238,14 +251,18 @@ impl Representation {
     }
 
     /// Returns the tag of the client's copy if that is current.
-    fn matched_tag(&self, wants: &ReplyPreferences, coding: ContentCoding) -> Option<HeaderValue> {
+    fn matched_tag(
+        &self,
+        preferences: &ReplyPreferences,
+        coding: ContentCoding,
+    ) -> Option<HeaderValue> {
         let (coded, plain) =
             (entity_tag(self.hash, coding), entity_tag(self.hash, ContentCoding::Identity));
-        wants.matching_tag([&coded, &plain], self.modified).cloned()
+        preferences.matching_tag([&coded, &plain], self.modified).cloned()
     }
 
     fn build_headers(&self, tag: HeaderValue) -> HeaderMap {
-        let mut headers = self.more.clone();
+        let mut headers = self.extra_headers.clone();
         headers.insert(header::ETAG, tag);
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         let cache = match self.is_private {
@@ -254,7 +271,7 @@ impl Representation {
                 .expect("a number is a valid header value"),
         };
         headers.insert(header::CACHE_CONTROL, cache);
-        if let Some(modified) = self.dated.and_then(format_http_date) {
+        if let Some(modified) = self.last_modified.and_then(format_http_date) {
             headers.insert(header::LAST_MODIFIED, modified);
         }
         headers
@@ -303,9 +320,9 @@ mod tests {
     fn last_modified_does_not_hide_changes_within_the_current_second() {
         // A reply at 10.2 s, right after a change; another change follows at 10.7 s and is requested at once or later.
         let first = representation(10_100, 10_200);
-        let told =
+        let last_modified =
             first.build_headers(HeaderValue::from_static("\"x\""))[header::LAST_MODIFIED].clone();
-        assert_eq!(told, format_http_date(UnixMillis(8_000)).unwrap());
+        assert_eq!(last_modified, format_http_date(UnixMillis(8_000)).unwrap());
         for now in [10_800, 12_000, 60_000] {
             let second = representation(10_700, now);
             assert_eq!(second.matched_tag(&since(8_000), ContentCoding::Identity), None);
@@ -317,9 +334,10 @@ mod tests {
     fn last_modified_does_not_hide_a_change_after_the_reply() {
         // Changes at 10.8 s and 10.95 s; the reply at 11.0 s has only the first.
         let first = representation(10_800, 11_000);
-        let told = first.dated.unwrap();
+        let last_modified = first.last_modified.unwrap();
         assert_eq!(
-            representation(10_950, 11_100).matched_tag(&since(told.0), ContentCoding::Identity),
+            representation(10_950, 11_100)
+                .matched_tag(&since(last_modified.0), ContentCoding::Identity),
             None
         );
     }

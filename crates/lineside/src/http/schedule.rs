@@ -23,10 +23,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 async fn get_schedule_file(
     state: State<App>,
     Path(file): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let id = file.strip_suffix(".zip").ok_or(Refusal::UnknownPath)?;
-    get_schedule(state, Path(id.to_owned()), wants).await
+    get_schedule(state, Path(id.to_owned()), preferences).await
 }
 
 /// Returns the last good schedule of a feed as a GTFS zip
@@ -48,16 +48,16 @@ async fn get_schedule_file(
 async fn get_schedule(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     match feed.format() {
-        Some(Format::Netex) => reply_with_conversion(&app, &feed, &wants).await,
+        Some(Format::Netex) => reply_with_conversion(&app, &feed, &preferences).await,
         None | Some(Format::Gtfs) => {
-            reply_as_sent(&app, &feed, &wants, DownloadView::Schedule).await
+            reply_as_sent(&app, &feed, &preferences, DownloadView::Schedule).await
         }
         Some(format) => {
-            Err(Refusal::OtherFormat { feed: id, is: format.as_str(), wanted: "schedules" })
+            Err(Refusal::OtherFormat { feed: id, actual: format.as_str(), expected: "schedules" })
         }
     }
 }
@@ -66,18 +66,18 @@ async fn get_schedule(
 async fn reply_with_conversion(
     app: &App,
     feed: &Feed,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
-        let held = lookup::served_snapshot(app, feed, &status)?;
-        let freshness = freshness_headers(app, feed, &status, held.snapshot());
+        let served = lookup::served_snapshot(app, feed, &status)?;
+        let freshness = freshness_headers(app, feed, &status, served.snapshot());
         let dataset = lookup::find_dataset(app, feed.id().as_str(), &feed.network())?;
-        let zip = tokio::task::spawn_blocking(move || dataset.converted_gtfs(&held)).await;
+        let zip = tokio::task::spawn_blocking(move || dataset.converted_gtfs(&served)).await;
         let zip = zip.ok().flatten().ok_or(Refusal::Internal)?;
         PreparedReplies::for_snapshot(&zip, zip.config())?
-            .build_reply(DownloadView::Schedule, wants, freshness)
+            .build_reply(DownloadView::Schedule, preferences, freshness)
             .await
     };
-    lookup::count_reply(feed, wants, reply.await)
+    lookup::count_reply(feed, preferences, reply.await)
 }

@@ -78,7 +78,7 @@ pub(crate) async fn serve_listener(
         match accepted {
             Ok((socket, peer)) => {
                 server.accept_socket(socket, peer, &connections, &graceful);
-                in_a_row = (in_a_row + 1) % limits::ACCEPTED_IN_A_ROW;
+                in_a_row = (in_a_row + 1) % limits::ACCEPT_BATCH_MAX;
                 if in_a_row == 0 {
                     tokio::task::yield_now().await;
                 }
@@ -188,7 +188,7 @@ impl HttpServer {
             Some(_) => self.admission.admit_proxy(),
             None => self.admission.admit_client(peer.ip()),
         };
-        let Some(place) = admitted else {
+        let Some(permit) = admitted else {
             self.refuse_connection(socket, connections);
             return;
         };
@@ -217,7 +217,7 @@ impl HttpServer {
             bounds: bounds.clone(),
         };
         let http2 = Http2Connection { watcher: graceful.watcher(), peer, client, bounds };
-        let served = self.serve_connection(socket, place, http1, http2);
+        let served = self.serve_connection(socket, permit, http1, http2);
         let cut = self.cut.clone();
         let served = async move { cut.run_until_cancelled(served).await };
         connections.spawn(stage::run_in_stage(WorkStage::Http, served));
@@ -227,7 +227,7 @@ impl HttpServer {
     fn serve_connection(
         &self,
         socket: TcpStream,
-        place: ConnectionPermit,
+        permit: ConnectionPermit,
         http1: Http1Connection,
         http2: Http2Connection,
     ) -> impl Future<Output = ()> + Send + 'static {
@@ -235,10 +235,10 @@ impl HttpServer {
         async move {
             let Some(acceptor) = accepting else {
                 return match run_within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
-                    Some(Ok(true)) => http2.serve_socket(socket, http1.router, place).await,
+                    Some(Ok(true)) => http2.serve_socket(socket, http1.router, permit).await,
                     Some(Ok(false)) => {
                         drop(http2);
-                        http1.serve_socket(socket, place).await;
+                        http1.serve_socket(socket, permit).await;
                     }
                     Some(Err(_)) | None => {}
                 };
@@ -252,21 +252,21 @@ impl HttpServer {
                 None => return,
             };
             if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
-                http2.serve_socket(socket, http1.router, place).await;
+                http2.serve_socket(socket, http1.router, permit).await;
             } else {
                 drop(http2);
-                http1.serve_socket(socket, place).await;
+                http1.serve_socket(socket, permit).await;
             }
         }
     }
 
     fn refuse_connection(&self, mut socket: TcpStream, connections: &TaskTracker) {
         // A client that expects TLS could not read the refusal.
-        let Some(place) = self.admission.permit_refusal().filter(|_| self.tls.is_none()) else {
+        let Some(permit) = self.admission.permit_refusal().filter(|_| self.tls.is_none()) else {
             return;
         };
         connections.spawn(async move {
-            let tell = async {
+            let send_refusal = async {
                 // The request is read and ignored: closing over unread bytes would reset the connection before the
                 // client has read the refusal.
                 let mut request = [0; 4096];
@@ -274,8 +274,8 @@ impl HttpServer {
                 _ = socket.write_all(REFUSAL).await;
                 _ = socket.shutdown().await;
             };
-            run_within(limits::REFUSAL_TIMEOUT, tell).await;
-            drop(place);
+            run_within(limits::REFUSAL_TIMEOUT, send_refusal).await;
+            drop(permit);
         });
     }
 }

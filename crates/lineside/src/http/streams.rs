@@ -25,7 +25,7 @@ tokio::task_local! {
 #[derive(Debug, Default)]
 pub(super) struct StreamProgress {
     /// True if a piece waits for the client's window.
-    waits: AtomicBool,
+    is_waiting: AtomicBool,
     /// Bytes that the body has passed on.
     bytes: AtomicU64,
 }
@@ -38,13 +38,13 @@ impl StreamProgress {
 
     /// Marks that the client had window for all pieces so far.
     pub(super) fn mark_drained(&self) {
-        self.waits.store(false, Relaxed);
+        self.is_waiting.store(false, Relaxed);
     }
 
     /// Counts a piece that is passed on.
     pub(super) fn count_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Relaxed);
-        self.waits.store(true, Relaxed);
+        self.is_waiting.store(true, Relaxed);
     }
 }
 
@@ -70,7 +70,7 @@ where
             pace: SendPace::new(self.timeout, Arc::clone(&self.unsent)),
             socket: Arc::clone(&self.socket),
             n_blocked: self.socket.blocked_state().1,
-            n_excuses: 0,
+            n_extensions: 0,
         });
     }
 }
@@ -82,26 +82,26 @@ struct StreamTask<F> {
     pace: SendPace,
     socket: Arc<SocketActivity>,
     n_blocked: u64,
-    n_excuses: u32,
+    n_extensions: u32,
 }
 
 impl<F> StreamTask<F> {
     fn is_too_slow(&mut self, cx: &mut Context<'_>) -> bool {
-        if !self.progress.waits.load(Relaxed) {
+        if !self.progress.is_waiting.load(Relaxed) {
             self.pace.reset();
-            (self.n_blocked, self.n_excuses) = (self.socket.blocked_state().1, 0);
+            (self.n_blocked, self.n_extensions) = (self.socket.blocked_state().1, 0);
             return false;
         }
         let progress = &self.progress;
         while self.pace.is_too_slow(cx, || progress.bytes.load(Relaxed)) {
             // Many streams may share a slow line. The connection's own pace handles that.
             let (is_blocked, n_blocked) = self.socket.blocked_state();
-            if self.n_excuses == limits::STREAM_EXCUSES_MAX
+            if self.n_extensions == limits::STREAM_EXTENSIONS_MAX
                 || !is_blocked && n_blocked == self.n_blocked
             {
                 return true;
             }
-            self.n_excuses += 1;
+            self.n_extensions += 1;
             self.n_blocked = n_blocked;
             self.pace.reset();
         }

@@ -32,12 +32,12 @@ use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
 /// Default language if neither the discovery file nor the system names one.
-const LANGUAGE_USUAL: &str = "en";
+const LANGUAGE_DEFAULT: &str = "en";
 const DISCOVERY: &str = "gbfs";
 const VERSIONS: &str = "gbfs_versions";
 /// Conversions cached for one file whose bytes several languages share.
-const FORMS_MAX: usize = 8;
-const KIND: HeaderValue = HeaderValue::from_static("application/json");
+const CONVERSIONS_MAX: usize = 8;
+const JSON_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -50,7 +50,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[derive(Debug)]
 pub(super) struct ConvertedFile {
     /// Hash of all inputs of the conversion.
-    of: u128,
+    input_hash: u128,
     language: Option<SmolStr>,
     body: Bytes,
 }
@@ -63,7 +63,7 @@ pub(super) struct ConvertedFile {
 async fn get_manifest(
     State(app): State<App>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let base = app.base_url(&headers);
     let feeds = app.ingest().feeds();
@@ -83,14 +83,14 @@ async fn get_manifest(
             version: None,
         };
         let content = FileContent::Manifest(datasets.collect());
-        encode_file(&content, &head, GbfsVersion::Three, LANGUAGE_USUAL)
+        encode_file(&content, &head, GbfsVersion::Three, LANGUAGE_DEFAULT)
     });
     let written = written.await?.ok_or(Refusal::Internal)?;
-    let reply = Representation::new(KIND, written.body)
+    let reply = Representation::new(JSON_TYPE, written.body)
         .modified_at(Some(changed), app.now())
         .fresh_for(MANIFEST_FRESH_FOR)
         .single_use();
-    Ok(reply.into_reply(&wants, &app).await)
+    Ok(reply.into_reply(&preferences, &app).await)
 }
 
 /// Returns a file of a GBFS system in version 2.3 or 3.0
@@ -115,9 +115,9 @@ async fn get_file(
     State(app): State<App>,
     Path((id, version, name)): Path<(String, String, String)>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_with_file(&app, (&id, &version, None, &name), &headers, &wants).await
+    reply_with_file(&app, (&id, &version, None, &name), &headers, &preferences).await
 }
 
 /// Returns a file of a GBFS system in version 2.3, in one of its languages
@@ -140,16 +140,16 @@ async fn get_localized_file(
     State(app): State<App>,
     Path((id, version, language, name)): Path<(String, String, String, String)>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_with_file(&app, (&id, &version, Some(&language), &name), &headers, &wants).await
+    reply_with_file(&app, (&id, &version, Some(&language), &name), &headers, &preferences).await
 }
 
 async fn reply_with_file(
     app: &App,
     (id, version, language, name): (&str, &str, Option<&str>, &str),
     headers: &HeaderMap,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_system(app, id, "GBFS")?;
     let plain = name.strip_suffix(".json").unwrap_or(name);
@@ -166,10 +166,12 @@ async fn reply_with_file(
     let reply = async {
         match (plain, language) {
             (DISCOVERY, None) => {
-                reply_with_content(app, &feed, wants, write_discovery(&feed, version, base)).await
+                reply_with_content(app, &feed, preferences, write_discovery(&feed, version, base))
+                    .await
             }
             (VERSIONS, None) => {
-                reply_with_content(app, &feed, wants, write_versions(&feed, version, base)).await
+                reply_with_content(app, &feed, preferences, write_versions(&feed, version, base))
+                    .await
             }
             _ => {
                 let kind = FileKind::from_name(plain);
@@ -183,11 +185,11 @@ async fn reply_with_file(
                 let part = part.ok_or_else(unknown)?;
                 let manifest_url = format!("{base}/gbfs/manifest.json");
                 let to = GbfsConversion { kind, version, manifest_url };
-                reply_with_conversion(app, &feed, &part, to, wants).await
+                reply_with_conversion(app, &feed, &part, to, preferences).await
             }
         }
     };
-    lookup::count_reply(&feed, wants, reply.await)
+    lookup::count_reply(&feed, preferences, reply.await)
 }
 
 /// Returns the file of a kind in the first language that has it.
@@ -206,12 +208,12 @@ fn list_parts(system: &Feed, kind: FileKind) -> Vec<GbfsFeedFile> {
 async fn reply_with_content(
     app: &App,
     feed: &Feed,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
     body: impl FnOnce(FileHeader) -> Vec<u8> + Send + 'static,
 ) -> Result<Response, Refusal> {
     let status = feed.status();
-    let held = lookup::served_snapshot(app, feed, &status)?;
-    let snapshot = held.snapshot();
+    let served = lookup::served_snapshot(app, feed, &status)?;
+    let snapshot = served.snapshot();
     let ttl = gbfs::parse_ttl(&snapshot.bytes).ok().flatten().map_or(0, |ttl| ttl.as_secs());
     let head = FileHeader {
         last_updated: Some(snapshot.fetched_at.unix_seconds()),
@@ -219,10 +221,10 @@ async fn reply_with_content(
         version: None,
     };
     let body = run_blocking(move || body(head)).await?;
-    let reply = Representation::new(KIND, body)
+    let reply = Representation::new(JSON_TYPE, body)
         .modified_by_producer(Some(snapshot.modified_at()))
         .single_use()
-        .into_reply(wants, app);
+        .into_reply(preferences, app);
     let mut reply = reply.await;
     reply.headers_mut().extend(freshness_headers(app, feed, &status, snapshot));
     Ok(reply)
@@ -236,15 +238,20 @@ fn write_discovery(
     let feed = Arc::clone(feed);
     move |head| {
         let own = format!("{base}/gbfs/{}/{}", feed.id(), version.major_version());
-        let (parts, usual) = (feed.gbfs_files(), system_language(&feed));
-        let language_of =
-            |part: &GbfsFeedFile| part.language.as_ref().map_or(usual.clone(), ToString::to_string);
+        let (parts, default_language) = (feed.gbfs_files(), system_language(&feed));
+        let language_code = |part: &GbfsFeedFile| {
+            part.language.as_ref().map_or(default_language.clone(), ToString::to_string)
+        };
         let mut languages: Vec<(String, Vec<(&str, String)>)> = Vec::new();
         for part in parts.iter() {
             let kind = FileKind::from_name(&part.name);
             let Some(name) = kind.and_then(|kind| output_name(kind, version)) else { continue };
             // A file of version 3 has all languages.
-            let language = if version == GbfsVersion::Three { &usual } else { &language_of(part) };
+            let language = if version == GbfsVersion::Three {
+                &default_language
+            } else {
+                &language_code(part)
+            };
             let at =
                 languages.iter().position(|(known, _)| known == language).unwrap_or_else(|| {
                     languages.push((language.clone(), Vec::new()));
@@ -260,7 +267,7 @@ fn write_discovery(
             }
         }
         if languages.is_empty() {
-            languages.push((usual, Vec::new()));
+            languages.push((default_language, Vec::new()));
         }
         for (_, files) in &mut languages {
             files.push((VERSIONS, format!("{own}/{VERSIONS}.json")));
@@ -276,7 +283,7 @@ fn write_versions(
 ) -> impl FnOnce(FileHeader) -> Vec<u8> + use<> {
     let content = FileContent::Versions(list_versions(feed, &base));
     move |head| {
-        let written = encode_file(&content, &head, version, LANGUAGE_USUAL);
+        let written = encode_file(&content, &head, version, LANGUAGE_DEFAULT);
         written.map(|it| it.body).unwrap_or_default()
     }
 }
@@ -296,21 +303,22 @@ fn list_versions(feed: &Feed, base: &str) -> Vec<VersionEntry> {
 /// [`LANGUAGE_USUAL`].
 fn system_language(system: &Feed) -> String {
     let parts = system.gbfs_files();
-    let said = parts.first().and_then(|part| part.language.as_ref()).map(ToString::to_string);
+    let first_language =
+        parts.first().and_then(|part| part.language.as_ref()).map(ToString::to_string);
     let known = || match find_part(system, FileKind::SystemInformation)
-        .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_USUAL)?.ok())?
+        .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_DEFAULT)?.ok())?
     {
         (FileContent::SystemInformation(it), _) => it.languages.0.first().map(ToString::to_string),
         _ => None,
     };
-    said.or_else(known).unwrap_or_else(|| LANGUAGE_USUAL.to_owned())
+    first_language.or_else(known).unwrap_or_else(|| LANGUAGE_DEFAULT.to_owned())
 }
 
 /// Returns the system's own `system_id`, else the feed's id.
 fn system_id(system: &Feed) -> String {
-    let said = find_part(system, FileKind::SystemInformation)
-        .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_USUAL)?.ok());
-    match said {
+    let stated_id = find_part(system, FileKind::SystemInformation)
+        .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_DEFAULT)?.ok());
+    match stated_id {
         Some((FileContent::SystemInformation(it), _)) if !it.system_id.is_empty() => {
             it.system_id.to_string()
         }
@@ -350,15 +358,16 @@ async fn reply_with_conversion(
     system: &Arc<Feed>,
     part: &GbfsFeedFile,
     to: GbfsConversion,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let status = part.feed.status();
-    let held = lookup::served_snapshot(app, &part.feed, &status)?;
-    let snapshot = held.snapshot();
-    let form = convert_part(system, &held, part, to).await?;
-    let reply = Representation::with_hash(KIND, form.body.clone(), form.of)
-        .modified_by_producer(Some(snapshot.modified_at()))
-        .into_reply(wants, app);
+    let served = lookup::served_snapshot(app, &part.feed, &status)?;
+    let snapshot = served.snapshot();
+    let conversion = convert_part(system, &served, part, to).await?;
+    let reply =
+        Representation::with_hash(JSON_TYPE, conversion.body.clone(), conversion.input_hash)
+            .modified_by_producer(Some(snapshot.modified_at()))
+            .into_reply(preferences, app);
     let mut reply = reply.await;
     if reply.status() != StatusCode::NOT_MODIFIED {
         reply.headers_mut().extend(producer_headers(part.feed.config()));
@@ -370,64 +379,67 @@ async fn reply_with_conversion(
 /// Returns the conversion of a file, made once for these bytes. Concurrent requests wait for it.
 async fn convert_part(
     system: &Arc<Feed>,
-    held: &ServedSnapshot,
+    served: &ServedSnapshot,
     part: &GbfsFeedFile,
     to: GbfsConversion,
 ) -> Result<Arc<ConvertedFile>, Refusal> {
     let GbfsConversion { kind, version, .. } = to;
-    let prepared = PreparedReplies::for_snapshot(held, held.config())?;
+    let prepared = PreparedReplies::for_snapshot(served, served.config())?;
     let mut made = prepared.converted_files(version).lock().await;
-    let beside = CompanionFiles::for_part(system, part, kind, version);
-    let of = beside.hash_inputs(held.snapshot().hash, &to);
-    let is_its = |form: &&Arc<ConvertedFile>| form.of == of && form.language == part.language;
-    if let Some(form) = made.iter().find(is_its) {
-        return Ok(Arc::clone(form));
+    let companions = CompanionFiles::for_part(system, part, kind, version);
+    let input_hash = companions.hash_inputs(served.snapshot().hash, &to);
+    let is_its = |conversion: &&Arc<ConvertedFile>| {
+        conversion.input_hash == input_hash && conversion.language == part.language
+    };
+    if let Some(conversion) = made.iter().find(is_its) {
+        return Ok(Arc::clone(conversion));
     }
-    let (system, bytes) = (Arc::clone(system), held.snapshot().bytes.clone());
+    let (system, bytes) = (Arc::clone(system), served.snapshot().bytes.clone());
     let own = part.language.clone();
     let body = run_blocking(move || {
         let language = own.map_or_else(|| system_language(&system), |own| own.to_string());
         let (file, _) = decode_file(kind, &bytes, &language, &FileLimits::default())?;
         let mut content = file.content;
-        beside.merge_into(&mut content, &file.head, &language);
+        companions.merge_into(&mut content, &file.head, &language);
         if to.has_manifest() {
             content.adapt_contacts_to_v3(Some(&to.manifest_url));
         }
         Ok(encode_file(&content, &file.head, version, &language).map(|it| it.body))
     });
     let unreadable = |error: Error| Refusal::NoData {
-        feed: held.config().id.to_string(),
+        feed: served.config().id.to_string(),
         reason: error.to_string(),
     };
     let body = body.await?.map_err(unreadable)?.ok_or(Refusal::Internal)?;
-    let form = Arc::new(ConvertedFile { of, language: part.language.clone(), body: body.into() });
-    made.retain(|it| it.language != form.language);
-    if made.len() == FORMS_MAX {
+    let conversion =
+        Arc::new(ConvertedFile { input_hash, language: part.language.clone(), body: body.into() });
+    made.retain(|it| it.language != conversion.language);
+    if made.len() == CONVERSIONS_MAX {
         made.remove(0);
     }
-    made.push(Arc::clone(&form));
-    Ok(form)
+    made.push(Arc::clone(&conversion));
+    Ok(conversion)
 }
 
 /// The other files that a conversion needs: the system information for the language, in version 3 the file in other
 /// languages, and the opening hours, which version 3 has in the system information.
 struct CompanionFiles {
     kind: FileKind,
-    parts: Vec<(FileKind, GbfsFeedFile)>,
+    files: Vec<(FileKind, GbfsFeedFile)>,
     has_hours: bool,
 }
 
 impl CompanionFiles {
     fn for_part(system: &Feed, part: &GbfsFeedFile, kind: FileKind, version: GbfsVersion) -> Self {
-        let is_three = version == GbfsVersion::Three;
-        let has_hours = kind == FileKind::SystemInformation && is_three;
+        let is_version_three = version == GbfsVersion::Three;
+        let has_hours = kind == FileKind::SystemInformation && is_version_three;
         let hours = [FileKind::Hours, FileKind::Calendar].into_iter().filter(|_| has_hours);
         let kinds = hours.chain([FileKind::SystemInformation]);
         let mut parts: Vec<_> =
             kinds.filter_map(|kind| Some((kind, find_part(system, kind)?))).collect();
         let others = list_parts(system, kind).into_iter().filter(|it| it.language != part.language);
-        parts.extend(others.filter(|_| is_three).map(|other| (kind, other)));
-        Self { kind, parts, has_hours }
+        parts.extend(others.filter(|_| is_version_three).map(|other| (kind, other)));
+        Self { kind, files: parts, has_hours }
     }
 
     /// Hashes all inputs of a conversion.
@@ -438,7 +450,7 @@ impl CompanionFiles {
         if to.has_manifest() {
             hash.update(to.manifest_url.as_bytes());
         }
-        for (_, part) in &self.parts {
+        for (_, part) in &self.files {
             let its = part.feed.snapshot().map_or(0, |snapshot| snapshot.hash);
             hash.update(&its.to_le_bytes());
         }
@@ -446,7 +458,7 @@ impl CompanionFiles {
     }
 
     fn merge_into(&self, content: &mut FileContent, head: &FileHeader, language: &str) {
-        for (_, other) in self.parts.iter().filter(|(kind, _)| *kind == self.kind) {
+        for (_, other) in self.files.iter().filter(|(kind, _)| *kind == self.kind) {
             let its = other.language.as_deref().unwrap_or(language);
             if its != language
                 && let Some(Ok((other, _))) = read_part(other, self.kind, its)
@@ -465,7 +477,7 @@ impl CompanionFiles {
     fn opening_hours(&self, language: &str) -> Option<(Vec<RentalHours>, Vec<Calendar>)> {
         let (mut hours, mut calendar) = (Vec::new(), Vec::new());
         let kinds = [FileKind::Hours, FileKind::Calendar];
-        for (kind, part) in self.parts.iter().filter(|(kind, _)| kinds.contains(kind)) {
+        for (kind, part) in self.files.iter().filter(|(kind, _)| kinds.contains(kind)) {
             match read_part(part, *kind, language) {
                 Some(Ok((FileContent::Hours(all), _))) => hours = all,
                 Some(Ok((FileContent::Calendar(all), _))) => calendar = all,

@@ -34,9 +34,12 @@ pub(super) struct ConnectionTakeover(Arc<Mutex<Option<TransportRequest>>>);
 
 impl ConnectionTakeover {
     /// Builds a reply after which the connection belongs to a partition.
-    pub(super) fn build_reply(head: impl IntoResponse, asks: TransportRequest) -> Response {
+    pub(super) fn build_reply(
+        head: impl IntoResponse,
+        transport_request: TransportRequest,
+    ) -> Response {
         let mut response = head.into_response();
-        response.extensions_mut().insert(Self(Arc::new(Mutex::new(Some(asks)))));
+        response.extensions_mut().insert(Self(Arc::new(Mutex::new(Some(transport_request)))));
         response
     }
 }
@@ -55,7 +58,7 @@ pub(super) fn overloaded_reply() -> Response {
 #[derive(Debug)]
 pub(super) struct TakeoverReply {
     pub(super) head: Bytes,
-    pub(super) asks: TransportRequest,
+    pub(super) transport_request: TransportRequest,
 }
 
 /// The state shared by a connection's service, driver and socket: the service leaves a reply for the driver here, and
@@ -65,19 +68,19 @@ pub(super) struct TakeoverSlot(Arc<TakeoverState>);
 
 #[derive(Debug)]
 struct TakeoverState {
-    leaving: Mutex<Option<TakeoverReply>>,
+    pending_reply: Mutex<Option<TakeoverReply>>,
     /// True if all bytes written to the socket were flushed.
     is_flushed: AtomicBool,
     /// The memory file of the current reply's body, if any.
-    file: Mutex<Option<Arc<MemoryFile>>>,
+    body_file: Mutex<Option<Arc<MemoryFile>>>,
 }
 
 impl TakeoverSlot {
     pub(super) fn new() -> Self {
         let inside = TakeoverState {
-            leaving: Mutex::new(None),
+            pending_reply: Mutex::new(None),
             is_flushed: AtomicBool::new(true),
-            file: Mutex::new(None),
+            body_file: Mutex::new(None),
         };
         Self(Arc::new(inside))
     }
@@ -85,27 +88,29 @@ impl TakeoverSlot {
     /// Returns a response, unless its connection changes its transport: then this future never completes.
     pub(super) async fn pass_response(self, response: Response) -> Response {
         let (mut parts, body) = response.into_parts();
-        let asks = parts
+        let transport_request = parts
             .extensions
             .get::<ConnectionTakeover>()
             .and_then(|takeover| takeover.0.lock().take());
-        let Some(asks) = asks else {
-            *self.0.file.lock() = parts.extensions.remove::<FileBackedBody>().map(|file| file.0);
+        let Some(transport_request) = transport_request else {
+            *self.0.body_file.lock() =
+                parts.extensions.remove::<FileBackedBody>().map(|file| file.0);
             return Response::from_parts(parts, body);
         };
         // The router set the length of the empty body.
         parts.headers.remove(header::CONTENT_LENGTH);
-        *self.0.leaving.lock() = Some(TakeoverReply { head: encode_head(&parts), asks });
+        *self.0.pending_reply.lock() =
+            Some(TakeoverReply { head: encode_head(&parts), transport_request });
         std::future::pending().await
     }
 
     /// Returns true if a takeover reply waits and all earlier replies are flushed.
     pub(super) fn can_leave(&self) -> bool {
-        self.0.is_flushed.load(Relaxed) && self.0.leaving.lock().is_some()
+        self.0.is_flushed.load(Relaxed) && self.0.pending_reply.lock().is_some()
     }
 
     pub(super) fn take_reply(&self) -> Option<TakeoverReply> {
-        self.0.leaving.lock().take()
+        self.0.pending_reply.lock().take()
     }
 }
 
@@ -204,12 +209,12 @@ impl HttpSocket for Box<TlsStream<TcpStream>> {
 #[derive(Debug)]
 pub(super) struct WatchedSocket<C> {
     socket: C,
-    door: TakeoverSlot,
+    takeover_slot: TakeoverSlot,
 }
 
 impl<C> WatchedSocket<C> {
-    pub(super) fn new(socket: C, door: TakeoverSlot) -> Self {
-        Self { socket, door }
+    pub(super) fn new(socket: C, takeover_slot: TakeoverSlot) -> Self {
+        Self { socket, takeover_slot }
     }
 
     pub(super) fn into_inner(self) -> C {
@@ -233,7 +238,7 @@ impl<C: HttpSocket> AsyncWrite for WatchedSocket<C> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.door.0.is_flushed.store(false, Relaxed);
+        self.takeover_slot.0.is_flushed.store(false, Relaxed);
         Pin::new(&mut self.socket).poll_write(cx, bytes)
     }
 
@@ -242,9 +247,9 @@ impl<C: HttpSocket> AsyncWrite for WatchedSocket<C> {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.door.0.is_flushed.store(false, Relaxed);
+        self.takeover_slot.0.is_flushed.store(false, Relaxed);
         let this = &mut *self;
-        match &*this.door.0.file.lock() {
+        match &*this.takeover_slot.0.body_file.lock() {
             Some(file) => this.socket.poll_write_file(cx, pieces, file),
             None => Pin::new(&mut this.socket).poll_write_vectored(cx, pieces),
         }
@@ -258,9 +263,9 @@ impl<C: HttpSocket> AsyncWrite for WatchedSocket<C> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
         // hyper flushes when its own buffer is empty.
         if flushed.is_ready() {
-            self.door.0.is_flushed.store(true, Relaxed);
+            self.takeover_slot.0.is_flushed.store(true, Relaxed);
             // An idle connection must not hold the bytes of an outdated version.
-            self.door.0.file.lock().take();
+            self.takeover_slot.0.body_file.lock().take();
         }
         flushed
     }

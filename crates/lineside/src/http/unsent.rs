@@ -29,7 +29,7 @@ use crate::timeout::current_http_date;
 /// The unsent bytes of the whole server.
 #[derive(Debug)]
 pub(crate) struct UnsentBudget {
-    most: usize,
+    bytes_max: usize,
     bytes: AtomicUsize,
     /// Bytes of feeds' bodies that only unread replies hold.
     shared_bytes: AtomicUsize,
@@ -43,18 +43,18 @@ pub(crate) struct UnsentBudget {
 /// The unsent bytes of one address.
 #[derive(Debug)]
 pub(super) struct AddressUnsent {
-    most: usize,
+    bytes_max: usize,
     bytes: AtomicUsize,
     address: IpAddr,
-    all: Arc<UnsentBudget>,
+    budget: Arc<UnsentBudget>,
 }
 
 impl UnsentBudget {
     /// Creates a budget; all unsent replies together may hold `most` bytes.
-    pub(crate) fn new(most: usize) -> Arc<Self> {
+    pub(crate) fn new(bytes_max: usize) -> Arc<Self> {
         let [bytes, shared_bytes, compressed_bytes] = [0, 0, 0].map(AtomicUsize::new);
         let (addresses, n_refused) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { most, bytes, shared_bytes, compressed_bytes, addresses, n_refused })
+        Arc::new(Self { bytes_max, bytes, shared_bytes, compressed_bytes, addresses, n_refused })
     }
 
     /// Returns the number of bytes that wait to be sent.
@@ -74,14 +74,14 @@ impl UnsentBudget {
 
     /// Returns true while replies with shared bodies are not counted.
     fn has_room_for_shared(&self) -> bool {
-        let most = self.most / limits::UNSENT_SHARED_PART;
-        let compressed_most = most.saturating_add(limits::COMPRESSED_KEPT_BYTES_MAX);
-        self.shared_bytes() <= most && self.compressed_bytes.load(Relaxed) <= compressed_most
+        let bytes_max = self.bytes_max / limits::UNSENT_SHARED_DIVISOR;
+        let compressed_max = bytes_max.saturating_add(limits::COMPRESSED_CACHE_BYTES_MAX);
+        self.shared_bytes() <= bytes_max && self.compressed_bytes.load(Relaxed) <= compressed_max
     }
 
     /// Returns true if the bytes that wait to be sent exceed the limit at which slow readers are disconnected.
     pub(super) fn is_under_pressure(&self) -> bool {
-        self.unsent_bytes() > self.most / 4 * 3 || !self.has_room_for_shared()
+        self.unsent_bytes() > self.bytes_max / 4 * 3 || !self.has_room_for_shared()
     }
 
     /// Returns the limit on all unsent bytes for a reply of this length. Large replies may use half of the budget, so
@@ -89,11 +89,11 @@ impl UnsentBudget {
     /// health checks.
     fn limit_for(&self, length: usize) -> usize {
         if length > limits::UNSENT_LARGE_BYTES {
-            self.most / 2
+            self.bytes_max / 2
         } else if length <= limits::UNSENT_SMALL_BYTES {
-            self.most.saturating_add(self.most / 4)
+            self.bytes_max.saturating_add(self.bytes_max / 4)
         } else {
-            self.most
+            self.bytes_max
         }
     }
 
@@ -110,10 +110,10 @@ impl UnsentBudget {
         if let Some(known) = addresses.get(&address).and_then(Weak::upgrade) {
             return known;
         }
-        let share = self.most / limits::UNSENT_ADDRESS_PART;
-        let most = if is_loopback { usize::MAX } else { share };
+        let share = self.bytes_max / limits::UNSENT_ADDRESS_DIVISOR;
+        let bytes_max = if is_loopback { usize::MAX } else { share };
         let (bytes, all) = (AtomicUsize::new(0), Arc::clone(self));
-        let known = Arc::new(AddressUnsent { most, bytes, address, all });
+        let known = Arc::new(AddressUnsent { bytes_max, bytes, address, budget: all });
         addresses.insert(address, Arc::downgrade(&known));
         known
     }
@@ -121,7 +121,7 @@ impl UnsentBudget {
 
 impl Drop for AddressUnsent {
     fn drop(&mut self) {
-        let mut addresses = self.all.addresses.lock();
+        let mut addresses = self.budget.addresses.lock();
         // A new entry may have replaced this one meanwhile.
         if addresses.get(&self.address).is_some_and(|it| it.strong_count() == 0) {
             addresses.remove(&self.address);
@@ -132,7 +132,7 @@ impl Drop for AddressUnsent {
 /// The unsent bytes of one connection.
 #[derive(Debug)]
 struct ConnectionUnsent {
-    most: usize,
+    bytes_max: usize,
     /// Bytes of replies that were made for one request each.
     bytes: AtomicUsize,
     /// Bytes of all replies.
@@ -142,7 +142,7 @@ struct ConnectionUnsent {
 impl ConnectionUnsent {
     /// Creates the counter of one client's connection.
     fn for_client(all: &UnsentBudget) -> Arc<Self> {
-        Self::new(all.most / limits::UNSENT_CONNECTION_PART)
+        Self::new(all.bytes_max / limits::UNSENT_CONNECTION_DIVISOR)
     }
 
     /// Creates the counter of a trusted proxy's connection, which carries the replies of many clients.
@@ -150,22 +150,25 @@ impl ConnectionUnsent {
         Self::new(usize::MAX)
     }
 
-    fn new(most: usize) -> Arc<Self> {
+    fn new(bytes_max: usize) -> Arc<Self> {
         let [bytes, all_bytes] = [0, 0].map(AtomicUsize::new);
-        Arc::new(Self { most, bytes, all_bytes })
+        Arc::new(Self { bytes_max, bytes, all_bytes })
     }
 
     /// Counts the bytes of a reply, and returns false if too many bytes are unsent already. While none are unsent, a
     /// reply of any size is accepted, or clients could never read it.
     fn count_reply(&self, address: &AddressUnsent, bytes: usize) -> bool {
-        let all = &address.all;
-        let most = all.limit_for(bytes);
-        let counters =
-            [(&self.bytes, self.most), (&address.bytes, address.most), (&all.bytes, most)];
-        for (n, (counter, most)) in counters.into_iter().enumerate() {
+        let all = &address.budget;
+        let bytes_max = all.limit_for(bytes);
+        let counters = [
+            (&self.bytes, self.bytes_max),
+            (&address.bytes, address.bytes_max),
+            (&all.bytes, bytes_max),
+        ];
+        for (n, (counter, bytes_max)) in counters.into_iter().enumerate() {
             let add = |used: usize| {
                 let sum = used.checked_add(bytes)?;
-                (used == 0 || sum <= most).then_some(sum)
+                (used == 0 || sum <= bytes_max).then_some(sum)
             };
             if counter.fetch_update(Relaxed, Relaxed, add).is_err() {
                 for (counter, _) in &counters[..n] {
@@ -196,9 +199,9 @@ impl ConnectionUnsent {
             return response.map(|body| OutgoingBody::new(body, None, progress));
         }
         if let Some(shared) = &shared {
-            shared.attach_unsent(&address.all);
+            shared.attach_unsent(&address.budget);
         }
-        let is_free = shared.is_some() && address.all.has_room_for_shared();
+        let is_free = shared.is_some() && address.budget.has_room_for_shared();
         if !is_free && !self.count_reply(address, length) {
             let refusal = keep_common_headers(response, Refusal::Busy.into_response());
             return refusal.map(|body| OutgoingBody::new(body, None, progress));
@@ -206,7 +209,8 @@ impl ConnectionUnsent {
         self.all_bytes.fetch_add(length, Relaxed);
         let counted = (!is_free).then(|| Arc::clone(address));
         let connection = Arc::clone(self);
-        let unsent = Arc::new(UnsentBytes { bytes: length, connection, counted, _shared: shared });
+        let unsent =
+            Arc::new(UnsentBytes { bytes: length, connection, address: counted, _shared: shared });
         response.map(|body| OutgoingBody::new(body, Some(unsent), progress))
     }
 }
@@ -217,17 +221,17 @@ struct UnsentBytes {
     bytes: usize,
     connection: Arc<ConnectionUnsent>,
     /// The address that counts the bytes; `None` for a shared body that is not counted.
-    counted: Option<Arc<AddressUnsent>>,
+    address: Option<Arc<AddressUnsent>>,
     _shared: Option<Arc<SharedBytes>>,
 }
 
 impl Drop for UnsentBytes {
     fn drop(&mut self) {
         self.connection.all_bytes.fetch_sub(self.bytes, Relaxed);
-        if let Some(address) = &self.counted {
+        if let Some(address) = &self.address {
             self.connection.bytes.fetch_sub(self.bytes, Relaxed);
             address.bytes.fetch_sub(self.bytes, Relaxed);
-            address.all.bytes.fetch_sub(self.bytes, Relaxed);
+            address.budget.bytes.fetch_sub(self.bytes, Relaxed);
         }
     }
 }
@@ -267,9 +271,9 @@ impl OutgoingBody {
     /// whole piece as soon as the client has window for one byte of it. So the last piece is one byte: when h2 has it,
     /// the client has window for the whole body.
     fn next_piece(&mut self) -> Bytes {
-        let most = limits::PIECE_BYTES_MAX;
+        let chunk_max = limits::PIECE_BYTES_MAX;
         let length = match self.rest.len() {
-            length if length > most => most,
+            length if length > chunk_max => chunk_max,
             length if length > 1 && self.body.is_end_stream() => length - 1,
             length => length,
         };
@@ -338,7 +342,7 @@ pub(super) struct SendBounds {
     pub(super) timeout: Duration,
     connection: Arc<ConnectionUnsent>,
     owner: UnsentOwner,
-    all: Arc<UnsentBudget>,
+    budget: Arc<UnsentBudget>,
 }
 
 /// The client that a connection's requests are counted for.
@@ -355,14 +359,14 @@ impl SendBounds {
         let all = Arc::clone(admission.unsent_budget());
         let connection = ConnectionUnsent::for_client(&all);
         let owner = UnsentOwner::Client(all.for_address(client));
-        Self { timeout: admission.send_timeout(), connection, owner, all }
+        Self { timeout: admission.send_timeout(), connection, owner, budget: all }
     }
 
     /// Returns the limits of a trusted proxy's connection.
     pub(super) fn for_proxy(admission: &AdmissionControl) -> Self {
         let (connection, owner) = (ConnectionUnsent::for_proxy(), UnsentOwner::BehindProxy);
         let all = Arc::clone(admission.unsent_budget());
-        Self { timeout: admission.send_timeout(), connection, owner, all }
+        Self { timeout: admission.send_timeout(), connection, owner, budget: all }
     }
 
     /// Returns the number of unsent bytes on this connection, shared bodies included.
@@ -372,14 +376,14 @@ impl SendBounds {
 
     /// Returns the budget of all connections.
     pub(super) fn unsent_budget(&self) -> &Arc<UnsentBudget> {
-        &self.all
+        &self.budget
     }
 
     /// Returns the address that a request is counted for; `client` resolves it if a proxy forwarded the request.
     pub(super) fn find_owner(&self, client: impl FnOnce() -> IpAddr) -> Arc<AddressUnsent> {
         match &self.owner {
             UnsentOwner::Client(address) => Arc::clone(address),
-            UnsentOwner::BehindProxy => self.all.for_address(client()),
+            UnsentOwner::BehindProxy => self.budget.for_address(client()),
         }
     }
 
@@ -443,33 +447,36 @@ mod tests {
         let all = UnsentBudget::new(1600 * KIB);
         let one = owner(&all, "2001:db8::1");
         let connections: Vec<_> = (0..40).map(|_| ConnectionUnsent::for_client(&all)).collect();
-        let ask = |n: usize, owner: &Arc<AddressUnsent>, length| {
+        let reserve = |n: usize, owner: &Arc<AddressUnsent>, length| {
             connections[n].outgoing_reply(owner, reply(length * KIB), None)
         };
         let is_busy = |response: &Response<OutgoingBody>| {
             response.status() == StatusCode::SERVICE_UNAVAILABLE
                 && response.headers().contains_key(http::header::RETRY_AFTER)
         };
-        let mut held = vec![ask(0, &one, 90)];
-        assert!(is_busy(&ask(0, &one, 11)), "a connection is limited to a sixteenth");
-        held.extend((1..4).map(|n| ask(n, &one, 100)));
-        assert!(!held.iter().any(is_busy));
+        let mut replies = vec![reserve(0, &one, 90)];
+        assert!(is_busy(&reserve(0, &one, 11)), "a connection is limited to a sixteenth");
+        replies.extend((1..4).map(|n| reserve(n, &one, 100)));
+        assert!(!replies.iter().any(is_busy));
         assert!(
-            is_busy(&ask(4, &owner(&all, "2001:db8::2"), 11)),
+            is_busy(&reserve(4, &owner(&all, "2001:db8::2"), 11)),
             "an address is limited to a quarter"
         );
         let others = (1..=12).map(|n| owner(&all, &format!("192.0.2.{n}")));
-        held.extend(others.enumerate().map(|(n, other)| ask(5 + n, &other, 100)));
-        assert!(!held.iter().any(is_busy));
-        assert!(is_busy(&ask(20, &owner(&all, "192.0.2.99"), 11)), "the server's limit is reached");
+        replies.extend(others.enumerate().map(|(n, other)| reserve(5 + n, &other, 100)));
+        assert!(!replies.iter().any(is_busy));
+        assert!(
+            is_busy(&reserve(20, &owner(&all, "192.0.2.99"), 11)),
+            "the server's limit is reached"
+        );
         assert!(all.is_under_pressure());
-        held.push(ask(20, &owner(&all, "192.0.2.99"), 1));
-        assert!(!held.iter().any(is_busy), "small replies have a separate reserve");
-        drop(held);
+        replies.push(reserve(20, &owner(&all, "192.0.2.99"), 1));
+        assert!(!replies.iter().any(is_busy), "small replies have a separate reserve");
+        drop(replies);
         assert!(!all.is_under_pressure());
         assert_eq!((all.unsent_bytes(), all.refused_replies()), (0, 3));
         assert!(
-            !is_busy(&ask(0, &one, 5_000)),
+            !is_busy(&reserve(0, &one, 5_000)),
             "one reply of any size is allowed while no others wait"
         );
     }
@@ -479,29 +486,29 @@ mod tests {
         let all = UnsentBudget::new(1600);
         let (connection, one) = (ConnectionUnsent::for_client(&all), owner(&all, "192.0.2.1"));
         let share = SharedBytes::for_feed(300);
-        let ask = || {
+        let reserve = || {
             let mut shared = reply(300);
             shared.extensions_mut().insert(SharedBody(Arc::clone(&share)));
             connection.outgoing_reply(&one, shared, None)
         };
-        let mut held = vec![ask(), ask()];
+        let mut replies = vec![reserve(), reserve()];
         share.release();
-        held.push(ask());
-        assert!(held.iter().all(|it| it.status() == StatusCode::OK));
+        replies.push(reserve());
+        assert!(replies.iter().all(|it| it.status() == StatusCode::OK));
         assert_eq!((all.unsent_bytes(), all.shared_bytes()), (0, 300));
         assert_eq!(connection.all_bytes.load(Relaxed), 900);
         all.shared_counter(false).fetch_add(101, Relaxed);
         assert!(all.is_under_pressure());
-        held.push(ask());
+        replies.push(reserve());
         assert_eq!(all.unsent_bytes(), 300);
-        let refused = ask();
+        let refused = reserve();
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
         all.shared_counter(false).fetch_sub(101, Relaxed);
-        drop((held, share));
+        drop((replies, share));
         assert_eq!((all.unsent_bytes(), all.shared_bytes()), (0, 0));
         assert_eq!(connection.all_bytes.load(Relaxed), 0);
         // Compressed bodies up to the size of the cache do not count.
-        let compressed = SharedBytes::for_compressed(limits::COMPRESSED_KEPT_BYTES_MAX + 401);
+        let compressed = SharedBytes::for_compressed(limits::COMPRESSED_CACHE_BYTES_MAX + 401);
         assert!(!all.is_under_pressure());
         compressed.attach_unsent(&all);
         assert!(all.is_under_pressure());

@@ -56,8 +56,8 @@ async fn open_websocket(
     }
     let sent = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let accepted = handshake::accept_request(method.as_str(), sent).map_err(Refusal::Handshake)?;
-    let asked = parameters.find_value("format").filter(|format| *format == "protobuf");
-    let format = accepted.format.unwrap_or(match asked {
+    let protobuf = parameters.find_value("format").filter(|format| *format == "protobuf");
+    let format = accepted.format.unwrap_or(match protobuf {
         Some(_) => ProtocolFormat::Protobuf,
         None => ProtocolFormat::Json,
     });
@@ -66,6 +66,6 @@ async fn open_websocket(
         let value = HeaderValue::from_str(value).map_err(|_| Refusal::Internal)?;
         reply.insert(HeaderName::from_static(name), value);
     }
-    let asks = TransportRequest::WebSocket { format, deflate: accepted.deflate };
-    Ok(ConnectionTakeover::build_reply((StatusCode::SWITCHING_PROTOCOLS, reply), asks))
+    let transport_request = TransportRequest::WebSocket { format, deflate: accepted.deflate };
+    Ok(ConnectionTakeover::build_reply((StatusCode::SWITCHING_PROTOCOLS, reply), transport_request))
 }

@@ -31,11 +31,11 @@ pub(crate) enum EndpointFamily {
     /// Pages and their files.
     Pages,
     /// Unknown addresses.
-    Nowhere,
+    Unknown,
 }
 
 /// Path prefixes of the families. The first match counts, so longer prefixes come first.
-const BEGINNINGS: &[(&str, EndpointFamily)] = &[
+const PATH_PREFIXES: &[(&str, EndpointFamily)] = &[
     ("/proxy/", EndpointFamily::Proxy),
     ("/resource/", EndpointFamily::Proxy),
     ("/gtfs/", EndpointFamily::Gtfs),
@@ -72,14 +72,14 @@ impl EndpointFamily {
         Self::ServerApi,
         Self::Health,
         Self::Pages,
-        Self::Nowhere,
+        Self::Unknown,
     ];
 
     /// Returns the family of a route template such as `/proxy/{feed}`; `None` means that no route matched.
     pub(crate) fn for_template(template: Option<&str>) -> Self {
-        let Some(template) = template else { return Self::Nowhere };
+        let Some(template) = template else { return Self::Unknown };
         let fits = |(beginning, _): &&(&str, Self)| template.starts_with(beginning);
-        BEGINNINGS.iter().find(fits).map_or(Self::Nowhere, |(_, family)| *family)
+        PATH_PREFIXES.iter().find(fits).map_or(Self::Unknown, |(_, family)| *family)
     }
 
     /// Returns the value of the label.
@@ -98,7 +98,7 @@ impl EndpointFamily {
             Self::ServerApi => "server_api",
             Self::Health => "health",
             Self::Pages => "pages",
-            Self::Nowhere => "nowhere",
+            Self::Unknown => "nowhere",
         }
     }
 }

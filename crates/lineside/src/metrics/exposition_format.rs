@@ -87,7 +87,7 @@ impl<'a> MediaRange<'a> {
 
     fn is_protobuf(&self) -> bool {
         self.kind.eq_ignore_ascii_case(MESSAGES)
-            && PARAMETERS.iter().all(|wanted| self.parameters.contains(wanted))
+            && PARAMETERS.iter().all(|parameter| self.parameters.contains(parameter))
     }
 }
 

@@ -19,8 +19,8 @@ pub(super) fn from_open_metrics(text: &str) -> String {
                 "gauge" | "histogram" | "summary" => ("", kind),
                 _ => ("", "untyped"),
             };
-            if let Some((_, words)) = help.take().filter(|(of_name, _)| *of_name == name) {
-                classic.extend(["# HELP ", name, suffix, " ", words, "\n"]);
+            if let Some((_, help_text)) = help.take().filter(|(help_name, _)| *help_name == name) {
+                classic.extend(["# HELP ", name, suffix, " ", help_text, "\n"]);
             }
             classic.extend(["# TYPE ", name, suffix, " ", kind, "\n"]);
         } else if !line.starts_with('#') {

@@ -8,19 +8,19 @@ use crate::histogram::LatencyHistograms;
 use crate::job_queue::QueueStats;
 
 /// A metric's name and help text.
-type Named = (&'static str, &'static str);
+type NameAndHelp = (&'static str, &'static str);
 
 /// The metric names of one queue.
 pub(super) struct QueueMetricNames {
     /// `None` if the number of slots is fixed.
-    slots: Option<Named>,
-    running: Named,
-    waiting: Named,
-    finished: Named,
-    unfinished: Named,
-    refused: Named,
-    replaced: Named,
-    took: Named,
+    slots: Option<NameAndHelp>,
+    running: NameAndHelp,
+    waiting: NameAndHelp,
+    finished: NameAndHelp,
+    aborted: NameAndHelp,
+    rejected: NameAndHelp,
+    superseded: NameAndHelp,
+    took: NameAndHelp,
 }
 
 /// Names of the queue of schedule validations.
@@ -29,9 +29,9 @@ pub(super) static SCHEDULES: QueueMetricNames = QueueMetricNames {
     running: ("validation_running", "Schedules that are being validated"),
     waiting: ("validation_waiting", "Feeds whose newest version is queued for validation"),
     finished: ("validation_finished", "Validated versions"),
-    unfinished: ("validation_aborted", "Versions whose validation was aborted"),
-    refused: ("validation_refused", "Versions not queued because the queue was full"),
-    replaced: ("validation_superseded", "Queued versions replaced by a newer version"),
+    aborted: ("validation_aborted", "Versions whose validation was aborted"),
+    rejected: ("validation_refused", "Versions not queued because the queue was full"),
+    superseded: ("validation_superseded", "Queued versions replaced by a newer version"),
     took: ("validation_seconds", "Duration of the validation of a version"),
 };
 
@@ -41,27 +41,23 @@ pub(super) static VALIDATORS: QueueMetricNames = QueueMetricNames {
     running: ("validators_running", "External validators that are running"),
     waiting: ("validators_waiting", "Versions queued for external validators"),
     finished: ("validators_finished", "External validator runs with a result"),
-    unfinished: ("validators_failed", "External validator runs without a result"),
-    refused: (
+    aborted: ("validators_failed", "External validator runs without a result"),
+    rejected: (
         "validators_refused",
         "Versions not queued for external validators because the queue was full",
     ),
-    replaced: (
+    superseded: (
         "validators_replaced",
         "Versions replaced by a newer one in the queue for external validators",
     ),
     took: ("validators_seconds", "Duration of external validator runs with a result"),
 };
 
-pub(super) fn register_queue(
-    registry: &mut Registry,
-    names: &QueueMetricNames,
-    figures: QueueStats,
-) {
+pub(super) fn register_queue(registry: &mut Registry, names: &QueueMetricNames, stats: QueueStats) {
     let gauges = [
-        (names.slots, u64::from(figures.slots)),
-        (Some(names.running), u64::from(figures.running)),
-        (Some(names.waiting), figures.waiting as u64),
+        (names.slots, u64::from(stats.slots)),
+        (Some(names.running), u64::from(stats.running)),
+        (Some(names.waiting), stats.waiting as u64),
     ];
     for (name, value) in gauges {
         let Some((name, help)) = name else { continue };
@@ -70,14 +66,14 @@ pub(super) fn register_queue(
         registry.register(name, help, gauge);
     }
     let counters = [
-        (names.finished, figures.finished),
-        (names.unfinished, figures.unfinished),
-        (names.refused, figures.refused),
-        (names.replaced, figures.replaced),
+        (names.finished, stats.finished),
+        (names.aborted, stats.aborted),
+        (names.rejected, stats.rejected),
+        (names.superseded, stats.superseded),
     ];
     for ((name, help), value) in counters {
         registry.register(name, help, counter_with_value(value));
     }
     let (name, help) = names.took;
-    registry.register(name, help, LatencyHistograms::without_labels(figures.took));
+    registry.register(name, help, LatencyHistograms::without_labels(stats.took));
 }

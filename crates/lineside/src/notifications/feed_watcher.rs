@@ -17,20 +17,20 @@ use crate::config::{AlertConfig, Config};
 use crate::reports::{ReportSubject, ValidationReport};
 
 /// Interval between two checks.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A target, with all alerts that name it: it receives each announcement once.
 struct NotificationTarget {
     alerts: Vec<AlertConfig>,
     outbox: Arc<Outbox>,
     /// Ends the delivery task on drop; `None` before it has started.
-    sending: Option<DropGuard>,
+    outbox_task: Option<DropGuard>,
     /// The announced states.
     states: HashMap<FeedId, AnnouncedState>,
     /// The announced ends of service.
-    ends: HashMap<FeedId, ExpiryStage>,
+    expiry_stages: HashMap<FeedId, ExpiryStage>,
     /// The versions whose errors were announced.
-    found: HashMap<FeedId, String>,
+    announced_versions: HashMap<FeedId, String>,
 }
 
 /// The trouble of a feed across several states.
@@ -45,7 +45,7 @@ struct FeedWatcher {
     /// The configuration that the targets were created from.
     config: Arc<Config>,
     targets: Vec<NotificationTarget>,
-    courses: HashMap<FeedId, TroubleState>,
+    trouble_states: HashMap<FeedId, TroubleState>,
 }
 
 /// Announces changes of feeds to the configured targets, until the server stops.
@@ -56,7 +56,7 @@ pub(crate) async fn watch_feeds(app: App) {
     watch.start_outboxes();
     while !app.shutdown().is_draining() {
         tokio::select! {
-            () = app.clock().sleep(LOOK_INTERVAL) => {}
+            () = app.clock().sleep(CHECK_INTERVAL) => {}
             () = app.shutdown().wait_until_draining() => return,
         }
         let config = app.config();
@@ -66,11 +66,11 @@ pub(crate) async fn watch_feeds(app: App) {
             watch.start_outboxes();
         }
         // With many feeds and alerts a check takes long, so it runs on a blocking thread.
-        let look = move || {
+        let check_feeds = move || {
             watch.check_feeds();
             watch
         };
-        watch = match tokio::task::spawn_blocking(look).await {
+        watch = match tokio::task::spawn_blocking(check_feeds).await {
             Ok(watch) => watch,
             Err(error) => {
                 tracing::error!(%error, "notifications have stopped until the next start: a check crashed");
@@ -85,20 +85,20 @@ fn restore_announcement(targets: &mut [NotificationTarget], row: NotificationRow
     else {
         return;
     };
-    let is_it = |target: &&mut NotificationTarget| {
+    let is_match = |target: &&mut NotificationTarget| {
         target.is_new_target() && target.outbox.target_key() == row.target
     };
-    let Some(target) = targets.iter_mut().find(is_it) else { return };
+    let Some(target) = targets.iter_mut().find(is_match) else { return };
     match kind {
         NotificationKind::State => {
-            let state = FeedState::parse(&row.word).unwrap_or_default();
+            let state = FeedState::parse(&row.summary).unwrap_or_default();
             target.states.insert(row.feed.clone(), AnnouncedState { state, at: row.at });
         }
         NotificationKind::Expiry => {
-            target.ends.insert(row.feed.clone(), ExpiryStage::parse_stored(&row.word));
+            target.expiry_stages.insert(row.feed.clone(), ExpiryStage::parse_stored(&row.summary));
         }
         NotificationKind::Findings => {
-            target.found.insert(row.feed.clone(), row.word.clone());
+            target.announced_versions.insert(row.feed.clone(), row.summary.clone());
         }
     }
     target.outbox.restore_pending(kind, row);
@@ -107,13 +107,13 @@ fn restore_announcement(targets: &mut [NotificationTarget], row: NotificationRow
 impl NotificationTarget {
     /// Returns true if its delivery has not started in this process.
     fn is_new_target(&self) -> bool {
-        self.sending.is_none()
+        self.outbox_task.is_none()
     }
 }
 
 impl FeedWatcher {
     fn new(app: App) -> Self {
-        Self { config: app.config(), app, targets: Vec::new(), courses: HashMap::new() }
+        Self { config: app.config(), app, targets: Vec::new(), trouble_states: HashMap::new() }
     }
 
     /// Updates the targets to the configuration. An existing target keeps its announcements and pending notifications,
@@ -124,12 +124,12 @@ impl FeedWatcher {
         for (number, alert) in config.alerts.iter().enumerate() {
             self.warn_unknown_feeds(number, alert);
             let key = outbox::storage_key(&alert.target);
-            let is_it = |target: &NotificationTarget| target.outbox.target_key() == key;
-            if let Some(target) = self.targets.iter_mut().find(|target| is_it(target)) {
+            let is_match = |target: &NotificationTarget| target.outbox.target_key() == key;
+            if let Some(target) = self.targets.iter_mut().find(|target| is_match(target)) {
                 target.alerts.push(alert.clone());
                 continue;
             }
-            let known = before.iter().position(is_it).map(|known| before.swap_remove(known));
+            let known = before.iter().position(is_match).map(|known| before.swap_remove(known));
             let user_agent = &config.server.user_agent;
             let way = DeliveryMethod::new(&alert.target, number, config.smtp.as_ref(), user_agent);
             let target = match (known, way) {
@@ -137,11 +137,11 @@ impl FeedWatcher {
                     tracing::error!("alert[{number}]: the target cannot be set up: {error:#}");
                     known
                 }
-                (Some(known), Ok(way)) => {
-                    known.outbox.set_delivery_method(way);
+                (Some(known), Ok(method)) => {
+                    known.outbox.set_delivery_method(method);
                     Some(known)
                 }
-                (None, Ok(way)) => Some(self.create_target(key, way)),
+                (None, Ok(method)) => Some(self.create_target(key, method)),
             };
             self.targets.extend(
                 target.map(|known| NotificationTarget { alerts: vec![alert.clone()], ..known }),
@@ -150,15 +150,15 @@ impl FeedWatcher {
         self.config = config;
     }
 
-    fn create_target(&self, key: String, way: DeliveryMethod) -> NotificationTarget {
+    fn create_target(&self, key: String, method: DeliveryMethod) -> NotificationTarget {
         let parts = (self.app.clock(), self.app.store(), self.app.notification_counts());
         NotificationTarget {
             alerts: Vec::new(),
-            outbox: Arc::new(Outbox::new(key, way, parts)),
-            sending: None,
+            outbox: Arc::new(Outbox::new(key, method, parts)),
+            outbox_task: None,
             states: HashMap::new(),
-            ends: HashMap::new(),
-            found: HashMap::new(),
+            expiry_stages: HashMap::new(),
+            announced_versions: HashMap::new(),
         }
     }
 
@@ -192,15 +192,15 @@ impl FeedWatcher {
             let ended = CancellationToken::new();
             let sending = Arc::clone(&target.outbox).run_delivery(stop);
             tokio::spawn(ended.clone().run_until_cancelled_owned(sending));
-            target.sending = Some(ended.drop_guard());
+            target.outbox_task = Some(ended.drop_guard());
         }
     }
 
     fn check_feeds(&mut self) {
         let now = self.app.now();
         let feeds = self.app.ingest().feeds();
-        if self.courses.len() > feeds.len() {
-            self.courses.retain(|id, _| feeds.iter().any(|feed| feed.id() == id));
+        if self.trouble_states.len() > feeds.len() {
+            self.trouble_states.retain(|id, _| feeds.iter().any(|feed| feed.id() == id));
         }
         for feed in &feeds {
             self.check_state(feed, now);
@@ -215,7 +215,7 @@ impl FeedWatcher {
         let status = feed.status();
         if feed.config().paused {
             let paused = TroubleState { is_trouble: false, since: now };
-            self.courses.insert(feed.id().clone(), paused);
+            self.trouble_states.insert(feed.id().clone(), paused);
             return;
         }
         // A feed that was just resumed stays paused until its next evaluation.
@@ -225,25 +225,28 @@ impl FeedWatcher {
         // The end of a timetable has its own kind of notification.
         let state = if status.state == FeedState::Expired { FeedState::Ok } else { status.state };
         let is_trouble = state.is_trouble();
-        let begin = |least: UnixMillis| TroubleState { is_trouble, since: status.since.max(least) };
-        let courses = self.courses.entry(feed.id().clone());
-        let course = courses.or_insert_with(|| begin(UnixMillis::default()));
-        if course.is_trouble != is_trouble {
-            *course = begin(course.since);
+        let start_state =
+            |since_min: UnixMillis| TroubleState { is_trouble, since: status.since.max(since_min) };
+        let trouble_entry = self.trouble_states.entry(feed.id().clone());
+        let trouble_state = trouble_entry.or_insert_with(|| start_state(UnixMillis::default()));
+        if trouble_state.is_trouble != is_trouble {
+            *trouble_state = start_state(trouble_state.since);
         }
-        let since = course.since;
+        let since = trouble_state.since;
         for target in &mut self.targets {
-            let said = target.states.get(feed.id()).copied();
+            let announced_state = target.states.get(feed.id()).copied();
             let mut alerts = target.alerts.iter().filter(|alert| alert.on_state);
             let is_due = alerts.any(|alert| {
-                let patience = AnnouncementDelays { after: alert.after, quiet: alert.quiet };
-                announcements::is_state_due(said, state, since, now, patience)
+                let delays =
+                    AnnouncementDelays { state_min: alert.after, quiet_period: alert.quiet };
+                announcements::is_state_due(announced_state, state, since, now, delays)
                     && alert.covers_feed(feed.id().as_str())
             });
             if !is_due {
                 continue;
             }
-            let previous = said.map_or(FeedState::Ok, |said| said.state);
+            let previous =
+                announced_state.map_or(FeedState::Ok, |announced_state| announced_state.state);
             let notification = Notification::for_state_change(
                 notified_feed(&self.app, feed),
                 &status,
@@ -276,12 +279,15 @@ impl FeedWatcher {
         }
         for target in &mut self.targets {
             let mut alerts = target.alerts.iter().filter(|alert| alert.on_findings);
-            let is_said = target.found.get(feed.id()).is_some_and(|said| said == version);
-            if is_said || !alerts.any(|it| it.covers_feed(feed.id().as_str())) {
+            let is_announced = target
+                .announced_versions
+                .get(feed.id())
+                .is_some_and(|announced_version| announced_version == version);
+            if is_announced || !alerts.any(|it| it.covers_feed(feed.id().as_str())) {
                 continue;
             }
             // Versions without new errors are recorded too, so that they are checked only once.
-            target.found.insert(feed.id().clone(), version.to_owned());
+            target.announced_versions.insert(feed.id().clone(), version.to_owned());
             let address =
                 format!("{}{}", self.app.config().server.base_url(), report.report_path());
             // Pending errors that are resolved meanwhile are dropped.
@@ -303,37 +309,41 @@ impl FeedWatcher {
 
     /// Announces errors that messages have persistently, each once until it is resolved.
     fn check_messages(&mut self, feed: &Feed, report: &ValidationReport, now: UnixMillis) {
-        let ReportSubject::Realtime { news } = &report.subject else { return };
+        let ReportSubject::Realtime { news: new_codes } = &report.subject else { return };
         if report.at < self.app.started_at() || !report.is_conclusive() {
             return;
         }
-        let word = news.join(",");
+        let codes_text = new_codes.join(",");
         for target in &mut self.targets {
-            let said = target.found.get(feed.id()).map_or("", String::as_str);
+            let announced_codes =
+                target.announced_versions.get(feed.id()).map_or("", String::as_str);
             let mut alerts = target.alerts.iter().filter(|alert| alert.on_findings);
-            if said == word || !alerts.any(|it| it.covers_feed(feed.id().as_str())) {
+            if announced_codes == codes_text || !alerts.any(|it| it.covers_feed(feed.id().as_str()))
+            {
                 continue;
             }
-            let is_new = |code: &&String| !said.split(',').any(|said| said == code.as_str());
-            let new: Vec<&str> = news.iter().filter(is_new).map(String::as_str).collect();
+            let is_new = |code: &&String| {
+                !announced_codes.split(',').any(|announced_code| announced_code == code.as_str())
+            };
+            let new: Vec<&str> = new_codes.iter().filter(is_new).map(String::as_str).collect();
             let address =
                 format!("{}{}", self.app.config().server.base_url(), report.report_path());
-            let stands = |error: &ErrorCount| {
-                let is_there = news.contains(&error.code);
-                if is_there { report.total_for_code(&error.code).max(1) } else { 0 }
+            let is_active = |error: &ErrorCount| {
+                let is_present = new_codes.contains(&error.code);
+                if is_present { report.total_for_code(&error.code).max(1) } else { 0 }
             };
             target.outbox.revise_pending(feed.id(), NotificationKind::Findings, |it| {
-                it.refresh_errors(stands, &address)
+                it.refresh_errors(is_active, &address)
             });
             let about = notified_feed(&self.app, feed);
             let notification = Notification::for_messages(about, report, &new, address, now);
             // Resolved errors are not announced, but may be announced again when they return.
-            target.found.insert(feed.id().clone(), word.clone());
+            target.announced_versions.insert(feed.id().clone(), codes_text.clone());
             if let Some(notification) = notification {
                 target.outbox.enqueue_notification(
                     feed.id(),
                     NotificationKind::Findings,
-                    word.clone(),
+                    codes_text.clone(),
                     notification,
                 );
             }
@@ -344,26 +354,28 @@ impl FeedWatcher {
         let Some(window) = feed.service_window() else { return };
         let Some(days_left) = window.days_left(feed.network().data_now()) else { return };
         let last = window.end;
-        let version = feed.current().map_or(0, |held| held.snapshot().hash);
+        let version = feed.current().map_or(0, |served| served.snapshot().hash);
         for target in &mut self.targets {
-            let said = target.ends.get(feed.id()).copied().unwrap_or(ExpiryStage::Far);
+            let announced_stage =
+                target.expiry_stages.get(feed.id()).copied().unwrap_or(ExpiryStage::Far);
             let mut alerts = target.alerts.iter().filter(|alert| alert.on_expiry);
-            if !ExpiryStage::is_announcement_due(said, days_left)
+            if !ExpiryStage::is_announcement_due(announced_stage, days_left)
                 || !alerts.any(|it| it.covers_feed(feed.id().as_str()))
             {
                 continue;
             }
             let end = ExpiryStage::from_days_left(days_left);
             let about = notified_feed(&self.app, feed);
-            let end_of = (last, days_left);
-            let notification = Notification::for_expiry(about, end_of, version, end > said, now);
+            let service_end = (last, days_left);
+            let notification =
+                Notification::for_expiry(about, service_end, version, end > announced_stage, now);
             target.outbox.enqueue_notification(
                 feed.id(),
                 NotificationKind::Expiry,
                 end.stored_word(),
                 notification,
             );
-            target.ends.insert(feed.id().clone(), end);
+            target.expiry_stages.insert(feed.id().clone(), end);
         }
     }
 }

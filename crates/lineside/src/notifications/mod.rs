@@ -26,7 +26,7 @@ pub(crate) struct NotificationCounts {
     /// Failed deliveries.
     pub(crate) failed: AtomicU64,
     /// Notifications that were dropped undelivered.
-    pub(crate) lost: AtomicU64,
+    pub(crate) dropped: AtomicU64,
     /// Pending notifications.
     pub(crate) pending: AtomicU64,
 }

@@ -185,8 +185,8 @@ impl Notification {
             |it: &ChangedCode| ErrorCount { code: it.code.clone(), before: it.before, now: it.now };
         let errors = changes.new_errors().map(count).collect();
         // A version may return later, with the same errors.
-        let news = format!("{version}@{}", report.at.0);
-        Self::for_errors(feed, &news, errors, address, now)
+        let version_key = format!("{version}@{}", report.at.0);
+        Self::for_errors(feed, &version_key, errors, address, now)
     }
 
     /// Creates the notification of new errors that several messages in a row have; `address` is that of the report.
@@ -204,20 +204,20 @@ impl Notification {
             now: report.total_for_code(code),
         };
         let errors = codes.iter().map(count).collect();
-        let news = format!("{}@{}", codes.join(","), report.at.0);
-        Self::for_errors(feed, &news, errors, address, now)
+        let version_key = format!("{}@{}", codes.join(","), report.at.0);
+        Self::for_errors(feed, &version_key, errors, address, now)
     }
 
     fn for_errors(
         feed: NotifiedFeed,
-        news: &str,
+        version_key: &str,
         mut errors: Vec<ErrorCount>,
         address: String,
         now: UnixMillis,
     ) -> Option<Notification> {
         errors.truncate(ERRORS_MAX);
         (!errors.is_empty()).then(|| Notification {
-            id: stable_id(&feed.id, NotificationKind::Findings, news),
+            id: stable_id(&feed.id, NotificationKind::Findings, version_key),
             kind: NotificationKind::Findings,
             at: format_rfc3339(now).unwrap_or_default(),
             state: None,
@@ -271,11 +271,11 @@ impl Notification {
 
     /// Removes the errors that an earlier notification of the same feed and kind has delivered meanwhile. Returns true
     /// if anything is left.
-    pub(super) fn remove_delivered(&mut self, told: &Notification) -> bool {
+    pub(super) fn remove_delivered(&mut self, delivered: &Notification) -> bool {
         if self.kind != NotificationKind::Findings {
             return true;
         }
-        for known in &told.errors {
+        for known in &delivered.errors {
             self.errors.retain(|it| it.code != known.code || it.now > known.now);
             let more = self.errors.iter_mut().find(|it| it.code == known.code);
             more.into_iter().for_each(|it| it.before = known.now);
@@ -297,20 +297,20 @@ impl Notification {
 
 /// Names the first errors and the number of further ones.
 fn summarize_errors(errors: &[ErrorCount]) -> String {
-    let words = |it: &ErrorCount| match (it.before, it.now) {
+    let count_text = |it: &ErrorCount| match (it.before, it.now) {
         (0, 0) => it.code.clone(),
         (0, now) => format!("{} ({now})", it.code),
         (before, now) => format!("{} ({before} before, now {now})", it.code),
     };
-    let named: Vec<String> = errors.iter().take(NAMED_MAX).map(words).collect();
+    let named: Vec<String> = errors.iter().take(NAMED_MAX).map(count_text).collect();
     let rest = errors.len().saturating_sub(named.len());
     let and = if rest > 0 { format!(", and {rest} more") } else { String::new() };
     format!("{}{and}", named.join(", "))
 }
 
 /// Returns an id that depends only on the feed, the kind and the news.
-fn stable_id(feed: &str, kind: NotificationKind, news: &str) -> String {
-    format!("{:032x}", xxh3_128(format!("{feed}\n{}\n{news}", kind.as_str()).as_bytes()))
+fn stable_id(feed: &str, kind: NotificationKind, version_key: &str) -> String {
+    format!("{:032x}", xxh3_128(format!("{feed}\n{}\n{version_key}", kind.as_str()).as_bytes()))
 }
 
 #[cfg(test)]
@@ -343,20 +343,20 @@ mod tests {
 
         use crate::reports::{ReportChanges, test_report};
         let before = test_report("a", &[("duplicate_key", Error, 2), ("unused_shape", Warning, 1)]);
-        let said = |found: &[_]| {
+        let summarize = |found: &[_]| {
             let mut report = test_report("b", found);
             report.changes = ReportChanges::between_reports(&before, &report);
             let address = "http://h/r".to_owned();
             Notification::for_findings(about(), &report, address, UnixMillis(0))
         };
-        assert_eq!(said(&[("duplicate_key", Error, 2), ("unused_shape", Warning, 9)]), None);
+        assert_eq!(summarize(&[("duplicate_key", Error, 2), ("unused_shape", Warning, 9)]), None);
         assert_eq!(
-            said(&[("duplicate_key", Error, 1)]),
+            summarize(&[("duplicate_key", Error, 1)]),
             None,
             "the number of errors has decreased"
         );
         let worse =
-            said(&[("duplicate_key", Error, 5), ("missing_required_file", Error, 1)]).unwrap();
+            summarize(&[("duplicate_key", Error, 5), ("missing_required_file", Error, 1)]).unwrap();
         assert_eq!(
             worse.plain_text(),
             "City has new errors: duplicate_key (2 before, now 5), missing_required_file (1). http://h/r"
@@ -374,9 +374,9 @@ mod tests {
         };
         let notification =
             Notification::for_state_change(about(), &status, FeedState::Ok, UnixMillis(9));
-        let kept = serde_json::to_string(&notification).unwrap();
-        assert!(!kept.contains("last_service"), "{kept}");
-        assert_eq!(serde_json::from_str::<Notification>(&kept).unwrap(), notification);
+        let stored = serde_json::to_string(&notification).unwrap();
+        assert!(!stored.contains("last_service"), "{stored}");
+        assert_eq!(serde_json::from_str::<Notification>(&stored).unwrap(), notification);
         assert_eq!(
             notification.plain_text(),
             "City is failing: http_500: \"no\". http://h/feeds/city"
@@ -392,13 +392,13 @@ mod tests {
         use crate::reports::{ReportChanges, test_report};
         let mut report = test_report("a", &[("duplicate_key", Error, 2)]);
         report.changes = ReportChanges::between_reports(&test_report("b", &[]), &report);
-        let said = |at: i64, now: i64| {
+        let notify = |at: i64, now: i64| {
             let report = ValidationReport { at: UnixMillis(at), ..report.clone() };
             let address = "http://h/r".to_owned();
             Notification::for_findings(about(), &report, address, UnixMillis(now)).unwrap().id
         };
-        assert_eq!(said(1, 2), said(1, 9), "the same report");
-        assert_ne!(said(1, 2), said(5, 6), "the version was replaced, and was published again");
+        assert_eq!(notify(1, 2), notify(1, 9), "the same report");
+        assert_ne!(notify(1, 2), notify(5, 6), "the version was replaced, and was published again");
         let ends = |version: u128, now: i64| {
             let end = (date(2026, 12, 1), 7);
             Notification::for_expiry(about(), end, version, false, UnixMillis(now)).id

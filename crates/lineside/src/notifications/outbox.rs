@@ -23,21 +23,21 @@ use crate::shutdown::Shutdown;
 /// Timeout of a delivery.
 pub(super) const SEND_MAX: Duration = Duration::from_secs(15);
 /// Notifications within this time share a message: if a host fails, all its feeds do.
-const GATHER: Duration = Duration::from_secs(5);
+const BATCH_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of notifications in a message.
 const BATCH_MAX: usize = 100;
 /// Delay of the first retry; it doubles with each further failure.
 const RETRY_MIN: Duration = Duration::from_secs(5);
 const RETRY_MAX: Duration = Duration::from_secs(600);
 /// An undelivered notification is dropped after this time.
-const GIVE_UP: Duration = Duration::from_secs(86_400);
+const EXPIRY: Duration = Duration::from_secs(86_400);
 
 /// The transport of messages to a target.
 #[derive(Debug)]
 pub(super) struct DeliveryMethod {
     /// The target's name in logs.
-    shown: String,
-    by: DeliveryTransport,
+    display_name: String,
+    transport: DeliveryTransport,
 }
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl DeliveryMethod {
         smtp: Option<&SmtpConfig>,
         user_agent: &str,
     ) -> anyhow::Result<Self> {
-        let by = match target {
+        let transport = match target {
             AlertTarget::Webhook { url, key } => {
                 let way = WebhookSender::new(url.clone(), key.as_ref(), user_agent)?;
                 DeliveryTransport::Webhook(Box::new(way))
@@ -68,7 +68,7 @@ impl DeliveryMethod {
                 DeliveryTransport::Mail(Box::new(MailSender::new(to.clone(), smtp)?))
             }
         };
-        Ok(Self { shown: format!("alert[{number}]"), by })
+        Ok(Self { display_name: format!("alert[{number}]"), transport })
     }
 }
 
@@ -105,7 +105,7 @@ struct OutboxState {
 pub(super) struct Outbox {
     /// The target's [`storage_key`].
     key: String,
-    way: ArcSwap<DeliveryMethod>,
+    delivery_method: ArcSwap<DeliveryMethod>,
     state: Mutex<OutboxState>,
     wake: Notify,
     clock: Arc<dyn Clock>,
@@ -124,12 +124,12 @@ impl Drop for Outbox {
 impl Outbox {
     pub(super) fn new(
         key: String,
-        way: DeliveryMethod,
+        method: DeliveryMethod,
         (clock, store, counts): (&Arc<dyn Clock>, Option<&Arc<Store>>, &Arc<NotificationCounts>),
     ) -> Self {
         Self {
             key,
-            way: ArcSwap::from_pointee(way),
+            delivery_method: ArcSwap::from_pointee(method),
             state: Mutex::default(),
             wake: Notify::new(),
             clock: Arc::clone(clock),
@@ -139,8 +139,8 @@ impl Outbox {
     }
 
     /// Replaces the transport, and retries pending notifications at once.
-    pub(super) fn set_delivery_method(&self, way: DeliveryMethod) {
-        self.way.store(Arc::new(way));
+    pub(super) fn set_delivery_method(&self, method: DeliveryMethod) {
+        self.delivery_method.store(Arc::new(method));
         let mut state = self.state.lock();
         (state.failures, state.not_before) = (0, UnixMillis::default());
         self.wake.notify_one();
@@ -155,7 +155,7 @@ impl Outbox {
         &self,
         feed: &FeedId,
         kind: NotificationKind,
-        word: String,
+        version_key: String,
         mut notification: Notification,
     ) {
         let mut state = self.state.lock();
@@ -169,7 +169,7 @@ impl Outbox {
             target: self.key.clone(),
             feed: feed.clone(),
             kind: kind.as_str().to_owned(),
-            word,
+            summary: version_key,
             at,
             pending: serde_json::to_string(&notification).ok(),
         };
@@ -189,12 +189,12 @@ impl Outbox {
         revise: impl FnOnce(&mut Notification) -> bool,
     ) {
         let mut state = self.state.lock();
-        let place = (feed.clone(), kind);
-        let Some(pending) = state.pending.get_mut(&place) else { return };
+        let pending_key = (feed.clone(), kind);
+        let Some(pending) = state.pending.get_mut(&pending_key) else { return };
         if revise(&mut pending.notification) {
             pending.row.pending = serde_json::to_string(&pending.notification).ok();
             self.store_row(pending.row.clone());
-        } else if let Some(pending) = state.pending.remove(&place) {
+        } else if let Some(pending) = state.pending.remove(&pending_key) {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
             self.store_row(NotificationRow { pending: None, ..pending.row });
         }
@@ -204,10 +204,10 @@ impl Outbox {
     pub(super) fn restore_pending(&self, kind: NotificationKind, row: NotificationRow) {
         let notification = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
         if let Some(notification) = notification {
-            let (place, mut state) = ((row.feed.clone(), kind), self.state.lock());
+            let (pending_key, mut state) = ((row.feed.clone(), kind), self.state.lock());
             self.insert_pending(
                 &mut state,
-                place,
+                pending_key,
                 PendingNotification { notification, at: row.at, row },
             );
         }
@@ -216,10 +216,10 @@ impl Outbox {
     fn insert_pending(
         &self,
         state: &mut OutboxState,
-        place: (FeedId, NotificationKind),
+        pending_key: (FeedId, NotificationKind),
         pending: PendingNotification,
     ) {
-        if state.pending.insert(place, pending).is_none() {
+        if state.pending.insert(pending_key, pending).is_none() {
             self.counts.pending.fetch_add(1, Ordering::Relaxed);
         }
         self.wake.notify_one();
@@ -259,7 +259,7 @@ impl Outbox {
     fn next_send_time(&self) -> Option<UnixMillis> {
         let state = self.state.lock();
         let first = state.pending.values().map(|pending| pending.at).min()?;
-        Some((first + GATHER).max(state.not_before))
+        Some((first + BATCH_INTERVAL).max(state.not_before))
     }
 
     async fn send_pending(&self) {
@@ -277,8 +277,8 @@ impl Outbox {
         if notifications.is_empty() {
             return;
         }
-        let way = self.way.load_full();
-        let sent = match &way.by {
+        let method = self.delivery_method.load_full();
+        let sent = match &method.transport {
             DeliveryTransport::Webhook(webhook) => {
                 webhook.send_notifications(&notifications, now.unix_seconds()).await
             }
@@ -286,17 +286,17 @@ impl Outbox {
         };
         match sent {
             Ok(()) => self.mark_sent(&notifications),
-            Err(why) => self.schedule_retry(&way, &why),
+            Err(why) => self.schedule_retry(&method, &why),
         }
     }
 
     fn mark_sent(&self, notifications: &[Notification]) {
         let mut state = self.state.lock();
         state.failures = 0;
-        let gone = state
+        let sent_keys = state
             .pending
             .extract_if(.., |_, pending| self.is_fully_delivered(pending, notifications));
-        for (_, pending) in gone.collect::<Vec<_>>() {
+        for (_, pending) in sent_keys.collect::<Vec<_>>() {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
             self.counts.sent.fetch_add(1, Ordering::Relaxed);
             self.store_row(NotificationRow { pending: None, ..pending.row });
@@ -306,43 +306,47 @@ impl Outbox {
     /// Returns true if a pending notification is fully delivered. A newer one for the same feed stays, without the
     /// errors that were just sent.
     fn is_fully_delivered(&self, pending: &mut PendingNotification, sent: &[Notification]) -> bool {
-        let news = &mut pending.notification;
-        let is_about = |it: &&Notification| it.kind == news.kind && it.feed.id == news.feed.id;
-        let Some(told) = sent.iter().find(is_about) else { return false };
-        if told.id == news.id || !news.remove_delivered(told) {
+        let pending_notification = &mut pending.notification;
+        let is_about = |it: &&Notification| {
+            it.kind == pending_notification.kind && it.feed.id == pending_notification.feed.id
+        };
+        let Some(delivered) = sent.iter().find(is_about) else { return false };
+        if delivered.id == pending_notification.id
+            || !pending_notification.remove_delivered(delivered)
+        {
             return true;
         }
-        pending.row.pending = serde_json::to_string(news).ok();
+        pending.row.pending = serde_json::to_string(pending_notification).ok();
         self.store_row(pending.row.clone());
         false
     }
 
-    fn schedule_retry(&self, way: &Arc<DeliveryMethod>, why: &str) {
+    fn schedule_retry(&self, method: &Arc<DeliveryMethod>, why: &str) {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
         // The transport was replaced meanwhile, so the failure does not concern it.
-        if !Arc::ptr_eq(way, &self.way.load()) {
+        if !Arc::ptr_eq(method, &self.delivery_method.load()) {
             return;
         }
         let wait = RETRY_MIN.saturating_mul(1 << state.failures.min(16)).min(RETRY_MAX);
         state.failures = state.failures.saturating_add(1);
         state.not_before = self.clock.wall_time() + wait;
         tracing::warn!(
-            target = way.shown,
+            target = method.display_name,
             why,
             "notifications were not delivered; retrying in {wait:?}"
         );
     }
 
     fn drop_expired(&self, state: &mut OutboxState, now: UnixMillis) {
-        let is_old = |pending: &PendingNotification| now.duration_since(pending.at) > GIVE_UP;
+        let is_old = |pending: &PendingNotification| now.duration_since(pending.at) > EXPIRY;
         let old: Vec<_> = state.pending.extract_if(.., |_, pending| is_old(pending)).collect();
-        let way = self.way.load();
+        let method = self.delivery_method.load();
         for (_, pending) in old {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
-            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
             tracing::error!(
-                target = way.shown,
+                target = method.display_name,
                 notification = pending.notification.title,
                 "a notification is dropped, because it was not delivered within a day"
             );
@@ -369,7 +373,7 @@ mod tests {
 
     /// A test receiver that accepts messages while it is well, and records them.
     struct Hook {
-        is_well: Arc<AtomicBool>,
+        is_accepting: Arc<AtomicBool>,
         sent: Arc<Mutex<Vec<Value>>>,
         outbox: Outbox,
         counts: Arc<NotificationCounts>,
@@ -379,10 +383,10 @@ mod tests {
         async fn new() -> Hook {
             let is_well = Arc::new(AtomicBool::new(false));
             let sent: Arc<Mutex<Vec<Value>>> = Arc::default();
-            let (asked, taken) = (Arc::clone(&is_well), Arc::clone(&sent));
+            let (is_accepting, sent_bodies) = (Arc::clone(&is_well), Arc::clone(&sent));
             let take = move |body: String| {
-                taken.lock().push(serde_json::from_str(&body).unwrap_or_default());
-                let status = match asked.load(Ordering::Acquire) {
+                sent_bodies.lock().push(serde_json::from_str(&body).unwrap_or_default());
+                let status = match is_accepting.load(Ordering::Acquire) {
                     true => StatusCode::OK,
                     false => StatusCode::INTERNAL_SERVER_ERROR,
                 };
@@ -393,11 +397,11 @@ mod tests {
             let router = Router::new().route("/hook", post(take));
             tokio::spawn(async move { axum::serve(listener, router).await });
             let target = AlertTarget::Webhook { url: Secret::new(url), key: None };
-            let way = DeliveryMethod::new(&target, 0, None, "lineside").unwrap();
+            let method = DeliveryMethod::new(&target, 0, None, "lineside").unwrap();
             let clock: Arc<dyn Clock> = Arc::new(SimulatedClock::new(UnixMillis(9_000)));
             let counts = Arc::default();
-            let outbox = Outbox::new(storage_key(&target), way, (&clock, None, &counts));
-            Hook { is_well, sent, outbox, counts }
+            let outbox = Outbox::new(storage_key(&target), method, (&clock, None, &counts));
+            Hook { is_accepting: is_well, sent, outbox, counts }
         }
 
         /// Announces these errors.
@@ -421,7 +425,7 @@ mod tests {
         }
 
         /// Returns the errors and the reason of the latest message.
-        async fn told(&self) -> (Value, Value) {
+        async fn send_and_list(&self) -> (Value, Value) {
             self.outbox.send_pending().await;
             let sent = self.sent.lock().last().cloned().unwrap_or_default();
             let first = &sent["notifications"][0];
@@ -438,10 +442,10 @@ mod tests {
         let hook = Hook::new().await;
         hook.put(&[("E003", 2)]);
         hook.put(&[("E011", 1)]);
-        assert_eq!(hook.told().await.0, json!([error("E003", 2), error("E011", 1)]));
+        assert_eq!(hook.send_and_list().await.0, json!([error("E003", 2), error("E011", 1)]));
         hook.put(&[("E004", 7), ("E003", 5)]);
-        hook.is_well.store(true, Ordering::Release);
-        let (errors, reason) = hook.told().await;
+        hook.is_accepting.store(true, Ordering::Release);
+        let (errors, reason) = hook.send_and_list().await;
         assert_eq!(errors, json!([error("E003", 5), error("E011", 1), error("E004", 7)]));
         assert_eq!(reason, "E003 (5), E011 (1), E004 (7)");
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
@@ -449,7 +453,7 @@ mod tests {
         assert_eq!((counts, count(&hook.counts.pending)), ((1, 1), 0));
         // Delivered errors are not repeated.
         hook.put(&[("E016", 1)]);
-        assert_eq!(hook.told().await.0, json!([error("E016", 1)]));
+        assert_eq!(hook.send_and_list().await.0, json!([error("E016", 1)]));
     }
 
     #[tokio::test]
@@ -466,7 +470,7 @@ mod tests {
         };
         hook.put(&[("E003", 2), ("E011", 1)]);
         hook.outbox.revise_pending(&city, NotificationKind::Findings, newest(&[("E003", 1)]));
-        assert_eq!(hook.told().await, (json!([error("E003", 1)]), json!("E003 (1)")));
+        assert_eq!(hook.send_and_list().await, (json!([error("E003", 1)]), json!("E003 (1)")));
         let sent = hook.sent.lock().last().cloned().unwrap();
         assert_eq!(sent["notifications"][0]["report"], "http://h/newest");
         hook.outbox.revise_pending(&city, NotificationKind::Findings, newest(&[]));
@@ -482,9 +486,9 @@ mod tests {
             let state = hook.outbox.state.lock();
             state.pending.values().map(|it| it.notification.clone()).collect()
         };
-        let on_their_way = pending(&hook);
+        let unsent = pending(&hook);
         hook.put(&[("E011", 1)]);
-        hook.outbox.mark_sent(&on_their_way);
+        hook.outbox.mark_sent(&unsent);
         let codes = |hook: &Hook| -> Vec<String> {
             let all = pending(hook).into_iter().flat_map(|it| it.errors);
             all.map(|error| error.code).collect()

@@ -90,13 +90,13 @@ impl WebhookSender {
             return Ok(());
         }
         let status = reply.status();
-        let said = reply.chunk().await.ok().flatten().unwrap_or_default();
-        let said: String = String::from_utf8_lossy(&said)
+        let reply_body = reply.chunk().await.ok().flatten().unwrap_or_default();
+        let reply_body: String = String::from_utf8_lossy(&reply_body)
             .chars()
             .filter(|letter| !letter.is_control())
             .take(REFUSAL_CHARS_MAX)
             .collect();
-        Err(format!("the response was {status}: {said:?}"))
+        Err(format!("the response was {status}: {reply_body:?}"))
     }
 }
 

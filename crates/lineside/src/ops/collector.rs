@@ -21,7 +21,7 @@ use crate::http::format_rfc3339;
 pub(super) struct MetricsCollector {
     /// Real time, even if the clock of the data is faster: CPU time and requests are measured in it.
     clock: RealClock,
-    before: Option<PreviousCounters>,
+    previous: Option<PreviousCounters>,
     delivery_times: QuantileWindow,
 }
 
@@ -38,7 +38,7 @@ struct PreviousCounters {
 impl MetricsCollector {
     pub(super) fn new() -> Self {
         let (clock, delivery_times) = (RealClock::new(), QuantileWindow::default());
-        Self { clock, before: None, delivery_times }
+        Self { clock, previous: None, delivery_times }
     }
 
     /// Collects the snapshot that follows `before`.
@@ -49,12 +49,12 @@ impl MetricsCollector {
     ) -> DashboardSnapshot {
         let now = self.clock.monotonic();
         let feeds = app.ingest().feeds();
-        let figures = self.collect_feeds(&feeds, app, now);
+        let overviews = self.collect_feeds(&feeds, app, now);
         let node = NodeOverview {
             version: env!("CARGO_PKG_VERSION"),
             started: format_rfc3339(app.started_at()),
             connections_max: app.max_connections(),
-            feeds: FeedStateCounts::from_feeds(&figures),
+            feeds: FeedStateCounts::from_feeds(&overviews),
         };
         let requests = feeds
             .iter()
@@ -67,25 +67,26 @@ impl MetricsCollector {
             answered: app.metrics().request_count(),
             cpu: process::cpu_time(),
         };
-        let sample = self.collect_sample(app, &counted, &figures);
-        self.before = Some(counted);
-        DashboardSnapshot::next_snapshot(before, sample.at, figures, node, sample)
+        let sample = self.collect_sample(app, &counted, &overviews);
+        self.previous = Some(counted);
+        DashboardSnapshot::next_snapshot(before, sample.at, overviews, node, sample)
     }
 
     fn collect_feeds(&self, feeds: &[Arc<Feed>], app: &App, now: Duration) -> Vec<FeedOverview> {
         let (subscribers, reports) = (count_subscribers(app.hub()), app.reports());
-        let figures = feeds.iter().map(|feed| {
-            let requests = self.before.as_ref().and_then(|it| it.requests.get(feed.id().as_str()));
-            let passed = self.elapsed_since_previous(now).unwrap_or_default();
+        let overviews = feeds.iter().map(|feed| {
+            let requests =
+                self.previous.as_ref().and_then(|it| it.requests.get(feed.id().as_str()));
+            let elapsed = self.elapsed_since_previous(now).unwrap_or_default();
             let requests = requests.copied();
-            let seen = FeedContext { requests, passed, subscribers: &subscribers, reports };
+            let seen = FeedContext { requests, elapsed, subscribers: &subscribers, reports };
             FeedOverview::from_feed(feed, &seen)
         });
-        figures.collect()
+        overviews.collect()
     }
 
     fn elapsed_since_previous(&self, now: Duration) -> Option<Duration> {
-        self.before.as_ref().map(|before| now.saturating_sub(before.at))
+        self.previous.as_ref().map(|before| now.saturating_sub(before.at))
     }
 
     fn collect_sample(
@@ -96,8 +97,8 @@ impl MetricsCollector {
     ) -> NodeSample {
         let delivery =
             self.delivery_times.take_quantiles(&app.hub().delivery_time_snapshot(), [0.5, 0.99]);
-        let before = self.before.as_ref();
-        let seconds = self.elapsed_since_previous(counted.at).map(|passed| passed.as_secs_f64());
+        let before = self.previous.as_ref();
+        let seconds = self.elapsed_since_previous(counted.at).map(|elapsed| elapsed.as_secs_f64());
         let rate = |now: u64, before: Option<u64>| match (before, seconds) {
             (Some(before), Some(seconds)) if seconds > 0.0 => {
                 round_to(now.saturating_sub(before) as f64 / seconds, 10.0)
@@ -137,7 +138,7 @@ fn count_subscribers(hub: &Hub) -> HashMap<String, u64> {
     hub.for_each_room(|channel, n| {
         let mut words = channel.decoded_segments();
         if let (Some(kind), Some(feed)) = (words.next(), words.next())
-            && OF_FEEDS.contains(&&*kind)
+            && FEED_PREFIXES.contains(&&*kind)
         {
             *subscribers.entry(feed.into_owned()).or_default() += n as u64;
         }
@@ -146,4 +147,4 @@ fn count_subscribers(hub: &Hub) -> HashMap<String, u64> {
 }
 
 /// The first segments of channels that belong to a feed.
-const OF_FEEDS: [&str; 7] = ["feed", "vehicle", "trip", "alerts", "route", "stop", "station"];
+const FEED_PREFIXES: [&str; 7] = ["feed", "vehicle", "trip", "alerts", "route", "stop", "station"];

@@ -37,7 +37,7 @@ pub(crate) struct DashboardSnapshot {
 /// A feed's statistics, with their encoded change.
 #[derive(Debug)]
 pub(crate) struct DashboardFeed {
-    pub(crate) figures: FeedOverview,
+    pub(crate) overview: FeedOverview,
     upsert: Bytes,
 }
 
@@ -58,10 +58,10 @@ impl DashboardSnapshot {
         sample: NodeSample,
     ) -> Self {
         let known: HashMap<&str, &Arc<DashboardFeed>> =
-            before.feeds.iter().map(|row| (row.figures.id.as_str(), row)).collect();
-        let feeds = feeds.into_iter().map(|figures| match known.get(figures.id.as_str()) {
-            Some(row) if row.figures == figures => Arc::clone(row),
-            _ => Arc::new(DashboardFeed::new(figures)),
+            before.feeds.iter().map(|row| (row.overview.id.as_str(), row)).collect();
+        let feeds = feeds.into_iter().map(|overview| match known.get(overview.id.as_str()) {
+            Some(row) if row.overview == overview => Arc::clone(row),
+            _ => Arc::new(DashboardFeed::new(overview)),
         });
         let mut samples = before.samples.clone();
         samples.push_back(Arc::new(EncodedSample::new(at, sample)));
@@ -92,17 +92,17 @@ impl DashboardSnapshot {
     /// Returns the changes of the feeds since `before`.
     pub(super) fn feed_changes(&self, before: &Self) -> Vec<Bytes> {
         let old: HashMap<&str, &Arc<DashboardFeed>> =
-            before.feeds.iter().map(|row| (row.figures.id.as_str(), row)).collect();
+            before.feeds.iter().map(|row| (row.overview.id.as_str(), row)).collect();
         let is_new = |row: &&Arc<DashboardFeed>| {
-            old.get(row.figures.id.as_str()).is_none_or(|old| !Arc::ptr_eq(old, row))
+            old.get(row.overview.id.as_str()).is_none_or(|old| !Arc::ptr_eq(old, row))
         };
         let upserts = self.feeds.iter().filter(is_new).map(|row| row.upsert.clone());
         let now: HashMap<&str, ()> =
-            self.feeds.iter().map(|row| (row.figures.id.as_str(), ())).collect();
-        let ids = before.feeds.iter().map(|row| row.figures.id.as_str());
-        let gone =
+            self.feeds.iter().map(|row| (row.overview.id.as_str(), ())).collect();
+        let ids = before.feeds.iter().map(|row| row.overview.id.as_str());
+        let removed =
             ids.filter(|id| !now.contains_key(id)).map(|id| encode_removal(id, FEED, id, "gone"));
-        upserts.chain(gone).collect()
+        upserts.chain(removed).collect()
     }
 
     /// Returns the changes of the node and its samples since `before`.
@@ -123,9 +123,9 @@ impl DashboardSnapshot {
 }
 
 impl DashboardFeed {
-    fn new(figures: FeedOverview) -> Self {
-        let id = figures.id.as_str();
-        Self { upsert: encode_upsert(id, FEED, id, &figures), figures }
+    fn new(overview: FeedOverview) -> Self {
+        let id = overview.id.as_str();
+        Self { upsert: encode_upsert(id, FEED, id, &overview), overview }
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) struct FeedContext<'a> {
     /// Number of its requests at the previous sample.
     pub(super) requests: Option<u64>,
     /// Time since the previous sample.
-    pub(super) passed: Duration,
+    pub(super) elapsed: Duration,
     /// Number of subscribers by feed.
     pub(super) subscribers: &'a HashMap<String, u64>,
     pub(super) reports: &'a LatestReports,
@@ -178,14 +178,14 @@ impl FetchDurations {
 }
 
 fn request_stats(feed: &Feed, seen: &FeedContext<'_>) -> RequestStats {
-    let figures = feed.metrics();
-    let total = figures.request_count();
+    let metrics = feed.metrics();
+    let total = metrics.request_count();
     let new = seen.requests.map_or(0, |before| total.saturating_sub(before));
-    let seconds = seen.passed.as_secs_f64().max(f64::MIN_POSITIVE);
+    let seconds = seen.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
     RequestStats {
         total,
-        not_modified: figures.not_modified_count(),
-        bytes: figures.bytes_sent(),
+        not_modified: metrics.not_modified_count(),
+        bytes: metrics.bytes_sent(),
         rate: round_to(new as f64 / seconds, 10.0),
     }
 }
@@ -200,9 +200,9 @@ fn cache_usage(feed: &Feed) -> CacheUsage {
 }
 
 fn file_cache_usage(feed: &Feed) -> CacheUsage {
-    let Some(held) = feed.current() else { return CacheUsage::default() };
-    let plain = held.snapshot().bytes.len();
-    let (representations, bytes) = encoded_sizes(&held);
+    let Some(served) = feed.current() else { return CacheUsage::default() };
+    let plain = served.snapshot().bytes.len();
+    let (representations, bytes) = encoded_sizes(&served);
     CacheUsage { representations: representations + 1, bytes: bytes + plain }
 }
 

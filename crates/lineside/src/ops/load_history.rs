@@ -12,7 +12,7 @@ const MINUTE_MS: i64 = 60_000;
 const MINUTES_MAX: usize = 7 * 24 * 60;
 
 /// The mean and maximum of each gauge over a period; `None` without values.
-pub(crate) type Spread = [Option<MeanAndMax>; GAUGES];
+pub(crate) type GaugeSummaries = [Option<MeanAndMax>; GAUGES];
 
 /// The mean and maximum of one gauge.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,7 +84,11 @@ impl LoadHistory {
     }
 
     /// Returns the history since `from` in steps of `minutes`, oldest first. Steps without a value are left out.
-    pub(crate) fn steps_from(&self, from: UnixMillis, minutes: i64) -> Vec<(UnixMillis, Spread)> {
+    pub(crate) fn steps_from(
+        &self,
+        from: UnixMillis,
+        minutes: i64,
+    ) -> Vec<(UnixMillis, GaugeSummaries)> {
         let first = from.0.div_euclid(MINUTE_MS);
         let mut steps: Vec<(i64, [GaugeSum; GAUGES])> = Vec::new();
         for minute in self.minutes.iter().filter(|it| it.number >= first) {
@@ -121,8 +125,8 @@ mod tests {
         for (minute, connections) in [(10, 1), (10, 3), (11, 5), (13, 7)] {
             add(&mut history, minute, connections);
         }
-        let values = |steps: Vec<(UnixMillis, Spread)>| -> Vec<(i64, f64, f64)> {
-            let one = |(at, spread): &(UnixMillis, Spread)| {
+        let values = |steps: Vec<(UnixMillis, GaugeSummaries)>| -> Vec<(i64, f64, f64)> {
+            let one = |(at, spread): &(UnixMillis, GaugeSummaries)| {
                 let value = spread[0].unwrap();
                 (at.0 / MINUTE_MS, value.mean, value.max)
             };

@@ -21,7 +21,7 @@ use arc_swap::ArcSwap;
 use lineside_hub::{
     BadChannel, Channel, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
 };
-use lineside_ingest::KIND_BESIDE;
+use lineside_ingest::KIND_EXTRA;
 use lineside_ingest::messages::encode_state_parts;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -53,26 +53,26 @@ pub(crate) fn is_ops_channel(channel: &Channel) -> bool {
 }
 
 /// Maximum time to wait for a fresh snapshot; a collection takes milliseconds.
-const LOOK_MAX: Duration = Duration::from_secs(1);
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The current snapshot and its channels.
 #[derive(Debug, Default)]
 pub(crate) struct OpsDashboard {
-    board: ArcSwap<DashboardSnapshot>,
+    snapshot: ArcSwap<DashboardSnapshot>,
     /// The load of the last week.
     history: Mutex<LoadHistory>,
     /// Number of collections that have begun, and the number of the latest one that is published.
-    begun: AtomicU64,
-    shown: AtomicU64,
+    begun_collections: AtomicU64,
+    published_collection: AtomicU64,
     /// Notified when a viewer requests a fresh snapshot.
-    asked: Notify,
-    looked: Notify,
+    refresh_requested: Notify,
+    snapshot_published: Notify,
 }
 
 impl OpsDashboard {
     /// Returns the current snapshot.
     pub(crate) fn current_snapshot(&self) -> Arc<DashboardSnapshot> {
-        self.board.load_full()
+        self.snapshot.load_full()
     }
 
     /// Calls `read` with the load of the last week.
@@ -83,19 +83,19 @@ impl OpsDashboard {
     /// Returns a fresh snapshot, or the current one if that takes too long.
     pub(crate) async fn refresh_snapshot(&self) -> Arc<DashboardSnapshot> {
         // A collection in progress may have missed the caller's latest action.
-        let begun = self.begun.load(Ordering::Acquire);
+        let begun_before = self.begun_collections.load(Ordering::Acquire);
         let seen = async {
             loop {
-                let looked = self.looked.notified();
-                if self.shown.load(Ordering::Acquire) > begun {
+                let published = self.snapshot_published.notified();
+                if self.published_collection.load(Ordering::Acquire) > begun_before {
                     break;
                 }
-                self.asked.notify_one();
-                looked.await;
+                self.refresh_requested.notify_one();
+                published.await;
             }
         };
         // After a timeout the previous snapshot is returned.
-        let _: Option<()> = run_within(LOOK_MAX, seen).await;
+        let _: Option<()> = run_within(SNAPSHOT_TIMEOUT, seen).await;
         self.current_snapshot()
     }
 
@@ -105,7 +105,7 @@ impl OpsDashboard {
             self.history.lock().add_sample(at, sample);
         }
         let board = Arc::new(board);
-        let before = self.board.swap(Arc::clone(&board));
+        let before = self.snapshot.swap(Arc::clone(&board));
         let mut batch = hub.open_batch();
         for (key, changes) in
             [(FEEDS_KEY, board.feed_changes(&before)), (NODE_KEY, board.node_changes(&before))]
@@ -119,8 +119,8 @@ impl OpsDashboard {
     }
 }
 
-const FEEDS_KEY: RoomKey = RoomKey { group: 0, kind: KIND_BESIDE, id: 0 };
-const NODE_KEY: RoomKey = RoomKey { group: 0, kind: KIND_BESIDE, id: 1 };
+const FEEDS_KEY: RoomKey = RoomKey { group: 0, kind: KIND_EXTRA, id: 0 };
+const NODE_KEY: RoomKey = RoomKey { group: 0, kind: KIND_EXTRA, id: 1 };
 
 impl StateSource for OpsDashboard {
     fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
@@ -149,21 +149,21 @@ impl StateSource for OpsDashboard {
 /// Collects snapshots until the server stops.
 pub(crate) async fn run_collector(app: App) {
     let mut collector = MetricsCollector::new();
-    let mut passed = UNWATCHED_EVERY;
+    let mut collections_since = UNWATCHED_EVERY;
     while !app.shutdown().is_draining() {
-        passed += 1;
+        collections_since += 1;
         let is_watched = [FEEDS_KEY, NODE_KEY].map(|key| app.hub().find_room(key).is_some());
-        if is_watched.contains(&true) || passed >= UNWATCHED_EVERY {
-            passed = 0;
+        if is_watched.contains(&true) || collections_since >= UNWATCHED_EVERY {
+            collections_since = 0;
             let ops = app.ops_dashboard();
-            let number = ops.begun.fetch_add(1, Ordering::AcqRel) + 1;
+            let number = ops.begun_collections.fetch_add(1, Ordering::AcqRel) + 1;
             collector = collect_once(&app, collector).await;
-            ops.shown.store(number, Ordering::Release);
-            ops.looked.notify_waiters();
+            ops.published_collection.store(number, Ordering::Release);
+            ops.snapshot_published.notify_waiters();
         }
         tokio::select! {
             () = sleep_for(WATCHED_INTERVAL) => {}
-            () = app.ops_dashboard().asked.notified() => passed = UNWATCHED_EVERY,
+            () = app.ops_dashboard().refresh_requested.notified() => collections_since = UNWATCHED_EVERY,
             () = app.shutdown().wait_until_draining() => {}
         }
     }
@@ -172,12 +172,12 @@ pub(crate) async fn run_collector(app: App) {
 /// Collects one snapshot on a blocking thread: with many feeds and rooms this takes long.
 async fn collect_once(app: &App, mut collector: MetricsCollector) -> MetricsCollector {
     let app = app.clone();
-    let look = move || {
+    let collect = move || {
         let board = collector.collect_snapshot(&app, &app.ops_dashboard().current_snapshot());
         app.ops_dashboard().publish_snapshot(app.hub(), board);
         collector
     };
-    tokio::task::spawn_blocking(look).await.unwrap_or_else(|error| {
+    tokio::task::spawn_blocking(collect).await.unwrap_or_else(|error| {
         tracing::error!(%error, "collecting the data of the dashboard crashed");
         MetricsCollector::new()
     })

@@ -19,7 +19,7 @@ const BOUNDS: [u64; 300] = {
 /// The counts of a histogram of nanoseconds at the previous snapshot.
 #[derive(Debug, Default)]
 pub(super) struct QuantileWindow {
-    before: Vec<u64>,
+    previous: Vec<u64>,
 }
 
 impl QuantileWindow {
@@ -31,16 +31,16 @@ impl QuantileWindow {
     ) -> Option<[Duration; N]> {
         let mut now = snapshot.cumulative_counts(&BOUNDS);
         now.push(snapshot.value_count());
-        let before = std::mem::replace(&mut self.before, now);
+        let before = std::mem::replace(&mut self.previous, now);
         let new =
-            |n: usize| self.before[n].saturating_sub(before.get(n).copied().unwrap_or_default());
+            |n: usize| self.previous[n].saturating_sub(before.get(n).copied().unwrap_or_default());
         let count = new(BOUNDS.len());
-        let bound_of = |quantile: f64| {
+        let find_bound = |quantile: f64| {
             let rank = ((count as f64 * quantile).ceil() as u64).max(1);
             let bucket = (0..BOUNDS.len()).find(|&n| new(n) >= rank);
             Duration::from_nanos(BOUNDS[bucket.unwrap_or(BOUNDS.len() - 1)])
         };
-        (count > 0).then(|| quantiles.map(bound_of))
+        (count > 0).then(|| quantiles.map(find_bound))
     }
 }
 

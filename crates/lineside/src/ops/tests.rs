@@ -13,24 +13,26 @@ use super::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
 use super::*;
 
 /// The state of a reader who applies every change.
-type Held = BTreeMap<String, Value>;
+type ReceivedState = BTreeMap<String, Value>;
 
-fn apply(held: &mut Held, changes: &[Bytes]) {
+fn apply(received_state: &mut ReceivedState, changes: &[Bytes]) {
     for change in changes {
         let change: Value = serde_json::from_slice(change).unwrap();
         let key = format!("{} {} {}", change["feed"], change["kind"], change["id"]);
         match change["op"].as_str() {
-            Some("upsert") => _ = held.insert(key, change["record"].clone()),
-            Some("remove") => assert!(held.remove(&key).is_some(), "{key} was not known before"),
+            Some("upsert") => _ = received_state.insert(key, change["record"].clone()),
+            Some("remove") => {
+                assert!(received_state.remove(&key).is_some(), "{key} was not known before")
+            }
             other => panic!("{other:?} is not a change"),
         }
     }
 }
 
-fn state(upserts: &[Bytes]) -> Held {
-    let mut held = Held::new();
-    apply(&mut held, upserts);
-    held
+fn state(upserts: &[Bytes]) -> ReceivedState {
+    let mut received_state = ReceivedState::new();
+    apply(&mut received_state, upserts);
+    received_state
 }
 
 /// Returns some feeds, each with a statistic that sometimes changes.
@@ -47,14 +49,14 @@ fn feeds(rng: &mut fastrand::Rng) -> Vec<FeedOverview> {
 fn a_client_that_applies_each_change_has_the_dashboard_state() {
     for seed in 0..50 {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let (mut feeds_held, mut node_held) = (Held::new(), Held::new());
+        let (mut feeds_state, mut node_state) = (ReceivedState::new(), ReceivedState::new());
         let mut before = DashboardSnapshot::default();
         let mut at = 1_000_000;
         for _ in 0..400 {
             at += rng.i64(900..12_000);
-            let figures = feeds(&mut rng);
+            let overviews = feeds(&mut rng);
             let node = NodeOverview {
-                feeds: FeedStateCounts::from_feeds(&figures),
+                feeds: FeedStateCounts::from_feeds(&overviews),
                 ..NodeOverview::default()
             };
             let sample = NodeSample {
@@ -63,11 +65,11 @@ fn a_client_that_applies_each_change_has_the_dashboard_state() {
                 ..NodeSample::default()
             };
             let board =
-                DashboardSnapshot::next_snapshot(&before, UnixMillis(at), figures, node, sample);
-            apply(&mut feeds_held, &board.feed_changes(&before));
-            apply(&mut node_held, &board.node_changes(&before));
-            assert_eq!(feeds_held, state(&board.feed_upserts()), "seed {seed}");
-            assert_eq!(node_held, state(&board.node_upserts()), "seed {seed}");
+                DashboardSnapshot::next_snapshot(&before, UnixMillis(at), overviews, node, sample);
+            apply(&mut feeds_state, &board.feed_changes(&before));
+            apply(&mut node_state, &board.node_changes(&before));
+            assert_eq!(feeds_state, state(&board.feed_upserts()), "seed {seed}");
+            assert_eq!(node_state, state(&board.node_upserts()), "seed {seed}");
             before = board;
         }
         assert!(before.recent_samples().count() <= 300, "five minutes, a second apart at most");
@@ -76,20 +78,20 @@ fn a_client_that_applies_each_change_has_the_dashboard_state() {
 
 #[test]
 fn unchanged_values_are_not_published() {
-    let figures = || feeds(&mut fastrand::Rng::with_seed(1));
+    let build_overviews = || feeds(&mut fastrand::Rng::with_seed(1));
     let at = |n: i64| UnixMillis(1_000_000 + n);
     let sample = |n| NodeSample { at: at(n), ..NodeSample::default() };
     let one = DashboardSnapshot::next_snapshot(
         &DashboardSnapshot::default(),
         at(0),
-        figures(),
+        build_overviews(),
         NodeOverview::default(),
         sample(0),
     );
     let two = DashboardSnapshot::next_snapshot(
         &one,
         at(1),
-        figures(),
+        build_overviews(),
         NodeOverview::default(),
         sample(1),
     );

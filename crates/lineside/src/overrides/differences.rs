@@ -79,9 +79,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(old: &Value, new: &Value, says: &Value) {
+    fn check(old: &Value, new: &Value, expected: &Value) {
         let found = diff_keys(old.as_object().unwrap(), new.as_object().unwrap());
-        assert_eq!(serde_json::to_value(found).unwrap(), *says);
+        assert_eq!(serde_json::to_value(found).unwrap(), *expected);
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn siri_table(siri: &SiriSource) -> Value {
     keys.insert("mode".to_owned(), Value::from(siri.mode.as_str()));
     keys.insert("envelope".to_owned(), Value::from(siri.envelope.as_str()));
     let ids = match (&siri.ids, siri.ids.config_name()) {
-        (_, Some(word)) => Value::from(word.as_str()),
+        (_, Some(ids_name)) => Value::from(ids_name.as_str()),
         (SiriIds::Table(path, _), None) => build_table([("file", Some(&**path))]),
         (_, None) => Value::Null,
     };
@@ -104,9 +104,11 @@ fn pairs_value(pairs: &[(String, Secret)]) -> Option<Value> {
 }
 
 fn build_table<const N: usize>(members: [(&str, Option<&str>); N]) -> Value {
-    let said = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let known_members = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
     Value::Object(
-        said.map(|(name, value)| (name.to_owned(), Value::from(value))).collect::<Map<_, _>>(),
+        known_members
+            .map(|(name, value)| (name.to_owned(), Value::from(value)))
+            .collect::<Map<_, _>>(),
     )
 }
 
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_effective_keys_of_a_feed_recreate_the_feed() {
-        let said = json!({
+        let expected_keys = json!({
             "url": "https://me:pw@b.example/y?key=hunter2", "format": "siri", "name": "B",
             "publisher": "P", "licence": "L", "theme": "bus", "description": "D", "static": "city",
             "headers": {"X-Key": "hunter2"}, "query": {"q": "hunter2"},
@@ -132,20 +134,23 @@ mod tests {
             "poll": "1h30m", "ttl": "20s", "rate": "4/min", "max_concurrent_requests": 1, "timeout": "250ms",
             "max_bytes": "1025", "max_age": "1h", "late_after": "2m", "trip_late_after": "3m"
         });
-        let over = |keys: &Keys| FeedOverride {
+        let override_with = |keys: &Keys| FeedOverride {
             added: true,
             keys: keys.clone(),
             ..FeedOverride::default()
         };
         let id = FeedId::new("a").unwrap();
         let feed =
-            apply_override(&id, None, &[], &over(said.as_object().unwrap())).unwrap().unwrap();
+            apply_override(&id, None, &[], &override_with(expected_keys.as_object().unwrap()))
+                .unwrap()
+                .unwrap();
         let shown = feed_keys(&feed);
-        assert_eq!(Value::Object(shown.clone()), said);
-        assert_eq!(apply_override(&id, None, &[], &over(&shown)).unwrap().unwrap(), feed);
+        assert_eq!(Value::Object(shown.clone()), expected_keys);
+        assert_eq!(apply_override(&id, None, &[], &override_with(&shown)).unwrap().unwrap(), feed);
         let basic = json!({"url": "https://b.example/y", "basic": {"user": "me", "password": "s"}});
-        let feed =
-            apply_override(&id, None, &[], &over(basic.as_object().unwrap())).unwrap().unwrap();
+        let feed = apply_override(&id, None, &[], &override_with(basic.as_object().unwrap()))
+            .unwrap()
+            .unwrap();
         let shown = feed_keys(&feed);
         assert_eq!((&shown["basic"], &shown["max_bytes"]), (&basic["basic"], &json!("512MiB")));
         assert!(
@@ -164,23 +169,24 @@ mod tests {
         };
         let converter = FormatConverter { from: "hafas".into(), to: Format::GtfsRt, program };
         let converters = [Arc::new(converter)];
-        let over = |format: &str| {
+        let override_for_format = |format: &str| {
             let keys = json!({"url": "https://b.example/y", "format": format});
             let keys = keys.as_object().unwrap().clone();
             FeedOverride { added: true, keys, ..FeedOverride::default() }
         };
         let id = FeedId::new("a").unwrap();
-        let feed = apply_override(&id, None, &converters, &over("hafas")).unwrap().unwrap();
+        let feed =
+            apply_override(&id, None, &converters, &override_for_format("hafas")).unwrap().unwrap();
         assert_eq!(feed.converter.as_ref(), Some(&converters[0]));
         assert_eq!(
             (feed.configured_format(), &feed_keys(&feed)["format"]),
             (converters[0].to.into(), &json!("hafas"))
         );
         // GTFS-Realtime needs no converter.
-        let laid = FeedOverride { added: false, ..over("gtfs-rt") };
-        let feed = apply_override(&id, Some(&feed), &converters, &laid).unwrap().unwrap();
+        let feed_override = FeedOverride { added: false, ..override_for_format("gtfs-rt") };
+        let feed = apply_override(&id, Some(&feed), &converters, &feed_override).unwrap().unwrap();
         assert_eq!((feed.converter, feed.format), (None, Some(Format::GtfsRt)));
-        let unknown = apply_override(&id, None, &[], &over("hafas")).unwrap_err();
+        let unknown = apply_override(&id, None, &[], &override_for_format("hafas")).unwrap_err();
         assert_eq!(unknown[0].key, "format");
     }
 }

@@ -228,9 +228,9 @@ fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     set_if_present(keys, "trip_late_after", &mut feed.trip_late_after, trip_late_after);
 }
 
-fn set_if_present<T>(keys: &Keys, key: &str, place: &mut T, value: T) {
+fn set_if_present<T>(keys: &Keys, key: &str, field: &mut T, value: T) {
     if keys.contains_key(key) {
-        *place = value;
+        *field = value;
     }
 }
 
@@ -253,13 +253,13 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_refused(value: Value, says: &[&str]) {
+    fn check_refused(value: Value, expected_message: &[&str]) {
         let mut feed = feed();
         let errors = apply_keys(&mut feed, &keys(value), &[]).unwrap_err();
-        let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(said.len(), says.len(), "{said:?}");
-        for (said, says) in said.iter().zip(says) {
-            assert!(said.starts_with(says), "{said}");
+        let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(messages.len(), expected_message.len(), "{messages:?}");
+        for (error_message, expected_message) in messages.iter().zip(expected_message) {
+            assert!(error_message.starts_with(expected_message), "{error_message}");
         }
         assert_eq!(feed, self::feed());
     }
@@ -279,15 +279,15 @@ mod tests {
 
     #[test]
     fn every_key_of_the_file_can_be_overridden() {
-        let mut over = feed();
-        apply_keys(&mut over, &keys(all_keys()), &[]).unwrap();
-        let text = format_toml(&over.id, &keys(all_keys())).unwrap();
+        let mut applied = feed();
+        apply_keys(&mut applied, &keys(all_keys()), &[]).unwrap();
+        let text = format_toml(&applied.id, &keys(all_keys())).unwrap();
         let mut file = Config::parse(
             Path::new("lineside.toml"),
             &format!("{text}[[feed]]\nid = \"city\"\nurl = \"https://c.example/\"\n"),
         )
         .unwrap();
-        assert_eq!(file.feeds.remove(0), over);
+        assert_eq!(file.feeds.remove(0), applied);
         let mut other = feed();
         apply_keys(&mut other, &keys(client()), &[]).unwrap();
         assert!(other.oauth2.is_some());
@@ -316,7 +316,7 @@ mod tests {
     }
 
     /// Returns the places of all values in the keys: the table, if the value is in one, and the name.
-    fn places(keys: &Keys) -> Vec<(Option<String>, String)> {
+    fn list_key_places(keys: &Keys) -> Vec<(Option<String>, String)> {
         let mut places = Vec::new();
         for (key, value) in keys {
             match value {
@@ -333,15 +333,15 @@ mod tests {
     fn every_secret_of_the_file_is_redacted() {
         let mut seen = 0;
         for all in [keys(all_keys()), keys(client())] {
-            for (table, name) in places(&all) {
+            for (table, name) in list_key_places(&all) {
                 let at = |keys: &mut Keys, value: Value| match &table {
                     Some(table) => keys[table][&name] = value,
                     None => keys[&name] = value,
                 };
                 // Only secrets may be read from a file.
-                let mut elsewhere = all.clone();
-                at(&mut elsewhere, json!({"file": "/dev/null/no such file"}));
-                let Err(errors) = parse_feed(&feed().id, &elsewhere, &[]) else { continue };
+                let mut invalid = all.clone();
+                at(&mut invalid, json!({"file": "/dev/null/no such file"}));
+                let Err(errors) = parse_feed(&feed().id, &invalid, &[]) else { continue };
                 if !errors[0].reason.starts_with("cannot read /dev/null/") {
                     continue;
                 }
@@ -350,7 +350,7 @@ mod tests {
                 at(&mut known, Value::from("hunter9"));
                 let shown = serde_json::to_string(&redact_keys(&known)).unwrap();
                 assert!(!shown.contains("hunter9"), "{table:?} {name}: {shown}");
-                assert_eq!(check_secrets(&elsewhere).len(), 1, "{table:?} {name}");
+                assert_eq!(check_secrets(&invalid).len(), 1, "{table:?} {name}");
             }
         }
         assert_eq!(seen, 5, "a header, a parameter, a password, a client's secret, a requestor");
@@ -392,7 +392,7 @@ mod tests {
         let toml = "[[converter]]\nfrom = \"siri\"\nto = \"gtfs-rt\"\ncommand = [\"cat\"]\n\
                     [[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\nformat = \"siri\"\n";
         let file = Config::parse(Path::new("lineside.toml"), toml).unwrap();
-        for (laid, says) in [
+        for (given_keys, expected_message) in [
             (json!({"siri": {"mode": "subscribe"}}), Some("siri.mode: a converter needs")),
             (
                 json!({"siri": {"mode": "lite", "requestor_ref": "hunter2"}}),
@@ -402,13 +402,15 @@ mod tests {
             (json!({"siri": {"mode": "request"}}), None),
         ] {
             let mut known = file.feeds[0].clone();
-            let said = apply_keys(&mut known, &keys(laid), &file.converters)
+            let apply_result = apply_keys(&mut known, &keys(given_keys), &file.converters)
                 .map_err(|errors| errors.iter().map(ToString::to_string).collect::<String>());
-            match says {
-                Some(says) => assert!(said.unwrap_err().starts_with(says)),
-                None => said.unwrap(),
+            match expected_message {
+                Some(expected_message) => {
+                    assert!(apply_result.unwrap_err().starts_with(expected_message))
+                }
+                None => apply_result.unwrap(),
             }
-            assert_eq!(known == file.feeds[0], says.is_some());
+            assert_eq!(known == file.feeds[0], expected_message.is_some());
         }
         // Conversely: the file subscribes, and the override sets a format.
         let mut known = feed();

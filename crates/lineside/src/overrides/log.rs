@@ -54,11 +54,11 @@ impl EditLog {
         let Self::Stored(store) = self else { return Ok(Overrides::new()) };
         let all = store.list_overrides().map_err(|error| EditLogError(error.to_string()))?;
         let read = all.into_iter().filter_map(|(id, text)| {
-            let over = FeedOverride::parse(text.reveal());
-            if over.is_none() {
+            let feed_override = FeedOverride::parse(text.reveal());
+            if feed_override.is_none() {
                 tracing::warn!(feed = %id, "the overrides of the feed are invalid and are ignored");
             }
-            Some((id, over?))
+            Some((id, feed_override?))
         });
         Ok(read.collect())
     }
@@ -140,8 +140,8 @@ impl EditLog {
             }
             Self::InMemory(edits) => {
                 let edits = edits.lock();
-                let is_it = |it: &&NumberedEdit| it.0 == number && it.1.feed == *feed;
-                Ok(edits.iter().find(is_it).cloned())
+                let is_match = |it: &&NumberedEdit| it.0 == number && it.1.feed == *feed;
+                Ok(edits.iter().find(is_match).cloned())
             }
         }
     }

@@ -89,16 +89,18 @@ pub(crate) fn apply_override(
     id: &FeedId,
     base: Option<&FeedConfig>,
     converters: &[Arc<FormatConverter>],
-    over: &FeedOverride,
+    feed_override: &FeedOverride,
 ) -> Result<Option<FeedConfig>, Vec<BadKey>> {
     let mut feed = match base {
-        _ if over.removed => return Ok(None),
+        _ if feed_override.removed => return Ok(None),
         Some(base) => base.clone(),
-        None if over.added => FeedConfig::new(id.clone(), SourceLocation::Path("/".into())),
+        None if feed_override.added => {
+            FeedConfig::new(id.clone(), SourceLocation::Path("/".into()))
+        }
         None => return Ok(None),
     };
-    keys::apply_keys(&mut feed, &over.keys, converters)?;
-    feed.paused = over.paused;
+    keys::apply_keys(&mut feed, &feed_override.keys, converters)?;
+    feed.paused = feed_override.paused;
     Ok(Some(feed))
 }
 
@@ -107,11 +109,11 @@ pub(crate) fn find_faults(
     id: &FeedId,
     base: Option<&FeedConfig>,
     converters: &[Arc<FormatConverter>],
-    over: &FeedOverride,
+    feed_override: &FeedOverride,
     feeds: &[FeedConfig],
 ) -> Vec<BadKey> {
-    let mut faults = apply_override(id, base, converters, over).err().unwrap_or_default();
-    if let Ok(Some(schedule)) = keys::schedule_id(&over.keys) {
+    let mut faults = apply_override(id, base, converters, feed_override).err().unwrap_or_default();
+    if let Ok(Some(schedule)) = keys::schedule_id(&feed_override.keys) {
         let url = SourceLocation::Path("/".into());
         let one = FeedConfig { static_feed: Some(schedule), ..FeedConfig::new(id.clone(), url) };
         let others = feeds.iter().filter(|feed| feed.id != *id).cloned();
@@ -129,24 +131,24 @@ pub(crate) fn apply_overrides(
     overrides: &Overrides,
 ) -> Vec<FeedConfig> {
     let in_file: HashMap<&FeedId, &FeedConfig> = base.iter().map(|feed| (&feed.id, feed)).collect();
-    let laid = |id: &FeedId, known: Option<&FeedConfig>, over: &FeedOverride| {
-        apply_override(id, known, converters, over).unwrap_or_else(|errors| {
+    let apply_one = |id: &FeedId, known: Option<&FeedConfig>, feed_override: &FeedOverride| {
+        apply_override(id, known, converters, feed_override).unwrap_or_else(|errors| {
             for error in errors {
                 tracing::warn!(feed = %id, "the overrides of the feed are no longer valid: {error}");
             }
             // A paused feed must not be polled because another of its keys became invalid.
-            known.map(|known| FeedConfig { paused: over.paused, ..known.clone() })
+            known.map(|known| FeedConfig { paused: feed_override.paused, ..known.clone() })
         })
     };
     let mut feeds: Vec<FeedConfig> = base
         .iter()
         .filter_map(|feed| match overrides.get(&feed.id) {
-            Some(over) => laid(&feed.id, Some(feed), over),
+            Some(feed_override) => apply_one(&feed.id, Some(feed), feed_override),
             None => Some(feed.clone()),
         })
         .collect();
     let added = overrides.iter().filter(|(id, _)| !in_file.contains_key(id));
-    feeds.extend(added.filter_map(|(id, over)| laid(id, None, over)));
+    feeds.extend(added.filter_map(|(id, feed_override)| apply_one(id, None, feed_override)));
     feeds
 }
 
@@ -184,25 +186,30 @@ mod tests {
     use super::*;
 
     fn named(id: &str, static_feed: Option<&str>) -> FeedConfig {
-        let id_of = |id: &str| FeedId::new(id).unwrap();
+        let feed_id = |id: &str| FeedId::new(id).unwrap();
         let url = SourceLocation::parse("https://a.example/x").unwrap();
-        let static_feed = static_feed.map(id_of);
-        FeedConfig { static_feed, name: Some("File".to_owned()), ..FeedConfig::new(id_of(id), url) }
+        let static_feed = static_feed.map(feed_id);
+        FeedConfig {
+            static_feed,
+            name: Some("File".to_owned()),
+            ..FeedConfig::new(feed_id(id), url)
+        }
     }
 
-    fn over(value: Value) -> FeedOverride {
+    fn override_from(value: Value) -> FeedOverride {
         serde_json::from_value(value).unwrap()
     }
 
     fn overrides(all: &[(&str, Value)]) -> Overrides {
-        let one = |(id, value): &(&str, Value)| (FeedId::new(id).unwrap(), over(value.clone()));
+        let one =
+            |(id, value): &(&str, Value)| (FeedId::new(id).unwrap(), override_from(value.clone()));
         all.iter().map(one).collect()
     }
 
     #[test]
     fn an_override_replaces_only_its_own_keys() {
         let file = [named("a", None), named("b", None), named("c", None)];
-        let laid = overrides(&[
+        let test_overrides = overrides(&[
             ("a", json!({"keys": {"poll": "30s", "headers": {"x-key": "hunter2"}}})),
             ("b", json!({"removed": true})),
             ("c", json!({"paused": true})),
@@ -210,7 +217,7 @@ mod tests {
             ("gone", json!({"keys": {"poll": "30s"}})),
             ("broken", json!({"added": true, "keys": {"url": "https://d.example/", "poll": 3}})),
         ]);
-        let feeds = apply_overrides(&file, &[], &laid);
+        let feeds = apply_overrides(&file, &[], &test_overrides);
         let ids: Vec<&str> = feeds.iter().map(|feed| feed.id.as_str()).collect();
         assert_eq!(ids, ["a", "c", "d"]);
         assert_eq!(feeds[0].poll, Some(std::time::Duration::from_secs(30)));
@@ -218,34 +225,35 @@ mod tests {
         assert_eq!(feeds[0].headers[0].1.reveal(), "hunter2");
         assert!(feeds[1].paused && !feeds[0].paused);
         assert_eq!(feeds[2].name.as_deref(), Some("D"));
-        assert!(!format!("{laid:?}").contains("hunter2"));
+        assert!(!format!("{test_overrides:?}").contains("hunter2"));
     }
 
     #[test]
     fn a_feed_stays_paused_if_its_other_overrides_are_invalid() {
-        let laid = overrides(&[("a", json!({"paused": true, "keys": {"poll": 3, "name": "B"}}))]);
-        let feeds = apply_overrides(&[named("a", None)], &[], &laid);
+        let test_overrides =
+            overrides(&[("a", json!({"paused": true, "keys": {"poll": 3, "name": "B"}}))]);
+        let feeds = apply_overrides(&[named("a", None)], &[], &test_overrides);
         assert!(feeds[0].paused);
         assert_eq!(feeds[0].name.as_deref(), Some("File"));
     }
 
     #[test]
     fn a_stored_override_is_read_unchanged() {
-        let one = over(json!({"paused": true, "keys": {"poll": "30s"}}));
+        let one = override_from(json!({"paused": true, "keys": {"poll": "30s"}}));
         assert_eq!(FeedOverride::parse(&one.to_text()), Some(one));
         assert_eq!(FeedOverride::parse("nothing"), None);
         let renamed = FeedOverride::parse(r#"{"keys": {"serial": true, "poll": "30s"}}"#).unwrap();
         let keys = json!({"max_concurrent_requests": 1, "poll": "30s"});
-        assert_eq!(renamed, over(json!({"keys": keys})));
+        assert_eq!(renamed, override_from(json!({"keys": keys})));
         assert_eq!(FeedOverride::default().non_empty(), None);
     }
 
     #[track_caller]
-    fn check(feeds: &[FeedConfig], id: &str, says: Option<&str>) {
+    fn check(feeds: &[FeedConfig], id: &str, expected_message: Option<&str>) {
         let found = check_schedules(feeds, &FeedId::new(id).unwrap());
         let reason = found.err().map(|bad| bad.reason);
-        assert_eq!(reason.is_some(), says.is_some(), "{reason:?}");
-        assert!(reason.unwrap_or_default().contains(says.unwrap_or_default()));
+        assert_eq!(reason.is_some(), expected_message.is_some(), "{reason:?}");
+        assert!(reason.unwrap_or_default().contains(expected_message.unwrap_or_default()));
     }
 
     #[test]

@@ -40,13 +40,13 @@ pub(crate) fn redact_keys(keys: &Keys) -> Keys {
         }
     }
     for (table, key) in [(None, "url"), (Some("oauth2"), "token_url")] {
-        let place = match table {
+        let value_mut = match table {
             None => shown.get_mut(key),
             Some(table) => shown.get_mut(table).and_then(|table| table.get_mut(key)),
         };
-        if let Some(place) = place {
-            let text = place.as_str().and_then(|text| SourceLocation::parse(text).ok());
-            *place = text.map_or(Value::from(HIDDEN), |text| Value::from(text.to_string()));
+        if let Some(value_mut) = value_mut {
+            let text = value_mut.as_str().and_then(|text| SourceLocation::parse(text).ok());
+            *value_mut = text.map_or(Value::from(HIDDEN), |text| Value::from(text.to_string()));
         }
     }
     shown
@@ -54,10 +54,10 @@ pub(crate) fn redact_keys(keys: &Keys) -> Keys {
 
 /// Replaces redacted values by the feed's secrets, so that output can be sent back.
 pub(crate) fn restore_secrets(keys: &mut Keys, known: &FeedConfig) {
-    let held = |value: &Value| value.as_str() == Some(HIDDEN);
+    let is_hidden = |value: &Value| value.as_str() == Some(HIDDEN);
     for (key, pairs) in [("headers", &known.headers), ("query", &known.query)] {
         let Some(Value::Object(table)) = keys.get_mut(key) else { continue };
-        for (name, value) in table.iter_mut().filter(|(_, value)| held(value)) {
+        for (name, value) in table.iter_mut().filter(|(_, value)| is_hidden(value)) {
             let secret = pairs.iter().find(|(known, _)| known == name);
             if let Some((_, secret)) = secret {
                 *value = Value::from(secret.reveal());
@@ -72,7 +72,7 @@ pub(crate) fn restore_secrets(keys: &mut Keys, known: &FeedConfig) {
     ];
     for (key, name, secret) in single {
         if let Some(value) = keys.get_mut(key).and_then(|table| table.get_mut(name))
-            && let Some(secret) = secret.filter(|_| held(value))
+            && let Some(secret) = secret.filter(|_| is_hidden(value))
         {
             *value = Value::from(secret);
         }

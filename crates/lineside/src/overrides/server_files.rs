@@ -93,11 +93,11 @@ mod tests {
         let text = text.replacen("id =", "url = \"https://a.example/\"\nid =", 1);
         let in_file = Config::parse(Path::new("lineside.toml"), &text).unwrap().feeds.remove(0);
         drop(folder);
-        let mut over = in_file.clone();
+        let mut applied = in_file.clone();
         let mut sent_back = with_table(path);
         sent_back.insert("name".to_owned(), Value::from("B"));
-        apply_keys(&mut over, &sent_back, &[]).unwrap();
-        assert_eq!(over.siri, in_file.siri);
-        assert_eq!(over.name.as_deref(), Some("B"));
+        apply_keys(&mut applied, &sent_back, &[]).unwrap();
+        assert_eq!(applied.siri, in_file.siri);
+        assert_eq!(applied.name.as_deref(), Some("B"));
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct UndoConflict {
     /// The key, or `added`, `removed`, `paused`.
     pub(crate) part: String,
     /// The newest later edit that changed it; `None` if the history no longer has it.
-    pub(crate) by: Option<i64>,
+    pub(crate) edit_number: Option<i64>,
 }
 
 /// The parts of an override that can change separately.
@@ -83,10 +83,12 @@ pub(crate) fn undo_edit(
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let now = now.cloned().unwrap_or_default();
     let touched = changed_parts(&before, &after);
-    let again = changed_parts(&after, &now);
+    let changed_since = changed_parts(&after, &now);
     let is_about_existence = touched.contains(&OverridePart::Added);
-    if let Some(part) = again.iter().find(|part| is_about_existence || touched.contains(part)) {
-        let by = edits
+    if let Some(part) =
+        changed_since.iter().find(|part| is_about_existence || touched.contains(part))
+    {
+        let edit_number = edits
             .iter()
             .filter(|(n, later)| n > number && later.feed == edit.feed)
             .filter(|(_, later)| {
@@ -96,7 +98,7 @@ pub(crate) fn undo_edit(
             })
             .map(|(n, _)| *n)
             .max();
-        return Err(UndoConflict { part: part.part_name().to_owned(), by });
+        return Err(UndoConflict { part: part.part_name().to_owned(), edit_number });
     }
     let mut next = now;
     for part in &touched {
@@ -147,7 +149,7 @@ mod tests {
         (n, edit)
     }
 
-    fn over(value: &Value) -> Option<FeedOverride> {
+    fn override_from(value: &Value) -> Option<FeedOverride> {
         serde_json::from_value(value.clone()).unwrap()
     }
 
@@ -156,8 +158,8 @@ mod tests {
         let first = edit(1, &json!(null), &json!({"keys": {"poll": "30s", "name": "A"}}));
         let now = json!({"keys": {"poll": "30s", "name": "A", "ttl": "5s"}, "paused": true});
         let later = edit(2, &json!({"keys": {"poll": "30s", "name": "A"}}), &now);
-        let undone = undo_edit(&first, over(&now).as_ref(), &[later, first.clone()]);
-        assert_eq!(undone, Ok(over(&json!({"keys": {"ttl": "5s"}, "paused": true}))));
+        let undone = undo_edit(&first, override_from(&now).as_ref(), &[later, first.clone()]);
+        assert_eq!(undone, Ok(override_from(&json!({"keys": {"ttl": "5s"}, "paused": true}))));
     }
 
     #[test]
@@ -166,25 +168,26 @@ mod tests {
         let two = json!({"keys": {"poll": "40s"}});
         let three = json!({"keys": {"poll": "40s", "name": "A"}});
         let edits = [edit(3, &two, &three), edit(2, &one, &two), edit(1, &json!(null), &one)];
-        let undo = |n: usize| undo_edit(&edits[n], over(&three).as_ref(), &edits);
-        assert_eq!(undo(2), Err(UndoConflict { part: "poll".to_owned(), by: Some(2) }));
-        assert_eq!(undo(1), Ok(over(&json!({"keys": {"poll": "30s", "name": "A"}}))));
-        assert_eq!(undo(0), Ok(over(&two)));
+        let undo = |n: usize| undo_edit(&edits[n], override_from(&three).as_ref(), &edits);
+        assert_eq!(undo(2), Err(UndoConflict { part: "poll".to_owned(), edit_number: Some(2) }));
+        assert_eq!(undo(1), Ok(override_from(&json!({"keys": {"poll": "30s", "name": "A"}}))));
+        assert_eq!(undo(0), Ok(override_from(&two)));
     }
 
     #[test]
     fn the_values_before_an_edit_are_restored_over_later_ones() {
         let (one, two) = (json!({"keys": {"poll": "30s"}}), json!({"keys": {"poll": "40s"}}));
         let three = json!({"keys": {"poll": "50s", "name": "A"}});
-        let restored = restore_before(&edit(2, &one, &two), over(&three).as_ref());
-        assert_eq!(restored, over(&json!({"keys": {"poll": "30s", "name": "A"}})));
-        let restored = restore_before(&edit(1, &json!(null), &one), over(&three).as_ref());
-        assert_eq!(restored, over(&json!({"keys": {"name": "A"}})));
+        let restored = restore_before(&edit(2, &one, &two), override_from(&three).as_ref());
+        assert_eq!(restored, override_from(&json!({"keys": {"poll": "30s", "name": "A"}})));
+        let restored = restore_before(&edit(1, &json!(null), &one), override_from(&three).as_ref());
+        assert_eq!(restored, override_from(&json!({"keys": {"name": "A"}})));
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let named = json!({"added": true, "keys": {"url": "https://a.example/", "name": "A"}});
-        let restored = restore_before(&edit(1, &json!(null), &added), over(&named).as_ref());
+        let restored =
+            restore_before(&edit(1, &json!(null), &added), override_from(&named).as_ref());
         assert_eq!(restored, None, "the feed is removed");
-        assert_eq!(restore_before(&edit(3, &named, &json!(null)), None), over(&named));
+        assert_eq!(restore_before(&edit(3, &named, &json!(null)), None), override_from(&named));
     }
 
     #[test]
@@ -192,8 +195,11 @@ mod tests {
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let named = json!({"added": true, "keys": {"url": "https://a.example/", "name": "A"}});
         let edits = [edit(2, &added, &named), edit(1, &json!(null), &added)];
-        let undo = |now: &Value| undo_edit(&edits[1], over(now).as_ref(), &edits);
-        assert_eq!(undo(&named), Err(UndoConflict { part: "name".to_owned(), by: Some(2) }));
+        let undo = |now: &Value| undo_edit(&edits[1], override_from(now).as_ref(), &edits);
+        assert_eq!(
+            undo(&named),
+            Err(UndoConflict { part: "name".to_owned(), edit_number: Some(2) })
+        );
         assert_eq!(undo(&added), Ok(None));
     }
 
@@ -201,6 +207,6 @@ mod tests {
     fn undoing_a_removal_restores_the_feed() {
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let removed = edit(2, &added, &json!(null));
-        assert_eq!(undo_edit(&removed, None, &[]), Ok(over(&added)));
+        assert_eq!(undo_edit(&removed, None, &[]), Ok(override_from(&added)));
     }
 }

@@ -7,10 +7,10 @@ use super::feed::render_fold;
 use super::words;
 
 /// Renders the section with all addresses of the feed. A feed of alerts has no delays.
-pub(super) fn render_card(id: &str, format: Option<Format>, is_of_alerts: bool) -> Markup {
-    let is_there = |path: &str| !(is_of_alerts && path.starts_with("/delays/"));
+pub(super) fn render_card(id: &str, format: Option<Format>, has_only_alerts: bool) -> Markup {
+    let is_linked = |path: &str| !(has_only_alerts && path.starts_with("/delays/"));
     let paths: Vec<_> =
-        list_paths(id, format).into_iter().filter(|(_, path)| is_there(path)).collect();
+        list_paths(id, format).into_iter().filter(|(_, path)| is_linked(path)).collect();
     let note = words::format_count(paths.len() as u64, "address", "addresses");
     let body = html! {
         ul.links.card-body {

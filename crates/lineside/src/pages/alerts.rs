@@ -68,15 +68,15 @@ pub(super) fn find_for_stop(
     let routes: BTreeSet<RouteIdx> =
         members.iter().flat_map(|stop| timetable.stop_routes(*stop)).collect();
     let routes: Vec<Route<'_>> = routes.into_iter().map(|route| timetable.route(route)).collect();
-    let of_stop = state.alerts_by_stop(timetable.stop(stop).id);
-    let of_routes = routes.iter().flat_map(|route| {
-        let of_route = state.records_by_route(route.id);
-        of_route.filter(|it| it.alert().is_some_and(|alert| names_whole_route(alert, route.id)))
+    let stop_alerts = state.alerts_by_stop(timetable.stop(stop).id);
+    let routes_alerts = routes.iter().flat_map(|route| {
+        let route_alerts = state.records_by_route(route.id);
+        route_alerts.filter(|it| it.alert().is_some_and(|alert| names_whole_route(alert, route.id)))
     });
-    let of_all = find_network_wide(&state, timetable, &routes);
-    let alerts = with_specificity(AlertSpecificity::Itself, of_stop)
-        .chain(with_specificity(AlertSpecificity::ByLine, of_routes))
-        .chain(with_specificity(AlertSpecificity::AllLines, of_all));
+    let network_alerts = find_network_wide(&state, timetable, &routes);
+    let alerts = with_specificity(AlertSpecificity::Itself, stop_alerts)
+        .chain(with_specificity(AlertSpecificity::ByLine, routes_alerts))
+        .chain(with_specificity(AlertSpecificity::AllLines, network_alerts));
     select_in_force(alerts, now, languages)
 }
 
@@ -90,10 +90,10 @@ pub(super) fn find_for_route(
 ) -> Vec<AlertSummary> {
     let route = timetable.route(route);
     let routes = [route];
-    let of_route = with_specificity(AlertSpecificity::Itself, state.records_by_route(route.id));
-    let of_all =
+    let route_alerts = with_specificity(AlertSpecificity::Itself, state.records_by_route(route.id));
+    let network_alerts =
         with_specificity(AlertSpecificity::AllLines, find_network_wide(state, timetable, &routes));
-    select_in_force(of_route.chain(of_all), now, languages)
+    select_in_force(route_alerts.chain(network_alerts), now, languages)
 }
 
 /// Returns the active alerts of one feed.
@@ -141,11 +141,11 @@ fn names_all_lines(entity: &proto::EntitySelector) -> bool {
 fn matches_route(entity: &proto::EntitySelector, timetable: &Timetable, route: &Route<'_>) -> bool {
     let named = entity.agency_id.as_deref().filter(|id| !id.is_empty());
     let agency = || Some(timetable.agency(route.agency?).id);
-    let is_of_kind = |kind: i32| {
+    let is_about_kind = |kind: i32| {
         let own = i32::from(route.kind);
         own == kind || basic_route_type(own) == Some(kind)
     };
-    named.is_none_or(|id| agency() == Some(id)) && entity.route_type.is_none_or(is_of_kind)
+    named.is_none_or(|id| agency() == Some(id)) && entity.route_type.is_none_or(is_about_kind)
 }
 
 /// Returns the basic GTFS `route_type` of an extended one.
@@ -176,12 +176,12 @@ fn select_in_force<'a>(
         (Reverse(severity_rank(alert)), named, Reverse(period_start(alert, now)))
     });
     let mut all: Vec<AlertSummary> = Vec::new();
-    for told in alerts.into_iter().filter_map(|(_, alert)| describe_alert(alert, languages)) {
+    for summary in alerts.into_iter().filter_map(|(_, alert)| describe_alert(alert, languages)) {
         if all.len() >= ALERTS_MAX {
             break;
         }
-        if !all.contains(&told) {
-            all.push(told);
+        if !all.contains(&summary) {
+            all.push(summary);
         }
     }
     all
@@ -234,14 +234,14 @@ fn contains_time(period: &proto::TimeRange, now: i64) -> bool {
 }
 
 fn describe_alert(alert: &proto::Alert, languages: &PreferredLanguages) -> Option<AlertSummary> {
-    let text = |of: &Option<proto::TranslatedString>| {
-        of.as_ref().and_then(|text| pick_translation(text, languages)).unwrap_or_default()
+    let text = |translated: &Option<proto::TranslatedString>| {
+        translated.as_ref().and_then(|text| pick_translation(text, languages)).unwrap_or_default()
     };
-    let told = AlertSummary {
+    let summary = AlertSummary {
         header: text(&alert.header_text),
         description: text(&alert.description_text),
     };
-    (!told.header.text.is_empty() || !told.description.text.is_empty()).then_some(told)
+    (!summary.header.text.is_empty() || !summary.description.text.is_empty()).then_some(summary)
 }
 
 /// Returns a text of an alert in the reader's preferred language; `None` if it is empty.
@@ -344,7 +344,10 @@ mod tests {
     fn order(alerts: &[(AlertSpecificity, proto::Alert)]) -> Vec<String> {
         let languages = languages();
         let alerts = alerts.iter().map(|(named, alert)| (*named, alert));
-        select_in_force(alerts, NOW, &languages).into_iter().map(|told| told.header.text).collect()
+        select_in_force(alerts, NOW, &languages)
+            .into_iter()
+            .map(|summary| summary.header.text)
+            .collect()
     }
 
     #[test]
@@ -357,9 +360,9 @@ mod tests {
             .push((AlertSpecificity::AllLines, grave("Zugverkehr eingestellt", Severe, NoService)));
         alerts.push((AlertSpecificity::ByLine, grave("Weiche", UnknownSeverity, UnknownEffect)));
         alerts.push((AlertSpecificity::Itself, grave("kein Halt", UnknownSeverity, NoService)));
-        let told = order(&alerts);
-        assert_eq!(told[..4], ["kein Halt", "Zugverkehr eingestellt", "Weiche", "Aufzug 0"]);
-        assert_eq!(told.len(), 10, "none is lost");
+        let headers = order(&alerts);
+        assert_eq!(headers[..4], ["kein Halt", "Zugverkehr eingestellt", "Weiche", "Aufzug 0"]);
+        assert_eq!(headers.len(), 10, "none is lost");
     }
 
     #[test]
@@ -382,26 +385,26 @@ mod tests {
             stop_id: stop.map(str::to_owned),
             ..proto::EntitySelector::default()
         };
-        let mut told = alert("X is closed, B runs no further");
-        told.informed_entity =
+        let mut closed_alert = alert("X is closed, B runs no further");
+        closed_alert.informed_entity =
             vec![selector("A", Some("X")), selector("B", None), selector("C", Some(""))];
         let trip = Some(proto::TripDescriptor::default());
-        told.informed_entity.push(proto::EntitySelector { trip, ..selector("D", None) });
+        closed_alert.informed_entity.push(proto::EntitySelector { trip, ..selector("D", None) });
         for (route, is_whole) in [("A", false), ("B", true), ("C", true), ("D", false)] {
-            assert_eq!(names_whole_route(&told, route), is_whole, "{route}");
+            assert_eq!(names_whole_route(&closed_alert, route), is_whole, "{route}");
         }
     }
 
     #[test]
     fn further_alerts_are_folded_behind_their_number() {
-        let told: Vec<AlertSummary> = (0..8)
+        let summaries: Vec<AlertSummary> = (0..8)
             .filter_map(|n| describe_alert(&alert(&format!("Number {n}")), &languages()))
             .collect();
-        let all = render_alerts(&told).into_string();
+        let all = render_alerts(&summaries).into_string();
         let (open, more) = all.split_once("<details").unwrap();
         assert_eq!(open.matches("Number").count(), OPEN_MAX);
         assert!(more.contains("and 2 more</summary>") && more.contains("Number 7"), "{more}");
-        assert!(!render_alerts(&told[..OPEN_MAX]).into_string().contains("<details"));
+        assert!(!render_alerts(&summaries[..OPEN_MAX]).into_string().contains("<details"));
     }
 
     fn languages() -> PreferredLanguages {

@@ -112,32 +112,32 @@ fn resolve_bundle(chunks: &BTreeMap<String, ManifestChunk>, source: &str) -> Opt
 async fn serve_plain(
     State(app): State<App>,
     Path((hash, name)): Path<(String, String)>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Response {
     // A cached page may request files of an older binary: no file is better than one that does not fit.
     let file = if hash == *PLAIN_HASH { PlainAssets::get(&name) } else { None };
-    serve_file(&app, &name, file, &wants).await
+    serve_file(&app, &name, file, &preferences).await
 }
 
 async fn serve_bundled(
     State(app): State<App>,
     Path(name): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Response {
     let file = if name == MANIFEST { None } else { BundledAssets::get(&name) };
-    serve_file(&app, &name, file, &wants).await
+    serve_file(&app, &name, file, &preferences).await
 }
 
 async fn serve_file(
     app: &App,
     name: &str,
     file: Option<EmbeddedFile>,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Response {
     let Some(file) = file else { return Refusal::UnknownPath.into_response() };
     let body = into_bytes(file.data);
     let kind = HeaderValue::from_static(media_type(name));
-    Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(wants, app).await
+    Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(preferences, app).await
 }
 
 fn into_bytes(data: Cow<'static, [u8]>) -> Bytes {

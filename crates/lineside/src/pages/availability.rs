@@ -109,7 +109,7 @@ fn records_start(shown: &FeedAvailability) -> Option<UnixMillis> {
 fn starts_late(shown: &FeedAvailability) -> bool {
     let day = i64::try_from(ArchiveSpan::Day.total_length().as_millis()).unwrap_or(i64::MAX);
     shown.span == ArchiveSpan::Month
-        && records_start(shown).is_some_and(|begin| shown.until.0 - begin.0 < day)
+        && records_start(shown).is_some_and(|strip_start| shown.until.0 - strip_start.0 < day)
 }
 
 fn render_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
@@ -133,11 +133,11 @@ fn render_strip<S: Copy>(
     shown: &FeedAvailability,
     stretches: &[StateStretch<S>],
     sign: fn(S) -> (&'static str, u32),
-    said: &str,
+    label: &str,
 ) -> Markup {
     let length = (shown.until.0 - shown.from.0).max(1);
-    let place = |at: UnixMillis| (at.0 - shown.from.0).clamp(0, length) * LENGTH / length;
-    let least = LENGTH / VISIBLE_PARTS;
+    let bar_position = |at: UnixMillis| (at.0 - shown.from.0).clamp(0, length) * LENGTH / length;
+    let width_min = LENGTH / VISIBLE_PARTS;
     let is_trouble = |height: u32| height > 1 && height < HEIGHT;
     // Bars of trouble are drawn last and the worst at the end, because they may be widened over their neighbours.
     let mut drawn: Vec<_> = stretches.iter().collect();
@@ -149,18 +149,18 @@ fn render_strip<S: Copy>(
         div.strip-row {
             span.strip-name { (name) }
             svg.strip viewBox=(format!("0 0 {LENGTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
-                aria-label=(format!("{name}: {said}")) {
+                aria-label=(format!("{name}: {label}")) {
                 @for stretch in drawn {
                     @let (class, height) = sign(stretch.state);
-                    @let (from, until) = (place(stretch.from), place(stretch.until));
-                    @let width = (until - from).max(if is_trouble(height) { least } else { 0 });
+                    @let (from, until) = (bar_position(stretch.from), bar_position(stretch.until));
+                    @let width = (until - from).max(if is_trouble(height) { width_min } else { 0 });
                     @let x = from.min(LENGTH - width).max(0);
                     // Nothing good is visible behind trouble.
                     @if height < HEIGHT { rect.strip-ground x=(x) y="0" width=(width) height=(HEIGHT) {} }
                     rect class=(format!("strip-{class}")) x=(x) y=(HEIGHT - height) width=(width) height=(height) {}
                 }
             }
-            span.strip-said.small { (said) }
+            span.strip-said.small { (label) }
         }
     }
 }
@@ -204,18 +204,19 @@ fn describe_requests(shown: &FeedAvailability) -> String {
 }
 
 fn describe_source(shown: &FeedAvailability) -> String {
-    let mut said = describe_requests(shown);
+    let mut source_text = describe_requests(shown);
     let paused = seconds_in(&shown.source, |state| state == SourceState::Paused);
     if paused > 0 {
-        said = format!("{said}; paused for {}", words::format_span(paused));
+        source_text = format!("{source_text}; paused for {}", words::format_span(paused));
     }
     // Before the first record there was no server that could be off.
-    let before = records_start(shown).map_or(0, |begin| begin.duration_since(shown.from).as_secs());
+    let before = records_start(shown)
+        .map_or(0, |strip_start| strip_start.duration_since(shown.from).as_secs());
     let off = seconds_in(&shown.source, |state| state == SourceState::Off).saturating_sub(before);
     if off > 0 && shown.source.len() > 1 {
-        said = format!("{said}; server off for {}", words::format_span(off));
+        source_text = format!("{source_text}; server off for {}", words::format_span(off));
     }
-    said
+    source_text
 }
 
 fn describe_serving(shown: &FeedAvailability) -> String {
@@ -234,8 +235,8 @@ fn describe_serving(shown: &FeedAvailability) -> String {
 }
 
 /// Returns the seconds of the stretches in matching states.
-fn seconds_in<S: Copy>(stretches: &[StateStretch<S>], is_so: impl Fn(S) -> bool) -> u64 {
-    let lengths = stretches.iter().filter(|stretch| is_so(stretch.state));
+fn seconds_in<S: Copy>(stretches: &[StateStretch<S>], is_met: impl Fn(S) -> bool) -> u64 {
+    let lengths = stretches.iter().filter(|stretch| is_met(stretch.state));
     lengths.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
 }
 
@@ -293,7 +294,7 @@ fn render_failed_polls(polls: &[PollRecord], zone: &TimeZone) -> Markup {
                         li {
                             (words::render_time(poll.at, zone)) " " strong { (poll.outcome) } ": "
                             @if let Some(failure) = &poll.failure {
-                                (failure.words)
+                                (failure.message)
                                 span.soft { " (" (describe_progress(poll, failure)) ")" }
                                 @if let Some(head) = &failure.head {
                                     details { summary { (words::response_heading(is_converter_output(poll))) } pre.mono.small { (head) } }
@@ -314,15 +315,15 @@ fn is_converter_output(poll: &PollRecord) -> bool {
 
 /// Describes the phase in which a poll failed, its duration, and the bytes received.
 fn describe_progress(poll: &PollRecord, failure: &PollFailure) -> String {
-    let mut told = failure
+    let mut text = failure
         .phase
         .map(|phase| format!("{}, ", words::describe_phase(phase)))
         .unwrap_or_default();
-    told += &format!("after {:.1} s", poll.took.as_secs_f64());
+    text += &format!("after {:.1} s", poll.took.as_secs_f64());
     if poll.bytes > 0 {
-        told += &format!(", {} received", words::format_bytes(poll.bytes));
+        text += &format!(", {} received", words::format_bytes(poll.bytes));
     }
-    told
+    text
 }
 
 #[cfg(test)]
@@ -348,7 +349,7 @@ mod tests {
                 bytes: 9,
                 outcome: if failed { "http_502".into() } else { "new".into() },
                 failure: failed.then(|| PollFailure {
-                    words: "the server returned <502>".to_owned(),
+                    message: "the server returned <502>".to_owned(),
                     phase: Some(FetchPhase::Wait),
                     status: Some(502),
                     head: Some("<h1>Bad</h1>".to_owned()),

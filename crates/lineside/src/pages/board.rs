@@ -12,7 +12,7 @@ use axum::response::Response;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{StopIdx, Timetable};
 use lineside_hub::encode_segment;
-use lineside_ingest::limits::DELAYS_OF_STOP_MAX;
+use lineside_ingest::limits::STOP_DELAYS_MAX;
 use lineside_ingest::{Departure, DepartureStatus, FeedState, Network};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
@@ -45,8 +45,8 @@ pub(super) async fn get_board(
     parameters: QueryParameters,
     headers: HeaderMap,
 ) -> Response {
-    let wish = BoardOptions::from_request(&parameters, &headers);
-    let is_embedded = wish.is_embedded;
+    let options = BoardOptions::from_request(&parameters, &headers);
+    let is_embedded = options.is_embedded;
     let (network, dataset) = match network_page::find_network(&app, &feed) {
         Ok(named) => named,
         Err(refusal) => return layout::refusal_page(&refusal, is_embedded),
@@ -56,7 +56,7 @@ pub(super) async fn get_board(
         let (feed, stop) = (lookup::shorten_id(&feed), lookup::shorten_id(&stop_id));
         return layout::refusal_page(&Refusal::UnknownStop { feed, stop }, is_embedded);
     };
-    let board = DepartureBoard::for_stop(&app, &network, timetable, stop, wish);
+    let board = DepartureBoard::for_stop(&app, &network, timetable, stop, options);
     let mut page = PageLayout::new(&board.title, NavSection::Networks);
     page.description = Some(format!("The next departures from {}, in real time.", board.title));
     page.scripts = &["board.js", favourites::SCRIPT];
@@ -103,12 +103,13 @@ impl BoardOptions {
         network: &Network,
         stop_id: &str,
         from: i64,
-        most: usize,
+        departures_max: usize,
     ) -> Vec<Departure> {
-        let most = if self.lines.is_empty() { most } else { DELAYS_OF_STOP_MAX };
+        let departures_max = if self.lines.is_empty() { departures_max } else { STOP_DELAYS_MAX };
         let (state, now) = (network.state(), network.data_now());
         let from = UnixMillis::from_seconds(from);
-        let all = lineside_ingest::departures_from(&state, stop_id, now, from, most, HORIZON);
+        let all =
+            lineside_ingest::departures_from(&state, stop_id, now, from, departures_max, HORIZON);
         let mut departures = all.unwrap_or_default();
         departures.sort_by(|a, b| (a.departure_time(), &a.id).cmp(&(b.departure_time(), &b.id)));
         // Only a board of the present shows departures that have just left.
@@ -134,7 +135,7 @@ struct DepartureBoard<'a> {
     stop: StopIdx,
     departures: Vec<Departure>,
     alerts: Vec<AlertSummary>,
-    wish: BoardOptions,
+    options: BoardOptions,
     /// The real-time feeds with unreliable times.
     stale: BTreeSet<String>,
     now: i64,
@@ -148,7 +149,7 @@ impl<'a> DepartureBoard<'a> {
         network: &'a Network,
         timetable: &'a Timetable,
         stop: StopIdx,
-        wish: BoardOptions,
+        options: BoardOptions,
     ) -> Self {
         let now = network.data_now().0.div_euclid(1000);
         let at = timetable.stop(stop);
@@ -157,19 +158,32 @@ impl<'a> DepartureBoard<'a> {
             _ if at.name.is_empty() => at.id.to_owned(),
             _ => at.name.to_owned(),
         };
-        let from = board_window::parse_start(wish.after.as_deref(), now, timetable.timezone());
+        let from = board_window::parse_start(options.after.as_deref(), now, timetable.timezone());
         // One more than the board shows means that there are later ones.
-        let most = DEPARTURES_MAX + 1;
-        let mut departures = wish.list_departures(network, at.id, from.unwrap_or(now), most);
-        let window = BoardWindow::new(from, now, &departures, wish.limit, |from| {
-            wish.list_departures(network, at.id, from, DELAYS_OF_STOP_MAX)
+        let departures_max = DEPARTURES_MAX + 1;
+        let mut departures =
+            options.list_departures(network, at.id, from.unwrap_or(now), departures_max);
+        let window = BoardWindow::new(from, now, &departures, options.limit, |from| {
+            options.list_departures(network, at.id, from, STOP_DELAYS_MAX)
         });
-        departures.truncate(wish.limit);
-        let alerts = alerts::find_for_stop(network, timetable, stop, now, &wish.languages);
+        departures.truncate(options.limit);
+        let alerts = alerts::find_for_stop(network, timetable, stop, now, &options.languages);
         let feeds = network.realtime_feeds();
         let misleading = feeds.iter().filter(|feed| feed.status().unreliable_since.is_some());
         let stale = misleading.map(|feed| feed.id().to_string()).collect();
-        Self { title, network, timetable, stop, departures, alerts, wish, stale, now, window, app }
+        Self {
+            title,
+            network,
+            timetable,
+            stop,
+            departures,
+            alerts,
+            options,
+            stale,
+            now,
+            window,
+            app,
+        }
     }
 
     fn time_zone(&self) -> &TimeZone {
@@ -203,9 +217,9 @@ impl<'a> DepartureBoard<'a> {
                         }
                     }
                     p.board-empty hidden[!self.departures.is_empty()] { (self.render_empty()) }
-                    @if !self.wish.is_embedded { (self.render_pager()) }
+                    @if !self.options.is_embedded { (self.render_pager()) }
                 }
-                @if !self.wish.is_embedded { (self.render_sources()) (self.render_platforms()) }
+                @if !self.options.is_embedded { (self.render_sources()) (self.render_platforms()) }
                 (states::render_templates())
                 (layout::render_data_island("board-data", &self.live_data()))
             }
@@ -244,11 +258,11 @@ impl<'a> DepartureBoard<'a> {
     /// Returns the address of this board at another time.
     fn address_after(&self, after: Option<i64>) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        if !self.wish.lines.is_empty() {
-            query.append_pair("lines", &self.wish.lines.join(","));
+        if !self.options.lines.is_empty() {
+            query.append_pair("lines", &self.options.lines.join(","));
         }
-        if self.wish.limit != DEPARTURES_MAX {
-            query.append_pair("limit", &self.wish.limit.to_string());
+        if self.options.limit != DEPARTURES_MAX {
+            query.append_pair("limit", &self.options.limit.to_string());
         }
         if let Some(after) = after {
             query.append_pair("after", &board_window::format_local_time(after, self.time_zone()));
@@ -276,7 +290,7 @@ impl<'a> DepartureBoard<'a> {
                     }
                     div.starred {
                         h1 { (self.title) }
-                        @if !self.wish.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.feed_id(), stop.id), &self.title)) }
+                        @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.feed_id(), stop.id), &self.title)) }
                     }
                     @if !routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {
@@ -292,7 +306,7 @@ impl<'a> DepartureBoard<'a> {
                     p.board-links {
                         (states::recording_tag(self.network))
                         span.live #live data-status="off" { "As of " (words::format_clock_seconds(self.now, self.time_zone())) }
-                        @if !self.wish.is_embedded {
+                        @if !self.options.is_embedded {
                             a.small href=(format!("/delays/{}?stop={}", self.feed_id(), map::query_value(stop.id))) { "Is my " (noun.one) " late?" }
                             a.small href=(format!("/map?stop={}:{}", self.feed_id(), map::query_value(stop.id))) { "On the map" }
                         }
@@ -328,11 +342,11 @@ impl<'a> DepartureBoard<'a> {
 
     fn render_row(&self, departure: &Departure) -> Markup {
         let delay = words::format_delay(departure.status.as_str(), departure.delay.map(i64::from));
-        let is_off =
+        let is_cancelled =
             matches!(departure.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
         html! {
-            tr.is-cancelled[is_off].is-plain[departure.expected.is_none()].is-stale[self.stale.contains(departure.source.as_str())]
+            tr.is-cancelled[is_cancelled].is-plain[departure.expected.is_none()].is-stale[self.stale.contains(departure.source.as_str())]
                 role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.departure_time()) data-source=(departure.source) {
                 td.scheduled role="cell" { (self.render_time_or_dash(departure.scheduled)) }
                 td.expected role="cell" { (self.render_time_or_dash(expected)) }
@@ -345,10 +359,10 @@ impl<'a> DepartureBoard<'a> {
                     }
                 }
                 td.status role="cell" {
-                    span class=(format!("delay tone-{}", delay.tone)) { (delay.words) }
+                    span class=(format!("delay tone-{}", delay.tone)) { (delay.text) }
                     @if departure.status == DepartureStatus::Scheduled { span.source { "timetable" } }
                 }
-                td.due role="cell" { @if !is_off { (words::format_due(departure.departure_time() - self.now)) } }
+                td.due role="cell" { @if !is_cancelled { (words::format_due(departure.departure_time() - self.now)) } }
             }
         }
     }
@@ -371,7 +385,7 @@ impl<'a> DepartureBoard<'a> {
         let to = departure.headsign.as_deref().unwrap_or(&departure.trip_id);
         let (date, start) = trips::split_departure_id(&departure.id);
         html! {
-            @if departure.trip_id.is_empty() || self.wish.is_embedded { (to) }
+            @if departure.trip_id.is_empty() || self.options.is_embedded { (to) }
             @else { a.trip-link href=(trips::trip_address(self.feed_id(), &departure.trip_id, date, start)) { (to) } }
         }
     }
@@ -433,12 +447,12 @@ impl<'a> DepartureBoard<'a> {
             "now": self.network.data_now().0,
             "wall": self.app.now().0,
             "channel": format!("stop/{}/{}", self.feed_id(), encode_segment(id)),
-            "departures": format!("{}?limit={}", self.api_address(), self.wish.limit),
+            "departures": format!("{}?limit={}", self.api_address(), self.options.limit),
             "timezone": self.timetable.timezone_name(),
             "schedule": self.feed_id(),
-            "lines": self.wish.lines,
+            "lines": self.options.lines,
             "after": self.window.from,
-            "limit": self.wish.limit,
+            "limit": self.options.limit,
             "feeds": feeds,
         })
     }

@@ -31,11 +31,11 @@ impl BoardWindow {
         limit: usize,
         all_from: impl Fn(i64) -> Vec<Departure>,
     ) -> Self {
-        let begin = from.unwrap_or(now);
+        let window_start = from.unwrap_or(now);
         // The next window begins at least a minute later: otherwise many departures in one minute would stop the board
         // there.
-        let next = departures.get(limit).map(|next| next.departure_time().max(begin + 60));
-        let later = next.unwrap_or(begin + HORIZON_S);
+        let next = departures.get(limit).map(|next| next.departure_time().max(window_start + 60));
+        let later = next.unwrap_or(window_start + HORIZON_S);
         let earlier = from.map(|from| {
             let before = all_from((from - HORIZON_S).max(now)).into_iter();
             let before: Vec<i64> = before
@@ -78,10 +78,14 @@ mod tests {
     fn a_start_is_parsed_with_offset_as_local_time_or_as_seconds() {
         let zone = TimeZone::get("Europe/Oslo").unwrap();
         let now = 1_795_435_200;
-        for said in
+        for start_text in
             ["1795442400", "2026-11-23T14:00:00Z", "2026-11-23T15:00:00", "2026-11-23T15:00"]
         {
-            assert_eq!(parse_start(Some(said), now, &zone), Some(1_795_442_400), "{said}");
+            assert_eq!(
+                parse_start(Some(start_text), now, &zone),
+                Some(1_795_442_400),
+                "{start_text}"
+            );
         }
         assert_eq!(
             parse_start(Some(&format_local_time(1_795_442_400, &zone)), now, &zone),

@@ -63,7 +63,7 @@ impl CatalogEntry {
 
 pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParameters) -> Response {
     let query = CatalogQuery::from_parameters(&parameters);
-    let names = match search_names(&app, &query.words).await {
+    let names = match search_names(&app, &query.text).await {
         Ok(names) => names,
         Err(refusal) => return layout::refusal_page(&refusal, false),
     };
@@ -77,9 +77,9 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     let shown: Vec<&CatalogEntry> =
         found.iter().skip((number - 1) * FEEDS_PER_PAGE).take(FEEDS_PER_PAGE).copied().collect();
 
-    let title = match query.words.trim() {
+    let title = match query.text.trim() {
         "" => "Feeds".to_owned(),
-        words => format!("Search “{words}”"),
+        query_text => format!("Search “{query_text}”"),
     };
     let mut page = PageLayout::new(&title, NavSection::Catalog);
     page.canonical = Some(query.page_address(number));
@@ -95,12 +95,12 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
         div.page {
             (render_head(&title, &entries, app.now()))
             // In a search, the results come first.
-            @if query.words.trim().is_empty() {
+            @if query.text.trim().is_empty() {
                 (favourites::render_list(None))
                 (network_index::render_rider_links(&app))
             }
             (render_search_form(&query, &filters))
-            (names.render_markup(&query.words))
+            (names.render_markup(&query.text))
             @if entries.is_empty() {
                 (render_no_feeds())
             } @else {
@@ -116,7 +116,7 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
 
 fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &FoundNames) -> bool {
     let config = entry.feed.config();
-    (query.words.is_empty() || names.feeds.contains(config.id.as_str()))
+    (query.text.is_empty() || names.feeds.contains(config.id.as_str()))
         && query.format.is_none_or(|format| entry.format() == Some(format))
         && query.state.is_none_or(|state| entry.status.state == state)
         && (!query.expires_soon || entry.expires_soon())
@@ -195,29 +195,29 @@ impl CatalogFilters {
 }
 
 fn render_search_form(query: &CatalogQuery, filters: &CatalogFilters) -> Markup {
-    let format_word = |format: &Format| {
+    let format_option = |format: &Format| {
         (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned())
     };
     let same = |text: &String| (text.clone(), text.clone());
-    let report_word =
+    let report_option =
         |verdict: &ReportVerdict| (verdict.as_str().to_owned(), verdict_name(*verdict).to_owned());
-    let state_word = |state: &FeedState| (state.as_str().to_owned(), state.as_str().to_owned());
+    let state_option = |state: &FeedState| (state.as_str().to_owned(), state.as_str().to_owned());
     html! {
         form.search role="search" action="/" {
             div.search-line {
                 label.visually-hidden for="q" { "Search feeds, stops and lines" }
-                input.input #q type="search" name="q" value=(query.words) placeholder="Feeds, stops, lines" maxlength="100" autocomplete="off";
+                input.input #q type="search" name="q" value=(query.text) placeholder="Feeds, stops, lines" maxlength="100" autocomplete="off";
                 button.button type="submit" { "Search" }
             }
             div.filters {
-                (render_select("format", "Format", query.format.map(Format::as_str), filters.formats.iter().map(format_word)))
+                (render_select("format", "Format", query.format.map(Format::as_str), filters.formats.iter().map(format_option)))
                 @if !filters.themes.is_empty() { (render_select("theme", "Mode", query.theme.as_deref(), filters.themes.iter().map(same))) }
                 @if !filters.publishers.is_empty() { (render_select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
-                (render_select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_word)))
+                (render_select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_option)))
                 @if filters.has_ending || query.expires_soon {
                     (render_select("expires", "Timetable", query.expires_soon.then_some("soon"), [("soon".to_owned(), "expires soon".to_owned())].into_iter()))
                 }
-                (render_select("report", "Report", query.report.map(ReportVerdict::as_str), filters.reports.iter().map(report_word)))
+                (render_select("report", "Report", query.report.map(ReportVerdict::as_str), filters.reports.iter().map(report_option)))
             }
             @if query.is_narrowed() { p.small { a href="/" { "Show all feeds again" } } }
         }

@@ -12,7 +12,7 @@ const QUESTION_CHARS_MAX: usize = 100;
 /// A query of the catalog. Invalid values are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CatalogQuery {
-    pub(super) words: String,
+    pub(super) text: String,
     pub(super) format: Option<Format>,
     pub(super) theme: Option<String>,
     pub(super) publisher: Option<String>,
@@ -28,9 +28,9 @@ pub(super) struct CatalogQuery {
 impl CatalogQuery {
     pub(super) fn from_parameters(parameters: &QueryParameters) -> Self {
         let text = |name| parameters.find_value(name).map(str::to_owned);
-        let words = parameters.find_value("q").unwrap_or_default();
+        let search_text = parameters.find_value("q").unwrap_or_default();
         Self {
-            words: words.chars().take(QUESTION_CHARS_MAX).collect(),
+            text: search_text.chars().take(QUESTION_CHARS_MAX).collect(),
             format: parameters.find_value("format").and_then(Format::from_name),
             theme: text("theme"),
             publisher: text("publisher"),
@@ -47,8 +47,8 @@ impl CatalogQuery {
 
     /// Returns true if a filter narrows the list.
     pub(super) fn is_narrowed(&self) -> bool {
-        let Self { words, format, theme, publisher, state, expires_soon, report, page: _ } = self;
-        !words.is_empty()
+        let Self { text, format, theme, publisher, state, expires_soon, report, page: _ } = self;
+        !text.is_empty()
             || format.is_some()
             || theme.is_some()
             || publisher.is_some()
@@ -60,8 +60,8 @@ impl CatalogQuery {
     /// Returns the address of a page of this query.
     pub(super) fn page_address(&self, page: usize) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        let said = [
-            ("q", Some(self.words.as_str()).filter(|words| !words.is_empty())),
+        let query_pairs = [
+            ("q", Some(self.text.as_str()).filter(|words| !words.is_empty())),
             ("format", self.format.map(Format::as_str)),
             ("theme", self.theme.as_deref()),
             ("publisher", self.publisher.as_deref()),
@@ -69,7 +69,7 @@ impl CatalogQuery {
             ("expires", self.expires_soon.then_some("soon")),
             ("report", self.report.map(ReportVerdict::as_str)),
         ];
-        for (name, value) in said {
+        for (name, value) in query_pairs {
             if let Some(value) = value {
                 query.append_pair(name, value);
             }
@@ -92,16 +92,16 @@ mod tests {
     fn a_query_survives_its_address() {
         let text = "q=gare+de+l%27Est&format=gtfs-rt&publisher=A+%26+B&state=late&expires=soon&report=errors&page=3";
         let query = CatalogQuery::from_parameters(&QueryParameters::parse_query(text));
-        assert_eq!(query.words, "gare de l'Est");
+        assert_eq!(query.text, "gare de l'Est");
         assert_eq!(
             (query.state, query.report),
             (Some(FeedState::Late), Some(ReportVerdict::Errors))
         );
         let address = query.page_address(query.page);
-        let again = CatalogQuery::from_parameters(&QueryParameters::parse_query(
+        let second = CatalogQuery::from_parameters(&QueryParameters::parse_query(
             address.trim_start_matches("/?"),
         ));
-        assert_eq!(again, query);
+        assert_eq!(second, query);
     }
 
     #[test]

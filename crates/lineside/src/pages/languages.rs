@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, header};
 use crate::http::QueryParameters;
 
 /// The fallback if none of a reader's languages is available: the language of the pages.
-const USUAL: &str = "en";
+const LANGUAGE_DEFAULT: &str = "en";
 /// The most languages of one reader that are used.
 const LANGUAGES_MAX: usize = 16;
 
@@ -25,8 +25,8 @@ impl PreferredLanguages {
             .filter(|(weight, language)| *weight > 0 && !language.is_empty() && *language != "*")
             .collect();
         weighed.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-        let said = parameters.find_value("lang");
-        let all = said.into_iter().chain(weighed.into_iter().map(|(_, language)| language));
+        let lang = parameters.find_value("lang");
+        let all = lang.into_iter().chain(weighed.into_iter().map(|(_, language)| language));
         Self(all.map(str::to_ascii_lowercase).collect())
     }
 
@@ -37,22 +37,24 @@ impl PreferredLanguages {
         translations: &'a [T],
         language: impl Fn(&'a T) -> Option<&'a str>,
     ) -> Option<&'a T> {
-        let said = |it: &'a T| language(it).unwrap_or_default().to_ascii_lowercase();
-        let fits = |wanted: &String| {
-            let is_same = |it: &&'a T| said(it) == *wanted;
-            let is_like = |it: &&'a T| primary_subtag(&said(it)) == primary_subtag(wanted);
-            let is_of_family = |it: &&'a T| macrolanguage(&said(it)) == macrolanguage(wanted);
+        let language_of = |it: &'a T| language(it).unwrap_or_default().to_ascii_lowercase();
+        let fits = |preferred: &String| {
+            let is_same = |it: &&'a T| language_of(it) == *preferred;
+            let is_like =
+                |it: &&'a T| primary_subtag(&language_of(it)) == primary_subtag(preferred);
+            let is_same_family =
+                |it: &&'a T| macrolanguage(&language_of(it)) == macrolanguage(preferred);
             let like = || translations.iter().find(is_like);
             translations
                 .iter()
                 .find(is_same)
                 .or_else(like)
-                .or_else(|| translations.iter().find(is_of_family))
+                .or_else(|| translations.iter().find(is_same_family))
         };
-        let asked_for = self.0.iter().find_map(fits);
-        let for_all = || translations.iter().find(|it| said(it).is_empty());
-        let usual = || fits(&USUAL.to_owned());
-        asked_for.or_else(for_all).or_else(usual).or(translations.first())
+        let requested_language = self.0.iter().find_map(fits);
+        let for_all = || translations.iter().find(|it| language_of(it).is_empty());
+        let default_language = || fits(&LANGUAGE_DEFAULT.to_owned());
+        requested_language.or_else(for_all).or_else(default_language).or(translations.first())
     }
 }
 

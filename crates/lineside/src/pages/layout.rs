@@ -147,8 +147,8 @@ impl<'a> PageLayout<'a> {
             false => Some(context.base_address()),
         });
         let base = base.unwrap_or_default();
-        let asked = context.as_ref().map(|context| context.request_path().to_owned());
-        let address = self.canonical.clone().or(asked).map(|path| format!("{base}{path}"));
+        let request_path = context.as_ref().map(|context| context.request_path().to_owned());
+        let address = self.canonical.clone().or(request_path).map(|path| format!("{base}{path}"));
         html! {
             meta name="description" content=(description);
             meta property="og:type" content="website";

@@ -32,7 +32,7 @@ use crate::http::{QueryParameters, Refusal, lookup, run_blocking};
 const REFRESH_S: u32 = 30;
 /// The prefixes of ids that Lineside derives from a trip or an entity for a vehicle without one; they mean nothing to
 /// riders.
-const MADE_UP_IDS: [&str; 2] = ["trip:", "entity:"];
+const GENERATED_ID_PREFIXES: [&str; 2] = ["trip:", "entity:"];
 /// The name of the list of vehicles and trips without a place on the line.
 const ELSEWHERE: &str = "elsewhere";
 /// The most vehicles shown; a line has some dozens.
@@ -59,15 +59,15 @@ pub(super) async fn get_line(
     };
     let languages = PreferredLanguages::from_request(&parameters, &headers);
     let date = parameters.find_value("date").and_then(|date| Date::strptime("%Y-%m-%d", date).ok());
-    let place = match app.admission().line_render_slots().acquire_permit().await {
-        Ok(place) => place,
+    let permit = match app.admission().line_render_slots().acquire_permit().await {
+        Ok(permit) => permit,
         Err(refusal) => return layout::refusal_page(&refusal, false),
     };
     let work = move || {
-        let _place = place;
-        let ways = dataset.route_variants(route);
+        let _permit = permit;
+        let variants = dataset.route_variants(route);
         let line =
-            LineView::for_route(&app, &network, &dataset.timetable, route, &ways, &languages);
+            LineView::for_route(&app, &network, &dataset.timetable, route, &variants, &languages);
         let times = line.times_on(date);
         reply_with_line(&line, &times)
     };
@@ -96,7 +96,7 @@ struct LineView<'a> {
     /// Trips of the timetable on variants that are not shown.
     n_left_out: usize,
     /// Vehicles without a place in any direction.
-    elsewhere: Vec<Arc<Record>>,
+    unplaced_vehicles: Vec<Arc<Record>>,
     /// Trips and vehicles without positions that have no place in any direction.
     reckoned_elsewhere: LineEstimates,
     /// Trips that start later and are not in the timetable.
@@ -123,7 +123,7 @@ struct DirectionView<'a> {
 struct LineStop<'a> {
     /// The stops of its station from which trips leave.
     stops: &'a [StopIdx],
-    coming: Vec<Arc<Record>>,
+    approaching: Vec<Arc<Record>>,
     /// The trips and vehicles without a position that should come to the stop next.
     reckoned: LineEstimates,
 }
@@ -134,24 +134,25 @@ impl<'a> LineView<'a> {
         network: &'a Network,
         timetable: &'a Timetable,
         route: RouteIdx,
-        ways: &'a RouteVariants,
+        variants: &'a RouteVariants,
         languages: &PreferredLanguages,
     ) -> Self {
         let now = network.data_now().unix_seconds();
         let state = network.state();
         let id = timetable.route(route).id;
-        let mut directions = list_directions(timetable, ways);
-        let elsewhere = place_vehicles(&state, timetable, id, ways, &mut directions);
+        let mut directions = list_directions(timetable, variants);
+        let unplaced = place_vehicles(&state, timetable, id, variants, &mut directions);
         let feeds = network.realtime_feeds();
         let misleading = feeds.iter().filter(|it| it.status().unreliable_since.is_some());
         let misleading: BTreeSet<String> = misleading.map(|feed| feed.id().to_string()).collect();
-        let under_way = state.active_trips(id, network.data_now(), VEHICLES_MAX).into_iter();
+        let active_trips = state.active_trips(id, network.data_now(), VEHICLES_MAX).into_iter();
         // Predictions of a silent feed are not reliable.
-        let under_way = under_way.filter(|trip| !misleading.contains(trip.feed.as_str()));
-        let mut reckoned_elsewhere = place_estimated(timetable, under_way, ways, &mut directions);
+        let active_trips = active_trips.filter(|trip| !misleading.contains(trip.feed.as_str()));
+        let mut reckoned_elsewhere =
+            place_estimated(timetable, active_trips, variants, &mut directions);
         let unlocated = state.unlocated_vehicles(id, network.data_now()).take(VEHICLES_MAX);
         for vehicle in unlocated {
-            let place = find_vehicle_place(timetable, vehicle, ways, &mut directions);
+            let place = find_vehicle_place(timetable, vehicle, variants, &mut directions);
             let estimates = place.map_or(&mut reckoned_elsewhere, |place| &mut place.reckoned);
             estimates.vehicles.push(Arc::clone(vehicle));
         }
@@ -164,8 +165,8 @@ impl<'a> LineView<'a> {
             timetable,
             route,
             directions,
-            n_left_out: ways.n_left_out,
-            elsewhere,
+            n_left_out: variants.n_other_trips,
+            unplaced_vehicles: unplaced,
             reckoned_elsewhere,
             announced,
             misleading,
@@ -189,10 +190,12 @@ impl<'a> LineView<'a> {
     /// Returns the line's departures on a service date, today by default.
     fn times_on(&self, date: Option<Date>) -> LineTimes {
         let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
-        let runs_now = !self.elsewhere.is_empty()
+        let runs_now = !self.unplaced_vehicles.is_empty()
             || !self.announced.is_empty()
             || !self.reckoned_elsewhere.is_empty()
-            || places.any(|place| !place.coming.is_empty() || !place.reckoned.is_empty());
+            || places.any(|line_stop| {
+                !line_stop.approaching.is_empty() || !line_stop.reckoned.is_empty()
+            });
         LineTimes::new(self.timetable, self.route, date, self.now, runs_now)
     }
 
@@ -289,15 +292,15 @@ impl<'a> LineView<'a> {
     }
 
     /// Renders a stop, or a station if trips leave from several of its stops: then the link is to the station's board.
-    fn render_stop(&self, key: &str, place: &LineStop<'_>) -> Markup {
-        let stops = place.stops.iter().map(|&stop| self.timetable.stop(stop));
+    fn render_stop(&self, key: &str, line_stop: &LineStop<'_>) -> Markup {
+        let stops = line_stop.stops.iter().map(|&stop| self.timetable.stop(stop));
         let ids: Vec<&str> = stops.clone().map(|stop| stop.id).collect();
-        let (first, is_one) = (self.timetable.stop(place.stops[0]), ids.len() == 1);
-        let shown = first.parent.filter(|_| !is_one).unwrap_or(place.stops[0]);
+        let (first, is_one) = (self.timetable.stop(line_stop.stops[0]), ids.len() == 1);
+        let shown = first.parent.filter(|_| !is_one).unwrap_or(line_stop.stops[0]);
         html! {
             li data-stop=(first.id) data-stops=(json!(ids)) {
-                ul.coming { @for vehicle in &place.coming { (self.render_vehicle(vehicle)) } }
-                (self.render_estimated(key, &place.reckoned))
+                ul.coming { @for vehicle in &line_stop.approaching { (self.render_vehicle(vehicle)) } }
+                (self.render_estimated(key, &line_stop.reckoned))
                 span.stop-name {
                     a.target href=(board::board_address(self.feed_id(), self.timetable.stop(shown).id)) { (stop_name(self.timetable, shown)) }
                     @if let Some(platform) = first.platform_code.filter(|_| is_one) { " " span.soft.small { "platform " (words::shorten_name(platform)) } }
@@ -322,10 +325,10 @@ impl<'a> LineView<'a> {
 
     fn render_elsewhere(&self) -> Markup {
         html! {
-            section.card #elsewhere aria-label="Not on the way above" hidden[self.elsewhere.is_empty() && self.reckoned_elsewhere.is_empty()] {
+            section.card #elsewhere aria-label="Not on the way above" hidden[self.unplaced_vehicles.is_empty() && self.reckoned_elsewhere.is_empty()] {
                 h2 { "Not on the way above" }
                 div.card-body {
-                    ul.coming { @for vehicle in &self.elsewhere { (self.render_vehicle(vehicle)) } }
+                    ul.coming { @for vehicle in &self.unplaced_vehicles { (self.render_vehicle(vehicle)) } }
                     (self.render_estimated(ELSEWHERE, &self.reckoned_elsewhere))
                 }
             }
@@ -335,20 +338,20 @@ impl<'a> LineView<'a> {
     /// Renders a vehicle as `web/plain/route.js` does; grey if its feed is unreliable.
     fn render_vehicle(&self, record: &Record) -> Markup {
         let is_stale = self.misleading.contains(record.feed.as_str());
-        let said = match record.join.delay {
+        let delay_text = match record.join.delay {
             Some(delay) => words::format_delay("realtime", Some(i64::from(delay))),
             None => words::format_delay("scheduled", None),
         };
         let vehicle = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
         let label = vehicle.and_then(|it| it.label.as_deref()).filter(|label| !label.is_empty());
-        let is_named = MADE_UP_IDS.iter().all(|prefix| !record.id.starts_with(prefix));
+        let is_named = GENERATED_ID_PREFIXES.iter().all(|prefix| !record.id.starts_with(prefix));
         let name = label.unwrap_or(if is_named { &record.id } else { "Vehicle" });
         html! {
             li.vehicle.is-stale[is_stale] data-id=(record.id) data-source=(record.feed) {
                 span.vehicle-sign aria-hidden="true" { "▼" }
                 span.vehicle-name { (name) }
                 @if let Some(headsign) = &record.join.headsign { span.soft.small { "to " (words::shorten_name(headsign)) } }
-                @if record.join.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
+                @if record.join.delay.is_some() { span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) } }
             }
         }
     }
@@ -364,26 +367,29 @@ impl<'a> LineView<'a> {
 }
 
 /// Returns the line's variants, by direction.
-fn list_directions<'a>(timetable: &Timetable, ways: &'a RouteVariants) -> Vec<DirectionView<'a>> {
-    let name = |place: Option<&LineStop<'_>>| {
-        place.map_or("", |it| stop_name(timetable, it.stops[0])).to_owned()
+fn list_directions<'a>(
+    timetable: &Timetable,
+    variants: &'a RouteVariants,
+) -> Vec<DirectionView<'a>> {
+    let name = |line_stop: Option<&LineStop<'_>>| {
+        line_stop.map_or("", |it| stop_name(timetable, it.stops[0])).to_owned()
     };
-    let made = ways.shown.iter().map(|way| {
-        let stops = way.places.iter().map(Vec::as_slice);
-        let place =
-            |stops| LineStop { stops, coming: Vec::new(), reckoned: LineEstimates::default() };
-        let stops: Vec<LineStop<'_>> = stops.map(place).collect();
+    let directions = variants.variants.iter().map(|variant| {
+        let stops = variant.stops.iter().map(Vec::as_slice);
+        let line_stop =
+            |stops| LineStop { stops, approaching: Vec::new(), reckoned: LineEstimates::default() };
+        let stops: Vec<LineStop<'_>> = stops.map(line_stop).collect();
         let (from, to) = (Some(name(stops.first())), name(stops.last()));
-        DirectionView { id: way.id, from, to, headsigns: &way.headsigns, stops }
+        DirectionView { id: variant.id, from, to, headsigns: &variant.headsigns, stops }
     });
-    let mut made: Vec<DirectionView<'_>> = made.collect();
-    let ends: Vec<String> = made.iter().map(|it| it.to.clone()).collect();
-    for direction in &mut made {
+    let mut directions: Vec<DirectionView<'_>> = directions.collect();
+    let ends: Vec<String> = directions.iter().map(|it| it.to.clone()).collect();
+    for direction in &mut directions {
         if ends.iter().filter(|end| **end == direction.to).count() == 1 {
             direction.from = None;
         }
     }
-    made
+    directions
 }
 
 /// Returns the name of a stop, or its id.
@@ -398,20 +404,20 @@ fn place_vehicles(
     state: &NetworkState,
     timetable: &Timetable,
     route: &str,
-    ways: &RouteVariants,
+    variants: &RouteVariants,
     directions: &mut [DirectionView<'_>],
 ) -> Vec<Arc<Record>> {
-    let mut elsewhere = Vec::new();
+    let mut unplaced = Vec::new();
     let vehicles = state
         .records_by_route(route)
         .filter(|record| record.kind == RecordKind::Vehicle && record.position().is_some());
     for vehicle in vehicles.take(VEHICLES_MAX) {
-        match find_vehicle_place(timetable, vehicle, ways, directions) {
-            Some(place) => place.coming.push(Arc::clone(vehicle)),
-            None => elsewhere.push(Arc::clone(vehicle)),
+        match find_vehicle_place(timetable, vehicle, variants, directions) {
+            Some(line_stop) => line_stop.approaching.push(Arc::clone(vehicle)),
+            None => unplaced.push(Arc::clone(vehicle)),
         }
     }
-    elsewhere
+    unplaced
 }
 
 /// Returns the next stop of a vehicle. If several variants have the stop, the direction decides (by the timetable, or
@@ -419,28 +425,28 @@ fn place_vehicles(
 fn find_vehicle_place<'a, 'w>(
     timetable: &Timetable,
     vehicle: &Record,
-    ways: &RouteVariants,
+    variants: &RouteVariants,
     directions: &'a mut [DirectionView<'w>],
 ) -> Option<&'a mut LineStop<'w>> {
-    let said = || vehicle.trip_descriptor().and_then(|trip| trip.direction_id);
-    let said = vehicle.join.direction_id.map(u32::from).or_else(said);
+    let find_direction = || vehicle.trip_descriptor().and_then(|trip| trip.direction_id);
+    let direction_id = vehicle.join.direction_id.map(u32::from).or_else(find_direction);
     let next = vehicle.join.next_stop_id.as_deref().and_then(|id| timetable.find_stop(id))?;
-    find_line_stop(ways, directions, next, said, vehicle.join.headsign.as_deref())
+    find_line_stop(variants, directions, next, direction_id, vehicle.join.headsign.as_deref())
 }
 
 /// Puts the trips without positions at their next stops, and returns those without a place.
 fn place_estimated(
     timetable: &Timetable,
-    under_way: impl Iterator<Item = ActiveTrip>,
-    ways: &RouteVariants,
+    active_trips: impl Iterator<Item = ActiveTrip>,
+    variants: &RouteVariants,
     directions: &mut [DirectionView<'_>],
 ) -> LineEstimates {
     let mut elsewhere = LineEstimates::default();
-    for trip in under_way {
+    for trip in active_trips {
         let next = timetable.find_stop(&trip.next_stop_id);
         let headsign = trip.headsign.as_deref();
-        let place =
-            next.and_then(|next| find_line_stop(ways, directions, next, trip.direction, headsign));
+        let place = next
+            .and_then(|next| find_line_stop(variants, directions, next, trip.direction, headsign));
         match place {
             Some(place) => place.reckoned.trips.push(trip),
             None => elsewhere.trips.push(trip),
@@ -453,17 +459,17 @@ fn find_line_stop<'a, 'w>(
     ways: &RouteVariants,
     directions: &'a mut [DirectionView<'w>],
     next: StopIdx,
-    said: Option<u32>,
+    direction_id: Option<u32>,
     headsign: Option<&str>,
 ) -> Option<&'a mut LineStop<'w>> {
     let fit = |direction: &DirectionView<'_>| {
-        let is_said = said.is_some() && direction.id.map(u32::from) == said;
-        let goes_there =
+        let is_stated = direction_id.is_some() && direction.id.map(u32::from) == direction_id;
+        let matches_direction =
             headsign.is_some_and(|it| direction.to == it || direction.headsigns.contains(it));
-        (is_said, goes_there)
+        (is_stated, matches_direction)
     };
     // If several places fit equally well, the first one is chosen.
     let has = ways.stop_positions(next).rev();
-    let (way, place) = has.max_by_key(|&(way, _)| directions.get(way).map(fit))?;
-    directions.get_mut(way)?.stops.get_mut(place)
+    let (variant, line_stop) = has.max_by_key(|&(variant, _)| directions.get(variant).map(fit))?;
+    directions.get_mut(variant)?.stops.get_mut(line_stop)
 }

@@ -73,7 +73,7 @@ fn render_trip_row(
                 @if has_place { "the next stop" } @else { (stop_name(timetable, &trip.next_stop_id)) }
                 " about " (render_time(trip.next_at, timetable.timezone()))
             }
-            @if n_trips == 1 && trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
+            @if n_trips == 1 && trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.text) } }
         }
     }
 }

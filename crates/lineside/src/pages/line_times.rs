@@ -141,7 +141,7 @@ fn render_direction(
     for start in &direction.starts {
         hours.entry(start.at.div_euclid(3600)).or_default().push(start);
     }
-    let of_day = |start: &TripStart| {
+    let render_start = |start: &TripStart| {
         html! {
             a.target href=(trip_address(timetable, feed, start)) { time datetime=(words::format_rfc3339(start.at, zone)) { (words::format_clock(start.at, zone)) } }
             " from " (first_stop(timetable, start.trip))
@@ -151,7 +151,7 @@ fn render_direction(
         div.direction-times {
             h3 { "To " (direction.to) }
             p {
-                @if let Some(first) = direction.starts.first() { "First " (of_day(first)) ", last " (of_day(&direction.last)) ". " }
+                @if let Some(first) = direction.starts.first() { "First " (render_start(first)) ", last " (render_start(&direction.last)) ". " }
                 span.soft { (words::format_count((direction.starts.len() + direction.n_more) as u64, "trip", "trips")) "." }
             }
             details {
@@ -241,7 +241,7 @@ fn list_directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<Di
         let to = if direction.is_some() { "" } else { last_stop(timetable, trip) };
         by_direction.entry((direction, to)).or_default().extend(trip_starts(timetable, trip, date));
     }
-    let made = by_direction.into_values().filter_map(|mut starts| {
+    let directions = by_direction.into_values().filter_map(|mut starts| {
         starts.sort_unstable();
         let last = *starts.last()?;
         let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
@@ -253,7 +253,7 @@ fn list_directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<Di
         starts.truncate(DEPARTURES_MAX);
         Some(DirectionTimes { to, starts, n_more, last })
     });
-    made.collect()
+    directions.collect()
 }
 
 /// Returns true if a trip of the line is running at `now` by the timetable; trips of the previous day run past
@@ -286,10 +286,10 @@ fn find_next_start(
         all.filter(|start| start.at > now).min()
     };
     let end = timetable.service_range()?.1;
-    let begin = today.checked_sub(Span::new().days(1)).unwrap_or(today);
+    let first_day = today.checked_sub(Span::new().days(1)).unwrap_or(today);
     let mut found: Option<TripStart> = None;
     for days in 0..=NEXT_DAYS {
-        let date = begin.checked_add(days.days()).ok().filter(|date| *date <= end)?;
+        let date = first_day.checked_add(days.days()).ok().filter(|date| *date <= end)?;
         let first = first_on(date);
         // A trip of one service day may start after midnight, later than the first trips of the next day.
         let is_last_day = found.is_some();

@@ -36,13 +36,13 @@ pub(super) fn router() -> Router<App> {
 /// The reason for a failed login.
 #[derive(Debug, Clone, Copy)]
 enum LoginFailure {
-    NotTaken(TokenRejection),
+    TokenRejected(TokenRejection),
     OtherOrigin,
 }
 
 async fn get_login(
     State(app): State<App>,
-    by: Option<AdminCredential>,
+    credential: Option<AdminCredential>,
     request: Request,
 ) -> Response {
     let (parts, _) = request.into_parts();
@@ -53,7 +53,7 @@ async fn get_login(
     if let Some(token) = linked {
         return start_session(&app, &parts, token, &next);
     }
-    let main = match by {
+    let main = match credential {
         Some(_) => render_logged_out(),
         None => render_form(&next, None),
     };
@@ -84,7 +84,7 @@ async fn log_out(State(app): State<App>, request: Request) -> Result<Response, R
 fn start_session(app: &App, parts: &Parts, token: &str, next: &str) -> Response {
     let address: IpAddr = admin::client_address(app, &parts.headers, &parts.extensions);
     if let Err(why) = app.admin().check_token(token, address) {
-        return refuse_login(next, LoginFailure::NotTaken(why));
+        return refuse_login(next, LoginFailure::TokenRejected(why));
     }
     if let Some(id) = admin::session_id(&parts.headers) {
         app.admin().end_session(id);
@@ -104,13 +104,13 @@ fn redirect_with_session(app: &App, parts: &Parts, session: Option<&str>, next: 
 fn refuse_login(next: &str, why: LoginFailure) -> Response {
     // Status, headers and code are those of the error for API clients.
     let refusal = match why {
-        LoginFailure::NotTaken(why) => Refusal::from(why),
+        LoginFailure::TokenRejected(why) => Refusal::from(why),
         LoginFailure::OtherOrigin => Refusal::OtherOrigin,
     };
-    let (told, _) = refusal.into_response().into_parts();
-    let mut response = login_page(told.status, &render_form(next, Some(why)));
+    let (refusal_head, _) = refusal.into_response().into_parts();
+    let mut response = login_page(refusal_head.status, &render_form(next, Some(why)));
     for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
-        let value = told.headers.get(&name).cloned();
+        let value = refusal_head.headers.get(&name).cloned();
         response.headers_mut().extend(value.map(|value| (name, value)));
     }
     response
@@ -176,8 +176,8 @@ fn render_form(next: &str, failed: Option<LoginFailure>) -> Markup {
 
 fn failure_message(why: LoginFailure) -> String {
     match why {
-        LoginFailure::NotTaken(TokenRejection::Wrong) => "Wrong token.".to_owned(),
-        LoginFailure::NotTaken(TokenRejection::TooOften(wait)) => {
+        LoginFailure::TokenRejected(TokenRejection::Wrong) => "Wrong token.".to_owned(),
+        LoginFailure::TokenRejected(TokenRejection::TooOften(wait)) => {
             let seconds = wait.as_secs() + 1;
             format!("Too many wrong tokens from your address. Try again in {seconds} s.")
         }

@@ -28,7 +28,7 @@ use crate::http::QueryParameters;
 /// The source of the bundle in the bundler's manifest.
 const BUNDLE: &str = "map/main.js";
 /// Bytes at the start of a raw feed that are searched for GeoJSON.
-const GEOJSON_LOOK_BYTES: usize = 4096;
+const GEOJSON_INSPECTED_BYTES: usize = 4096;
 
 /// Characters that must be encoded in a path segment, besides non-ASCII.
 const SEGMENT: &AsciiSet = &CONTROLS
@@ -231,7 +231,7 @@ fn extent_of_transit(network: &Network) -> Option<Extent> {
     stops.or_else(|| {
         let state = network.state();
         let vehicles = state.vehicles().filter_map(|record| record.position());
-        Extent::from_places(vehicles.collect())
+        Extent::from_coordinates(vehicles.collect())
     })
 }
 
@@ -261,7 +261,7 @@ fn map_network(app: &App, network: &Network) -> Option<MapNetwork> {
 fn extent_of_systems(network: &Network) -> Option<Extent> {
     let state = network.state();
     let placed = state.stations().chain(state.rental_vehicles());
-    Extent::from_places(placed.filter_map(|record| record.position()).collect())
+    Extent::from_coordinates(placed.filter_map(|record| record.position()).collect())
 }
 
 /// Returns the GeoJSON files of a feed: a raw feed's bytes, a system's stations and vehicles.
@@ -271,22 +271,23 @@ fn list_geojson(feed: &Feed) -> Vec<MapGeoJson> {
     }
     let (id, state) = (feed.id(), feed.network().state());
     let is_its = |record: &Arc<Record>| record.feed == *id;
-    let held = [
+    let layers = [
         ("stations", state.stations().any(is_its)),
         ("vehicles", state.rental_vehicles().any(is_its)),
     ];
     let name = feed.config().display_name();
-    let held = held.into_iter().filter(|(_, is_held)| *is_held);
-    held.map(|(what, _)| MapGeoJson {
-        url: format!("/geojson/{id}/{what}.geojson"),
-        name: format!("{name}: {what}"),
-    })
-    .collect()
+    let layers = layers.into_iter().filter(|(_, is_present_layer)| *is_present_layer);
+    layers
+        .map(|(what, _)| MapGeoJson {
+            url: format!("/geojson/{id}/{what}.geojson"),
+            name: format!("{name}: {what}"),
+        })
+        .collect()
 }
 
 fn raw_geojson(feed: &Feed) -> Option<MapGeoJson> {
     let snapshot = feed.snapshot().filter(|snapshot| snapshot.format == Format::Raw)?;
-    let start = snapshot.bytes.get(..GEOJSON_LOOK_BYTES).unwrap_or(&snapshot.bytes);
+    let start = snapshot.bytes.get(..GEOJSON_INSPECTED_BYTES).unwrap_or(&snapshot.bytes);
     is_geojson(start).then(|| MapGeoJson {
         url: format!("/proxy/{}", feed.config().id),
         name: feed.config().display_name().to_owned(),
@@ -306,8 +307,8 @@ fn is_geojson(start: &[u8]) -> bool {
 
 /// Handles `/map/stop?feed=&stop_id=`: the map's card of a stop.
 pub(super) async fn get_stop_card(State(app): State<App>, parameters: QueryParameters) -> Response {
-    let asked = (parameters.find_value("feed"), parameters.find_value("stop_id"));
-    let (Some(feed), Some(stop_id)) = asked else { return StatusCode::BAD_REQUEST.into_response() };
+    let ids = (parameters.find_value("feed"), parameters.find_value("stop_id"));
+    let (Some(feed), Some(stop_id)) = ids else { return StatusCode::BAD_REQUEST.into_response() };
     let Some((network, timetable, stop)) = board::find_stop(&app, feed, stop_id) else {
         return StatusCode::NOT_FOUND.into_response();
     };

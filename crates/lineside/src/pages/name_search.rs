@@ -93,10 +93,10 @@ pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames
     if question.trim().is_empty() {
         return Ok(FoundNames::default());
     }
-    let place = app.admission().line_render_slots().acquire_permit().await?;
+    let permit = app.admission().line_render_slots().acquire_permit().await?;
     let (app, question) = (app.clone(), question.to_owned());
     run_blocking(move || {
-        let _place = place;
+        let _permit = permit;
         find_names(&app, &question)
     })
     .await

@@ -125,7 +125,7 @@ struct AlertsView {
     /// The alerts of the page, and the total number.
     alerts: Vec<(AlertPhase, Arc<Record>)>,
     total: usize,
-    n_now: usize,
+    n_in_force: usize,
     number: usize,
     now: i64,
     /// The notice that a recording is played.
@@ -168,7 +168,7 @@ impl AlertsView {
             languages,
             alerts: all.into_iter().skip(skipped).take(ALERTS_PER_PAGE).collect(),
             total,
-            n_now,
+            n_in_force: n_now,
             number,
             now,
             recording: states::recording_tag(network),
@@ -192,7 +192,7 @@ impl AlertsView {
                     h1 { "Alerts" }
                     p.soft data-source=[(!self.has_realtime).then_some("none")] {
                         @if !self.has_realtime { "This network has a timetable and no real-time feed, so no alerts are known." }
-                        @else if self.n_now == 0 { "No alerts now." } @else { (words::format_count(self.n_now as u64, "alert", "alerts")) " now." }
+                        @else if self.n_in_force == 0 { "No alerts now." } @else { (words::format_count(self.n_in_force as u64, "alert", "alerts")) " now." }
                     }
                     p.answer-at {
                         (self.recording)

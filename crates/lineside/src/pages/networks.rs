@@ -24,7 +24,7 @@ const LINES_PER_PAGE: usize = 300;
 /// The most characters of a search that are used.
 const SEARCH_CHARS_MAX: usize = 100;
 /// Lines shown with a stop.
-const LINES_OF_STOP_MAX: usize = 8;
+const STOP_LINES_MAX: usize = 8;
 
 pub(super) async fn get_network(
     State(app): State<App>,
@@ -53,10 +53,10 @@ async fn find_view(
 ) -> Result<NetworkView, Refusal> {
     let (network, dataset) = network_page::find_network(app, feed)?;
     let query = NetworkQuery::from_parameters(parameters);
-    let place = app.admission().line_render_slots().acquire_permit().await?;
+    let permit = app.admission().line_render_slots().acquire_permit().await?;
     let name = network_page::network_name(app, &network);
     run_blocking(move || {
-        let _place = place;
+        let _permit = permit;
         NetworkView::new(name, &network, dataset, query)
     })
     .await
@@ -70,7 +70,7 @@ pub(super) fn render_crumb(feed: &Feed) -> Markup {
 /// The query of a network's page.
 #[derive(Debug, Clone, Default)]
 struct NetworkQuery {
-    words: String,
+    text: String,
     /// Counted from 1.
     stops_page: usize,
     /// Counted from 1.
@@ -80,9 +80,9 @@ struct NetworkQuery {
 impl NetworkQuery {
     fn from_parameters(parameters: &QueryParameters) -> Self {
         let number = |name| parameters.find_value(name).and_then(|page| page.parse().ok());
-        let words = parameters.find_value("q").unwrap_or_default();
+        let search_text = parameters.find_value("q").unwrap_or_default();
         Self {
-            words: words.chars().take(SEARCH_CHARS_MAX).collect(),
+            text: search_text.chars().take(SEARCH_CHARS_MAX).collect(),
             stops_page: number("page").unwrap_or(1).max(1),
             lines_page: number("lines").unwrap_or(1).max(1),
         }
@@ -90,8 +90,8 @@ impl NetworkQuery {
 
     fn page_address(&self, feed: &str, stops_page: usize, lines_page: usize) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        if !self.words.is_empty() {
-            query.append_pair("q", &self.words);
+        if !self.text.is_empty() {
+            query.append_pair("q", &self.text);
         }
         for (name, page) in [("lines", lines_page), ("page", stops_page)] {
             if page > 1 {
@@ -153,7 +153,7 @@ impl NetworkView {
     }
 
     fn render_markup(&self) -> Markup {
-        let searches = !self.query.words.is_empty();
+        let searches = !self.query.text.is_empty();
         html! {
             div.page.riders {
                 (self.render_head())
@@ -161,15 +161,15 @@ impl NetworkView {
                 form.search role="search" action=(format!("/networks/{}", self.id)) {
                     div.search-line {
                         label.visually-hidden for="q" { "Search lines and stops" }
-                        input.input #q type="search" name="q" value=(self.query.words) placeholder="Lines and stops" maxlength=(SEARCH_CHARS_MAX) autocomplete="off";
+                        input.input #q type="search" name="q" value=(self.query.text) placeholder="Lines and stops" maxlength=(SEARCH_CHARS_MAX) autocomplete="off";
                         button.button type="submit" { "Search" }
                     }
                     @if searches { p.small { a.target href=(format!("/networks/{}", self.id)) { "Show all lines and stops" } } }
                 }
                 @if let Some(corrected) = &self.stops.corrected {
-                    p.note data-corrected=(corrected) { "Nothing is called “" (self.query.words) "”. Results for “" strong { (corrected) } "”:" }
+                    p.note data-corrected=(corrected) { "Nothing is called “" (self.query.text) "”. Results for “" strong { (corrected) } "”:" }
                 }
-                @if searches && self.n_lines + self.stops.total == 0 { p.note { "No line or stop is called “" (self.query.words) "”." } }
+                @if searches && self.n_lines + self.stops.total == 0 { p.note { "No line or stop is called “" (self.query.text) "”." } }
                 (self.render_lines())
                 (self.render_stops())
             }
@@ -242,7 +242,7 @@ impl NetworkView {
     fn render_stop(&self, idx: StopIdx) -> Markup {
         let stop = self.timetable().stop(idx);
         let lines = lines_at(self.timetable(), idx);
-        let n_more = lines.len().saturating_sub(LINES_OF_STOP_MAX);
+        let n_more = lines.len().saturating_sub(STOP_LINES_MAX);
         html! {
             li {
                 a.target href=(board::board_address(&self.id, stop.id)) { (if stop.name.is_empty() { stop.id } else { stop.name }) }
@@ -251,7 +251,7 @@ impl NetworkView {
                 }
                 @if let Some(code) = stop.code.filter(|code| *code != stop.id) { span.soft.small { (code) } }
                 span.lines {
-                    @for (name, color) in lines.iter().take(LINES_OF_STOP_MAX) { (badge::render_badge(name, *color)) }
+                    @for (name, color) in lines.iter().take(STOP_LINES_MAX) { (badge::render_badge(name, *color)) }
                     @if n_more > 0 { span.soft.small { "+" (n_more) } }
                 }
             }
@@ -285,8 +285,8 @@ impl NetworkView {
 fn find_names(dataset: &Dataset, query: &NetworkQuery) -> (Vec<RouteIdx>, StopPage) {
     let timetable = &dataset.timetable;
     let skip = (query.stops_page - 1).saturating_mul(STOPS_PER_PAGE);
-    let mut stops = dataset.stop_page(&query.words, skip, STOPS_PER_PAGE);
-    if query.words.is_empty() {
+    let mut stops = dataset.stop_page(&query.text, skip, STOPS_PER_PAGE);
+    if query.text.is_empty() {
         let mut routes: Vec<Route<'_>> = timetable.routes().collect();
         routes.sort_by_key(|route| {
             let mode = RouteMode::from_route_type(route.kind);
@@ -294,7 +294,7 @@ fn find_names(dataset: &Dataset, query: &NetworkQuery) -> (Vec<RouteIdx>, StopPa
         });
         return (routes.into_iter().map(|route| route.idx).collect(), stops);
     }
-    let mut lines = dataset.find_routes(&query.words);
+    let mut lines = dataset.find_routes(&query.text);
     if let Some(corrected) = stops.corrected.take() {
         if lines.is_empty() {
             lines = dataset.find_routes(&corrected);

@@ -21,7 +21,7 @@ const PAGES: [&str; 13] = [
     "stops", "trips", "validate",
 ];
 /// Segments with a page for each feed.
-const PAGES_OF_FEEDS: [&str; 3] = ["alerts", "feeds", "networks"];
+const FEED_PAGES: [&str; 3] = ["alerts", "feeds", "networks"];
 /// Segments without a page of their own: they need further segments.
 const PREFIXES: [&str; 5] = ["alerts", "delays", "routes", "stops", "trips"];
 
@@ -86,7 +86,7 @@ fn suggest_addresses(context: &PageContext) -> Vec<(String, String)> {
         && let Some(page) = find_nearest(first, PAGES)
     {
         match rest.first().filter(|id| context.app().ingest().find_feed(id).is_some()) {
-            Some(id) if PAGES_OF_FEEDS.contains(&page) => {
+            Some(id) if FEED_PAGES.contains(&page) => {
                 let address = format!("/{page}/{id}");
                 if suggestions.iter().all(|(known, _)| *known != address) {
                     suggestions.push((address.clone(), address));

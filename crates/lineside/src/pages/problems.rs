@@ -19,7 +19,7 @@ pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: boo
         0 => "none".to_owned(),
         total => words::format_count(total, "value", "values"),
     };
-    let (own, made): (Vec<_>, Vec<_>) = problems
+    let (own, converted): (Vec<_>, Vec<_>) = problems
         .problem_counts()
         .partition(|(file, _, _)| !(is_converted && file.ends_with(".txt")));
     let body = html! {
@@ -34,10 +34,10 @@ pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: boo
             ul.problem-list {
                 @for (file, code, count) in own { (render_problem_kind(file, code, count, problems.retained_problems())) }
             }
-            @if !made.is_empty() {
+            @if !converted.is_empty() {
                 p.card-body.soft.small { "The timetable that was converted from this NeTEx lacks:" }
                 ul.problem-list {
-                    @for (file, code, count) in made { (render_converted_kind(file, code, count, problems.retained_problems())) }
+                    @for (file, code, count) in converted { (render_converted_kind(file, code, count, problems.retained_problems())) }
                 }
             }
         }
@@ -62,8 +62,8 @@ fn netex_name(file: &str) -> &str {
 
 /// Renders problems of one kind in a table converted from NeTEx: with the names of the original elements, and without
 /// line numbers, which the producer does not have.
-fn render_converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
-    let all = kept.iter().filter(|problem| &*problem.file == file && problem.code == code);
+fn render_converted_kind(file: &str, code: &str, count: u64, samples: &[Problem]) -> Markup {
+    let all = samples.iter().filter(|problem| &*problem.file == file && problem.code == code);
     let shown: Vec<&Problem> = all.take(SHOWN_MAX).collect();
     let more = count - u64::try_from(shown.len()).unwrap_or(count).min(count);
     html! {
@@ -87,8 +87,8 @@ fn render_converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -
 }
 
 /// Renders the problems of one kind in one file: their number, and the first few with their lines.
-fn render_problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
-    let shown: Vec<&Problem> = kept
+fn render_problem_kind(file: &str, code: &str, count: u64, samples: &[Problem]) -> Markup {
+    let shown: Vec<&Problem> = samples
         .iter()
         .filter(|problem| &*problem.file == file && problem.code == code)
         .take(SHOWN_MAX)

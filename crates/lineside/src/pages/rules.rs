@@ -203,8 +203,8 @@ fn parse_parts(page: &str) -> Vec<RulePart<'_>> {
 /// Splits parts into the paragraphs before the first heading, and the examples after it.
 fn split_cases<'p, 'a>(parts: &'p [RulePart<'a>]) -> (&'p [RulePart<'a>], Vec<RuleExample<'a>>) {
     let is_heading = |part: &RulePart<'_>| matches!(part, RulePart::Heading(_));
-    let begin = parts.iter().position(is_heading).unwrap_or(parts.len());
-    let (about, rest) = parts.split_at(begin);
+    let example_start = parts.iter().position(is_heading).unwrap_or(parts.len());
+    let (about, rest) = parts.split_at(example_start);
     let mut cases: Vec<RuleExample<'a>> = Vec::new();
     for part in rest {
         match (part, cases.last_mut()) {
@@ -282,8 +282,8 @@ mod tests {
             about,
             [RulePart::Paragraph("What is wrong."), RulePart::Paragraph("Do `this`.")]
         );
-        let told: Vec<_> = cases.iter().map(|case| (case.title, case.has_findings())).collect();
-        assert_eq!(told, [("Right", false), ("Wrong", true)]);
+        let titles: Vec<_> = cases.iter().map(|case| (case.title, case.has_findings())).collect();
+        assert_eq!(titles, [("Right", false), ("Wrong", true)]);
         assert_eq!(cases[0].parts, [RulePart::Code("csv stops.txt", "stop_id\nS")]);
     }
 

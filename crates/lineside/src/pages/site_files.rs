@@ -39,9 +39,18 @@ const ROBOTS: &str = "User-agent: *\n\
 
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(ICON, get(async |app, wants| serve_embedded(app, wants, "favicon.ico").await))
-        .route(TOUCH_ICON, get(async |app, wants| serve_embedded(app, wants, "icon-180.png").await))
-        .route(PREVIEW, get(async |app, wants| serve_embedded(app, wants, "preview.png").await))
+        .route(
+            ICON,
+            get(async |app, preferences| serve_embedded(app, preferences, "favicon.ico").await),
+        )
+        .route(
+            TOUCH_ICON,
+            get(async |app, preferences| serve_embedded(app, preferences, "icon-180.png").await),
+        )
+        .route(
+            PREVIEW,
+            get(async |app, preferences| serve_embedded(app, preferences, "preview.png").await),
+        )
         .route(MANIFEST, get(get_manifest))
         .route("/robots.txt", get(get_robots))
         .route(LOGO, get(get_logo))
@@ -49,15 +58,15 @@ pub(super) fn router() -> Router<App> {
 
 async fn serve_embedded(
     State(app): State<App>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
     name: &'static str,
 ) -> Result<Response, Refusal> {
     let body = assets::plain_bytes(name).ok_or(Refusal::UnknownPath)?;
     let kind = HeaderValue::from_static(assets::media_type(name));
-    Ok(Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(&wants, &app).await)
+    Ok(Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(&preferences, &app).await)
 }
 
-async fn get_manifest(State(app): State<App>, wants: ReplyPreferences) -> Response {
+async fn get_manifest(State(app): State<App>, preferences: ReplyPreferences) -> Response {
     let name = &app.config().site.name;
     let icon = |name: &str, sizes: &str, kind: &str| json!({ "src": assets::plain_address(name), "sizes": sizes, "type": kind });
     let manifest = json!({
@@ -75,15 +84,18 @@ async fn get_manifest(State(app): State<App>, wants: ReplyPreferences) -> Respon
     });
     let kind = HeaderValue::from_static("application/manifest+json");
     let reply = Representation::new(kind, manifest.to_string());
-    reply.fresh_for(CHANGING_FRESH_FOR).into_reply(&wants, &app).await
+    reply.fresh_for(CHANGING_FRESH_FOR).into_reply(&preferences, &app).await
 }
 
-async fn get_robots(State(app): State<App>, wants: ReplyPreferences) -> Response {
+async fn get_robots(State(app): State<App>, preferences: ReplyPreferences) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-    Representation::new(kind, ROBOTS).fresh_for(FRESH_FOR).into_reply(&wants, &app).await
+    Representation::new(kind, ROBOTS).fresh_for(FRESH_FOR).into_reply(&preferences, &app).await
 }
 
-async fn get_logo(State(app): State<App>, wants: ReplyPreferences) -> Result<Response, Refusal> {
+async fn get_logo(
+    State(app): State<App>,
+    preferences: ReplyPreferences,
+) -> Result<Response, Refusal> {
     let config = app.config();
     let logo = config.site.logo.as_ref().ok_or(Refusal::UnknownPath)?;
     let unreadable = |error: std::io::Error| {
@@ -97,5 +109,5 @@ async fn get_logo(State(app): State<App>, wants: ReplyPreferences) -> Result<Res
     let (policy, nothing) = producer_policy();
     let reply = Representation::new(HeaderValue::from_static(logo.media_type), body);
     let reply = reply.fresh_for(CHANGING_FRESH_FOR).with_header(policy, nothing);
-    Ok(reply.into_reply(&wants, &app).await)
+    Ok(reply.into_reply(&preferences, &app).await)
 }

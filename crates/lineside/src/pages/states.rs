@@ -13,7 +13,7 @@ const RECORDINGS_MAX: usize = 5;
 
 /// Renders the icon and the word of a state.
 fn render_icon(state: FeedState) -> Markup {
-    let (icon, word) = match state {
+    let (icon, state_name) = match state {
         FeedState::Ok => (icons::ok(), "OK"),
         FeedState::Late => (icons::late(), "Late"),
         FeedState::Stale => (icons::stale(), "Stale"),
@@ -23,7 +23,7 @@ fn render_icon(state: FeedState) -> Markup {
         FeedState::Paused => (icons::paused(), "Paused"),
         FeedState::Unknown => (icons::unknown(), "Unknown"),
     };
-    html! { (icon) span { (word) } }
+    html! { (icon) span { (state_name) } }
 }
 
 /// Renders a feed's state, which the page's script updates.
@@ -74,8 +74,8 @@ pub(super) fn render_service_tag(
     service: ServiceCountdown,
     state: FeedState,
 ) -> Markup {
-    let (words, tone) = describe_service(service, state);
-    html! { span.tag.service-tag data-service-of=(feed) data-tone=(tone) hidden[words.is_empty()] { (words) } }
+    let (service_text, tone) = describe_service(service, state);
+    html! { span.tag.service-tag data-service-of=(feed) data-tone=(tone) hidden[service_text.is_empty()] { (service_text) } }
 }
 
 /// Renders the tag of a feed's current timetable.
@@ -164,8 +164,8 @@ mod tests {
             let state = case[1].as_str().and_then(FeedState::parse).expect("a state");
             let days_until_start = case[4].as_i64();
             let service = ServiceCountdown { days_left: case[0].as_i64(), days_until_start };
-            let (words, tone) = describe_service(service, state);
-            assert_eq!((Some(&*words), Some(tone)), (case[2].as_str(), case[3].as_str()));
+            let (service_text, tone) = describe_service(service, state);
+            assert_eq!((Some(&*service_text), Some(tone)), (case[2].as_str(), case[3].as_str()));
         }
     }
 
@@ -173,8 +173,8 @@ mod tests {
     fn every_state_has_a_word_besides_its_color() {
         for state in FeedState::ALL {
             let text = render_sign("x", state).into_string();
-            let word = state.as_str();
-            assert!(text.to_lowercase().contains(&format!("<span>{word}</span>")), "{text}");
+            let state_name = state.as_str();
+            assert!(text.to_lowercase().contains(&format!("<span>{state_name}</span>")), "{text}");
         }
     }
 }

@@ -9,11 +9,11 @@ use lineside_ingest::{Feed, Network};
 struct SystemCounts {
     stations: u64,
     /// Vehicles that can be rented at the stations.
-    at_stations: u64,
+    vehicles_at_stations: u64,
     /// True if a station reports its vehicles.
     has_status: bool,
     /// Vehicles that can be rented elsewhere.
-    free: u64,
+    free_vehicles: u64,
 }
 
 /// Describes the stations and vehicles of a system; `None` for other feeds, or if the system has none yet.
@@ -30,12 +30,12 @@ fn count_system(feed: &Feed, network: &Network) -> SystemCounts {
         now.stations += 1;
         if let Some(station) = record.station() {
             now.has_status |= station.has_status();
-            now.at_stations += u64::from(station.vehicles_available());
+            now.vehicles_at_stations += u64::from(station.vehicles_available());
         }
     }
     let vehicles = state.rental_vehicles().filter(|record| record.feed == *id);
     let free = vehicles.filter_map(|record| record.rental_vehicle());
-    now.free = free.filter(|vehicle| vehicle.is_available()).count() as u64;
+    now.free_vehicles = free.filter(|vehicle| vehicle.is_available()).count() as u64;
     now
 }
 
@@ -43,20 +43,24 @@ fn describe_counts(now: &SystemCounts) -> String {
     let vehicles = |n: u64| words::format_count(n, "vehicle", "vehicles");
     let stations = words::format_count(now.stations, "station", "stations");
     match (now.stations, now.has_status) {
-        (0, _) => format!("{} can be rented, all of them free-floating.", vehicles(now.free)),
-        (_, false) if now.free == 0 => {
+        (0, _) => {
+            format!("{} can be rented, all of them free-floating.", vehicles(now.free_vehicles))
+        }
+        (_, false) if now.free_vehicles == 0 => {
             format!("{stations}, without live counts.")
         }
         (_, false) => format!(
             "{} can be rented free-floating; {stations} without live counts.",
-            vehicles(now.free)
+            vehicles(now.free_vehicles)
         ),
-        _ if now.free == 0 => format!("{} can be rented at {stations}.", vehicles(now.at_stations)),
+        _ if now.free_vehicles == 0 => {
+            format!("{} can be rented at {stations}.", vehicles(now.vehicles_at_stations))
+        }
         _ => format!(
             "{} can be rented: {} at {stations}, {} free-floating.",
-            vehicles(now.at_stations + now.free),
-            words::format_number(now.at_stations),
-            words::format_number(now.free)
+            vehicles(now.vehicles_at_stations + now.free_vehicles),
+            words::format_number(now.vehicles_at_stations),
+            words::format_number(now.free_vehicles)
         ),
     }
 }
@@ -67,18 +71,23 @@ mod tests {
 
     #[test]
     fn counts_of_a_system_are_described_in_words() {
-        let of = |stations, at_stations, has_status, free| {
-            describe_counts(&SystemCounts { stations, at_stations, has_status, free })
+        let describe = |stations, at_stations, has_status, free| {
+            describe_counts(&SystemCounts {
+                stations,
+                vehicles_at_stations: at_stations,
+                has_status,
+                free_vehicles: free,
+            })
         };
-        assert_eq!(of(0, 0, false, 1), "1 vehicle can be rented, all of them free-floating.");
-        assert_eq!(of(2, 0, false, 0), "2 stations, without live counts.");
+        assert_eq!(describe(0, 0, false, 1), "1 vehicle can be rented, all of them free-floating.");
+        assert_eq!(describe(2, 0, false, 0), "2 stations, without live counts.");
         assert_eq!(
-            of(2, 0, false, 5),
+            describe(2, 0, false, 5),
             "5 vehicles can be rented free-floating; 2 stations without live counts."
         );
-        assert_eq!(of(1, 1, true, 0), "1 vehicle can be rented at 1 station.");
+        assert_eq!(describe(1, 1, true, 0), "1 vehicle can be rented at 1 station.");
         assert_eq!(
-            of(57, 300, true, 12),
+            describe(57, 300, true, 12),
             "312 vehicles can be rented: 300 at 57 stations, 12 free-floating."
         );
     }

@@ -58,19 +58,24 @@ struct MatchedKind<'a> {
     /// The singular and plural without a verb.
     things: [&'static str; 2],
     /// The preposition before "the timetable": "in", or "on a trip of".
-    place: &'static str,
+    singular_place: &'static str,
 }
 
 /// Returns the kinds in display order.
 fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
-    let kind =
-        |name, counts, nouns, things| MatchedKind { name, counts, nouns, things, place: "in" };
-    let things = ["reference of an alert is", "references of alerts are"];
+    let kind = |name, counts, nouns, matched_nouns| MatchedKind {
+        name,
+        counts,
+        nouns,
+        things: matched_nouns,
+        singular_place: "in",
+    };
+    let matched_nouns = ["reference of an alert is", "references of alerts are"];
     let trips = ["trip", "trips"];
     [
         kind("Trips", &matches.trip_updates, ["trip is", "trips are"], trips),
         MatchedKind {
-            place: "on a trip or a line of",
+            singular_place: "on a trip or a line of",
             ..kind(
                 "Vehicles",
                 &matches.vehicles,
@@ -78,7 +83,7 @@ fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
                 ["vehicle", "vehicles"],
             )
         },
-        kind("Alerts", &matches.alerts, things, ["alert reference", "alert references"]),
+        kind("Alerts", &matches.alerts, matched_nouns, ["alert reference", "alert references"]),
         kind("Lines", &matches.routes, ["line is", "lines are"], ["line", "lines"]),
         kind("Stops", &matches.stops, ["stop is", "stops are"], ["stop", "stops"]),
     ]
@@ -86,9 +91,9 @@ fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
 
 fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
     let kinds = list_kinds(matches);
-    let told: Vec<&MatchedKind<'_>> =
+    let nonempty_kinds: Vec<&MatchedKind<'_>> =
         kinds.iter().filter(|kind| kind.counts.total_count() > 0).collect();
-    let is_unmatched = told.iter().any(|kind| kind.counts.unmatched_count() > 0);
+    let is_unmatched = nonempty_kinds.iter().any(|kind| kind.counts.unmatched_count() > 0);
     let siri_ids = describe_siri_ids(feed);
     let reasons = kinds.iter().flat_map(|kind| {
         kind.counts.reasons().map(|(reason, found)| render_reason_row(kind.name, reason, found))
@@ -96,13 +101,13 @@ fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
     let reasons: Vec<Markup> = reasons.collect();
     html! {
         div.card-body {
-            @if told.is_empty() {
+            @if nonempty_kinds.is_empty() {
                 p.soft { "No trip, line or stop of " (render_link(schedule)) " is named in this feed at the moment." }
             }
-            @for (at, kind) in told.iter().enumerate() {
+            @for (at, kind) in nonempty_kinds.iter().enumerate() {
                 p {
                     strong.numeric { (words::format_number(kind.counts.matched)) " of " (words::format_number(kind.counts.total_count())) }
-                    " " (kind.nouns[usize::from(kind.counts.total_count() != 1)]) " " (kind.place)
+                    " " (kind.nouns[usize::from(kind.counts.total_count() != 1)]) " " (kind.singular_place)
                     @if at == 0 { " the timetable of " (render_link(schedule)) } @else { " it" }
                     "." span.soft { " " (words::format_percent(kind.counts.matched_share().unwrap_or_default())) }
                 }
@@ -244,13 +249,14 @@ mod tests {
 
     #[test]
     fn every_reason_has_its_own_description_and_says_whether_it_counts() {
-        let words: std::collections::BTreeSet<&str> =
+        let reason_names: std::collections::BTreeSet<&str> =
             MatchReason::ALL.into_iter().map(describe_reason).collect();
-        assert_eq!(words.len(), MatchReason::ALL.len());
+        assert_eq!(reason_names.len(), MatchReason::ALL.len());
         for reason in MatchReason::ALL {
-            let said = describe_reason(reason);
-            let says_so = said.ends_with("not counted") || said.ends_with(", matched");
-            assert_eq!(says_so, !reason.is_unmatched(), "{reason:?}");
+            let reason_words = describe_reason(reason);
+            let is_stated =
+                reason_words.ends_with("not counted") || reason_words.ends_with(", matched");
+            assert_eq!(is_stated, !reason.is_unmatched(), "{reason:?}");
         }
     }
 }

@@ -98,16 +98,16 @@ async fn find_trip(
         trip: lookup::shorten_id(trip_id),
         date: lookup::shorten_id(date),
     };
-    let said = parameters.find_value("date");
-    let date = match said {
+    let date_text = parameters.find_value("date");
+    let date = match date_text {
         None => None,
-        Some(said) => Some(parse_date(said).ok_or_else(|| not_on_date(said))?),
+        Some(date_text) => Some(parse_date(date_text).ok_or_else(|| not_on_date(date_text))?),
     };
     let start_time = parameters.find_value("start").and_then(trip_sheet::parse_time);
-    let place = app.admission().line_render_slots().acquire_permit().await?;
+    let permit = app.admission().line_render_slots().acquire_permit().await?;
     let (state, now, id) = (network.state(), network.data_now(), trip_id.to_owned());
     let work = move || {
-        let _place = place;
+        let _permit = permit;
         state.find_trip_run(TripQuery { trip_id: &id, date, start_time }, now)
     };
     let run = run_blocking(work).await?.map_err(|error| match error {
@@ -117,7 +117,7 @@ async fn find_trip(
         },
         TripNotFound::NotOnDate => {
             let today = dataset.timetable.local_date(now.unix_seconds());
-            not_on_date(said.unwrap_or(&today.to_string()))
+            not_on_date(date_text.unwrap_or(&today.to_string()))
         }
     })?;
     Ok((network, std::sync::Arc::clone(&dataset.timetable), run))
@@ -295,9 +295,9 @@ impl<'a> TripView<'a> {
             @if self.run.is_cancelled {
                 p.trip-standing { span.delay.tone-cancelled { "Cancelled" } " This trip does not run." }
             } @else if let Some(call) = call {
-                @let said = words::format_delay(call.status.as_str(), call.delay.map(i64::from));
+                @let delay_text = words::format_delay(call.status.as_str(), call.delay.map(i64::from));
                 p.trip-standing {
-                    span class=(format!("delay tone-{}", said.tone)) { (said.words) }
+                    span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) }
                     @if has_begun { " Next stop: " } @else { " Starts at " }
                     strong { a.target href="#next" { (self.stop_name(call)) } }
                     @if let Some(at) = call.best_known_time() { ", " (self.render_time(at)) }
@@ -329,16 +329,17 @@ impl<'a> TripView<'a> {
                     }
                 }
                 (list(ahead, n_earlier))
-                @if self.run.n_left_out > 0 { p.more.soft { "and " (words::format_count(self.run.n_left_out as u64, "more stop", "more stops")) } }
+                @if self.run.n_omitted_calls > 0 { p.more.soft { "and " (words::format_count(self.run.n_omitted_calls as u64, "more stop", "more stops")) } }
             }
         }
     }
 
     fn render_call(&self, call: &TripCall, is_next: bool) -> Markup {
-        let is_off = matches!(call.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
-        let is_past = !is_off && call.best_known_time().is_some_and(|at| at < self.now);
+        let is_cancelled =
+            matches!(call.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
+        let is_past = !is_cancelled && call.best_known_time().is_some_and(|at| at < self.now);
         let delay = call.delay.map(i64::from);
-        let said = if is_past {
+        let delay_text = if is_past {
             words::passed(call.status.as_str(), delay)
         } else {
             words::format_delay(call.status.as_str(), delay)
@@ -349,7 +350,7 @@ impl<'a> TripView<'a> {
         let waits =
             call.arrival.zip(call.scheduled).filter(|(arrives, leaves)| leaves - arrives >= 60);
         html! {
-            li.is-off[is_off].is-past[is_past] data-stop=(call.stop_id) id=[is_next.then_some("next")] data-status=(call.status.as_str()) aria-current=[is_next.then_some("step")] {
+            li.is-off[is_cancelled].is-past[is_past] data-stop=(call.stop_id) id=[is_next.then_some("next")] data-status=(call.status.as_str()) aria-current=[is_next.then_some("step")] {
                 span.call-times {
                     @match (expected, call.scheduled) {
                         (Some(expected), Some(scheduled)) => { s.was { span.visually-hidden { "scheduled " } (self.render_time(scheduled)) } " " strong { (self.render_time(expected)) } }
@@ -370,7 +371,7 @@ impl<'a> TripView<'a> {
                         span.platform-sign.is-changed[call.scheduled_platform.is_some()] { span.visually-hidden { "Platform " } (platform) }
                     }
                 }
-                span class=(format!("delay tone-{}", said.tone)) { (said.words) }
+                span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) }
             }
         }
     }

@@ -42,12 +42,12 @@ const URL_BYTES_MAX: usize = 2_048;
 /// Bytes of a form besides its file.
 const FORM_BYTES_MAX: u64 = 64 << 10;
 /// The timeouts for a whole upload, and for the next piece of it.
-const BRINGING_TIME_MAX: Duration = Duration::from_secs(10 * 60);
-const PIECE_TIME_MAX: Duration = Duration::from_secs(30);
+const UPLOAD_TIME_MAX: Duration = Duration::from_secs(10 * 60);
+const CHUNK_TIME_MAX: Duration = Duration::from_secs(30);
 /// The least average bytes per second of an upload, once it has lasted [`PIECE_TIME_MAX`].
-const RATE_MIN: u64 = 8 << 10;
+const UPLOAD_RATE_MIN: u64 = 8 << 10;
 /// Seconds between reloads while a report is pending.
-const AGAIN_S: &str = "2";
+const REFRESH_S: &str = "2";
 /// Seconds until a retry when all upload slots are taken.
 const RETRY_S: &str = "30";
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
@@ -88,24 +88,24 @@ async fn post_upload(State(app): State<App>, request: Request) -> Response {
     }
     if admin::is_own_page(&app, request.headers()) == Some(false) {
         // Visitors of another site would not know what they upload, nor from which network it is validated.
-        let words = "The form came from a page that is not of this server. Send this one.";
-        let main = render_form(&rules, Some(words));
+        let message = "The form came from a page that is not of this server. Send this one.";
+        let main = render_form(&rules, Some(message));
         return reply_with_page(StatusCode::FORBIDDEN, "Validate a feed", &main, None);
     }
     let address = admin::client_address(&app, request.headers(), request.extensions());
-    let kept = match receive_upload(&app, request, address, &rules).await {
-        Ok((place, brought)) => {
-            place.submit_upload(brought, rules.clone()).map_err(UploadRejection::from)
+    let upload = match receive_upload(&app, request, address, &rules).await {
+        Ok((slot, source)) => {
+            slot.submit_upload(source, rules.clone()).map_err(UploadRejection::from)
         }
         Err(not) => Err(not),
     };
-    match kept {
+    match upload {
         Ok(link) => Redirect::to(&format!("{ADDRESS}/{link}")).into_response(),
-        Err(UploadRejection { status, words }) => {
+        Err(UploadRejection { status, message }) => {
             let mut reply = reply_with_page(
                 status,
                 "Validate a feed",
-                &render_form(&rules, Some(&words)),
+                &render_form(&rules, Some(&message)),
                 None,
             );
             if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
@@ -119,17 +119,17 @@ async fn post_upload(State(app): State<App>, request: Request) -> Response {
 /// The reason for a rejected upload.
 struct UploadRejection {
     status: StatusCode,
-    words: String,
+    message: String,
 }
 
 fn reject_upload(status: StatusCode, words: impl Into<String>) -> UploadRejection {
-    UploadRejection { status, words: words.into() }
+    UploadRejection { status, message: words.into() }
 }
 
 impl From<UploadLimit> for UploadRejection {
     fn from(full: UploadLimit) -> Self {
         match full {
-            UploadLimit::All => reject_upload(
+            UploadLimit::Total => reject_upload(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "As many files wait here as may at once. Please try again in a minute.",
             ),
@@ -149,7 +149,7 @@ async fn receive_upload(
 ) -> Result<(UploadSlot, UploadSource), UploadRejection> {
     let kind = UploadKind::from_headers(request.headers());
     // The slot is reserved before anything is read: without a free slot, no file needs to be sent.
-    let place = app.uploads().reserve_slot(address)?;
+    let slot = app.uploads().reserve_slot(address)?;
     if kind == UploadKind::Parts {
         // The limit covers the whole body, including unexpected fields.
         let bytes_max = usize::try_from(rules.max_bytes.saturating_add(FORM_BYTES_MAX));
@@ -157,26 +157,23 @@ async fn receive_upload(
         let form = Multipart::from_request(request, app).await;
         let form =
             form.map_err(|error| reject_upload(StatusCode::BAD_REQUEST, error.body_text()))?;
-        let reading = run_within(BRINGING_TIME_MAX, read_parts(form, app.uploads(), &place, rules));
-        let read = place.transfer().receive_or_abort(reading).await.flatten();
-        return Ok((place, read.ok_or_else(reject_timeout)??));
+        let reading = run_within(UPLOAD_TIME_MAX, read_parts(form, app.uploads(), &slot, rules));
+        let read = slot.transfer().receive_or_abort(reading).await.flatten();
+        return Ok((slot, read.ok_or_else(reject_timeout)??));
     }
     if kind == UploadKind::File {
         let body = request.into_body().into_data_stream();
         let body = body
             .map_err(|_| reject_upload(StatusCode::BAD_REQUEST, "The file did not come whole."));
-        let reading = read_file(body, sanitize_file_name(""), app.uploads(), &place, rules);
-        let read = place
-            .transfer()
-            .receive_or_abort(run_within(BRINGING_TIME_MAX, reading))
-            .await
-            .flatten();
-        return Ok((place, read.ok_or_else(reject_timeout)??));
+        let reading = read_file(body, sanitize_file_name(""), app.uploads(), &slot, rules);
+        let read =
+            slot.transfer().receive_or_abort(run_within(UPLOAD_TIME_MAX, reading)).await.flatten();
+        return Ok((slot, read.ok_or_else(reject_timeout)??));
     }
     let read = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await;
     let address = read.ok().and_then(|(_, form)| form.find_value("url").map(str::to_owned));
     let address = address.ok_or_else(|| reject_upload(StatusCode::BAD_REQUEST, NO_FORM))?;
-    Ok((place, parse_source_url(&address)?))
+    Ok((slot, parse_source_url(&address)?))
 }
 
 /// The error for a body that is declared as a form but is none: some clients declare every body as a form by default.
@@ -216,8 +213,8 @@ fn reject_timeout() -> UploadRejection {
 async fn within_timeout<T, E: Into<UploadRejection>>(
     coming: impl Future<Output = Result<T, E>>,
 ) -> Result<T, UploadRejection> {
-    let come = run_within(PIECE_TIME_MAX, coming).await.ok_or_else(reject_timeout)?;
-    come.map_err(Into::into)
+    let received_chunk = run_within(CHUNK_TIME_MAX, coming).await.ok_or_else(reject_timeout)?;
+    received_chunk.map_err(Into::into)
 }
 
 impl From<MultipartError> for UploadRejection {
@@ -235,8 +232,8 @@ impl From<MultipartError> for UploadRejection {
 /// Reads the file or the address of a form; an empty field counts as absent.
 async fn read_parts(
     mut form: Multipart,
-    desk: &Arc<UploadService>,
-    place: &UploadSlot,
+    service: &Arc<UploadService>,
+    slot: &UploadSlot,
     rules: &config::UploadsConfig,
 ) -> Result<UploadSource, UploadRejection> {
     let (mut url, mut file) = (String::new(), None);
@@ -244,7 +241,7 @@ async fn read_parts(
         match part.name() {
             Some("file") if file.is_none() && part.file_name().is_some_and(|it| !it.is_empty()) => {
                 let name = sanitize_file_name(part.file_name().unwrap_or_default());
-                file = Some(read_file(part, name, desk, place, rules).await?);
+                file = Some(read_file(part, name, service, slot, rules).await?);
             }
             Some("url") => url = read_text(part).await?,
             _ => while within_timeout(part.chunk()).await?.is_some() {},
@@ -265,8 +262,8 @@ async fn read_text(mut part: Field<'_>) -> Result<String, UploadRejection> {
     while let Some(piece) = within_timeout(part.chunk()).await? {
         bytes.extend_from_slice(&piece);
         if bytes.len() > URL_BYTES_MAX {
-            let words = format!("An address has at most {URL_BYTES_MAX} characters.");
-            return Err(reject_upload(StatusCode::BAD_REQUEST, words));
+            let message = format!("An address has at most {URL_BYTES_MAX} characters.");
+            return Err(reject_upload(StatusCode::BAD_REQUEST, message));
         }
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -276,8 +273,8 @@ async fn read_text(mut part: Field<'_>) -> Result<String, UploadRejection> {
 async fn read_file<E: Into<UploadRejection>>(
     body: impl Stream<Item = Result<Bytes, E>>,
     name: String,
-    desk: &Arc<UploadService>,
-    place: &UploadSlot,
+    service: &Arc<UploadService>,
+    slot: &UploadSlot,
     rules: &config::UploadsConfig,
 ) -> Result<UploadSource, UploadRejection> {
     let mut body = pin!(body);
@@ -288,25 +285,26 @@ async fn read_file<E: Into<UploadRejection>>(
             "This server has no room for the file at the moment.",
         )
     };
-    let desk = Arc::clone(desk);
-    let room = run_blocking(move || desk.create_folder()).await;
-    let room = room.map_err(|refusal| reject_upload(refusal.status(), refusal.message()))?;
-    let (folder, file) = room.map_err(|error| no_room(&error))?;
+    let service = Arc::clone(service);
+    let created_folder = run_blocking(move || service.create_folder()).await;
+    let created_folder =
+        created_folder.map_err(|refusal| reject_upload(refusal.status(), refusal.message()))?;
+    let (folder, file) = created_folder.map_err(|error| no_room(&error))?;
     let mut file = File::from_std(file);
     let mut length: u64 = 0;
     let coming = Stopwatch::start();
     while let Some(piece) = within_timeout(body.try_next()).await? {
         length += piece.len() as u64;
-        place.transfer().add_bytes(piece.len());
+        slot.transfer().add_bytes(piece.len());
         if is_too_slow(length, coming.elapsed()) {
             return Err(reject_timeout());
         }
         if length > rules.max_bytes {
-            let words = format!(
+            let message = format!(
                 "The file is larger than {}, which is the most that is taken here.",
                 format_size(rules.max_bytes)
             );
-            return Err(reject_upload(StatusCode::PAYLOAD_TOO_LARGE, words));
+            return Err(reject_upload(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
         file.write_all(&piece).await.map_err(|error| no_room(&error))?;
     }
@@ -319,7 +317,7 @@ async fn read_file<E: Into<UploadRejection>>(
 
 /// Returns true if the average rate is below [`RATE_MIN`].
 fn is_too_slow(length: u64, elapsed: Duration) -> bool {
-    elapsed > PIECE_TIME_MAX && length / RATE_MIN < elapsed.as_secs()
+    elapsed > CHUNK_TIME_MAX && length / UPLOAD_RATE_MIN < elapsed.as_secs()
 }
 
 /// Parses an http or https address.
@@ -349,29 +347,29 @@ async fn find_standing(app: &App, link: String) -> Result<Option<UploadStatus>, 
 
 async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Response {
     let report = format!("{ADDRESS}/{link}/report.json");
-    let wait = |words: &str| {
+    let wait = |message: &str| {
         let main = html! {
             h1 { "Validating" }
-            p role="status" { (words) }
+            p role="status" { (message) }
             p.soft { "This page shows the report when it is ready. Keep its address; nobody else knows it." }
         };
-        reply_with_page(StatusCode::OK, "Validating", &main, Some(AGAIN_S))
+        reply_with_page(StatusCode::OK, "Validating", &main, Some(REFRESH_S))
     };
     match find_standing(&app, link).await {
         Err(refusal) => refusal.into_response(),
         Ok(None) => mark_private(layout::not_found_page(
             "The report has expired, or the address is incomplete.",
         )),
-        Ok(Some(UploadStatus::Coming)) => wait("The file is being fetched."),
+        Ok(Some(UploadStatus::Transferring)) => wait("The file is being fetched."),
         Ok(Some(UploadStatus::Waiting(0))) => wait("Your file is next in the queue."),
         Ok(Some(UploadStatus::Waiting(1))) => wait("One file is ahead of yours."),
         Ok(Some(UploadStatus::Waiting(n))) => wait(&format!("{n} files are ahead of yours.")),
         Ok(Some(UploadStatus::Running)) => wait("Checking… Large files take a few seconds."),
-        Ok(Some(UploadStatus::Failed { name, why })) => {
+        Ok(Some(UploadStatus::Failed { name, reason })) => {
             let main = html! {
                 div.page-head {
                     h1 { "No report on " (name) }
-                    p { "This file could not be checked: " (why) "." }
+                    p { "This file could not be checked: " (reason) "." }
                 }
                 p { a href=(ADDRESS) { "Try another" } }
             };
@@ -402,12 +400,12 @@ async fn get_result_json(State(app): State<App>, Path(link): Path<String>) -> Re
             let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             mark_private(([kind], bytes).into_response())
         }
-        Ok(Some(UploadStatus::Failed { why, .. })) => {
-            mark_private(Refusal::NotValidated(why).into_response())
+        Ok(Some(UploadStatus::Failed { reason, .. })) => {
+            mark_private(Refusal::NotValidated(reason).into_response())
         }
         Ok(Some(_)) => {
-            let again = (header::RETRY_AFTER, HeaderValue::from_static(AGAIN_S));
-            mark_private((StatusCode::ACCEPTED, [again]).into_response())
+            let retry_after = (header::RETRY_AFTER, HeaderValue::from_static(REFRESH_S));
+            mark_private((StatusCode::ACCEPTED, [retry_after]).into_response())
         }
         Ok(None) => mark_private(Refusal::UnknownPath.into_response()),
     }
@@ -417,7 +415,7 @@ fn reply_with_page(
     status: StatusCode,
     title: &str,
     main: &Markup,
-    again: Option<&'static str>,
+    refresh_seconds: Option<&'static str>,
 ) -> Response {
     let page = PageLayout {
         styles: &[STYLE],
@@ -428,7 +426,7 @@ fn reply_with_page(
         status,
         page.render_document(&html! { div.page { (main) } }),
     ));
-    if let Some(seconds) = again {
+    if let Some(seconds) = refresh_seconds {
         let refresh = HeaderName::from_static("refresh");
         reply.headers_mut().insert(refresh, HeaderValue::from_static(seconds));
     }
@@ -502,7 +500,7 @@ fn render_time(at: &str) -> Markup {
 
 /// Renders a report. `kept` is the address and the lifetime of its JSON; `None` for a report that is generated for each
 /// request.
-fn render_report(found: ParsedReport, kept: Option<(&str, Duration)>) -> Markup {
+fn render_report(found: ParsedReport, retention: Option<(&str, Duration)>) -> Markup {
     let counts = found.counts.iter().map(|(kind, n)| (kind.as_str(), *n));
     let counts = describe_contents(counts, &found.unread).join(", ");
     html! {
@@ -518,7 +516,7 @@ fn render_report(found: ParsedReport, kept: Option<(&str, Duration)>) -> Markup 
         }
         (render_upload(&ValidationReport::for_file(found)))
         p.soft {
-            @if let Some((address, keep)) = kept { a href=(address) { "report.json" } " · kept for " (words::format_span(keep.as_secs())) " · " }
+            @if let Some((address, keep)) = retention { a href=(address) { "report.json" } " · kept for " (words::format_span(keep.as_secs())) " · " }
             a href=(ADDRESS) { "Validate a file" }
         }
     }
@@ -538,15 +536,19 @@ mod tests {
 
     #[test]
     fn a_body_that_is_not_a_form_is_a_file() {
-        for (said, kind) in [
+        for (content_type, kind) in [
             ("multipart/form-data; boundary=x", UploadKind::Parts),
             ("application/x-www-form-urlencoded;charset=utf-8", UploadKind::Fields),
             ("Application/X-WWW-Form-Urlencoded", UploadKind::Fields),
             ("application/zip", UploadKind::File),
             ("", UploadKind::File),
         ] {
-            let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(said))];
-            assert_eq!(UploadKind::from_headers(&headers.into_iter().collect()), kind, "{said}");
+            let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(content_type))];
+            assert_eq!(
+                UploadKind::from_headers(&headers.into_iter().collect()),
+                kind,
+                "{content_type}"
+            );
         }
         assert_eq!(UploadKind::from_headers(&HeaderMap::new()), UploadKind::File);
     }

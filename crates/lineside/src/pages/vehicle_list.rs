@@ -138,7 +138,7 @@ fn render_vehicle_row(app: &App, record: &Record) -> Markup {
         tr {
             td { (render_line_badge(network, join)) }
             td { (render_destination(network, record)) }
-            td { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.words) } } @else { "–" } }
+            td { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.text) } } @else { "–" } }
             td {
                 @if let (Some(id), Some(name)) = (&join.next_stop_id, &join.next_stop_name) {
                     a.target href=(board::board_address(network, id)) { (name) }

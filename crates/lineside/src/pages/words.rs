@@ -26,8 +26,8 @@ pub(super) fn shorten_name(name: &str) -> &str {
 }
 
 /// Returns the heading of the stored text of a failed poll.
-pub(super) fn response_heading(is_of_converter: bool) -> &'static str {
-    if is_of_converter { "The converter's standard error" } else { "First bytes" }
+pub(super) fn response_heading(is_converter: bool) -> &'static str {
+    if is_converter { "The converter's standard error" } else { "First bytes" }
 }
 
 /// Describes the activity of a poll in a phase.
@@ -45,21 +45,21 @@ pub(super) fn describe_phase(phase: FetchPhase) -> &'static str {
 /// A delay in a board's words, with the class name of its color.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DelayText {
-    pub(super) words: String,
+    pub(super) text: String,
     pub(super) tone: &'static str,
 }
 
 /// Describes a delay. `status` is the departure's, `delay` in seconds and positive when late.
 pub(super) fn format_delay(status: &str, delay: Option<i64>) -> DelayText {
-    let say = |words: &str, tone| DelayText { words: words.to_owned(), tone };
+    let build_text = |delay_text: &str, tone| DelayText { text: delay_text.to_owned(), tone };
     match (status, delay) {
-        ("cancelled", _) => say("Cancelled", "cancelled"),
-        ("skipped", _) => say("Does not stop here", "cancelled"),
-        ("realtime", None) => say("Live", "live"),
-        ("scheduled", _) | (_, None) => say("Scheduled", "scheduled"),
-        (_, Some(delay)) if delay.abs() < ON_TIME_S => say("On time", "on-time"),
-        (_, Some(delay)) if delay < 0 => say(&format!("{} min early", -delay / 60), "early"),
-        (_, Some(delay)) => say(
+        ("cancelled", _) => build_text("Cancelled", "cancelled"),
+        ("skipped", _) => build_text("Does not stop here", "cancelled"),
+        ("realtime", None) => build_text("Live", "live"),
+        ("scheduled", _) | (_, None) => build_text("Scheduled", "scheduled"),
+        (_, Some(delay)) if delay.abs() < ON_TIME_S => build_text("On time", "on-time"),
+        (_, Some(delay)) if delay < 0 => build_text(&format!("{} min early", -delay / 60), "early"),
+        (_, Some(delay)) => build_text(
             &format!("{} min late", delay / 60),
             if delay >= VERY_LATE_S { "very-late" } else { "late" },
         ),
@@ -71,9 +71,9 @@ pub(super) fn passed(status: &str, seconds: Option<i64>) -> DelayText {
     let last = format_delay(status, seconds);
     match last.tone {
         "cancelled" => last,
-        "scheduled" | "live" => DelayText { words: "Passed".to_owned(), ..last },
-        "on-time" => DelayText { words: "Passed on time".to_owned(), ..last },
-        _ => DelayText { words: format!("Passed, {}", last.words), ..last },
+        "scheduled" | "live" => DelayText { text: "Passed".to_owned(), ..last },
+        "on-time" => DelayText { text: "Passed on time".to_owned(), ..last },
+        _ => DelayText { text: format!("Passed, {}", last.text), ..last },
     }
 }
 
@@ -283,9 +283,9 @@ pub(super) mod tests {
     #[test]
     fn delays_are_formatted_as_in_the_browser() {
         for case in list_cases(&load_cases(), "delay") {
-            let said = format_delay(case[0].as_str().expect("a status"), case[1].as_i64());
+            let delay_text = format_delay(case[0].as_str().expect("a status"), case[1].as_i64());
             assert_eq!(
-                (Some(said.words.as_str()), Some(said.tone)),
+                (Some(delay_text.text.as_str()), Some(delay_text.tone)),
                 (case[2].as_str(), case[3].as_str())
             );
         }
@@ -293,12 +293,12 @@ pub(super) mod tests {
 
     #[test]
     fn a_passed_call_keeps_its_last_delay() {
-        let said = |status, seconds| passed(status, seconds).words;
-        assert_eq!(said("scheduled", None), "Passed");
-        assert_eq!(said("realtime", None), "Passed");
-        assert_eq!(said("realtime", Some(0)), "Passed on time");
-        assert_eq!(said("realtime", Some(125)), "Passed, 2 min late");
-        assert_eq!(said("skipped", None), format_delay("skipped", None).words);
+        let format_passed = |status, seconds| passed(status, seconds).text;
+        assert_eq!(format_passed("scheduled", None), "Passed");
+        assert_eq!(format_passed("realtime", None), "Passed");
+        assert_eq!(format_passed("realtime", Some(0)), "Passed on time");
+        assert_eq!(format_passed("realtime", Some(125)), "Passed, 2 min late");
+        assert_eq!(format_passed("skipped", None), format_delay("skipped", None).text);
     }
 
     #[test]
@@ -319,19 +319,19 @@ pub(super) mod tests {
 
     #[test]
     fn figures_are_formatted_as_in_the_browser() {
-        let (cases, said) =
+        let (cases, formatted) =
             (load_cases(), |case: &serde_json::Value| case[1].as_str().map(str::to_owned));
         for case in list_cases(&cases, "duration") {
-            assert_eq!(Some(format_duration(case[0].as_f64().expect("seconds"))), said(case));
+            assert_eq!(Some(format_duration(case[0].as_f64().expect("seconds"))), formatted(case));
         }
         for case in list_cases(&cases, "share") {
-            assert_eq!(Some(format_percent(case[0].as_f64().expect("a share"))), said(case));
+            assert_eq!(Some(format_percent(case[0].as_f64().expect("a share"))), formatted(case));
         }
         for case in list_cases(&cases, "bytes") {
-            assert_eq!(Some(format_bytes(case[0].as_u64().expect("bytes"))), said(case));
+            assert_eq!(Some(format_bytes(case[0].as_u64().expect("bytes"))), formatted(case));
         }
         for case in list_cases(&cases, "number") {
-            assert_eq!(Some(format_number(case[0].as_u64().expect("a number"))), said(case));
+            assert_eq!(Some(format_number(case[0].as_u64().expect("a number"))), formatted(case));
         }
     }
 

@@ -24,7 +24,7 @@ use super::stack_walk::{Registers, walk_stack};
 
 /// Bytes of the stack per read: no page is smaller, so a read succeeds or fails as a whole.
 const PAGE_BYTES: usize = 4_096;
-const WORD: usize = size_of::<usize>();
+const WORD_BYTES: usize = size_of::<usize>();
 
 /// The buffer for samples. It is never freed, because a handler may use it at any time.
 static SLOTS: OnceLock<SampleBuffer> = OnceLock::new();
@@ -176,7 +176,7 @@ impl StackReader {
             }
             self.page = Some(page);
         }
-        let bytes = self.bytes.get(address - page..)?.first_chunk::<WORD>()?;
+        let bytes = self.bytes.get(address - page..)?.first_chunk::<WORD_BYTES>()?;
         Some(usize::from_ne_bytes(*bytes))
     }
 }

@@ -37,17 +37,17 @@ pub(crate) use self::symbolized_profile::SymbolizedProfile;
 /// The range of a recording's duration, in seconds.
 pub(crate) const SECONDS: RangeInclusive<u64> = 1..=60;
 /// The default duration of a recording, in seconds.
-pub(crate) const SECONDS_USUAL: u64 = 10;
+pub(crate) const SECONDS_DEFAULT: u64 = 10;
 
 /// Samples per second of processor time. The odd number avoids lockstep with periodic work.
 const HERTZ: u32 = 99;
 /// Interval at which the buffer is drained.
-const TAKE_INTERVAL: Duration = Duration::from_millis(100);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum number of distinct stacks in a recording; samples of further ones count as lost.
 const STACKS_MAX: usize = 200_000;
 
 /// The start and the duration of the recording in progress.
-static UNDER_WAY: Mutex<Option<(Stopwatch, Duration)>> = Mutex::new(None);
+static ACTIVE_RECORDING: Mutex<Option<(Stopwatch, Duration)>> = Mutex::new(None);
 
 /// The reason why a recording did not start.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub(crate) enum RecordingError {
 
 /// Returns the remaining time of the recording in progress, if there is one.
 pub(crate) fn recording_time_left() -> Option<Duration> {
-    UNDER_WAY.lock().map(|(since, length)| length.saturating_sub(since.elapsed()))
+    ACTIVE_RECORDING.lock().map(|(since, length)| length.saturating_sub(since.elapsed()))
 }
 
 /// Samples all threads for `length`.
@@ -80,7 +80,7 @@ pub(crate) async fn record_samples(
         if left.is_zero() {
             break;
         }
-        sleep_for(left.min(TAKE_INTERVAL)).await;
+        sleep_for(left.min(DRAIN_INTERVAL)).await;
         recording.slots.drain_samples(|sample| seen.add_sample(sample));
     }
     interrupt::stop();
@@ -98,22 +98,22 @@ struct ActiveRecording {
 
 impl ActiveRecording {
     fn start_recording(length: Duration) -> Result<Self, RecordingError> {
-        let mut under_way = UNDER_WAY.lock();
-        if let Some((since, length)) = *under_way {
+        let mut recording = ACTIVE_RECORDING.lock();
+        if let Some((since, length)) = *recording {
             return Err(RecordingError::Busy(length.saturating_sub(since.elapsed())));
         }
         let slots = interrupt::start(HERTZ).map_err(RecordingError::Unable)?;
         let since = Stopwatch::start();
-        *under_way = Some((since, length));
+        *recording = Some((since, length));
         Ok(Self { since, slots })
     }
 }
 
 impl Drop for ActiveRecording {
     fn drop(&mut self) {
-        let mut under_way = UNDER_WAY.lock();
+        let mut recording = ACTIVE_RECORDING.lock();
         interrupt::stop();
-        *under_way = None;
+        *recording = None;
     }
 }
 
@@ -195,11 +195,11 @@ mod tests {
     // A single test, because the timer belongs to the process.
     #[tokio::test]
     async fn samples_have_stage_and_function_and_recordings_are_exclusive() {
-        static ENOUGH: AtomicBool = AtomicBool::new(false);
+        static STOP_WORKING: AtomicBool = AtomicBool::new(false);
         let work = |stage: WorkStage| {
             move || {
                 let _at = stage::enter_stage(stage);
-                while !ENOUGH.load(Ordering::Relaxed) {
+                while !STOP_WORKING.load(Ordering::Relaxed) {
                     black_box(outer(7));
                 }
             }
@@ -231,7 +231,7 @@ mod tests {
         // A dropped recording frees its slot.
         drop(ActiveRecording::start_recording(LENGTH).expect("a place"));
         drop(ActiveRecording::start_recording(LENGTH).expect("a place"));
-        ENOUGH.store(true, Ordering::Relaxed);
+        STOP_WORKING.store(true, Ordering::Relaxed);
         assert!(seen, "the busy function has no sample in its thread");
     }
 

@@ -56,8 +56,8 @@ impl SymbolizedProfile {
     ///
     /// # Errors
     /// Returns the errors of [`encode_pprof`](Self::encode_pprof).
-    pub(crate) fn encode_as(&self, form: ProfileFormat) -> io::Result<Vec<u8>> {
-        Ok(match form {
+    pub(crate) fn encode_as(&self, profile_format: ProfileFormat) -> io::Result<Vec<u8>> {
+        Ok(match profile_format {
             ProfileFormat::Html => flame::render_page(self).into_bytes(),
             ProfileFormat::Svg => flame::render_svg(self).into_bytes(),
             ProfileFormat::Folded => self.to_folded_stacks().into_bytes(),

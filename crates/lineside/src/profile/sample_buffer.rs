@@ -14,7 +14,7 @@ const SLOTS: usize = 2_048;
 pub(super) const NAME_BYTES: usize = 16;
 
 const FREE: u8 = 0;
-const TAKEN: u8 = 1;
+const WRITING: u8 = 1;
 const FULL: u8 = 2;
 
 /// A sample of one thread.
@@ -59,10 +59,10 @@ impl SampleBuffer {
 
     /// Stores a sample. Wait-free, without allocation or panic.
     pub(super) fn store_sample(&self, name: [u8; NAME_BYTES], stage: WorkStage, stack: &[usize]) {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let free = self.slots.get(turn % SLOTS).filter(|slot| {
+        let slot_number = self.next.fetch_add(1, Ordering::Relaxed);
+        let free = self.slots.get(slot_number % SLOTS).filter(|slot| {
             let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
-            slot.state.compare_exchange(FREE, TAKEN, success, failure).is_ok()
+            slot.state.compare_exchange(FREE, WRITING, success, failure).is_ok()
         });
         let Some(slot) = free else {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -126,15 +126,18 @@ mod tests {
         let slots = SampleBuffer::new();
         slots.store_sample(name("partition-0"), WorkStage::Deliver, &[1, 2, 3]);
         slots.store_sample(name(""), WorkStage::Other, &[]);
-        let mut taken = Vec::new();
-        slots.drain_samples(|sample| taken.push(sample));
-        slots.drain_samples(|sample| taken.push(sample));
+        let mut samples_taken = Vec::new();
+        slots.drain_samples(|sample| samples_taken.push(sample));
+        slots.drain_samples(|sample| samples_taken.push(sample));
         let stack: Box<[usize]> = Box::new([1, 2, 3]);
         assert_eq!(
-            taken[0],
+            samples_taken[0],
             StackSample { thread: "partition-0".into(), stage: WorkStage::Deliver, stack }
         );
-        assert_eq!((taken.len(), &*taken[1].thread, taken[1].stack.len()), (2, "", 0));
+        assert_eq!(
+            (samples_taken.len(), &*samples_taken[1].thread, samples_taken[1].stack.len()),
+            (2, "", 0)
+        );
     }
 
     #[test]
@@ -157,7 +160,7 @@ mod tests {
     fn concurrent_writers_and_a_reader_lose_no_sample_uncounted() {
         const EACH: u64 = 20_000;
         let slots = SampleBuffer::new();
-        let mut taken = 0;
+        let mut n_samples = 0;
         std::thread::scope(|scope| {
             let writers: Vec<_> = (1..=4_usize)
                 .map(|n| {
@@ -168,15 +171,15 @@ mod tests {
                     })
                 })
                 .collect();
-            let mut look = |sample: StackSample| {
+            let mut count_sample = |sample: StackSample| {
                 assert!(sample.stack.iter().all(|it| *it == sample.stack[0]), "torn: {sample:?}");
-                taken += 1;
+                n_samples += 1;
             };
             while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-                slots.drain_samples(&mut look);
+                slots.drain_samples(&mut count_sample);
             }
-            slots.drain_samples(&mut look);
+            slots.drain_samples(&mut count_sample);
         });
-        assert_eq!(taken + slots.take_lost_count(), 4 * EACH);
+        assert_eq!(n_samples + slots.take_lost_count(), 4 * EACH);
     }
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 const FRAME_BYTES_MAX: usize = 8 << 20;
 /// Bytes at the top of the stack that are searched for a frame pointer saved by code without frame pointers.
 const SAVED_BYTES_MAX: usize = 512;
-const WORD: usize = size_of::<usize>();
+const WORD_BYTES: usize = size_of::<usize>();
 
 /// The registers of an interrupted thread.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +32,10 @@ pub(super) struct Registers {
 pub(super) fn walk_stack(
     registers: Registers,
     text: &Range<usize>,
-    word: impl FnMut(usize) -> Option<usize>,
+    read_word: impl FnMut(usize) -> Option<usize>,
     calls: &mut [usize],
 ) -> usize {
-    let mut walk = StackWalk { text, word, calls: calls.iter_mut(), depth: 0 };
+    let mut walk = StackWalk { text, read_word, calls: calls.iter_mut(), depth: 0 };
     // One byte further, like a return address after its call.
     walk.push(registers.instruction.wrapping_add(1));
     let Registers { instruction, stack, frame } = registers;
@@ -53,7 +53,7 @@ pub(super) fn walk_stack(
 
 struct StackWalk<'a, W> {
     text: &'a Range<usize>,
-    word: W,
+    read_word: W,
     calls: std::slice::IterMut<'a, usize>,
     depth: usize,
 }
@@ -67,42 +67,43 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
     }
 
     /// Adds the calls from this frame outwards.
-    fn follow_frames(&mut self, mut frame: usize, mut least: usize) {
-        while let Some((outer, back)) = self.read_frame(frame, least)
+    fn follow_frames(&mut self, mut frame: usize, mut address_min: usize) {
+        while let Some((outer, back)) = self.read_frame(frame, address_min)
             && self.push(back)
         {
-            (least, frame) = (frame + WORD, outer);
+            (address_min, frame) = (frame + WORD_BYTES, outer);
         }
     }
 
     /// Returns the outer frame and the return address of a frame at `address`, if it can be one above `least`.
-    fn read_frame(&mut self, address: usize, least: usize) -> Option<(usize, usize)> {
-        let is_frame =
-            address.is_multiple_of(WORD) && address >= least && address - least <= FRAME_BYTES_MAX;
+    fn read_frame(&mut self, address: usize, address_min: usize) -> Option<(usize, usize)> {
+        let is_frame = address.is_multiple_of(WORD_BYTES)
+            && address >= address_min
+            && address - address_min <= FRAME_BYTES_MAX;
         if !is_frame {
             return None;
         }
-        let outer = (self.word)(address)?;
-        let back = (self.word)(address.checked_add(WORD)?)?;
+        let outer = (self.read_word)(address)?;
+        let back = (self.read_word)(address.checked_add(WORD_BYTES)?)?;
         self.text.contains(&back).then_some((outer, back))
     }
 
     /// Continues from the frame pointer that the interrupted code has saved, if it is found.
     fn follow_saved_frame(&mut self, stack: usize) {
         let end = stack.saturating_add(SAVED_BYTES_MAX);
-        for at in (stack..end).step_by(WORD) {
-            let Some(frame) = (self.word)(at) else { return };
-            if self.read_frame(frame, at + WORD).is_some() {
-                self.push_caller(at + WORD..frame.min(end));
-                return self.follow_frames(frame, at + WORD);
+        for at in (stack..end).step_by(WORD_BYTES) {
+            let Some(frame) = (self.read_word)(at) else { return };
+            if self.read_frame(frame, at + WORD_BYTES).is_some() {
+                self.push_caller(at + WORD_BYTES..frame.min(end));
+                return self.follow_frames(frame, at + WORD_BYTES);
             }
         }
     }
 
     /// Adds the first return address into the program in this part of the stack.
     fn push_caller(&mut self, part: Range<usize>) {
-        for at in part.step_by(WORD) {
-            let Some(back) = (self.word)(at) else { return };
+        for at in part.step_by(WORD_BYTES) {
+            let Some(back) = (self.read_word)(at) else { return };
             if self.text.contains(&back) && self.is_after_call(back) {
                 self.push(back);
                 return;
@@ -112,14 +113,14 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
 
     /// Returns true if a call precedes this address. Otherwise the address is a function pointer, not a return address.
     fn is_after_call(&mut self, address: usize) -> bool {
-        let code = address.checked_sub(WORD).and_then(&mut self.word);
+        let code = address.checked_sub(WORD_BYTES).and_then(&mut self.read_word);
         code.is_some_and(|code| ends_with_call(code.to_ne_bytes()))
     }
 }
 
 /// Returns true if the code ends with a call, by address or through a register or memory.
 #[cfg(target_arch = "x86_64")]
-fn ends_with_call(code: [u8; WORD]) -> bool {
+fn ends_with_call(code: [u8; WORD_BYTES]) -> bool {
     let [_, _, six, five, _, three, two, one] = code;
     five == 0xe8
         || six == 0xff && matches!(five, 0x15 | 0x90..=0x97)
@@ -129,7 +130,7 @@ fn ends_with_call(code: [u8; WORD]) -> bool {
 
 /// Returns true if the code ends with a call, by address or through a register.
 #[cfg(not(target_arch = "x86_64"))]
-fn ends_with_call(code: [u8; WORD]) -> bool {
+fn ends_with_call(code: [u8; WORD_BYTES]) -> bool {
     let last = code.last_chunk::<4>().map_or(0, |last| u32::from_le_bytes(*last));
     last >> 26 == 0b10_0101 || last & 0xffff_fc1f == 0xd63f_0000
 }
@@ -161,31 +162,32 @@ mod tests {
     #[test]
     fn a_walk_lists_calls_innermost_first_until_it_leaves_the_program() {
         let [one, two] = [STACK + 64, STACK + 256];
-        let chain = [(one, two), (one + WORD, 0x6000), (two, 0), (two + WORD, 0x7000)];
+        let chain = [(one, two), (one + WORD_BYTES, 0x6000), (two, 0), (two + WORD_BYTES, 0x7000)];
         check(&chain, 0x5000, one, &[0x5001, 0x6000, 0x7000]);
-        let out = [(one, two), (one + WORD, 0x6000), (two, 0), (two + WORD, LIBRARY)];
+        let out = [(one, two), (one + WORD_BYTES, 0x6000), (two, 0), (two + WORD_BYTES, LIBRARY)];
         check(&out, 0x5000, one, &[0x5001, 0x6000]);
     }
 
     #[test]
     fn an_invalid_frame_pointer_ends_the_walk() {
         let one = STACK + 64;
-        let outside = [STACK - WORD, STACK + FRAME_BYTES_MAX + WORD, usize::MAX, usize::MAX & !7];
+        let outside =
+            [STACK - WORD_BYTES, STACK + FRAME_BYTES_MAX + WORD_BYTES, usize::MAX, usize::MAX & !7];
         for frame in [0, 1, one + 1].into_iter().chain(outside) {
             check(&[], 0x5000, frame, &[0x5001]);
         }
         // Memory that is unmapped, only half mapped, or leads back.
         check(&[], 0x5000, one, &[0x5001]);
         check(&[(one, one + 64)], 0x5000, one, &[0x5001]);
-        check(&[(one, one), (one + WORD, 0x6000)], 0x5000, one, &[0x5001, 0x6000]);
-        check(&[(one, STACK), (one + WORD, 0x6000)], 0x5000, one, &[0x5001, 0x6000]);
+        check(&[(one, one), (one + WORD_BYTES, 0x6000)], 0x5000, one, &[0x5001, 0x6000]);
+        check(&[(one, STACK), (one + WORD_BYTES, 0x6000)], 0x5000, one, &[0x5001, 0x6000]);
     }
 
     #[test]
     fn a_deep_stack_is_truncated_to_its_innermost_calls() {
         let frames = (0..100).map(|n| (n, STACK + n * 64));
         let memory: Vec<(usize, usize)> =
-            frames.flat_map(|(n, at)| [(at, at + 64), (at + WORD, 0x6000 + n)]).collect();
+            frames.flat_map(|(n, at)| [(at, at + 64), (at + WORD_BYTES, 0x6000 + n)]).collect();
         check(&memory, 0x5000, STACK, &[0x5001, 0x6000, 0x6001, 0x6002]);
     }
 
@@ -195,11 +197,11 @@ mod tests {
         let memory = [
             // A number, a function's address, and a return address.
             (STACK, 7),
-            (STACK + WORD, 0x8000),
-            (STACK + 2 * WORD, 0x6000),
-            (0x6000 - WORD, CALL),
+            (STACK + WORD_BYTES, 0x8000),
+            (STACK + 2 * WORD_BYTES, 0x6000),
+            (0x6000 - WORD_BYTES, CALL),
             (frame, 0),
-            (frame + WORD, 0x7000),
+            (frame + WORD_BYTES, 0x7000),
         ];
         check(&memory, LIBRARY, frame, &[LIBRARY + 1, 0x6000, 0x7000]);
         // Code of the program has a frame, so nothing lies between.
@@ -211,12 +213,12 @@ mod tests {
         let frame = STACK + 128;
         let memory = [
             (STACK, 0x1234),
-            (STACK + WORD, frame),
-            (STACK + 2 * WORD, 3),
-            (STACK + 3 * WORD, 0x6000),
-            (0x6000 - WORD, CALL),
+            (STACK + WORD_BYTES, frame),
+            (STACK + 2 * WORD_BYTES, 3),
+            (STACK + 3 * WORD_BYTES, 0x6000),
+            (0x6000 - WORD_BYTES, CALL),
             (frame, 0),
-            (frame + WORD, 0x7000),
+            (frame + WORD_BYTES, 0x7000),
         ];
         check(&memory, LIBRARY, 42, &[LIBRARY + 1, 0x6000, 0x7000]);
         check(&memory[..2], LIBRARY, 42, &[LIBRARY + 1]);

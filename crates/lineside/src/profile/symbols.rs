@@ -10,9 +10,10 @@ const NAME_CHARS_MAX: usize = 160;
 /// The replacement for an address without a name.
 const NAMELESS: &str = "(no name)";
 /// The frames just above the work of every thread and of every task.
-const STARTS: [&str; 2] = ["__rust_begin_short_backtrace", "tokio::runtime::task::core::poll"];
+const STACK_STARTS: [&str; 2] =
+    ["__rust_begin_short_backtrace", "tokio::runtime::task::core::poll"];
 /// The frames that may lie between the start of a task and its work.
-const BETWEEN: [&str; 3] =
+const RUNTIME_FRAMES: [&str; 3] =
     ["tokio::loom::", "tokio::runtime::task::core::", "tokio::runtime::blocking::task::"];
 /// Longer generic arguments are omitted, because they hide more than they tell.
 const TYPES_CHARS_MAX: usize = 40;
@@ -62,10 +63,11 @@ impl SymbolCache {
 
 /// Returns the names from the start of a thread's or a task's own work.
 fn strip_start_frames(names: &[Arc<str>]) -> &[Arc<str>] {
-    let is_start = |name: &Arc<str>| STARTS.iter().any(|start| name.contains(start));
+    let is_start = |name: &Arc<str>| STACK_STARTS.iter().any(|start| name.contains(start));
     let Some(start) = names.iter().rposition(is_start) else { return names };
     let within = names.get(start + 1..).unwrap_or_default();
-    let is_between = |name: &Arc<str>| BETWEEN.iter().any(|between| name.starts_with(between));
+    let is_between =
+        |name: &Arc<str>| RUNTIME_FRAMES.iter().any(|between| name.starts_with(between));
     let work = within.iter().position(|name| !is_between(name)).unwrap_or(within.len());
     within.get(work..).unwrap_or_default()
 }

@@ -55,8 +55,10 @@ impl ReportChanges {
         for finding in &now.findings {
             counts.entry((&finding.code, finding.severity)).or_default().1 += finding.total;
         }
-        let is_beyond = |many: u64, few: u64, of: &ValidationReport, code: &str| {
-            many > few && max_uncounted(of, code).is_some_and(|most| many - few > most)
+        let is_beyond = |many: u64, few: u64, report: &ValidationReport, code: &str| {
+            many > few
+                && max_uncounted(report, code)
+                    .is_some_and(|uncounted_max| many - few > uncounted_max)
         };
         let is_sure = |code: &str, n_before: u64, n_now: u64| {
             is_beyond(n_now, n_before, before, code) || is_beyond(n_before, n_now, now, code)
@@ -129,9 +131,9 @@ mod tests {
             &[("less", Warning, 1), ("new", Error, 3), ("same", Info, 4)],
         );
         let changes = ReportChanges::between_reports(&before, &now).unwrap();
-        let told: Vec<_> =
+        let listed: Vec<_> =
             changes.codes.iter().map(|it| (it.code.as_str(), it.before, it.now)).collect();
-        assert_eq!(told, [("gone", 2, 0), ("new", 0, 3), ("less", 9, 1)]);
+        assert_eq!(listed, [("gone", 2, 0), ("new", 0, 3), ("less", 9, 1)]);
         assert_eq!(changes.version, "a");
         let errors: Vec<_> = changes.new_errors().map(|it| it.code.as_str()).collect();
         assert_eq!(errors, ["new"]);
@@ -142,13 +144,13 @@ mod tests {
         let before = report_with_findings("", &[("E003", Severity::Error, 1)]);
         let mut now = report_with_findings("", &[("E003", Severity::Error, 2)]);
         now.changes = ReportChanges::between_message_reports(&before, &now);
-        assert_eq!(told(now.changes.as_ref()), [("E003", 1, 2)]);
+        assert_eq!(list_changes(now.changes.as_ref()), [("E003", 1, 2)]);
         assert_eq!(ReportChanges::between_message_reports(&now, &now), now.changes);
-        let gone = ReportChanges::between_message_reports(&now, &report_with_findings("", &[]));
-        assert_eq!(told(gone.as_ref()), [("E003", 2, 0)]);
+        let cleared = ReportChanges::between_message_reports(&now, &report_with_findings("", &[]));
+        assert_eq!(list_changes(cleared.as_ref()), [("E003", 2, 0)]);
     }
 
-    fn told(changes: Option<&ReportChanges>) -> Vec<(&str, u64, u64)> {
+    fn list_changes(changes: Option<&ReportChanges>) -> Vec<(&str, u64, u64)> {
         let codes = changes.into_iter().flat_map(|it| &it.codes);
         codes.map(|it| (it.code.as_str(), it.before, it.now)).collect()
     }
@@ -163,14 +165,14 @@ mod tests {
         };
         assert_eq!(ReportChanges::between_message_reports(&whole, &unfinished), None);
         assert_eq!(ReportChanges::between_message_reports(&unfinished, &whole), None);
-        let of_older =
+        let older_validator =
             ValidationReport { validator: "0".to_owned(), ..report_with_findings("", &[]) };
         assert_eq!(
-            ReportChanges::between_message_reports(&of_older, &whole),
+            ReportChanges::between_message_reports(&older_validator, &whole),
             None,
             "the other version may have had other rules"
         );
-        assert_eq!(ReportChanges::between_message_reports(&whole, &of_older), None);
+        assert_eq!(ReportChanges::between_message_reports(&whole, &older_validator), None);
     }
 
     #[test]
@@ -190,32 +192,38 @@ mod tests {
         let partly =
             ValidationReport { unread: vec![row.clone()], ..report_with_findings("b", &found) };
         let changes = ReportChanges::between_reports(&whole, &partly);
-        assert_eq!(told(changes.as_ref()), [("invalid_float", 0, 1), ("unknown_column", 40, 4)]);
+        assert_eq!(
+            list_changes(changes.as_ref()),
+            [("invalid_float", 0, 1), ("unknown_column", 40, 4)]
+        );
         let changes = ReportChanges::between_reports(&partly, &whole);
-        assert_eq!(told(changes.as_ref()), [("invalid_float", 1, 0), ("unknown_column", 4, 40)]);
+        assert_eq!(
+            list_changes(changes.as_ref()),
+            [("invalid_float", 1, 0), ("unknown_column", 4, 40)]
+        );
         // Each field of a skipped row may be wrong.
         let more = report_with_findings(
             "c",
             &[("invalid_float", Error, 1), ("unknown_column", Warning, 6)],
         );
-        assert_eq!(told(ReportChanges::between_reports(&partly, &more).as_ref()), []);
+        assert_eq!(list_changes(ReportChanges::between_reports(&partly, &more).as_ref()), []);
         // The rules find something that they could not see before, so it may not be new.
         let newly =
             report_with_findings("d", &[(hidden, Error, 1), ("unknown_column", Warning, 4)]);
         let changes = ReportChanges::between_reports(&partly, &newly).unwrap();
-        assert_eq!(told(Some(&changes)), [("invalid_float", 1, 0)]);
+        assert_eq!(list_changes(Some(&changes)), [("invalid_float", 1, 0)]);
         let unsure: Vec<_> = changes.unsure.iter().map(|it| (it.code.as_str(), it.now)).collect();
         assert_eq!(unsure, [(hidden, 1)]);
         // Without a header the number of unread rows is unknown.
         let header = IncompleteFile { lack: MissingPart::Header, rows: 0, ..row };
         let partly = ValidationReport { unread: vec![header], ..report_with_findings("b", &found) };
         assert_eq!(
-            told(ReportChanges::between_reports(&partly, &whole).as_ref()),
+            list_changes(ReportChanges::between_reports(&partly, &whole).as_ref()),
             [("invalid_float", 1, 0)]
         );
         let cut_off = [("unreadable_file", Error, 1), ("unknown_column", Warning, 4)];
         let changes = ReportChanges::between_reports(&whole, &report_with_findings("b", &cut_off));
-        assert_eq!(told(changes.as_ref()), [("unreadable_file", 0, 1)]);
+        assert_eq!(list_changes(changes.as_ref()), [("unreadable_file", 0, 1)]);
     }
 
     #[test]
@@ -227,22 +235,22 @@ mod tests {
         );
         let found = [("E022", Error, 2), ("E045", Error, 1), ("W001", Warning, 4)];
         let fault = RuleFault { rule: "r".to_owned(), message: "m".to_owned() };
-        let words = "no zip".to_owned();
+        let not_a_zip = "no zip".to_owned();
         for partly in [
             ValidationReport {
                 outcome: ReportOutcome::CutShort {},
                 ..report_with_findings("", &found)
             },
             ValidationReport {
-                outcome: ReportOutcome::Unreadable { words },
+                outcome: ReportOutcome::Unreadable { words: not_a_zip },
                 ..report_with_findings("", &found)
             },
             ValidationReport { faults: vec![fault], ..report_with_findings("", &found) },
         ] {
             let changes = ReportChanges::between_message_reports(&whole, &partly);
-            assert_eq!(told(changes.as_ref()), [("E022", 1, 2), ("E045", 0, 1)]);
+            assert_eq!(list_changes(changes.as_ref()), [("E022", 1, 2), ("E045", 0, 1)]);
             let changes = ReportChanges::between_message_reports(&partly, &whole);
-            assert_eq!(told(changes.as_ref()), [("E022", 2, 1), ("E045", 1, 0)]);
+            assert_eq!(list_changes(changes.as_ref()), [("E022", 2, 1), ("E045", 1, 0)]);
             assert_eq!(ReportChanges::between_message_reports(&partly, &partly), None);
         }
     }
@@ -253,13 +261,13 @@ mod tests {
             report_with_findings("", &[("E003", Severity::Error, 1), ("E022", Severity::Error, 4)]);
         let mut now = report_with_findings("", &[("E003", Severity::Error, 2)]);
         now.changes = ReportChanges::between_message_reports(&before, &now);
-        assert_eq!(told(now.changes.as_ref()), [("E003", 1, 2), ("E022", 4, 0)]);
+        assert_eq!(list_changes(now.changes.as_ref()), [("E003", 1, 2), ("E022", 4, 0)]);
         let cut_short = |total: u64| ValidationReport {
             outcome: ReportOutcome::CutShort {},
             ..report_with_findings("", &[("E003", Severity::Error, total)])
         };
-        let again = ReportChanges::between_message_reports(&now, &cut_short(2));
-        assert_eq!(told(again.as_ref()), [("E003", 1, 2)]);
+        let second = ReportChanges::between_message_reports(&now, &cut_short(2));
+        assert_eq!(list_changes(second.as_ref()), [("E003", 1, 2)]);
         assert_eq!(ReportChanges::between_message_reports(&now, &cut_short(1)), None);
     }
 }

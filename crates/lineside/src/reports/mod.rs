@@ -24,7 +24,7 @@ use lineside_hub::{
     BadChannel, Channel, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
 };
 use lineside_ingest::messages::{encode_publications, encode_state_parts};
-use lineside_ingest::{Feed, FeedId, Ingest, KIND_BESIDE, RejectedSchedule};
+use lineside_ingest::{Feed, FeedId, Ingest, KIND_EXTRA, RejectedSchedule};
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
@@ -49,7 +49,7 @@ pub(crate) use self::validation_scheduler::run_scheduler;
 pub(crate) use self::verdict::ReportVerdict;
 
 /// The first segment of the channels' names.
-const WORD: &str = "report";
+const CHANNEL_PREFIX: &str = "report";
 /// The kind of the channels' records.
 const KIND: &str = "report";
 
@@ -110,10 +110,10 @@ type ByFeed = HashMap<String, Arc<FeedReports>>;
 pub(crate) struct LatestReports {
     by_feed: ArcSwap<ByFeed>,
     /// Locked during each change, so that no report is lost and all are published in order.
-    putting: Mutex<()>,
+    update_lock: Mutex<()>,
     queue: JobQueue<FeedId, Version>,
     /// The checks of messages as they pass.
-    messages: Arc<MessageChecks>,
+    message_checks: Arc<MessageChecks>,
     /// The list of existing feeds; empty until polling begins.
     ingest: OnceLock<Weak<Ingest>>,
 }
@@ -122,7 +122,7 @@ impl LatestReports {
     /// Creates an empty set. `limits` limits the resources of message checks; `store` has versions of schedules, if
     /// there is one.
     pub(crate) fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
-        Self { messages: Arc::new(MessageChecks::new(limits, store)), ..Self::default() }
+        Self { message_checks: Arc::new(MessageChecks::new(limits, store)), ..Self::default() }
     }
 
     /// Sets the list of existing feeds, once.
@@ -137,7 +137,7 @@ impl LatestReports {
 
     /// Returns the checks of messages.
     pub(crate) fn message_checks(&self) -> &Arc<MessageChecks> {
-        &self.messages
+        &self.message_checks
     }
 
     /// Returns the statistics of the queue.
@@ -152,32 +152,33 @@ impl LatestReports {
 
     /// Returns the work that the first report of a feed waits for; `None` if there is nothing to validate.
     pub(crate) fn report_prerequisite(&self, feed: &Feed) -> Option<ReportPrerequisite> {
-        if let Some(standing) = self.validation_status(feed.id().as_str()) {
-            return Some(ReportPrerequisite::Version(standing));
+        if let Some(status) = self.validation_status(feed.id().as_str()) {
+            return Some(ReportPrerequisite::Version(status));
         }
         feed.current()?;
         match feed.format()? {
             // The scheduler queues the version within a second.
             format if format.is_schedule() && self.queue_stats().slots > 0 => {
-                Some(ReportPrerequisite::Version(JobStatus::Waits(self.queue_stats().waiting)))
+                Some(ReportPrerequisite::Version(JobStatus::Waiting(self.queue_stats().waiting)))
             }
-            Format::GtfsRt | Format::Siri => self.messages.report_prerequisite(feed.id()),
-            Format::Gbfs => {
-                self.messages.report_prerequisite(feed.id()).map(|_| ReportPrerequisite::System)
-            }
+            Format::GtfsRt | Format::Siri => self.message_checks.report_prerequisite(feed.id()),
+            Format::Gbfs => self
+                .message_checks
+                .report_prerequisite(feed.id())
+                .map(|_| ReportPrerequisite::System),
             _ => None,
         }
     }
 
     /// Replaces the feed's report on its subject, and publishes it unless its record is unchanged.
     pub(crate) fn publish_report(&self, hub: &Hub, report: Arc<ValidationReport>) {
-        let _putting = self.putting.lock();
+        let _putting = self.update_lock.lock();
         let (before, at) = (self.by_feed.load_full(), report.at);
-        let mut of_feed =
+        let mut feed_reports =
             before.get(&report.feed).map(|it| FeedReports::clone(it)).unwrap_or_default();
-        let replaced = of_feed.report_slot(&report.subject).replace(Arc::clone(&report));
+        let replaced = feed_reports.report_slot(&report.subject).replace(Arc::clone(&report));
         let mut next = ByFeed::clone(&before);
-        next.insert(report.feed.clone(), Arc::new(of_feed));
+        next.insert(report.feed.clone(), Arc::new(feed_reports));
         self.by_feed.store(Arc::new(next));
         if replaced.is_some_and(|before| content_eq(&before, &report)) {
             return;
@@ -191,14 +192,14 @@ impl LatestReports {
     }
 
     /// Removes the reports of deleted feeds.
-    fn retain(&self, is_there: impl Fn(&str) -> bool) {
-        let _putting = self.putting.lock();
+    fn retain(&self, is_member: impl Fn(&str) -> bool) {
+        let _putting = self.update_lock.lock();
         let before = self.by_feed.load_full();
-        if before.keys().all(|feed| is_there(feed)) {
+        if before.keys().all(|feed| is_member(feed)) {
             return;
         }
         let mut next = ByFeed::clone(&before);
-        next.retain(|feed, _| is_there(feed));
+        next.retain(|feed, _| is_member(feed));
         self.by_feed.store(Arc::new(next));
     }
 
@@ -225,13 +226,13 @@ fn encode_upsert(report: &ValidationReport) -> Bytes {
 
 /// Returns the room of a feed's channel. The dashboard's rooms have the lowest numbers in this group.
 fn room_key(feed: &str) -> RoomKey {
-    RoomKey { group: 0, kind: KIND_BESIDE, id: xxh3_64(feed.as_bytes()) | 1 << 63 }
+    RoomKey { group: 0, kind: KIND_EXTRA, id: xxh3_64(feed.as_bytes()) | 1 << 63 }
 }
 
 /// Returns the feed of a channel `report/<feed>`.
 fn feed_from_channel(channel: &Channel) -> Option<String> {
     let mut segments = channel.decoded_segments();
-    let is_report = segments.next().as_deref() == Some(WORD);
+    let is_report = segments.next().as_deref() == Some(CHANNEL_PREFIX);
     let feed = segments.next().filter(|_| is_report)?;
     segments.next().is_none().then(|| feed.into_owned())
 }
@@ -245,7 +246,7 @@ pub(crate) struct ServerChannels {
 
 impl StateSource for ServerChannels {
     fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let is_report = channel.decoded_segments().next().as_deref() == Some(WORD);
+        let is_report = channel.decoded_segments().next().as_deref() == Some(CHANNEL_PREFIX);
         match feed_from_channel(channel) {
             Some(feed) if self.reports.knows_feed(&feed) => Ok(room_key(&feed)),
             Some(_) => Err(ResolveError::UnknownFeed),
@@ -275,11 +276,15 @@ impl StateSource for ServerChannels {
 }
 
 /// The summaries of reports, by version.
-pub(crate) type Briefs = HashMap<String, Option<ReportSummary>>;
+pub(crate) type ReportSummaries = HashMap<String, Option<ReportSummary>>;
 
 /// Loads the summaries of the latest reports on versions of a feed; none if they cannot be read. A report of an older
 /// program has no summary.
-pub(crate) fn load_summaries(store: &lineside_store::Store, feed: &FeedId, limit: usize) -> Briefs {
+pub(crate) fn load_summaries(
+    store: &lineside_store::Store,
+    feed: &FeedId,
+    limit: usize,
+) -> ReportSummaries {
     match store.list_report_summaries(feed, DATASET, limit) {
         Ok(rows) => {
             let brief = |text: &str| serde_json::from_str(text).ok();
@@ -287,7 +292,7 @@ pub(crate) fn load_summaries(store: &lineside_store::Store, feed: &FeedId, limit
         }
         Err(error) => {
             tracing::warn!(%feed, %error, "summaries of stored reports cannot be read");
-            Briefs::new()
+            ReportSummaries::new()
         }
     }
 }

@@ -64,8 +64,8 @@ impl<'a> ReportRecord<'a> {
         let (outcome, reason) = match &report.outcome {
             ReportOutcome::Whole => ("whole", None),
             ReportOutcome::CutShort {} => ("cut_short", None),
-            ReportOutcome::Unreadable { words } => ("unreadable", Some(words.as_str())),
-            ReportOutcome::Unfinished { words } => ("unfinished", Some(words.as_str())),
+            ReportOutcome::Unreadable { words: reason } => ("unreadable", Some(reason.as_str())),
+            ReportOutcome::Unfinished { words: reason } => ("unfinished", Some(reason.as_str())),
         };
         let changes = report.changes.as_ref();
         Self {

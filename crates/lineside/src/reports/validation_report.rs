@@ -218,8 +218,8 @@ impl ValidationReport {
 
     /// Returns the number of findings of a severity.
     pub(crate) fn count_findings(&self, severity: Severity) -> u64 {
-        let alike = self.findings.iter().filter(|finding| finding.severity == severity);
-        alike.map(|finding| finding.total).sum()
+        let same_severity = self.findings.iter().filter(|finding| finding.severity == severity);
+        same_severity.map(|finding| finding.total).sum()
     }
 
     /// Returns true if the report says something of the data: the validation did not fail.
@@ -268,13 +268,13 @@ impl ValidationReport {
             })
         });
         let notices: Vec<Value> = notices.collect();
-        let ours = super::report_record::ReportRecord::from_report(self);
-        let mut ours = serde_json::to_value(ours).unwrap_or_default();
-        ours["feed"] = json!(self.feed);
-        ours["url"] = json!(format!("{base}{}", self.report_path()));
-        ours["faults"] = json!(self.faults);
-        ours["unread"] = json!(self.unread);
-        json!({ "summary": self.about, "notices": notices, "lineside": ours })
+        let record = super::report_record::ReportRecord::from_report(self);
+        let mut record = serde_json::to_value(record).unwrap_or_default();
+        record["feed"] = json!(self.feed);
+        record["url"] = json!(format!("{base}{}", self.report_path()));
+        record["faults"] = json!(self.faults);
+        record["unread"] = json!(self.unread);
+        json!({ "summary": self.about, "notices": notices, "lineside": record })
     }
 
     /// Returns the row to store, and drops samples until it fits.

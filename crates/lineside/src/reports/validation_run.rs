@@ -36,8 +36,8 @@ const UNREADABLE: &str = "The newest version cannot be read as a schedule. Lines
 struct ValidationTask {
     feed: String,
     body: Arc<VersionBody>,
-    tag: String,
-    refused: bool,
+    content_hash: String,
+    is_rejected: bool,
     plan: CheckPlan,
     at: UnixMillis,
     memory: u64,
@@ -70,11 +70,11 @@ pub(super) async fn validate_version(
     let feed = app.ingest().find_feed(id.as_str())?;
     let limits = app.config().validation.clone();
     let task = ValidationTask::for_version(&feed, version, app.now(), &limits)?;
-    let (body, tag, refused, at) =
-        (Arc::clone(&task.body), task.tag.clone(), task.refused, task.at);
+    let (body, content_hash, refused, at) =
+        (Arc::clone(&task.body), task.content_hash.clone(), task.is_rejected, task.at);
     let progress = Arc::new(CheckProgress::default());
     let watch = Stopwatch::start();
-    let words = match spawn_validation(task, permit, Arc::clone(&progress), watch) {
+    let message = match spawn_validation(task, permit, Arc::clone(&progress), watch) {
         Err(error) => format!("its thread could not be started: {error}"),
         Ok(done) => match run_within(limits.timeout, done).await {
             Some(Ok(report)) => return Some(report),
@@ -89,9 +89,9 @@ pub(super) async fn validate_version(
     let took_ms = to_millis(watch.elapsed());
     // A report needs the version's hash even if the validation did not compute it.
     let version = tokio::task::spawn_blocking(move || body.version_hash()).await.ok()?;
-    let subject = ReportSubject::Dataset { version, tag, refused };
+    let subject = ReportSubject::Dataset { version, tag: content_hash, refused };
     let mut report = ValidationReport::empty_report(id.to_string(), subject, at);
-    (report.took_ms, report.outcome) = (took_ms, ReportOutcome::Unfinished { words });
+    (report.took_ms, report.outcome) = (took_ms, ReportOutcome::Unfinished { words: message });
     Some(report)
 }
 
@@ -120,11 +120,11 @@ impl ValidationTask {
         now: UnixMillis,
         limits: &ValidationConfig,
     ) -> Option<ValidationTask> {
-        let (bytes, tag, refused) = match version {
+        let (bytes, content_hash, refused) = match version {
             Some(refused) => (refused.bytes.clone(), String::new(), true),
             None => {
-                let held = feed.current()?;
-                let snapshot = held.snapshot();
+                let served = feed.current()?;
+                let snapshot = served.snapshot();
                 (snapshot.bytes.clone(), format!("{:032x}", snapshot.hash), false)
             }
         };
@@ -144,7 +144,7 @@ impl ValidationTask {
             ignored: Vec::new(),
             output: None,
             samples: SAMPLES,
-            with_places: true,
+            has_places: true,
             memory: None,
             files: check::CheckSystemFiles::default(),
         };
@@ -152,8 +152,8 @@ impl ValidationTask {
         Some(ValidationTask {
             feed,
             body: VersionBody::from_bytes(bytes),
-            tag,
-            refused,
+            content_hash,
+            is_rejected: refused,
             plan,
             at: now,
             memory,
@@ -164,14 +164,15 @@ impl ValidationTask {
     fn run_rules(self, progress: &CheckProgress, watch: &Stopwatch) -> ValidationReport {
         let bytes = &self.body.bytes;
         let version = self.body.version_hash();
-        let subject = ReportSubject::Dataset { version, tag: self.tag, refused: self.refused };
+        let subject =
+            ReportSubject::Dataset { version, tag: self.content_hash, refused: self.is_rejected };
         let mut report = ValidationReport::empty_report(self.feed, subject, self.at);
         match estimate_until_cancelled(bytes, self.memory, progress.cancel_token()) {
             Ok(needed) => {
-                if let Some(words) =
+                if let Some(message) =
                     describe_memory_excess(needed, self.memory, "validation.memory")
                 {
-                    report.outcome = ReportOutcome::Unfinished { words };
+                    report.outcome = ReportOutcome::Unfinished { words: message };
                     return report;
                 }
             }
@@ -183,7 +184,7 @@ impl ValidationTask {
         let elapsed = || watch.elapsed().as_secs_f64();
         match check::check_input(bytes, self.plan, progress, &elapsed) {
             Ok(checked) => report.add_check_result(checked),
-            Err(words) => report.mark_unreadable(words),
+            Err(message) => report.mark_unreadable(message),
         }
         report.took_ms = to_millis(watch.elapsed());
         report
@@ -231,8 +232,8 @@ impl ValidationReport {
         self.findings = findings.collect();
     }
 
-    fn mark_unreadable(&mut self, words: String) {
-        let sample = [("message".to_owned(), json!(words))].into_iter().collect();
+    fn mark_unreadable(&mut self, message: String) {
+        let sample = [("message".to_owned(), json!(message))].into_iter().collect();
         self.findings = vec![ReportFinding {
             code: "unreadable".to_owned(),
             severity: Severity::Error,
@@ -241,7 +242,7 @@ impl ValidationReport {
             samples: vec![sample],
             places: Vec::new(),
         }];
-        self.outcome = ReportOutcome::Unreadable { words };
+        self.outcome = ReportOutcome::Unreadable { words: message };
     }
 }
 
@@ -279,8 +280,8 @@ mod tests {
             ..CheckPlan::for_tests()
         };
         let (body, at) = (VersionBody::from_bytes(bytes.clone()), UnixMillis(1_781_510_400_000));
-        let (feed, tag, memory) = ("city".to_owned(), String::new(), u64::MAX);
-        ValidationTask { feed, body, tag, refused: false, plan, at, memory }
+        let (feed, content_hash, memory) = ("city".to_owned(), String::new(), u64::MAX);
+        ValidationTask { feed, body, content_hash, is_rejected: false, plan, at, memory }
     }
 
     #[tokio::test]

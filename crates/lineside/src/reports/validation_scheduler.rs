@@ -17,9 +17,9 @@ use super::{DATASET, LatestReports, Version, load_reports};
 use crate::app::App;
 use crate::timeout::sleep_for;
 
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of earlier reports of a feed in which the previous version is searched.
-const EARLIER: usize = 8;
+const EARLIER_REPORTS_MAX: usize = 8;
 
 /// The versions of a feed that are validated or queued.
 #[derive(Debug, Default)]
@@ -32,22 +32,25 @@ struct SeenVersions {
 
 struct ValidationScheduler {
     app: App,
-    known: HashMap<FeedId, SeenVersions>,
+    seen_versions: HashMap<FeedId, SeenVersions>,
     /// Notified when a validation ends.
-    ended: Arc<Notify>,
+    run_ended: Arc<Notify>,
 }
 
 /// Validates each new version of a schedule, until the server stops.
 pub(crate) async fn run_scheduler(app: App) {
     app.reports().queue.set_concurrency(app.config().validation.concurrency);
-    let mut watch =
-        ValidationScheduler { app: app.clone(), known: HashMap::new(), ended: Arc::default() };
+    let mut watch = ValidationScheduler {
+        app: app.clone(),
+        seen_versions: HashMap::new(),
+        run_ended: Arc::default(),
+    };
     while !app.shutdown().is_draining() {
         watch.queue_all_feeds().await;
         watch.start_validations();
         tokio::select! {
-            () = sleep_for(LOOK_INTERVAL) => {}
-            () = watch.ended.notified() => {}
+            () = sleep_for(CHECK_INTERVAL) => {}
+            () = watch.run_ended.notified() => {}
             () = app.shutdown().wait_until_draining() => {}
         }
     }
@@ -60,10 +63,10 @@ impl ValidationScheduler {
 
     async fn queue_all_feeds(&mut self) {
         let feeds = self.app.ingest().feeds();
-        let is_there = |id: &str| self.app.ingest().find_feed(id).is_some();
-        self.known.retain(|id, _| is_there(id.as_str()));
-        self.reports().queue.retain(|id| is_there(id.as_str()));
-        self.reports().retain(is_there);
+        let feed_exists = |id: &str| self.app.ingest().find_feed(id).is_some();
+        self.seen_versions.retain(|id, _| feed_exists(id.as_str()));
+        self.reports().queue.retain(|id| feed_exists(id.as_str()));
+        self.reports().retain(feed_exists);
         if self.app.config().validation.concurrency == 0 {
             for feed in &feeds {
                 drop(feed.take_rejected_schedule());
@@ -78,9 +81,9 @@ impl ValidationScheduler {
             }
             if let Some(refused) = refused {
                 let hash = xxh3_64(&refused.bytes);
-                let known = self.known.entry(feed.id().clone()).or_default();
+                let known = self.seen_versions.entry(feed.id().clone()).or_default();
                 if known.refused != Some(hash) && self.queue_version(feed, Some(refused)) {
-                    self.known.entry(feed.id().clone()).or_default().refused = Some(hash);
+                    self.seen_versions.entry(feed.id().clone()).or_default().refused = Some(hash);
                 }
             }
         }
@@ -93,31 +96,33 @@ impl ValidationScheduler {
 
     /// Restores the report of an earlier process, once.
     async fn restore_reports(&mut self, feed: &Feed) {
-        if self.known.contains_key(feed.id()) {
+        if self.seen_versions.contains_key(feed.id()) {
             return;
         }
         let mut known = SeenVersions::default();
         if let Some(store) = self.app.store().cloned() {
             let id = feed.id().clone();
-            let read =
-                tokio::task::spawn_blocking(move || load_reports(&store, &id, DATASET, EARLIER));
+            let read = tokio::task::spawn_blocking(move || {
+                load_reports(&store, &id, DATASET, EARLIER_REPORTS_MAX)
+            });
             let earlier = read.await.unwrap_or_default();
             known.served = earlier.iter().find_map(reusable_version);
             if let Some(latest) = earlier.into_iter().next() {
                 self.reports().publish_report(self.app.hub(), Arc::new(latest));
             }
         }
-        self.known.insert(feed.id().clone(), known);
+        self.seen_versions.insert(feed.id().clone(), known);
     }
 
     /// Queues the served version, if it is not validated yet, or if a later version was rejected and the feed serves it
     /// again.
     fn queue_served_version(&mut self, feed: &Feed) {
-        let Some(held) = feed.current().filter(|held| held.snapshot().format.is_schedule()) else {
+        let Some(served) = feed.current().filter(|served| served.snapshot().format.is_schedule())
+        else {
             return;
         };
-        let hash = held.snapshot().hash;
-        let known = self.known.get(feed.id()).and_then(|known| known.served);
+        let hash = served.snapshot().hash;
+        let known = self.seen_versions.get(feed.id()).and_then(|known| known.served);
         let reports = self.reports().feed_reports(feed.id().as_str());
         let latest = reports.and_then(|reports| reports.dataset.clone());
         let was_refused = latest
@@ -130,7 +135,7 @@ impl ValidationScheduler {
             return;
         }
         if self.queue_version(feed, None) {
-            let known = self.known.entry(feed.id().clone()).or_default();
+            let known = self.seen_versions.entry(feed.id().clone()).or_default();
             *known = SeenVersions { served: Some(hash), refused: None };
         }
     }
@@ -138,7 +143,7 @@ impl ValidationScheduler {
     /// Starts as many validations as there are free slots.
     fn start_validations(&self) {
         while let Some((feed, version, permit)) = self.reports().queue.start_next_job() {
-            let ended = Arc::clone(&self.ended);
+            let ended = Arc::clone(&self.run_ended);
             tokio::spawn(run_validation(self.app.clone(), feed, version, permit, ended));
         }
     }
@@ -149,8 +154,8 @@ impl ValidationScheduler {
 fn reusable_version(report: &ValidationReport) -> Option<u128> {
     let is_good = report.is_conclusive() && report.validator == env!("CARGO_PKG_VERSION");
     match &report.subject {
-        ReportSubject::Dataset { tag, refused: false, .. } if is_good => {
-            u128::from_str_radix(tag, 16).ok()
+        ReportSubject::Dataset { tag: content_hash, refused: false, .. } if is_good => {
+            u128::from_str_radix(content_hash, 16).ok()
         }
         _ => None,
     }
@@ -163,10 +168,10 @@ async fn run_validation(
     permit: OwnedPermit,
     ended: Arc<Notify>,
 ) {
-    let looked = validate_version(&app, &feed, version, permit).await;
-    let took = looked.as_ref().filter(|report| report.is_conclusive());
+    let validation_result = validate_version(&app, &feed, version, permit).await;
+    let took = validation_result.as_ref().filter(|report| report.is_conclusive());
     let took = took.map(|report| Duration::from_millis(report.took_ms));
-    if let Some(report) = looked {
+    if let Some(report) = validation_result {
         finish_report(&app, &feed, report).await;
     }
     app.reports().queue.finish_job(&feed, took);
@@ -212,9 +217,11 @@ async fn find_previous_report(
         return Some(latest);
     }
     let (store, id) = (app.store().cloned()?, feed.clone());
-    let earlier = tokio::task::spawn_blocking(move || load_reports(&store, &id, DATASET, EARLIER))
-        .await
-        .ok()?;
+    let earlier = tokio::task::spawn_blocking(move || {
+        load_reports(&store, &id, DATASET, EARLIER_REPORTS_MAX)
+    })
+    .await
+    .ok()?;
     earlier.into_iter().find(is_other).map(Arc::new)
 }
 
@@ -239,7 +246,8 @@ mod tests {
         };
         assert!(!is_comparable(&refused("a"), &now), "that version was never served");
         assert!(is_comparable(&now, &refused("a")));
-        let of_older = ValidationReport { validator: "0".to_owned(), ..test_report("a", &[]) };
-        assert!(!is_comparable(&of_older, &now), "a newer validator may have more rules");
+        let older_validator =
+            ValidationReport { validator: "0".to_owned(), ..test_report("a", &[]) };
+        assert!(!is_comparable(&older_validator, &now), "a newer validator may have more rules");
     }
 }

@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn an_unknown_verdict_differs_from_no_findings() {
-        let of = |outcome: &str, errors, warnings, faults| {
+        let verdict_for = |outcome: &str, errors, warnings, faults| {
             let outcome = outcome.to_owned();
             ReportVerdict::from_summary(Some(&ReportSummary {
                 outcome,
@@ -62,16 +62,16 @@ mod tests {
             }))
         };
         assert_eq!(ReportVerdict::from_summary(None), ReportVerdict::Unknown);
-        assert_eq!(of("whole", 0, 0, 0), ReportVerdict::None);
-        assert_eq!(of("whole", 0, 2, 0), ReportVerdict::Warnings);
-        assert_eq!(of("whole", 1, 2, 0), ReportVerdict::Errors);
-        assert_eq!(of("unreadable", 1, 0, 0), ReportVerdict::Errors);
-        assert_eq!(of("unfinished", 0, 0, 0), ReportVerdict::Unknown);
+        assert_eq!(verdict_for("whole", 0, 0, 0), ReportVerdict::None);
+        assert_eq!(verdict_for("whole", 0, 2, 0), ReportVerdict::Warnings);
+        assert_eq!(verdict_for("whole", 1, 2, 0), ReportVerdict::Errors);
+        assert_eq!(verdict_for("unreadable", 1, 0, 0), ReportVerdict::Errors);
+        assert_eq!(verdict_for("unfinished", 0, 0, 0), ReportVerdict::Unknown);
         assert_eq!(
-            (of("cut_short", 0, 2, 0), of("whole", 0, 0, 1)),
+            (verdict_for("cut_short", 0, 2, 0), verdict_for("whole", 0, 0, 1)),
             (ReportVerdict::Unknown, ReportVerdict::Unknown)
         );
-        assert_eq!(of("cut_short", 3, 0, 0), ReportVerdict::Errors);
+        assert_eq!(verdict_for("cut_short", 3, 0, 0), ReportVerdict::Errors);
         for verdict in ReportVerdict::ALL {
             assert_eq!(ReportVerdict::parse_word(verdict.as_str()), Some(verdict));
         }

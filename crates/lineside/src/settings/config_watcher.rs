@@ -26,41 +26,41 @@ pub(crate) async fn watch_config_files(app: App) {
     };
     let settings = app.settings();
     // A change during the start of the server counts too.
-    let mut taken = settings.watched_files();
-    let mut seen = read_stamps(taken.clone()).await;
+    let mut watched = settings.watched_files();
+    let mut seen = read_stamps(watched.clone()).await;
     loop {
-        let asked = tokio::select! {
+        let is_reload_requested = tokio::select! {
             () = sleep_for(INTERVAL) => false,
             () = wait_for_hangup(&mut hangup) => true,
             () = app.shutdown().wait_until_draining() => return,
         };
         let found = read_stamps(settings.watched_files()).await;
-        if asked || (found != taken && found == seen) {
+        if is_reload_requested || (found != watched && found == seen) {
             settings.reload_file(&app).await;
-            taken = found.clone();
+            watched = found.clone();
         }
         seen = found;
     }
 }
 
 async fn wait_for_hangup(hangup: &mut Option<Signal>) {
-    let told = match hangup {
+    let received = match hangup {
         Some(hangup) => hangup.recv().await.is_some(),
         None => false,
     };
-    if !told {
+    if !received {
         std::future::pending().await
     }
 }
 
 /// Returns the current stamps of these files.
 async fn read_stamps(files: Vec<(PathBuf, FileStamp)>) -> Vec<(PathBuf, FileStamp)> {
-    let look = move || {
+    let read_files = move || {
         let now = files.into_iter().map(|(file, _)| {
             let stamp = FileStamp::for_path(&file);
             (file, stamp)
         });
         now.collect()
     };
-    tokio::task::spawn_blocking(look).await.unwrap_or_default()
+    tokio::task::spawn_blocking(read_files).await.unwrap_or_default()
 }

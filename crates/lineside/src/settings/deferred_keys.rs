@@ -21,7 +21,7 @@ pub(super) fn defer_restart_keys(now: &Config, mut next: Config) -> (Config, Vec
         site: _,
         map: _,
         converters: _,
-        validators: _,
+        external_validators: _,
         feeds: _,
         alerts: _,
         smtp: _,
@@ -84,8 +84,8 @@ impl DeferredKeys {
             load_memory,
         } = next;
         self.defer_key("limits.connections", connections, &now.connections);
-        let (per_address, of_now) = (connections_per_address, &now.connections_per_address);
-        self.defer_key("limits.connections_per_address", per_address, of_now);
+        let (per_address, current_limit) = (connections_per_address, &now.connections_per_address);
+        self.defer_key("limits.connections_per_address", per_address, current_limit);
         self.defer_key("limits.channel_log_bytes", channel_log_bytes, &now.channel_log_bytes);
         self.defer_key("limits.total_bytes", total_bytes, &now.total_bytes);
         self.defer_key(

@@ -74,15 +74,15 @@ pub(crate) struct EditOutcome {
     /// The number in the history; `None` after a dry run.
     pub(crate) number: Option<i64>,
     /// The effect on the running feeds.
-    pub(crate) changed: ConfigChange,
+    pub(crate) change: ConfigChange,
     /// The override of the feed after the edit.
-    pub(crate) over: Option<FeedOverride>,
+    pub(crate) override_after: Option<FeedOverride>,
     /// True if the file has the feed.
-    pub(crate) in_file: bool,
+    pub(crate) is_in_file: bool,
     /// The keys whose effective values change, and the further keys that the history lists for the edit.
     pub(crate) differences: Vec<KeyDifference>,
     /// The feed after the edit; `None` if it is removed.
-    pub(crate) becomes: Option<Box<FeedConfig>>,
+    pub(crate) new_config: Option<Box<FeedConfig>>,
 }
 
 /// The reason why an edit was not applied.
@@ -112,8 +112,8 @@ pub(crate) enum EditError {
     OnlyRecorded(i64),
 }
 
-fn changed_since(UndoConflict { part, by }: &UndoConflict) -> String {
-    match by {
+fn changed_since(UndoConflict { part, edit_number }: &UndoConflict) -> String {
+    match edit_number {
         Some(number) => format!("edit {number} changed `{part}` again: undo edit {number} first"),
         None => format!("`{part}` was changed again after this edit"),
     }
@@ -128,21 +128,21 @@ impl LiveSettings {
     pub(crate) async fn edit_feed(
         app: &App,
         id: FeedId,
-        what: EditAction,
+        action: EditAction,
         only_try: bool,
     ) -> Result<EditOutcome, EditError> {
         let app = app.clone();
         let work = tokio::spawn(async move {
             let this = app.settings();
-            let _only_one = this.changing.lock().await;
+            let _only_one = this.change_lock.lock().await;
             if app.shutdown().is_draining() {
                 return Err(EditError::Stopping);
             }
-            let planned = this.plan_edit(&app, &id, &what).await?;
+            let planned = this.plan_edit(&app, &id, &action).await?;
             if only_try {
                 Ok(planned.into_dry_run())
             } else {
-                this.apply_plan(&app, id, what, planned).await
+                this.apply_plan(&app, id, action, planned).await
             }
         });
         work.await.map_err(|_| EditError::NotRecorded)?
@@ -191,19 +191,19 @@ impl LiveSettings {
         &self,
         app: &App,
         id: &FeedId,
-        what: &EditAction,
+        action: &EditAction,
     ) -> Result<EditPlan, EditError> {
         let overrides = self.overrides.load_full();
         let before = overrides.get(id).cloned();
         let file = self.current_config();
         let base = file.feeds.iter().find(|feed| feed.id == *id);
         let known = app.ingest().find_feed(id.as_str());
-        let after = match what {
+        let after = match action {
             EditAction::Undo { number, overwrites } => {
                 self.without_edit(app, id, (*number, *overwrites), before.as_ref()).await?
             }
             _ => override_after(
-                what,
+                action,
                 before.as_ref(),
                 base,
                 known.as_ref().map(|feed| feed.config()),
@@ -211,24 +211,24 @@ impl LiveSettings {
         };
         let mut next = Overrides::clone(&overrides);
         match &after {
-            Some(over) => drop(next.insert(id.clone(), over.clone())),
+            Some(feed_override) => drop(next.insert(id.clone(), feed_override.clone())),
             None => drop(next.remove(id)),
         }
         if next.len() > OVERRIDES_MAX {
             return Err(EditError::TooMany);
         }
-        if let Some(over) = &after {
+        if let Some(feed_override) = &after {
             let present = apply_overrides(&file.feeds, &file.converters, &overrides);
-            let faults = find_faults(id, base, &file.converters, over, &present);
-            if !faults.is_empty() && !over.removed {
+            let faults = find_faults(id, base, &file.converters, feed_override, &present);
+            if !faults.is_empty() && !feed_override.removed {
                 return Err(EditError::BadKeys(faults));
             }
         }
         let feeds = apply_overrides(&file.feeds, &file.converters, &next);
         check_schedules(&feeds, id).map_err(|fault| {
-            let by = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
-            match by.filter(|_| feeds.iter().all(|feed| feed.id != *id)) {
-                Some(by) => EditError::InUse(by.id.clone()),
+            let dependent = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
+            match dependent.filter(|_| feeds.iter().all(|feed| feed.id != *id)) {
+                Some(dependent) => EditError::InUse(dependent.id.clone()),
                 None => EditError::BadKeys(vec![fault]),
             }
         })?;
@@ -240,7 +240,16 @@ impl LiveSettings {
         }
         let in_file = base.is_some();
         let becomes = becomes.cloned().map(Box::new);
-        Ok(EditPlan { before, after, next, feeds, changed, in_file, differences: all, becomes })
+        Ok(EditPlan {
+            before,
+            after,
+            new_overrides: next,
+            feeds,
+            change: changed,
+            is_in_file: in_file,
+            differences: all,
+            new_config: becomes,
+        })
     }
 
     /// Returns all errors that these keys would have in a new feed, or as an override of the feed with this id. Changes
@@ -253,15 +262,18 @@ impl LiveSettings {
         let known = id.and_then(|id| feeds.iter().find(|feed| feed.id == *id));
         let Some((id, known)) = id.zip(known) else {
             let mut faults: Vec<BadKey> = find_missing_url(keys).into_iter().collect();
-            let over = FeedOverride { added: true, keys: keys.clone(), ..FeedOverride::default() };
+            let feed_override =
+                FeedOverride { added: true, keys: keys.clone(), ..FeedOverride::default() };
             let id = unused_feed_id(&feeds);
-            faults.extend(find_faults(&id, None, &file.converters, &over, &feeds));
+            faults.extend(find_faults(&id, None, &file.converters, &feed_override, &feeds));
             return faults;
         };
         let before = overrides.get(id);
         let base = file.feeds.iter().find(|feed| feed.id == *id);
         match override_after(&EditAction::Change(keys.clone()), before, base, Some(known)) {
-            Ok(Some(over)) => find_faults(id, base, &file.converters, &over, &feeds),
+            Ok(Some(feed_override)) => {
+                find_faults(id, base, &file.converters, &feed_override, &feeds)
+            }
             _ => Vec::new(),
         }
     }
@@ -303,19 +315,20 @@ impl LiveSettings {
         &self,
         app: &App,
         id: FeedId,
-        what: EditAction,
+        action: EditAction,
         mut plan: EditPlan,
     ) -> Result<EditOutcome, EditError> {
-        let text =
-            |over: &Option<FeedOverride>| over.as_ref().map(|over| Secret::new(over.to_text()));
+        let text = |feed_override: &Option<FeedOverride>| {
+            feed_override.as_ref().map(|feed_override| Secret::new(feed_override.to_text()))
+        };
         let edit = OverrideEdit {
             feed: id.clone(),
             at: app.now(),
             who: "admin".to_owned(),
-            what: what.action_name().to_owned(),
+            what: action.action_name().to_owned(),
             before: text(&plan.before),
             after: text(&plan.after),
-            undoes: if let EditAction::Undo { number, .. } = what { Some(number) } else { None },
+            undoes: if let EditAction::Undo { number, .. } = action { Some(number) } else { None },
         };
         let recording = app.clone();
         let record = move || recording.settings().log.record_edit(edit);
@@ -327,22 +340,22 @@ impl LiveSettings {
             }
             Err(_) => return Err(EditError::NotRecorded),
         };
-        self.overrides.store(Arc::new(std::mem::take(&mut plan.next)));
-        tracing::info!(feed = %id, what = what.action_name(), number, "an admin changed a feed");
+        self.overrides.store(Arc::new(std::mem::take(&mut plan.new_overrides)));
+        tracing::info!(feed = %id, what = action.action_name(), number, "an admin changed a feed");
         let feeds = std::mem::take(&mut plan.feeds);
         let changed = app.ingest().apply_change(feeds).await;
         let changed = changed.map_err(|PollingStopped| match self.persists_edits() {
             true => EditError::OnlyRecorded(number),
             false => EditError::Stopping,
         })?;
-        let EditPlan { after, in_file, differences, becomes, .. } = plan;
+        let EditPlan { after, is_in_file, differences, new_config, .. } = plan;
         Ok(EditOutcome {
             number: Some(number),
-            changed,
-            over: after,
-            in_file,
+            change: changed,
+            override_after: after,
+            is_in_file,
             differences,
-            becomes,
+            new_config,
         })
     }
 }
@@ -351,18 +364,25 @@ impl LiveSettings {
 struct EditPlan {
     before: Option<FeedOverride>,
     after: Option<FeedOverride>,
-    next: Overrides,
+    new_overrides: Overrides,
     feeds: Vec<FeedConfig>,
-    changed: ConfigChange,
-    in_file: bool,
+    change: ConfigChange,
+    is_in_file: bool,
     differences: Vec<KeyDifference>,
-    becomes: Option<Box<FeedConfig>>,
+    new_config: Option<Box<FeedConfig>>,
 }
 
 impl EditPlan {
     fn into_dry_run(self) -> EditOutcome {
-        let Self { changed, after, in_file, differences, becomes, .. } = self;
-        EditOutcome { number: None, changed, over: after, in_file, differences, becomes }
+        let Self { change, after, is_in_file, differences, new_config, .. } = self;
+        EditOutcome {
+            number: None,
+            change,
+            override_after: after,
+            is_in_file,
+            differences,
+            new_config,
+        }
     }
 }
 
@@ -373,7 +393,9 @@ fn add_recorded(
     before: Option<&FeedOverride>,
     after: Option<&FeedOverride>,
 ) {
-    let keys = |over: Option<&FeedOverride>| over.map(|over| over.keys.clone()).unwrap_or_default();
+    let keys = |feed_override: Option<&FeedOverride>| {
+        feed_override.map(|feed_override| feed_override.keys.clone()).unwrap_or_default()
+    };
     let recorded = diff_keys(&keys(before), &keys(after));
     let is_new = |found: &KeyDifference| all.iter().all(|known| known.key != found.key);
     let new: Vec<KeyDifference> = recorded.into_iter().filter(is_new).collect();
@@ -397,13 +419,13 @@ fn unused_feed_id(feeds: &[FeedConfig]) -> FeedId {
 
 /// Returns the override after an edit: `base` is the feed in the file, `known` the feed now.
 fn override_after(
-    what: &EditAction,
+    action: &EditAction,
     before: Option<&FeedOverride>,
     base: Option<&FeedConfig>,
     known: Option<&FeedConfig>,
 ) -> Result<Option<FeedOverride>, EditError> {
-    let mut over = before.cloned().unwrap_or_default();
-    match (what, known) {
+    let mut feed_override = before.cloned().unwrap_or_default();
+    match (action, known) {
         (EditAction::Add(_), Some(_)) => return Err(EditError::Exists),
         (EditAction::Add(keys), None) if base.is_none() => {
             if let Some(fault) = find_missing_url(keys) {
@@ -425,16 +447,16 @@ fn override_after(
             restore_secrets(&mut keys, known);
             for (key, value) in keys {
                 match value.is_null() {
-                    true => drop(over.keys.remove(&key)),
-                    false => drop(over.keys.insert(key, value)),
+                    true => drop(feed_override.keys.remove(&key)),
+                    false => drop(feed_override.keys.insert(key, value)),
                 }
             }
         }
-        (EditAction::Remove, Some(_)) if base.is_some() => over.removed = true,
+        (EditAction::Remove, Some(_)) if base.is_some() => feed_override.removed = true,
         (EditAction::Remove, Some(_)) => return Ok(None),
-        (EditAction::Pause, Some(_)) => over.paused = true,
-        (EditAction::Resume, Some(_)) => over.paused = false,
+        (EditAction::Pause, Some(_)) => feed_override.paused = true,
+        (EditAction::Resume, Some(_)) => feed_override.paused = false,
         (EditAction::Undo { .. }, Some(_)) => {}
     }
-    Ok(over.non_empty())
+    Ok(feed_override.non_empty())
 }

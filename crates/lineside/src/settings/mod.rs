@@ -28,15 +28,15 @@ use crate::overrides::{EditLog, Overrides, apply_overrides};
 /// The configuration in force, and the state of its reloads.
 #[derive(Debug)]
 pub(crate) struct LiveSettings {
-    in_force: ArcSwap<Config>,
+    config: ArcSwap<Config>,
     state: ArcSwap<SettingsState>,
     /// The overrides of the file's feeds.
     overrides: ArcSwap<Overrides>,
     log: EditLog,
     /// Locked during each change.
-    changing: Mutex<()>,
-    taken: AtomicU64,
-    refused: AtomicU64,
+    change_lock: Mutex<()>,
+    n_accepted: AtomicU64,
+    n_rejected: AtomicU64,
 }
 
 /// The relation between the configuration file and the configuration in force.
@@ -45,9 +45,9 @@ pub(crate) struct SettingsState {
     /// Time of the last successful read.
     pub(crate) read_at: UnixMillis,
     /// The rejection of the current file, if it is invalid; then an older configuration is in force.
-    pub(crate) refused: Option<RejectedConfig>,
+    pub(crate) rejected: Option<RejectedConfig>,
     /// Changed keys of the file that take effect at the next start.
-    pub(crate) waiting: Vec<&'static str>,
+    pub(crate) deferred_keys: Vec<&'static str>,
 }
 
 /// A rejected configuration file.
@@ -76,15 +76,15 @@ impl LiveSettings {
         let loaded =
             tokio::task::spawn_blocking(load).await.context("a task of the start crashed")?;
         let (log, overrides) = loaded.context("the overrides of the feeds cannot be read")?;
-        let state = SettingsState { read_at: now, refused: None, waiting: Vec::new() };
+        let state = SettingsState { read_at: now, rejected: None, deferred_keys: Vec::new() };
         Ok(Self {
-            in_force: ArcSwap::from_pointee(config),
+            config: ArcSwap::from_pointee(config),
             state: ArcSwap::from_pointee(state),
             overrides: ArcSwap::from_pointee(overrides),
             log,
-            changing: Mutex::new(()),
-            taken: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
+            change_lock: Mutex::new(()),
+            n_accepted: AtomicU64::new(0),
+            n_rejected: AtomicU64::new(0),
         })
     }
 
@@ -96,7 +96,7 @@ impl LiveSettings {
 
     /// Returns the configuration in force.
     pub(crate) fn current_config(&self) -> Arc<Config> {
-        self.in_force.load_full()
+        self.config.load_full()
     }
 
     /// Returns the relation between the file and the configuration in force.
@@ -107,12 +107,12 @@ impl LiveSettings {
     /// Returns the number of accepted and of rejected reloads.
     pub(crate) fn reload_counts(&self) -> [(&'static str, u64); 2] {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        [("accepted", load(&self.taken)), ("refused", load(&self.refused))]
+        [("accepted", load(&self.n_accepted)), ("refused", load(&self.n_rejected))]
     }
 
     /// Reloads the file, and applies it if it is valid.
     async fn reload_file(&self, app: &App) {
-        let _only_one = self.changing.lock().await;
+        let _only_one = self.change_lock.lock().await;
         let before = self.current_config();
         let Some(file) = before.source.file.clone() else {
             tracing::info!("the server has no configuration file to reload");
@@ -123,7 +123,7 @@ impl LiveSettings {
         let read = move || {
             let config = Config::load_with_feeds(&file, &arguments)?;
             // An editor, or a deployment on a full disk, may leave a truncated or empty file.
-            if feeds_before > 0 && !config.source.lists_feeds {
+            if feeds_before > 0 && !config.source.has_feeds {
                 return Err(ConfigErrors::from_error(ConfigError::missing_feeds(
                     &file,
                     feeds_before,
@@ -147,17 +147,17 @@ impl LiveSettings {
         next.warnings().for_each(|fault| tracing::warn!("{fault}"));
         let feeds = apply_overrides(&next.feeds, &next.converters, &self.overrides.load());
         let Ok(changed) = app.ingest().apply_change(feeds).await else { return };
-        self.in_force.store(Arc::new(next));
+        self.config.store(Arc::new(next));
         let known = self.reload_state();
-        if waiting != known.waiting && !waiting.is_empty() {
+        if waiting != known.deferred_keys && !waiting.is_empty() {
             let keys = waiting.join(", ");
             tracing::warn!(keys, "changed configuration keys apply only after a restart");
         }
         let [added, removed, others] =
             [&changed.added, &changed.removed, &changed.changed].map(Vec::len);
         tracing::info!(added, removed, changed = others, "the configuration was reloaded");
-        self.taken.fetch_add(1, Ordering::Relaxed);
-        let state = SettingsState { read_at: app.now(), refused: None, waiting };
+        self.n_accepted.fetch_add(1, Ordering::Relaxed);
+        let state = SettingsState { read_at: app.now(), rejected: None, deferred_keys: waiting };
         self.state.store(Arc::new(state));
     }
 
@@ -167,10 +167,10 @@ impl LiveSettings {
             tracing::error!("{error}");
         }
         tracing::error!("the configuration was not reloaded, because it is invalid");
-        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.n_rejected.fetch_add(1, Ordering::Relaxed);
         let state = SettingsState::clone(&self.reload_state());
         let refused = Some(RejectedConfig { at, errors });
-        self.state.store(Arc::new(SettingsState { refused, ..state }));
+        self.state.store(Arc::new(SettingsState { rejected: refused, ..state }));
     }
 
     /// Returns the files of the configuration, with their stamps before reading.

@@ -26,13 +26,13 @@ const USER_BYTES_MAX: usize = 256;
 /// Longest `info` of a token, in bytes: data about the client for others to see.
 const INFO_BYTES_MAX: usize = 3 * 1024;
 /// Cache limits of valid tokens.
-const REMEMBERED: CacheLimits =
+const VALID_TOKEN_LIMITS: CacheLimits =
     CacheLimits { entries: 100_000, weight: 32 << 20, age: Some(Duration::from_secs(600)) };
 /// Cache limits of invalid tokens. They have a cache of their own, so that they evict no valid ones.
-const REFUSED: CacheLimits =
+const REJECTED_TOKEN_LIMITS: CacheLimits =
     CacheLimits { entries: 10_000, weight: 8 << 20, age: Some(Duration::from_secs(600)) };
 /// Bytes of a cache entry besides its texts.
-const REMEMBERED_OVERHEAD: usize = 256;
+const CACHE_ENTRY_OVERHEAD: usize = 256;
 
 /// The reason why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -69,7 +69,7 @@ impl TokenClaims {
     fn size_in_bytes(&self) -> usize {
         let channels = self.channels.iter().map(|name| name.as_str().len() + 32).sum::<usize>();
         let channel = self.channel.as_ref().map_or(0, |name| name.len());
-        self.user.len() + self.info.len() + channels + channel + REMEMBERED_OVERHEAD
+        self.user.len() + self.info.len() + channels + channel + CACHE_ENTRY_OVERHEAD
     }
 
     fn ensure_valid_at(self: Arc<Self>, now: UnixMillis) -> Result<Arc<Self>, TokenError> {
@@ -87,8 +87,8 @@ impl TokenClaims {
 /// Verifies tokens with one key, and caches the results.
 pub(crate) struct TokenVerifier {
     keys: VerificationKey,
-    remembered: LoadingCache<Arc<str>, Arc<TokenClaims>>,
-    refused: LoadingCache<Arc<str>, ()>,
+    valid_tokens: LoadingCache<Arc<str>, Arc<TokenClaims>>,
+    rejected_tokens: LoadingCache<Arc<str>, ()>,
 }
 
 impl TokenVerifier {
@@ -98,10 +98,11 @@ impl TokenVerifier {
         let keys = keys.with_expected(config.issuer.as_deref(), config.audience.as_deref());
         let weigh =
             |token: &Arc<str>, claims: &Arc<TokenClaims>| token.len() + claims.size_in_bytes();
-        let remembered = LoadingCache::new(REMEMBERED, weigh);
-        let refused =
-            LoadingCache::new(REFUSED, |token: &Arc<str>, ()| token.len() + REMEMBERED_OVERHEAD);
-        Some(Self { keys, remembered, refused })
+        let valid_tokens = LoadingCache::new(VALID_TOKEN_LIMITS, weigh);
+        let refused = LoadingCache::new(REJECTED_TOKEN_LIMITS, |token: &Arc<str>, ()| {
+            token.len() + CACHE_ENTRY_OVERHEAD
+        });
+        Some(Self { keys, valid_tokens, rejected_tokens: refused })
     }
 
     /// Returns the claims of a token, if it is valid at `now`.
@@ -113,21 +114,21 @@ impl TokenVerifier {
         token: &str,
         now: UnixMillis,
     ) -> Result<Arc<TokenClaims>, TokenError> {
-        if token.len() > TOKEN_BYTES_MAX || self.refused.pin().get(token).is_some() {
+        if token.len() > TOKEN_BYTES_MAX || self.rejected_tokens.pin().get(token).is_some() {
             return Err(TokenError::Invalid);
         }
-        let known = self.remembered.pin().get(token).cloned();
+        let known = self.valid_tokens.pin().get(token).cloned();
         if let Some(claims) = known {
             return claims.ensure_valid_at(now);
         }
         match self.keys.decode_token(token) {
             Ok(claims) => {
                 let claims = Arc::new(claims);
-                self.remembered.insert(token.into(), claims.clone());
+                self.valid_tokens.insert(token.into(), claims.clone());
                 claims.ensure_valid_at(now)
             }
             Err(error) => {
-                self.refused.insert(token.into(), ());
+                self.rejected_tokens.insert(token.into(), ());
                 Err(error)
             }
         }
@@ -137,21 +138,21 @@ impl TokenVerifier {
     pub(crate) fn is_verified(&self, token: &str) -> bool {
         token.is_empty()
             || token.len() > TOKEN_BYTES_MAX
-            || self.remembered.pin().get(token).is_some()
-            || self.refused.pin().get(token).is_some()
+            || self.valid_tokens.pin().get(token).is_some()
+            || self.rejected_tokens.pin().get(token).is_some()
     }
 
     /// Evicts old results.
     pub(crate) fn evict_old_tokens(&self, now: Duration) {
-        self.remembered.sweep_aged(now);
-        self.refused.sweep_aged(now);
+        self.valid_tokens.sweep_aged(now);
+        self.rejected_tokens.sweep_aged(now);
     }
 }
 
 impl std::fmt::Debug for TokenVerifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TokenVerifier")
-            .field("remembered", &self.remembered.len())
+            .field("remembered", &self.valid_tokens.len())
             .finish_non_exhaustive()
     }
 }

@@ -83,7 +83,7 @@ fn a_remembered_token_still_expires() {
         assert_eq!(at(1), Err(TokenError::Expired));
         assert_eq!(at(-2), Err(TokenError::Invalid));
     }
-    assert_eq!(verifier.remembered.len(), 1);
+    assert_eq!(verifier.valid_tokens.len(), 1);
 }
 
 #[test]
@@ -172,15 +172,15 @@ fn a_public_key_verifies_only_tokens_of_its_private_key() {
         jsonwebtoken::encode(&Header::new(algorithm), &claims, key).expect("a token")
     };
     let (by_rsa, by_ec) = (sign(Algorithm::RS256, &rsa_key), sign(Algorithm::ES256, &ec_key));
-    let (of_rsa, rsa_pem) = public(rsa_public.as_ref());
-    let (of_ec, _) = public(ec_public.as_ref());
-    assert!(check(&of_rsa, &by_rsa).is_ok());
-    assert!(check(&of_ec, &by_ec).is_ok());
-    assert_eq!(check(&of_rsa, &by_ec), Err(TokenError::Invalid));
-    assert_eq!(check(&of_ec, &by_rsa), Err(TokenError::Invalid));
+    let (rsa_key_config, rsa_pem) = public(rsa_public.as_ref());
+    let (ec_key_config, _) = public(ec_public.as_ref());
+    assert!(check(&rsa_key_config, &by_rsa).is_ok());
+    assert!(check(&ec_key_config, &by_ec).is_ok());
+    assert_eq!(check(&rsa_key_config, &by_ec), Err(TokenError::Invalid));
+    assert_eq!(check(&ec_key_config, &by_rsa), Err(TokenError::Invalid));
     // The public key is known to everyone: used as an HMAC secret, it would let anyone sign tokens.
     let forged = sign(Algorithm::HS256, &EncodingKey::from_secret(rsa_pem.as_bytes()));
-    assert_eq!(check(&of_rsa, &forged), Err(TokenError::Invalid));
+    assert_eq!(check(&rsa_key_config, &forged), Err(TokenError::Invalid));
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn find_unknown_trips_cause(
         |counts: &MatchCount| counts.matched_share().is_some_and(|rate| rate >= MATCHES_FROM);
     let others = [&matches.routes, &matches.stops];
     if others.into_iter().any(matches_well) || trips.matched > 0 {
-        let is_alike = has_known_form(&trips.samples, &trips.known);
+        let is_alike = has_known_form(&trips.samples, &trips.timetable_ids);
         return Some(if is_alike {
             MismatchCause::OtherVersion
         } else {
@@ -156,34 +156,34 @@ struct TripCounts<'a> {
     no_trip: u64,
     /// Example ids of unknown trips, and ids of the timetable.
     samples: Vec<&'a str>,
-    known: Vec<&'a str>,
+    timetable_ids: Vec<&'a str>,
     /// Days on which trips of the feed do not run.
     dates: Vec<Date>,
 }
 
 impl<'a> TripCounts<'a> {
     fn from_matches(matches: &'a FeedMatches) -> Self {
-        let mut made = Self::default();
+        let mut total = Self::default();
         for counts in [&matches.trip_updates, &matches.vehicles] {
-            made.matched += counts.matched;
-            made.unmatched += counts.unmatched_count();
+            total.matched += counts.matched;
+            total.unmatched += counts.unmatched_count();
             for (reason, found) in counts.reasons() {
                 match reason {
                     MatchReason::UnknownTrip => {
-                        made.unknown += found.count;
-                        made.samples.extend(found.sample_ids());
-                        made.known.extend(found.known_ids());
+                        total.unknown += found.count;
+                        total.samples.extend(found.sample_ids());
+                        total.timetable_ids.extend(found.known_ids());
                     }
                     MatchReason::NotRunning => {
-                        made.not_running += found.count;
-                        made.dates.extend(found.sample_ids().filter_map(parse_sample_date));
+                        total.not_running += found.count;
+                        total.dates.extend(found.sample_ids().filter_map(parse_sample_date));
                     }
-                    MatchReason::NoTrip => made.no_trip += found.count,
+                    MatchReason::NoTrip => total.no_trip += found.count,
                     _ => {}
                 }
             }
         }
-        made
+        total
     }
 
     /// Returns true if a count is a large enough share of all trips to need an explanation.
@@ -240,19 +240,19 @@ fn find_prefix_cause(
         MismatchIdKind::Stop => timetable.find_stop(id).is_some(),
     };
     // More than half: some example ids may be unknown for other reasons.
-    let most = |is_so: &dyn Fn(&str) -> bool| {
-        2 * samples.iter().filter(|sample| is_so(sample)).count() > samples.len()
+    let find_most_common = |is_met: &dyn Fn(&str) -> bool| {
+        2 * samples.iter().filter(|sample| is_met(sample)).count() > samples.len()
     };
     let prefix = common_prefix(&samples);
-    if !prefix.is_empty() && most(&|id| id.strip_prefix(prefix).is_some_and(is_known)) {
+    if !prefix.is_empty() && find_most_common(&|id| id.strip_prefix(prefix).is_some_and(is_known)) {
         return Some(MismatchCause::ExtraPrefix { kind, prefix: prefix.to_owned() });
     }
     let prefix = common_prefix(&known);
-    if !prefix.is_empty() && most(&|id| is_known(&format!("{prefix}{id}"))) {
+    if !prefix.is_empty() && find_most_common(&|id| is_known(&format!("{prefix}{id}"))) {
         return Some(MismatchCause::MissingPrefix { kind, prefix: prefix.to_owned() });
     }
-    let of_netex = |id: &str| id.rsplit(':').take(2).any(is_known) && id.contains(':');
-    most(&of_netex).then_some(MismatchCause::NetexIds { kind })
+    let is_netex_id = |id: &str| id.rsplit(':').take(2).any(is_known) && id.contains(':');
+    find_most_common(&is_netex_id).then_some(MismatchCause::NetexIds { kind })
 }
 
 /// Returns the common prefix of all ids, up to and including a separator; may be empty.
@@ -271,8 +271,8 @@ fn common_prefix<'a>(ids: &[&'a str]) -> &'a str {
 /// same lengths.
 fn has_known_form(ids: &[&str], known: &[&str]) -> bool {
     let known: Vec<Vec<(char, usize)>> = known.iter().map(|id| character_runs(id)).collect();
-    let alike = ids.iter().filter(|id| known.contains(&character_runs(id))).count();
-    !ids.is_empty() && 2 * alike > ids.len()
+    let matched = ids.iter().filter(|id| known.contains(&character_runs(id))).count();
+    !ids.is_empty() && 2 * matched > ids.len()
 }
 
 /// Splits an id into runs: `0` for digits, `a` for letters, any other character for itself, each with its length.
@@ -327,7 +327,7 @@ mod tests {
             unmatched: 4,
             unknown: 4,
             samples: ids.to_vec(),
-            known: known.to_vec(),
+            timetable_ids: known.to_vec(),
             ..TripCounts::default()
         };
         let service = Some((Date::constant(2026, 1, 1), Date::constant(2026, 12, 31)));

@@ -131,12 +131,12 @@ mod tests {
 
     const REPORT: &str = r#"{"summary": {"gtfsInput": "a.zip", "outputDirectory": "/tmp/x/found"},
         "notices": [{"code": "unknown_file", "totalNotices": 1}]}"#;
-    const NOWHERE: &str = r#"{"outline": [[59.5, 10.5]], "places": {}}"#;
+    const OUTLINE_ONLY: &str = r#"{"outline": [[59.5, 10.5]], "places": {}}"#;
     const NONE: &str = r#"{"notices": []}"#;
 
     fn folder(report: &str, errors: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("places.json"), NOWHERE).unwrap();
+        fs::write(folder.path().join("places.json"), OUTLINE_ONLY).unwrap();
         fs::write(folder.path().join("report.json"), report).unwrap();
         fs::write(folder.path().join("system_errors.json"), errors).unwrap();
         fs::write(folder.path().join("unread.json"), "[]").unwrap();

@@ -38,9 +38,9 @@ use crate::config;
 use crate::timeout::sleep_for;
 
 /// Maximum number of uploads that wait or run.
-const PLACES_MAX: usize = 8;
+const QUEUE_MAX: usize = 8;
 /// Maximum number of uploads in transfer. They do not count as waiting, so that slow uploads do not block others.
-const COMING_MAX: usize = 32;
+const TRANSFERS_MAX: usize = 32;
 /// Maximum number of uploads of one address, or of one /64 network of IPv6, in transfer, waiting or running.
 const FILES_PER_ADDRESS_MAX: usize = 2;
 /// Maximum number of failure reasons in memory, each until it expires.
@@ -50,8 +50,8 @@ const TOO_SLOW: &str = "the upload was too slow while others waited; try again l
 /// Number of characters of a link: 256 bits in base 64.
 const LINK_CHARS: usize = 43;
 /// Number of attempts to delete the uploaded files, while a killed program is still about to end.
-const CLEARINGS_MAX: usize = 20;
-const CLEARING_PAUSE: Duration = Duration::from_millis(10);
+const CLEANUP_ATTEMPTS_MAX: usize = 20;
+const CLEANUP_PAUSE: Duration = Duration::from_millis(10);
 /// Maximum number of characters of a file's name.
 const NAME_CHARS_MAX: usize = 100;
 
@@ -59,7 +59,7 @@ const NAME_CHARS_MAX: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UploadLimit {
     /// The limit of the server.
-    All,
+    Total,
     /// The limit of the client's address.
     Address,
 }
@@ -68,13 +68,13 @@ pub(crate) enum UploadLimit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UploadStatus {
     /// The transfer is in progress.
-    Coming,
+    Transferring,
     /// The upload waits behind this many others.
     Waiting(usize),
     /// The validation is in progress.
     Running,
     /// There is no report for the upload of this name, with the reason.
-    Failed { name: String, why: String },
+    Failed { name: String, reason: String },
     /// The report, as `report.json`.
     Done(Vec<u8>),
 }
@@ -90,12 +90,12 @@ struct UploadJob {
     since: UnixMillis,
     /// The name of the file, once it is transferred.
     name: String,
-    arrival: Arc<UploadTransfer>,
+    transfer: Arc<UploadTransfer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum UploadStage {
-    Coming,
+    Transferring,
     Waiting,
     Running,
     Failed(String),
@@ -104,47 +104,47 @@ enum UploadStage {
 #[derive(Debug, Default)]
 struct UploadJobs {
     /// The jobs by link.
-    all: BTreeMap<String, UploadJob>,
-    n_seen: u64,
+    by_link: BTreeMap<String, UploadJob>,
+    n_total: u64,
 }
 
 impl UploadJobs {
     fn active_jobs(&self) -> impl Iterator<Item = &UploadJob> {
-        self.all.values().filter(|job| !matches!(job.stage, UploadStage::Failed(_)))
+        self.by_link.values().filter(|job| !matches!(job.stage, UploadStage::Failed(_)))
     }
 
     fn count_incoming(&self) -> usize {
-        self.active_jobs().filter(|job| job.stage == UploadStage::Coming).count()
+        self.active_jobs().filter(|job| job.stage == UploadStage::Transferring).count()
     }
 
     /// Returns the number of uploads that wait or run.
     fn count_received(&self) -> usize {
-        self.active_jobs().filter(|job| job.stage != UploadStage::Coming).count()
+        self.active_jobs().filter(|job| job.stage != UploadStage::Transferring).count()
     }
 
     /// Aborts the slowest upload in transfer, if it is slow enough, to admit another.
     fn abort_slowest(&mut self, now: UnixMillis) -> bool {
-        let coming = self.all.values_mut().filter(|job| job.stage == UploadStage::Coming);
+        let coming = self.by_link.values_mut().filter(|job| job.stage == UploadStage::Transferring);
         let slow = coming.filter_map(|job| {
-            let rate = job.arrival.rate_if_slow(now.duration_since(job.since))?;
+            let rate = job.transfer.rate_if_slow(now.duration_since(job.since))?;
             Some((rate, job))
         });
         let Some((_, job)) = slow.min_by_key(|(rate, _)| *rate) else { return false };
-        job.arrival.abort_transfer();
+        job.transfer.abort_transfer();
         job.stage = UploadStage::Failed(TOO_SLOW.to_owned());
         true
     }
 
     /// Removes old failures, and the oldest ones if there are too many.
     fn forget_failed(&mut self, before: UnixMillis) {
-        self.all
+        self.by_link
             .retain(|_, job| !matches!(job.stage, UploadStage::Failed(_)) || job.since >= before);
-        while self.all.len() > FAILED_MAX + PLACES_MAX {
+        while self.by_link.len() > FAILED_MAX + QUEUE_MAX {
             let failed =
-                self.all.iter().filter(|(_, job)| matches!(job.stage, UploadStage::Failed(_)));
+                self.by_link.iter().filter(|(_, job)| matches!(job.stage, UploadStage::Failed(_)));
             let Some(oldest) = failed.min_by_key(|(_, job)| job.number) else { return };
             let link = oldest.0.clone();
-            self.all.remove(&link);
+            self.by_link.remove(&link);
         }
     }
 }
@@ -154,13 +154,13 @@ impl UploadJobs {
 pub(crate) struct UploadService {
     jobs: Mutex<UploadJobs>,
     /// Admits one validation at a time.
-    turn: Semaphore,
+    validation_slot: Semaphore,
     /// The folders of files that are not validated yet.
-    rooms: UploadFolders,
+    folders: UploadFolders,
     /// The waiting and running validations, until they are cancelled.
-    looks: TaskTracker,
+    validations: TaskTracker,
     stopping: CancellationToken,
-    kept: UploadReportStore,
+    reports: UploadReportStore,
     /// The path of this program.
     program: PathBuf,
     clock: Arc<dyn Clock>,
@@ -187,11 +187,11 @@ impl UploadService {
         };
         Ok(Arc::new(Self {
             jobs: Mutex::default(),
-            turn: Semaphore::new(1),
-            rooms: UploadFolders::default(),
-            looks: TaskTracker::new(),
+            validation_slot: Semaphore::new(1),
+            folders: UploadFolders::default(),
+            validations: TaskTracker::new(),
             stopping: CancellationToken::new(),
-            kept: UploadReportStore::open(folder)?,
+            reports: UploadReportStore::open(folder)?,
             program,
             clock: Arc::new(RealClock::new()),
             temporary,
@@ -203,28 +203,28 @@ impl UploadService {
     /// # Errors
     /// Returns an error if the disk is full, or the server stops.
     pub(crate) fn create_folder(&self) -> io::Result<(TempDir, File)> {
-        self.rooms.create_folder()
+        self.folders.create_folder()
     }
 
     /// Cancels all validations, and deletes all uploaded files.
     pub(crate) async fn stop_jobs(self: &Arc<Self>) {
-        self.looks.close();
+        self.validations.close();
         self.stopping.cancel();
         // Dropping a validation ends its program.
-        self.looks.wait().await;
-        for _ in 0..CLEARINGS_MAX {
-            let desk = Arc::clone(self);
-            let clearing = tokio::task::spawn_blocking(move || desk.delete_files());
+        self.validations.wait().await;
+        for _ in 0..CLEANUP_ATTEMPTS_MAX {
+            let service = Arc::clone(self);
+            let clearing = tokio::task::spawn_blocking(move || service.delete_files());
             if matches!(clearing.await, Ok(Ok(()))) {
                 return;
             }
-            sleep_for(CLEARING_PAUSE).await;
+            sleep_for(CLEANUP_PAUSE).await;
         }
         tracing::warn!("uploaded files could not be deleted: the next start deletes them");
     }
 
     fn delete_files(&self) -> io::Result<()> {
-        self.rooms.delete_and_close()?;
+        self.folders.delete_and_close()?;
         self.temporary.as_ref().map_or(Ok(()), OwnedFolder::delete)
     }
 
@@ -238,31 +238,31 @@ impl UploadService {
     ) -> Result<UploadSlot, UploadLimit> {
         let address = client_network(address);
         let mut jobs = self.jobs.lock();
-        if jobs.count_received() >= PLACES_MAX {
-            return Err(UploadLimit::All);
+        if jobs.count_received() >= QUEUE_MAX {
+            return Err(UploadLimit::Total);
         }
         if jobs.active_jobs().filter(|job| job.address == address).count() >= FILES_PER_ADDRESS_MAX
         {
             return Err(UploadLimit::Address);
         }
         let since = self.clock.wall_time();
-        if jobs.count_incoming() >= COMING_MAX && !jobs.abort_slowest(since) {
-            return Err(UploadLimit::All);
+        if jobs.count_incoming() >= TRANSFERS_MAX && !jobs.abort_slowest(since) {
+            return Err(UploadLimit::Total);
         }
-        jobs.n_seen += 1;
-        let (number, link, arrival) =
-            (jobs.n_seen, random_text(), Arc::<UploadTransfer>::default());
+        jobs.n_total += 1;
+        let (number, link, transfer) =
+            (jobs.n_total, random_text(), Arc::<UploadTransfer>::default());
         let job = UploadJob {
             number,
             address,
-            stage: UploadStage::Coming,
+            stage: UploadStage::Transferring,
             since,
             name: String::new(),
-            arrival: Arc::clone(&arrival),
+            transfer: Arc::clone(&transfer),
         };
-        jobs.all.insert(link.clone(), job);
+        jobs.by_link.insert(link.clone(), job);
         drop(jobs);
-        Ok(UploadSlot { desk: Arc::clone(self), link, arrival, is_kept: false })
+        Ok(UploadSlot { service: Arc::clone(self), link, transfer, is_submitted: false })
     }
 
     /// Returns the status of the upload with this link; `None` if there is none. Reads from the disk.
@@ -275,10 +275,10 @@ impl UploadService {
             return None;
         }
         let jobs = self.jobs.lock();
-        let Some(job) = jobs.all.get(link) else {
+        let Some(job) = jobs.by_link.get(link) else {
             drop(jobs);
             return self
-                .kept
+                .reports
                 .read_report(link, self.clock.wall_time(), rules.retention)
                 .map(UploadStatus::Done);
         };
@@ -287,13 +287,13 @@ impl UploadService {
                 && matches!(other.stage, UploadStage::Waiting | UploadStage::Running)
         };
         Some(match &job.stage {
-            UploadStage::Coming => UploadStatus::Coming,
+            UploadStage::Transferring => UploadStatus::Transferring,
             UploadStage::Waiting => {
                 UploadStatus::Waiting(jobs.active_jobs().filter(is_before).count())
             }
             UploadStage::Running => UploadStatus::Running,
             UploadStage::Failed(why) => {
-                UploadStatus::Failed { name: job.name.clone(), why: why.clone() }
+                UploadStatus::Failed { name: job.name.clone(), reason: why.clone() }
             }
         })
     }
@@ -311,10 +311,10 @@ impl UploadService {
         let now = self.clock.wall_time();
         let mut jobs = self.jobs.lock();
         let n_here = jobs.count_received();
-        let Some(job) = jobs.all.get_mut(link) else { return Err(UploadLimit::All) };
-        if job.stage == UploadStage::Coming {
-            if n_here >= PLACES_MAX {
-                return Err(UploadLimit::All);
+        let Some(job) = jobs.by_link.get_mut(link) else { return Err(UploadLimit::Total) };
+        if job.stage == UploadStage::Transferring {
+            if n_here >= QUEUE_MAX {
+                return Err(UploadLimit::Total);
             }
             (job.stage, job.since) = (UploadStage::Waiting, now);
         }
@@ -323,7 +323,7 @@ impl UploadService {
 
     fn set_stage(&self, link: &str, stage: UploadStage) {
         let now = self.clock.wall_time();
-        if let Some(job) = self.jobs.lock().all.get_mut(link) {
+        if let Some(job) = self.jobs.lock().by_link.get_mut(link) {
             (job.stage, job.since) = (stage, now);
         }
     }
@@ -336,16 +336,16 @@ fn is_link_byte(byte: u8) -> bool {
 /// An admitted upload. If it is dropped before it is [submitted](UploadSlot::submit_upload), it no longer counts.
 #[derive(Debug)]
 pub(crate) struct UploadSlot {
-    desk: Arc<UploadService>,
+    service: Arc<UploadService>,
     link: String,
-    arrival: Arc<UploadTransfer>,
-    is_kept: bool,
+    transfer: Arc<UploadTransfer>,
+    is_submitted: bool,
 }
 
 impl UploadSlot {
     /// Returns the transfer of the file.
     pub(crate) fn transfer(&self) -> &Arc<UploadTransfer> {
-        &self.arrival
+        &self.transfer
     }
 
     /// Queues the upload for validation. The returned link is valid from here on.
@@ -354,36 +354,37 @@ impl UploadSlot {
     /// Returns an error if the upload is a file and the queue is full meanwhile.
     pub(crate) fn submit_upload(
         mut self,
-        brought: UploadSource,
+        source: UploadSource,
         rules: config::UploadsConfig,
     ) -> Result<String, UploadLimit> {
-        let (desk, link) = (Arc::clone(&self.desk), self.link.clone());
-        if matches!(brought, UploadSource::File { .. }) {
-            desk.queue_upload(&link)?;
+        let (service, link) = (Arc::clone(&self.service), self.link.clone());
+        if matches!(source, UploadSource::File { .. }) {
+            service.queue_upload(&link)?;
         }
-        self.is_kept = true;
-        if let Some(job) = desk.jobs.lock().all.get_mut(&link) {
-            job.name = brought.file_name().to_owned();
+        self.is_submitted = true;
+        if let Some(job) = service.jobs.lock().by_link.get_mut(&link) {
+            job.name = source.file_name().to_owned();
         }
-        let (looks, stopping) = (desk.looks.clone(), desk.stopping.clone());
-        let arrival = Arc::clone(&self.arrival);
-        let look = upload_job::validate_upload(desk, link.clone(), brought, arrival, rules);
-        looks.spawn(stopping.run_until_cancelled_owned(look));
+        let (validations, stopping) = (service.validations.clone(), service.stopping.clone());
+        let transfer = Arc::clone(&self.transfer);
+        let validation =
+            upload_job::validate_upload(service, link.clone(), source, transfer, rules);
+        validations.spawn(stopping.run_until_cancelled_owned(validation));
         Ok(link)
     }
 }
 
 impl Drop for UploadSlot {
     fn drop(&mut self) {
-        if !self.is_kept {
-            self.desk.jobs.lock().all.remove(&self.link);
+        if !self.is_submitted {
+            self.service.jobs.lock().by_link.remove(&self.link);
         }
     }
 }
 
 /// Returns the name of a file in its report: the last part of the visitor's name, in harmless characters only.
-pub(crate) fn sanitize_file_name(said: &str) -> String {
-    let last = said.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
+pub(crate) fn sanitize_file_name(given_name: &str) -> String {
+    let last = given_name.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
     let is_plain = |c: &char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ' | '(' | ')');
     let name: String = last.chars().filter(is_plain).take(NAME_CHARS_MAX).collect();
     match name.trim() {
@@ -396,7 +397,7 @@ pub(crate) fn sanitize_file_name(said: &str) -> String {
 mod tests {
     use super::*;
 
-    fn desk() -> Arc<UploadService> {
+    fn sample_service() -> Arc<UploadService> {
         UploadService::open(None).unwrap()
     }
 
@@ -406,112 +407,115 @@ mod tests {
 
     #[test]
     fn uploads_are_limited_in_total_and_per_address() {
-        let desk = desk();
+        let service = sample_service();
         let first: Vec<UploadSlot> =
-            (0..2).map(|_| desk.reserve_slot(address(1)).unwrap()).collect();
-        assert_eq!(desk.reserve_slot(address(1)).unwrap_err(), UploadLimit::Address);
-        let rest = 2..COMING_MAX as u8;
-        let more: Vec<UploadSlot> = rest.map(|n| desk.reserve_slot(address(n)).unwrap()).collect();
-        assert_eq!(desk.reserve_slot(address(99)).unwrap_err(), UploadLimit::All);
+            (0..2).map(|_| service.reserve_slot(address(1)).unwrap()).collect();
+        assert_eq!(service.reserve_slot(address(1)).unwrap_err(), UploadLimit::Address);
+        let rest = 2..TRANSFERS_MAX as u8;
+        let more: Vec<UploadSlot> =
+            rest.map(|n| service.reserve_slot(address(n)).unwrap()).collect();
+        assert_eq!(service.reserve_slot(address(99)).unwrap_err(), UploadLimit::Total);
         drop(first);
-        assert_eq!(desk.count_active(), COMING_MAX - 2);
-        assert!(desk.reserve_slot(address(1)).is_ok());
+        assert_eq!(service.count_active(), TRANSFERS_MAX - 2);
+        assert!(service.reserve_slot(address(1)).is_ok());
         drop(more);
-        assert_eq!(desk.count_active(), 0);
+        assert_eq!(service.count_active(), 0);
     }
 
     #[tokio::test]
     async fn the_slowest_upload_is_dropped_when_too_many_are_arriving() {
-        let desk = desk();
-        let take = |n: usize| desk.reserve_slot(address(n as u8));
-        let coming: Vec<UploadSlot> = (0..COMING_MAX).map(|n| take(n).unwrap()).collect();
-        assert_eq!(take(100).unwrap_err(), UploadLimit::All, "each upload has time to start");
-        for job in desk.jobs.lock().all.values_mut() {
+        let service = sample_service();
+        let take = |n: usize| service.reserve_slot(address(n as u8));
+        let coming: Vec<UploadSlot> = (0..TRANSFERS_MAX).map(|n| take(n).unwrap()).collect();
+        assert_eq!(take(100).unwrap_err(), UploadLimit::Total, "each upload has time to start");
+        for job in service.jobs.lock().by_link.values_mut() {
             job.since = UnixMillis(job.since.0 - 60_000);
         }
-        for place in &coming[2..] {
-            place.arrival.add_bytes(60 << 20);
+        for upload in &coming[2..] {
+            upload.transfer.add_bytes(60 << 20);
         }
-        coming[0].arrival.add_bytes(1_000);
-        let mut newcomers = Vec::new();
+        coming[0].transfer.add_bytes(1_000);
+        let mut new_slots = Vec::new();
         for slow in [1, 0] {
-            let newcomer = take(100 + slow).unwrap();
+            let new_slot = take(100 + slow).unwrap();
             assert_eq!(
-                coming[slow].arrival.receive_or_abort(std::future::pending::<()>()).await,
+                coming[slow].transfer.receive_or_abort(std::future::pending::<()>()).await,
                 None
             );
-            newcomer.arrival.add_bytes(60 << 20);
-            newcomers.push(newcomer);
+            new_slot.transfer.add_bytes(60 << 20);
+            new_slots.push(new_slot);
         }
-        assert_eq!(take(110).unwrap_err(), UploadLimit::All, "the other uploads are fast enough");
+        assert_eq!(take(110).unwrap_err(), UploadLimit::Total, "the other uploads are fast enough");
     }
 
     #[test]
     fn arriving_uploads_occupy_no_slot_in_the_queue() {
-        let desk = desk();
+        let service = sample_service();
         let slow: Vec<UploadSlot> =
-            (0..20).map(|n| desk.reserve_slot(address(n)).unwrap()).collect();
-        let here = 100..100 + PLACES_MAX as u8;
-        let here: Vec<UploadSlot> = here.map(|n| desk.reserve_slot(address(n)).unwrap()).collect();
-        assert!(here.iter().all(|place| desk.queue_upload(&place.link).is_ok()));
-        assert!(desk.queue_upload(&here[0].link).is_ok(), "it already has a slot");
-        assert_eq!(desk.queue_upload(&slow[0].link), Err(UploadLimit::All));
-        assert_eq!(desk.reserve_slot(address(200)).unwrap_err(), UploadLimit::All);
+            (0..20).map(|n| service.reserve_slot(address(n)).unwrap()).collect();
+        let here = 100..100 + QUEUE_MAX as u8;
+        let here: Vec<UploadSlot> =
+            here.map(|n| service.reserve_slot(address(n)).unwrap()).collect();
+        assert!(here.iter().all(|slot| service.queue_upload(&slot.link).is_ok()));
+        assert!(service.queue_upload(&here[0].link).is_ok(), "it already has a slot");
+        assert_eq!(service.queue_upload(&slow[0].link), Err(UploadLimit::Total));
+        assert_eq!(service.reserve_slot(address(200)).unwrap_err(), UploadLimit::Total);
         drop(here);
-        assert_eq!(desk.queue_upload(&slow[0].link), Ok(()));
+        assert_eq!(service.queue_upload(&slow[0].link), Ok(()));
     }
 
     #[test]
     fn addresses_of_one_ipv6_network_count_as_one() {
-        let desk = desk();
-        let of = |text: &str| desk.reserve_slot(text.parse().unwrap());
-        let _held = [of("2001:db8:1:2::1").unwrap(), of("2001:db8:1:2:ffff::9").unwrap()];
-        assert_eq!(of("2001:db8:1:2:3:4:5:6").unwrap_err(), UploadLimit::Address);
-        let _others = [of("2001:db8:1:3::1").unwrap(), of("::ffff:203.0.113.7").unwrap()];
-        let _more = of("203.0.113.7").unwrap();
-        assert_eq!(of("::ffff:203.0.113.7").unwrap_err(), UploadLimit::Address);
-        assert!(of("::ffff:203.0.113.8").is_ok(), "IPv4 addresses count separately");
+        let service = sample_service();
+        let reserve = |text: &str| service.reserve_slot(text.parse().unwrap());
+        let _uploads =
+            [reserve("2001:db8:1:2::1").unwrap(), reserve("2001:db8:1:2:ffff::9").unwrap()];
+        assert_eq!(reserve("2001:db8:1:2:3:4:5:6").unwrap_err(), UploadLimit::Address);
+        let _others = [reserve("2001:db8:1:3::1").unwrap(), reserve("::ffff:203.0.113.7").unwrap()];
+        let _more = reserve("203.0.113.7").unwrap();
+        assert_eq!(reserve("::ffff:203.0.113.7").unwrap_err(), UploadLimit::Address);
+        assert!(reserve("::ffff:203.0.113.8").is_ok(), "IPv4 addresses count separately");
     }
 
     #[test]
     fn a_link_gives_the_status_of_its_upload_and_unknown_links_none() {
-        let (desk, rules) = (desk(), config::UploadsConfig::default());
-        let place = desk.reserve_slot(address(1)).unwrap();
-        assert_eq!(desk.upload_status(&place.link, &rules), Some(UploadStatus::Coming));
-        desk.set_stage(&place.link, UploadStage::Waiting);
-        assert_eq!(desk.upload_status(&place.link, &rules), Some(UploadStatus::Waiting(0)));
-        let next = desk.reserve_slot(address(1)).unwrap();
-        desk.set_stage(&next.link, UploadStage::Waiting);
-        assert_eq!(desk.upload_status(&next.link, &rules), Some(UploadStatus::Waiting(1)));
+        let (service, rules) = (sample_service(), config::UploadsConfig::default());
+        let slot = service.reserve_slot(address(1)).unwrap();
+        assert_eq!(service.upload_status(&slot.link, &rules), Some(UploadStatus::Transferring));
+        service.set_stage(&slot.link, UploadStage::Waiting);
+        assert_eq!(service.upload_status(&slot.link, &rules), Some(UploadStatus::Waiting(0)));
+        let next = service.reserve_slot(address(1)).unwrap();
+        service.set_stage(&next.link, UploadStage::Waiting);
+        assert_eq!(service.upload_status(&next.link, &rules), Some(UploadStatus::Waiting(1)));
         for link in ["", "x", "../../etc/passwd", &"a".repeat(LINK_CHARS)] {
-            assert_eq!(desk.upload_status(link, &rules), None, "{link}");
+            assert_eq!(service.upload_status(link, &rules), None, "{link}");
         }
     }
 
     #[test]
     fn remembered_failures_are_limited() {
-        let desk = desk();
+        let service = sample_service();
         for n in 0..FAILED_MAX + 50 {
-            let mut place = desk.reserve_slot(address(1)).unwrap();
-            place.is_kept = true;
-            desk.set_stage(&place.link, UploadStage::Failed(n.to_string()));
-            desk.jobs.lock().forget_failed(UnixMillis(0));
+            let mut slot = service.reserve_slot(address(1)).unwrap();
+            slot.is_submitted = true;
+            service.set_stage(&slot.link, UploadStage::Failed(n.to_string()));
+            service.jobs.lock().forget_failed(UnixMillis(0));
         }
-        let jobs = desk.jobs.lock();
-        assert_eq!(jobs.all.len(), FAILED_MAX + PLACES_MAX);
+        let jobs = service.jobs.lock();
+        assert_eq!(jobs.by_link.len(), FAILED_MAX + QUEUE_MAX);
         assert!(
-            jobs.all
+            jobs.by_link
                 .values()
                 .any(|job| job.stage == UploadStage::Failed((FAILED_MAX + 49).to_string()))
         );
         drop(jobs);
-        desk.jobs.lock().forget_failed(UnixMillis(i64::MAX));
-        assert!(desk.jobs.lock().all.is_empty());
+        service.jobs.lock().forget_failed(UnixMillis(i64::MAX));
+        assert!(service.jobs.lock().by_link.is_empty());
     }
 
     #[test]
     fn file_names_are_sanitized() {
-        for (said, name) in [
+        for (given_name, name) in [
             ("gtfs.zip", "gtfs.zip"),
             ("C:\\feeds\\my gtfs (2).zip", "my gtfs (2).zip"),
             ("https://a.example/b/gtfs.zip?key=s3cret", "gtfs.zipkeys3cret"),
@@ -520,7 +524,7 @@ mod tests {
             ("//", "a file without a name"),
             ("\u{1b}[2J", "2J"),
         ] {
-            assert_eq!(sanitize_file_name(said), name, "{said}");
+            assert_eq!(sanitize_file_name(given_name), name, "{given_name}");
         }
         assert_eq!(sanitize_file_name(&"x".repeat(1_000)).len(), NAME_CHARS_MAX);
     }

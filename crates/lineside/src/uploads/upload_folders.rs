@@ -36,10 +36,10 @@ impl OwnedFolder {
     fn create_in(temporary: &Path) -> io::Result<OwnedFolder> {
         let folder = private_builder(PREFIX).tempdir_in(temporary)?;
         // The lock file gets its name only once it is locked: other servers delete a folder with an unlocked lock file.
-        let (begun, path) = (folder.path().join("lock.part"), folder.path().join(LOCK));
-        let lock = File::create_new(&begun)?;
+        let (unlocked, path) = (folder.path().join("lock.part"), folder.path().join(LOCK));
+        let lock = File::create_new(&unlocked)?;
         lock.try_lock()?;
-        fs::rename(begun, path)?;
+        fs::rename(unlocked, path)?;
         Ok(OwnedFolder { folder, _lock: lock })
     }
 
@@ -99,16 +99,16 @@ impl UploadFolders {
     pub(super) fn create_folder(&self) -> io::Result<(TempDir, File)> {
         let mut state = self.0.lock();
         // A cleanup of temporary files may have deleted the folder meanwhile.
-        let is_there = matches!(&*state, FolderState::In(own) if own.path().is_dir());
-        if !is_there && !matches!(*state, FolderState::Closed) {
+        let is_present = matches!(&*state, FolderState::In(own) if own.path().is_dir());
+        if !is_present && !matches!(*state, FolderState::Closed) {
             *state = FolderState::In(OwnedFolder::create()?);
         }
         let FolderState::In(own) = &*state else {
             return Err(io::Error::other("the server is stopping"));
         };
-        let room = private_builder("").tempdir_in(own.path())?;
-        let file = File::create_new(room.path().join(FILE))?;
-        Ok((room, file))
+        let folder = private_builder("").tempdir_in(own.path())?;
+        let file = File::create_new(folder.path().join(FILE))?;
+        Ok((folder, file))
     }
 
     /// Deletes all folders, and creates none from then on.
@@ -145,8 +145,8 @@ fn delete_orphans_in(temporary: &Path) -> io::Result<()> {
     // A new folder shows the effective user id.
     let user = private_builder(PREFIX).tempdir_in(temporary)?.path().symlink_metadata()?.uid();
     for entry in fs::read_dir(temporary)?.flatten() {
-        let is_named_so = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        if !is_named_so {
+        let has_prefix = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        if !has_prefix {
             continue;
         }
         // `metadata` does not follow links.
@@ -182,8 +182,9 @@ mod tests {
         fs::write(at("lineside-visitor-file"), "").unwrap();
         std::os::unix::fs::symlink(at("elsewhere"), at("lineside-visitor-link")).unwrap();
         delete_orphans_in(temporary.path()).unwrap();
-        let kept = ["lineside-visitor-new", "lineside-visitor-file", "lineside-visitor-link"];
-        assert!(own.path().is_dir() && kept.iter().all(|name| at(name).exists()));
+        let temporary_names =
+            ["lineside-visitor-new", "lineside-visitor-file", "lineside-visitor-link"];
+        assert!(own.path().is_dir() && temporary_names.iter().all(|name| at(name).exists()));
         // Simulates a killed process.
         let OwnedFolder { folder, _lock: lock } = own;
         let left = folder.keep();
@@ -191,28 +192,28 @@ mod tests {
         fs::write(left.join("room").join(FILE), "a schedule").unwrap();
         drop(lock);
         delete_orphans_in(temporary.path()).unwrap();
-        assert!(!left.exists() && kept.iter().all(|name| at(name).exists()));
+        assert!(!left.exists() && temporary_names.iter().all(|name| at(name).exists()));
         assert!(at("elsewhere/lock").is_file());
     }
 
     #[test]
     fn folders_are_private_and_deleted_when_closed() {
-        let rooms = UploadFolders::default();
-        let (room, _) = rooms.create_folder().unwrap();
-        let (other, _) = rooms.create_folder().unwrap();
-        assert_eq!(room.path().parent(), other.path().parent());
-        let own = room.path().parent().unwrap();
+        let folders = UploadFolders::default();
+        let (folder, _) = folders.create_folder().unwrap();
+        let (other, _) = folders.create_folder().unwrap();
+        assert_eq!(folder.path().parent(), other.path().parent());
+        let own = folder.path().parent().unwrap();
         assert_eq!(fs::metadata(own).unwrap().permissions().mode() & 0o777, 0o700);
-        rooms.delete_and_close().unwrap();
-        assert!(!own.exists() && rooms.create_folder().is_err());
-        rooms.delete_and_close().unwrap();
+        folders.delete_and_close().unwrap();
+        assert!(!own.exists() && folders.create_folder().is_err());
+        folders.delete_and_close().unwrap();
     }
 
     #[test]
     fn a_deleted_folder_is_created_again() {
-        let rooms = UploadFolders::default();
-        let (room, _) = rooms.create_folder().unwrap();
-        fs::remove_dir_all(room.path().parent().unwrap()).unwrap();
-        assert!(rooms.create_folder().is_ok());
+        let folders = UploadFolders::default();
+        let (folder, _) = folders.create_folder().unwrap();
+        fs::remove_dir_all(folder.path().parent().unwrap()).unwrap();
+        assert!(folders.create_folder().is_ok());
     }
 }

@@ -22,9 +22,9 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(120);
 /// Number of findings of each kind in a report.
 const SAMPLES: &str = "100";
 /// The last message of a program that runs out of memory.
-const NO_ROOM: &str = "memory allocation of";
+const OUT_OF_MEMORY: &str = "memory allocation of";
 /// The folder for the report, next to the uploaded file.
-const FOUND: &str = "found";
+const REPORT_FOLDER: &str = "found";
 
 /// The source of an upload.
 #[derive(Debug)]
@@ -46,39 +46,40 @@ impl UploadSource {
 
 /// Validates an upload in its turn, and stores the report.
 pub(super) async fn validate_upload(
-    desk: Arc<UploadService>,
+    service: Arc<UploadService>,
     link: String,
-    brought: UploadSource,
-    arrival: Arc<UploadTransfer>,
+    source: UploadSource,
+    transfer: Arc<UploadTransfer>,
     rules: config::UploadsConfig,
 ) {
-    let looked = create_report(&desk, &link, brought, arrival, &rules).await;
-    let kept = match looked {
-        Ok(report) => store_report(&desk, &link, report, rules.retention).await,
+    let created = create_report(&service, &link, source, transfer, &rules).await;
+    let stored_report = match created {
+        Ok(report) => store_report(&service, &link, report, rules.retention).await,
         Err(why) => Err(why),
     };
-    match kept {
+    match stored_report {
         Ok(()) => {
-            desk.jobs.lock().all.remove(&link);
+            service.jobs.lock().by_link.remove(&link);
         }
         Err(why) => {
-            desk.set_stage(&link, UploadStage::Failed(why));
+            service.set_stage(&link, UploadStage::Failed(why));
             let keep = i64::try_from(rules.retention.as_millis()).unwrap_or(i64::MAX);
-            let before = lineside_sync::UnixMillis(desk.clock.wall_time().0.saturating_sub(keep));
-            desk.jobs.lock().forget_failed(before);
+            let before =
+                lineside_sync::UnixMillis(service.clock.wall_time().0.saturating_sub(keep));
+            service.jobs.lock().forget_failed(before);
         }
     }
 }
 
 async fn store_report(
-    desk: &Arc<UploadService>,
+    service: &Arc<UploadService>,
     link: &str,
     report: Bytes,
     time: Duration,
 ) -> Result<(), String> {
-    let (desk, link) = (Arc::clone(desk), link.to_owned());
+    let (service, link) = (Arc::clone(service), link.to_owned());
     let writing = tokio::task::spawn_blocking(move || {
-        desk.kept.write_report(&link, &report, desk.clock.wall_time(), time)
+        service.reports.write_report(&link, &report, service.clock.wall_time(), time)
     });
     let written = writing.await.map_err(io::Error::other).and_then(|written| written);
     written.map_err(|error| {
@@ -89,37 +90,39 @@ async fn store_report(
 }
 
 async fn create_report(
-    desk: &Arc<UploadService>,
+    service: &Arc<UploadService>,
     link: &str,
-    brought: UploadSource,
-    arrival: Arc<UploadTransfer>,
+    source: UploadSource,
+    transfer: Arc<UploadTransfer>,
     rules: &config::UploadsConfig,
 ) -> Result<Bytes, String> {
-    let (folder, name) = match brought {
+    let (folder, name) = match source {
         UploadSource::File { folder, name } => (folder, name),
         UploadSource::Address { url, name } => {
-            let fetching = Box::pin(download_url(desk, url, &arrival, rules));
-            (arrival.receive_or_abort(fetching).await.ok_or(TOO_SLOW)??, name)
+            let fetching = Box::pin(download_url(service, url, &transfer, rules));
+            (transfer.receive_or_abort(fetching).await.ok_or(TOO_SLOW)??, name)
         }
     };
-    desk.queue_upload(link)
+    service
+        .queue_upload(link)
         .map_err(|_| "the queue for uploads is full; try again later".to_owned())?;
-    let _turn = desk.turn.acquire().await.map_err(|closed| closed.to_string())?;
-    desk.set_stage(link, UploadStage::Running);
+    let _permit = service.validation_slot.acquire().await.map_err(|closed| closed.to_string())?;
+    service.set_stage(link, UploadStage::Running);
     let program = ExternalProgram {
-        command: validator_command(&desk.program, folder.path(), &name, rules.memory),
+        command: validator_command(&service.program, folder.path(), &name, rules.memory),
         timeout: rules.timeout,
         memory: rules.memory,
     };
-    let ran = run_program(&program, Bytes::new(), joined_report::BYTES_MAX, "", &*desk.clock).await;
+    let ran =
+        run_program(&program, Bytes::new(), joined_report::BYTES_MAX, "", &*service.clock).await;
     let reading = tokio::task::spawn_blocking(move || {
-        joined_report::read_joined_report(&folder.path().join(FOUND))
+        joined_report::read_joined_report(&folder.path().join(REPORT_FOLDER))
     });
     let found = reading.await.map_err(io::Error::other).and_then(|found| found);
     match (found, ran) {
         // The report is valid even with exit code 3, after an internal error in a rule.
         (Ok(report), _) => Ok(report),
-        (Err(_), Err(not)) => Err(failure_message(&not.why, &not.said, &name, rules.memory)),
+        (Err(_), Err(not)) => Err(failure_message(&not.reason, &not.stderr, &name, rules.memory)),
         (Err(error), Ok(_)) => {
             tracing::error!(%error, "the report on an upload cannot be read");
             Err("its report could not be read: this is an error of the server, not of your file"
@@ -135,19 +138,19 @@ fn validator_command(program: &Path, folder: &Path, name: &str, memory: u64) -> 
     let mut command = vec![text(program), "check".to_owned(), text(&folder.join(FILE))];
     command.push(format!("--name={name}"));
     command.push(format!("--memory={memory}"));
-    command.push(format!("--output={}", text(&folder.join(FOUND))));
+    command.push(format!("--output={}", text(&folder.join(REPORT_FOLDER))));
     command.extend(["--public-only", "--fail-on=never", "--samples", SAMPLES].map(str::to_owned));
     command
 }
 
 /// Returns the reason why there is no report, for the visitor. The program's own message about the file explains more
 /// than its exit.
-fn failure_message(why: &str, said: &str, name: &str, memory: u64) -> String {
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let of_file = last.and_then(|line| line.split_once(&format!("{name}: ")));
-    match of_file {
+fn failure_message(why: &str, stderr: &str, name: &str, memory: u64) -> String {
+    let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let file_message = last.and_then(|line| line.split_once(&format!("{name}: ")));
+    match file_message {
         Some((_, reason)) => reason.replace("--memory allows", "uploads.memory allows"),
-        None if said.contains(NO_ROOM) => {
+        None if stderr.contains(OUT_OF_MEMORY) => {
             let memory = format_size(memory);
             format!("it takes more memory than uploads.memory allows ({memory})")
         }
@@ -157,15 +160,15 @@ fn failure_message(why: &str, said: &str, name: &str, memory: u64) -> String {
 
 /// Fetches an address like a stranger: a public one only, within limits of size and time.
 async fn download_url(
-    desk: &Arc<UploadService>,
+    service: &Arc<UploadService>,
     url: Url,
-    arrival: &Arc<UploadTransfer>,
+    transfer: &Arc<UploadTransfer>,
     rules: &config::UploadsConfig,
 ) -> Result<TempDir, String> {
-    let at = Arc::clone(desk);
+    let at = Arc::clone(service);
     let readying =
         tokio::task::spawn_blocking(move || at.create_folder()).await.map_err(io::Error::other);
-    let (folder, file) = readying.and_then(|room| room).map_err(|error| {
+    let (folder, file) = readying.and_then(|created| created).map_err(|error| {
         tracing::error!(%error, "the folder for an upload cannot be created");
         "this server has no space for the file right now".to_owned()
     })?;
@@ -177,8 +180,8 @@ async fn download_url(
         public_only: true,
         ..FeedConfig::new(id, location)
     };
-    let writer = TransferWriter { file, arrival: Arc::clone(arrival) };
-    match fetch_into(&config, Arc::clone(&desk.clock), Box::new(writer)).await {
+    let writer = TransferWriter { file, transfer: Arc::clone(transfer) };
+    match fetch_into(&config, Arc::clone(&service.clock), Box::new(writer)).await {
         Ok(()) => Ok(folder),
         Err(failure) => {
             drop_in_background(folder);
@@ -207,20 +210,20 @@ mod tests {
     use crate::check::ParsedReport;
 
     /// Returns the status of a file after this shell script has run as the validator.
-    async fn looked_at(script: &str, rules: &config::UploadsConfig) -> Option<UploadStatus> {
+    async fn validate(script: &str, rules: &config::UploadsConfig) -> Option<UploadStatus> {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let desk = UploadService::with_program(None, program).unwrap();
-        let mut place = desk.reserve_slot([203, 0, 113, 1].into()).unwrap();
-        place.is_kept = true;
-        let (room, _) = desk.create_folder().unwrap();
-        let brought = UploadSource::File { folder: room, name: "gtfs.zip".to_owned() };
-        let arrival = Arc::clone(&place.arrival);
-        validate_upload(Arc::clone(&desk), place.link.clone(), brought, arrival, rules.clone())
+        let service = UploadService::with_program(None, program).unwrap();
+        let mut slot = service.reserve_slot([203, 0, 113, 1].into()).unwrap();
+        slot.is_submitted = true;
+        let (upload_folder, _) = service.create_folder().unwrap();
+        let source = UploadSource::File { folder: upload_folder, name: "gtfs.zip".to_owned() };
+        let transfer = Arc::clone(&slot.transfer);
+        validate_upload(Arc::clone(&service), slot.link.clone(), source, transfer, rules.clone())
             .await;
-        desk.upload_status(&place.link, rules)
+        service.upload_status(&slot.link, rules)
     }
 
     #[tokio::test]
@@ -232,16 +235,16 @@ mod tests {
             echo '{"outline": [], "places": {}}' > "$folder/places.json"
             echo '[]' > "$folder/unread.json"
             exit 3"#;
-        let found = looked_at(script, &config::UploadsConfig::default()).await;
+        let found = validate(script, &config::UploadsConfig::default()).await;
         let Some(UploadStatus::Done(report)) = found else {
             panic!("unexpected status: {found:?}")
         };
         let read = ParsedReport::from_json(&report).unwrap();
         assert_eq!(read.input, "a.xml");
         assert_eq!(read.faults, [("netex".to_owned(), "it failed".to_owned())]);
-        let nothing = looked_at("echo done", &config::UploadsConfig::default()).await;
+        let nothing = validate("echo done", &config::UploadsConfig::default()).await;
         assert!(
-            matches!(&nothing, Some(UploadStatus::Failed { why, .. }) if why.contains("error of the server")),
+            matches!(&nothing, Some(UploadStatus::Failed { reason, .. }) if reason.contains("error of the server")),
             "{nothing:?}"
         );
     }
@@ -252,22 +255,22 @@ mod tests {
         let program = folder.path().join("endless");
         std::fs::write(&program, "#!/bin/sh\nsleep 600\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let desk = UploadService::with_program(None, program).unwrap();
+        let service = UploadService::with_program(None, program).unwrap();
         let rules = config::UploadsConfig {
             timeout: Duration::from_secs(1),
             ..config::UploadsConfig::default()
         };
-        let place = desk.reserve_slot([203, 0, 113, 1].into()).unwrap();
-        let (room, _) = desk.create_folder().unwrap();
-        let at = room.path().to_owned();
-        let brought = UploadSource::File { folder: room, name: "gtfs.zip".to_owned() };
-        let link = place.link.clone();
-        let arrival = Arc::clone(&place.arrival);
-        validate_upload(Arc::clone(&desk), link.clone(), brought, arrival, rules.clone()).await;
-        let Some(UploadStatus::Failed { why, .. }) = desk.upload_status(&link, &rules) else {
-            panic!("unexpected status: {:?}", desk.upload_status(&link, &rules));
+        let slot = service.reserve_slot([203, 0, 113, 1].into()).unwrap();
+        let (upload_folder, _) = service.create_folder().unwrap();
+        let at = upload_folder.path().to_owned();
+        let source = UploadSource::File { folder: upload_folder, name: "gtfs.zip".to_owned() };
+        let link = slot.link.clone();
+        let transfer = Arc::clone(&slot.transfer);
+        validate_upload(Arc::clone(&service), link.clone(), source, transfer, rules.clone()).await;
+        let Some(UploadStatus::Failed { reason, .. }) = service.upload_status(&link, &rules) else {
+            panic!("unexpected status: {:?}", service.upload_status(&link, &rules));
         };
-        assert!(why.contains("did not end within 1s"), "{why}");
+        assert!(reason.contains("did not end within 1s"), "{reason}");
         while at.exists() {
             tokio::task::yield_now().await;
         }
@@ -280,18 +283,18 @@ mod tests {
         let script = format!("#!/bin/sh\necho $$ > '{}'\nexec sleep 600\n", number.display());
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let desk = UploadService::with_program(None, program).unwrap();
+        let service = UploadService::with_program(None, program).unwrap();
         let bring = |address: u8| {
-            let place = desk.reserve_slot([203, 0, 113, address].into()).unwrap();
-            let (room, _) = desk.create_folder().unwrap();
-            let at = room.path().to_owned();
-            let brought = UploadSource::File { folder: room, name: "gtfs.zip".to_owned() };
-            place.submit_upload(brought, config::UploadsConfig::default()).unwrap();
+            let slot = service.reserve_slot([203, 0, 113, address].into()).unwrap();
+            let (upload_folder, _) = service.create_folder().unwrap();
+            let at = upload_folder.path().to_owned();
+            let source = UploadSource::File { folder: upload_folder, name: "gtfs.zip".to_owned() };
+            slot.submit_upload(source, config::UploadsConfig::default()).unwrap();
             at
         };
-        let (looked_at, waits) = (bring(1), bring(2));
+        let (first_upload, second_upload) = (bring(1), bring(2));
         // An incoming file stays open until its sender is gone.
-        let (coming, _) = desk.create_folder().unwrap();
+        let (coming, _) = service.create_folder().unwrap();
         let pid = loop {
             let text = std::fs::read_to_string(&number).unwrap_or_default();
             if text.ends_with('\n') {
@@ -299,9 +302,9 @@ mod tests {
             }
             tokio::task::yield_now().await;
         };
-        desk.stop_jobs().await;
-        assert!(![&*looked_at, &*waits, coming.path()].iter().any(|it| it.exists()));
-        assert!(!looked_at.parent().unwrap().exists());
+        service.stop_jobs().await;
+        assert!(![&*first_upload, &*second_upload, coming.path()].iter().any(|it| it.exists()));
+        assert!(!first_upload.parent().unwrap().exists());
         // The process may not have been reaped yet.
         let runs = || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
@@ -322,18 +325,23 @@ mod tests {
     #[test]
     fn a_failure_message_names_no_server_path() {
         let said = "lineside: gtfs.zip: this is not a zip\n";
-        let told = |why: &str, said: &str, name: &str| failure_message(why, said, name, 4 << 30);
-        assert_eq!(told("ended with exit code 3", said, "gtfs.zip"), "this is not a zip");
-        let said =
+        let message_for =
+            |why: &str, stderr: &str, name: &str| failure_message(why, stderr, name, 4 << 30);
+        assert_eq!(message_for("ended with exit code 3", said, "gtfs.zip"), "this is not a zip");
+        let stderr =
             "lineside: gtfs.zip: it would take about 9GiB of memory, and --memory allows 4GiB\n";
-        let bound = told("ended with exit code 3", said, "gtfs.zip");
+        let bound = message_for("ended with exit code 3", stderr, "gtfs.zip");
         assert_eq!(bound, "it would take about 9GiB of memory, and uploads.memory allows 4GiB");
-        let bound =
-            told("was ended by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
+        let bound = message_for(
+            "was ended by SIGABRT",
+            "memory allocation of 512 bytes failed\n",
+            "gtfs.zip",
+        );
         assert!(bound.contains("uploads.memory allows (4GiB)"), "{bound}");
-        let broken = told("did not end within 120s and was stopped", "", "gtfs.zip");
+        let broken = message_for("did not end within 120s and was stopped", "", "gtfs.zip");
         assert_eq!(broken, "the validator did not end within 120s and was stopped");
-        let other = told("ended with exit code 101", "thread panicked at /tmp/x", "gtfs.zip");
+        let other =
+            message_for("ended with exit code 101", "thread panicked at /tmp/x", "gtfs.zip");
         assert!(!other.contains("/tmp"), "{other}");
     }
 }

@@ -42,11 +42,11 @@ impl UploadReportStore {
         &self,
         link: &str,
         now: UnixMillis,
-        keep: Duration,
+        retention: Duration,
     ) -> Option<Vec<u8>> {
         let path = self.report_path(link);
         let at = written_at(&fs::metadata(&path).ok()?);
-        if is_expired(at, now, keep) { None } else { fs::read(path).ok() }
+        if is_expired(at, now, retention) { None } else { fs::read(path).ok() }
     }
 
     /// Stores a report, and deletes expired and surplus ones.
@@ -58,21 +58,21 @@ impl UploadReportStore {
         link: &str,
         report: &[u8],
         now: UnixMillis,
-        keep: Duration,
+        retention: Duration,
     ) -> io::Result<()> {
-        self.evict_reports(report.len() as u64, now, keep);
+        self.evict_reports(report.len() as u64, now, retention);
         let path = self.report_path(link);
-        let begun = path.with_extension("part");
-        let written = fs::write(&begun, report).and_then(|()| fs::rename(&begun, &path));
+        let part_path = path.with_extension("part");
+        let written = fs::write(&part_path, report).and_then(|()| fs::rename(&part_path, &path));
         if written.is_err() {
             // The partial file may not exist either.
-            _ = fs::remove_file(&begun);
+            _ = fs::remove_file(&part_path);
         }
         written
     }
 
     /// Deletes expired reports, and the oldest ones until `room` bytes fit.
-    fn evict_reports(&self, room: u64, now: UnixMillis, keep: Duration) {
+    fn evict_reports(&self, bytes_to_free: u64, now: UnixMillis, retention: Duration) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut reports: Vec<StoredReport> = entries
             .flatten()
@@ -86,12 +86,12 @@ impl UploadReportStore {
             })
             .collect();
         reports.sort_by_key(|report| std::cmp::Reverse(report.at));
-        let (mut count, mut bytes) = (1, room);
+        let (mut count, mut bytes) = (1, bytes_to_free);
         for report in reports {
             let is_ours = report.path.extension().is_some_and(|it| it == ENDING || it == "part");
             (count, bytes) = (count + 1, bytes + report.bytes);
             let is_too_much = count > REPORTS_MAX || bytes > BYTES_MAX;
-            if is_ours && (is_too_much || is_expired(report.at, now, keep)) {
+            if is_ours && (is_too_much || is_expired(report.at, now, retention)) {
                 // The next sweep tries a failed deletion again.
                 _ = fs::remove_file(&report.path);
             }
@@ -108,16 +108,16 @@ fn written_at(found: &fs::Metadata) -> UnixMillis {
     UnixMillis(since.and_then(|it| i64::try_from(it.as_millis()).ok()).unwrap_or(0))
 }
 
-fn is_expired(at: UnixMillis, now: UnixMillis, keep: Duration) -> bool {
+fn is_expired(at: UnixMillis, now: UnixMillis, retention: Duration) -> bool {
     let age = now.0.saturating_sub(at.0);
-    u128::try_from(age).is_ok_and(|age| age > keep.as_millis())
+    u128::try_from(age).is_ok_and(|age| age > retention.as_millis())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const KEEP: Duration = Duration::from_secs(60);
+    const RETENTION: Duration = Duration::from_secs(60);
 
     #[cfg(unix)]
     #[test]
@@ -128,38 +128,38 @@ mod tests {
         let path = folder.path().join("a");
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        let _kept = UploadReportStore::open(path.clone()).unwrap();
+        let _store = UploadReportStore::open(path.clone()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[test]
     fn a_report_is_available_until_it_expires() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = UploadReportStore::open(folder.path().join("a")).unwrap();
+        let store = UploadReportStore::open(folder.path().join("a")).unwrap();
         let now = UnixMillis::from_seconds(0);
-        kept.write_report("one", b"{}", now, KEEP).unwrap();
-        let at = written_at(&fs::metadata(kept.report_path("one")).unwrap());
-        assert_eq!(kept.read_report("one", at, KEEP).as_deref(), Some(&b"{}"[..]));
+        store.write_report("one", b"{}", now, RETENTION).unwrap();
+        let at = written_at(&fs::metadata(store.report_path("one")).unwrap());
+        assert_eq!(store.read_report("one", at, RETENTION).as_deref(), Some(&b"{}"[..]));
         let later = UnixMillis(at.0 + 60_001);
-        assert_eq!(kept.read_report("one", later, KEEP), None);
-        assert_eq!(kept.read_report("other", at, KEEP), None);
-        kept.write_report("two", b"{}", later, KEEP).unwrap();
-        assert!(!kept.report_path("one").exists() && kept.report_path("two").exists());
+        assert_eq!(store.read_report("one", later, RETENTION), None);
+        assert_eq!(store.read_report("other", at, RETENTION), None);
+        store.write_report("two", b"{}", later, RETENTION).unwrap();
+        assert!(!store.report_path("one").exists() && store.report_path("two").exists());
     }
 
     #[test]
     fn the_oldest_reports_are_deleted_beyond_the_limit() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = UploadReportStore::open(folder.path().to_owned()).unwrap();
+        let store = UploadReportStore::open(folder.path().to_owned()).unwrap();
         for n in 0..REPORTS_MAX + 5 {
-            fs::write(kept.report_path(&format!("r{n}")), b"{}").unwrap();
+            fs::write(store.report_path(&format!("r{n}")), b"{}").unwrap();
         }
         fs::write(folder.path().join("of another user"), b"").unwrap();
-        kept.write_report("last", b"{}", UnixMillis(0), KEEP).unwrap();
+        store.write_report("last", b"{}", UnixMillis(0), RETENTION).unwrap();
         let left = fs::read_dir(folder.path()).unwrap().count();
         assert!(left <= REPORTS_MAX + 1, "{left}");
         assert!(
-            kept.report_path("last").exists() && folder.path().join("of another user").exists()
+            store.report_path("last").exists() && folder.path().join("of another user").exists()
         );
     }
 }

@@ -16,7 +16,7 @@ const CROWDED_AGE_MIN: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct UploadTransfer {
     bytes: AtomicU64,
-    given_up: CancellationToken,
+    cancelled: CancellationToken,
 }
 
 impl UploadTransfer {
@@ -33,12 +33,12 @@ impl UploadTransfer {
 
     /// Aborts the transfer, because others wait.
     pub(super) fn abort_transfer(&self) {
-        self.given_up.cancel();
+        self.cancelled.cancel();
     }
 
     /// Awaits the transfer; returns `None` if it is aborted.
     pub(crate) async fn receive_or_abort<F: Future>(&self, coming: F) -> Option<F::Output> {
-        self.given_up.run_until_cancelled(coming).await
+        self.cancelled.run_until_cancelled(coming).await
     }
 }
 
@@ -46,13 +46,13 @@ impl UploadTransfer {
 #[derive(Debug)]
 pub(super) struct TransferWriter<W> {
     pub(super) file: W,
-    pub(super) arrival: Arc<UploadTransfer>,
+    pub(super) transfer: Arc<UploadTransfer>,
 }
 
 impl<W: Write> Write for TransferWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
-        self.arrival.add_bytes(written);
+        self.transfer.add_bytes(written);
         Ok(written)
     }
 

@@ -25,13 +25,13 @@ pub(crate) enum EventStyle {
 pub(crate) struct EventFormatter {
     style: EventStyle,
     /// True if marks and names are colored, for a terminal.
-    colored: bool,
+    is_colored: bool,
     zone: TimeZone,
 }
 
 impl EventFormatter {
     pub(crate) fn new(style: EventStyle, colored: bool) -> Self {
-        Self { style, colored, zone: TimeZone::system() }
+        Self { style, is_colored: colored, zone: TimeZone::system() }
     }
 
     /// Returns the lines for one event, without a trailing line feed.
@@ -55,20 +55,20 @@ impl EventFormatter {
         let changes = data["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut out = format!("{time} {}", self.colorize_text(BOLD, channel));
         if let Some(state) = data.get("state") {
-            let again = if data["gap"] == true { " again, after a gap" } else { "" };
+            let gap_note = if data["gap"] == true { " again, after a gap" } else { "" };
             let (part, parts) = (&state["part"], &state["parts"]);
             _ = write!(
                 out,
-                "  state{again}, part {part} of {parts}: {}",
+                "  state{gap_note}, part {part} of {parts}: {}",
                 format_change_count(changes.len())
             );
         } else {
             _ = write!(out, "  {}", format_change_count(changes.len()));
         }
         for change in changes {
-            let (mark, words) = describe_change(change);
+            let (mark, change_text) = describe_change(change);
             let color = if mark == "+" { GREEN } else { RED };
-            _ = write!(out, "\n  {} {words}", self.colorize_text(color, mark));
+            _ = write!(out, "\n  {} {change_text}", self.colorize_text(color, mark));
             for line in list_code_changes(change) {
                 _ = write!(out, "\n      {line}");
             }
@@ -77,7 +77,7 @@ impl EventFormatter {
     }
 
     fn colorize_text(&self, color: &str, text: &str) -> String {
-        if self.colored { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.is_colored { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     fn format_time(&self, at: &Value) -> String {
@@ -102,7 +102,7 @@ fn describe_change(change: &Value) -> (&'static str, String) {
         return ("-", format!("{kind} {id}: {why}"));
     }
     let record = &change["record"];
-    let words = match change["kind"].as_str() {
+    let change_text = match change["kind"].as_str() {
         Some("vehicle") => describe_vehicle(record),
         Some("trip_update") => describe_trip(&record["lineside"]),
         Some("departure") => describe_departure(record),
@@ -113,7 +113,7 @@ fn describe_change(change: &Value) -> (&'static str, String) {
         }
         _ => String::new(),
     };
-    ("+", format!("{kind} {id}: {words}").trim_end_matches([':', ' ']).to_owned())
+    ("+", format!("{kind} {id}: {change_text}").trim_end_matches([':', ' ']).to_owned())
 }
 
 /// Describes the counts of a report.
@@ -141,11 +141,11 @@ fn list_code_changes(change: &Value) -> Vec<String> {
     let line = |it: &Value, count: u64| {
         format!("{:<7} {} {count}", format_text(&it["severity"]), format_text(&it["code"]))
     };
-    let is_of = |it: &Value, other: &Value| {
+    let is_same_code = |it: &Value, other: &Value| {
         it["code"] == other["code"] && it["severity"] == other["severity"]
     };
     let found = list("codes").iter().map(|it| {
-        let before = list("changed").iter().find(|changed| is_of(changed, it));
+        let before = list("changed").iter().find(|changed| is_same_code(changed, it));
         let before = before.map(|changed| changed["before"].as_u64().unwrap_or_default());
         let line = line(it, it["count"].as_u64().unwrap_or_default());
         match before {
@@ -154,10 +154,10 @@ fn list_code_changes(change: &Value) -> Vec<String> {
             None => line,
         }
     });
-    let gone = list("changed").iter().filter(|changed| changed["now"] == 0);
-    let gone = gone
+    let removed = list("changed").iter().filter(|changed| changed["now"] == 0);
+    let removed = removed
         .map(|it| format!("{} (was {})", line(it, 0), it["before"].as_u64().unwrap_or_default()));
-    found.chain(gone).collect()
+    found.chain(removed).collect()
 }
 
 fn describe_vehicle(record: &Value) -> String {
@@ -220,7 +220,8 @@ mod tests {
     use super::*;
 
     fn check(data: &Value, expect: &str) {
-        let show = EventFormatter { style: EventStyle::Lines, colored: false, zone: TimeZone::UTC };
+        let show =
+            EventFormatter { style: EventStyle::Lines, is_colored: false, zone: TimeZone::UTC };
         let event = json!({ "channel": "feed/city", "epoch": "e", "data": data });
         assert_eq!(show.format_event(&event.to_string()), expect);
     }
@@ -291,7 +292,8 @@ mod tests {
 
     #[test]
     fn json_is_passed_through() {
-        let show = EventFormatter { style: EventStyle::Json, colored: true, zone: TimeZone::UTC };
+        let show =
+            EventFormatter { style: EventStyle::Json, is_colored: true, zone: TimeZone::UTC };
         assert_eq!(show.format_event("{\"a\":1}"), "{\"a\":1}");
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct InvalidStream(&'static str);
 pub(super) struct EventParser {
     line: Vec<u8>,
     /// True after a carriage return: a line feed that follows belongs to the same line ending.
-    after_return: bool,
+    is_after_return: bool,
     data: String,
     id: String,
     retry: Option<Duration>,
@@ -41,18 +41,18 @@ impl EventParser {
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<StreamEvent>, InvalidStream> {
         let mut events = Vec::new();
         for &byte in piece {
-            let continues_end = byte == b'\n' && std::mem::take(&mut self.after_return);
+            let continues_end = byte == b'\n' && std::mem::take(&mut self.is_after_return);
             match byte {
                 b'\n' if continues_end => {}
                 b'\n' | b'\r' => {
-                    self.after_return = byte == b'\r';
+                    self.is_after_return = byte == b'\r';
                     events.extend(self.finish_line()?);
                 }
                 _ if self.line.len() >= LINE_BYTES_MAX => {
                     return Err(InvalidStream("a line is too long"));
                 }
                 _ => {
-                    self.after_return = false;
+                    self.is_after_return = false;
                     self.line.push(byte);
                 }
             }

@@ -20,7 +20,7 @@ const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) enum FollowError {
     /// The reader of the output is gone.
-    NobodyReads,
+    OutputClosed,
     /// The server refused the request as invalid.
     Refused(String),
     /// The server could not be reached, or does not serve events.
@@ -43,13 +43,13 @@ pub(crate) async fn follow_channels(
     };
     let address = events_url(server, channels);
     let mut follower =
-        ChannelFollower { client, address, last_event_id: String::new(), connected: false };
+        ChannelFollower { client, address, last_event_id: String::new(), is_connected: false };
     loop {
         let retry = match follower.read_events(&mut event, &mut note).await {
             Err(ended) => return ended,
-            Ok(ReconnectPause { after, why }) => {
-                note(&format!("{why}; retrying in {:.1} s", after.as_secs_f32()));
-                after
+            Ok(ReconnectPause { duration, reason }) => {
+                note(&format!("{reason}; retrying in {:.1} s", duration.as_secs_f32()));
+                duration
             }
         };
         sleep_for(retry).await;
@@ -70,13 +70,13 @@ struct ChannelFollower {
     address: Url,
     last_event_id: String,
     /// True once a connection has succeeded: only then are failures retried.
-    connected: bool,
+    is_connected: bool,
 }
 
 /// A temporary interruption.
 struct ReconnectPause {
-    after: Duration,
-    why: String,
+    duration: Duration,
+    reason: String,
 }
 
 impl ChannelFollower {
@@ -94,10 +94,10 @@ impl ChannelFollower {
             Ok(response) => return self.handle_refusal(response).await,
             Err(error) => return self.handle_disconnect(root_cause(&error)),
         };
-        if self.connected {
+        if self.is_connected {
             note("reconnected");
         }
-        self.connected = true;
+        self.is_connected = true;
         let mut parser = EventParser::default();
         let mut stream = response.bytes_stream();
         let why = loop {
@@ -111,11 +111,11 @@ impl ChannelFollower {
             for next in events {
                 self.last_event_id = next.id;
                 if !event(&next.data) {
-                    return Err(FollowError::NobodyReads);
+                    return Err(FollowError::OutputClosed);
                 }
             }
         };
-        Ok(ReconnectPause { after: parser.retry_delay().unwrap_or(RETRY_DEFAULT), why })
+        Ok(ReconnectPause { duration: parser.retry_delay().unwrap_or(RETRY_DEFAULT), reason: why })
     }
 
     async fn handle_refusal(
@@ -123,19 +123,19 @@ impl ChannelFollower {
         response: reqwest::Response,
     ) -> Result<ReconnectPause, FollowError> {
         let status = response.status();
-        let said = format!("{}: {}", status, read_problem_detail(response).await);
+        let reason = format!("{}: {}", status, read_problem_detail(response).await);
         match status {
-            StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG => Err(FollowError::Refused(said)),
+            StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG => Err(FollowError::Refused(reason)),
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-                self.handle_disconnect(said)
+                self.handle_disconnect(reason)
             }
-            _ => Err(FollowError::Unreachable(said)),
+            _ => Err(FollowError::Unreachable(reason)),
         }
     }
 
     fn handle_disconnect(&self, why: String) -> Result<ReconnectPause, FollowError> {
-        if self.connected {
-            Ok(ReconnectPause { after: RETRY_DEFAULT, why })
+        if self.is_connected {
+            Ok(ReconnectPause { duration: RETRY_DEFAULT, reason: why })
         } else {
             Err(FollowError::Unreachable(why))
         }

@@ -54,11 +54,11 @@ async fn a_browser_logs_in_and_out() {
 
     let entered = log_in(&server, TOKEN, "/map?feed=a", &[FROM_HERE]).await;
     assert_eq!((entered.status().as_u16(), header(&entered, "location")), (303, "/map?feed=a"));
-    let kept = header(&entered, "set-cookie");
+    let set_cookie = header(&entered, "set-cookie");
     for attribute in ["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=43200"] {
-        assert!(kept.split("; ").any(|it| it == attribute), "{attribute} in {kept}");
+        assert!(set_cookie.split("; ").any(|it| it == attribute), "{attribute} in {set_cookie}");
     }
-    assert!(!kept.contains("Secure"), "it would not come back over plain HTTP: {kept}");
+    assert!(!set_cookie.contains("Secure"), "it would not come back over plain HTTP: {set_cookie}");
     let cookie = cookie(&entered);
     let session = get_with(&format!("{server}{SESSION}"), &[("cookie", &cookie)]).await;
     assert_eq!(json_of(session).await["by"], "session");
@@ -102,8 +102,8 @@ async fn pages_of_other_origins_cannot_use_a_session() {
     let session = get_with(&url, &[("cookie", &cookie)]).await;
     assert_eq!(session.status(), 200, "and nobody else logged it out");
     for (name, value) in [FROM_HERE, ("origin", own_origin.as_str())] {
-        let kept = log_in(&server, TOKEN, "/", &[]).await;
-        let cookie = admin::cookie(&kept);
+        let login = log_in(&server, TOKEN, "/", &[]).await;
+        let cookie = admin::cookie(&login);
         let headers = [("cookie", cookie.as_str()), (name, value)];
         assert_eq!(send(Method::DELETE, &url, &headers).await.status(), 204, "{name}");
         let ended = get_with(&url, &[("cookie", &cookie)]).await;
@@ -172,14 +172,14 @@ async fn without_a_configured_token_the_start_prints_a_login_link() {
     let link = words.find(|word| word.contains("/login?token=")).expect("a link").to_owned();
     let entered = get(&link).await;
     assert_eq!((entered.status().as_u16(), header(&entered, "location")), (303, "/ops"));
-    let (url, cookie_kept) = (format!("{}{SESSION}", process.url), cookie(&entered));
-    assert_eq!(get_with(&url, &[("cookie", &cookie_kept)]).await.status(), 200);
+    let (url, logged_in_cookie) = (format!("{}{SESSION}", process.url), cookie(&entered));
+    assert_eq!(get_with(&url, &[("cookie", &logged_in_cookie)]).await.status(), 200);
     let wrong = get(&format!("{}/login?token=another", process.url)).await;
     assert_eq!((wrong.status().as_u16(), cookie(&wrong)), (401, String::new()));
 
     let mut command = lineside(&arguments);
     command.env("LINESIDE_ADMIN_TOKEN", TOKEN);
-    let process = ServerProcess::of(command);
+    let process = ServerProcess::from_command(command);
     assert!(!process.greeting.contains(TOKEN) && !process.greeting.contains("token="));
     let url = format!("{}{SESSION}", process.url);
     assert_eq!(get_with(&url, &[BEARER]).await.status(), 200);

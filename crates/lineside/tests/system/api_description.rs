@@ -18,13 +18,13 @@ struct Operation<'a> {
 
 fn operations<'a>(document: &'a Value) -> Vec<Operation<'a>> {
     let paths = document["paths"].as_object().unwrap();
-    let of_path = |(path, item): (&'a String, &'a Value)| {
+    let operations_of_path = |(path, item): (&'a String, &'a Value)| {
         METHODS.iter().filter_map(move |method| {
             let value = item.get(method)?;
             Some(Operation { name: format!("{method} {path}"), path, value })
         })
     };
-    paths.iter().flat_map(of_path).collect()
+    paths.iter().flat_map(operations_of_path).collect()
 }
 
 fn parameters<'a>(operation: &Operation<'a>) -> Vec<&'a Value> {
@@ -53,12 +53,12 @@ async fn parameters_match_the_path_and_have_types_and_bounds() {
         let mut in_path: Vec<&str> = Vec::new();
         let mut known = BTreeSet::new();
         for parameter in parameters(&operation) {
-            let (name, place) =
+            let (name, parameter_in) =
                 (parameter["name"].as_str().unwrap(), parameter["in"].as_str().unwrap());
-            assert!(known.insert((name, place)), "{}: {name} twice", operation.name);
+            assert!(known.insert((name, parameter_in)), "{}: {name} twice", operation.name);
             assert!(parameter["schema"]["type"].is_string(), "{}: {parameter}", operation.name);
             assert!(parameter["description"].is_string(), "{}: {name}", operation.name);
-            if place == "path" {
+            if parameter_in == "path" {
                 assert_eq!(parameter["required"], true, "{}: {name}", operation.name);
                 in_path.push(name);
             }

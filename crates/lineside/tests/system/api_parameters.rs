@@ -11,8 +11,8 @@ use crate::support::shared_demo;
 /// Returns each address in the description with its operation of a method.
 fn operations(document: &Value, method: &str) -> Vec<(String, Value)> {
     let paths = document["paths"].as_object().unwrap().iter();
-    let of_method = paths.filter_map(|(path, item)| Some((path, item.get(method)?)));
-    of_method
+    let methods_of_path = paths.filter_map(|(path, item)| Some((path, item.get(method)?)));
+    methods_of_path
         .filter(|(path, _)| *path != "/connection/websocket")
         .map(|(path, operation)| (path.clone(), operation.clone()))
         .collect()
@@ -61,17 +61,17 @@ async fn every_get_operation_refuses_an_unknown_parameter() {
 async fn every_method_refuses_an_unknown_parameter_without_any_effect() {
     let server = shared_demo();
     let document = get_json(&format!("{server}/api/v1/openapi.json")).await;
-    let mut tried = 0;
+    let mut n_tested = 0;
     for method in [Method::GET, Method::POST, Method::PATCH, Method::DELETE] {
         for (template, operation) in operations(&document, &method.as_str().to_lowercase()) {
             let url = format!("{server}{}?dryrun=true", address(&template, &operation));
             let reply = send(method.clone(), &url, &[]).await;
             assert_eq!(reply.status(), 400, "{method} {url}");
             assert_eq!(json(reply).await["code"], "unknown_parameter", "{method} {url}");
-            tried += usize::from(method != Method::GET);
+            n_tested += usize::from(method != Method::GET);
         }
     }
-    assert!(tried >= 15, "{tried}");
+    assert!(n_tested >= 15, "{n_tested}");
 }
 
 #[tokio::test]
@@ -189,13 +189,13 @@ async fn a_repeated_parameter_is_refused() {
 async fn values_outside_the_described_bounds_are_refused() {
     let server = shared_demo();
     let document = get_json(&format!("{server}/api/v1/openapi.json")).await;
-    let mut tried = 0;
+    let mut n_tested = 0;
     for (template, operation) in read_operations(&document) {
         let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
         for parameter in parameters.iter().filter(|parameter| parameter["in"] == "query") {
             let schema = &parameter["schema"];
             let wrong = match schema["maximum"].as_u64() {
-                Some(most) => (most + 1).to_string(),
+                Some(maximum) => (maximum + 1).to_string(),
                 None if schema["enum"].is_array() || schema["pattern"].is_string() => {
                     "no-such".to_owned()
                 }
@@ -204,10 +204,10 @@ async fn values_outside_the_described_bounds_are_refused() {
             let (path, name) =
                 (address(&template, &operation), parameter["name"].as_str().unwrap());
             check_refused(&format!("{server}{path}?{name}={wrong}"), "bad_parameter").await;
-            tried += 1;
+            n_tested += 1;
         }
     }
-    assert!(tried >= 15, "{tried}");
+    assert!(n_tested >= 15, "{n_tested}");
 }
 
 #[tokio::test]

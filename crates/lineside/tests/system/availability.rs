@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::support::demo;
 use crate::support::http::{get, get_json};
 use crate::support::process::ServerProcess;
-use crate::support::until::until_json;
 use crate::support::until_ready;
+use crate::support::wait::until_json;
 
 fn n_items(found: &Value) -> usize {
     found["items"].as_array().unwrap().len()
@@ -22,8 +22,9 @@ fn ends(strip: &Value) -> [&str; 2] {
 async fn an_outage_of_the_source_is_distinct_from_one_of_serving() {
     // Not faster: on a slow machine a timeout would also fail the healthy feed.
     let server = demo(1.0, &["city-vehicles:500@0s+86400s"]).await;
-    let of = |feed: &str| format!("{}/api/v1/feeds/{feed}/availability", server.url());
-    let found = until_json(&of("city-vehicles"), |found| n_items(found) >= 3).await;
+    let availability_url =
+        |feed: &str| format!("{}/api/v1/feeds/{feed}/availability", server.url());
+    let found = until_json(&availability_url("city-vehicles"), |found| n_items(found) >= 3).await;
     assert_eq!(ends(&found["source"]), ["off", "failed"]);
     assert_eq!(ends(&found["serving"]), ["off", "nothing"], "nothing good has ever come");
     let poll = &found["items"][0];
@@ -37,16 +38,16 @@ async fn an_outage_of_the_source_is_distinct_from_one_of_serving() {
     let incident = &found["incidents"][0];
     assert_eq!((incident["state"].as_str(), &incident["ended"]), (Some("failing"), &Value::Null));
     // Polls in pages, newest first.
-    let first = get_json(&format!("{}?limit=1", of("city-vehicles"))).await;
+    let first = get_json(&format!("{}?limit=1", availability_url("city-vehicles"))).await;
     assert_eq!(n_items(&first), 1);
     let second = get_json(first["next"].as_str().unwrap()).await;
     assert!(second["items"][0]["at"].as_str() <= first["items"][0]["at"].as_str());
 
-    let well = format!("{}?outcome=all", of("city-trips"));
+    let well = format!("{}?outcome=all", availability_url("city-trips"));
     let well = until_json(&well, |found| n_items(found) >= 3).await;
     assert_eq!(ends(&well["source"]), ["off", "answered"]);
     assert_eq!(ends(&well["serving"]), ["off", "fresh"]);
-    assert_eq!(n_items(&get_json(&of("city-trips")).await), 0, "none of them failed");
+    assert_eq!(n_items(&get_json(&availability_url("city-trips")).await), 0, "none of them failed");
 
     let table = get(&format!("{}/feeds/city-vehicles/availability.csv", server.url())).await;
     let saved_as = table.headers()["content-disposition"].to_str().unwrap().to_owned();

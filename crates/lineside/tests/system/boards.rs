@@ -4,23 +4,23 @@ use crate::support::http::{get, get_with, header};
 use crate::support::process::ServerProcess;
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
-use crate::support::until::until;
+use crate::support::wait::until;
 
 /// Returns a late trip, one from another platform, a cancelled one, a vehicle, and an alert.
 fn morning(lines: Lines) -> Vec<u8> {
     let texts = [("fr", "Travaux <i>"), ("de-CH", "Bauarbeiten"), ("en", "Works")];
-    let said = vec![
+    let entities = vec![
         lines.behind("a1", 240),
         lines.moved("b1"),
         lines.cancelled("a2"),
         lines.vehicle("a0", "Car <b>12</b>"),
         alert(Some("A"), None, &texts),
     ];
-    message(now(), said)
+    message(now(), entities)
 }
 
 async fn town() -> Town {
-    let town = Town::begin(["", ""], morning).await;
+    let town = Town::start_town(["", ""], morning).await;
     let url = town.url("/stops/town/S");
     until("the board has live times", async || {
         let reply = get(&url).await;
@@ -56,18 +56,18 @@ async fn a_board_shows_deviations_from_the_timetable() {
 #[tokio::test]
 async fn alerts_are_shown_in_the_preferred_language_of_the_reader() {
     let town = town().await;
-    let told = async |accept: &str, path: &str| {
+    let fetch = async |accept: &str, path: &str| {
         let reply = get_with(&town.url(path), &[("accept-language", accept)]).await;
         assert_eq!(header(&reply, "vary"), "Accept-Encoding, Accept-Language");
         reply.text().await.unwrap()
     };
     for path in ["/stops/town/S", "/routes/town/A"] {
         assert!(
-            told("fr-CA, en;q=0.5", path).await.contains("<h2 lang=\"fr\">Travaux &lt;i&gt;</h2>")
+            fetch("fr-CA, en;q=0.5", path).await.contains("<h2 lang=\"fr\">Travaux &lt;i&gt;</h2>")
         );
-        assert!(told("de", path).await.contains("<h2 lang=\"de-CH\">Bauarbeiten</h2>"));
-        assert!(told("ja", path).await.contains("<h2 lang=\"en\">Works</h2>"));
-        assert!(told("ja", &format!("{path}?lang=fr")).await.contains("Travaux"));
+        assert!(fetch("de", path).await.contains("<h2 lang=\"de-CH\">Bauarbeiten</h2>"));
+        assert!(fetch("ja", path).await.contains("<h2 lang=\"en\">Works</h2>"));
+        assert!(fetch("ja", &format!("{path}?lang=fr")).await.contains("Travaux"));
     }
 }
 
@@ -81,8 +81,8 @@ async fn alerts_of_an_agency_or_mode_are_shown_at_stops_of_its_lines() {
         alert.informed_entity[0].route_type = route_type;
         entity
     };
-    let town = Town::begin(["", ""], |lines| {
-        let said = vec![
+    let town = Town::start_town(["", ""], |lines| {
+        let entities = vec![
             lines.behind("a1", 240),
             about(None, Some(2), "All trains"),
             about(Some("x"), None, "All of the agency"),
@@ -91,7 +91,7 @@ async fn alerts_of_an_agency_or_mode_are_shown_at_stops_of_its_lines() {
             about(Some("y"), None, "Another agency"),
             about(Some("x"), Some(3), "Its buses"),
         ];
-        message(now(), said)
+        message(now(), entities)
     })
     .await;
     for path in ["/stops/town/S", "/routes/town/A"] {
@@ -177,7 +177,7 @@ async fn stale_times_are_marked() {
 
 #[tokio::test]
 async fn a_vehicle_without_a_direction_is_shown_in_that_of_its_trip() {
-    let town = Town::begin(["", ""], |lines| {
+    let town = Town::start_town(["", ""], |lines| {
         message(now(), vec![lines.vehicle("b0", "There"), lines.vehicle("b1", "Back")])
     })
     .await;
@@ -201,10 +201,10 @@ async fn a_vehicle_without_a_direction_is_shown_in_that_of_its_trip() {
 async fn a_line_page_shows_vehicles_between_its_ordered_stops() {
     let town = town().await;
     let page = town.page("/routes/town/A").await;
-    let places: Vec<usize> =
+    let positions: Vec<usize> =
         ["s1", "s2", "s3"].map(|stop| page.find(&format!("data-stop=\"{stop}\"")).unwrap()).into();
-    assert!(places.is_sorted(), "{page}");
-    let at_station = &page[places[1]..places[2]];
+    assert!(positions.is_sorted(), "{page}");
+    let at_station = &page[positions[1]..positions[2]];
     assert!(at_station.contains("Car &lt;b&gt;12&lt;/b&gt;"), "{page}");
     assert!(at_station.contains("href=\"/stops/town/s2\""));
     assert!(!town.page("/routes/town/B").await.contains("class=\"vehicle\""));
@@ -260,10 +260,10 @@ async fn a_line_with_branches_shows_the_usual_route_and_mentions_others() {
 
 #[tokio::test]
 async fn a_trip_without_a_vehicle_is_shown_at_its_estimated_place() {
-    let says = |lines: Lines| {
+    let build_message = |lines: Lines| {
         message(now(), vec![lines.behind("a0", 60), lines.behind("a1", 0), lines.cancelled("b0")])
     };
-    let town = Town::begin(["", ""], says).await;
+    let town = Town::start_town(["", ""], build_message).await;
     let url = town.url("/routes/town/A");
     let page = async || get(&url).await.text().await.unwrap();
     until("a trip is reckoned", async || page().await.contains("class=\"vehicle reckoned\"")).await;
@@ -279,16 +279,16 @@ async fn a_trip_without_a_vehicle_is_shown_at_its_estimated_place() {
     let other = town.page("/routes/town/B").await;
     assert!(!other.contains("vehicle reckoned") && other.contains("data-reckoned=\"note\" hidden"));
     // The position of its vehicle takes precedence.
-    let said = vec![town.lines.behind("a0", 60), town.lines.vehicle("a0", "Car 12")];
-    town.producer.set(good(&message(now(), said)));
+    let entities = vec![town.lines.behind("a0", 60), town.lines.vehicle("a0", "Car 12")];
+    town.producer.set(good(&message(now(), entities)));
     until("the vehicle is shown instead", async || {
         let page = page().await;
         page.contains("Car 12") && !page.contains("vehicle reckoned")
     })
     .await;
     // Outdated times are ignored.
-    let alone = vec![town.lines.behind("a0", 60)];
-    town.producer.set(good(&message(now(), alone)));
+    let without_realtime = vec![town.lines.behind("a0", 60)];
+    town.producer.set(good(&message(now(), without_realtime)));
     until("it is reckoned again", async || page().await.contains("vehicle reckoned")).await;
     let old = vec![town.lines.behind("a0", 60)];
     town.producer.set(good(&message(now() - 3_600, old)));

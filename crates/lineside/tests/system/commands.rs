@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::shared_demo;
 use crate::support::site::Site;
-use crate::support::until::until_some;
+use crate::support::wait::until_some;
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = lineside(arguments).output().unwrap();
@@ -25,31 +25,31 @@ fn check(arguments: &[&str], code: i32) -> String {
 }
 
 /// A command that runs until it is stopped; killed if a test leaves it behind.
-struct Going {
+struct RunningServer {
     child: Child,
     /// The folder with the file of its output.
     folder: tempfile::TempDir,
 }
 
-impl Going {
-    fn begin(mut command: Command) -> Self {
+impl RunningServer {
+    fn start(mut command: Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let out = fs::File::create(folder.path().join("said")).unwrap();
         let child = command.stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
         Self { child, folder }
     }
 
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         fs::read_to_string(self.folder.path().join("said")).unwrap()
     }
 
     /// Waits until its output satisfies `is_so`.
-    async fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) {
-        let look = async || {
-            let said = self.said();
-            if is_so(&said) { Ok(()) } else { Err(said) }
+    async fn until(&self, what: &str, is_met: impl Fn(&str) -> bool) {
+        let read_output = async || {
+            let output = self.output();
+            if is_met(&output) { Ok(()) } else { Err(output) }
         };
-        until_some(what, look).await;
+        until_some(what, read_output).await;
     }
 
     /// Ends the command by a signal, asserts a clean exit, and returns its output.
@@ -57,11 +57,11 @@ impl Going {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
         assert!(self.child.wait().unwrap().success(), "it ends well when it is asked to");
-        self.said()
+        self.output()
     }
 }
 
-impl Drop for Going {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         // The process is gone already if the test ended it.
         _ = self.child.kill();
@@ -149,19 +149,19 @@ fn a_file_is_converted_with_a_report_of_the_losses() {
     fs::write(path("vm.xml"), siri).unwrap();
     let (out, report) = (path("vm.json"), path("report.json"));
     let input = path("vm.xml");
-    let said = check(
+    let output = check(
         &["convert", &input, "--to", "gtfs-rt-json", "--output", &out, "--report", &report],
         0,
     );
-    assert!(said.contains("siri to gtfs-rt-json: 1 vehicles"), "{said}");
-    assert!(said.contains("lost: 1 VehicleFeatureRef"), "{said}");
+    assert!(output.contains("siri to gtfs-rt-json: 1 vehicles"), "{output}");
+    assert!(output.contains("lost: 1 VehicleFeatureRef"), "{output}");
     let read =
         |file: &str| serde_json::from_slice::<serde_json::Value>(&fs::read(file).unwrap()).unwrap();
     let vehicle = &read(&out)["entity"][0]["vehicle"]["vehicle"];
     assert_eq!((&vehicle["id"], &vehicle["label"]), (&"gps:V".into(), &"V".into()));
     assert_eq!(read(&report)["losses"]["losses"][0]["kind"], "VehicleFeatureRef");
-    let places = check(&["convert", &input, "--to", "geojson"], 0);
-    assert!(places.starts_with("{\"type\":\"FeatureCollection\""), "{places}");
+    let geojson = check(&["convert", &input, "--to", "geojson"], 0);
+    assert!(geojson.starts_with("{\"type\":\"FeatureCollection\""), "{geojson}");
     let reason = check(&["convert", &input, "--to", "gtfs"], 2);
     assert!(reason.contains("siri cannot be converted to gtfs, only to gtfs-rt"), "{reason}");
     check(&["convert", &path("none.xml"), "--to", "gtfs-rt"], 3);
@@ -194,8 +194,8 @@ fn a_schedule_is_converted_from_a_file_a_folder_or_standard_input() {
         .unwrap();
     assert_eq!(piped.stdout, zip, "{}", String::from_utf8_lossy(&piped.stderr));
 
-    let places = check(&["convert", &path("town.zip"), "--to", "geojson"], 0);
-    assert!(places.contains("\"Pier\"") && places.contains("gtfs to geojson"), "{places}");
+    let geojson = check(&["convert", &path("town.zip"), "--to", "geojson"], 0);
+    assert!(geojson.contains("\"Pier\"") && geojson.contains("gtfs to geojson"), "{geojson}");
 }
 
 #[test]
@@ -232,16 +232,16 @@ async fn a_url_is_downloaded_and_converted() {
         lineside(&["convert", &url, "--to", "geojson"]).output().unwrap()
     });
     let output = output.await.unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("netex to geojson"), "{said}");
+    let stderr_text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr_text.contains("netex to geojson"), "{stderr_text}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"Pier\""));
 }
 
 #[test]
 fn the_example_configuration_is_valid() {
     let example = format!("{}/lineside.example.toml", repository());
-    let said = check(&["serve", "--config", &example, "--check"], 0);
-    assert!(said.contains("is valid: 4 feeds"), "{said}");
+    let output = check(&["serve", "--config", &example, "--check"], 0);
+    assert!(output.contains("is valid: 4 feeds"), "{output}");
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn the_example_shows_every_key() {
     // The server lists the known keys when it meets an unknown one.
     for table in ["[server]", "[server.tls]", "[limits]", "[map]", "[[feed]]", "[[converter]]"] {
         std::fs::write(&file, format!("{table}\nno-such-key = 1\n")).unwrap();
-        let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
-        let (_, known) = said.split_once("expected ").unwrap();
+        let output = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
+        let (_, known) = output.split_once("expected ").unwrap();
         for key in known.split('`').skip(1).step_by(2) {
             assert!(
                 example.contains(&format!("{key} = ")) || example.contains(&format!(".{key}]")),
@@ -294,10 +294,10 @@ fn a_configuration_error_names_file_line_key_and_expected_value() {
         ("[server.tls]\ncert = \"x\"\n".to_owned(), 1, "server.tls", "missing field `key`"),
     ] {
         std::fs::write(&file, &text).unwrap();
-        let said = check(&["serve", "--check", "--config", name], 2);
-        let place = format!("{name} line {line}, {key}: ");
-        assert!(said.contains(&place), "expected {place:?} in {said}");
-        assert!(said.contains(expected), "expected {expected:?} in {said}");
+        let output = check(&["serve", "--check", "--config", name], 2);
+        let error_start = format!("{name} line {line}, {key}: ");
+        assert!(output.contains(&error_start), "expected {error_start:?} in {output}");
+        assert!(output.contains(expected), "expected {expected:?} in {output}");
     }
 }
 
@@ -310,8 +310,8 @@ fn several_invalid_values_are_reported_in_file_order() {
                 late_after = \"x\"\ntimeout = 3\npoll = \"8d\"\n[[feed]]\nid = 1\nurl = \"ftp://x\"\n\
                 [[feed]]\nid = \"c d\"\nurl = \"x.pb\"\n";
     std::fs::write(&file, text).unwrap();
-    let said = check(&["serve", "--check", "--config", name], 2);
-    let places = [
+    let output = check(&["serve", "--check", "--config", name], 2);
+    let error_lines = [
         (2, "server.drain: 9s is out of range: expected 0s to 4s"),
         (6, "feed[0].max_bytes: "),
         (7, "feed[0].late_after: "),
@@ -320,13 +320,14 @@ fn several_invalid_values_are_reported_in_file_order() {
         (11, "feed[1].id: "),
         (14, "feed[2].id: "),
     ];
-    let mut rest = said.as_str();
-    for (line, expected) in places {
-        let place = format!("{name} line {line}, {expected}");
-        let found = rest.find(&place).unwrap_or_else(|| panic!("{place:?} is not in {said}"));
-        rest = &rest[found + place.len()..];
+    let mut rest = output.as_str();
+    for (line, expected) in error_lines {
+        let error_start = format!("{name} line {line}, {expected}");
+        let found =
+            rest.find(&error_start).unwrap_or_else(|| panic!("{error_start:?} is not in {output}"));
+        rest = &rest[found + error_start.len()..];
     }
-    assert_eq!(said.matches(" line ").count(), places.len(), "{said}");
+    assert_eq!(output.matches(" line ").count(), error_lines.len(), "{output}");
 }
 
 #[test]
@@ -334,8 +335,8 @@ fn a_configuration_in_another_encoding_names_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.toml");
     std::fs::write(&file, b"[server]\n# caf\xE9\n").unwrap();
-    let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
-    assert!(said.contains("bad.toml line 2: not UTF-8"), "{said}");
+    let output = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
+    assert!(output.contains("bad.toml line 2: not UTF-8"), "{output}");
 }
 
 #[test]
@@ -344,22 +345,22 @@ fn a_missing_feed_file_is_a_warning() {
     let absent = folder.path().join("absent.pb");
     let feed = format!("a={}", absent.display());
     let warning = format!("warning: feed a: {} does not exist", absent.display());
-    let said = check(&["serve", "--check", "--feed", &feed], 0);
-    assert!(said.contains("is valid: 1 feed") && said.contains(&warning), "{said}");
+    let output = check(&["serve", "--check", "--feed", &feed], 0);
+    assert!(output.contains("is valid: 1 feed") && output.contains(&warning), "{output}");
     std::fs::write(&absent, "").unwrap();
     assert!(!check(&["serve", "--check", "--feed", &feed], 0).contains("warning"));
     std::fs::remove_file(&absent).unwrap();
     let file = folder.path().join("lineside.toml");
     std::fs::write(&file, "[[feed]]\nid = \"a\"\nurl = \"absent.pb\"\n").unwrap();
-    let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 0);
-    assert!(said.contains(&warning), "{said}");
+    let output = check(&["serve", "--check", "--config", file.to_str().unwrap()], 0);
+    assert!(output.contains(&warning), "{output}");
 }
 
 #[test]
 fn a_number_out_of_range_is_refused_with_the_range() {
     for (option, range) in [("--speed", "from 0.1 to 60"), ("--vehicles", "from 1 to")] {
-        let said = check(&["demo", option, "-3"], 2);
-        assert!(said.contains(range), "{said}");
+        let output = check(&["demo", option, "-3"], 2);
+        assert!(output.contains(range), "{output}");
     }
 }
 
@@ -375,10 +376,10 @@ async fn a_secret_is_never_printed() {
     assert!(!check(&["serve", "--check", "--config", name], 0).contains("hunter2"));
     let mut command = lineside(&["serve", "--config", name]);
     command.env("RUST_LOG", "trace");
-    let server = Going::begin(command);
+    let server = RunningServer::start(command);
     // The last line after the start, and the feed.
-    let is_told = |said: &str| said.contains("Ctrl-C") && said.contains("127.0.0.1:1");
-    server.until("the feed is spoken of", is_told).await;
+    let is_reported = |output: &str| output.contains("Ctrl-C") && output.contains("127.0.0.1:1");
+    server.until("the feed is spoken of", is_reported).await;
     let log = server.end("-TERM");
     assert!(!log.contains("hunter2"), "{log}");
 }
@@ -389,17 +390,17 @@ fn a_second_server_cannot_use_the_same_data_folder() {
     let data = folder.path().to_str().unwrap();
     let arguments = ["demo", "--port", "0", "--vehicles", "10", "--data-dir", data];
     let first = ServerProcess::start(&arguments);
-    let said = check(&arguments, 3);
-    assert!(said.contains("another server"), "{said}");
+    let output = check(&arguments, 3);
+    assert!(output.contains("another server"), "{output}");
     drop(first);
 }
 
 #[test]
 fn an_address_in_use_is_named() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
-    let said = check(&["demo", "--port", &port, "--vehicles", "10"], 3);
-    assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
+    let used_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = used_port.local_addr().unwrap().port().to_string();
+    let output = check(&["demo", "--port", &port, "--vehicles", "10"], 3);
+    assert!(output.contains(&format!("127.0.0.1:{port}")), "{output}");
 }
 
 #[test]
@@ -413,9 +414,9 @@ fn the_greeting_has_the_address_and_commands_to_try() {
 }
 
 /// Runs `watch` until its output satisfies `is_so`, and returns that output.
-async fn watch(arguments: &[&str], what: &str, is_so: impl Fn(&str) -> bool) -> String {
-    let watching = Going::begin(lineside(arguments));
-    watching.until(what, is_so).await;
+async fn watch(arguments: &[&str], what: &str, is_met: impl Fn(&str) -> bool) -> String {
+    let watching = RunningServer::start(lineside(arguments));
+    watching.until(what, is_met).await;
     watching.end("-INT")
 }
 
@@ -423,14 +424,14 @@ async fn watch(arguments: &[&str], what: &str, is_so: impl Fn(&str) -> bool) -> 
 async fn watch_shows_the_state_and_then_the_changes() {
     let server = shared_demo();
     let is_change = |line: &str| line.contains("feed/city  ") && !line.contains("  state");
-    let lines = watch(&["watch", &server, "feed/city"], "it shows a change", |said| {
-        said.lines().any(is_change)
+    let lines = watch(&["watch", &server, "feed/city"], "it shows a change", |output| {
+        output.lines().any(is_change)
     })
     .await;
     let (state, _) = lines.split_once("+ vehicle ").expect("vehicles in the state");
     assert!(state.contains("feed/city  state, part 1 of"), "{lines}");
     let vehicles = ["watch", &server, "feed/city-vehicles", "--json"];
-    let json = watch(&vehicles, "it prints a line", |said| said.contains('\n')).await;
+    let json = watch(&vehicles, "it prints a line", |output| output.contains('\n')).await;
     let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!(first["channel"], "feed/city-vehicles");
 }
@@ -464,16 +465,16 @@ async fn leading_to(server: Arc<Mutex<String>>) -> String {
 async fn watch_resumes_a_broken_connection() {
     let start = || ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
     let (first, second) = (start(), start());
-    let place = Arc::new(Mutex::new(first.url.clone()));
+    let upstream_url = Arc::new(Mutex::new(first.url.clone()));
     // A freed port could go to another process before the second server takes it, so a proxy has a fixed one.
-    let url = leading_to(Arc::clone(&place)).await;
-    let watching = Going::begin(lineside(&["watch", &url, "feed/city"]));
-    watching.until("it shows the state", |said| said.contains("feed/city  state, part")).await;
-    place.lock().unwrap().clone_from(&second.url);
+    let url = leading_to(Arc::clone(&upstream_url)).await;
+    let watching = RunningServer::start(lineside(&["watch", &url, "feed/city"]));
+    watching.until("it shows the state", |output| output.contains("feed/city  state, part")).await;
+    upstream_url.lock().unwrap().clone_from(&second.url);
     drop(first);
     watching
-        .until("it goes on with the state", |said| {
-            let (_, broken) = said.split_once("retrying in").unwrap_or_default();
+        .until("it goes on with the state", |output| {
+            let (_, broken) = output.split_once("retrying in").unwrap_or_default();
             let (_, again) = broken.split_once("reconnected").unwrap_or_default();
             again.contains("state again, after a gap")
         })

@@ -14,7 +14,7 @@ use crate::support::http::{get, get_json, header};
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::site::{configure, serve};
 use crate::support::timetable::Lines;
-use crate::support::until::{until_json, until_reply, until_some};
+use crate::support::wait::{until_json, until_reply, until_some};
 use crate::support::{repository, until_ready};
 
 /// Decodes a base64 schedule, and writes a warning.
@@ -48,8 +48,9 @@ fn unpacked(text: &str) -> Vec<u8> {
 
 /// Returns the program in the documentation.
 fn program_of_the_paper() -> String {
-    let paper = std::fs::read_to_string(repository().join("docs/operate/converters.md")).unwrap();
-    let (_, rest) = paper.split_once("```awk\n").unwrap();
+    let document =
+        std::fs::read_to_string(repository().join("docs/operate/converters.md")).unwrap();
+    let (_, rest) = document.split_once("```awk\n").unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }
 
@@ -72,29 +73,29 @@ fn is_stale(reply: &Response) -> bool {
 /// Waits until a trip leaves the stop `s2` this late.
 async fn until_delay(url: &str, trip: &str, seconds: i64) {
     let board = format!("{url}/api/v1/stops/town/s2/departures");
-    let is_so = |item: &Value| item["trip_id"] == trip && item["delay"] == seconds;
-    until_json(&board, |board| board["items"].as_array().unwrap().iter().any(is_so)).await;
+    let is_met = |item: &Value| item["trip_id"] == trip && item["delay"] == seconds;
+    until_json(&board, |board| board["items"].as_array().unwrap().iter().any(is_met)).await;
 }
 
 async fn until_body(url: &str, expect: &[u8]) {
-    let look = async || {
+    let fetch = async || {
         let found = get(url).await.bytes().await.unwrap();
         if *found == *expect { Ok(()) } else { Err(found.len()) }
     };
-    until_some(format_args!("{url} is another"), look).await;
+    until_some(format_args!("{url} is another"), fetch).await;
 }
 
 #[tokio::test]
 async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path();
-    Lines::write(&place.join("tables"));
-    let first = packed(&place.join("tables"), "first");
-    put(place, "town.b64", &first);
-    put(place, "unpack.sh", UNPACK);
-    put(place, "delays.txt", "a2;5\nnonsense\n");
-    put(place, "delays.awk", &program_of_the_paper());
-    let server = serve(place, &format!("{SCHEDULE}{DELAYS}")).await;
+    let folder_path = folder.path();
+    Lines::write(&folder_path.join("tables"));
+    let first = packed(&folder_path.join("tables"), "first");
+    put(folder_path, "town.b64", &first);
+    put(folder_path, "unpack.sh", UNPACK);
+    put(folder_path, "delays.txt", "a2;5\nnonsense\n");
+    put(folder_path, "delays.awk", &program_of_the_paper());
+    let server = serve(folder_path, &format!("{SCHEDULE}{DELAYS}")).await;
     let url = &server.url;
 
     // The feed is served in both its converted and its original form.
@@ -106,23 +107,23 @@ async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
     assert_eq!(body(&format!("{url}/proxy/delays")).await, b"a2;5\nnonsense\n");
     let town = get_json(&format!("{url}/api/v1/feeds/town")).await;
     assert_eq!((&town["format"], &town["state"]), (&"gtfs".into(), &"ok".into()), "{town}");
-    let says = |feed: &Value, what: &str| {
+    let has_detail = |feed: &Value, what: &str| {
         let samples = feed["problem_samples"].as_array().unwrap();
         samples.iter().any(|it| it["code"] == "converter_said" && it["detail"] == what)
     };
-    assert!(says(&town, "two stops have no name"), "{town}");
+    assert!(has_detail(&town, "two stops have no name"), "{town}");
     let delays = get_json(&format!("{url}/api/v1/feeds/delays")).await;
-    assert!(says(&delays, "line 2: expected trip;minutes, not nonsense"), "{delays}");
+    assert!(has_detail(&delays, "line 2: expected trip;minutes, not nonsense"), "{delays}");
     assert_eq!(delays["entities"], 1, "{delays}");
     let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
     assert!(page.contains("converted from packed"), "{page}");
 
     // New bytes on which the programs fail leave the old ones, and the reason is public.
-    let second = packed(&place.join("tables"), "second");
-    put(place, "unpack.sh", BROKEN);
-    put(place, "town.b64", &second);
-    put(place, "delays.awk", "END { print \"this is no real time\" }\n");
-    put(place, "delays.txt", "a2;6\n");
+    let second = packed(&folder_path.join("tables"), "second");
+    put(folder_path, "unpack.sh", BROKEN);
+    put(folder_path, "town.b64", &second);
+    put(folder_path, "delays.awk", "END { print \"this is no real time\" }\n");
+    put(folder_path, "delays.txt", "a2;6\n");
     for feed in ["town", "delays"] {
         until_reply("stale", &format!("{url}/proxy/{feed}"), is_stale).await;
     }
@@ -131,18 +132,22 @@ async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
     let town = get_json(&format!("{url}/api/v1/feeds/town")).await;
     let error = &town["last_error"];
     assert_eq!(error["code"], "convert", "{town}");
-    let says = "the converter from packed to gtfs ended with exit code 3: no such column: delay";
-    assert_eq!((&error["detail"], town["state"].as_str()), (&says.into(), Some("stale")));
+    let expected_message =
+        "the converter from packed to gtfs ended with exit code 3: no such column: delay";
+    assert_eq!(
+        (&error["detail"], town["state"].as_str()),
+        (&expected_message.into(), Some("stale"))
+    );
     assert_eq!(error["first_bytes"], "Traceback: much\nno such column: delay\n");
     let delays = get_json(&format!("{url}/api/v1/feeds/delays")).await;
     let detail = delays["last_error"]["detail"].as_str().unwrap();
     assert!(detail.contains("to gtfs-rt cannot be used: "), "{detail}");
     let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
-    assert!(page.contains("Traceback: much") && page.contains(says), "{page}");
+    assert!(page.contains("Traceback: much") && page.contains(expected_message), "{page}");
 
     // The old bytes also survive a crash, before the programs can run again.
     server.stop("-KILL");
-    let config = place.join("lineside.toml");
+    let config = folder_path.join("lineside.toml");
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
     until_ready(&server.url).await;
     let url = &server.url;
@@ -152,8 +157,8 @@ async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
     until_delay(url, "a2", 300).await;
 
     // Repaired programs convert the new bytes.
-    put(place, "unpack.sh", UNPACK);
-    put(place, "delays.awk", &program_of_the_paper());
+    put(folder_path, "unpack.sh", UNPACK);
+    put(folder_path, "delays.awk", &program_of_the_paper());
     until_body(&zip, &unpacked(&second)).await;
     until_body(&own, second.as_bytes()).await;
     until_delay(url, "a2", 360).await;
@@ -163,13 +168,13 @@ async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
 #[tokio::test]
 async fn a_hanging_converter_blocks_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path();
-    Lines::write(&place.join("tables"));
-    put(place, "town.b64", &packed(&place.join("tables"), "first"));
-    put(place, "unpack.sh", UNPACK);
-    let stuck = format!("echo $$ >> {}/begun; exec sleep 1000\n", place.display());
-    put(place, "stuck.sh", &stuck);
-    let server = serve(place, SCHEDULE).await;
+    let folder_path = folder.path();
+    Lines::write(&folder_path.join("tables"));
+    put(folder_path, "town.b64", &packed(&folder_path.join("tables"), "first"));
+    put(folder_path, "unpack.sh", UNPACK);
+    let stuck = format!("echo $$ >> {}/begun; exec sleep 1000\n", folder_path.display());
+    put(folder_path, "stuck.sh", &stuck);
+    let server = serve(folder_path, SCHEDULE).await;
     let url = &server.url;
     let zip = format!("{url}/gtfs/town.zip");
     until_reply("there", &zip, |reply| reply.status() == 200).await;
@@ -178,28 +183,28 @@ async fn a_hanging_converter_blocks_nothing_else() {
     let real_time = "[[converter]]\nfrom = \"stuck\"\nto = \"gtfs-rt\"\ntimeout = \"1h\"\n\
         command = [\"sh\", \"{config_dir}/stuck.sh\"]\n\
         [[feed]]\nid = \"stuck\"\nurl = \"town.b64\"\nformat = \"stuck\"\nstatic = \"town\"\n";
-    let begun = async |times: usize| {
-        let look = async || {
-            let text = std::fs::read_to_string(place.join("begun")).unwrap_or_default();
+    let has_begun = async |times: usize| {
+        let count_runs = async || {
+            let text = std::fs::read_to_string(folder_path.join("begun")).unwrap_or_default();
             if text.lines().count() == times { Ok(text) } else { Err(text) }
         };
-        until_some(format_args!("it began {times} times"), look).await
+        until_some(format_args!("it began {times} times"), count_runs).await
     };
-    configure(place, &format!("{SCHEDULE}{real_time}"));
-    let first = begun(1).await;
-    let other = packed(&place.join("tables"), "by another program");
-    std::fs::write(place.join("other.zip"), unpacked(&other)).unwrap();
+    configure(folder_path, &format!("{SCHEDULE}{real_time}"));
+    let first = has_begun(1).await;
+    let other = packed(&folder_path.join("tables"), "by another program");
+    std::fs::write(folder_path.join("other.zip"), unpacked(&other)).unwrap();
     let command = "[\"cat\", \"{config_dir}/other.zip\"]";
-    let (begin, rest) = SCHEDULE.split_once("[\"sh\"").unwrap();
+    let (config_head, rest) = SCHEDULE.split_once("[\"sh\"").unwrap();
     let (_, rest) = rest.split_once("]\n").unwrap();
     let renamed = real_time.replace("[[feed]]\n", "[[feed]]\nname = \"Stuck\"\n");
-    configure(place, &format!("{begin}{command}\n{rest}{renamed}"));
+    configure(folder_path, &format!("{config_head}{command}\n{rest}{renamed}"));
     until_body(&zip, &unpacked(&other)).await;
     let page = get(&format!("{url}/api/v1/stops/town/s2/departures")).await;
     assert_eq!(page.status(), 200);
 
     // The changed program was ended and restarted; the last run ends with the server.
-    let both = begun(2).await;
+    let both = has_begun(2).await;
     let (status, took) = server.stop("-TERM");
     assert!(status.success() && took < STOP_MAX, "{status} after {took:?}");
     assert!(both.starts_with(&first));
@@ -220,9 +225,9 @@ fn a_missing_program_is_reported_by_file_and_key() {
     let checked =
         lineside(&["serve", "--check", "--config", config.to_str().unwrap()]).output().unwrap();
     assert!(checked.status.success());
-    let said = String::from_utf8(checked.stderr).unwrap();
+    let stderr = String::from_utf8(checked.stderr).unwrap();
     let program = folder.path().join("unpack");
     let expect =
         format!("lineside.toml, converter[0].command: {program:?} cannot be run: No such file");
-    assert!(said.contains(&expect), "{said}");
+    assert!(stderr.contains(&expect), "{stderr}");
 }

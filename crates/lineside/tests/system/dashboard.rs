@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::support::http::{client, get, get_json, get_with};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::until::until;
 use crate::support::until_ready;
+use crate::support::wait::until;
 
 const TOKEN: &str = "a token for tests, and long enough";
 const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
@@ -123,8 +123,8 @@ async fn only_admins_change_feeds_and_only_from_pages_of_the_server() {
         ("/ops/feeds/a/remove", "/login?next=%2Fops%2Ffeeds%2Fa%2Fremove"),
         ("/ops/profile?seconds=1", "/login?next=%2Fops%2Fprofile%3Fseconds%3D1"),
     ] {
-        let led = get(&format!("{server}{path}")).await;
-        assert_eq!((led.status().as_u16(), location(&led)), (303, back));
+        let redirect_reply = get(&format!("{server}{path}")).await;
+        assert_eq!((redirect_reply.status().as_u16(), location(&redirect_reply)), (303, back));
     }
     let forms = [
         "/ops/feeds/a",
@@ -137,13 +137,18 @@ async fn only_admins_change_feeds_and_only_from_pages_of_the_server() {
     let fields = [("do", "apply"), ("name", "Another"), ("was.name", "A <feed>")];
     for path in forms {
         let url = format!("{server}{path}");
-        let led = send_with(&url, &fields, &[OWN_PAGE]).await;
+        let redirect_reply = send_with(&url, &fields, &[OWN_PAGE]).await;
         let back = "/login?next=%2Fops%2Ffeeds%2Fa";
-        assert_eq!((led.status().as_u16(), location(&led)), (303, back), "{path}");
-        for elsewhere in [("sec-fetch-site", "cross-site"), ("origin", "https://example.org")] {
-            let headers = [("cookie", browser.cookie.as_str()), elsewhere];
+        assert_eq!(
+            (redirect_reply.status().as_u16(), location(&redirect_reply)),
+            (303, back),
+            "{path}"
+        );
+        for foreign_header in [("sec-fetch-site", "cross-site"), ("origin", "https://example.org")]
+        {
+            let headers = [("cookie", browser.cookie.as_str()), foreign_header];
             let refused = send_with(&url, &fields, &headers).await;
-            assert_eq!(refused.status(), 403, "{path} {elsewhere:?}");
+            assert_eq!(refused.status(), 403, "{path} {foreign_header:?}");
             assert!(refused.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
         }
     }
@@ -164,8 +169,8 @@ async fn a_change_is_previewed_applied_and_undone() {
     let refused = browser.send("/ops/feeds/a", &wrong).await;
     assert_eq!(refused.status(), 422);
     let page = refused.text().await.unwrap();
-    for told in ["id=\"e-poll\"", "id=\"e-rate\"", "href=\"#f-poll\"", "value=\"soon\""] {
-        assert!(page.contains(told), "no {told} in {page}");
+    for expected in ["id=\"e-poll\"", "id=\"e-rate\"", "href=\"#f-poll\"", "value=\"soon\""] {
+        assert!(page.contains(expected), "no {expected} in {page}");
     }
     assert_eq!(page.matches(" autofocus").count(), 1, "the focus is at the first of them");
     // A preview changes nothing.
@@ -177,18 +182,18 @@ async fn a_change_is_previewed_applied_and_undone() {
         ("headers.name.1", "X-More"),
         ("headers.value.1", "hunter4"),
     ];
-    let tried = browser.send("/ops/feeds/a", &[&[("do", "preview")], &fields[..]].concat()).await;
-    assert_eq!(tried.status(), 200);
-    let page = tried.text().await.unwrap();
-    for told in ["id=\"preview\"", "<del>1h</del>", "<ins>30m</ins>", "headers.X-More"] {
-        assert!(page.contains(told), "no {told} in {page}");
+    let preview = browser.send("/ops/feeds/a", &[&[("do", "preview")], &fields[..]].concat()).await;
+    assert_eq!(preview.status(), 200);
+    let page = preview.text().await.unwrap();
+    for expected in ["id=\"preview\"", "<del>1h</del>", "<ins>30m</ins>", "headers.X-More"] {
+        assert!(page.contains(expected), "no {expected} in {page}");
     }
     assert!(!page.contains("hunter"), "a secret is not shown to who gave it either");
     assert_eq!(browser.keys().await, serde_json::json!({}));
     // The secret need not be entered again.
     let draft = hidden(&page, "draft").expect("a name for the secrets that were given").to_owned();
-    let again = [&[("do", "apply"), ("draft", &draft)], &fields[..5]].concat();
-    let next = browser.do_it("/ops/feeds/a", &again).await;
+    let apply_fields = [&[("do", "apply"), ("draft", &draft)], &fields[..5]].concat();
+    let next = browser.do_it("/ops/feeds/a", &apply_fields).await;
     assert_eq!(next, "/ops/feeds/a?done=apply&feed=a");
     assert!(browser.page(&next).await.contains("a is changed."));
     let keys = browser.keys().await;
@@ -217,8 +222,8 @@ async fn a_change_is_previewed_applied_and_undone() {
     assert_eq!(next, "/ops/history?done=undo&feed=a");
     assert_eq!(browser.keys().await["poll"], "30m");
     // Restoring values that other edits changed since is previewed first.
-    let again = [("do", "apply"), ("poll", "45m"), ("was.poll", "30m")];
-    browser.do_it("/ops/feeds/a", &again).await;
+    let apply_fields = [("do", "apply"), ("poll", "45m"), ("was.poll", "30m")];
+    browser.do_it("/ops/feeds/a", &apply_fields).await;
     let history = browser.page("/ops/feeds/a").await;
     let restore = history.split("href=\"").find(|text| text.starts_with("/ops/feeds/a/history/"));
     let restore = restore.unwrap().split('"').next().unwrap();
@@ -241,8 +246,8 @@ async fn a_feed_is_added_paused_and_removed() {
     let refused = browser.send("/ops/add", &[("do", "apply"), ("id", "a b"), ("url", &url)]).await;
     assert_eq!(refused.status(), 422);
     assert!(refused.text().await.unwrap().contains("id=\"e-id\""));
-    let taken = browser.send("/ops/add", &[("do", "apply"), ("id", "a"), ("url", &url)]).await;
-    assert_eq!(taken.status(), 422);
+    let conflict = browser.send("/ops/add", &[("do", "apply"), ("id", "a"), ("url", &url)]).await;
+    assert_eq!(conflict.status(), 422);
     // The last value is the default.
     let fields =
         [("id", "new"), ("url", &url), ("format", "raw"), ("poll", "1h"), ("late_after", "5m")];
@@ -251,17 +256,17 @@ async fn a_feed_is_added_paused_and_removed() {
         keys.map(|key| key.split('<').next().unwrap().to_owned()).collect()
     };
     assert!(!browser.page("/ops/add").await.contains("value=\"apply\""), "first it is previewed");
-    let tried = browser.send("/ops/add", &[&[("do", "preview")], &fields[..]].concat()).await;
-    let page = tried.text().await.unwrap();
+    let preview = browser.send("/ops/add", &[&[("do", "preview")], &fields[..]].concat()).await;
+    let page = preview.text().await.unwrap();
     for part in ["id=\"source-test\"", "id=\"preview\"", "value=\"apply\""] {
         assert!(page.contains(part), "no {part} in {page}");
     }
     let previewed = listed(&page);
     assert_eq!(previewed, ["format", "late_after", "poll", "url"], "{page}");
-    assert_eq!(producer.n_asked("/b"), 1, "a preview requests the source");
+    assert_eq!(producer.count_requests("/b"), 1, "a preview requests the source");
     assert_eq!(get(&format!("{}/api/v1/feeds/new", browser.process.url)).await.status(), 404);
     let tested = browser.send("/ops/add", &[&[("do", "test")], &fields[..]].concat()).await;
-    assert_eq!((tested.status().as_u16(), producer.n_asked("/b")), (200, 2));
+    assert_eq!((tested.status().as_u16(), producer.count_requests("/b")), (200, 2));
     let page = tested.text().await.unwrap();
     assert!(page.contains("id=\"source-test\"") && page.contains("id=\"preview\""), "{page}");
     let next = browser.do_it("/ops/add", &[&[("do", "apply")], &fields[..]].concat()).await;
@@ -290,9 +295,9 @@ async fn a_feed_is_added_paused_and_removed() {
     assert_eq!(refused.status(), 409, "a paused feed's source is left alone");
     assert!(refused.text().await.unwrap().contains("role=\"alert\""));
     browser.do_it("/ops/feeds/new/resume", &list).await;
-    let asked = producer.n_asked("/b");
+    let n_requests = producer.count_requests("/b");
     browser.do_it("/ops/feeds/new/poll", &list).await;
-    until("its source is asked", async || producer.n_asked("/b") > asked).await;
+    until("its source is asked", async || producer.count_requests("/b") > n_requests).await;
 
     assert!(browser.page("/ops/feeds/new/remove").await.contains("Remove new?"));
     let next = browser.do_it("/ops/feeds/new/remove", &[]).await;
@@ -325,6 +330,6 @@ async fn visitors_of_a_public_dashboard_see_no_buttons() {
     for form in ["/ops/feeds/a/poll", "/ops/feeds/a/pause", "/ops/profile", "/ops/add"] {
         assert!(admins.contains(&format!("\"{form}\"")), "no {form}");
     }
-    let led = get(&format!("{}/ops/feeds/a", browser.process.url)).await;
-    assert_eq!(led.status(), 303, "how a feed is configured is for admins");
+    let redirect_reply = get(&format!("{}/ops/feeds/a", browser.process.url)).await;
+    assert_eq!(redirect_reply.status(), 303, "how a feed is configured is for admins");
 }

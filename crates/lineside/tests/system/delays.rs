@@ -10,13 +10,13 @@ use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
-use crate::support::until::{until, until_json};
+use crate::support::wait::{until, until_json};
 use crate::support::{demo, shared_demo};
 
 /// Returns updates of six trips: one late, one on time, one early, one cancelled, one on time, and a late one of the
 /// other line.
 fn morning(lines: Lines) -> Vec<u8> {
-    let said = vec![
+    let entities = vec![
         lines.behind("a0", 400),
         lines.behind("a1", 20),
         lines.behind("a2", -120),
@@ -24,7 +24,7 @@ fn morning(lines: Lines) -> Vec<u8> {
         lines.behind("b0", 0),
         lines.behind("b1", 299),
     ];
-    message(now(), said)
+    message(now(), entities)
 }
 
 fn has_trips(found: &Value) -> bool {
@@ -35,7 +35,7 @@ fn has_trips(found: &Value) -> bool {
 
 #[tokio::test]
 async fn late_and_cancelled_trips_are_counted_without_early_ones() {
-    let town = Town::begin(["", ""], morning).await;
+    let town = Town::start_town(["", ""], morning).await;
     for id in ["town", "town-trips"] {
         let url = town.url(&format!("/api/v1/feeds/{id}/delays"));
         let found = until_json(&url, has_trips).await;
@@ -52,11 +52,14 @@ async fn late_and_cancelled_trips_are_counted_without_early_ones() {
         assert_eq!(found["trips_cancelled"][0]["trip_id"], "a3");
         assert_eq!(found["lines"][0]["route_id"], "A", "the line with the trouble stands first");
     }
-    let of_line = get_json(&town.url("/api/v1/feeds/town/delays?route=B")).await;
-    let told = |found: &Value| {
+    let line_delays_reply = get_json(&town.url("/api/v1/feeds/town/delays?route=B")).await;
+    let list_counts = |found: &Value| {
         ["late", "trips", "late_trips", "cancelled", "worst"].map(|key| found[key].clone())
     };
-    assert_eq!(told(&of_line), [json!(false), json!(2), json!(0), json!(0), json!(299)]);
+    assert_eq!(
+        list_counts(&line_delays_reply),
+        [json!(false), json!(2), json!(0), json!(0), json!(299)]
+    );
     let at_stop = get_json(&town.url("/api/v1/feeds/town/delays?stop=S&route=A")).await;
     assert_eq!((&at_stop["late"], &at_stop["trips"]), (&json!(true), &json!(6)), "{at_stop}");
     assert_eq!((&at_stop["unknown"], &at_stop["untold"]), (&json!(2), &json!(2)), "{at_stop}");
@@ -67,11 +70,11 @@ async fn late_and_cancelled_trips_are_counted_without_early_ones() {
 #[tokio::test]
 async fn the_operator_configures_the_threshold_of_late_trips() {
     // The schedule's value applies to its network, and a feed's own value overrides it.
-    let town = Town::begin(["trip_late_after = \"2m\"", ""], morning).await;
+    let town = Town::start_town(["trip_late_after = \"2m\"", ""], morning).await;
     let found = until_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
     assert_eq!((&found["late_after"], &found["late_trips"]), (&json!(120), &json!(2)), "{found}");
     let more = ["trip_late_after = \"2m\"", "trip_late_after = \"10m\""];
-    let town = Town::begin(more, morning).await;
+    let town = Town::start_town(more, morning).await;
     let found = until_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
     assert_eq!((&found["late_after"], &found["late_trips"]), (&json!(600), &json!(0)), "{found}");
     assert_eq!(found["late"], true, "one is cancelled");
@@ -81,10 +84,10 @@ async fn the_operator_configures_the_threshold_of_late_trips() {
 
 #[tokio::test]
 async fn the_page_shows_the_answer_and_details_with_escaped_text() {
-    let town = Town::begin(["", ""], morning).await;
+    let town = Town::start_town(["", ""], morning).await;
     until_json(&town.url("/api/v1/feeds/town/delays"), has_trips).await;
     let page = town.page("/delays/town").await;
-    for said in [
+    for expected_part in [
         "Are trains on time?",
         "<strong>66 %</strong>",
         "data-answer=\"yes\"",
@@ -95,7 +98,7 @@ async fn the_page_shows_the_answer_and_details_with_escaped_text() {
         "http-equiv=\"refresh\"",
         "Town &lt;b&gt;Lines&lt;/b&gt;",
     ] {
-        assert!(page.contains(said), "{said} is not in {page}");
+        assert!(page.contains(expected_part), "{expected_part} is not in {page}");
     }
     let calm = town.page("/delays/town?route=B").await;
     assert!(calm.contains("<strong>No</strong>") && calm.contains("data-answer=\"no\""));
@@ -110,8 +113,8 @@ async fn the_page_shows_the_answer_and_details_with_escaped_text() {
 async fn with_few_live_data_the_answer_is_not_no() {
     // One trip of the line has live data; five more leave at the stop, and another of the line is running.
     let little = |lines: Lines| message(now(), vec![lines.behind("a1", 0)]);
-    let town = Town::begin(["", ""], little).await;
-    for (query, trips, untold, late) in [
+    let town = Town::start_town(["", ""], little).await;
+    for (query, trips, scheduled_only, late) in [
         ("?stop=S", 12, 11, Value::Null),
         ("?stop=S&route=A", 6, 5, Value::Null),
         ("?route=A", 2, 1, json!(false)),
@@ -119,15 +122,23 @@ async fn with_few_live_data_the_answer_is_not_no() {
         ("", 3, 2, Value::Null),
     ] {
         let url = town.url(&format!("/api/v1/feeds/town/delays{query}"));
-        let said = u64::from(query != "?route=B");
-        let found = until_json(&url, |found| found["on_time"] == said).await;
-        let told = ["trips", "unknown", "untold"].map(|key| found[key].as_u64());
-        assert_eq!(told, [Some(trips), Some(untold), Some(untold)], "{query}: {found}");
+        let n_on_time = u64::from(query != "?route=B");
+        let found = until_json(&url, |found| found["on_time"] == n_on_time).await;
+        let counts = ["trips", "unknown", "untold"].map(|key| found[key].as_u64());
+        assert_eq!(
+            counts,
+            [Some(trips), Some(scheduled_only), Some(scheduled_only)],
+            "{query}: {found}"
+        );
         assert_eq!((&found["late"], &found["stale"]), (&late, &json!(false)), "{query}: {found}");
     }
     // The feed alone covers only its own lines, and this is not one of them.
-    let alone = get_json(&town.url("/api/v1/feeds/town-trips/delays?stop=S")).await;
-    assert_eq!((&alone["trips"], &alone["late"]), (&json!(6), &Value::Null), "{alone}");
+    let without_realtime = get_json(&town.url("/api/v1/feeds/town-trips/delays?stop=S")).await;
+    assert_eq!(
+        (&without_realtime["trips"], &without_realtime["late"]),
+        (&json!(6), &Value::Null),
+        "{without_realtime}"
+    );
     let page = town.page("/delays/town?stop=S").await;
     assert!(page.contains("<strong>Unknown</strong>"), "{page}");
     assert!(page.contains("12 running; 11 timetable only"), "{page}");
@@ -138,7 +149,7 @@ async fn with_few_live_data_the_answer_is_not_no() {
 #[tokio::test]
 async fn with_stale_data_the_answer_is_not_no() {
     let calm = |lines: Lines| message(now(), vec![lines.behind("a0", 0), lines.behind("a1", 10)]);
-    let town = Town::begin(["", ""], calm).await;
+    let town = Town::start_town(["", ""], calm).await;
     let url = town.url("/api/v1/feeds/town/delays");
     let fresh = until_json(&url, has_trips).await;
     assert_eq!((&fresh["late"], &fresh["answer"]), (&json!(false), &json!("no")));
@@ -160,7 +171,7 @@ async fn with_stale_data_the_answer_is_not_no() {
 #[tokio::test]
 async fn data_with_an_old_timestamp_are_stale_however_often_they_arrive() {
     let old = |lines: Lines| message(now() - 1_800, vec![lines.behind("a0", 0)]);
-    let town = Town::begin(["", ""], old).await;
+    let town = Town::start_town(["", ""], old).await;
     let url = town.url("/api/v1/feeds/town-trips");
     until_json(&url, |found| found["state"] == "late").await;
     let found = get_json(&town.url("/api/v1/feeds/town/delays")).await;
@@ -229,9 +240,9 @@ async fn before_the_schedule_is_loaded_no_stop_or_line_is_unknown() {
         "/routes/town/A",
     ] {
         let page = get(&format!("{}{path}", server.url)).await;
-        let told =
+        let headers =
             ["refresh", "retry-after", "content-type"].map(|name| header(&page, name).to_owned());
-        assert_eq!(told, ["15", "5", "text/html; charset=utf-8"], "{path} asks again by itself");
+        assert_eq!(headers, ["15", "5", "text/html; charset=utf-8"], "{path} asks again by itself");
         let may_be_framed = header(&page, "content-security-policy").contains("frame-ancestors *");
         assert_eq!(may_be_framed, path.contains("embed"), "{path}");
         let status = page.status();
@@ -286,7 +297,7 @@ async fn a_feed_of_alerts_has_no_delays() {
 async fn an_answer_is_computed_per_change_and_not_per_request() {
     // The feed is polled once and then not for an hour, so that nothing changes except the statistics of the day, once
     // a minute.
-    let town = Town::begin(["", "rate = \"1/h\""], morning).await;
+    let town = Town::start_town(["", "rate = \"1/h\""], morning).await;
     let url = town.url("/api/v1/feeds/town/delays");
     until_json(&url, has_trips).await;
     for path in [
@@ -299,11 +310,11 @@ async fn an_answer_is_computed_per_change_and_not_per_request() {
         until(format_args!("{path} is given out as it lies there"), async || {
             let first = get(&url).await;
             let tag = header(&first, "etag").to_owned();
-            let again = send(Method::GET, &url, &[("if-none-match", &tag)]).await;
+            let second = send(Method::GET, &url, &[("if-none-match", &tag)]).await;
             let same = send(Method::HEAD, &url, &[]).await;
             assert!(!header(&first, "last-modified").is_empty(), "{path}");
             assert!(header(&first, "cache-control").starts_with("public, max-age="), "{path}");
-            again.status() == 304 && header(&same, "etag") == tag
+            second.status() == 304 && header(&same, "etag") == tag
         })
         .await;
         // Its `Last-Modified` shows its time of creation: a reply that is created for the request is as old as the
@@ -369,7 +380,7 @@ async fn a_trip_in_two_feeds_counts_once_in_the_day() {
 }
 
 /// Returns the configuration of a server with a data folder, and of a town with one feed.
-fn kept(schedule: &Path, producer: &Producer) -> String {
+fn write_config(schedule: &Path, producer: &Producer) -> String {
     format!(
         "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n[[feed]]\nid = \"town\"\nurl = {schedule:?}\n\
          [[feed]]\nid = \"trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n",
@@ -382,7 +393,7 @@ async fn the_days_of_a_line_and_of_its_feed_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
-    let text = kept(&schedule, &producer);
+    let text = write_config(&schedule, &producer);
     let server = ServerProcess::serving(folder.path(), &text);
     let day = async |url: &str, query: &str| -> [u64; 3] {
         let found = until_json(&format!("{url}/api/v1/feeds/town/delays{query}"), |_| true).await;
@@ -412,13 +423,13 @@ async fn the_days_of_a_line_and_of_its_feed_survive_a_restart() {
         assert_eq!(&day(&server.url, query).await, known, "{query}");
     }
     let page = get(&format!("{}/delays/town?route=A", server.url)).await.text().await.unwrap();
-    for said in [
+    for expected_part in [
         "Over the last 24 hours",
         "aria-label=\"Most trips were late",
         "url(#not-known)",
         "nothing is known",
     ] {
-        assert!(page.contains(said), "{said} is not in {page}");
+        assert!(page.contains(expected_part), "{expected_part} is not in {page}");
     }
 }
 
@@ -427,7 +438,7 @@ async fn a_feed_with_trips_before_a_restart_has_delays_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
-    let text = kept(&schedule, &producer);
+    let text = write_config(&schedule, &producer);
     let server = ServerProcess::serving(folder.path(), &text);
     until_json(&format!("{}/api/v1/feeds/town/delays", server.url), |found| {
         found["day"].as_array().is_some_and(|day| !day.is_empty())

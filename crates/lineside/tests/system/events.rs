@@ -4,23 +4,23 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::events::{Held, HeldByChannel, Stream};
+use crate::support::events::{ReceivedByChannel, ReceivedState, Stream};
 use crate::support::http::{assert_problem, get, get_json, get_with, json as json_of, problem};
-use crate::support::until::{PATIENCE, until_some};
+use crate::support::wait::{WAIT_MAX, until_some};
 use crate::support::{demo, shared_demo};
 
 /// Returns a channel's state from the API, and its position.
-async fn state(server: &str, channel: &str) -> (Held, String) {
+async fn state(server: &str, channel: &str) -> (ReceivedState, String) {
     let query = url::form_urlencoded::byte_serialize(channel.as_bytes()).collect::<String>();
     let response = get(&format!("{server}/api/v1/state?channel={query}")).await;
     assert_eq!(response.status(), 200, "{channel}");
     let position = response.headers()["lineside-position"].to_str().unwrap().to_owned();
     let body = json_of(response).await;
     assert_eq!(body["state"], json!({ "part": 1, "parts": 1 }));
-    let mut held = Held::default();
+    let mut channel_state = ReceivedState::default();
     let (epoch, offset) = (body["epoch"].clone(), body["offset"].clone());
-    held.apply(&json!({ "epoch": epoch, "offset": offset, "data": body }));
-    (held, position)
+    channel_state.apply(&json!({ "epoch": epoch, "offset": offset, "data": body }));
+    (channel_state, position)
 }
 
 /// Silence after which all changes up to an earlier state have surely arrived.
@@ -33,16 +33,16 @@ async fn assert_holds_what_the_server_holds(
     server: &str,
     channel: &str,
     stream: &mut Stream,
-    held: &mut HeldByChannel,
+    received_by_channel: &mut ReceivedByChannel,
 ) {
     let mut expect = state(server, channel).await.0;
-    let begun = Instant::now();
-    let mut silent_at = begun + SILENCE;
+    let started_at = Instant::now();
+    let mut silent_at = started_at + SILENCE;
     loop {
         let left = silent_at.saturating_duration_since(Instant::now());
         let Ok(event) = tokio::time::timeout(left, stream.next()).await else {
-            let got = held.get(channel);
-            if begun.elapsed() > PATIENCE
+            let got = received_by_channel.get(channel);
+            if started_at.elapsed() > WAIT_MAX
                 || (&got.epoch, &got.records) == (&expect.epoch, &expect.records)
             {
                 assert_same(channel, got, &expect);
@@ -56,11 +56,11 @@ async fn assert_holds_what_the_server_holds(
         let is_state = event.data["data"].get("state").is_some();
         let offset = event.data["offset"].as_u64();
         if is_ours && !is_state && offset.is_some_and(|offset| offset > expect.offset) {
-            assert_same(channel, held.get(channel), &expect);
-            held.apply(&event);
+            assert_same(channel, received_by_channel.get(channel), &expect);
+            received_by_channel.apply(&event);
             return;
         }
-        held.apply(&event);
+        received_by_channel.apply(&event);
         if is_ours && is_state {
             // After a new state the earlier one no longer matters.
             expect = state(server, channel).await.0;
@@ -69,9 +69,10 @@ async fn assert_holds_what_the_server_holds(
 }
 
 #[track_caller]
-fn assert_same(channel: &str, got: &Held, expect: &Held) {
+fn assert_same(channel: &str, got: &ReceivedState, expect: &ReceivedState) {
     assert_eq!(got.epoch, expect.epoch);
-    let keys = |held: &Held| held.records.keys().cloned().collect::<Vec<_>>();
+    let keys =
+        |channel_state: &ReceivedState| channel_state.records.keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(got), keys(expect), "{channel} at {}", expect.offset);
     assert_eq!(got.records, expect.records, "{channel} at {}", expect.offset);
 }
@@ -93,22 +94,31 @@ async fn a_subscriber_converges_to_the_server_state_despite_faults() {
     let mut stream =
         Stream::open(&url, "channel=feed/city&channel=feed/city-trips&channel=alerts/city-alerts")
             .await;
-    let mut held = HeldByChannel::default();
-    let begun = Instant::now();
-    let heard = |held: &HeldByChannel| held.0.get("feed/city").map_or(0, |city| city.publications);
-    while begun.elapsed() < Duration::from_secs(8) || heard(&held) <= 20 {
-        assert!(begun.elapsed() < PATIENCE, "only {} publications came", heard(&held));
+    let mut received_by_channel = ReceivedByChannel::default();
+    let started_at = Instant::now();
+    let count_publications = |received_by_channel: &ReceivedByChannel| {
+        received_by_channel.0.get("feed/city").map_or(0, |city| city.publications)
+    };
+    while started_at.elapsed() < Duration::from_secs(8)
+        || count_publications(&received_by_channel) <= 20
+    {
+        assert!(
+            started_at.elapsed() < WAIT_MAX,
+            "only {} publications came",
+            count_publications(&received_by_channel)
+        );
         if let Some(event) = stream.next_within(Duration::from_secs(1)).await {
-            held.apply(&event);
+            received_by_channel.apply(&event);
         }
     }
     for channel in ["feed/city", "feed/city-trips", "alerts/city-alerts"] {
-        assert_holds_what_the_server_holds(&url, channel, &mut stream, &mut held).await;
+        assert_holds_what_the_server_holds(&url, channel, &mut stream, &mut received_by_channel)
+            .await;
     }
-    let city = held.get("feed/city");
-    assert!(city.of_kind("vehicle").count() > 10);
-    assert!(city.of_kind("trip_update").count() > 10);
-    assert_eq!(city.of_kind("feed").count(), 4, "one for each feed of the network");
+    let city = received_by_channel.get("feed/city");
+    assert!(city.records_of_kind("vehicle").count() > 10);
+    assert!(city.records_of_kind("trip_update").count() > 10);
+    assert_eq!(city.records_of_kind("feed").count(), 4, "one for each feed of the network");
     server.stop().await;
 }
 
@@ -116,17 +126,21 @@ async fn a_subscriber_converges_to_the_server_state_despite_faults() {
 async fn the_first_message_is_the_state_with_its_position() {
     let server = shared_demo();
     let mut stream = Stream::open(&server, "channel=feed/city-vehicles").await;
-    let mut held = HeldByChannel::default();
-    while !held.0.get("feed/city-vehicles").is_some_and(|held| held.whole) {
-        let event = stream.next_within(PATIENCE).await.unwrap();
+    let mut received_by_channel = ReceivedByChannel::default();
+    while !received_by_channel
+        .0
+        .get("feed/city-vehicles")
+        .is_some_and(|channel_state| channel_state.is_complete)
+    {
+        let event = stream.next_within(WAIT_MAX).await.unwrap();
         assert!(event.data["data"]["state"].is_object(), "{}", event.data);
         assert!(event.data["data"].get("gap").is_none(), "nothing was missed yet");
-        held.apply(&event);
+        received_by_channel.apply(&event);
     }
     let retry = stream.retry_ms.expect("a pause for reconnects");
     assert!((1000..=5000).contains(&retry), "{retry}");
-    let held = held.get("feed/city-vehicles");
-    let id = format!("city@{}:{}", held.epoch, held.offset);
+    let channel_state = received_by_channel.get("feed/city-vehicles");
+    let id = format!("city@{}:{}", channel_state.epoch, channel_state.offset);
     assert_eq!(stream.last_event_id, id);
 }
 
@@ -134,21 +148,29 @@ async fn the_first_message_is_the_state_with_its_position() {
 async fn a_resumed_stream_continues_where_it_broke() {
     let server = shared_demo();
     let mut stream = Stream::open(&server, "channel=feed/city").await;
-    let mut held = HeldByChannel::default();
-    while held.0.get("feed/city").is_none_or(|held| held.publications < 2) {
-        held.apply(&stream.next_within(PATIENCE).await.unwrap());
+    let mut received_by_channel = ReceivedByChannel::default();
+    while received_by_channel
+        .0
+        .get("feed/city")
+        .is_none_or(|channel_state| channel_state.publications < 2)
+    {
+        received_by_channel.apply(&stream.next_within(WAIT_MAX).await.unwrap());
     }
     let last = stream.last_event_id.clone();
     drop(stream);
     tokio::time::sleep(Duration::from_secs(2)).await;
     let mut stream = Stream::resume(&server, "channel=feed/city", &last).await;
-    let states = held.get("feed/city").gaps;
-    let first = stream.next_within(PATIENCE).await.unwrap();
+    let states = received_by_channel.get("feed/city").gaps;
+    let first = stream.next_within(WAIT_MAX).await.unwrap();
     assert!(first.data["data"].get("state").is_none(), "a resume that the log covers has no state");
-    assert_eq!(first.data["offset"].as_u64().unwrap(), held.get("feed/city").offset + 1);
-    held.apply(&first);
-    assert_holds_what_the_server_holds(&server, "feed/city", &mut stream, &mut held).await;
-    assert_eq!(held.get("feed/city").gaps, states);
+    assert_eq!(
+        first.data["offset"].as_u64().unwrap(),
+        received_by_channel.get("feed/city").offset + 1
+    );
+    received_by_channel.apply(&first);
+    assert_holds_what_the_server_holds(&server, "feed/city", &mut stream, &mut received_by_channel)
+        .await;
+    assert_eq!(received_by_channel.get("feed/city").gaps, states);
 }
 
 #[tokio::test]
@@ -156,7 +178,7 @@ async fn a_resume_from_an_unknown_position_receives_the_state_with_gap() {
     let server = shared_demo();
     let query = "channel=feed/city&last_event_id=city@00000000:7";
     let mut stream = Stream::open(&server, query).await;
-    let first = stream.next_within(PATIENCE).await.unwrap();
+    let first = stream.next_within(WAIT_MAX).await.unwrap();
     assert_eq!(first.data["data"]["gap"], true, "{}", first.data);
     assert_eq!(first.data["data"]["state"]["part"], 1);
 }
@@ -166,27 +188,28 @@ async fn a_subscription_can_begin_at_the_position_of_the_state() {
     let server = shared_demo();
     // A subscriber keeps the log alive between the state and the subscription.
     let mut listener = Stream::open(&server, "channel=feed/city").await;
-    listener.next_within(PATIENCE).await.unwrap();
-    let (mut held, position) = state(&server, "feed/city").await;
+    listener.next_within(WAIT_MAX).await.unwrap();
+    let (mut received_by_channel, position) = state(&server, "feed/city").await;
     let query = format!("channel=feed/city&last_event_id={position}");
     let mut stream = Stream::open(&server, &query).await;
-    let event = stream.next_within(PATIENCE).await.unwrap();
+    let event = stream.next_within(WAIT_MAX).await.unwrap();
     assert!(event.data["data"].get("state").is_none(), "{}", event.data);
-    held.apply(&event.data);
+    received_by_channel.apply(&event.data);
 }
 
 #[tokio::test]
 async fn every_kind_of_channel_agrees_with_the_state() {
     let server = shared_demo();
-    let look = async || {
+    let fetch = async || {
         let channels = channels_of_a_vehicle(&server).await;
         for channel in channels.ok_or("no vehicle is on a trip")? {
             let query =
                 url::form_urlencoded::byte_serialize(channel.as_bytes()).collect::<String>();
             let mut stream = Stream::open(&server, &format!("channel={query}")).await;
-            let mut held = HeldByChannel::default();
-            held.apply(&stream.next_within(PATIENCE).await.unwrap());
-            let mut kinds = held.get(&channel).records.keys().map(|(_, kind, _)| kind);
+            let mut received_by_channel = ReceivedByChannel::default();
+            received_by_channel.apply(&stream.next_within(WAIT_MAX).await.unwrap());
+            let mut kinds =
+                received_by_channel.get(&channel).records.keys().map(|(_, kind, _)| kind);
             assert!(kinds.clone().any(|kind| kind == "feed"), "{channel}: no feed record");
             // A trip that ended after the vehicle was chosen has no records.
             if kinds.all(|kind| kind == "feed") {
@@ -195,7 +218,7 @@ async fn every_kind_of_channel_agrees_with_the_state() {
         }
         Ok(())
     };
-    until_some("all channels of a vehicle tell of something", look).await;
+    until_some("all channels of a vehicle tell of something", fetch).await;
 }
 
 /// Returns the channels of a vehicle on a trip, and one of a stop.
@@ -227,8 +250,8 @@ async fn channels_of_a_vehicle(server: &str) -> Option<[String; 5]> {
 async fn an_unknown_vehicle_has_an_empty_state() {
     let server = shared_demo();
     for channel in ["vehicle/city-vehicles/none", "alerts/city-vehicles"] {
-        let (held, _) = state(&server, channel).await;
-        assert!(held.records.keys().all(|(_, kind, _)| kind == "feed"), "{channel}");
+        let (channel_state, _) = state(&server, channel).await;
+        assert!(channel_state.records.keys().all(|(_, kind, _)| kind == "feed"), "{channel}");
     }
 }
 

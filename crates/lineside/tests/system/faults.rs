@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use reqwest::Response;
 
 use crate::support::http::{get, header, json, send};
-use crate::support::until::{until_json, until_reply};
+use crate::support::wait::{until_json, until_reply};
 use crate::support::{DemoServer, demo};
 
 /// Waits until a feed's `Lineside-Status` begins with a word.
-async fn until_status(server: &str, feed: &str, word: &str) -> String {
+async fn until_status(server: &str, feed: &str, state: &str) -> String {
     let url = format!("{server}/proxy/{feed}");
-    let is_so = |reply: &Response| header(reply, "lineside-status").starts_with(word);
-    header(&until_reply(word, &url, is_so).await, "lineside-status").to_owned()
+    let is_met = |reply: &Response| header(reply, "lineside-status").starts_with(state);
+    header(&until_reply(state, &url, is_met).await, "lineside-status").to_owned()
 }
 
 async fn switch(server: &DemoServer, feed: &str, fault: &str) {
@@ -64,10 +64,10 @@ async fn each_fault_preserves_the_last_good_bytes_and_has_a_reason() {
         let bytes = response.bytes().await.unwrap();
         assert!(bytes.len() > 100 && !bytes.starts_with(b"<"), "{fault}: {} bytes", bytes.len());
         until_json(&format!("{url}/api/v1/feeds/city-vehicles"), |feed| {
-            let [state, says] =
+            let [state, shown_reason] =
                 ["state", "reason"].map(|key| feed[key].as_str().unwrap_or_default());
             // An empty body is a valid reply: the state is named after it, and there is no failure.
-            let is_failure = ["stale", "failing"].contains(&state) && says.contains(reason);
+            let is_failure = ["stale", "failing"].contains(&state) && shown_reason.contains(reason);
             if fault == "empty" { state == "empty" } else { is_failure }
         })
         .await;
@@ -118,8 +118,8 @@ async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
     let request = client.post(&faults).header("content-type", "application/json");
     let refused = request.body(r#"{"feed":"city","fault":"nothing"}"#).send().await.unwrap();
     let detail = json(refused).await["detail"].as_str().unwrap().to_owned();
-    for word in ["none", "script", "hang", "ids"] {
-        assert!(detail.contains(word), "every accepted value is named: {detail}");
+    for fault_name in ["none", "script", "hang", "ids"] {
+        assert!(detail.contains(fault_name), "every accepted value is named: {detail}");
     }
     server.stop().await;
 }
@@ -135,7 +135,7 @@ async fn the_page_has_its_own_address_and_the_next_poll_of_each_feed() {
     let row = page.split("<tr>").find(|row| row.contains("/feeds/city-trips"));
     let row = row.expect("each feed has a row");
     // The demo polls every two seconds, with some jitter.
-    let told = [">now</td>", ">in 1 s</td>", ">in 2 s</td>", ">in 3 s</td>"];
-    assert!(told.iter().any(|cell| row.contains(cell)), "{row}");
+    let cells = [">now</td>", ">in 1 s</td>", ">in 2 s</td>", ">in 3 s</td>"];
+    assert!(cells.iter().any(|cell| row.contains(cell)), "{row}");
     server.stop().await;
 }

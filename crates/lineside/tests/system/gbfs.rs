@@ -45,23 +45,23 @@ async fn gbfs_files_are_proxied_and_the_discovery_file_links_to_them() {
         assert_eq!(get_with(&format!("{url}{path}"), &known).await.status(), 304);
         assert_eq!(response.text().await.unwrap(), expect, "{path}");
     }
-    for (door, address) in [
+    for (prefix, address) in [
         ("proxy", "/proxy/bikes"),
         ("proxy", "/proxy/bikes/gbfs.json"),
         ("resource", "/resource/bikes/gbfs"),
     ] {
         let found = get(&format!("{url}{address}")).await.text().await.unwrap();
-        let ours = discovery
+        let served_file = discovery
             .replace(
                 &format!("{producer}/i?lang=en"),
-                &format!("{url}/{door}/bikes/en/system_information.json"),
+                &format!("{url}/{prefix}/bikes/en/system_information.json"),
             )
             .replace(
                 &format!("{producer}/i?lang=fr"),
-                &format!("{url}/{door}/bikes/fr/system_information.json"),
+                &format!("{url}/{prefix}/bikes/fr/system_information.json"),
             )
-            .replace("\"status\"", &format!("\"{url}/{door}/bikes/en/station_status.json\""));
-        assert_eq!(found, ours, "{address}");
+            .replace("\"status\"", &format!("\"{url}/{prefix}/bikes/en/station_status.json\""));
+        assert_eq!(found, served_file, "{address}");
     }
     let page = get(&format!("{url}/feeds/bikes")).await.text().await.unwrap();
     assert!(page.contains("/proxy/bikes/en/station_status.json"), "{page}");
@@ -109,7 +109,7 @@ async fn a_failing_file_stays_served_and_an_unlisted_one_is_removed() {
     let server = serve(folder.path(), &feeds).await;
     until_status(&format!("{}/proxy/bikes/status", server.url), 200).await;
     until_status(&format!("{}/proxy/bikes/zones", server.url), 200).await;
-    assert!(site.asked("/status").iter().all(|head| head.contains("key: s3cret")));
+    assert!(site.requests_for("/status").iter().all(|head| head.contains("key: s3cret")));
     // An invalid or failing file leaves its own last good bytes and the other files alone.
     site.put("/status", "<html>sorry</html>");
     let stale = async || {
@@ -146,9 +146,9 @@ async fn a_failing_file_stays_served_and_an_unlisted_one_is_removed() {
 
 #[tokio::test]
 async fn files_are_polled_at_their_ttl_and_only_at_the_host_of_the_feed() {
-    let (site, elsewhere) = (Site::default(), Site::default());
-    let (producer, other) = (site.start().await, elsewhere.start().await);
-    elsewhere.put("/secret", STATUS);
+    let (site, other_site) = (Site::default(), Site::default());
+    let (producer, other) = (site.start().await, other_site.start().await);
+    other_site.put("/secret", STATUS);
     let file = |name: &str, url: &str| json!({"name": name, "url": url});
     let mut files: Vec<Value> =
         (0..1_000).map(|n| file(&format!("f{n}"), &format!("{producer}/none/{n}"))).collect();
@@ -178,14 +178,16 @@ async fn files_are_polled_at_their_ttl_and_only_at_the_host_of_the_feed() {
     }
     until_status(&format!("{}/proxy/bikes/slow", server.url), 200).await;
     until("the quick one is asked for again and again", async || {
-        (site.asked("/quick?token=s3cret").len() >= 4).then_some(())
+        (site.requests_for("/quick?token=s3cret").len() >= 4).then_some(())
     })
     .await;
-    let (n_slow, n_quick) =
-        (site.asked("/slow?token=s3cret").len(), site.asked("/quick?token=s3cret").len());
+    let (n_slow, n_quick) = (
+        site.requests_for("/slow?token=s3cret").len(),
+        site.requests_for("/quick?token=s3cret").len(),
+    );
     assert!(n_slow < n_quick, "asked {n_slow} times for what is good for an hour");
-    assert!(site.asked("/twice?token=s3cret").is_empty());
-    assert!(elsewhere.heads().is_empty());
+    assert!(site.requests_for("/twice?token=s3cret").is_empty());
+    assert!(other_site.heads().is_empty());
     for name in ["elsewhere", "local", "told", "f900"] {
         let url = format!("{}/proxy/bikes/{name}", server.url);
         assert_problem(404, "not_found", problem(&url).await);

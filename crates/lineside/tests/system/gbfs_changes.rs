@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
 use crate::support::site::{Site, configure, serve, until, until_status};
 
-fn file(ttl: u64, says: &str) -> String {
-    json!({"last_updated": 1, "ttl": ttl, "version": "3.0", "data": {"says": says}}).to_string()
+fn file(ttl: u64, content: &str) -> String {
+    json!({"last_updated": 1, "ttl": ttl, "version": "3.0", "data": {"says": content}}).to_string()
 }
 
 /// Returns a discovery file of version 3 that lists these files in its own folder.
@@ -22,12 +22,12 @@ fn bikes(url: &str, more: &str) -> String {
 }
 
 async fn until_body(url: &str, expect: &str) {
-    let says = async || {
+    let fetch_body = async || {
         let response = get(url).await;
         let is_fresh = response.headers().get("lineside-status").is_some_and(|it| it == "fresh");
         (response.text().await.unwrap() == expect && is_fresh).then_some(())
     };
-    until(&format!("{url} is {expect}"), says).await;
+    until(&format!("{url} is {expect}"), fetch_body).await;
 }
 
 #[tokio::test]
@@ -35,10 +35,10 @@ async fn a_reconfigured_system_is_polled_at_its_new_address() {
     let site = Site::default();
     let producer = site.start().await;
     // The same discovery file in two places, with different files.
-    for place in ["one", "two"] {
-        site.put(&format!("/{place}/gbfs.json"), &list(&["status", "zones"]));
-        site.put(&format!("/{place}/status"), &file(0, place));
-        site.put(&format!("/{place}/zones"), &file(0, place));
+    for folder_name in ["one", "two"] {
+        site.put(&format!("/{folder_name}/gbfs.json"), &list(&["status", "zones"]));
+        site.put(&format!("/{folder_name}/status"), &file(0, folder_name));
+        site.put(&format!("/{folder_name}/zones"), &file(0, folder_name));
     }
     let folder = tempfile::tempdir().unwrap();
     let one = bikes(&format!("{producer}/one/gbfs.json"), "");
@@ -50,13 +50,13 @@ async fn a_reconfigured_system_is_polled_at_its_new_address() {
     configure(folder.path(), &bikes(&format!("{producer}/two/gbfs.json"), ""));
     until_body(&status, &file(0, "two")).await;
     until_body(&zones, &file(0, "two")).await;
-    let before = site.asked("/one/status").len();
-    let n_two = site.asked("/two/status").len();
+    let before = site.requests_for("/one/status").len();
+    let n_two = site.requests_for("/two/status").len();
     until("the new place is asked again", async || {
-        (site.asked("/two/status").len() > n_two + 2).then_some(())
+        (site.requests_for("/two/status").len() > n_two + 2).then_some(())
     })
     .await;
-    assert!(site.asked("/one/status").len() <= before + 1, "the old place is left alone");
+    assert!(site.requests_for("/one/status").len() <= before + 1, "the old place is left alone");
     // Another interval and a maximum age: the files stay, and are polled by the new rules.
     let slow = bikes(&format!("{producer}/two/gbfs.json"), "ttl = \"1h\"\nmax_age = \"1d\"\n");
     configure(folder.path(), &slow);
@@ -99,30 +99,33 @@ async fn poll_and_pause_apply_to_all_files_of_a_system() {
     let status = format!("{}/proxy/bikes/status", server.url);
     until_body(&status, &file(3_600, "x")).await;
     let bearer = format!("Bearer {token}");
-    let ask = async |what: &str| {
+    let send_request = async |what: &str| {
         let url = format!("{}/api/v1/admin/feeds/bikes/{what}", server.url);
         let reply = send(Method::POST, &url, &[("authorization", &bearer)]).await;
         assert!(reply.status().is_success(), "{what}: {}", reply.status());
     };
     // The file's own `ttl` is an hour.
-    assert_eq!(site.asked("/status").len(), 1);
-    ask("poll").await;
-    until("the file is asked for", async || (site.asked("/status").len() >= 2).then_some(())).await;
-    ask("pause").await;
+    assert_eq!(site.requests_for("/status").len(), 1);
+    send_request("poll").await;
+    until("the file is asked for", async || {
+        (site.requests_for("/status").len() >= 2).then_some(())
+    })
+    .await;
+    send_request("pause").await;
     let reason = async || {
         let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
         feed["files"][0]["reason"].as_str()?.starts_with("paused").then_some(())
     };
     until("the file says that it is paused", reason).await;
-    let asked = site.heads().len();
+    let n_requests = site.heads().len();
     let response = get(&status).await;
     assert_eq!(
         (response.status(), response.text().await.unwrap()),
         (200.try_into().unwrap(), file(3_600, "x"))
     );
-    assert!(site.heads().len() <= asked + 1, "one may have been on its way");
+    assert!(site.heads().len() <= n_requests + 1, "one may have been on its way");
     site.put("/status", &file(3_600, "y"));
-    ask("resume").await;
+    send_request("resume").await;
     until_body(&status, &file(3_600, "y")).await;
     server.stop("-TERM");
 }
@@ -217,7 +220,10 @@ async fn every_file_supports_conditional_compressed_and_head_requests() {
     }
     // Requests to the producer are conditional too.
     until("the producer is asked with what it said", async || {
-        site.asked("/status").iter().any(|head| head.contains("if-none-match: ")).then_some(())
+        site.requests_for("/status")
+            .iter()
+            .any(|head| head.contains("if-none-match: "))
+            .then_some(())
     })
     .await;
     server.stop("-TERM");
@@ -255,16 +261,16 @@ async fn a_discovery_file_cannot_cause_requests_to_private_networks() {
     };
     let feed = until("what a name leads to is refused with the reason", refused).await;
     assert!(feed["reason"].as_str().unwrap().contains("not on the public internet"), "{feed}");
-    let mut told: Vec<&str> = feed["problem_samples"]
+    let mut problems: Vec<&str> = feed["problem_samples"]
         .as_array()
         .unwrap()
         .iter()
         .filter(|it| it["code"] == "not_public")
         .map(|it| it["file"].as_str().unwrap())
         .collect();
-    told.sort_unstable();
-    assert_eq!(told, ["cloud", "file", "loopback", "mapped", "number"]);
-    for name in told {
+    problems.sort_unstable();
+    assert_eq!(problems, ["cloud", "file", "loopback", "mapped", "number"]);
+    for name in problems {
         let url = format!("{}/proxy/bikes/{name}", server.url);
         assert_problem(404, "not_found", problem(&url).await);
     }

@@ -8,7 +8,7 @@ use crate::support::events::Stream;
 use crate::support::http::{assert_problem, get, get_json, problem};
 use crate::support::site::{Site, serve, until};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A system of version 2.3 at `/v2`, with typical files.
 struct Producer {
@@ -82,23 +82,23 @@ async fn records(server: &str, channel: &str) -> Vec<(String, String, Value)> {
 }
 
 async fn until_ids(server: &str, channel: &str, expect: &[&str]) -> Vec<(String, String, Value)> {
-    let held = async || {
+    let fetch_ids = async || {
         let all = records(server, channel).await;
         let ids: Vec<String> = all.iter().map(|(kind, id, _)| format!("{kind} {id}")).collect();
         (ids == expect).then_some(all)
     };
-    until(&format!("{channel} holds {expect:?}"), held).await
+    until(&format!("{channel} holds {expect:?}"), fetch_ids).await
 }
 
 /// Returns the changes of one kind in the next publication that has any.
 async fn next_changes(stream: &mut Stream, kind: &str) -> Vec<Value> {
     loop {
-        let event = stream.next_within(PATIENCE).await.expect("something changes");
+        let event = stream.next_within(WAIT_MAX).await.expect("something changes");
         let changes = event.data["data"]["changes"].as_array().unwrap();
-        let of_kind: Vec<Value> =
+        let kind_changes: Vec<Value> =
             changes.iter().filter(|change| change["kind"] == kind).cloned().collect();
-        if !of_kind.is_empty() {
-            return of_kind;
+        if !kind_changes.is_empty() {
+            return kind_changes;
         }
     }
 }
@@ -143,7 +143,7 @@ async fn stations_and_vehicles_are_records_of_their_feed_and_the_map() {
     assert_eq!(points["features"][0]["properties"]["vehicle_id"], "b1");
     // Problems are reported with their file and field.
     let feed = get_json(&format!("{url}/api/v1/feeds/bikes")).await;
-    let told: Vec<String> = feed["problem_samples"]
+    let problems: Vec<String> = feed["problem_samples"]
         .as_array()
         .unwrap()
         .iter()
@@ -153,7 +153,7 @@ async fn stations_and_vehicles_are_records_of_their_feed_and_the_map() {
         "en/station_status.json unexpected_type stations[0].is_renting",
         "en/station_information.json bad_position stations[2]",
     ] {
-        assert!(told.iter().any(|it| it == expect), "{told:?}");
+        assert!(problems.iter().any(|it| it == expect), "{problems:?}");
     }
     let page = get(&format!("{url}/feeds/bikes")).await.text().await.unwrap();
     assert!(page.contains("stations[0].is_renting"), "{page}");
@@ -195,9 +195,9 @@ async fn station_changes_are_published_and_removed_files_remove_records() {
     // After a rental it has another id: one vehicle is removed, another added.
     producer.bikes("b2");
     let changes = next_changes(&mut area, "vehicle").await;
-    let told: Vec<String> =
+    let listed_changes: Vec<String> =
         changes.iter().map(|it| format!("{} {}", it["op"], it["id"]).replace('"', "")).collect();
-    assert_eq!(told, ["upsert b2", "remove b1"]);
+    assert_eq!(listed_changes, ["upsert b2", "remove b1"]);
     producer.list(&["station_information"]);
     until_ids(url, "feed/bikes", &["feed bikes", "station lost", "station s 2/b", "station s1"])
         .await;
@@ -223,7 +223,7 @@ async fn a_planned_restart_republishes_no_stations() {
     server.stop("-TERM");
     let server = serve(folder.path(), &producer.feed()).await;
     until("its files are asked for again", async || {
-        (producer.site.asked("/v2/station_status.json").len() >= 4).then_some(())
+        (producer.site.requests_for("/v2/station_status.json").len() >= 4).then_some(())
     })
     .await;
     let mut stream = Stream::resume(&server.url, "channel=station/bikes/s1", &known).await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::http::{assert_problem, get, get_json, get_with, header, problem};
 use crate::support::site::{Site, serve, until, until_status};
-use crate::support::until::until_json;
+use crate::support::wait::until_json;
 
 fn feed(id: &str, url: &str) -> String {
     format!("[[feed]]\nid = \"{id}\"\nurl = \"{url}\"\nformat = \"gbfs\"\npoll = \"1s\"\n")
@@ -116,13 +116,13 @@ async fn a_file_shared_by_languages_is_requested_once_for_all() {
     for (path, n) in
         [("de/station_information", 1), ("fr/system_information", 1), ("fr/station_information", 0)]
     {
-        assert_eq!(site.asked(&format!("/two/{path}.json")).len(), n, "{path}");
+        assert_eq!(site.requests_for(&format!("/two/{path}.json")).len(), n, "{path}");
     }
     // Problems of a shared file are reported once.
-    let told =
+    let expected_problems =
         json!([{"file": "de/station_information.json", "code": "unknown_field", "count": 1}]);
     let api = format!("{}/api/v1/feeds/bikes", server.url);
-    let found = until_json(&api, |found| found["problem_counts"] == told).await;
+    let found = until_json(&api, |found| found["problem_counts"] == expected_problems).await;
     let last = found["files"][3]["url"].as_str().unwrap();
     assert!(last.ends_with("/proxy/bikes/fr/station_information.json"), "{found}");
 }
@@ -213,9 +213,9 @@ async fn two_languages_are_one_system_in_version_3_and_two_in_version_2() {
     site.put("/two/gbfs.json", r#"{"version":"2.3","ttl":1,"data":{}}"#);
     until("both are told", async || {
         let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
-        let is_told =
+        let is_reported =
             feed["state"] != "ok" && feed["files"].as_array()?.iter().any(|it| it["state"] != "ok");
-        is_told.then_some(())
+        is_reported.then_some(())
     })
     .await;
     let file = get_json(&format!("{out}/3/station_information.json")).await;
@@ -337,8 +337,8 @@ async fn a_converted_file_is_rebuilt_when_its_sources_change() {
     assert!(first.headers().contains_key("last-modified"));
     assert!(header(&first, "cache-control").starts_with("public, max-age="));
     assert_eq!(header(&first, "lineside-status"), "fresh");
-    let held = [("if-none-match", &*tag)];
-    assert_eq!(get_with(&url, &held).await.status(), 304);
+    let if_none_match = [("if-none-match", &*tag)];
+    assert_eq!(get_with(&url, &if_none_match).await.status(), 304);
     let coded = get_with(&url, &[("accept-encoding", "gzip")]).await;
     assert_eq!(coded.status(), 200);
     // Another source file of the converted one.
@@ -350,7 +350,7 @@ async fn a_converted_file_is_rebuilt_when_its_sources_change() {
         (file["data"]["opening_hours"] == "Mo,Sa 05:00-24:00").then_some(())
     })
     .await;
-    assert_eq!(get_with(&url, &held).await.status(), 200);
+    assert_eq!(get_with(&url, &if_none_match).await.status(), 200);
     // While the producer fails, the last converted file stays, marked as stale.
     site.put("/old/system_information.json", "<html>sorry</html>");
     until("the form is stale", async || {
@@ -419,8 +419,10 @@ async fn the_manifest_lists_all_systems_and_version_2_omits_unsupported_fields()
         "is_reserved": false, "is_disabled": false, "last_reported": 1_767_225_600})
     );
     let page = get(&format!("{url}/feeds/new")).await.text().await.unwrap();
-    for said in ["1 vehicle can be rented, all of them free-floating.", "/gbfs/new/3/gbfs.json"] {
-        assert!(page.contains(said), "{page}");
+    for expected_part in
+        ["1 vehicle can be rented, all of them free-floating.", "/gbfs/new/3/gbfs.json"]
+    {
+        assert!(page.contains(expected_part), "{page}");
     }
     let listed = get_json(&format!("{url}/api/v1/feeds/new")).await;
     assert_eq!(listed["links"]["gbfs_3"], format!("{url}/gbfs/new/3/gbfs.json"));

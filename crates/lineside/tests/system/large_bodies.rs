@@ -10,7 +10,7 @@ use crate::support::http::get;
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 /// More than the socket buffers hold, and few enough to go from a file to a local client.
 const LENGTH: usize = 1_000_000;
@@ -50,7 +50,7 @@ impl Server {
 
     async fn until_serves(&self, bytes: &[u8]) {
         let url = format!("{}/proxy/bytes", self.process.url);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_MAX;
         while get(&url).await.bytes().await.unwrap() != bytes {
             assert!(Instant::now() < deadline, "{url} never was what the producer sends");
             tokio::time::sleep(PAUSE).await;
@@ -63,7 +63,7 @@ impl Server {
     }
 }
 
-async fn ask(connection: &mut BufReader<TcpStream>, more: &str) {
+async fn write_request(connection: &mut BufReader<TcpStream>, more: &str) {
     let request = format!("GET /proxy/bytes HTTP/1.1\r\nhost: x\r\n{more}\r\n");
     connection.get_mut().write_all(request.as_bytes()).await.unwrap();
 }
@@ -90,10 +90,10 @@ async fn pipelined_requests_each_receive_their_own_bytes() {
     let bytes = body(LENGTH, 1);
     let server = Server::start(&bytes).await;
     let mut connection = server.connect().await;
-    ask(&mut connection, "").await;
-    ask(&mut connection, "range: bytes=100000-299999\r\n").await;
-    ask(&mut connection, "range: bytes=-10\r\n").await;
-    ask(&mut connection, "accept-encoding: gzip\r\n").await;
+    write_request(&mut connection, "").await;
+    write_request(&mut connection, "range: bytes=100000-299999\r\n").await;
+    write_request(&mut connection, "range: bytes=-10\r\n").await;
+    write_request(&mut connection, "accept-encoding: gzip\r\n").await;
     assert!(reply(&mut connection).await.1 == bytes);
     let (head, part) = reply(&mut connection).await;
     assert!(head.starts_with("HTTP/1.1 206"), "{head}");
@@ -107,7 +107,7 @@ async fn a_slow_reader_receives_the_version_it_began_with() {
     let first = body(LENGTH, 1);
     let server = Server::start(&first).await;
     let mut slow = server.connect().await;
-    ask(&mut slow, "").await;
+    write_request(&mut slow, "").await;
     let (_, length) = head(&mut slow).await;
     let mut read = vec![0; 10_000];
     slow.read_exact(&mut read).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_slow_reader_receives_the_version_it_began_with() {
     let mut rest = vec![0; length - read.len()];
     slow.read_exact(&mut rest).await.unwrap();
     assert!([read, rest].concat() == first);
-    ask(&mut slow, "").await;
+    write_request(&mut slow, "").await;
     assert!(reply(&mut slow).await.1 == second);
 }
 
@@ -129,7 +129,7 @@ async fn bodies_of_sizes_around_the_limits_arrive_complete() {
         let bytes = body(length, version);
         server.producer.set(good(&bytes));
         server.until_serves(&bytes).await;
-        ask(&mut connection, "").await;
+        write_request(&mut connection, "").await;
         assert!(reply(&mut connection).await.1 == bytes, "{length} bytes");
     }
 }

@@ -13,9 +13,9 @@ fn check(arguments: &[&str], code: i32) -> String {
     let arguments = [&["load"], arguments].concat();
     let Output { status, stdout, stderr } =
         lineside(&arguments).env_remove("LINESIDE_API_KEY").output().unwrap();
-    let said = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
-    assert_eq!(status.code(), Some(code), "{arguments:?}\n{said}");
-    said
+    let output = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(code), "{arguments:?}\n{output}");
+    output
 }
 
 /// Runs against the shared city for several of its polls, so that at least one happens on a busy machine.
@@ -24,7 +24,7 @@ fn run(more: &[&str]) -> (String, Value, String) {
     let [json, graph] = ["load.json", "load.svg"].map(|name| folder.path().join(name));
     let (url, json_text, graph_text) =
         (shared_demo(), json.to_str().unwrap(), graph.to_str().unwrap());
-    let usual = [
+    let common_arguments = [
         &url,
         "--sessions",
         "30",
@@ -39,31 +39,31 @@ fn run(more: &[&str]) -> (String, Value, String) {
         "--graph",
         graph_text,
     ];
-    let said = check(&[&usual, more].concat(), 0);
-    let figures = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
-    (said, figures, std::fs::read_to_string(&graph).unwrap())
+    let output = check(&[&common_arguments, more].concat(), 0);
+    let metrics = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    (output, metrics, std::fs::read_to_string(&graph).unwrap())
 }
 
 #[test]
 fn a_load_test_of_the_demo_reports_no_missing_messages() {
-    let (said, figures, graph) = run(&[]);
-    assert!(said.contains("30 sessions over sse on feed/city"), "{said}");
-    assert_eq!(figures["connect"]["ready"], 30);
-    assert_eq!(figures["deliveries"]["missing"], 0);
-    let publications = figures["deliveries"]["publications"].as_u64().unwrap();
-    assert!(publications >= 1, "{figures}");
-    assert!(figures["connect"]["complete_ms"]["last"].as_f64().unwrap() > 0.0);
+    let (output, metrics, graph) = run(&[]);
+    assert!(output.contains("30 sessions over sse on feed/city"), "{output}");
+    assert_eq!(metrics["connect"]["ready"], 30);
+    assert_eq!(metrics["deliveries"]["missing"], 0);
+    let publications = metrics["deliveries"]["publications"].as_u64().unwrap();
+    assert!(publications >= 1, "{metrics}");
+    assert!(metrics["connect"]["complete_ms"]["last"].as_f64().unwrap() > 0.0);
     // The city runs in this process, which is found by its port.
-    assert_eq!(figures["server_process"]["process"], std::process::id());
+    assert_eq!(metrics["server_process"]["process"], std::process::id());
     assert!(graph.starts_with("<svg "));
 }
 
 #[test]
 fn results_of_several_processes_are_merged() {
-    let (said, figures, _) = run(&["--processes", "3", "--ramp", "200/s"]);
-    assert!(said.contains("client processes: 3"), "{said}");
-    assert_eq!((&figures["connect"]["ready"], &figures["processes"]), (&30.into(), &3.into()));
-    let deliveries = &figures["deliveries"];
+    let (output, metrics, _) = run(&["--processes", "3", "--ramp", "200/s"]);
+    assert!(output.contains("client processes: 3"), "{output}");
+    assert_eq!((&metrics["connect"]["ready"], &metrics["processes"]), (&30.into(), &3.into()));
+    let deliveries = &metrics["deliveries"];
     assert_eq!(deliveries["missing"], 0);
     let publications = deliveries["publications"].as_u64().unwrap();
     assert!(publications >= 1 && deliveries["deliveries"].as_u64().unwrap() >= 30 * publications);
@@ -80,14 +80,14 @@ fn sessions_on_a_feed_before_its_first_poll_count_as_ready() {
         silent.local_addr().unwrap()
     );
     let server = ServerProcess::serving(folder.path(), text);
-    for way in [
+    for transport in [
         &["--transport", "websocket"][..],
         &["--transport", "websocket", "--format", "protobuf"],
         &["--transport", "sse"],
     ] {
-        let usual = ["--sessions", "5", "--channel", "feed/mute", "--duration", "100ms"];
-        let said = check(&[&[server.url.as_str()], &usual[..], way].concat(), 0);
-        assert!(said.contains("5 sessions are ready"), "{said}");
+        let common_arguments = ["--sessions", "5", "--channel", "feed/mute", "--duration", "100ms"];
+        let output = check(&[&[server.url.as_str()], &common_arguments[..], transport].concat(), 0);
+        assert!(output.contains("5 sessions are ready"), "{output}");
     }
 }
 
@@ -96,8 +96,8 @@ fn errors_are_explained_with_advice() {
     let nobody = ["http://127.0.0.1:1", "--sessions", "2", "--channel", "feed/city"];
     assert!(check(&nobody, 3).contains("no server listens there; start"));
     let unknown = ["--sessions", "2", "--channel", "feed/nowhere", "--transport", "sse"];
-    let said = check(&[&[shared_demo().as_str()], &unknown[..]].concat(), 3);
-    assert!(said.contains("404") && said.contains("feed/nowhere"), "{said}");
+    let output = check(&[&[shared_demo().as_str()], &unknown[..]].concat(), 3);
+    assert!(output.contains("404") && output.contains("feed/nowhere"), "{output}");
     let url = "http://127.0.0.1:1";
     assert!(check(&[url, "--sessions", "2"], 2).contains("--channel feed/<feed>"));
     assert!(check(&[url, "--sessions", "2", "--publish", "1"], 2).contains("LINESIDE_API_KEY"));

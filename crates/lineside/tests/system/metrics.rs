@@ -11,13 +11,13 @@ use prost::Message as _;
 
 use crate::support::events::Stream;
 use crate::support::http::{get, get_with};
-use crate::support::until::until_some;
+use crate::support::wait::until_some;
 use crate::support::{serve, shared_demo};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// Returns the value of the series with this name and labels.
-async fn figure(series: &str) -> f64 {
+async fn metric_value(series: &str) -> f64 {
     let text = get(&format!("{}/metrics", shared_demo())).await.text().await.unwrap();
     let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
@@ -26,7 +26,7 @@ async fn figure(series: &str) -> f64 {
 /// Reads until a publication without a state arrives.
 async fn next_change(stream: &mut Stream) {
     loop {
-        let event = stream.next_within(PATIENCE).await.expect("the city goes on");
+        let event = stream.next_within(WAIT_MAX).await.expect("the city goes on");
         if event.data["data"].get("state").is_none() {
             return;
         }
@@ -39,21 +39,22 @@ const RING: usize = 1_024;
 #[tokio::test]
 async fn every_stage_from_fetch_to_delivery_is_timed() {
     let delivered = "lineside_wire_delivery_seconds_count";
-    let before = figure(delivered).await;
+    let before = metric_value(delivered).await;
     let mut stream = Stream::open(&shared_demo(), "channel=feed/city").await;
     // Publications before the start of the stream come with its state and are not counted.
     for _ in 0..RING {
         next_change(&mut stream).await;
-        if figure(delivered).await >= before + 2.0 {
+        if metric_value(delivered).await >= before + 2.0 {
             break;
         }
     }
-    assert!(figure(delivered).await >= before + 2.0);
-    let whole = figure("lineside_wire_delivery_seconds_bucket{le=\"+Inf\"}").await;
+    assert!(metric_value(delivered).await >= before + 2.0);
+    let whole = metric_value("lineside_wire_delivery_seconds_bucket{le=\"+Inf\"}").await;
     assert!(whole >= before + 2.0);
     for stage in ["fetch", "decode", "apply", "publish"] {
-        let of = |what| format!("lineside_ingest_stage_seconds_{what}{{stage=\"{stage}\"}}");
-        let (count, sum) = (figure(&of("count")).await, figure(&of("sum")).await);
+        let metric = |what| format!("lineside_ingest_stage_seconds_{what}{{stage=\"{stage}\"}}");
+        let (count, sum) =
+            (metric_value(&metric("count")).await, metric_value(&metric("sum")).await);
         assert!(count >= 1.0 && sum > 0.0, "{stage}: {count}, {sum}");
     }
 }
@@ -63,17 +64,17 @@ async fn requests_are_counted_by_status() {
     let refused = "lineside_http_requests_total{status=\"4xx\"}";
     let nowhere = format!("{}/nowhere", shared_demo());
     assert_eq!(get(&nowhere).await.status(), 404);
-    let before = figure(refused).await;
+    let before = metric_value(refused).await;
     for _ in 0..3 {
         get(&nowhere).await;
     }
-    assert!(figure(refused).await >= before + 3.0);
+    assert!(metric_value(refused).await >= before + 3.0);
 }
 
 #[tokio::test]
 async fn counters_of_closed_streams_exist_from_the_start() {
     for reason in ["client", "shutdown", "slow"] {
-        figure(&format!("lineside_wire_closed_total{{reason=\"{reason}\"}}")).await;
+        metric_value(&format!("lineside_wire_closed_total{{reason=\"{reason}\"}}")).await;
     }
 }
 
@@ -139,7 +140,7 @@ async fn native_histograms_equal_the_classic_ones() {
     let server = shared_demo();
     get(&format!("{server}/proxy/city")).await;
     // The city is live: a value that is recorded during a scrape may be in only some of the numbers.
-    let look = async || {
+    let fetch = async || {
         let families = families(&server).await;
         let mut values = 0;
         for family in families.values().filter(|family| family.r#type() == MetricType::Histogram) {
@@ -152,7 +153,7 @@ async fn native_histograms_equal_the_classic_ones() {
         }
         if values > 0 { Ok(()) } else { Err("there is no value".to_owned()) }
     };
-    until_some("both say the same", look).await;
+    until_some("both say the same", fetch).await;
 }
 
 /// Returns the number of values in a histogram, if its native and classic buckets agree.
@@ -184,7 +185,7 @@ async fn text_and_protobuf_have_the_same_metrics() {
     for metric in times.metric.iter().filter(|metric| metric.label[0].value != "health") {
         let label = &metric.label[0];
         let histogram = metric.histogram.as_ref().expect("a histogram");
-        let said = |what: &str, rest: &str| -> f64 {
+        let find_value = |what: &str, rest: &str| -> f64 {
             let series = format!(
                 "lineside_http_request_seconds_{what}{{{rest}{}=\"{}\"}} ",
                 label.name, label.value
@@ -192,13 +193,16 @@ async fn text_and_protobuf_have_the_same_metrics() {
             let value = text.lines().find_map(|line| line.strip_prefix(series.as_str()));
             value.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
         };
-        assert_eq!(said("count", ""), histogram.sample_count as f64);
-        assert_eq!(said("sum", ""), histogram.sample_sum);
-        assert_eq!(said("bucket", "le=\"+Inf\","), histogram.sample_count as f64);
+        assert_eq!(find_value("count", ""), histogram.sample_count as f64);
+        assert_eq!(find_value("sum", ""), histogram.sample_sum);
+        assert_eq!(find_value("bucket", "le=\"+Inf\","), histogram.sample_count as f64);
         for (bound, bucket) in [("0.00001", 0), ("0.01", 9), ("50.0", 20)] {
             let bucket = &histogram.bucket[bucket];
             assert_eq!(bucket.upper_bound, bound.parse::<f64>().unwrap());
-            assert_eq!(said("bucket", &format!("le=\"{bound}\",")), bucket.cumulative_count as f64);
+            assert_eq!(
+                find_value("bucket", &format!("le=\"{bound}\",")),
+                bucket.cumulative_count as f64
+            );
         }
         values += histogram.sample_count;
     }

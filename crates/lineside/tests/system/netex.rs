@@ -92,8 +92,8 @@ async fn a_netex_file_is_served_as_a_schedule() {
     assert_eq!(header(&zip, "content-type"), "application/zip");
     assert_eq!(header(&zip, "lineside-status"), "fresh");
     let tag = header(&zip, "etag").to_owned();
-    let again = get_with(&format!("{url}/gtfs/town.zip"), &[("if-none-match", &tag)]).await;
-    assert_eq!(again.status(), 304);
+    let second = get_with(&format!("{url}/gtfs/town.zip"), &[("if-none-match", &tag)]).await;
+    assert_eq!(second.status(), 304);
     let bytes = zip.bytes().await.unwrap();
     let limits = DatasetLimits::default();
     let mut files = ZipFiles::new(Cursor::new(&bytes), &limits).unwrap();
@@ -131,8 +131,8 @@ async fn a_netex_file_is_served_as_a_schedule() {
         let status = header(&response, "lineside-status").to_owned();
         status.starts_with("stale; reason=truncated").then_some(response)
     };
-    let kept = until("the feed is stale", stale).await;
-    assert_eq!(kept.bytes().await.unwrap(), bytes);
+    let stale_reply = until("the feed is stale", stale).await;
+    assert_eq!(stale_reply.bytes().await.unwrap(), bytes);
     server.stop("-TERM");
 }
 

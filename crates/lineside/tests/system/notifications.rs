@@ -12,7 +12,7 @@ use crate::support::admin::{self, TOKEN};
 use crate::support::http::{client, get};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Producer, Reply};
-use crate::support::until::{until, until_json};
+use crate::support::wait::{until, until_json};
 
 /// Returns the notifications in all messages that a hook accepted.
 fn notifications(hook: &Producer) -> Vec<Value> {
@@ -28,7 +28,7 @@ fn notifications(hook: &Producer) -> Vec<Value> {
 }
 
 /// Returns the feeds in these notifications, each with its state.
-fn told(hook: &Producer) -> Vec<(String, String)> {
+fn list_sent(hook: &Producer) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     notifications(hook)
         .iter()
@@ -36,8 +36,8 @@ fn told(hook: &Producer) -> Vec<(String, String)> {
         .collect()
 }
 
-fn has_told(hook: &Producer, feed: &str, state: &str) -> bool {
-    told(hook).iter().any(|(of, is)| of == feed && is == state)
+fn has_sent(hook: &Producer, feed: &str, state: &str) -> bool {
+    list_sent(hook).iter().any(|(sent_feed, is)| sent_feed == feed && is == state)
 }
 
 /// Writes a configuration with two feeds in files of the same folder, replacing the previous one.
@@ -67,8 +67,8 @@ async fn until_state(server: &ServerProcess, feed: &str, state: &str) {
 
 async fn until_metric(server: &ServerProcess, line: &str) {
     let url = format!("{}/metrics", server.url);
-    let is_so = async || get(&url).await.text().await.unwrap().lines().any(|it| it == line);
-    until(line, is_so).await;
+    let is_met = async || get(&url).await.text().await.unwrap().lines().any(|it| it == line);
+    until(line, is_met).await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
     let config = write_config(folder.path(), &keys);
 
     let server = start(&config);
-    until("trouble is told", async || has_told(&hook, "city", "failing")).await;
+    until("trouble is told", async || has_sent(&hook, "city", "failing")).await;
     let first = &notifications(&hook)[0];
     assert_eq!((&first["kind"], &first["previous"]), (&"state".into(), &"ok".into()));
     assert!(first["reason"].as_str().unwrap().starts_with("file: "), "{first}");
@@ -99,10 +99,18 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
     until_state(&server, "city", "failing").await;
     until_state(&server, "city-2", "ok").await;
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other is told of", async || told(&hook).iter().any(|(of, _)| of == "city-2")).await;
-    assert_eq!(told(&hook).iter().filter(|(of, _)| of == "city").count(), 1, "{:?}", told(&hook));
+    until("the other is told of", async || {
+        list_sent(&hook).iter().any(|(sent_feed, _)| sent_feed == "city-2")
+    })
+    .await;
+    assert_eq!(
+        list_sent(&hook).iter().filter(|(sent_feed, _)| sent_feed == "city").count(),
+        1,
+        "{:?}",
+        list_sent(&hook)
+    );
     write_data(folder.path(), "city");
-    until("the end is told", async || has_told(&hook, "city", "ok")).await;
+    until("the end is told", async || has_sent(&hook, "city", "ok")).await;
     server.stop("-TERM");
 }
 
@@ -110,8 +118,8 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
 async fn a_reconfigured_target_receives_no_notification_twice() {
     let folder = tempfile::tempdir().unwrap();
     let takes = Arc::new(AtomicBool::new(true));
-    let asked = Arc::clone(&takes);
-    let hook = Producer::answering(move |_| match asked.load(Ordering::Acquire) {
+    let accepts = Arc::clone(&takes);
+    let hook = Producer::answering(move |_| match accepts.load(Ordering::Acquire) {
         true => Reply::ok(""),
         false => Reply::refused("503 Service Unavailable", "later"),
     })
@@ -121,27 +129,27 @@ async fn a_reconfigured_target_receives_no_notification_twice() {
     let config = write_config(folder.path(), &alert);
     let server = start(&config);
     until("both are told of", async || {
-        has_told(&hook, "city", "failing") && has_told(&hook, "city-2", "failing")
+        has_sent(&hook, "city", "failing") && has_sent(&hook, "city-2", "failing")
     })
     .await;
     let is_signed = |request: &String| request.to_lowercase().contains("webhook-signature: v1,");
     assert!(!hook.requests().iter().any(is_signed));
 
     // The hook refuses the end of the trouble, then the target's delivery changes.
-    let n_told = told(&hook).len();
+    let n_sent = list_sent(&hook).len();
     takes.store(false, Ordering::Release);
     write_data(folder.path(), "city");
-    until("the end is refused", async || told(&hook).len() > n_told).await;
+    until("the end is refused", async || list_sent(&hook).len() > n_sent).await;
     let smtp = "[smtp]\nhost = \"127.0.0.1\"\nfrom = \"lineside@example.org\"\n";
     write_config(folder.path(), &format!("{smtp}{alert}secret = \"s\"\n"));
     until("it is told, signed", async || hook.requests().iter().any(is_signed)).await;
     takes.store(true, Ordering::Release);
     write_data(folder.path(), "city-2");
-    until("the other's end is told", async || has_told(&hook, "city-2", "ok")).await;
+    until("the other's end is told", async || has_sent(&hook, "city-2", "ok")).await;
     let signed: Vec<String> = hook.requests().into_iter().filter(is_signed).collect();
     assert!(signed[0].contains("\"city\"") && signed[0].contains("\"ok\""), "{signed:?}");
-    let troubles = told(&hook).into_iter().filter(|(_, state)| state == "failing").count();
-    assert_eq!(troubles, 2, "what was told is not told again: {:?}", told(&hook));
+    let troubles = list_sent(&hook).into_iter().filter(|(_, state)| state == "failing").count();
+    assert_eq!(troubles, 2, "what was told is not told again: {:?}", list_sent(&hook));
     server.stop("-TERM");
 }
 
@@ -163,17 +171,25 @@ async fn further_failures_wait_for_the_end_of_the_quiet_time() {
     let server = start(&write_config(folder.path(), &keys));
     until_state(&server, "city", "ok").await;
     until_state(&server, "city-2", "ok").await;
-    let of_city = |hook: &Producer| told(hook).iter().filter(|(of, _)| of == "city").count();
+    let n_sent_for_city = |hook: &Producer| {
+        list_sent(hook).iter().filter(|(sent_feed, _)| sent_feed == "city").count()
+    };
     std::fs::remove_file(&city).unwrap();
-    until("both hear of the trouble", async || of_city(&loud) == 1 && of_city(&quiet) == 1).await;
+    until("both hear of the trouble", async || {
+        n_sent_for_city(&loud) == 1 && n_sent_for_city(&quiet) == 1
+    })
+    .await;
     write_data(folder.path(), "city");
-    until("both hear of its end", async || of_city(&loud) == 2 && of_city(&quiet) == 2).await;
+    until("both hear of its end", async || {
+        n_sent_for_city(&loud) == 2 && n_sent_for_city(&quiet) == 2
+    })
+    .await;
     std::fs::remove_file(&city).unwrap();
-    until("the one without a quiet time hears of more", async || of_city(&loud) == 3).await;
+    until("the one without a quiet time hears of more", async || n_sent_for_city(&loud) == 3).await;
     // Another feed's trouble is not silenced, and follows that of the first feed.
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other feed is told of", async || has_told(&quiet, "city-2", "stale")).await;
-    assert_eq!(of_city(&quiet), 2, "{:?}", told(&quiet));
+    until("the other feed is told of", async || has_sent(&quiet, "city-2", "stale")).await;
+    assert_eq!(n_sent_for_city(&quiet), 2, "{:?}", list_sent(&quiet));
     server.stop("-TERM");
 }
 
@@ -196,9 +212,12 @@ async fn state_changes_of_a_paused_feed_are_not_sent() {
     assert_eq!(paused.status(), 200);
     until_state(&server, "city", "paused").await;
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other is told of", async || told(&hook).iter().any(|(of, _)| of == "city-2")).await;
-    let is_told = ["failing", "paused"].iter().any(|state| has_told(&hook, "city", state));
-    assert!(!is_told, "{:?}", told(&hook));
+    until("the other is told of", async || {
+        list_sent(&hook).iter().any(|(sent_feed, _)| sent_feed == "city-2")
+    })
+    .await;
+    let is_reported = ["failing", "paused"].iter().any(|state| has_sent(&hook, "city", state));
+    assert!(!is_reported, "{:?}", list_sent(&hook));
     server.stop("-TERM");
 }
 
@@ -206,8 +225,8 @@ async fn state_changes_of_a_paused_feed_are_not_sent() {
 async fn undelivered_notifications_are_sent_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let takes = Arc::new(Mutex::new(false));
-    let asked = Arc::clone(&takes);
-    let hook = Producer::answering(move |_| match *asked.lock().unwrap() {
+    let accepts = Arc::clone(&takes);
+    let hook = Producer::answering(move |_| match *accepts.lock().unwrap() {
         true => Reply::ok(""),
         false => Reply::refused("503 Service Unavailable", "later"),
     })
@@ -221,11 +240,11 @@ async fn undelivered_notifications_are_sent_after_a_kill() {
     let refused = notifications(&hook);
     *takes.lock().unwrap() = true;
     let server = start(&config);
-    let again = async || {
+    let has_retried = async || {
         let later = notifications(&hook).split_off(refused.len());
         later.iter().any(|notification| notification["id"] == refused[0]["id"])
     };
-    until("it is told again, known as the same", again).await;
+    until("it is told again, known as the same", has_retried).await;
     server.stop("-TERM");
 }
 

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::support::events::{HeldByChannel, Stream};
+use crate::support::events::{ReceivedByChannel, Stream};
 use crate::support::timetable::{Lines, message, now};
 use crate::support::town::Town;
-use crate::support::until::PATIENCE;
+use crate::support::wait::WAIT_MAX;
 
 /// Returns the channels that the data of a page name.
 fn channels(page: &str) -> Vec<String> {
@@ -28,7 +28,7 @@ fn on_time(lines: Lines) -> Vec<u8> {
 
 #[tokio::test]
 async fn the_channels_of_a_page_exist_and_carry_the_states_it_shows() {
-    let town = Town::begin(["", ""], on_time).await;
+    let town = Town::start_town(["", ""], on_time).await;
     for (path, feeds) in [
         ("/", &["town", "town-trips"][..]),
         ("/feeds/town", &["town"]),
@@ -46,14 +46,17 @@ async fn the_channels_of_a_page_exist_and_carry_the_states_it_shows() {
         }
         // `open` asserts the status: a single unknown channel would refuse all.
         let mut stream = Stream::open(&town.url(""), &query.finish()).await;
-        let mut held = HeldByChannel::default();
-        let told = |held: &HeldByChannel, feed: &str| {
-            let mut records = held.0.values().flat_map(|held| held.records.keys());
-            records.any(|(of, kind, _)| of == feed && kind == "feed")
+        let mut received_by_channel = ReceivedByChannel::default();
+        let has_feed = |received_by_channel: &ReceivedByChannel, feed: &str| {
+            let mut records = received_by_channel
+                .0
+                .values()
+                .flat_map(|channel_state| channel_state.records.keys());
+            records.any(|(record_feed, kind, _)| record_feed == feed && kind == "feed")
         };
-        while !feeds.iter().all(|feed| told(&held, feed)) {
-            let event = stream.next_within(PATIENCE).await;
-            held.apply(
+        while !feeds.iter().all(|feed| has_feed(&received_by_channel, feed)) {
+            let event = stream.next_within(WAIT_MAX).await;
+            received_by_channel.apply(
                 &event.unwrap_or_else(|| panic!("{path}: {names:?} do not tell all states")),
             );
         }

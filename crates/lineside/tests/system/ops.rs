@@ -7,13 +7,13 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::support::admin::{self, BEARER};
-use crate::support::caller::Socket;
-use crate::support::events::{Held, Stream};
+use crate::support::events::{ReceivedState, Stream};
 use crate::support::http::{assert_problem, get, get_json, get_with, header, problem, send};
 use crate::support::producer::{Answer, Producer};
+use crate::support::websocket_client::Socket;
 use crate::support::{serve, shared_demo};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 const BODY: &[u8] = b"a body of the tests";
 
 /// Starts a server with one feed, whose producer replies "not modified" after the first request.
@@ -35,26 +35,33 @@ async fn server(more: &str) -> (RunningServer, Producer, String) {
 }
 
 /// Follows a stream of one channel until its state satisfies `is_so`.
-async fn until(stream: &mut Stream, held: &mut Held, is_so: impl Fn(&Held) -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !(held.whole && is_so(held)) {
-        let event = stream.next_within(PATIENCE).await.expect("a message");
-        held.apply(&event.data);
-        assert!(Instant::now() < deadline, "{:?}", held.records);
+async fn until(
+    stream: &mut Stream,
+    channel_state: &mut ReceivedState,
+    is_met: impl Fn(&ReceivedState) -> bool,
+) {
+    let deadline = Instant::now() + WAIT_MAX;
+    while !(channel_state.is_complete && is_met(channel_state)) {
+        let event = stream.next_within(WAIT_MAX).await.expect("a message");
+        channel_state.apply(&event.data);
+        assert!(Instant::now() < deadline, "{:?}", channel_state.records);
     }
 }
 
-fn record<'a>(held: &'a Held, feed: &str, kind: &str, id: &str) -> &'a Value {
+fn record<'a>(channel_state: &'a ReceivedState, feed: &str, kind: &str, id: &str) -> &'a Value {
     let key = (feed.to_owned(), kind.to_owned(), id.to_owned());
-    held.records.get(&key).unwrap_or(&Value::Null)
+    channel_state.records.get(&key).unwrap_or(&Value::Null)
 }
 
 #[tokio::test]
 async fn the_dashboard_is_for_admins_unless_it_is_public() {
     let (_running, _producer, server) = server("").await;
-    let led = get(&format!("{server}/ops?state=late&sort=-lag")).await;
-    assert_eq!(led.status(), 303);
-    assert_eq!(header(&led, "location"), "/login?next=%2Fops%3Fstate%3Dlate%26sort%3D-lag");
+    let redirect_reply = get(&format!("{server}/ops?state=late&sort=-lag")).await;
+    assert_eq!(redirect_reply.status(), 303);
+    assert_eq!(
+        header(&redirect_reply, "location"),
+        "/login?next=%2Fops%3Fstate%3Dlate%26sort%3D-lag"
+    );
     for channel in ["ops/feeds", "ops/node"] {
         for address in ["/events", "/api/v1/state"] {
             let url = format!("{server}{address}?channel={channel}");
@@ -91,8 +98,8 @@ async fn a_public_dashboard_requires_no_login() {
     })
     .await
     .unwrap();
-    let told = tokio::task::spawn_blocking(move || socket.publication("ops/node")).await.unwrap();
-    assert!(told["data"]["changes"].is_array(), "{told}");
+    let event = tokio::task::spawn_blocking(move || socket.publication("ops/node")).await.unwrap();
+    assert!(event["data"]["changes"].is_array(), "{event}");
     let state = get_json(&format!("{server}/api/v1/state?channel=ops/feeds")).await;
     assert_eq!(state["changes"][0]["id"], "a", "{state}");
     let unknown = problem(&format!("{server}/events?channel=ops/other")).await;
@@ -103,8 +110,11 @@ async fn a_public_dashboard_requires_no_login() {
 async fn a_feed_row_has_figures_of_requests_to_its_producer_and_of_clients() {
     let (_running, producer, server) = server("public_ops = true").await;
     let mut stream = Stream::open(&server, "channel=ops/feeds").await;
-    let mut held = Held::default();
-    until(&mut stream, &mut held, |held| record(held, "a", "feed", "a")["state"] == "ok").await;
+    let mut channel_state = ReceivedState::default();
+    until(&mut stream, &mut channel_state, |channel_state| {
+        record(channel_state, "a", "feed", "a")["state"] == "ok"
+    })
+    .await;
     let url = format!("{server}/proxy/a");
     let first = get(&url).await;
     let tag = first.headers()["etag"].to_str().unwrap().to_owned();
@@ -112,15 +122,15 @@ async fn a_feed_row_has_figures_of_requests_to_its_producer_and_of_clients() {
     send(Method::HEAD, &url, &[]).await;
     assert_eq!(get_with(&url, &[("if-none-match", &tag)]).await.status(), 304);
     let _listener = Stream::open(&server, "channel=feed/a").await;
-    until(&mut stream, &mut held, |held| {
-        let feed = record(held, "a", "feed", "a");
+    until(&mut stream, &mut channel_state, |channel_state| {
+        let feed = record(channel_state, "a", "feed", "a");
         let fetches = &feed["fetches"];
         feed["served"]["total"] == 4
             && feed["subscribers"] == 1
             && fetches["not_modified"].as_u64().is_some_and(|n| n > 0)
     })
     .await;
-    let feed = record(&held, "a", "feed", "a");
+    let feed = record(&channel_state, "a", "feed", "a");
     assert_eq!(feed["name"], "A feed <of> the tests");
     assert_eq!(feed["served"]["not_modified"], 1, "{feed}");
     assert_eq!(feed["served"]["bytes"], 2 * BODY.len(), "one had it, one wanted the head alone");
@@ -138,23 +148,33 @@ async fn a_feed_row_has_figures_of_requests_to_its_producer_and_of_clients() {
 async fn a_new_stream_receives_the_recent_samples_and_then_each_second() {
     let (_running, _producer, server) = server("public_ops = true").await;
     let mut stream = Stream::open(&server, "channel=ops/node").await;
-    let mut held = Held::default();
-    let is_well = |held: &Held| record(held, "", "node", "now")["feeds"]["ok"] == 1;
-    until(&mut stream, &mut held, |held| held.publications >= 3 && is_well(held)).await;
-    let samples = |held: &Held| {
-        let of = |(_, kind, _): &&(String, String, String)| kind == "sample";
-        held.records.keys().filter(of).map(|(_, _, id)| id.clone()).collect::<Vec<_>>()
+    let mut channel_state = ReceivedState::default();
+    let is_well = |channel_state: &ReceivedState| {
+        record(channel_state, "", "node", "now")["feeds"]["ok"] == 1
     };
-    assert!(samples(&held).len() >= 3, "{:?}", held.records);
-    let last = samples(&held).pop().unwrap();
-    let sample = record(&held, "", "sample", &last);
+    until(&mut stream, &mut channel_state, |channel_state| {
+        channel_state.publications >= 3 && is_well(channel_state)
+    })
+    .await;
+    let samples = |channel_state: &ReceivedState| {
+        let is_sample = |(_, kind, _): &&(String, String, String)| kind == "sample";
+        channel_state
+            .records
+            .keys()
+            .filter(is_sample)
+            .map(|(_, _, id)| id.clone())
+            .collect::<Vec<_>>()
+    };
+    assert!(samples(&channel_state).len() >= 3, "{:?}", channel_state.records);
+    let last = samples(&channel_state).pop().unwrap();
+    let sample = record(&channel_state, "", "sample", &last);
     assert!(sample["connections"].as_u64().is_some_and(|n| n >= 1), "{sample}");
     assert!(sample["memory"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{sample}");
     assert!(sample["cpu"].as_f64().is_some_and(|cores| cores >= 0.0), "{sample}");
     // A second stream receives the same samples.
     let mut later = Stream::open(&server, "channel=ops/node").await;
-    let mut all = Held::default();
-    let seen = samples(&held);
+    let mut all = ReceivedState::default();
+    let seen = samples(&channel_state);
     until(&mut later, &mut all, |all| seen.iter().all(|id| samples(all).contains(id))).await;
 }
 
@@ -221,7 +241,7 @@ async fn failing_feeds_come_first_and_long_lists_are_paged() {
         let rows = page.split("data-feed=\"").skip(1);
         rows.map(|row| row.split('"').next().unwrap().to_owned()).collect()
     };
-    crate::support::until::until("the feed in trouble is first", async || {
+    crate::support::wait::until("the feed in trouble is first", async || {
         ids(&page("").await).first().is_some_and(|id| id == "f130")
     })
     .await;

@@ -7,7 +7,7 @@ use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, answer};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
-use crate::support::until::{until, until_json};
+use crate::support::wait::{until, until_json};
 
 /// Returns the banner that lists a feed: its element's first tag, and the rest of the page; `None` without one.
 fn banner<'a>(page: &'a str, feed: &str) -> Option<(&'a str, &'a str)> {
@@ -47,7 +47,7 @@ async fn until_state(town: &Town, state: &str) -> Value {
 #[tokio::test]
 async fn an_outage_is_dated_from_the_last_data_and_keeps_codes_behind_details() {
     // Longer than several polls, so that no test misses the state.
-    let town = Town::begin(["", "max_age = \"6s\""], one_late).await;
+    let town = Town::start_town(["", "max_age = \"6s\""], one_late).await;
     until_state(&town, "ok").await;
     let data_time = get_json(&town.url("/api/v1/feeds/town-trips")).await["data_time"].clone();
     let data_time: jiff::Timestamp = data_time.as_str().unwrap().parse().unwrap();
@@ -78,7 +78,7 @@ async fn an_outage_is_dated_from_the_last_data_and_keeps_codes_behind_details() 
 
 #[tokio::test]
 async fn a_failed_poll_does_not_make_recent_data_unreliable() {
-    let town = Town::begin(["", "late_after = \"1h\""], one_late).await;
+    let town = Town::start_town(["", "late_after = \"1h\""], one_late).await;
     until_state(&town, "ok").await;
     town.producer.set(down());
     assert_eq!(until_state(&town, "stale").await["unreliable_since"], Value::Null);
@@ -89,7 +89,7 @@ async fn a_failed_poll_does_not_make_recent_data_unreliable() {
 async fn data_of_earlier_years_are_dated_with_the_year() {
     const AT: i64 = 1_537_282_800;
     let old = |lines: Lines| message(AT, vec![lines.behind("a1", 240)]);
-    let town = Town::begin(["", ""], old).await;
+    let town = Town::start_town(["", ""], old).await;
     let feed = until_state(&town, "stale").await;
     assert_eq!(feed["unreliable_since"], "2018-09-18T15:00:00Z");
     for path in ["/stops/town/S", "/routes/town/A"] {
@@ -126,7 +126,7 @@ async fn a_feed_without_any_data_has_a_banner_and_an_alert_feed_has_none() {
     server.stop("-TERM");
 
     let alerts = |_| message(now(), vec![alert(Some("A"), None, &[("", "Works")])]);
-    let town = Town::begin(["", ""], alerts).await;
+    let town = Town::start_town(["", ""], alerts).await;
     let listed = town.url("/alerts/town");
     let has_alert = async || get(&listed).await.text().await.unwrap().contains("data-alert=");
     until("the alert is listed", has_alert).await;

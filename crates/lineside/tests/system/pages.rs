@@ -55,7 +55,7 @@ async fn text_of_a_feed_is_escaped_on_every_page() {
     let url = &server.url;
     let question = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     let line = format!("/routes/evil/{question}");
-    let of_line = format!("/delays/evil?route={question}");
+    let delays_path = format!("/delays/evil?route={question}");
     for path in [
         "/",
         "/?q=script",
@@ -68,7 +68,7 @@ async fn text_of_a_feed_is_escaped_on_every_page() {
         "/networks/evil?q=script",
         "/trips/evil/t?start=08:00:00",
         &line,
-        &of_line,
+        &delays_path,
     ] {
         let text = page(&format!("{url}{path}")).await;
         assert!(!text.contains(EVIL), "{path} holds a script of the feed's");
@@ -136,8 +136,8 @@ async fn every_linked_page_has_a_content_security_policy() {
     let mut known: BTreeSet<String> = ahead.iter().cloned().collect();
     let mut pages = Vec::new();
     while let Some(path) = ahead.pop_front().filter(|_| pages.len() < PAGES) {
-        let asked = [("accept", "text/html")];
-        let response = send(Method::GET, &format!("{url}{path}"), &asked).await;
+        let html_request = [("accept", "text/html")];
+        let response = send(Method::GET, &format!("{url}{path}"), &html_request).await;
         let header = |name: &str| {
             let value = response.headers().get(name);
             value.map_or(String::new(), |value| value.to_str().unwrap().to_owned())
@@ -185,8 +185,8 @@ async fn a_page_has_an_etag_and_a_content_coding() {
     assert_eq!(first.headers()["cache-control"], "no-cache");
     assert!(first.headers()["etag"].to_str().unwrap().ends_with("-gzip\""));
     // A page contains its time of creation, so only `*` matches.
-    let again = send(Method::GET, &url, &[("if-none-match", "*")]).await;
-    assert_eq!(again.status(), 304);
+    let second = send(Method::GET, &url, &[("if-none-match", "*")]).await;
+    assert_eq!(second.status(), 304);
     let head = send(Method::HEAD, &url, &[]).await;
     assert!(
         head.headers().contains_key("etag") && !head.headers().contains_key("content-encoding")
@@ -238,10 +238,11 @@ async fn the_map_lists_live_feeds_and_counts_their_vehicles() {
 async fn the_sections_of_a_feed_page_have_a_fixed_order() {
     let url = shared_demo();
     let city = page(&format!("{url}/feeds/city")).await;
-    let place = |id: &str| city.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
+    let position_of =
+        |id: &str| city.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
     let ids =
         ["health", "contents", "validity", "area", "publisher", "use", "availability", "addresses"];
-    assert!(ids.map(place).is_sorted(), "{:?}", ids.map(place));
+    assert!(ids.map(position_of).is_sorted(), "{:?}", ids.map(position_of));
     for id in ids {
         assert!(city.contains(&format!("<a href=\"#{id}\">")), "{id} is not in the contents");
     }

@@ -9,8 +9,8 @@ use reqwest::Method;
 use crate::support::admin::{self, BEARER, FROM_HERE, TOKEN};
 use crate::support::http::{assert_problem, client, get_with, problem, refusal, send};
 use crate::support::process::{ServerProcess, lineside};
-use crate::support::until::until_some;
 use crate::support::until_ready;
+use crate::support::wait::until_some;
 use crate::tls;
 
 const PROFILE: &str = "/api/v1/admin/profile";
@@ -24,9 +24,9 @@ fn start(folder: &Path, more: &str) -> ServerProcess {
 }
 
 /// A process that is killed when the test ends.
-struct Ended(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         _ = self.0.kill();
         _ = self.0.wait();
@@ -50,7 +50,7 @@ async fn tls_handshakes_continue_while_profiling() {
     let folder = tempfile::tempdir().unwrap();
     tls::certify(folder.path());
     let server = start(folder.path(), "[server.tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n");
-    let strangers: Vec<_> = (0..4)
+    let idle_clients: Vec<_> = (0..4)
         .map(|_| {
             let (folder, url) = (folder.path().to_owned(), server.url.clone());
             tokio::spawn(async move {
@@ -70,8 +70,11 @@ async fn tls_handshakes_continue_while_profiling() {
         response.text().await.unwrap()
     });
     let lines = lines.await;
-    assert!(strangers.iter().all(|stranger| !stranger.is_finished()), "one of them failed");
-    strangers.iter().for_each(tokio::task::JoinHandle::abort);
+    assert!(
+        idle_clients.iter().all(|idle_client| !idle_client.is_finished()),
+        "one of them failed"
+    );
+    idle_clients.iter().for_each(tokio::task::JoinHandle::abort);
     for line in lines.lines() {
         let (stack, count) = line.rsplit_once(' ').unwrap();
         assert!(stack.split(';').count() >= 2 && count.parse::<u64>().unwrap() > 0, "{line}");
@@ -83,10 +86,11 @@ async fn tls_handshakes_continue_while_profiling() {
 async fn a_profile_of_a_demo_under_load_has_threads_at_their_stages() {
     let mut demo = lineside(&["demo", "--port", "0", "--speed", "10"]);
     demo.env("LINESIDE_ADMIN_TOKEN", TOKEN);
-    let server = ServerProcess::of(demo);
+    let server = ServerProcess::from_command(demo);
     until_ready(&server.url).await;
     let mut load = lineside(&["load", &server.url, "--sessions", "200", "--channel", "feed/city"]);
-    let _load = Ended(load.args(["--duration", "10m"]).stderr(Stdio::null()).spawn().unwrap());
+    let _load =
+        KilledOnDrop(load.args(["--duration", "10m"]).stderr(Stdio::null()).spawn().unwrap());
     let url = format!("{}{PROFILE}?seconds=1&format=folded", server.url);
     let roots = ["partition-0;deliver;", "runtime;apply;", "runtime;publish;"];
     let lines = recorded_with(&roots, async || {
@@ -154,8 +158,8 @@ async fn a_link_of_another_origin_starts_no_profile() {
     let cookie = admin::session(&server.url).await;
     let session = ("cookie", cookie.as_str());
     for site in ["cross-site", "same-site"] {
-        let led = get_with(&url, &[session, ("sec-fetch-site", site)]).await;
-        assert_problem(403, "other_origin", refusal(led).await);
+        let redirect_reply = get_with(&url, &[session, ("sec-fetch-site", site)]).await;
+        assert_problem(403, "other_origin", refusal(redirect_reply).await);
     }
     assert_eq!(send(Method::HEAD, &url, &[BEARER]).await.status(), 405);
     for meant in [FROM_HERE, ("sec-fetch-site", "none")] {
@@ -178,8 +182,8 @@ fn the_command_writes_the_format_of_the_file_extension() {
         let arguments = ["profile", &server.url, "--seconds", "1", "--output"];
         let mut command = lineside(&arguments);
         let output = command.arg(&file).env("LINESIDE_ADMIN_TOKEN", token).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), said, std::fs::read(&file).unwrap_or_default())
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), stderr, std::fs::read(&file).unwrap_or_default())
     };
     for (name, beginning) in [
         ("flame.html", "<!DOCTYPE html>"),
@@ -187,8 +191,8 @@ fn the_command_writes_the_format_of_the_file_extension() {
         ("flame.folded", ""),
         ("flame.pb", "\u{1f}"),
     ] {
-        let (code, said, written) = run(name, TOKEN);
-        assert_eq!(code, Some(0), "{said}");
+        let (code, stderr, written) = run(name, TOKEN);
+        assert_eq!(code, Some(0), "{stderr}");
         assert!(written.starts_with(beginning.as_bytes()), "{name}");
     }
     let packed = std::fs::read(folder.path().join("flame.pb")).unwrap();
@@ -198,10 +202,10 @@ fn the_command_writes_the_format_of_the_file_extension() {
     assert!(holds(b"nanoseconds") && holds(b"samples"));
 
     assert_eq!(run("flame.json", TOKEN).0, Some(2));
-    let (code, said, _) = run("flame.html", "");
-    assert!(code == Some(2) && said.contains("LINESIDE_ADMIN_TOKEN"), "{said}");
-    let (code, said, _) = run("flame.html", "another token");
-    assert!(code == Some(2) && said.contains("401"), "{said}");
+    let (code, stderr, _) = run("flame.html", "");
+    assert!(code == Some(2) && stderr.contains("LINESIDE_ADMIN_TOKEN"), "{stderr}");
+    let (code, stderr, _) = run("flame.html", "another token");
+    assert!(code == Some(2) && stderr.contains("401"), "{stderr}");
     let nowhere = ["profile", "http://127.0.0.1:1", "--seconds", "1", "--output", "x.svg"];
     let output = lineside(&nowhere).env("LINESIDE_ADMIN_TOKEN", TOKEN).output().unwrap();
     assert_eq!(output.status.code(), Some(3));

@@ -16,12 +16,12 @@ use lineside::{Config, RunningServer};
 use lineside_ingest::{Feed, FeedConfig, FeedId, SourceLocation};
 use serde_json::Value;
 
-use crate::support::events::{HeldByChannel, Stream};
+use crate::support::events::{ReceivedByChannel, Stream};
 use crate::support::http::get_json;
 use crate::support::{repository, serve};
 
-const LOADED_WITHIN: Duration = Duration::from_secs(300);
-const PLAYED_WITHIN: Duration = Duration::from_secs(90);
+const LOAD_TIME_MAX: Duration = Duration::from_secs(300);
+const PLAY_TIME_MAX: Duration = Duration::from_secs(90);
 /// Recorded seconds per second: one snapshot per minute becomes ten per second.
 const SPEED: f64 = 600.0;
 
@@ -113,7 +113,7 @@ async fn every_real_schedule_is_loaded_with_all_rows() {
         feeds.push(feed);
     }
     let server = serve(config(feeds)).await;
-    let deadline = Instant::now() + LOADED_WITHIN;
+    let deadline = Instant::now() + LOAD_TIME_MAX;
     let (mut loaded, mut rows_compared) = (0, 0);
     for (index, zip) in zips.iter().enumerate() {
         let feed = until_read(&server, &format!("schedule-{index}"), deadline).await;
@@ -198,18 +198,18 @@ async fn replay(data: &Path, series: &Series) {
     // Nothing is played before the schedule is loaded and a client listens.
     let server = serve(config(feeds(SourceLocation::Path(dir.join("not there"))))).await;
     if plan.is_some() {
-        let plan = until_read(&server, "plan", Instant::now() + LOADED_WITHIN).await;
+        let plan = until_read(&server, "plan", Instant::now() + LOAD_TIME_MAX).await;
         assert!(plan.network().timetable().is_some(), "{}", plan.status().reason);
     }
     let url = format!("http://{}", server.listen_address());
     let channel = if plan.is_some() { "feed/plan" } else { "feed/live" };
     let mut stream = Stream::open(&url, &format!("channel={channel}")).await;
-    let mut held = HeldByChannel::default();
+    let mut received_by_channel = ReceivedByChannel::default();
     // A client with the state receives all later changes.
-    held.apply(&stream.next_within(PLAYED_WITHIN).await.expect("a state"));
+    received_by_channel.apply(&stream.next_within(PLAY_TIME_MAX).await.expect("a state"));
     let recorded = feeds(SourceLocation::Replay { dir, speed: SPEED });
     server.app().ingest().apply_change(recorded).await.unwrap();
-    let seen = follow((stream, held), channel, series).await;
+    let seen = follow((stream, received_by_channel), channel, series).await;
     let expect = get_json(&format!("{url}/api/v1/state?channel={channel}")).await;
     assert!(expect["changes"].is_array());
     println!("{}: {seen:?}", series.folder);
@@ -222,7 +222,7 @@ async fn replay(data: &Path, series: &Series) {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeriesCounts {
     records: usize,
     with_route: usize,
     with_delay: usize,
@@ -231,22 +231,23 @@ struct Seen {
 
 /// Follows a channel until the recording ends.
 async fn follow(
-    (mut stream, mut held): (Stream, HeldByChannel),
+    (mut stream, mut received_by_channel): (Stream, ReceivedByChannel),
     channel: &str,
     series: &Series,
-) -> Seen {
-    let mut seen = Seen::default();
-    let deadline = Instant::now() + PLAYED_WITHIN;
+) -> SeriesCounts {
+    let mut seen = SeriesCounts::default();
+    let deadline = Instant::now() + PLAY_TIME_MAX;
     loop {
         // The server scans the whole recording before it begins.
-        let silence = if seen.records == 0 { PLAYED_WITHIN } else { Duration::from_secs(5) };
+        let silence = if seen.records == 0 { PLAY_TIME_MAX } else { Duration::from_secs(5) };
         let Some(event) = stream.next_within(silence).await else { break };
-        held.apply(&event);
+        received_by_channel.apply(&event);
         for change in event.data["data"]["changes"].as_array().unwrap() {
             seen.count(&change["record"]["lineside"]);
         }
-        let now = held.get(channel);
-        let records = now.of_kind("vehicle").count() + now.of_kind("trip_update").count();
+        let now = received_by_channel.get(channel);
+        let records =
+            now.records_of_kind("vehicle").count() + now.records_of_kind("trip_update").count();
         seen.records = seen.records.max(records);
         seen.publications = now.publications;
         if seen.is_enough(series) || Instant::now() > deadline {
@@ -257,7 +258,7 @@ async fn follow(
     seen
 }
 
-impl Seen {
+impl SeriesCounts {
     fn count(&mut self, join: &Value) {
         self.with_route += usize::from(join["route_short_name"].is_string());
         self.with_delay += usize::from(join["delay"].is_i64());

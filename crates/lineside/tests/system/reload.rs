@@ -10,16 +10,16 @@ use std::time::Duration;
 use crate::support::events::Stream;
 use crate::support::http::{client, get};
 use crate::support::process::{ServerProcess, lineside};
-use crate::support::until::{until, until_json};
 use crate::support::until_ready;
+use crate::support::wait::{until, until_json};
 
 /// A server whose configuration is in a folder.
-struct Configured {
+struct ConfiguredServer {
     folder: tempfile::TempDir,
     server: ServerProcess,
 }
 
-impl Configured {
+impl ConfiguredServer {
     async fn start(feeds: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for id in ["a", "b", "c"] {
@@ -58,11 +58,11 @@ impl Configured {
 
     /// Waits for a line of the metrics.
     async fn until_metric(&self, line: &str) {
-        let is_there = async || {
+        let is_present = async || {
             let metrics = get(&self.url("/metrics")).await.text().await.unwrap();
             metrics.lines().any(|it| it == line)
         };
-        until(line, is_there).await;
+        until(line, is_present).await;
     }
 }
 
@@ -81,7 +81,7 @@ fn feed(id: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_licence_is_sent_with_the_same_bytes() {
-    let it = Configured::start(&feed("a")).await;
+    let it = ConfiguredServer::start(&feed("a")).await;
     it.until_served("a").await;
     let before = get(&it.url("/proxy/a")).await;
     assert!(!before.headers().contains_key("link"));
@@ -102,7 +102,7 @@ async fn a_changed_licence_is_sent_with_the_same_bytes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn feeds_follow_the_file_while_others_are_served_without_interruption() {
-    let it = Arc::new(Configured::start(&feed("a")).await);
+    let it = Arc::new(ConfiguredServer::start(&feed("a")).await);
     it.until_served("a").await;
     let (stop, reads) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
     let (reader, ended, count) = (Arc::clone(&it), Arc::clone(&stop), Arc::clone(&reads));
@@ -141,7 +141,7 @@ async fn feeds_follow_the_file_while_others_are_served_without_interruption() {
 
 #[tokio::test]
 async fn a_signal_reloads_the_file_at_once() {
-    let it = Configured::start(&feed("a")).await;
+    let it = ConfiguredServer::start(&feed("a")).await;
     it.until_served("a").await;
     it.server.signal("-HUP");
     it.until_metric("lineside_config_reloads_total{outcome=\"accepted\"} 1").await;
@@ -154,7 +154,7 @@ async fn a_signal_reloads_the_file_at_once() {
 
 #[tokio::test]
 async fn an_invalid_file_is_refused_by_line_and_key_and_changes_nothing() {
-    let it = Configured::start(&feed("a")).await;
+    let it = ConfiguredServer::start(&feed("a")).await;
     it.until_served("a").await;
     it.replace(&format!("{}poll = \"soon\"\n{}", feed("a"), feed("b")));
     it.until_metric("lineside_config_refused 1").await;
@@ -174,7 +174,7 @@ async fn an_invalid_file_is_refused_by_line_and_key_and_changes_nothing() {
 
 #[tokio::test]
 async fn keys_that_require_a_restart_are_logged() {
-    let it = Configured::start(&feed("a")).await;
+    let it = ConfiguredServer::start(&feed("a")).await;
     it.until_served("a").await;
     let limits = "[limits]\nframe = \"64KiB\"\n[token]\nhmac = \"s3cret\"\n";
     it.replace(&format!("{limits}{}{}", feed("a"), feed("b")));
@@ -189,7 +189,7 @@ async fn keys_that_require_a_restart_are_logged() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_truncated_file_removes_no_feeds() {
-    let it = Configured::start(&feed("a")).await;
+    let it = ConfiguredServer::start(&feed("a")).await;
     it.until_served("a").await;
     for (refused, cut_off) in ["", "[serv", SERVER, "# nothing\n"].into_iter().enumerate() {
         std::fs::write(it.folder.path().join("lineside.toml"), cut_off).unwrap();

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 
 use crate::restarts::SCHEDULE;
-use crate::support::events::{Held, Stream};
+use crate::support::events::{ReceivedState, Stream};
 use crate::support::http::{assert_problem, get, get_json, header, problem};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, Reply, answer};
-use crate::support::until::{until, until_json};
 use crate::support::until_ready;
+use crate::support::wait::{until, until_json};
 
 /// Returns a schedule with an additional line in its stops.
 pub(crate) fn schedule(stop: &str) -> Vec<u8> {
@@ -31,23 +31,23 @@ pub(crate) fn schedule(stop: &str) -> Vec<u8> {
 /// A misplaced stop whose name contains markup.
 pub(crate) const FAR: &str = "<b>U</b>,Far,0.0,0.0\n";
 
-struct House {
+struct ServerSetup {
     folder: tempfile::TempDir,
     producer: Producer,
 }
 
-impl House {
+impl ServerSetup {
     async fn new(keys: &str) -> Self {
         let producer = Producer::start(Answer::Bytes(Vec::new())).await;
-        let house = Self { folder: tempfile::tempdir().unwrap(), producer };
+        let setup = Self { folder: tempfile::tempdir().unwrap(), producer };
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
              [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n\
              [[feed]]\nid = \"notes\"\nurl = \"lineside.toml\"\nformat = \"raw\"\n{keys}",
-            house.producer.url("/city.zip")
+            setup.producer.url("/city.zip")
         );
-        std::fs::write(house.config(), config).unwrap();
-        house
+        std::fs::write(setup.config(), config).unwrap();
+        setup
     }
 
     fn config(&self) -> std::path::PathBuf {
@@ -66,9 +66,9 @@ impl House {
 }
 
 /// Waits until the report satisfies `is_so`.
-pub(crate) async fn until_report(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn until_report(url: &str, is_met: impl Fn(&Value) -> bool) -> Value {
     until("there is a report", async || get(url).await.status() == 200).await;
-    until_json(url, is_so).await
+    until_json(url, is_met).await
 }
 
 pub(crate) async fn text(url: &str) -> String {
@@ -94,29 +94,33 @@ fn findings(hook: &Producer) -> Vec<Value> {
     all.filter(|notification| notification["kind"] == "findings").collect()
 }
 
-async fn until_told(stream: &mut Stream, held: &mut Held, is_so: impl Fn(&Value) -> bool) -> Value {
+async fn until_record(
+    stream: &mut Stream,
+    channel_state: &mut ReceivedState,
+    is_met: impl Fn(&Value) -> bool,
+) -> Value {
     loop {
-        let found = held.of_kind("report").find(|record| is_so(record)).cloned();
+        let found = channel_state.records_of_kind("report").find(|record| is_met(record)).cloned();
         if let Some(found) = found {
             return found;
         }
-        held.apply(&stream.next().await.unwrap().data);
+        channel_state.apply(&stream.next().await.unwrap().data);
     }
 }
 
 /// Starts a server with a valid schedule that sends new errors to the returned hook.
-async fn with_alert() -> (Producer, House, ServerProcess) {
+async fn with_alert() -> (Producer, ServerSetup, ServerProcess) {
     let hook = Producer::answering(|_| Reply::ok("")).await;
     let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
-    let house = House::new(&keys).await;
-    house.give(&schedule(""));
-    let server = house.start().await;
-    (hook, house, server)
+    let setup = ServerSetup::new(&keys).await;
+    setup.give(&schedule(""));
+    let server = setup.start().await;
+    (hook, setup, server)
 }
 
 #[tokio::test]
 async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
-    let (hook, house, server) = with_alert().await;
+    let (hook, setup, server) = with_alert().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
     let first = until_report(&report_url, |found| found["notices"].is_array()).await;
     assert_eq!(first["lineside"]["outcome"], "whole");
@@ -125,43 +129,44 @@ async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
     assert_eq!(count(&first, "point_near_origin"), 0);
 
     let mut stream = Stream::open(&server.url, "channel=report/city").await;
-    let mut held = Held::default();
-    until_told(&mut stream, &mut held, |record| record["errors"] == 0).await;
-    house.give(&schedule(FAR));
-    let told = until_told(&mut stream, &mut held, |record| record["errors"] != 0).await;
+    let mut channel_state = ReceivedState::default();
+    until_record(&mut stream, &mut channel_state, |record| record["errors"] == 0).await;
+    setup.give(&schedule(FAR));
+    let active_record =
+        until_record(&mut stream, &mut channel_state, |record| record["errors"] != 0).await;
     let second = get_json(&report_url).await;
-    assert_eq!(second["lineside"]["version"], told["version"]);
+    assert_eq!(second["lineside"]["version"], active_record["version"]);
     assert_eq!(second["lineside"]["previous"], first["lineside"]["version"]);
     assert_eq!(count(&second, "point_near_origin"), 1);
     let change = json!({"code": "point_near_origin", "severity": "ERROR", "before": 0, "now": 1});
-    assert!(told["changed"].as_array().unwrap().contains(&change), "{told}");
+    assert!(active_record["changed"].as_array().unwrap().contains(&change), "{active_record}");
 
     shown(&server.url, &first, &second).await;
     listed(&server.url, &second).await;
     in_the_catalog(&server.url, &second).await;
     until("the hook is told", async || !findings(&hook).is_empty()).await;
-    let told = &findings(&hook)[0];
-    assert_eq!(told["errors"], json!([{"code": "point_near_origin", "before": 0, "now": 1}]));
+    let sent = &findings(&hook)[0];
+    assert_eq!(sent["errors"], json!([{"code": "point_near_origin", "before": 0, "now": 1}]));
     let address = second["lineside"]["url"].as_str().unwrap();
     let path = address.strip_prefix(server.url.as_str()).unwrap();
-    assert!(told["report"].as_str().unwrap().ends_with(path), "{told}");
+    assert!(sent["report"].as_str().unwrap().ends_with(path), "{sent}");
 
     // Reports survive a crash and an outage of the producer, and nothing is announced twice.
     server.stop("-KILL");
-    house.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
-    let server = house.start().await;
+    setup.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
+    let server = setup.start().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
-    let kept = until_report(&report_url, |found| found["notices"].is_array()).await;
-    assert_eq!(kept["lineside"]["at"], second["lineside"]["at"], "it was not made again");
-    let of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
-    let earlier = get_json(&format!("{report_url}?version={}", of(&first))).await;
+    let first_report = until_report(&report_url, |found| found["notices"].is_array()).await;
+    assert_eq!(first_report["lineside"]["at"], second["lineside"]["at"], "it was not made again");
+    let version_of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
+    let earlier = get_json(&format!("{report_url}?version={}", version_of(&first))).await;
     assert_eq!(earlier["notices"], first["notices"]);
-    text(&format!("{}/feeds/city/versions/{}/report", server.url, of(&first))).await;
+    text(&format!("{}/feeds/city/versions/{}/report", server.url, version_of(&first))).await;
     let metrics = text(&format!("{}/metrics", server.url)).await;
     assert!(metrics.contains("lineside_validation_finished_total 0"), "{metrics}");
     // The crash may precede the record of the delivery. Then the hook receives the same notification again.
-    let told: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let ids: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
+    assert_eq!(ids.len(), 1, "{ids:?}");
     let odd = problem(&format!("{report_url}?version=zz")).await;
     assert_problem(400, "bad_parameter", odd);
     let nowhere = format!("{report_url}?version={}", "0".repeat(64));
@@ -171,31 +176,31 @@ async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
 
 #[tokio::test]
 async fn recurring_errors_are_announced_again() {
-    let (hook, house, server) = with_alert().await;
+    let (hook, setup, server) = with_alert().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
-    for n_told in 1..=2 {
+    for n_sent in 1..=2 {
         // Two valid versions, so that the test has time to see one of them.
         for (stop, stops) in [("", 2), ("F,Fair,59.9,10.7\n", 3)] {
-            house.give(&schedule(stop));
+            setup.give(&schedule(stop));
             let is_well = |found: &Value| {
                 count(found, "point_near_origin") == 0
                     && found["summary"]["counts"]["Stops"] == stops
             };
             until_report(&report_url, is_well).await;
         }
-        house.give(&schedule(FAR));
-        until("the hook is told", async || findings(&hook).len() >= n_told).await;
+        setup.give(&schedule(FAR));
+        until("the hook is told", async || findings(&hook).len() >= n_sent).await;
     }
-    let told: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
+    let ids: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
+    assert_eq!(ids.len(), 2, "{ids:?}");
     server.stop("-TERM");
 }
 
 /// Asserts the content of pages and the badge on the two versions.
 async fn shown(server: &str, first: &Value, second: &Value) {
     let page = text(&format!("{server}/feeds/city")).await;
-    let of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
-    let (before, now) = (of(first), of(second));
+    let version_of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
+    let (before, now) = (version_of(first), version_of(second));
     for part in [
         "/rules/point_near_origin",
         "data-severity=\"error\"",
@@ -219,17 +224,17 @@ async fn shown(server: &str, first: &Value, second: &Value) {
 /// Asserts the reports in the lists of feeds.
 async fn in_the_catalog(server: &str, second: &Value) {
     let feeds = get_json(&format!("{server}/api/v1/feeds")).await;
-    let of = |id: &str| {
+    let find_feed = |id: &str| {
         let items = feeds["items"].as_array().unwrap();
         items.iter().find(|item| item["id"] == id).unwrap()["report"].clone()
     };
-    let counts = of("city")["counts"].clone();
+    let counts = find_feed("city")["counts"].clone();
     assert_eq!(
         (&counts["errors"], &counts["warnings"]),
         (&second["lineside"]["errors"], &second["lineside"]["warnings"])
     );
-    assert_eq!(of("city")["subject"], "dataset");
-    assert_eq!(of("notes"), Value::Null, "what was not looked at is no feed without errors");
+    assert_eq!(find_feed("city")["subject"], "dataset");
+    assert_eq!(find_feed("notes"), Value::Null, "what was not looked at is no feed without errors");
     let one = get_json(&format!("{server}/api/v1/feeds/city")).await;
     assert_eq!(one["report"]["counts"], counts);
     for (verdict, found) in [
@@ -281,7 +286,7 @@ async fn listed(server: &str, second: &Value) {
 
 #[tokio::test]
 async fn reports_on_refused_versions_do_not_displace_others() {
-    let house = House::new("[retention]\nreports = 2\n").await;
+    let house = ServerSetup::new("[retention]\nreports = 2\n").await;
     let sound = schedule("");
     house.give(&sound);
     let server = house.start().await;
@@ -303,20 +308,20 @@ async fn reports_on_refused_versions_do_not_displace_others() {
     let url = format!("{}/api/v1/feeds/city/report", server.url);
     let oldest = format!("{url}?version={}", seen[0].as_str().unwrap());
     until("the oldest is gone", async || get(&oldest).await.status() == 404).await;
-    let kept = get_json(&format!("{url}?version={version}")).await;
-    assert_eq!(kept["notices"], good["notices"]);
+    let other_report = get_json(&format!("{url}?version={version}")).await;
+    assert_eq!(other_report["notices"], good["notices"]);
     server.stop("-TERM");
 }
 
 #[tokio::test]
 async fn an_unreadable_schedule_has_a_report_until_it_is_fixed() {
-    let house = House::new("").await;
+    let setup = ServerSetup::new("").await;
     let sound = schedule("");
-    house.give(&sound);
-    let server = house.start().await;
+    setup.give(&sound);
+    let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/city/report", server.url);
     let good = until_report(&url, |found| found["notices"].is_array()).await;
-    house.give(&sound[..200]);
+    setup.give(&sound[..200]);
     let found = until_report(&url, |found| found["lineside"]["outcome"] == "unreadable").await;
     assert_eq!((count(&found, "unreadable"), &found["lineside"]["refused"]), (1, &json!(true)));
     assert_eq!(found["lineside"]["previous"], good["lineside"]["version"]);
@@ -327,7 +332,7 @@ async fn an_unreadable_schedule_has_a_report_until_it_is_fixed() {
     let badge = text(&format!("{}/feeds/city/report.svg", server.url)).await;
     assert!(badge.contains("unreadable"), "{badge}");
     // The last good version returns, and is the current one.
-    house.give(&sound);
+    setup.give(&sound);
     let mended = until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
     assert_eq!(mended["lineside"]["version"], good["lineside"]["version"]);
     assert_eq!(count(&mended, "unreadable"), 0);
@@ -341,9 +346,9 @@ async fn an_unreadable_schedule_has_a_report_until_it_is_fixed() {
 
 #[tokio::test]
 async fn a_check_over_the_memory_limit_is_reported_as_unfinished() {
-    let house = House::new("[validation]\nmemory = \"1KiB\"\n").await;
-    house.give(&schedule(&"V,More,59.9,10.7\n".repeat(200)));
-    let server = house.start().await;
+    let setup = ServerSetup::new("[validation]\nmemory = \"1KiB\"\n").await;
+    setup.give(&schedule(&"V,More,59.9,10.7\n".repeat(200)));
+    let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/city/report", server.url);
     let found = until_report(&url, |found| found["lineside"]["outcome"] == "unfinished").await;
     assert!(found["lineside"]["reason"].as_str().unwrap().contains("validation.memory"), "{found}");

@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 
 use crate::reports::until_report;
 use crate::restarts::SCHEDULE;
-use crate::support::events::{Held, Stream};
+use crate::support::events::{ReceivedState, Stream};
 use crate::support::http::{assert_problem, get, get_json, problem};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Producer, Reply};
-use crate::support::until::{until, until_json};
 use crate::support::until_ready;
+use crate::support::wait::{until, until_json};
 
 /// A producer that makes a new message for every reply.
 struct Buses {
@@ -32,14 +32,14 @@ struct Buses {
 }
 
 /// Returns a message on one trip, or an empty one.
-fn message(number: u64, trip: Option<&str>, made: u64) -> String {
+fn message(number: u64, trip: Option<&str>, made_at: u64) -> String {
     let update = |trip: &str| {
         json!({
             "id": number.to_string(),
             "trip_update": {
                 "trip": {"trip_id": trip, "schedule_relationship": "SCHEDULED"},
                 "vehicle": {"id": "bus"},
-                "timestamp": made,
+                "timestamp": made_at,
                 "stop_time_update": [{
                     "stop_sequence": 1, "stop_id": "S", "departure": {"delay": 60},
                     "schedule_relationship": "SCHEDULED"
@@ -49,7 +49,7 @@ fn message(number: u64, trip: Option<&str>, made: u64) -> String {
     };
     let updates: Vec<Value> = trip.into_iter().map(update).collect();
     let header = json!({
-        "gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET", "timestamp": made
+        "gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET", "timestamp": made_at
     });
     json!({"header": header, "entity": updates}).to_string()
 }
@@ -63,14 +63,14 @@ impl Buses {
         let is_bad = Arc::new(AtomicBool::new(false));
         let is_old = Arc::new(AtomicBool::new(false));
         let is_empty = Arc::new(AtomicBool::new(false));
-        let (is_asked_bad, is_asked_old) = (Arc::clone(&is_bad), Arc::clone(&is_old));
-        let is_asked_empty = Arc::clone(&is_empty);
+        let (is_bad_shared, is_old_shared) = (Arc::clone(&is_bad), Arc::clone(&is_old));
+        let is_empty_shared = Arc::clone(&is_empty);
         let number = AtomicU64::new(0);
         let producer = Producer::answering(move |_| {
-            let trip = if is_asked_bad.load(Ordering::Relaxed) { "<b>none</b>" } else { "trip" };
-            let trip = Some(trip).filter(|_| !is_asked_empty.load(Ordering::Relaxed));
-            let made = now() - if is_asked_old.load(Ordering::Relaxed) { 600 } else { 0 };
-            Reply::ok(&message(number.fetch_add(1, Ordering::Relaxed), trip, made))
+            let trip = if is_bad_shared.load(Ordering::Relaxed) { "<b>none</b>" } else { "trip" };
+            let trip = Some(trip).filter(|_| !is_empty_shared.load(Ordering::Relaxed));
+            let made_at = now() - if is_old_shared.load(Ordering::Relaxed) { 600 } else { 0 };
+            Reply::ok(&message(number.fetch_add(1, Ordering::Relaxed), trip, made_at))
         });
         Self { producer: producer.await, is_bad, is_old, is_empty }
     }
@@ -83,11 +83,11 @@ impl Buses {
     }
 }
 
-struct House {
+struct ServerSetup {
     folder: tempfile::TempDir,
 }
 
-impl House {
+impl ServerSetup {
     fn new(buses: &Buses, keys: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let schedule = folder.path().join("city");
@@ -101,9 +101,9 @@ impl House {
              [[feed]]\nid = \"buses\"\nurl = \"{}\"\nformat = \"gtfs-rt\"\nstatic = \"city\"\npoll = \"1s\"\n",
             buses.producer.url("/buses.pb")
         );
-        let house = Self { folder };
-        std::fs::write(house.config(), config).unwrap();
-        house
+        let setup = Self { folder };
+        std::fs::write(setup.config(), config).unwrap();
+        setup
     }
 
     fn config(&self) -> PathBuf {
@@ -130,7 +130,7 @@ fn count(report: &Value, code: &str) -> u64 {
     found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
 }
 
-fn looked_at(report: &Value) -> u64 {
+fn n_checked(report: &Value) -> u64 {
     report["summary"]["presence"]["messages"].as_u64().unwrap_or_default()
 }
 
@@ -150,11 +150,11 @@ async fn messages_are_validated_and_persistent_errors_announced_once() {
     let hook = Producer::answering(|_| Reply::ok("")).await;
     let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
     let buses = Buses::new().await;
-    let house = House::new(&buses, &keys);
-    let server = house.start().await;
+    let setup = ServerSetup::new(&buses, &keys);
+    let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
     // Findings from the start are not news.
-    let well = until_report(&url, |found| looked_at(found) > 6).await;
+    let well = until_report(&url, |found| n_checked(found) > 6).await;
     assert_eq!(
         (&well["lineside"]["subject"], &well["lineside"]["outcome"]),
         (&json!("realtime"), &json!("whole"))
@@ -165,14 +165,14 @@ async fn messages_are_validated_and_persistent_errors_announced_once() {
     let bad = until_report(&url, |found| count(found, "E003") == 1).await;
     assert_eq!(bad["summary"]["matchedTrips"], 0);
     until("the hook is told", async || !findings(&hook).is_empty()).await;
-    let told = &findings(&hook)[0];
-    assert_eq!(told["errors"], json!([{"code": "E003", "before": 0, "now": 1}]));
-    assert!(told["report"].as_str().unwrap().ends_with("/feeds/buses#report-realtime"), "{told}");
+    let sent = &findings(&hook)[0];
+    assert_eq!(sent["errors"], json!([{"code": "E003", "before": 0, "now": 1}]));
+    assert!(sent["report"].as_str().unwrap().ends_with("/feeds/buses#report-realtime"), "{sent}");
 
     let mut stream = Stream::open(&server.url, "channel=report/buses").await;
-    let mut held = Held::default();
-    while !held.of_kind("report").any(|record| record["errors"] == 1) {
-        held.apply(&stream.next().await.unwrap().data);
+    let mut channel_state = ReceivedState::default();
+    while !channel_state.records_of_kind("report").any(|record| record["errors"] == 1) {
+        channel_state.apply(&stream.next().await.unwrap().data);
     }
     let page = text(&format!("{}/feeds/buses", server.url)).await;
     for part in ["id=\"report-realtime\"", "report-since", "E003", "&lt;b&gt;none"] {
@@ -185,12 +185,12 @@ async fn messages_are_validated_and_persistent_errors_announced_once() {
 
     // The time of the first finding survives a restart, and nothing is announced twice.
     let since = |report: &Value| report["summary"]["presence"]["codes"]["E003"]["first"].clone();
-    let standing = until_report(&url, |found| since(found).is_i64()).await;
+    let active = until_report(&url, |found| since(found).is_i64()).await;
     server.stop("-TERM");
-    let server = house.start().await;
+    let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let after = until_report(&url, |found| looked_at(found) > looked_at(&standing) + 3).await;
-    assert_eq!(since(&after), since(&standing));
+    let after = until_report(&url, |found| n_checked(found) > n_checked(&active) + 3).await;
+    assert_eq!(since(&after), since(&active));
     assert_eq!(findings(&hook).len(), 1);
     server.stop("-TERM");
 }
@@ -210,8 +210,8 @@ async fn misplaced_vehicles_are_shown_on_a_map() {
     });
     let [is_bad, is_old, is_empty] = [(); 3].map(|()| Arc::default());
     let buses = Buses { producer: producer.await, is_bad, is_old, is_empty };
-    let house = House::new(&buses, "");
-    let server = house.start().await;
+    let setup = ServerSetup::new(&buses, "");
+    let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
     until_report(&url, |found| count(found, "E028") == 1).await;
     let page = text(&format!("{}/feeds/buses", server.url)).await;
@@ -223,15 +223,15 @@ async fn misplaced_vehicles_are_shown_on_a_map() {
 #[tokio::test]
 async fn an_unchanged_message_is_validated_again_after_a_restart() {
     let buses = Buses::frozen().await;
-    let house = House::new(&buses, "");
+    let setup = ServerSetup::new(&buses, "");
     let mut before = None;
     for _ in 0..3 {
-        let server = house.start().await;
+        let server = setup.start().await;
         let url = format!("{}/api/v1/feeds/buses/report", server.url);
-        let is_new = |found: &Value| before.as_ref().is_none_or(|it| looked_at(found) > *it);
+        let is_new = |found: &Value| before.as_ref().is_none_or(|it| n_checked(found) > *it);
         let found = until_report(&url, is_new).await;
-        assert_eq!(looked_at(&found), before.unwrap_or_default() + 1, "{found}");
-        before = Some(looked_at(&found));
+        assert_eq!(n_checked(&found), before.unwrap_or_default() + 1, "{found}");
+        before = Some(n_checked(&found));
         server.stop("-TERM");
     }
 }
@@ -239,10 +239,10 @@ async fn an_unchanged_message_is_validated_again_after_a_restart() {
 #[tokio::test]
 async fn an_unchanged_message_becomes_stale() {
     let buses = Buses::frozen().await;
-    let house = House::new(&buses, "");
-    let text = std::fs::read_to_string(house.config()).unwrap();
+    let setup = ServerSetup::new(&buses, "");
+    let text = std::fs::read_to_string(setup.config()).unwrap();
     let text = text.replace("poll = \"1s\"", "poll = \"20s\"");
-    let config = Config::parse(&house.config(), &text);
+    let config = Config::parse(&setup.config(), &text);
     // Half a minute passes in less than a second.
     let clock = Arc::new(ScaledClock::new(RealClock::new().wall_time(), 40.0));
     let start =
@@ -250,17 +250,17 @@ async fn an_unchanged_message_becomes_stale() {
     let server = lineside::start_server(start).await.unwrap();
     let url = format!("http://{}/api/v1/feeds/buses/report", server.listen_address());
     let old = until_report(&url, |found| count(found, "W008") == 1).await;
-    let again = |found: &Value| found["summary"]["presence"]["again"].as_u64().unwrap();
-    let older = until_report(&url, |found| again(found) > again(&old)).await;
-    assert_eq!(looked_at(&older), 1, "it is one message: {older}");
+    let n_age_checks = |found: &Value| found["summary"]["presence"]["again"].as_u64().unwrap();
+    let older = until_report(&url, |found| n_age_checks(found) > n_age_checks(&old)).await;
+    assert_eq!(n_checked(&older), 1, "it is one message: {older}");
     server.shut_down().await;
 }
 
 /// Makes the schedule's trip run all day.
-fn let_it_run(house: &House) {
+fn let_it_run(setup: &ServerSetup) {
     let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
                  trip,00:00:00,00:00:00,S,1\ntrip,48:00:00,48:00:00,T,2\n";
-    std::fs::write(house.folder.path().join("city/stop_times.txt"), times).unwrap();
+    std::fs::write(setup.folder.path().join("city/stop_times.txt"), times).unwrap();
 }
 
 /// Returns the states in all notifications. A delivery that a stop interrupts is repeated with the same id, so it
@@ -285,12 +285,12 @@ async fn a_feed_that_loses_its_trips_is_empty_and_stays_so_after_a_restart() {
     let keys =
         format!("[[alert]]\nto = {to:?}\non = [\"state\"]\nafter = \"0s\"\nquiet = \"0s\"\n");
     let buses = Buses::new().await;
-    let house = House::new(&buses, &keys);
-    let_it_run(&house);
+    let setup = ServerSetup::new(&buses, &keys);
+    let_it_run(&setup);
     buses.is_empty.store(true, Ordering::Relaxed);
-    let server = house.start().await;
+    let server = setup.start().await;
     let feed = format!("{}/api/v1/feeds/buses", server.url);
-    let silent = until_report(&format!("{feed}/report"), |found| looked_at(found) > 1).await;
+    let silent = until_report(&format!("{feed}/report"), |found| n_checked(found) > 1).await;
     assert_eq!(count(&silent, "agency_without_trips"), 0, "it may be one of alerts");
     until_json(&feed, |found| found["state"] == "ok").await;
     buses.is_empty.store(false, Ordering::Relaxed);
@@ -303,12 +303,12 @@ async fn a_feed_that_loses_its_trips_is_empty_and_stays_so_after_a_restart() {
     until("the hook is told", async || !states(&hook).is_empty()).await;
     server.stop("-TERM");
 
-    let server = house.start().await;
+    let server = setup.start().await;
     let feed = format!("{}/api/v1/feeds/buses", server.url);
     let polled = until_json(&feed, |found| found["state"] != "unknown").await;
     assert_eq!(polled["state"], "empty", "{polled}");
-    let before = until_report(&format!("{feed}/report"), |found| looked_at(found) > 0).await;
-    let is_later = |found: &Value| looked_at(found) > looked_at(&before) + 2;
+    let before = until_report(&format!("{feed}/report"), |found| n_checked(found) > 0).await;
+    let is_later = |found: &Value| n_checked(found) > n_checked(&before) + 2;
     let after = until_report(&format!("{feed}/report"), is_later).await;
     assert_eq!(count(&after, "agency_without_trips"), 1, "{after}");
     assert!(text(&format!("{}/feeds/buses/report.svg", server.url)).await.contains(">empty<"));
@@ -323,11 +323,13 @@ async fn a_feed_that_loses_its_trips_is_empty_and_stays_so_after_a_restart() {
 #[tokio::test]
 async fn a_vehicle_feed_without_a_schedule_stays_empty_after_a_crash() {
     let is_empty = Arc::new(AtomicBool::new(false));
-    let is_asked_empty = Arc::clone(&is_empty);
+    let is_empty_shared = Arc::clone(&is_empty);
     let producer = Producer::answering(move |_| {
         let vehicle = json!({"id": "1", "vehicle": {"vehicle": {"id": "bus"}, "timestamp": now()}});
-        let vehicles: Vec<Value> =
-            Some(vehicle).into_iter().filter(|_| !is_asked_empty.load(Ordering::Relaxed)).collect();
+        let vehicles: Vec<Value> = Some(vehicle)
+            .into_iter()
+            .filter(|_| !is_empty_shared.load(Ordering::Relaxed))
+            .collect();
         let header = json!({"gtfs_realtime_version": "2.0", "timestamp": now()});
         Reply::ok(&json!({"header": header, "entity": vehicles}).to_string())
     })
@@ -345,11 +347,14 @@ async fn a_vehicle_feed_without_a_schedule_stays_empty_after_a_crash() {
         until_ready(&server.url).await;
         let feed = format!("{}/api/v1/feeds/buses", server.url);
         let polled = until_json(&feed, |found| found["state"] != "unknown").await;
-        let word = if is_empty.load(Ordering::Relaxed) { "empty" } else { "ok" };
-        assert_eq!(polled["state"], word, "{polled}");
-        let told = until_report(&format!("{feed}/report"), |found| looked_at(found) > 0).await;
-        let summary = &told["summary"];
-        assert!(summary["toldAt"].as_i64().unwrap() > 0 && summary["tripsNamedAt"] == 0, "{told}");
+        let state = if is_empty.load(Ordering::Relaxed) { "empty" } else { "ok" };
+        assert_eq!(polled["state"], state, "{polled}");
+        let report = until_report(&format!("{feed}/report"), |found| n_checked(found) > 0).await;
+        let summary = &report["summary"];
+        assert!(
+            summary["toldAt"].as_i64().unwrap() > 0 && summary["tripsNamedAt"] == 0,
+            "{report}"
+        );
         is_empty.store(true, Ordering::Relaxed);
         server.stop(stop);
     }
@@ -366,20 +371,20 @@ fn stops(location_type: u8) -> String {
 #[tokio::test]
 async fn schedule_errors_are_reported_with_the_messages_until_fixed() {
     let buses = Buses::new().await;
-    let house = House::new(&buses, "");
-    let file = house.folder.path().join("city/stops.txt");
+    let setup = ServerSetup::new(&buses, "");
+    let file = setup.folder.path().join("city/stops.txt");
     std::fs::write(&file, stops(1)).unwrap();
-    let config = std::fs::read_to_string(house.config()).unwrap();
+    let config = std::fs::read_to_string(setup.config()).unwrap();
     let often = config.replace("url = \"city\"\n", "url = \"city\"\npoll = \"1s\"\n");
-    std::fs::write(house.config(), often).unwrap();
-    let server = house.start().await;
+    std::fs::write(setup.config(), often).unwrap();
+    let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
     // Once for the schedule, not again for each message.
-    let found = until_report(&url, |found| looked_at(found) > 3).await;
+    let found = until_report(&url, |found| n_checked(found) > 3).await;
     let notices = found["notices"].as_array().unwrap();
-    let said = notices.iter().find(|notice| notice["code"] == "E010").unwrap();
+    let e010 = notices.iter().find(|notice| notice["code"] == "E010").unwrap();
     assert_eq!(
-        (&said["totalNotices"], &said["sampleNotices"]),
+        (&e010["totalNotices"], &e010["sampleNotices"]),
         (&json!(1), &json!([{"stopId": "S", "locationType": 1}]))
     );
     std::fs::write(&file, stops(0)).unwrap();
@@ -402,7 +407,7 @@ async fn without_a_schedule_messages_are_checked_by_rules_without_one() {
     let server = ServerProcess::start(&["serve", "--config", file.to_str().unwrap()]);
     until_ready(&server.url).await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let found = until_report(&url, |found| looked_at(found) > 0).await;
+    let found = until_report(&url, |found| n_checked(found) > 0).await;
     assert_eq!(found["summary"]["withoutSchedule"], true);
     assert_eq!((&found["summary"]["schedule"], count(&found, "E003")), (&json!(""), 0));
     assert_eq!(found["lineside"]["outcome"], "whole");
@@ -416,11 +421,11 @@ async fn without_a_schedule_messages_are_checked_by_rules_without_one() {
 #[tokio::test]
 async fn the_page_shows_what_the_first_report_waits_for() {
     let buses = Buses::new().await;
-    let house = House::new(&buses, "");
+    let setup = ServerSetup::new(&buses, "");
     for (name, _) in SCHEDULE {
-        std::fs::remove_file(house.folder.path().join("city").join(name)).unwrap();
+        std::fs::remove_file(setup.folder.path().join("city").join(name)).unwrap();
     }
-    let server = house.start().await;
+    let server = setup.start().await;
     let page = format!("{}/feeds/buses", server.url);
     until("it is said", async || text(&page).await.contains("data-waits-for-schedule")).await;
     server.stop("-TERM");
@@ -430,8 +435,8 @@ async fn the_page_shows_what_the_first_report_waits_for() {
 async fn a_check_beyond_message_time_is_reported_as_cut_short() {
     let buses = Buses::new().await;
     buses.is_bad.store(true, Ordering::Relaxed);
-    let house = House::new(&buses, "[validation]\nmessage_time = \"1ns\"\n");
-    let server = house.start().await;
+    let setup = ServerSetup::new(&buses, "[validation]\nmessage_time = \"1ns\"\n");
+    let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
     let found = until_report(&url, |found| found["lineside"]["outcome"] == "cut_short").await;
     assert_eq!(found["notices"], json!([]));
@@ -445,8 +450,8 @@ async fn a_check_beyond_message_time_is_reported_as_cut_short() {
 #[tokio::test]
 async fn without_message_time_no_message_is_validated() {
     let buses = Buses::new().await;
-    let house = House::new(&buses, "[validation]\nmessage_time = \"0s\"\n");
-    let server = house.start().await;
+    let setup = ServerSetup::new(&buses, "[validation]\nmessage_time = \"0s\"\n");
+    let server = setup.start().await;
     let feed = format!("{}/api/v1/feeds/buses", server.url);
     until_json(&feed, |found| found["state"] == "ok").await;
     assert_problem(404, "not_found", problem(&format!("{feed}/report")).await);

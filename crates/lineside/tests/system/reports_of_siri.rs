@@ -88,8 +88,8 @@ async fn siri_is_checked_by_its_own_rules_and_against_the_schedule() {
     // SIRI's own codes and those of the content, none of which is GTFS-Realtime's.
     assert_eq!(count("vehicle_without_ref"), 1, "{codes:?}");
     assert!(count("low_match_rate") >= 1 && count("stale_vehicle") >= 6, "{codes:?}");
-    let is_of_reference = |code: &String| code.starts_with(['E', 'W']);
-    assert!(!codes.iter().any(|(code, _)| is_of_reference(code)), "{codes:?}");
+    let is_reference_code = |code: &String| code.starts_with(['E', 'W']);
+    assert!(!codes.iter().any(|(code, _)| is_reference_code(code)), "{codes:?}");
     assert_eq!(found["summary"]["matchedTrips"], 0);
     let page = get(&format!("{}/feeds/buses", server.url)).await.text().await.unwrap();
     for part in ["id=\"report-realtime\"", "report-since", "vehicle_without_ref"] {
@@ -101,20 +101,20 @@ async fn siri_is_checked_by_its_own_rules_and_against_the_schedule() {
     let file = folder.path().join("siri.xml");
     std::fs::write(&file, vehicles(1, 300)).unwrap();
     let arguments = ["check", file.to_str().unwrap(), "--format", "json"];
-    let said = |more: &[&str]| {
+    let run_check = |more: &[&str]| {
         let done = lineside(&[&arguments[..], more].concat()).output().unwrap();
         serde_json::from_slice::<Value>(&done.stdout).unwrap()
     };
-    let alone = self::codes(&said(&[]));
+    let alone = self::codes(&run_check(&[]));
     assert!(alone.iter().all(|(code, _)| code != "low_match_rate"), "{alone:?}");
-    let beside = self::codes(&said(&["--static", schedule.to_str().unwrap()]));
+    let with_schedule = self::codes(&run_check(&["--static", schedule.to_str().unwrap()]));
     for code in ["vehicle_without_ref", "low_match_rate", "stale_vehicle"] {
         assert!(
-            codes.iter().any(|it| it.0 == code && beside.contains(it)),
-            "{code}: {beside:?}, {codes:?}"
+            codes.iter().any(|it| it.0 == code && with_schedule.contains(it)),
+            "{code}: {with_schedule:?}, {codes:?}"
         );
     }
-    assert!(!beside.iter().any(|(code, _)| is_of_reference(code)), "{beside:?}");
+    assert!(!with_schedule.iter().any(|(code, _)| is_reference_code(code)), "{with_schedule:?}");
 }
 
 #[tokio::test]
@@ -174,11 +174,11 @@ async fn an_unchanged_answer_becomes_stale() {
 async fn an_unchanged_answer_is_validated_again_after_a_restart() {
     let (_producer, feed) = frozen().await;
     let folder = tempfile::tempdir().unwrap();
-    let looks = |found: &Value| found["summary"]["presence"]["messages"].as_u64();
+    let n_checks = |found: &Value| found["summary"]["presence"]["messages"].as_u64();
     for n in 1..=2 {
         let server = start(folder.path(), &format!("data_dir = \"data\"\n{feed}")).await;
         let url = format!("{}/api/v1/feeds/buses/report", server.url);
-        until_report(&url, |found| looks(found) == Some(n)).await;
+        until_report(&url, |found| n_checks(found) == Some(n)).await;
         server.stop("-TERM");
     }
 }

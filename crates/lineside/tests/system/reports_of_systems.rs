@@ -35,18 +35,18 @@ fn count(report: &Value, code: &str) -> u64 {
 }
 
 /// Returns bikes at these places.
-fn bikes(places: &[(&str, f64)]) -> String {
+fn bikes(coordinates_by_id: &[(&str, f64)]) -> String {
     let bike = |(id, lat): &(&str, f64)| {
         format!(
             r#"{{"bike_id":"{id}","lat":{lat},"lon":10.7,"is_reserved":false,"is_disabled":false,"vehicle_type_id":"T"}}"#
         )
     };
-    let bikes: Vec<String> = places.iter().map(bike).collect();
+    let bikes: Vec<String> = coordinates_by_id.iter().map(bike).collect();
     page(&format!(r#"{{"bikes":[{}]}}"#, bikes.join(",")))
 }
 
 /// Starts a system of these files and `system_information`. Returns the configuration of its feed.
-async fn begin(site: &Site, files: [&str; 2]) -> String {
+async fn start_server(site: &Site, files: [&str; 2]) -> String {
     let producer = site.start().await;
     let listed = ["system_information", files[0], files[1]]
         .map(|name| format!(r#"{{"name":"{name}","url":"{producer}/{name}"}}"#));
@@ -63,7 +63,7 @@ async fn begin(site: &Site, files: [&str; 2]) -> String {
 #[tokio::test]
 async fn vehicles_with_unrotated_ids_after_a_trip_are_reported() {
     let site = Site::default();
-    let feeds = begin(&site, ["vehicle_types", "free_bike_status"]).await;
+    let feeds = start_server(&site, ["vehicle_types", "free_bike_status"]).await;
     site.put(
         "/vehicle_types",
         &page(r#"{"vehicle_types":[{"vehicle_type_id":"T","form_factor":"bicycle","propulsion_type":"human"}]}"#),
@@ -116,7 +116,7 @@ async fn every_language_of_a_gbfs_system_is_validated() {
 #[tokio::test]
 async fn gbfs_files_are_validated_alone_and_against_each_other() {
     let site = Site::default();
-    let feeds = begin(&site, ["station_information", "station_status"]).await;
+    let feeds = start_server(&site, ["station_information", "station_status"]).await;
     site.put(
         "/station_information",
         &page(r#"{"stations":[{"station_id":"S1","name":"Square","lat":59.9,"lon":10.7},{"station_id":"S2","name":"Sea","lat":0.1,"lon":0.1}]}"#),

@@ -23,10 +23,10 @@ async fn matching_etags_receive_304() {
         assert!(tag.starts_with('"'), "{path}: a weak or bare tag {tag}");
         assert!(first.headers()["cache-control"].to_str().unwrap().contains("max-age="), "{path}");
         for sent in [tag.clone(), format!("\"other\", {tag}"), format!("W/{tag}"), "*".to_owned()] {
-            let again = get_with(&url, &[("if-none-match", &sent)]).await;
-            assert_eq!(again.status(), 304, "{path} {sent}");
-            assert_eq!(again.headers()["etag"].to_str().unwrap(), tag);
-            assert!(again.bytes().await.unwrap().is_empty());
+            let second = get_with(&url, &[("if-none-match", &sent)]).await;
+            assert_eq!(second.status(), 304, "{path} {sent}");
+            assert_eq!(second.headers()["etag"].to_str().unwrap(), tag);
+            assert!(second.bytes().await.unwrap().is_empty());
         }
         let other = get_with(&url, &[("if-none-match", "\"other\"")]).await;
         assert_eq!(other.status(), 200, "{path}");
@@ -40,8 +40,9 @@ async fn if_modified_since_works_and_etags_take_precedence() {
     {
         let url = format!("{server}{path}");
         let modified = get(&url).await.headers()["last-modified"].to_str().unwrap().to_owned();
-        let again = get_with(&url, &[("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT")]).await;
-        assert_eq!(again.status(), 304, "{path}");
+        let second =
+            get_with(&url, &[("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT")]).await;
+        assert_eq!(second.status(), 304, "{path}");
         let older = get_with(&url, &[("if-modified-since", "Thu, 01 Jan 1970 00:00:00 GMT")]).await;
         assert_eq!(older.status(), 200, "{path}");
         let both = [("if-modified-since", modified.as_str()), ("if-none-match", "\"other\"")];
@@ -78,8 +79,9 @@ async fn every_content_coding_has_its_own_etag() {
         assert_eq!(coded.headers()["content-encoding"], coding);
         let tag = coded.headers()["etag"].clone();
         assert!(!tags.contains(&tag), "{coding} has the tag of another");
-        let again = [("accept-encoding", coding), ("if-none-match", tag.to_str().unwrap())];
-        assert_eq!(get_with(&url, &again).await.status(), 304);
+        let request_headers =
+            [("accept-encoding", coding), ("if-none-match", tag.to_str().unwrap())];
+        assert_eq!(get_with(&url, &request_headers).await.status(), 304);
         tags.push(tag);
         let coded = coded.bytes().await.unwrap();
         assert!(coded.len() < body.len() / 2, "{coding}: {} of {}", coded.len(), body.len());

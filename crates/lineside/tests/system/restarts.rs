@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::caller::Socket;
-use crate::support::events::{HeldByChannel, Stream};
+use crate::support::events::{ReceivedByChannel, Stream};
 use crate::support::http::{client, json as json_of};
 use crate::support::process::ServerProcess;
-use crate::support::until::until_json;
 use crate::support::until_ready;
+use crate::support::wait::until_json;
+use crate::support::websocket_client::Socket;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 const CHANNELS: [&str; 5] =
     ["feed/city", "feed/vehicles", "route/city/R", "vehicle/vehicles/bus", "app/kept/x"];
 const KEY: &str = "a key of the tests";
@@ -39,12 +39,12 @@ pub(crate) const SCHEDULE: &[(&str, &str)] = &[
 ];
 
 /// A folder with a schedule, vehicles and a configuration.
-struct House(tempfile::TempDir);
+struct ServerSetup(tempfile::TempDir);
 
-impl House {
+impl ServerSetup {
     fn new() -> Self {
-        let house = Self(tempfile::tempdir().unwrap());
-        let schedule = house.path().join("city");
+        let setup = Self(tempfile::tempdir().unwrap());
+        let schedule = setup.path().join("city");
         std::fs::create_dir(&schedule).unwrap();
         for (name, text) in SCHEDULE {
             std::fs::write(schedule.join(name), text).unwrap();
@@ -70,11 +70,11 @@ static = "city"
 poll = "1s"
 "#,
             city = schedule.display(),
-            vehicles = house.path().join("vehicles.json").display(),
+            vehicles = setup.path().join("vehicles.json").display(),
         );
-        std::fs::write(house.path().join("lineside.toml"), config).unwrap();
-        house.place_bus(59.91);
-        house
+        std::fs::write(setup.path().join("lineside.toml"), config).unwrap();
+        setup.place_bus(59.91);
+        setup
     }
 
     fn path(&self) -> &Path {
@@ -104,12 +104,12 @@ poll = "1s"
         server
     }
 
-    fn kept(&self) -> std::path::PathBuf {
+    fn handoff_file(&self) -> std::path::PathBuf {
         self.path().join("data/restart.kept")
     }
 }
 
-async fn say(server: &ServerProcess, what: u64) {
+async fn publish(server: &ServerProcess, what: u64) {
     let call = json!({"channel": "app/kept/x", "data": {"at": what, "changes": []}});
     let request = client().post(format!("{}/api/publish", server.url)).header("x-api-key", KEY);
     let answer = json_of(request.body(call.to_string()).send().await.unwrap()).await;
@@ -123,24 +123,25 @@ fn query() -> String {
 /// Reads until `is_so` holds.
 async fn read_until(
     stream: &mut Stream,
-    held: &mut HeldByChannel,
-    is_so: impl Fn(&HeldByChannel) -> bool,
+    received_by_channel: &mut ReceivedByChannel,
+    is_met: impl Fn(&ReceivedByChannel) -> bool,
 ) {
-    while !is_so(held) {
-        let event = stream.next_within(PATIENCE).await.expect("more has to come");
-        held.apply(&event);
+    while !is_met(received_by_channel) {
+        let event = stream.next_within(WAIT_MAX).await.expect("more has to come");
+        received_by_channel.apply(&event);
     }
 }
 
-fn latitude(held: &HeldByChannel, channel: &str) -> Option<f64> {
-    let held = held.0.get(channel)?;
-    held.of_kind("vehicle").next()?["position"]["latitude"].as_f64()
+fn latitude(received_by_channel: &ReceivedByChannel, channel: &str) -> Option<f64> {
+    let channel_state = received_by_channel.0.get(channel)?;
+    channel_state.records_of_kind("vehicle").next()?["position"]["latitude"].as_f64()
 }
 
 /// Returns true if every transit channel has the bus there.
-fn all_know(held: &HeldByChannel, at: f64) -> bool {
+fn all_know(received_by_channel: &ReceivedByChannel, at: f64) -> bool {
     CHANNELS[..4].iter().all(|channel| {
-        latitude(held, channel).is_some_and(|latitude| (latitude - at).abs() < 0.000_1)
+        latitude(received_by_channel, channel)
+            .is_some_and(|latitude| (latitude - at).abs() < 0.000_1)
     })
 }
 
@@ -152,63 +153,70 @@ async fn revision(server: &ServerProcess) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planned_restart_loses_and_repeats_no_publication() {
-    let house = House::new();
-    let server = house.start().await;
+    let setup = ServerSetup::new();
+    let server = setup.start().await;
     let mut stream = Stream::open(&server.url, &query()).await;
-    let mut held = HeldByChannel::default();
-    read_until(&mut stream, &mut held, |held| all_know(held, 59.91)).await;
-    say(&server, 1).await;
-    read_until(&mut stream, &mut held, |held| held.0.contains_key("app/kept/x")).await;
-    let (away, position) = (stream.last_event_id.clone(), held.get("feed/city").clone());
+    let mut received_by_channel = ReceivedByChannel::default();
+    read_until(&mut stream, &mut received_by_channel, |received_by_channel| {
+        all_know(received_by_channel, 59.91)
+    })
+    .await;
+    publish(&server, 1).await;
+    read_until(&mut stream, &mut received_by_channel, |received_by_channel| {
+        received_by_channel.0.contains_key("app/kept/x")
+    })
+    .await;
+    let (away, position) =
+        (stream.last_event_id.clone(), received_by_channel.get("feed/city").clone());
     // Another client stays subscribed, so that the logs survive on a slow machine.
-    let stayer = Stream::open(&server.url, &query()).await;
+    let staying_client = Stream::open(&server.url, &query()).await;
     drop(stream);
 
     // Changes while the reader is away, which the server knows.
-    house.place_bus(59.915);
-    say(&server, 2).await;
+    setup.place_bus(59.915);
+    publish(&server, 2).await;
     let state = format!("{}/api/v1/state?channel=feed/city", server.url);
     until_json(&state, |state| state.to_string().contains("59.915")).await;
     let before = revision(&server).await;
     assert!(server.stop("-TERM").0.success());
-    assert!(house.kept().exists());
-    drop(stayer);
+    assert!(setup.handoff_file().exists());
+    drop(staying_client);
 
-    let server = house.start().await;
-    assert!(!house.kept().exists(), "it can be gone on with once");
+    let server = setup.start().await;
+    assert!(!setup.handoff_file().exists(), "it can be gone on with once");
     assert_eq!(revision(&server).await, before);
     let mut stream = Stream::resume(&server.url, &query(), &away).await;
-    read_until(&mut stream, &mut held, |held| {
-        all_know(held, 59.915) && held.get("app/kept/x").offset == 2
+    read_until(&mut stream, &mut received_by_channel, |received_by_channel| {
+        all_know(received_by_channel, 59.915) && received_by_channel.get("app/kept/x").offset == 2
     })
     .await;
     // New changes follow those.
-    house.place_bus(59.92);
-    say(&server, 3).await;
-    read_until(&mut stream, &mut held, |held| {
-        all_know(held, 59.92) && held.get("app/kept/x").offset == 3
+    setup.place_bus(59.92);
+    publish(&server, 3).await;
+    read_until(&mut stream, &mut received_by_channel, |received_by_channel| {
+        all_know(received_by_channel, 59.92) && received_by_channel.get("app/kept/x").offset == 3
     })
     .await;
     for channel in CHANNELS {
-        let held = held.get(channel);
-        assert_eq!(held.gaps, 0, "{channel}");
+        let channel_state = received_by_channel.get(channel);
+        assert_eq!(channel_state.gaps, 0, "{channel}");
     }
-    let after = held.get("feed/city");
+    let after = received_by_channel.get("feed/city");
     assert_eq!(after.epoch, position.epoch);
     // Every revision arrives once, and no state, which would not count.
     assert_eq!((after.publications - position.publications) as u64, after.offset - position.offset);
-    assert_eq!(held.get("app/kept/x").publications, 3);
+    assert_eq!(received_by_channel.get("app/kept/x").publications, 3);
     assert!(server.stop("-INT").0.success());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_websocket_resumes_after_a_planned_restart() {
-    let house = House::new();
-    let server = house.start().await;
+    let setup = ServerSetup::new();
+    let server = setup.start().await;
     let url = server.url.clone();
-    let (socket, held) = tokio::task::spawn_blocking(move || {
+    let (socket, received_by_channel) = tokio::task::spawn_blocking(move || {
         let mut socket = Socket::open(&url);
-        let held = CHANNELS[..4]
+        let received_by_channel = CHANNELS[..4]
             .iter()
             .map(|channel| {
                 let epoch = socket.subscribe(channel, None)["epoch"].as_str().unwrap().to_owned();
@@ -217,19 +225,19 @@ async fn a_websocket_resumes_after_a_planned_restart() {
                 (*channel, epoch, state["offset"].as_u64().unwrap())
             })
             .collect::<Vec<_>>();
-        (socket, held)
+        (socket, received_by_channel)
     })
     .await
     .unwrap();
-    say(&server, 1).await;
-    say(&server, 2).await;
+    publish(&server, 1).await;
+    publish(&server, 2).await;
     assert!(server.stop("-TERM").0.success());
     drop(socket);
-    let server = house.start().await;
+    let server = setup.start().await;
     let url = server.url.clone();
     let (own, first) = tokio::task::spawn_blocking(move || {
         let mut socket = Socket::open(&url);
-        for (channel, epoch, offset) in held {
+        for (channel, epoch, offset) in received_by_channel {
             let reply = socket.subscribe(channel, Some((&epoch, offset)));
             assert_eq!((&reply["recovered"], &reply["epoch"]), (&json!(true), &json!(epoch)));
             for publication in reply["publications"].as_array().into_iter().flatten() {
@@ -238,8 +246,8 @@ async fn a_websocket_resumes_after_a_planned_restart() {
         }
         let now = socket.subscribe("app/kept/x", None);
         let epoch = now["epoch"].as_str().unwrap().to_owned();
-        let mut again = Socket::open(&url);
-        let own = again.subscribe("app/kept/x", Some((&epoch, 1)));
+        let mut second = Socket::open(&url);
+        let own = second.subscribe("app/kept/x", Some((&epoch, 1)));
         (own, now)
     })
     .await
@@ -254,43 +262,49 @@ async fn a_websocket_resumes_after_a_planned_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_crash_a_gap_is_marked() {
-    let house = House::new();
+    let setup = ServerSetup::new();
     // A clean stop first: its restart state must not return after the crash of the next process.
-    assert!(house.start().await.stop("-TERM").0.success());
-    let server = house.start().await;
+    assert!(setup.start().await.stop("-TERM").0.success());
+    let server = setup.start().await;
     let mut stream = Stream::open(&server.url, &query()).await;
-    let mut held = HeldByChannel::default();
-    read_until(&mut stream, &mut held, |held| all_know(held, 59.91)).await;
-    let away = stream.last_event_id.clone();
-    let before = held.get("feed/city").epoch.clone();
-    drop(stream);
-    assert!(!server.stop("-KILL").0.success());
-    assert!(!house.kept().exists());
-
-    let server = house.start().await;
-    let mut stream = Stream::resume(&server.url, &query(), &away).await;
-    read_until(&mut stream, &mut held, |held| {
-        CHANNELS[..4].iter().all(|channel| held.get(channel).gaps == 1)
+    let mut received_by_channel = ReceivedByChannel::default();
+    read_until(&mut stream, &mut received_by_channel, |received_by_channel| {
+        all_know(received_by_channel, 59.91)
     })
     .await;
-    read_until(&mut stream, &mut held, |held| all_know(held, 59.91)).await;
-    assert_ne!(held.get("feed/city").epoch, before);
+    let away = stream.last_event_id.clone();
+    let before = received_by_channel.get("feed/city").epoch.clone();
+    drop(stream);
+    assert!(!server.stop("-KILL").0.success());
+    assert!(!setup.handoff_file().exists());
+
+    let server = setup.start().await;
+    let mut stream = Stream::resume(&server.url, &query(), &away).await;
+    read_until(&mut stream, &mut received_by_channel, |received_by_channel| {
+        CHANNELS[..4].iter().all(|channel| received_by_channel.get(channel).gaps == 1)
+    })
+    .await;
+    read_until(&mut stream, &mut received_by_channel, |received_by_channel| {
+        all_know(received_by_channel, 59.91)
+    })
+    .await;
+    assert_ne!(received_by_channel.get("feed/city").epoch, before);
     assert!(server.stop("-TERM").0.success());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_restart_file_does_not_prevent_the_start() {
-    let house = House::new();
-    let server = house.start().await;
+    let setup = ServerSetup::new();
+    let server = setup.start().await;
     let before = revision(&server).await;
     assert!(server.stop("-TERM").0.success());
-    let mut file = std::fs::read(house.kept()).unwrap();
+    let mut file = std::fs::read(setup.handoff_file()).unwrap();
     let middle = file.len() / 2;
     file[middle] ^= 1;
-    std::fs::write(house.kept(), file).unwrap();
-    let server = house.start().await;
+    std::fs::write(setup.handoff_file(), file).unwrap();
+    let server = setup.start().await;
     let epoch = |position: &Value| position.as_str().unwrap().split(':').next().map(str::to_owned);
     assert_ne!(epoch(&revision(&server).await), epoch(&before));
     assert!(server.stop("-TERM").0.success());
-    assert!(!String::from_utf8_lossy(&std::fs::read(house.kept()).unwrap()).contains(KEY));
+    assert!(!String::from_utf8_lossy(&std::fs::read(setup.handoff_file()).unwrap()).contains(KEY));
 }

@@ -9,7 +9,7 @@ use crate::support::events::Stream;
 use crate::support::http::{assert_problem, client, header, json as json_of, problem, refusal};
 use crate::support::serve;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 const KEY: &str = "a key of the tests";
 
 const CONFIG: &str = r#"
@@ -47,8 +47,8 @@ async fn call(server: &str, method: &str, call: Value) -> Value {
 }
 
 /// Returns the code and the message of a call's error.
-async fn error(server: &str, method: &str, asked: Value) -> (u64, String) {
-    let answer = call(server, method, asked).await;
+async fn error(server: &str, method: &str, parameters: Value) -> (u64, String) {
+    let answer = call(server, method, parameters).await;
     let error = &answer["error"];
     (error["code"].as_u64().unwrap(), error["message"].as_str().unwrap().to_owned())
 }
@@ -64,25 +64,25 @@ async fn a_publication_reaches_its_subscribers() {
     let body = format!(r#"{{"channel": "app/x", "data": {data}}}"#);
     let answer = json_of(request.body(body).send().await.unwrap()).await;
     assert_eq!(answer["result"]["offset"], 1, "{answer}");
-    let event = stream.next_within(PATIENCE).await.expect("an event").data;
+    let event = stream.next_within(WAIT_MAX).await.expect("an event").data;
     assert_eq!((&event["channel"], &event["offset"]), (&json!("app/x"), &json!(1)));
     assert_eq!(event["epoch"], answer["result"]["epoch"]);
     assert_eq!(event["data"]["zulu"], 1);
 
-    let asked = json!({"channels": ["app/x", "app/y", "feed/city"], "b64data": "WzEsMl0="});
-    let answer = call(&server, "broadcast", asked).await;
+    let parameters = json!({"channels": ["app/x", "app/y", "feed/city"], "b64data": "WzEsMl0="});
+    let answer = call(&server, "broadcast", parameters).await;
     let responses = answer["result"]["responses"].as_array().unwrap();
     assert_eq!(responses[0]["result"]["offset"], 2);
     assert_eq!(responses[1]["result"]["offset"], 1);
     assert_eq!(responses[2]["error"]["code"], 103);
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for _ in 0..2 {
-        let event = stream.next_within(PATIENCE).await.expect("an event").data;
+        let event = stream.next_within(WAIT_MAX).await.expect("an event").data;
         assert_eq!(event["data"], json!([1, 2]));
-        told.push(event["channel"].as_str().unwrap().to_owned());
+        events.push(event["channel"].as_str().unwrap().to_owned());
     }
-    told.sort_unstable();
-    assert_eq!(told, ["app/x", "app/y"]);
+    events.sort_unstable();
+    assert_eq!(events, ["app/x", "app/y"]);
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn a_resumed_stream_receives_missed_publications() {
     let (_running, server) = server().await;
     let mut stream = Stream::open(&server, "channel=app/kept/x").await;
     call(&server, "publish", json!({"channel": "app/kept/x", "data": 1})).await;
-    stream.next_within(PATIENCE).await.expect("an event");
+    stream.next_within(WAIT_MAX).await.expect("an event");
     let id = stream.last_event_id.clone();
     drop(stream);
     for data in [2, 3] {
@@ -98,7 +98,7 @@ async fn a_resumed_stream_receives_missed_publications() {
     }
     let mut stream = Stream::resume(&server, "channel=app/kept/x", &id).await;
     for data in [2, 3] {
-        let event = stream.next_within(PATIENCE).await.expect("an event").data;
+        let event = stream.next_within(WAIT_MAX).await.expect("an event").data;
         assert_eq!(event["data"], data);
     }
 }
@@ -107,13 +107,13 @@ async fn a_resumed_stream_receives_missed_publications() {
 async fn a_namespace_with_history_retains_publications() {
     let (_running, server) = server().await;
     for data in 1..=4 {
-        let asked = json!({"channel": "app/kept/x", "data": data, "tags": {"n": "x"}});
-        assert_eq!(call(&server, "publish", asked).await["result"]["offset"], data);
+        let parameters = json!({"channel": "app/kept/x", "data": data, "tags": {"n": "x"}});
+        assert_eq!(call(&server, "publish", parameters).await["result"]["offset"], data);
     }
     let skipped = json!({"channel": "app/kept/x", "data": 5, "skip_history": true});
     call(&server, "publish", skipped).await;
-    let of = |asked| call(&server, "history", asked);
-    let all = of(json!({"channel": "app/kept/x", "limit": -1})).await;
+    let get_history = |parameters| call(&server, "history", parameters);
+    let all = get_history(json!({"channel": "app/kept/x", "limit": -1})).await;
     let found: Vec<u64> = all["result"]["publications"]
         .as_array()
         .unwrap()
@@ -124,10 +124,10 @@ async fn a_namespace_with_history_retains_publications() {
     assert_eq!(all["result"]["publications"][0]["data"], 3);
     assert_eq!(all["result"]["publications"][0]["tags"], json!({"n": "x"}));
     let epoch = &all["result"]["epoch"];
-    let top = of(json!({"channel": "app/kept/x"})).await;
+    let top = get_history(json!({"channel": "app/kept/x"})).await;
     assert_eq!(top["result"], json!({"publications": [], "offset": 5, "epoch": epoch}));
     let since = json!({"offset": 3, "epoch": epoch});
-    let later = of(json!({"channel": "app/kept/x", "limit": 9, "since": since})).await;
+    let later = get_history(json!({"channel": "app/kept/x", "limit": 9, "since": since})).await;
     assert_eq!(later["result"]["publications"][0]["offset"], 4);
 
     assert_eq!(error(&server, "history", json!({"channel": "app/x"})).await.0, 108);
@@ -139,9 +139,9 @@ async fn a_namespace_with_history_retains_publications() {
 #[tokio::test]
 async fn an_idempotency_key_publishes_once() {
     let (_running, server) = server().await;
-    let asked = json!({"channel": "app/kept/x", "data": 1, "idempotency_key": "k"});
-    let first = call(&server, "publish", asked.clone()).await;
-    assert_eq!(call(&server, "publish", asked).await, first);
+    let parameters = json!({"channel": "app/kept/x", "data": 1, "idempotency_key": "k"});
+    let first = call(&server, "publish", parameters.clone()).await;
+    assert_eq!(call(&server, "publish", parameters).await, first);
     let top = call(&server, "history", json!({"channel": "app/kept/x"})).await;
     assert_eq!(top["result"]["offset"], 1);
 }
@@ -160,7 +160,7 @@ async fn presence_can_be_queried() {
 async fn invalid_calls_are_refused_with_api_error_codes() {
     let (_running, server) = server().await;
     let large = "x".repeat(250_000);
-    for (method, asked, code, says) in [
+    for (method, parameters, code, expected_message) in [
         ("publish", json!({"channel": "feed/city", "data": 1}), 103, "app/"),
         ("publish", json!({"channel": "app", "data": 1}), 107, "segments"),
         ("publish", json!({"channel": "app/x"}), 107, "data is missing"),
@@ -179,9 +179,9 @@ async fn invalid_calls_are_refused_with_api_error_codes() {
         ("unsubscribe", json!({"user": "1", "channel": "app/x"}), 104, "method"),
         ("disconnect", json!({"user": "1", "disconnect": {"code": 1000}}), 107, "code"),
     ] {
-        let (got, message) = error(&server, method, asked).await;
+        let (got, message) = error(&server, method, parameters).await;
         assert_eq!(got, code, "{method}: {message}");
-        assert!(message.contains(says), "{method}: {message}");
+        assert!(message.contains(expected_message), "{method}: {message}");
     }
     assert_eq!(call(&server, "disconnect", json!({"user": "1"})).await, json!({"result": {}}));
 }
@@ -217,7 +217,7 @@ async fn a_namespace_restricts_its_subscribers() {
     let query = format!("channel=app/members/x&channel=app/closed/x&token={token}");
     let mut stream = Stream::open(&server, &query).await;
     call(&server, "publish", json!({"channel": "app/closed/x", "data": 1})).await;
-    let event = stream.next_within(PATIENCE).await.expect("an event").data;
+    let event = stream.next_within(WAIT_MAX).await.expect("an event").data;
     assert_eq!(event["channel"], "app/closed/x");
 }
 

@@ -14,9 +14,9 @@ use crate::support::http::{client, get, get_json, get_with, header, problem, sen
 use crate::support::process::ServerProcess;
 use crate::support::shared_demo;
 use crate::support::timetable::Lines;
-use crate::support::until::{until, until_some};
+use crate::support::wait::{until, until_some};
 
-mod parts;
+mod partial_answers;
 
 /// Decodes the message in a body, and asserts that it has no problems.
 fn message(body: &[u8]) -> SiriMessage {
@@ -35,7 +35,7 @@ fn delivery(message: SiriMessage) -> ServiceDelivery {
     }
 }
 
-async fn asked(path: &str) -> ServiceDelivery {
+async fn fetch_delivery(path: &str) -> ServiceDelivery {
     let response = get(&format!("{}{path}", shared_demo())).await;
     assert_eq!(response.status(), 200, "{path}");
     delivery(message(&response.bytes().await.unwrap()))
@@ -73,22 +73,25 @@ fn delay_at(journey: &VehicleJourney, stop: &str) -> Option<i64> {
 }
 
 /// Returns true if a journey was made from this record.
-fn is_of(journey: &VehicleJourney, record: &Value) -> bool {
-    let made = record["timestamp"].as_i64();
-    made.or_else(|| record["timestamp"].as_str()?.parse().ok())
-        .is_some_and(|made| journey.recorded_at_time.map(SiriTime::as_seconds) == Some(made))
+fn is_journey_of(journey: &VehicleJourney, record: &Value) -> bool {
+    let made_at = record["timestamp"].as_i64();
+    made_at
+        .or_else(|| record["timestamp"].as_str()?.parse().ok())
+        .is_some_and(|made_at| journey.recorded_at_time.map(SiriTime::as_seconds) == Some(made_at))
 }
 
 #[tokio::test]
 async fn siri_journeys_have_the_delays_of_the_state() {
     // The city changes between two requests, so only journeys of the same record are compared.
     let compared = until_some("enough journeys are compared", async || {
-        let delivery = asked("/siri/rest/et?datasetId=city-trips&maxSize=3000").await;
+        let delivery = fetch_delivery("/siri/rest/et?datasetId=city-trips&maxSize=3000").await;
         let updates = updates_by_trip().await;
         let mut compared = 0;
         for journey in journeys(&delivery) {
             let record = journey.journey_ref().and_then(|trip| updates.get(trip.as_str()));
-            let Some(record) = record.filter(|record| is_of(journey, record)) else { continue };
+            let Some(record) = record.filter(|record| is_journey_of(journey, record)) else {
+                continue;
+            };
             let lineside = &record["lineside"];
             let (stop, delay) = (lineside["next_stop_id"].as_str(), lineside["delay"].as_i64());
             let found = stop.and_then(|stop| delay_at(journey, stop));
@@ -105,16 +108,16 @@ async fn siri_journeys_have_the_delays_of_the_state() {
 #[tokio::test]
 async fn siri_vehicles_are_those_of_the_state() {
     let found = until_some("all vehicles are told", async || {
-        let delivery = asked("/siri/2.0/vehicle-monitoring.json").await;
+        let delivery = fetch_delivery("/siri/2.0/vehicle-monitoring.json").await;
         let vehicles = get_json(&format!("{}/geojson/city/vehicles.geojson", shared_demo())).await;
-        let told = delivery.vehicle_monitorings[0].vehicle_activities.len();
+        let n_vehicles = delivery.vehicle_monitorings[0].vehicle_activities.len();
         let known = vehicles["features"].as_array().unwrap().len();
-        if told == known && told > 0 { Ok(delivery) } else { Err((told, known)) }
+        if n_vehicles == known && n_vehicles > 0 { Ok(delivery) } else { Err((n_vehicles, known)) }
     });
     for activity in &found.await.vehicle_monitorings[0].vehicle_activities {
         let journey = activity.monitored_vehicle_journey.as_ref().unwrap();
-        let place = journey.vehicle_location.as_ref().unwrap();
-        assert!(place.latitude.is_some() && place.longitude.is_some());
+        let coordinates = journey.vehicle_location.as_ref().unwrap();
+        assert!(coordinates.latitude.is_some() && coordinates.longitude.is_some());
         assert!(activity.valid_until_time > activity.recorded_at_time);
     }
 }
@@ -147,7 +150,7 @@ async fn siri_lite_has_the_same_content_in_json_and_xml() {
 /// Returns a stop of the city with departures in the near future.
 async fn a_stop() -> String {
     let found = until_some("a stop has departures", async || {
-        let vehicles = asked("/siri/rest/vm").await;
+        let vehicles = fetch_delivery("/siri/rest/vm").await;
         let activities = &vehicles.vehicle_monitorings[0].vehicle_activities;
         let calls = activities.iter().filter_map(|activity| {
             activity.monitored_vehicle_journey.as_ref()?.monitored_call.as_ref()
@@ -171,7 +174,7 @@ async fn stop_monitoring_has_the_departures_of_the_board() {
     let stop = a_stop().await;
     for monitoring_ref in [stop.clone(), format!("city:{stop}")] {
         let path = format!("/siri/2.0/stop-monitoring.json?monitoringref={monitoring_ref}");
-        let delivery = asked(&path).await;
+        let delivery = fetch_delivery(&path).await;
         let [stop_monitoring] = &delivery.stop_monitorings[..] else { panic!("one delivery") };
         assert_eq!(stop_monitoring.monitoring_refs, [monitoring_ref.as_str()]);
         let visits = &stop_monitoring.monitored_stop_visits;
@@ -185,11 +188,11 @@ async fn stop_monitoring_has_the_departures_of_the_board() {
             })
             .collect();
         assert!(times.is_sorted());
-        let few = asked(&format!("{path}&MaximumStopVisits=2&PreviewInterval=PT2H")).await;
+        let few = fetch_delivery(&format!("{path}&MaximumStopVisits=2&PreviewInterval=PT2H")).await;
         assert_eq!(few.stop_monitorings[0].monitored_stop_visits.len(), 2);
         let line = visits[0].monitored_vehicle_journey.as_ref().unwrap().line_ref.clone().unwrap();
-        let of_line = asked(&format!("{path}&LineRef={line}")).await;
-        for visit in &of_line.stop_monitorings[0].monitored_stop_visits {
+        let line_visits = fetch_delivery(&format!("{path}&LineRef={line}")).await;
+        for visit in &line_visits.stop_monitorings[0].monitored_stop_visits {
             let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
             assert_eq!(journey.line_ref.as_ref(), Some(&line));
         }
@@ -241,16 +244,16 @@ async fn the_dataset_id_selects_the_network_of_an_ambiguous_id() {
         text += &format!("[[feed]]\nid = \"{id}\"\nurl = {:?}\n", path.to_str().unwrap());
     }
     let server = ServerProcess::serving(folder.path(), text);
-    let asked = async |path: &str| {
+    let fetch_delivery = async |path: &str| {
         let reply = get(&format!("{}/siri/2.0/{path}", server.url)).await;
         (reply.status().as_u16(), delivery(message(&reply.bytes().await.unwrap())))
     };
     until("both networks are known", async || {
-        let (status, delivery) = asked("estimated-timetables.xml?LineRef=A").await;
+        let (status, delivery) = fetch_delivery("estimated-timetables.xml?LineRef=A").await;
         let error = delivery.estimated_timetables.first();
         let error = error.and_then(|it| it.head.error_condition.as_ref());
-        let said = error.and_then(|it| it.text.as_deref());
-        status == 400 && said.is_some_and(|text| text.contains("use town:A or twin:A"))
+        let error_text = error.and_then(|it| it.text.as_deref());
+        status == 400 && error_text.is_some_and(|text| text.contains("use town:A or twin:A"))
     })
     .await;
     for path in [
@@ -258,14 +261,15 @@ async fn the_dataset_id_selects_the_network_of_an_ambiguous_id() {
         "estimated-timetables.xml?LineRef=twin:A&DatasetId=twin",
         "stop-monitoring.xml?MonitoringRef=S&LineRef=A&DatasetId=twin",
     ] {
-        assert_eq!(asked(path).await.0, 200, "{path}");
+        assert_eq!(fetch_delivery(path).await.0, 200, "{path}");
     }
-    let (_, found) = asked("stop-monitoring.xml?MonitoringRef=S&DatasetId=twin").await;
+    let (_, found) = fetch_delivery("stop-monitoring.xml?MonitoringRef=S&DatasetId=twin").await;
     let visits = found.stop_monitorings.iter().flat_map(|it| &it.monitored_stop_visits);
     let names: Vec<_> = visits.filter_map(|visit| visit.item_identifier.as_deref()).collect();
     assert!(names.iter().all(|name| name.starts_with("twin:")), "{names:?}");
     // An id that the requested networks lack belongs to another network, which is then left out.
-    let (status, found) = asked("estimated-timetables.xml?LineRef=town:A&DatasetId=twin").await;
+    let (status, found) =
+        fetch_delivery("estimated-timetables.xml?LineRef=town:A&DatasetId=twin").await;
     assert_eq!((status, journeys(&found).len()), (200, 0));
 }
 
@@ -278,8 +282,8 @@ async fn siri_answers_have_etags_caching_and_content_coding() {
         assert!(tag.starts_with('"') && header(&first, "cache-control").contains("max-age="));
         let coded = get_with(&url, &[("accept-encoding", "gzip")]).await;
         assert_eq!(header(&coded, "content-encoding"), "gzip");
-        let again = get_with(&url, &[("if-none-match", &tag)]).await;
-        if again.status() == 304 { Ok(()) } else { Err(again.status()) }
+        let second = get_with(&url, &[("if-none-match", &tag)]).await;
+        if second.status() == 304 { Ok(()) } else { Err(second.status()) }
     })
     .await;
 }
@@ -287,7 +291,7 @@ async fn siri_answers_have_etags_caching_and_content_coding() {
 #[tokio::test]
 async fn a_repeated_request_returns_only_changes() {
     let path = "/siri/rest/vm?datasetId=city-vehicles&requestorId=again";
-    let first = asked(path).await;
+    let first = fetch_delivery(path).await;
     let all = first.vehicle_monitorings[0].vehicle_activities.len();
     assert!(all > 1);
     // Anyone who knows the name could take its changes, so answers that others may read omit it.
@@ -299,7 +303,7 @@ async fn a_repeated_request_returns_only_changes() {
     // Vehicles move, so at some point an answer contains some of them but not all.
     let mut last = HashMap::new();
     until_some("some vehicles and not all are told", async || {
-        let more = asked(path).await;
+        let more = fetch_delivery(path).await;
         let activities = &more.vehicle_monitorings[0].vehicle_activities;
         for activity in activities {
             let vehicle = activity.vehicle_monitoring_ref.clone().unwrap();
@@ -315,37 +319,37 @@ async fn a_repeated_request_returns_only_changes() {
     })
     .await;
     // Another name starts with the whole state.
-    let other = asked("/siri/rest/vm?datasetId=city-vehicles&requestorId=other").await;
+    let other = fetch_delivery("/siri/rest/vm?datasetId=city-vehicles&requestorId=other").await;
     assert!(other.vehicle_monitorings[0].vehicle_activities.len() > 1);
 }
 
 #[tokio::test]
 async fn remaining_records_come_with_the_next_answer() {
-    let all = asked("/siri/rest/sx").await.situation_exchanges[0].situations.len();
-    let journeys_in_all = journeys(&asked("/siri/rest/et?maxSize=3000").await).len();
+    let all = fetch_delivery("/siri/rest/sx").await.situation_exchanges[0].situations.len();
+    let journeys_in_all = journeys(&fetch_delivery("/siri/rest/et?maxSize=3000").await).len();
     assert!(all > 0 && journeys_in_all > 5);
     let path = "/siri/rest/et?requestorId=slowly&maxSize=5";
-    let mut told = Vec::new();
+    let mut ids = Vec::new();
     loop {
-        let delivery = asked(path).await;
+        let delivery = fetch_delivery(path).await;
         let now: Vec<String> = journeys(&delivery)
             .iter()
             .map(|journey| journey.journey_ref().unwrap().to_string())
             .collect();
         assert!(now.len() <= 5);
-        told.extend(now);
-        if delivery.more_data != Some(true) || told.len() > 10 * journeys_in_all {
+        ids.extend(now);
+        if delivery.more_data != Some(true) || ids.len() > 10 * journeys_in_all {
             break;
         }
     }
-    told.sort();
-    told.dedup();
-    assert!(told.len() + 5 >= journeys_in_all, "{} of {journeys_in_all}", told.len());
+    ids.sort();
+    ids.dedup();
+    assert!(ids.len() + 5 >= journeys_in_all, "{} of {journeys_in_all}", ids.len());
     // Without a name there is no next part: an answer is complete or limited as requested, and never announces more.
-    let few = asked("/siri/rest/et?maxSize=5").await;
+    let few = fetch_delivery("/siri/rest/et?maxSize=5").await;
     assert_eq!((few.more_data, journeys(&few).len()), (None, 5));
     for path in ["/siri/rest/et", "/siri/rest/vm", "/siri/2.0/estimated-timetables.json"] {
-        assert_eq!(asked(path).await.more_data, None, "{path}");
+        assert_eq!(fetch_delivery(path).await.more_data, None, "{path}");
     }
 }
 
@@ -436,13 +440,14 @@ async fn soap_requests_are_answered_in_soap() {
 async fn a_soap_get_siri_service_request_is_answered_for_its_services() {
     let stop = a_stop().await;
     let request = format!("<siri:MonitoringRef>{stop}</siri:MonitoringRef>");
-    let of_stop = format!(
+    let situations_request = format!(
         "<siri:MessageIdentifier>question 9</siri:MessageIdentifier>\
          <siri:StopMonitoringRequest version=\"2.0\">{request}</siri:StopMonitoringRequest>"
     );
-    let of_two = format!("{of_stop}<siri:SituationExchangeRequest version=\"2.0\"/>");
-    for (wanted, n_situations) in [(&of_stop, 0), (&of_two, 1)] {
-        let body = in_envelope("GetSiriService", "", wanted).replace("<RequestExtension/>", "");
+    let two_services_request =
+        format!("{situations_request}<siri:SituationExchangeRequest version=\"2.0\"/>");
+    for (filter_xml, n_situations) in [(&situations_request, 0), (&two_services_request, 1)] {
+        let body = in_envelope("GetSiriService", "", filter_xml).replace("<RequestExtension/>", "");
         let (text, message) = answer(&body, "text/xml; charset=utf-8").await;
         assert!(text.contains("<sw:GetSiriServiceResponse"), "{text}");
         assert!(text.contains("><Answer><siri:ResponseTimestamp>"), "{text}");

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::http::{assert_problem, client, get, refusal};
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::until::{until, until_json};
+use crate::support::wait::{until, until_json};
 use crate::support::{schema, serve};
 
 async fn server(feed: &str) -> (RunningServer, String) {
@@ -37,7 +37,7 @@ fn vehicle(id: &str) -> String {
     ))
 }
 
-fn said(body: &str) -> Answer {
+fn xml_answer(body: &str) -> Answer {
     Answer::Bytes(answer("200 OK", &["content-type: text/xml"], body.as_bytes()))
 }
 
@@ -52,7 +52,7 @@ async fn vehicles(url: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_siri_feed_is_shown_and_served_in_every_format() {
-    let producer = Producer::start(said(&vehicle("V"))).await;
+    let producer = Producer::start(xml_answer(&vehicle("V"))).await;
     let (running, url) = server(&format!(
         "id = \"s\"\nurl = {:?}\npoll = \"1s\"\nsiri = {{ services = [\"vm\"], envelope = \"soap\" }}\n",
         producer.url("/siri")
@@ -76,15 +76,15 @@ async fn only_deliveries_with_the_key_of_the_subscription_are_accepted() {
     let agreed =
         xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
          </SubscriptionResponse>");
-    let producer = Producer::start(said(&agreed)).await;
+    let producer = Producer::start(xml_answer(&agreed)).await;
     let (running, url) = server(&format!(
         "id = \"s\"\nurl = {:?}\nsiri = {{ services = [\"vm\"], mode = \"subscribe\" }}\n",
         producer.url("/siri")
     ))
     .await;
     until("it has subscribed", async || !producer.requests().is_empty()).await;
-    let asked = producer.requests().remove(0);
-    let (_, address) = asked.split_once("<ConsumerAddress>https://me.example").unwrap();
+    let request = producer.requests().remove(0);
+    let (_, address) = request.split_once("<ConsumerAddress>https://me.example").unwrap();
     let address = format!("{url}{}", address.split('<').next().unwrap());
     let post =
         async |address: &str, body: String| client().post(address).body(body).send().await.unwrap();
@@ -99,7 +99,7 @@ async fn only_deliveries_with_the_key_of_the_subscription_are_accepted() {
     assert_eq!(post(&address, vehicle("V")).await.status(), 200);
     until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
     // Announced data is fetched.
-    producer.set(said(&vehicle("W")));
+    producer.set(xml_answer(&vehicle("W")));
     let ready = "<DataReadyNotification><RequestTimestamp>2026-11-21T12:00:00Z</RequestTimestamp>\
                  <MessageIdentifier>m7</MessageIdentifier></DataReadyNotification>";
     let reply = post(&address, xml(ready)).await.text().await.unwrap();
@@ -116,7 +116,7 @@ async fn only_deliveries_with_the_key_of_the_subscription_are_accepted() {
         known == ["V", "W"]
     })
     .await;
-    assert!(producer.requests().iter().any(|asked| asked.contains("<DataSupplyRequest>")));
+    assert!(producer.requests().iter().any(|request| request.contains("<DataSupplyRequest>")));
     assert_eq!(post(&address, "not SIRI".to_owned()).await.status(), 200);
     until_json(&format!("{url}/api/v1/feeds/s"), |feed| feed["last_error"]["code"] == "decode")
         .await;

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::http::{client, get};
 use crate::support::{schema, shared_demo};
 
-async fn asked(path: &str) -> (String, String) {
+async fn fetch(path: &str) -> (String, String) {
     let response = get(&format!("{}{path}", shared_demo())).await;
     (path.to_owned(), response.text().await.unwrap())
 }
@@ -19,7 +19,7 @@ async fn posted(name: &str, path: &str, body: &str) -> (String, String) {
 
 /// Returns a stop of the city that trams serve.
 async fn a_stop() -> String {
-    let (_, stops) = asked("/siri/2.0/stoppoints-discovery.xml").await;
+    let (_, stops) = fetch("/siri/2.0/stoppoints-discovery.xml").await;
     let (_, rest) = stops.split_once("<StopPointRef>").unwrap();
     rest.split_once("</StopPointRef>").unwrap().0.to_owned()
 }
@@ -46,10 +46,10 @@ async fn every_kind_of_answer_is_valid_by_the_schema() {
         "<StopMonitoringRequest><MonitoringRef>{stop}</MonitoringRef></StopMonitoringRequest>\
          <StopMonitoringRequest><MonitoringRef>nowhere</MonitoringRef></StopMonitoringRequest>"
     );
-    let request = |wishes: &str| {
+    let request = |requests_xml: &str| {
         format!(
             "<ServiceRequest><RequestorRef>schema</RequestorRef>\
-             <MessageIdentifier>m</MessageIdentifier>{wishes}</ServiceRequest>"
+             <MessageIdentifier>m</MessageIdentifier>{requests_xml}</ServiceRequest>"
         )
     };
     let mut messages = Vec::new();
@@ -67,10 +67,10 @@ async fn every_kind_of_answer_is_valid_by_the_schema() {
         "/siri/rest/sx?requestorId=schema",
         "/siri/rest/et?requestorId=schema&LineRef=nowhere",
     ] {
-        messages.push(asked(path).await);
+        messages.push(fetch(path).await);
     }
     let path = format!("/siri/2.0/stop-monitoring.xml?PreviewInterval=PT1H&MonitoringRef={stop}");
-    messages.push(asked(&path).await);
+    messages.push(fetch(&path).await);
     for (name, content) in [
         ("vehicles", request("<VehicleMonitoringRequest/>")),
         ("journeys", request("<EstimatedTimetableRequest/><EstimatedTimetableRequest/>")),
@@ -96,7 +96,7 @@ async fn every_kind_of_answer_is_valid_by_the_schema() {
 #[tokio::test]
 async fn every_kind_of_soap_answer_is_valid_by_the_schema() {
     let stop = a_stop().await;
-    let of_any = format!(
+    let any_services_request = format!(
         "<siri:StopMonitoringRequest><siri:MonitoringRef>{stop}</siri:MonitoringRef>\
          </siri:StopMonitoringRequest>"
     );
@@ -107,7 +107,7 @@ async fn every_kind_of_soap_answer_is_valid_by_the_schema() {
         ("GetSituationExchange", String::new()),
         ("GetStopMonitoring", format!("<siri:MonitoringRef>{stop}</siri:MonitoringRef>")),
         ("GetStopMonitoring", "<siri:MonitoringRef>nowhere</siri:MonitoringRef>".to_owned()),
-        ("GetSiriService", of_any),
+        ("GetSiriService", any_services_request),
         ("GetSiriService", "<siri:SituationExchangeRequest/>".to_owned()),
         ("CheckStatus", "<siri:MessageIdentifier>a</siri:MessageIdentifier>".to_owned()),
         ("LinesDiscovery", String::new()),
@@ -120,14 +120,14 @@ async fn every_kind_of_soap_answer_is_valid_by_the_schema() {
 
 #[tokio::test]
 async fn subscription_answers_are_valid_by_the_schema() {
-    let wish = "<VehicleMonitoringSubscriptionRequest>\
+    let request_xml = "<VehicleMonitoringSubscriptionRequest>\
                 <SubscriptionIdentifier>a</SubscriptionIdentifier>\
                 <InitialTerminationTime>2020-01-01T00:00:00Z</InitialTerminationTime>\
                 <VehicleMonitoringRequest/></VehicleMonitoringSubscriptionRequest>";
-    let subscribe = |wishes: &str| {
+    let subscribe = |requests_xml: &str| {
         format!(
             "<SubscriptionRequest><RequestorRef>me</RequestorRef>\
-             <MessageIdentifier>m</MessageIdentifier>{wishes}</SubscriptionRequest>"
+             <MessageIdentifier>m</MessageIdentifier>{requests_xml}</SubscriptionRequest>"
         )
     };
     let refs = "<SubscriptionRef>a</SubscriptionRef>".repeat(25);
@@ -136,8 +136,8 @@ async fn subscription_answers_are_valid_by_the_schema() {
     );
     let mut messages = Vec::new();
     for (name, content) in [
-        ("refused", subscribe(wish)),
-        ("too many", subscribe(&wish.repeat(25))),
+        ("refused", subscribe(request_xml)),
+        ("too many", subscribe(&request_xml.repeat(25))),
         ("of no service", subscribe("")),
         ("the end", end),
         ("the end of all", "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef><All/></TerminateSubscriptionRequest>".to_owned()),
@@ -145,12 +145,12 @@ async fn subscription_answers_are_valid_by_the_schema() {
     ] {
         messages.push(posted(name, "/siri/subscribe", &plain(&content)).await);
     }
-    let wish = "<siri:VehicleMonitoringSubscriptionRequest>\
+    let request_xml = "<siri:VehicleMonitoringSubscriptionRequest>\
                 <siri:SubscriptionIdentifier>a</siri:SubscriptionIdentifier>\
                 </siri:VehicleMonitoringSubscriptionRequest>";
     let end = "<siri:SubscriberRef>me</siri:SubscriberRef>\
                <siri:SubscriptionRef>a</siri:SubscriptionRef>";
-    for (name, content) in [("Subscribe", wish), ("DeleteSubscription", end)] {
+    for (name, content) in [("Subscribe", request_xml), ("DeleteSubscription", end)] {
         messages.push(posted(name, "/siri/subscribe", &enveloped(name, content)).await);
     }
     schema::hold("answers around subscriptions", &messages);

@@ -1,6 +1,6 @@
 //! SIRI subscriptions: the deliveries to a consumer from its subscription to its end.
 
-mod manners;
+mod update_policy;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::support::process::ServerProcess;
 use crate::support::producer::Producer;
 use crate::support::timetable::{Lines, message as message_of, now};
 use crate::support::town::good;
-use crate::support::until::{until, until_some};
+use crate::support::wait::{until, until_some};
 use crate::support::{admin, schema, serve, shared_demo};
 
 /// A consumer that accepts or refuses deliveries.
@@ -30,7 +30,7 @@ struct Consumer {
     bodies: Arc<Mutex<Vec<String>>>,
     /// The head of each request, in lower case.
     heads: Arc<Mutex<Vec<String>>>,
-    refuses: bool,
+    is_refusing: bool,
 }
 
 impl Consumer {
@@ -65,7 +65,7 @@ impl Consumer {
             }
             self.heads.lock().unwrap().push(head);
             self.bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
-            let status = if self.refuses { "404 Not Found" } else { "200 OK" };
+            let status = if self.is_refusing { "404 Not Found" } else { "200 OK" };
             let reply = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
             if socket.write_all(reply.as_bytes()).await.is_err() {
                 return;
@@ -146,7 +146,7 @@ fn plain(content: &str) -> String {
     format!(r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0">{content}</Siri>"#)
 }
 
-fn wish(service: &str, id: &str, ends: &str) -> String {
+fn subscription_xml(service: &str, id: &str, ends: &str) -> String {
     format!(
         "<{service}SubscriptionRequest><SubscriptionIdentifier>{id}</SubscriptionIdentifier>\
          <InitialTerminationTime>{ends}</InitialTerminationTime>\
@@ -154,11 +154,11 @@ fn wish(service: &str, id: &str, ends: &str) -> String {
     )
 }
 
-fn subscription(address: &str, wishes: &str) -> String {
+fn subscription(address: &str, requests_xml: &str) -> String {
     plain(&format!(
         "<SubscriptionRequest><RequestorRef>me</RequestorRef>{address}\
          <SubscriptionContext><HeartbeatInterval>PT30S</HeartbeatInterval></SubscriptionContext>\
-         {wishes}</SubscriptionRequest>"
+         {requests_xml}</SubscriptionRequest>"
     ))
 }
 
@@ -188,8 +188,9 @@ async fn a_subscriber_receives_a_heartbeat_all_data_and_then_changes() {
     let (running, server) = server("allow_private_subscribers = true").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
-    let wishes = wish("VehicleMonitoring", "vehicles", &in_minutes(10).to_string());
-    let answer = statuses(post(&server, &subscription(&at(&address), &wishes), &[]).await);
+    let requests_xml =
+        subscription_xml("VehicleMonitoring", "vehicles", &in_minutes(10).to_string());
+    let answer = statuses(post(&server, &subscription(&at(&address), &requests_xml), &[]).await);
     assert_eq!(answer[0].status, Some(true), "{answer:?}");
     assert_eq!(answer[0].subscription_ref.as_deref(), Some("vehicles"));
     assert!(answer[0].valid_until.is_some());
@@ -248,12 +249,14 @@ async fn changed_visits_are_delivered_and_removed_ones_cancelled() {
     let (server, lines, producer) = town(folder.path()).await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
-    let wishes = wish("StopMonitoring", "stop", &in_minutes(10).to_string()).replace(
-        "<StopMonitoringRequest/>",
-        "<StopMonitoringRequest><PreviewInterval>PT1H</PreviewInterval>\
+    let requests_xml = subscription_xml("StopMonitoring", "stop", &in_minutes(10).to_string())
+        .replace(
+            "<StopMonitoringRequest/>",
+            "<StopMonitoringRequest><PreviewInterval>PT1H</PreviewInterval>\
          <MonitoringRef>S</MonitoringRef></StopMonitoringRequest>",
-    );
-    let answer = statuses(post(&server.url, &subscription(&at(&address), &wishes), &[]).await);
+        );
+    let answer =
+        statuses(post(&server.url, &subscription(&at(&address), &requests_xml), &[]).await);
     assert_eq!(answer[0].status, Some(true), "{answer:?}");
     let stops = || {
         let all = consumer.deliveries().into_iter().flat_map(|it| it.stop_monitorings);
@@ -268,21 +271,21 @@ async fn changed_visits_are_delivered_and_removed_ones_cancelled() {
         journey.journey_ref().unwrap().to_string()
     };
     let mut deleted = lines.behind("a3", 0);
-    let said = &mut deleted.trip_update.as_mut().unwrap().trip;
-    said.set_schedule_relationship(ScheduleRelationship::Deleted);
+    let deleted_trip = &mut deleted.trip_update.as_mut().unwrap().trip;
+    deleted_trip.set_schedule_relationship(ScheduleRelationship::Deleted);
     producer.set(good(&message_of(now(), vec![lines.behind("a1", 400), deleted])));
     until("the change is told, and what is gone", async || {
-        let news = stops().split_off(1);
-        let told = news.iter().flat_map(|stop| &stop.monitored_stop_visits);
-        let mut late = told.filter(|visit| trip(visit) == "a1").filter_map(|visit| {
+        let new_visits = stops().split_off(1);
+        let visits = new_visits.iter().flat_map(|stop| &stop.monitored_stop_visits);
+        let mut late = visits.filter(|visit| trip(visit) == "a1").filter_map(|visit| {
             let journey = visit.monitored_vehicle_journey.as_ref()?;
             let call = journey.monitored_call.as_ref()?;
             let expected = call.expected_departure_time?.as_seconds();
             Some(expected - call.aimed_departure_time?.as_seconds())
         });
-        let mut gone = news.iter().flat_map(|stop| &stop.cancellations);
+        let mut removed = new_visits.iter().flat_map(|stop| &stop.cancellations);
         late.any(|late| late == 400)
-            && gone.any(|it| it.item_ref.as_ref().is_some_and(|id| id.contains("a3:")))
+            && removed.any(|it| it.item_ref.as_ref().is_some_and(|id| id.contains("a3:")))
     })
     .await;
     let others = stops().split_off(1);
@@ -331,14 +334,14 @@ async fn a_soap_subscription_is_delivered_in_soap_until_it_expires() {
 #[tokio::test]
 async fn a_host_that_refuses_the_heartbeat_receives_no_data() {
     let (running, server) = server("allow_private_subscribers = true").await;
-    let stranger = Consumer { refuses: true, ..Consumer::default() };
-    let address = stranger.start().await;
-    let wishes = wish("VehicleMonitoring", "v", &in_minutes(10).to_string());
-    post(&server, &subscription(&at(&address), &wishes), &[]).await;
-    until("it is tried again", async || stranger.messages().len() > 1).await;
-    assert!(stranger.deliveries().is_empty());
+    let other_client = Consumer { is_refusing: true, ..Consumer::default() };
+    let address = other_client.start().await;
+    let requests_xml = subscription_xml("VehicleMonitoring", "v", &in_minutes(10).to_string());
+    post(&server, &subscription(&at(&address), &requests_xml), &[]).await;
+    until("it is tried again", async || other_client.messages().len() > 1).await;
+    assert!(other_client.deliveries().is_empty());
     // The same name is the same subscription.
-    post(&server, &subscription(&at(&address), &wishes), &[]).await;
+    post(&server, &subscription(&at(&address), &requests_xml), &[]).await;
     until_counted(&server, 1).await;
     let all = plain(
         "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef><All/></TerminateSubscriptionRequest>",
@@ -353,17 +356,17 @@ async fn another_client_cannot_end_or_replace_a_subscription() {
     let (running, server) = server("allow_private_subscribers = true").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
-    let wishes = wish("VehicleMonitoring", "v", &in_minutes(10).to_string());
-    post(&server, &subscription(&at(&address), &wishes), &[]).await;
+    let requests_xml = subscription_xml("VehicleMonitoring", "v", &in_minutes(10).to_string());
+    post(&server, &subscription(&at(&address), &requests_xml), &[]).await;
     until("it is told", async || !consumer.deliveries().is_empty()).await;
-    let stranger = reqwest::Client::builder().local_address(IpAddr::from([127, 0, 0, 2]));
-    let stranger = stranger.build().unwrap();
+    let other_client = reqwest::Client::builder().local_address(IpAddr::from([127, 0, 0, 2]));
+    let other_client = other_client.build().unwrap();
     let all = plain(
         "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef><All/></TerminateSubscriptionRequest>",
     );
     let named = all.replace("<All/>", "<SubscriptionRef>v</SubscriptionRef>");
-    assert!(statuses(post_by(&stranger, &server, &all, &[]).await).is_empty());
-    let [status] = &statuses(post_by(&stranger, &server, &named, &[]).await)[..] else {
+    assert!(statuses(post_by(&other_client, &server, &all, &[]).await).is_empty());
+    let [status] = &statuses(post_by(&other_client, &server, &named, &[]).await)[..] else {
         panic!("one")
     };
     let kind = |status: &ResponseStatus| {
@@ -371,14 +374,16 @@ async fn another_client_cannot_end_or_replace_a_subscription() {
     };
     assert_eq!(kind(status), "UnknownSubscriptionError");
     let other = Consumer::default();
-    let elsewhere = at(&other.start().await);
-    let wished = subscription(&elsewhere, &wishes);
-    let [status] = &statuses(post_by(&client(), &server, &wished, &[]).await)[..] else {
+    let other_address = at(&other.start().await);
+    let subscribed_elsewhere = subscription(&other_address, &requests_xml);
+    let [status] = &statuses(post_by(&client(), &server, &subscribed_elsewhere, &[]).await)[..]
+    else {
         panic!("one")
     };
     assert_eq!(kind(status), "AccessNotAllowedError", "what is its own for another consumer");
     // Names belong to their consumer: another client has its own subscription of the same name.
-    let [status] = &statuses(post_by(&stranger, &server, &wished, &[]).await)[..] else {
+    let [status] = &statuses(post_by(&other_client, &server, &subscribed_elsewhere, &[]).await)[..]
+    else {
         panic!("one")
     };
     assert_eq!(status.status, Some(true), "{status:?}");
@@ -386,7 +391,7 @@ async fn another_client_cannot_end_or_replace_a_subscription() {
     until_counted(&server, 2).await;
     let before = consumer.messages().len();
     until("it is told all the same", async || consumer.messages().len() > before).await;
-    let ended = statuses(post_by(&stranger, &server, &all, &[admin::BEARER]).await);
+    let ended = statuses(post_by(&other_client, &server, &all, &[admin::BEARER]).await);
     assert_eq!((ended.len(), ended[0].status), (1, Some(true)));
     until_counted(&server, 0).await;
     running.shut_down().await;
@@ -396,9 +401,9 @@ async fn another_client_cannot_end_or_replace_a_subscription() {
 async fn every_requested_subscription_has_a_status_even_beyond_the_limit() {
     let server = shared_demo();
     let later = in_minutes(7 * 24 * 60).to_string();
-    let wishes: String =
-        (0..22).map(|n| wish("VehicleMonitoring", &n.to_string(), &later)).collect();
-    let body = subscription(&at("http://127.0.0.1:9/"), &wishes);
+    let requests_xml: String =
+        (0..22).map(|n| subscription_xml("VehicleMonitoring", &n.to_string(), &later)).collect();
+    let body = subscription(&at("http://127.0.0.1:9/"), &requests_xml);
     let answer = statuses(post(&server, &body, &[]).await);
     let kinds: Vec<_> = answer
         .iter()
@@ -415,22 +420,22 @@ async fn incomplete_subscription_requests_are_refused() {
     // The city's clock runs ahead of ours, the more the longer other tests have run.
     let later = in_minutes(7 * 24 * 60).to_string();
     let public = at("https://consumer.example/siri");
-    for (address, wishes, error) in [
-        ("", wish("VehicleMonitoring", "a", &later), "OtherError"),
-        (&at("nowhere"), wish("VehicleMonitoring", "a", &later), "OtherError"),
+    for (address, requests_xml, error) in [
+        ("", subscription_xml("VehicleMonitoring", "a", &later), "OtherError"),
+        (&at("nowhere"), subscription_xml("VehicleMonitoring", "a", &later), "OtherError"),
         (
             &at("http://127.0.0.1:9/"),
-            wish("VehicleMonitoring", "a", &later),
+            subscription_xml("VehicleMonitoring", "a", &later),
             "AccessNotAllowedError",
         ),
-        (&at("http://10.0.0.1/"), wish("SituationExchange", "a", &later), "AccessNotAllowedError"),
-        (&public, wish("EstimatedTimetable", "", &later), "OtherError"),
-        (&public, wish("EstimatedTimetable", "a", ""), "OtherError"),
-        (&public, wish("EstimatedTimetable", "a", "2020-01-01T00:00:00Z"), "OtherError"),
-        (&public, wish("StopMonitoring", "a", &later), "OtherError"),
+        (&at("http://10.0.0.1/"), subscription_xml("SituationExchange", "a", &later), "AccessNotAllowedError"),
+        (&public, subscription_xml("EstimatedTimetable", "", &later), "OtherError"),
+        (&public, subscription_xml("EstimatedTimetable", "a", ""), "OtherError"),
+        (&public, subscription_xml("EstimatedTimetable", "a", "2020-01-01T00:00:00Z"), "OtherError"),
+        (&public, subscription_xml("StopMonitoring", "a", &later), "OtherError"),
         (
             &public,
-            wish("StopMonitoring", "a", &later).replace(
+            subscription_xml("StopMonitoring", "a", &later).replace(
                 "<StopMonitoringRequest/>",
                 "<StopMonitoringRequest><MonitoringRef>city:nowhere</MonitoringRef></StopMonitoringRequest>",
             ),
@@ -438,14 +443,14 @@ async fn incomplete_subscription_requests_are_refused() {
         ),
         (
             &public,
-            wish("VehicleMonitoring", "a", &later).replace(
+            subscription_xml("VehicleMonitoring", "a", &later).replace(
                 "<VehicleMonitoringRequest/>",
                 "<VehicleMonitoringRequest><LineRef>nope</LineRef></VehicleMonitoringRequest>",
             ),
             "InvalidDataReferencesError",
         ),
     ] {
-        let body = subscription(address, &wishes);
+        let body = subscription(address, &requests_xml);
         let [status] = &statuses(post(&server, &body, &[]).await)[..] else { panic!("one") };
         assert_eq!(status.status, Some(false), "{body}");
         let condition = status.error_condition.as_ref().unwrap();

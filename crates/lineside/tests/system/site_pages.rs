@@ -3,7 +3,7 @@
 
 use crate::support::http::{assert_problem, get, get_with, header, problem};
 use crate::support::process::ServerProcess;
-use crate::support::until::until;
+use crate::support::wait::until;
 use crate::support::{shared_demo, until_ready};
 
 const HTML: (&str, &str) = ("accept", "text/html");

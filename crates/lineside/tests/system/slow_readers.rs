@@ -11,7 +11,7 @@ use crate::support::http::{get, json};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 /// More than the socket buffers of both ends hold.
 const LENGTH: usize = 16 << 20;
@@ -74,8 +74,8 @@ impl Server {
             .flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat())
             .collect();
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-        let begin = [preface, frame(SETTINGS, 0, 0, &settings)].concat();
-        socket.write_all(&begin).await.unwrap();
+        let opening = [preface, frame(SETTINGS, 0, 0, &settings)].concat();
+        socket.write_all(&opening).await.unwrap();
         socket
     }
 }
@@ -91,18 +91,18 @@ fn body(number: u64) -> Vec<u8> {
 async fn read_until_reset(read: &mut OwnedReadHalf, stream: u32) {
     let reset = async {
         loop {
-            let (kind, of, _) = next_frame(read).await.expect("the connection goes on");
-            if kind == RST_STREAM && of == stream {
+            let (kind, stream_id, _) = next_frame(read).await.expect("the connection goes on");
+            if kind == RST_STREAM && stream_id == stream {
                 return;
             }
         }
     };
-    tokio::time::timeout(PATIENCE, reset).await.expect("it is reset");
+    tokio::time::timeout(WAIT_MAX, reset).await.expect("it is reset");
 }
 
-async fn until(mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so().await {
+async fn until(mut is_met: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + WAIT_MAX;
+    while !is_met().await {
         assert!(Instant::now() < deadline, "it never came");
         tokio::time::sleep(PAUSE).await;
     }
@@ -148,9 +148,9 @@ async fn an_unread_http2_stream_is_reset_and_its_connection_continues() {
     const STREAMS: u32 = 20;
     let server = Server::start("send_timeout = \"1s\"").await;
     let (mut read, mut write) = server.connect_http2(&NO_WINDOW).await.into_split();
-    let (proxied, made) = (request("/proxy/bytes"), request("/api/v1/openapi.json"));
+    let (proxied, compressed) = (request("/proxy/bytes"), request("/api/v1/openapi.json"));
     for n in 0..STREAMS {
-        let path = if n % 2 == 0 { &proxied } else { &made };
+        let path = if n % 2 == 0 { &proxied } else { &compressed };
         write.write_all(&frame(HEADERS, 0x5, 2 * n + 1, path)).await.unwrap();
     }
     // One stream of the connection does read.
@@ -159,7 +159,7 @@ async fn an_unread_http2_stream_is_reset_and_its_connection_continues() {
     write.write_all(&frame(WINDOW_UPDATE, 0, good, &[0, 1, 0, 0])).await.unwrap();
     let (mut n_reset, mut was_answered) = (0, false);
     while n_reset < STREAMS || !was_answered {
-        let next = tokio::time::timeout(PATIENCE, next_frame(&mut read)).await;
+        let next = tokio::time::timeout(WAIT_MAX, next_frame(&mut read)).await;
         let (kind, stream, payload) = next.unwrap().expect("the connection goes on");
         match kind {
             RST_STREAM => {
@@ -185,12 +185,12 @@ async fn unsent_bytes_of_a_connection_are_limited() {
         .build()
         .unwrap();
     let url = format!("{}/api/v1/openapi.json", server.process.url);
-    let ask = async || client.get(&url).send().await.unwrap();
-    let unread = ask().await;
+    let send_concurrently = async || client.get(&url).send().await.unwrap();
+    let unread = send_concurrently().await;
     assert_eq!(unread.status(), 200);
     let failed = async || server.metric("lineside_http_requests_total{status=\"5xx\"}").await;
     let failed_before = failed().await;
-    let refused = ask().await;
+    let refused = send_concurrently().await;
     assert_eq!(refused.status(), 503);
     for name in ["retry-after", "access-control-allow-origin", "x-content-type-options", "date"] {
         assert!(refused.headers().contains_key(name), "{name}");
@@ -199,7 +199,7 @@ async fn unsent_bytes_of_a_connection_are_limited() {
     assert_eq!(failed().await, failed_before + 1, "counted by the status that the client receives");
     assert_eq!(get(&url).await.status(), 200, "another connection has room of its own");
     drop(unread);
-    until(async || ask().await.status() == 200).await;
+    until(async || send_concurrently().await.status() == 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,14 +207,14 @@ async fn under_pressure_unread_streams_are_reset_before_the_timeout() {
     let server = Server::start("send_timeout = \"10m\"\nunsent_bytes = \"4MiB\"").await;
     let url = format!("{}/api/v1/openapi.json", server.process.url);
     let length = get(&url).await.bytes().await.unwrap().len();
-    let mut held = Vec::new();
+    let mut connections = Vec::new();
     for _ in 0..=(3 << 20) / length {
         let (read, mut write) = server.connect_http2(&NO_WINDOW).await.into_split();
         write.write_all(&frame(HEADERS, 0x5, 1, &request("/api/v1/openapi.json"))).await.unwrap();
-        held.push((read, write));
+        connections.push((read, write));
     }
     // One reset may free enough memory, so the others may stay open.
-    let resets = held.iter_mut().map(|(read, _)| Box::pin(read_until_reset(read, 1)));
+    let resets = connections.iter_mut().map(|(read, _)| Box::pin(read_until_reset(read, 1)));
     futures_util::future::select_all(resets).await;
 }
 
@@ -239,7 +239,7 @@ async fn a_flood_of_resets_closes_the_connection() {
     let reading = tokio::spawn(async move { while next_frame(&mut read).await.is_some() {} });
     let resets = frame(RST_STREAM, 0, 1, &[0, 0, 0, 8]).repeat(1_000);
     let flood = async { while write.write_all(&resets).await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, flood).await.expect("it is cut");
+    tokio::time::timeout(WAIT_MAX, flood).await.expect("it is cut");
     reading.await.unwrap();
 }
 
@@ -250,7 +250,7 @@ async fn a_flood_of_pings_closes_the_connection() {
     let reading = tokio::spawn(async move { while next_frame(&mut read).await.is_some() {} });
     let pings = frame(PING, 0, 0, b"12345678").repeat(1_000);
     let flood = async { while write.write_all(&pings).await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, flood).await.expect("it is cut");
+    tokio::time::timeout(WAIT_MAX, flood).await.expect("it is cut");
     reading.await.unwrap();
 }
 

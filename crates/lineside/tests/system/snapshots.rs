@@ -14,8 +14,8 @@ use crate::support::admin;
 use crate::support::http::{client, get};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::until::until;
 use crate::support::until_ready;
+use crate::support::wait::until;
 
 const KILLS: usize = 5;
 /// Minimum number of new bodies that clients receive before the process is killed.
@@ -25,20 +25,20 @@ const SIZES: [usize; 8] = [300, 2_000, 2_000, 20_000, 20_000, 200_000, 200_000, 
 
 /// A producer with a new body for every request, until it fails.
 #[derive(Clone, Debug, Default)]
-struct News {
+struct VersionedSource {
     number: Arc<AtomicU64>,
     is_down: Arc<AtomicBool>,
 }
 
-impl News {
+impl VersionedSource {
     async fn start(&self) -> String {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let news = self.clone();
+        let source = self.clone();
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                let news = news.clone();
-                tokio::spawn(async move { news.answer(socket).await });
+                let source = source.clone();
+                tokio::spawn(async move { source.answer(socket).await });
             }
         });
         url
@@ -72,7 +72,7 @@ fn body(feed: usize, number: u64) -> Vec<u8> {
     body
 }
 
-fn number_of(feed: usize, bytes: &[u8]) -> u64 {
+fn version_number(feed: usize, bytes: &[u8]) -> u64 {
     let number = std::str::from_utf8(&bytes[..20]).unwrap().parse().unwrap();
     assert!(bytes == body(feed, number), "the bytes of feed {feed} are not whole");
     number
@@ -93,17 +93,17 @@ fn configure(folder: &Path, producer: &str) -> String {
 }
 
 /// The newest body of each feed that a client received.
-type Seen = Arc<Mutex<HashMap<usize, u64>>>;
+type SeenVersions = Arc<Mutex<HashMap<usize, u64>>>;
 
 /// Reads a feed repeatedly until the server is gone.
-async fn read(url: String, feed: usize, seen: Seen, n_seen: Arc<AtomicU64>) {
+async fn read(url: String, feed: usize, seen: SeenVersions, n_seen: Arc<AtomicU64>) {
     let client = client();
     while let Ok(response) = client.get(format!("{url}/proxy/f{feed}")).send().await {
         if response.status() != 200 {
             continue;
         }
         let Ok(bytes) = response.bytes().await else { return };
-        let number = number_of(feed, &bytes);
+        let number = version_number(feed, &bytes);
         if seen.lock().unwrap().insert(feed, number) != Some(number) {
             n_seen.fetch_add(1, Ordering::Relaxed);
         }
@@ -113,12 +113,12 @@ async fn read(url: String, feed: usize, seen: Seen, n_seen: Arc<AtomicU64>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn served_bytes_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
-    let news = News::default();
-    let config = configure(folder.path(), &news.start().await);
-    let seen = Seen::default();
+    let source = VersionedSource::default();
+    let config = configure(folder.path(), &source.start().await);
+    let seen = SeenVersions::default();
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..KILLS {
-        news.is_down.store(false, Ordering::Relaxed);
+        source.is_down.store(false, Ordering::Relaxed);
         let server = ServerProcess::start(&["serve", "--config", &config]);
         let n_seen = Arc::new(AtomicU64::new(0));
         let readers: Vec<_> = (0..SIZES.len())
@@ -134,14 +134,14 @@ async fn served_bytes_survive_a_kill() {
         for reader in readers {
             reader.await.unwrap();
         }
-        news.is_down.store(true, Ordering::Relaxed);
+        source.is_down.store(true, Ordering::Relaxed);
         let server = ServerProcess::start(&["serve", "--config", &config]);
         // At once, before the producer is polled.
         let given = seen.lock().unwrap().clone();
         for (feed, number) in given {
             let response = get(&format!("{}/proxy/f{feed}", server.url)).await;
             assert_eq!(response.status(), 200);
-            let found = number_of(feed, &response.bytes().await.unwrap());
+            let found = version_number(feed, &response.bytes().await.unwrap());
             assert!(
                 found >= number,
                 "feed {feed}: {found} is older than {number}, which was served"
@@ -240,7 +240,7 @@ async fn a_start_on_a_failing_disk_preserves_removals_and_last_good_bytes() {
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", "ulimit -f 0; exec \"$0\" serve --config \"$1\""]);
     limited.args([env!("CARGO_BIN_EXE_lineside"), &config]);
-    let server = ServerProcess::of(limited);
+    let server = ServerProcess::from_command(limited);
     until_ready(&server.url).await;
     assert_eq!(get(&format!("{}/proxy/gone", server.url)).await.status(), 404);
     let last = get(&format!("{}/proxy/a", server.url)).await;

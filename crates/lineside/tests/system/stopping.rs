@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::events::Stream;
 use crate::support::http::get;
 use crate::support::process::{ServerProcess, lineside};
-use crate::support::until::{until, until_reply};
+use crate::support::wait::{until, until_reply};
 
 /// Five seconds, and some more because a busy machine delays the signal and the exit.
 pub(crate) const STOP_MAX: Duration = Duration::from_secs(5 + 3);
@@ -47,7 +47,7 @@ async fn a_server_stops_even_if_its_greeting_is_unread() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     fill(&writer);
     let mut command = lineside(&["serve", "--config", file.to_str().unwrap()]);
-    let mut child = Left(command.stdout(writer).stderr(Stdio::null()).spawn().unwrap());
+    let mut child = LeftoverProcess(command.stdout(writer).stderr(Stdio::null()).spawn().unwrap());
     // The command still holds an end of the pipe.
     drop(command);
     // The full pipe blocks the greeting.
@@ -60,16 +60,16 @@ async fn a_server_stops_even_if_its_greeting_is_unread() {
     .await;
     let id = child.0.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    let mut said = String::new();
-    reader.read_to_string(&mut said).unwrap();
+    let mut output = String::new();
+    reader.read_to_string(&mut output).unwrap();
     let status = child.0.wait().unwrap();
-    assert!(status.success() && said.contains("Ctrl-C"), "{status} {said}");
+    assert!(status.success() && output.contains("Ctrl-C"), "{status} {output}");
 }
 
 /// A process that is killed when the test ends.
-struct Left(Child);
+struct LeftoverProcess(Child);
 
-impl Drop for Left {
+impl Drop for LeftoverProcess {
     fn drop(&mut self) {
         // The process is gone already if the test stopped it.
         _ = self.0.kill();
@@ -79,11 +79,11 @@ impl Drop for Left {
 /// Fills a pipe completely.
 fn fill(pipe: &std::io::PipeWriter) {
     // A second descriptor, so that only this end is non-blocking.
-    let again = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let pipe_path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let mut options = File::options();
     let options = options.write(true).custom_flags(nix::libc::O_NONBLOCK);
-    let mut again = options.open(again).unwrap();
-    while again.write(&[b' '; 4096]).is_ok() {}
+    let mut reopened = options.open(pipe_path).unwrap();
+    while reopened.write(&[b' '; 4096]).is_ok() {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,12 +93,12 @@ async fn a_connection_beyond_the_limit_is_refused_at_once() {
     let server = ServerProcess::serving(folder.path(), text);
     let address = server.url.trim_start_matches("http://").to_owned();
     let open = || std::net::TcpStream::connect(&address).unwrap();
-    let mut taken = vec![open(), open(), open()];
+    let mut open_connections = vec![open(), open(), open()];
     let health = format!("{}/healthz", server.url);
     // A waiting connection would be admitted once the three are closed.
     let refused = until_reply("refused", &health, |reply| reply.status() == 503).await;
     assert_eq!(refused.headers()["retry-after"], "5");
-    taken.clear();
+    open_connections.clear();
     until_reply("there again", &health, |reply| reply.status() == 200).await;
     // The metric counts refused connections by the limit.
     let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::until::until;
+use crate::support::wait::until;
 
 const API_KEY: &str = "a key for tests";
 
 /// Writes a self-signed certificate for this machine, and its key.
 pub(crate) fn certify(folder: &Path) {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let made = rcgen::generate_simple_self_signed(names).unwrap();
-    std::fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
-    std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let certified = rcgen::generate_simple_self_signed(names).unwrap();
+    std::fs::write(folder.join("cert.pem"), certified.cert.pem()).unwrap();
+    std::fs::write(folder.join("key.pem"), certified.signing_key.serialize_pem()).unwrap();
 }
 
 fn start(folder: &Path) -> ServerProcess {
@@ -71,8 +71,9 @@ async fn sessions_over_tls_lose_nothing() {
             .env("SSL_CERT_FILE", folder.path().join("cert.pem"))
             .output()
             .unwrap();
-        let [said, report] = [&output.stderr, &output.stdout].map(|it| String::from_utf8_lossy(it));
-        assert_eq!(output.status.code(), Some(0), "{transport}, {size} bytes: {said}{report}");
+        let [stderr, report] =
+            [&output.stderr, &output.stdout].map(|it| String::from_utf8_lossy(it));
+        assert_eq!(output.status.code(), Some(0), "{transport}, {size} bytes: {stderr}{report}");
     }
 }
 
@@ -106,9 +107,9 @@ fn invalid_certificate_files_are_reported_at_the_start() {
     let config = folder.path().join("lineside.toml");
     std::fs::write(&config, "[server.tls]\ncert = \"cert.pem\"\nkey = \"cert.pem\"\n").unwrap();
     let output = lineside(&["serve", "--config", config.to_str().unwrap()]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert_ne!(output.status.code(), Some(0));
-    assert!(said.contains("cert.pem: cannot read a private key in PEM"), "{said}");
+    assert!(stderr.contains("cert.pem: cannot read a private key in PEM"), "{stderr}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::http::{get, get_json};
 use crate::support::timetable::{Lines, message, now};
 use crate::support::town::{Town, good};
-use crate::support::until::{until, until_json};
+use crate::support::wait::{until, until_json};
 
 /// Returns a live trip of line A with its vehicle, which has neither an id nor a position. `start` and the calls are in
 /// minutes from now.
@@ -53,7 +53,7 @@ fn live_trips(lines: Lines) -> Vec<FeedEntity> {
 }
 
 async fn town() -> Town {
-    let town = Town::begin(["", ""], |lines| message(now(), live_trips(lines))).await;
+    let town = Town::start_town(["", ""], |lines| message(now(), live_trips(lines))).await;
     let url = town.url("/api/v1/stops/town/s1/departures");
     until_json(&url, |found| find(found, "announced").is_some()).await;
     town

@@ -13,8 +13,8 @@ use crate::reports::until_report;
 use crate::restarts::SCHEDULE;
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, Reply, answer};
-use crate::support::until::until_json;
 use crate::support::until_ready;
+use crate::support::wait::until_json;
 
 /// Number of trips of each version; the rule ignores fewer.
 const TRIPS: usize = 6;
@@ -67,29 +67,30 @@ fn message(version: Option<&str>) -> String {
     json!({"header": header, "entity": updates}).to_string()
 }
 
-struct House {
+struct ServerSetup {
     folder: tempfile::TempDir,
     city: Producer,
     /// The version that the message refers to.
-    about: Arc<Mutex<Option<&'static str>>>,
+    user_agent: Arc<Mutex<Option<&'static str>>>,
 }
 
-impl House {
+impl ServerSetup {
     async fn new() -> Self {
         let about = Arc::new(Mutex::new(None));
-        let asked = Arc::clone(&about);
-        let buses = Producer::answering(move |_| Reply::ok(&message(*asked.lock().unwrap()))).await;
+        let user_agent = Arc::clone(&about);
+        let buses =
+            Producer::answering(move |_| Reply::ok(&message(*user_agent.lock().unwrap()))).await;
         let city = Producer::start(Answer::Bytes(Vec::new())).await;
-        let house = Self { folder: tempfile::tempdir().unwrap(), city, about };
+        let setup = Self { folder: tempfile::tempdir().unwrap(), city, user_agent: about };
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
              [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n\
              [[feed]]\nid = \"buses\"\nurl = \"{}\"\nformat = \"gtfs-rt\"\nstatic = \"city\"\npoll = \"1s\"\n",
-            house.city.url("/city.zip"),
+            setup.city.url("/city.zip"),
             buses.url("/buses.pb")
         );
-        std::fs::write(house.config(), config).unwrap();
-        house
+        std::fs::write(setup.config(), config).unwrap();
+        setup
     }
 
     fn config(&self) -> PathBuf {
@@ -108,10 +109,10 @@ impl House {
 
     /// Sends messages on a version, and waits until the report names it as the best match.
     async fn version_that_fits(&self, about: &'static str, server: &ServerProcess, hash: &str) {
-        *self.about.lock().unwrap() = Some(about);
+        *self.user_agent.lock().unwrap() = Some(about);
         let url = format!("{}/api/v1/feeds/buses/report", server.url);
-        let is_said = |found: &Value| skew(found).is_some_and(|it| it["version"] == hash);
-        let found = until_report(&url, is_said).await;
+        let is_in_reply = |found: &Value| skew(found).is_some_and(|it| it["version"] == hash);
+        let found = until_report(&url, is_in_reply).await;
         let sample = skew(&found).unwrap();
         assert_eq!((&sample["rate"], &sample["currentRate"]), (&json!(100.0), &json!(0.0)));
     }
@@ -126,13 +127,13 @@ fn skew(report: &Value) -> Option<&Value> {
 
 #[tokio::test]
 async fn the_matching_version_is_found_after_a_restart_too() {
-    let house = House::new().await;
-    house.give("one");
-    let server = house.start().await;
+    let setup = ServerSetup::new().await;
+    setup.give("one");
+    let server = setup.start().await;
     let versions = |server: &ServerProcess| format!("{}/api/v1/feeds/city/versions", server.url);
     let mut hashes: Vec<String> = Vec::new();
     for (n, version) in ["one", "two", "three"].into_iter().enumerate() {
-        house.give(version);
+        setup.give(version);
         let found = until_json(&versions(&server), |found| {
             found["items"].as_array().is_some_and(|items| items.len() == n + 1)
         })
@@ -141,8 +142,8 @@ async fn the_matching_version_is_found_after_a_restart_too() {
     }
     server.stop("-TERM");
 
-    let server = house.start().await;
-    house.version_that_fits("two", &server, &hashes[1]).await;
-    house.version_that_fits("one", &server, &hashes[0]).await;
+    let server = setup.start().await;
+    setup.version_that_fits("two", &server, &hashes[1]).await;
+    setup.version_that_fits("one", &server, &hashes[0]).await;
     server.stop("-TERM");
 }

@@ -11,8 +11,8 @@ use crate::restarts::SCHEDULE;
 use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::until::until_json;
 use crate::support::until_ready;
+use crate::support::wait::until_json;
 
 /// A text that must never appear as markup.
 const EVIL: &str = "<script>alert(1)</script>";
@@ -41,22 +41,22 @@ fn labels(found: &Value) -> Vec<&str> {
     items.iter().map(|item| item["feed_version"].as_str().unwrap()).collect()
 }
 
-struct House {
+struct ServerSetup {
     folder: tempfile::TempDir,
     producer: Producer,
 }
 
-impl House {
+impl ServerSetup {
     async fn new() -> Self {
         let producer = Producer::start(Answer::Bytes(Vec::new())).await;
-        let house = Self { folder: tempfile::tempdir().unwrap(), producer };
+        let setup = Self { folder: tempfile::tempdir().unwrap(), producer };
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n[retention]\nversions = 3\nversions_age = \"90d\"\n\
              [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n",
-            house.producer.url("/city.zip")
+            setup.producer.url("/city.zip")
         );
-        std::fs::write(house.folder.path().join("lineside.toml"), config).unwrap();
-        house
+        std::fs::write(setup.folder.path().join("lineside.toml"), config).unwrap();
+        setup
     }
 
     fn give(&self, label: &str) -> Vec<u8> {
@@ -78,9 +78,9 @@ impl House {
 
 #[tokio::test]
 async fn every_version_of_a_schedule_can_be_downloaded() {
-    let house = House::new().await;
-    let first = house.give("one");
-    let server = house.start().await;
+    let setup = ServerSetup::new().await;
+    let first = setup.give("one");
+    let server = setup.start().await;
     let list = |server: &ServerProcess| format!("{}/api/v1/feeds/city/versions", server.url);
     let found = until_json(&list(&server), |found| labels(found) == ["one"]).await;
     let item = &found["items"][0];
@@ -97,7 +97,7 @@ async fn every_version_of_a_schedule_can_be_downloaded() {
         (Some(1), Some(2), Some(1))
     );
     assert!(item["first_seen"].is_string() && item["last_seen"].is_string());
-    house.give(EVIL);
+    setup.give(EVIL);
     until_json(&list(&server), |found| labels(found) == [EVIL, "one"]).await;
     let page = get(&format!("{}/feeds/city/versions", server.url)).await.text().await.unwrap();
     assert!(page.contains("&lt;script&gt;") && !page.contains(EVIL), "{page}");
@@ -108,8 +108,8 @@ async fn every_version_of_a_schedule_can_be_downloaded() {
     );
     // All versions survive a crash and an outage of the producer.
     server.stop("-KILL");
-    house.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
-    let server = house.start().await;
+    setup.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
+    let server = setup.start().await;
     let found = get_json(&list(&server)).await;
     assert_eq!(labels(&found), [EVIL, "one"]);
     let page = get_json(&format!("{}?limit=1", list(&server))).await;
@@ -169,9 +169,9 @@ async fn refusals(url: &str) {
 
 #[tokio::test]
 async fn an_expired_version_is_marked_and_changes_are_counted() {
-    let house = House::new().await;
-    house.give_zip(schedule_until("old", "20240601"));
-    let server = house.start().await;
+    let setup = ServerSetup::new().await;
+    setup.give_zip(schedule_until("old", "20240601"));
+    let server = setup.start().await;
     let list = format!("{}/api/v1/feeds/city/versions", server.url);
     let has_days = |found: &Value| found["items"][0]["daily_trips"]["trips"].is_array();
     let found = until_json(&list, |found| labels(found) == ["old"] && has_days(found)).await;
@@ -185,7 +185,7 @@ async fn an_expired_version_is_marked_and_changes_are_counted() {
     let trips = item["daily_trips"]["trips"].as_array().unwrap();
     assert_eq!(start.day(), 1);
     assert!((365..=366).contains(&trips.len()) && trips.iter().all(|it| *it == 1), "{trips:?}");
-    house.give_zip(schedule_until("new", "29991231"));
+    setup.give_zip(schedule_until("new", "29991231"));
     let found = until_json(&list, |found| labels(found) == ["new", "old"]).await;
     let [new, old] = [0, 1].map(|at| &found["items"][at]);
     assert_eq!((&new["ended"], &old["ended"]), (&json!(false), &json!(true)));
@@ -193,8 +193,9 @@ async fn an_expired_version_is_marked_and_changes_are_counted() {
     assert_eq!((&old["changes"], &old["daily_trips"]), (&Value::Null, &Value::Null));
     let page = get(&format!("{}/feeds/city/versions", server.url)).await.text().await.unwrap();
     let (_, after_new) = page.split_once(&format!("data-version={}", new["hash"])).unwrap();
-    let (of_new, of_old) = after_new.split_once(&format!("data-version={}", old["hash"])).unwrap();
-    assert!(!of_new.contains("data-ended") && of_old.contains("data-ended"), "{page}");
+    let (new_row, old_row) =
+        after_new.split_once(&format!("data-version={}", old["hash"])).unwrap();
+    assert!(!new_row.contains("data-ended") && old_row.contains("data-ended"), "{page}");
     assert!(page.contains(&format!("data-days=\"{}\"", trips.len())), "{page}");
     assert_eq!(page.matches("class=\"month\"").count(), 12, "{page}");
     server.stop("-TERM");
@@ -202,13 +203,13 @@ async fn an_expired_version_is_marked_and_changes_are_counted() {
 
 #[tokio::test]
 async fn versions_beyond_the_limit_are_deleted() {
-    let house = House::new().await;
-    let labels_of = ["a", "b", "c", "d", "e"];
-    house.give(labels_of[0]);
-    let server = house.start().await;
+    let setup = ServerSetup::new().await;
+    let version_labels = ["a", "b", "c", "d", "e"];
+    setup.give(version_labels[0]);
+    let server = setup.start().await;
     let list = format!("{}/api/v1/feeds/city/versions", server.url);
-    for label in labels_of {
-        house.give(label);
+    for label in version_labels {
+        setup.give(label);
         until_json(&list, |found| labels(found).first() == Some(&label)).await;
     }
     until_json(&list, |found| labels(found) == ["e", "d", "c"]).await;

@@ -97,9 +97,9 @@ mod tests {
             ..Default::default()
         };
         let contact = |system: &SystemInformation| system.feed_contact_email.clone().unwrap();
-        let (kept, losses) = fit(own.clone(), Some("https://b.example/manifest.json"));
-        assert_eq!(contact(&kept), "feed@a.example");
-        assert_eq!(kept.manifest_url.as_deref(), Some("https://b.example/manifest.json"));
+        let (converted, losses) = fit(own.clone(), Some("https://b.example/manifest.json"));
+        assert_eq!(contact(&converted), "feed@a.example");
+        assert_eq!(converted.manifest_url.as_deref(), Some("https://b.example/manifest.json"));
         assert_eq!(losses.total_dropped(), 1);
         let (of_riders, losses) = fit(SystemInformation { feed_contact_email: None, ..own }, None);
         assert_eq!(contact(&of_riders), "riders@a.example");

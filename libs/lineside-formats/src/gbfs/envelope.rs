@@ -96,16 +96,20 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(said: &str, expect: Option<u64>) {
+    fn check(written: &str, expect: Option<u64>) {
         let body =
-            format!("{{\"last_updated\":1,\"ttl\":{said},\"version\":\"2.3\",\"data\":{{}}}}");
-        assert_eq!(parse_ttl(body.as_bytes()).unwrap(), expect.map(Duration::from_secs), "{said}");
+            format!("{{\"last_updated\":1,\"ttl\":{written},\"version\":\"2.3\",\"data\":{{}}}}");
+        assert_eq!(
+            parse_ttl(body.as_bytes()).unwrap(),
+            expect.map(Duration::from_secs),
+            "{written}"
+        );
     }
 
     #[test]
     fn a_ttl_is_parsed_leniently_and_capped() {
-        for (said, expect) in [("60", 60), ("0", 0), ("\"30\"", 30), ("2.9", 2), ("1e2", 100)] {
-            check(said, Some(expect));
+        for (written, expect) in [("60", 60), ("0", 0), ("\"30\"", 30), ("2.9", 2), ("1e2", 100)] {
+            check(written, Some(expect));
         }
         for huge in ["99999999999999999999999", "1e300", "31622401"] {
             check(huge, Some(366 * 86_400));

@@ -81,14 +81,14 @@ pub enum FileKind {
 #[derive(Debug)]
 struct FileKindNames {
     kind: FileKind,
-    now: Option<&'static str>,
-    before: Option<&'static str>,
+    v3_name: Option<&'static str>,
+    v2_name: Option<&'static str>,
     list: &'static str,
-    list_before: &'static str,
+    v2_list: &'static str,
 }
 
 const fn unchanged_names(kind: FileKind, name: &'static str, list: &'static str) -> FileKindNames {
-    FileKindNames { kind, now: Some(name), before: Some(name), list, list_before: list }
+    FileKindNames { kind, v3_name: Some(name), v2_name: Some(name), list, v2_list: list }
 }
 
 const NAMED: [FileKindNames; 14] = [
@@ -98,26 +98,29 @@ const NAMED: [FileKindNames; 14] = [
     unchanged_names(FileKind::StationStatus, "station_status", "stations"),
     FileKindNames {
         kind: FileKind::VehicleStatus,
-        now: Some("vehicle_status"),
-        before: Some("free_bike_status"),
+        v3_name: Some("vehicle_status"),
+        v2_name: Some("free_bike_status"),
         list: "vehicles",
-        list_before: "bikes",
+        v2_list: "bikes",
     },
     FileKindNames {
-        before: None,
+        v2_name: None,
         ..unchanged_names(FileKind::VehicleAvailability, "vehicle_availability", "vehicles")
     },
     unchanged_names(FileKind::Regions, "system_regions", "regions"),
     unchanged_names(FileKind::PricingPlans, "system_pricing_plans", "plans"),
     unchanged_names(FileKind::Alerts, "system_alerts", "alerts"),
     unchanged_names(FileKind::GeofencingZones, "geofencing_zones", "geofencing_zones"),
-    FileKindNames { now: None, ..unchanged_names(FileKind::Hours, "system_hours", "rental_hours") },
     FileKindNames {
-        now: None,
+        v3_name: None,
+        ..unchanged_names(FileKind::Hours, "system_hours", "rental_hours")
+    },
+    FileKindNames {
+        v3_name: None,
         ..unchanged_names(FileKind::Calendar, "system_calendar", "calendars")
     },
     unchanged_names(FileKind::Versions, "gbfs_versions", "versions"),
-    FileKindNames { before: None, ..unchanged_names(FileKind::Manifest, "manifest", "datasets") },
+    FileKindNames { v2_name: None, ..unchanged_names(FileKind::Manifest, "manifest", "datasets") },
 ];
 
 impl FileKind {
@@ -135,20 +138,20 @@ impl FileKind {
     /// Returns the kind of the file with that name in discovery files; `None` for the discovery file itself.
     pub fn from_name(name: &str) -> Option<FileKind> {
         let name = name.strip_suffix(".json").unwrap_or(name);
-        let is_it = |it: &&FileKindNames| it.now == Some(name) || it.before == Some(name);
+        let is_it = |it: &&FileKindNames| it.v3_name == Some(name) || it.v2_name == Some(name);
         NAMED.iter().find(is_it).map(|it| it.kind)
     }
 
     /// Returns the name of the file in a major version; `None` if the version has no such file.
     pub fn file_name(self, major: u8) -> Option<&'static str> {
         let named = self.kind_names();
-        if major >= 3 { named.now } else { named.before }
+        if major >= 3 { named.v3_name } else { named.v2_name }
     }
 
     /// Returns the key of the list in a major version; empty if the file is no list.
     pub(super) fn list_key(self, major: u8) -> &'static str {
         let named = self.kind_names();
-        if major >= 3 { named.list } else { named.list_before }
+        if major >= 3 { named.list } else { named.v2_list }
     }
 
     fn kind_names(self) -> &'static FileKindNames {
@@ -247,8 +250,8 @@ pub fn decode_file(
 /// Returns the major version. Version 1.0 and some other files state none; times are strings only from version 3 on.
 fn detect_major_version(document: &FileEnvelope<'_>) -> u8 {
     let is_text = |raw: &&RawValue| raw.get().starts_with('"');
-    let said = document.version.and_then(|raw| raw.get().trim_matches('"').chars().next());
-    match said.and_then(|first| first.to_digit(10)) {
+    let first_char = document.version.and_then(|raw| raw.get().trim_matches('"').chars().next());
+    match first_char.and_then(|first| first.to_digit(10)) {
         Some(major) => u8::try_from(major).unwrap_or(0),
         None if document.last_updated.as_ref().is_some_and(is_text) => 3,
         None => 1,
@@ -378,16 +381,16 @@ fn read_each_record<T: ListRecord>(
     let mut list = Vec::new();
     let mut seen: HashSet<SmolStr> = HashSet::new();
     let mut n = 0;
-    let most = reading.limits().records;
+    let max = reading.limits().records;
     let take = |raw: &RawValue| {
-        if list.len() < most {
+        if list.len() < max {
             list.extend(
                 reading.read_at_index(n, |reading| read_one_record(raw, &mut seen, reading)),
             );
-        } else if n == most {
+        } else if n == max {
             reading.report_problem(
                 "too_many",
-                &format!("more than {most} items; the rest is ignored"),
+                &format!("more than {max} items; the rest is ignored"),
                 None,
             );
         }
@@ -442,20 +445,20 @@ fn check_coordinates(lat: &mut Option<f64>, lon: &mut Option<f64>, reading: &mut
         _ => false,
     };
     if !is_right {
-        let said = Value::from(vec![Value::from(*lat), Value::from(*lon)]).to_string();
+        let quoted = Value::from(vec![Value::from(*lat), Value::from(*lon)]).to_string();
         let detail = "the latitude and longitude are not a plausible position and are ignored";
-        reading.report_problem("bad_position", detail, Some(&Value::String(said)));
+        reading.report_problem("bad_position", detail, Some(&Value::String(quoted)));
         (*lat, *lon) = (None, None);
     }
 }
 
 /// Parses one record to a tree, unless it is too large or too deep.
 fn parse_record_tree(raw: &RawValue, reading: &mut RecordReader<'_>) -> Option<Value> {
-    let most = reading.limits().record_bytes;
-    if raw.get().len() > most {
+    let max = reading.limits().record_bytes;
+    if raw.get().len() > max {
         reading.report_problem(
             "too_large",
-            &format!("the record is larger than {most} bytes and is ignored"),
+            &format!("the record is larger than {max} bytes and is ignored"),
             None,
         );
         return None;

@@ -51,7 +51,7 @@ fn format_weekly_hours(hours: &[RentalHours]) -> Vec<String> {
     };
     let for_all: Vec<&RentalHours> = hours.iter().filter(is_for_all).collect();
     let for_all = if for_all.is_empty() { hours.iter().collect() } else { for_all };
-    let mut said: Vec<(Vec<&str>, String)> = Vec::new();
+    let mut day_groups: Vec<(Vec<&str>, String)> = Vec::new();
     for (word, day) in DAYS {
         let of_day = for_all.iter().filter(|it| it.days.iter().any(|day| day.0 == word));
         let mut spans: Vec<String> = of_day.filter_map(|it| format_time_span(it)).collect();
@@ -61,12 +61,12 @@ fn format_weekly_hours(hours: &[RentalHours]) -> Vec<String> {
             continue;
         }
         let spans = spans.join(",");
-        match said.iter_mut().find(|(_, known)| *known == spans) {
+        match day_groups.iter_mut().find(|(_, known)| *known == spans) {
             Some((days, _)) => days.push(day),
-            None => said.push((vec![day], spans)),
+            None => day_groups.push((vec![day], spans)),
         }
     }
-    said.into_iter().map(|(days, spans)| format!("{} {spans}", days.join(","))).collect()
+    day_groups.into_iter().map(|(days, spans)| format!("{} {spans}", days.join(","))).collect()
 }
 
 /// Formats a time span, such as `05:00-23:00`; an end in the last minute of a day becomes 24:00.
@@ -133,8 +133,8 @@ mod tests {
     fn a_system_without_hours_is_open_all_the_time() {
         assert_eq!(format_opening_hours(&[], &[]).as_deref(), Some("24/7"));
         let summer = [calendar((4, 1), (11, 3), None)];
-        let said = format_opening_hours(&[], &summer);
-        assert_eq!(said.as_deref(), Some("Apr 01-Nov 03 00:00-24:00"));
+        let text = format_opening_hours(&[], &summer);
+        assert_eq!(text.as_deref(), Some("Apr 01-Nov 03 00:00-24:00"));
     }
 
     #[test]

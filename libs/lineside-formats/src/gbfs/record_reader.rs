@@ -59,8 +59,8 @@ impl<'l> RecordReader<'l> {
         object: &Map<String, Value>,
         row: &FieldNames,
     ) -> T {
-        let said = row.all_names().find_map(|name| Some((name, object.get(name)?)));
-        let Some((name, json)) = said.filter(|(_, json)| !json.is_null()) else {
+        let found = row.all_names().find_map(|name| Some((name, object.get(name)?)));
+        let Some((name, json)) = found.filter(|(_, json)| !json.is_null()) else {
             return T::default();
         };
         self.read_at_key(name, |reading| T::read_field(json, reading))
@@ -93,16 +93,16 @@ impl<'l> RecordReader<'l> {
             self.report_unexpected_type("expected a list", json);
             return T::read_value(json, self).into_iter().collect();
         };
-        let most = self.limits.list;
-        if items.len() > most {
+        let max = self.limits.list;
+        if items.len() > max {
             self.report_problem(
                 "too_many",
-                &format!("more than {most} items; the rest is ignored"),
+                &format!("more than {max} items; the rest is ignored"),
                 None,
             );
         }
-        let mut list = Vec::with_capacity(items.len().min(most));
-        for (n, item) in items.iter().take(most).enumerate() {
+        let mut list = Vec::with_capacity(items.len().min(max));
+        for (n, item) in items.iter().take(max).enumerate() {
             list.extend(self.read_at_index(n, |reading| T::read_value(item, reading)));
         }
         list

@@ -84,18 +84,19 @@ fn status(version: &str, fields: &str) -> (records::StationStatus, Vec<(&'static
     let body = of_one(version, "stations", &format!("{{\"station_id\":\"s\",{fields}}}"));
     let (file, problems) = read(FileKind::StationStatus, &body);
     let FileContent::StationStatus(mut all) = file.content else { panic!("{body}") };
-    let told = |it: &Problem| (it.code, it.field.as_deref().unwrap_or_default().to_owned());
-    (all.remove(0), problems.retained_problems().iter().map(told).collect())
+    let problem_place =
+        |it: &Problem| (it.code, it.field.as_deref().unwrap_or_default().to_owned());
+    (all.remove(0), problems.retained_problems().iter().map(problem_place).collect())
 }
 
 /// Checks that `written` is read as `expect`, and that the problem has `code`.
 #[track_caller]
 fn check_renting(version: &str, written: &str, expect: Option<bool>, code: Option<&'static str>) {
-    let (status, told) = status(version, &format!("\"is_renting\":{written}"));
+    let (status, reported) = status(version, &format!("\"is_renting\":{written}"));
     assert_eq!(status.is_renting, expect, "{written}");
     let expect: Vec<_> =
         code.into_iter().map(|code| (code, "stations[0].is_renting".to_owned())).collect();
-    assert_eq!(told, expect, "{written}");
+    assert_eq!(reported, expect, "{written}");
 }
 
 #[test]
@@ -113,9 +114,13 @@ fn booleans_are_read_in_every_notation() {
 
 #[track_caller]
 fn check_time(version: &str, written: &str, expect: Option<i64>, code: Option<&'static str>) {
-    let (status, told) = status(version, &format!("\"last_reported\":{written}"));
+    let (status, reported) = status(version, &format!("\"last_reported\":{written}"));
     assert_eq!(status.last_reported, expect.map(GbfsTime), "{written}");
-    assert_eq!(told.iter().map(|it| it.0).collect::<Vec<_>>(), Vec::from_iter(code), "{written}");
+    assert_eq!(
+        reported.iter().map(|it| it.0).collect::<Vec<_>>(),
+        Vec::from_iter(code),
+        "{written}"
+    );
 }
 
 #[test]
@@ -150,9 +155,9 @@ fn numbers_are_read_in_every_notation() {
         ("99999999999", None, vec!["bad_value"]),
         ("\"\"", None, vec![]),
     ] {
-        let (status, told) = status("3.0", &format!("\"num_docks_available\":{written}"));
+        let (status, reported) = status("3.0", &format!("\"num_docks_available\":{written}"));
         assert_eq!(status.num_docks_available, expect, "{written}");
-        assert_eq!(told.iter().map(|it| it.0).collect::<Vec<_>>(), codes, "{written}");
+        assert_eq!(reported.iter().map(|it| it.0).collect::<Vec<_>>(), codes, "{written}");
     }
 }
 
@@ -198,9 +203,9 @@ fn extensions_are_ignored_and_each_unknown_field_is_reported_once() {
     let record = r#"{"station_id":"1","_ours":{"a":[1]},"odd":1},{"station_id":"2","odd":2}"#;
     let (file, problems) = read(FileKind::StationStatus, &of_one("3.0", "stations", record));
     assert_eq!(file.content.record_count(), 2);
-    let told: Vec<_> =
+    let reported: Vec<_> =
         problems.retained_problems().iter().map(|it| (it.code, it.field.as_deref())).collect();
-    assert_eq!(told, [("unknown_field", Some("odd"))]);
+    assert_eq!(reported, [("unknown_field", Some("odd"))]);
 }
 
 #[test]
@@ -215,14 +220,14 @@ fn plain_and_localized_texts_are_read() {
     // The numeric id is a problem each time.
     assert_eq!(name("2.3", "\"Nord\"").1, 1);
     let list = r#"[{"text":"Nord","language":"fr"},{"text":"North","language":"en"}]"#;
-    let (texts, told) = name("3.0", list);
+    let (texts, n_problems) = name("3.0", list);
     assert_eq!(
-        (texts.find_text(Some("en")), texts.find_text(None), told),
+        (texts.find_text(Some("en")), texts.find_text(None), n_problems),
         (Some("North"), Some("Nord"), 1)
     );
-    let (plain, told) = name("3.0", "\"Nord\"");
+    let (plain, n_problems) = name("3.0", "\"Nord\"");
     assert_eq!(
-        (plain.find_text(None), plain.0[0].language.as_str(), told),
+        (plain.find_text(None), plain.0[0].language.as_str(), n_problems),
         (Some("Nord"), LANGUAGE, 2)
     );
     assert_eq!(name("2.3", list).1, 2);

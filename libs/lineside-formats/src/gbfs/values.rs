@@ -146,23 +146,23 @@ impl FieldValue for bool {
             Some(1.0) => Some(true),
             _ => None,
         };
-        let said = match json {
-            Value::Bool(said) => return Some(*said),
-            Value::Number(said) => number(said),
-            Value::String(said) => match said.trim().to_ascii_lowercase().as_str() {
+        let parsed = match json {
+            Value::Bool(flag) => return Some(*flag),
+            Value::Number(numeric) => number(numeric),
+            Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
                 "0" | "false" | "no" => Some(false),
                 "1" | "true" | "yes" => Some(true),
                 _ => None,
             },
             _ => None,
         };
-        match said {
+        match parsed {
             None => reading.report_bad_value("expected true or false", json),
             // Version 1 writes numbers.
             Some(_) if reading.major < 2 && json.is_number() => {}
             Some(_) => reading.report_unexpected_type("expected true or false", json),
         }
-        said
+        parsed
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
@@ -172,17 +172,17 @@ impl FieldValue for bool {
 
 impl FieldValue for f64 {
     fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<f64> {
-        let said = match json {
+        let parsed = match json {
             Value::Number(number) => return number.as_f64(),
             Value::String(text) => text.trim().parse().ok().filter(|it: &f64| it.is_finite()),
             _ => None,
         };
-        match said {
+        match parsed {
             Some(_) => reading.report_unexpected_type("expected a number", json),
             None if json.as_str().is_some_and(|text| text.trim().is_empty()) => {}
             None => reading.report_bad_value("expected a number", json),
         }
-        said
+        parsed
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
@@ -307,8 +307,8 @@ impl RecordField for LocalizedTexts {
             return;
         }
         let language = writing.language.clone();
-        let said = self.0.iter().find(|text| text.language == language);
-        let lost = self.0.len() - usize::from(said.is_some());
+        let translation = self.0.iter().find(|text| text.language == language);
+        let lost = self.0.len() - usize::from(translation.is_some());
         writing.write_json(self.find_text(Some(&language)).unwrap_or_default());
         writing.count_dropped_values(lost);
     }
@@ -379,12 +379,12 @@ impl RecordField for VehicleTypeCounts {
             return;
         }
         // A count for several kinds, or two counts for one kind, cannot be expressed.
-        let mut said: HashSet<&str> = HashSet::new();
+        let mut written_types: HashSet<&str> = HashSet::new();
         let mut lost = 0;
         writing.write_object(|writing| {
             for it in &self.0 {
                 match (it.vehicle_type_ids.as_slice(), it.count) {
-                    ([id], Some(count)) if said.insert(id) => {
+                    ([id], Some(count)) if written_types.insert(id) => {
                         writing.write_key(id);
                         writing.write_json(&count);
                     }
@@ -405,11 +405,11 @@ impl FieldValue for MultiPolygon {
         let kind = json.get("type").and_then(Value::as_str);
         let coordinates = json.get("coordinates");
         let polygons = match (kind, coordinates) {
-            (Some("MultiPolygon"), Some(said)) => parse_all_items(said, parse_polygon),
+            (Some("MultiPolygon"), Some(lists)) => parse_all_items(lists, parse_polygon),
             // Some producers write a Polygon.
-            (Some("Polygon"), Some(said)) => {
+            (Some("Polygon"), Some(lists)) => {
                 reading.report_unexpected_type("expected a MultiPolygon", json);
-                parse_polygon(said).map(|polygon| vec![polygon])
+                parse_polygon(lists).map(|polygon| vec![polygon])
             }
             _ => None,
         };

@@ -76,8 +76,8 @@ impl GbfsRecord for GeofencingRule {
             GbfsVersion::Two => {
                 // Version 2 states that neither is allowed if only one is.
                 let is_same = self.ride_start_allowed == self.ride_end_allowed;
-                let said = if is_same { self.ride_start_allowed } else { Some(false) };
-                writing.write_field(&RIDE, &said);
+                let is_ride_allowed = if is_same { self.ride_start_allowed } else { Some(false) };
+                writing.write_field(&RIDE, &is_ride_allowed);
                 if !is_same {
                     writing.count_dropped_field(START.key);
                 }

@@ -20,7 +20,7 @@ pub struct DatasetLimits {
     pub rows: u64,
     /// Maximum number of agencies, stops, routes, weekly services or trips, each; further ones are dropped with a
     /// problem. These take about 100 bytes each.
-    pub things: u64,
+    pub entities: u64,
 }
 
 impl DatasetLimits {
@@ -43,7 +43,7 @@ impl Default for DatasetLimits {
             line_bytes: 1 << 20,
             ratio: 250,
             rows: 200_000_000,
-            things: 20_000_000,
+            entities: 20_000_000,
         }
     }
 }

@@ -317,8 +317,8 @@ fn sign_allows(sign: NumberSign, number: f64) -> bool {
     }
 }
 
-fn ensure_or_fault(holds: bool, fault: CellFault) -> Result<(), CellFault> {
-    if holds { Ok(()) } else { Err(fault) }
+fn ensure_or_fault(is_valid: bool, fault: CellFault) -> Result<(), CellFault> {
+    if is_valid { Ok(()) } else { Err(fault) }
 }
 
 fn is_url(text: &str) -> bool {

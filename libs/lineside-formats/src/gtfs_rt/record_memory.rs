@@ -59,11 +59,11 @@ impl RecordMemory {
         earlier: &[E],
         limits: &FeedMessageLimits,
     ) -> Result<(), Error> {
-        let most = limits.record_bytes;
+        let max = limits.record_bytes;
         if !self.are_counted {
             let at_most = entity.encoded_bytes().saturating_mul(PER_BYTE_MAX);
             let bounded = self.bytes.saturating_add(ENTITY_BYTES).saturating_add(at_most);
-            if bounded <= most {
+            if bounded <= max {
                 self.bytes = bounded;
                 return Ok(());
             }
@@ -71,10 +71,10 @@ impl RecordMemory {
             self.bytes = earlier.iter().map(E::record_bytes).sum();
         }
         self.bytes = self.bytes.saturating_add(entity.record_bytes());
-        if self.bytes <= most {
+        if self.bytes <= max {
             return Ok(());
         }
-        let detail = format!("the records of the message need more than {most} bytes of memory");
+        let detail = format!("the records of the message need more than {max} bytes of memory");
         Err(Error::new(ErrorKind::TooLarge, detail))
     }
 }

@@ -205,8 +205,8 @@ pub(super) fn check_body_limits(body: &[u8], limits: &FeedMessageLimits) -> Resu
     let (kind, detail) = if body.is_empty() {
         (ErrorKind::Empty, "the body is empty".to_owned())
     } else if body.len() > limits.body_bytes {
-        let (found, most) = (body.len(), limits.body_bytes);
-        (ErrorKind::TooLarge, format!("the message has {found} bytes; the limit is {most}"))
+        let (found, max) = (body.len(), limits.body_bytes);
+        (ErrorKind::TooLarge, format!("the message has {found} bytes; the limit is {max}"))
     } else if looks_like_html(body) {
         (ErrorKind::Html, "expected GTFS-Realtime, but got a web page".to_owned())
     } else if looks_like_gzip(body) {
@@ -282,11 +282,11 @@ impl ShallowBuilder {
 
     fn count_entity(&mut self, limits: &FeedMessageLimits) -> Result<(), Error> {
         self.n_entities += 1;
-        let most = limits.entities.min(FeedMessageLimits::ENTITIES_MAX);
-        if self.n_entities as usize > most {
+        let max = limits.entities.min(FeedMessageLimits::ENTITIES_MAX);
+        if self.n_entities as usize > max {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                format!("the message has more than {most} entities"),
+                format!("the message has more than {max} entities"),
             ));
         }
         Ok(())

@@ -44,13 +44,13 @@ impl PublicationReader<'_, '_> {
                 let text = self.read_text()?;
                 let named = parse_weekdays(&text);
                 day_type.weekdays |= named;
-                day_type.is_otherwise |= named == 0 && !text.trim_ascii().is_empty();
+                day_type.has_unsupported_properties |= named == 0 && !text.trim_ascii().is_empty();
             } else if let Some(kind) = NARROWING.iter().find(|kind| **kind == name) {
                 let text = self.read_text()?;
                 if text.trim_ascii() == "AnyDay" {
                     continue;
                 }
-                day_type.is_otherwise = true;
+                day_type.has_unsupported_properties = true;
                 let id = self.out.texts.get(day_type.id).to_owned();
                 self.out.untranslated.record_dropped(
                     *kind,

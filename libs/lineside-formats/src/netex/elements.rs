@@ -20,7 +20,7 @@ pub enum VisitAction {
     /// Reads the text of the element and closes it.
     Text,
     /// Skips the element without further calls.
-    PassOver,
+    Skip,
 }
 
 /// Returns an attribute of the open element by its name without prefix.
@@ -82,7 +82,7 @@ fn visit_children(
                 visit.close_element(name);
             }
             VisitAction::Text => visit.visit_text(name, xml.element_or_inner_text()?.trim()),
-            VisitAction::PassOver => xml.skip_element()?,
+            VisitAction::Skip => xml.skip_element()?,
         }
     }
     Ok(())

@@ -71,10 +71,11 @@ pub struct PartialPublication {
 pub fn decode_readable_files(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<PartialPublication, Error> {
     let mut refused = Vec::new();
-    let (publication, problems) = reader::decode_files(files, limits, goes_on, Some(&mut refused))?;
+    let (publication, problems) =
+        reader::decode_files(files, limits, should_continue, Some(&mut refused))?;
     Ok(PartialPublication { publication, problems, refused })
 }
 

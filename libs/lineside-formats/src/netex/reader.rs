@@ -19,7 +19,7 @@ use crate::{
 const NAMESPACE: &str = "http://www.netex.org.uk/netex";
 
 /// Elements that are skipped as a whole: large, and without records inside.
-const PASSED_OVER: [&str; 18] = [
+const SKIPPED_ELEMENTS: [&str; 18] = [
     "PublicationRequest",
     "ServiceLink",
     "RoutePoint",
@@ -58,7 +58,7 @@ const UNTRANSLATED: [(&str, &str); 9] = [
 pub(super) fn decode_files(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     mut refused: Option<&mut Vec<Error>>,
 ) -> Result<(Publication, Problems), Error> {
     let mut publication = new_publication();
@@ -80,7 +80,7 @@ pub(super) fn decode_files(
             let bounds =
                 xml::XmlLimits { depth: PublicationLimits::DEPTH, ..xml::XmlLimits::default() };
             let mut reader = PublicationReader {
-                xml: XmlReader::new(&text, bounds).with_cancel_check(goes_on),
+                xml: XmlReader::new(&text, bounds).with_cancel_check(should_continue),
                 file: publication.files.len() as u32,
                 name,
                 out: &mut publication,
@@ -88,7 +88,7 @@ pub(super) fn decode_files(
                 limits,
                 record_bytes,
                 within: ElementContext::Other,
-                of: StartTag::default(),
+                object: StartTag::default(),
                 n_unread: 0,
             };
             let is_netex = reader.read_document();
@@ -119,12 +119,17 @@ pub(super) fn decode_files(
 
 /// Combines the errors of all files, of which the first few are quoted.
 fn join_errors(mut refused: Vec<Error>) -> Option<Error> {
-    const TOLD: usize = 5;
+    const ERRORS_LISTED_MAX: usize = 5;
     let [first, _, ..] = refused.as_slice() else { return refused.pop() };
-    let told: Vec<String> = refused.iter().take(TOLD).map(Error::to_string).collect();
+    let messages: Vec<String> =
+        refused.iter().take(ERRORS_LISTED_MAX).map(Error::to_string).collect();
     let n = refused.len();
-    let more = if n > TOLD { format!("; and {} more", n - TOLD) } else { String::new() };
-    let detail = format!("no file can be read: {}{more}", told.join("; "));
+    let more = if n > ERRORS_LISTED_MAX {
+        format!("; and {} more", n - ERRORS_LISTED_MAX)
+    } else {
+        String::new()
+    };
+    let detail = format!("no file can be read: {}{more}", messages.join("; "));
     Some(Error::new(first.kind(), detail))
 }
 
@@ -192,7 +197,7 @@ pub(super) struct PublicationReader<'x, 'o> {
     record_bytes: usize,
     within: ElementContext,
     /// The current object.
-    pub(super) of: StartTag<'x>,
+    pub(super) object: StartTag<'x>,
     /// Number of unreadable values so far.
     pub(super) n_unread: u64,
 }
@@ -256,11 +261,11 @@ impl<'x> PublicationReader<'x, '_> {
     }
 
     fn read_members_in(&mut self, within: ElementContext) -> Result<(), Error> {
-        let outside = std::mem::replace(&mut self.within, within);
+        let outer_context = std::mem::replace(&mut self.within, within);
         while let Some(name) = self.xml.next_child()? {
             self.read_member(name)?;
         }
-        self.within = outside;
+        self.within = outer_context;
         Ok(())
     }
 
@@ -271,9 +276,9 @@ impl<'x> PublicationReader<'x, '_> {
 
     /// Reads the most recently opened element: a record, or an element that may contain records.
     fn read_member(&mut self, name: &'x str) -> Result<(), Error> {
-        let outside = std::mem::replace(&mut self.of, self.xml.start_tag());
+        let outer_object = std::mem::replace(&mut self.object, self.xml.start_tag());
         self.read_object(name)?;
-        self.of = outside;
+        self.object = outer_object;
         Ok(())
     }
 
@@ -282,12 +287,12 @@ impl<'x> PublicationReader<'x, '_> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let (outside, tag) = (self.of, self.xml.start_tag());
+        let (outer_object, tag) = (self.object, self.xml.start_tag());
         if tag.attribute("id").is_some() {
-            self.of = tag;
+            self.object = tag;
         }
         let found = read(self)?;
-        self.of = outside;
+        self.object = outer_object;
         Ok(found)
     }
 
@@ -328,7 +333,7 @@ impl<'x> PublicationReader<'x, '_> {
             self.out.untranslated.record_dropped(kind, why, id.as_deref());
         }
         match name {
-            _ if PASSED_OVER.contains(&name) => self.xml.skip_element(),
+            _ if SKIPPED_ELEMENTS.contains(&name) => self.xml.skip_element(),
             "validityConditions" if self.within == ElementContext::Frame => {
                 self.read_members_in(ElementContext::ConditionsOfFrame)
             }
@@ -456,8 +461,8 @@ impl<'x> PublicationReader<'x, '_> {
         if self.record_bytes <= self.limits.record_bytes {
             return Ok(());
         }
-        let most = self.limits.record_bytes;
-        let detail = format!("the records need more than {most} bytes of memory");
+        let max = self.limits.record_bytes;
+        let detail = format!("the records need more than {max} bytes of memory");
         Err(Error::new(ErrorKind::TooLarge, detail))
     }
 }

@@ -328,7 +328,7 @@ pub(super) struct DayType {
     /// The weekdays; bit 0 is Monday. 0 if none are given.
     pub(super) weekdays: u8,
     /// True if unsupported properties, such as holidays, restrict its days.
-    pub(super) is_otherwise: bool,
+    pub(super) has_unsupported_properties: bool,
 }
 
 /// A `DayTypeAssignment`: days on which a day type applies.

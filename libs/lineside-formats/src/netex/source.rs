@@ -8,9 +8,9 @@ use crate::{
 };
 
 /// Number of leading bytes of a file that are searched for its root element; declarations and comments precede it.
-const LOOK_BYTES: usize = 8 << 10;
+const PREFIX_BYTES: usize = 8 << 10;
 /// Maximum number of files of a zip that are opened to detect the format.
-const FILES_LOOK_MAX: usize = 3;
+const FILES_OPENED_MAX: usize = 3;
 /// The name of a single file in problems.
 const SINGLE: &str = "publication.xml";
 
@@ -100,7 +100,7 @@ fn begins_as_zip(body: &[u8]) -> bool {
 fn read_start(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.rewind()?;
-    reader.by_ref().take(LOOK_BYTES as u64).read_to_end(&mut start)?;
+    reader.by_ref().take(PREFIX_BYTES as u64).read_to_end(&mut start)?;
     reader.rewind()?;
     Ok(start)
 }
@@ -123,10 +123,10 @@ pub fn looks_like_netex(mut reader: impl Read + Seek) -> io::Result<bool> {
         return Ok(false);
     };
     let names = files.file_names();
-    Ok(names.iter().take(FILES_LOOK_MAX).any(|name| {
+    Ok(names.iter().take(FILES_OPENED_MAX).any(|name| {
         let mut start = Vec::new();
         let Ok(Some(file)) = files.open_file(name) else { return false };
-        file.take(LOOK_BYTES as u64).read_to_end(&mut start).is_ok()
+        file.take(PREFIX_BYTES as u64).read_to_end(&mut start).is_ok()
             && is_publication_delivery(&start)
     }))
 }

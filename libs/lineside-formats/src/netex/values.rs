@@ -118,7 +118,7 @@ impl PublicationReader<'_, '_> {
         detail: &str,
         value: &str,
     ) {
-        let (name, of) = (self.name, self.of);
+        let (name, of) = (self.name, self.object);
         self.problems.push_lazily(name, code, || {
             let problem = Problem::new(name, code, detail).with_field(field).with_value(value);
             match of.attribute("id") {

@@ -184,25 +184,25 @@ fn read_json_message(
 }
 
 /// Number of leading bytes that are searched for marks of SIRI.
-const LOOK_BYTES: usize = 4_096;
+const PREFIX_BYTES: usize = 4_096;
 
 /// Returns true if the beginning of a body shows SIRI: its namespace, or its names as JSON keys.
 pub fn looks_like_siri(body: &[u8]) -> bool {
-    let look = xml::decode_document_start(body.get(..LOOK_BYTES).unwrap_or(body));
-    let marks: &[&str] = match look.trim_ascii_start().bytes().next() {
+    let prefix = xml::decode_document_start(body.get(..PREFIX_BYTES).unwrap_or(body));
+    let marks: &[&str] = match prefix.trim_ascii_start().bytes().next() {
         Some(b'<') => &["http://www.siri.org.uk", "http://wsdl.siri.org.uk", "<Siri"],
         Some(b'{') => &["\"Siri\"", "\"ServiceDelivery\""],
         _ => &[],
     };
-    marks.iter().any(|mark| look.contains(mark))
+    marks.iter().any(|mark| prefix.contains(mark))
 }
 
 fn check_body_limits(body: &[u8], limits: &MessageLimits) -> Result<(), Error> {
     let (kind, detail) = if body.is_empty() {
         (ErrorKind::Empty, "the body is empty".to_owned())
     } else if body.len() > limits.body_bytes {
-        let (found, most) = (body.len(), limits.body_bytes);
-        (ErrorKind::TooLarge, format!("the message has {found} bytes; the limit is {most}"))
+        let (found, max) = (body.len(), limits.body_bytes);
+        (ErrorKind::TooLarge, format!("the message has {found} bytes; the limit is {max}"))
     } else if looks_like_html(body) {
         (ErrorKind::Html, "expected SIRI, but got a web page".to_owned())
     } else if looks_like_gzip(body) {
@@ -219,9 +219,9 @@ fn read_message<'a, S: MessageSource<'a>>(
     form: &str,
 ) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
     let mut message = SiriMessage::default();
-    let mut aside = UnreadPayloads::default();
-    read_envelope_level(&mut reader, &mut message, EnvelopeLevel::Root, &mut aside)?;
-    if message.payloads.is_empty() && aside.n_strange > 0 {
+    let mut unread_payloads = UnreadPayloads::default();
+    read_envelope_level(&mut reader, &mut message, EnvelopeLevel::Root, &mut unread_payloads)?;
+    if message.payloads.is_empty() && unread_payloads.n_foreign > 0 {
         return Err(Error::new(ErrorKind::Decode, format!("the {form} contains no SIRI")));
     }
     let (problems, losses) = reader.into_problems_and_report();
@@ -239,7 +239,7 @@ enum EnvelopeLevel {
 #[derive(Default)]
 struct UnreadPayloads {
     /// Number of root elements that are not SIRI; 1 if there is no root.
-    n_strange: u32,
+    n_foreign: u32,
     /// The names of the [others](MessagePayload::Other) in the message, at most [`OTHERS_MAX`].
     others: Vec<SmolStr>,
 }
@@ -247,13 +247,13 @@ struct UnreadPayloads {
 impl UnreadPayloads {
     /// Returns true if an unsupported payload is added to the message by its name.
     fn retain_name(&mut self, name: &str) -> bool {
-        let is_held = self.others.len() < OTHERS_MAX
+        let is_retained = self.others.len() < OTHERS_MAX
             && name.len() <= NAME_BYTES_MAX
             && self.others.iter().all(|other| other != name);
-        if is_held {
+        if is_retained {
             self.others.push(SmolStr::new(name));
         }
-        is_held
+        is_retained
     }
 }
 
@@ -265,7 +265,7 @@ fn read_envelope_level<'a, S: MessageSource<'a>>(
     reader: &mut MessageReader<'a, S>,
     message: &mut SiriMessage,
     level: EnvelopeLevel,
-    aside: &mut UnreadPayloads,
+    unread_payloads: &mut UnreadPayloads,
 ) -> Result<(), Error> {
     let mut n_children = 0;
     while let Some(name) = reader.source.next_child()? {
@@ -274,10 +274,10 @@ fn read_envelope_level<'a, S: MessageSource<'a>>(
             "Siri" => {
                 message.version = reader.read_attribute("version");
                 reader.check_namespace("Siri");
-                read_envelope_level(reader, message, EnvelopeLevel::Inside, aside)?;
+                read_envelope_level(reader, message, EnvelopeLevel::Inside, unread_payloads)?;
             }
             "Envelope" | "Body" => {
-                read_envelope_level(reader, message, EnvelopeLevel::Inside, aside)?
+                read_envelope_level(reader, message, EnvelopeLevel::Inside, unread_payloads)?
             }
             "version" | "Version" if level == EnvelopeLevel::Inside => {
                 reader.read_value("version", &mut message.version)?;
@@ -289,7 +289,7 @@ fn read_envelope_level<'a, S: MessageSource<'a>>(
                     message.payloads.push(payload);
                 }
                 None if level == EnvelopeLevel::Inside || reader.is_siri_namespace() => {
-                    if aside.retain_name(name) {
+                    if unread_payloads.retain_name(name) {
                         reader.count_bytes(size_of::<MessagePayload>() + name.len())?;
                         message.payloads.push(MessagePayload::Other(SmolStr::new(name)));
                         reader.source.skip_element()?;
@@ -298,13 +298,13 @@ fn read_envelope_level<'a, S: MessageSource<'a>>(
                     }
                 }
                 None => {
-                    aside.n_strange += 1;
+                    unread_payloads.n_foreign += 1;
                     reader.source.skip_element()?;
                 }
             },
         }
     }
-    aside.n_strange += u32::from(level == EnvelopeLevel::Root && n_children == 0);
+    unread_payloads.n_foreign += u32::from(level == EnvelopeLevel::Root && n_children == 0);
     Ok(())
 }
 

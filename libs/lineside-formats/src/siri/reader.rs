@@ -52,7 +52,7 @@ pub(super) struct MessageReader<'a, S: MessageSource<'a>> {
     zone: &'a TimeZone,
     limits: &'a MessageLimits,
     problems: Problems,
-    passed_over: IgnoredElements,
+    ignored: IgnoredElements,
     /// The names of the open records, beginning with the payload.
     path: Vec<&'static str>,
     /// The depth of the path at which the record named in problems begins.
@@ -82,7 +82,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
             zone,
             limits,
             problems: Problems::new(),
-            passed_over: IgnoredElements::default(),
+            ignored: IgnoredElements::default(),
             path: Vec::new(),
             named_depth: 0,
             pending: Vec::new(),
@@ -101,7 +101,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
                 self.problems.push(Problem::new("Siri", "lone_ampersand", detail));
             }
         }
-        (self.problems, self.passed_over.into_report())
+        (self.problems, self.ignored.into_report())
     }
 
     /// Reads a value into `place`, which remains unchanged if the text is invalid.
@@ -115,7 +115,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         if let Some(value) = self.parse_value(name, &text)
             && place.replace(value).is_some()
         {
-            self.passed_over.count_repeated(name);
+            self.ignored.count_repeated(name);
         }
         Ok(())
     }
@@ -155,8 +155,8 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
     /// Moves the noted unreadable elements to a record, if its type stores them.
     #[cold]
     fn move_unread_to_record<T: SiriRecord>(&mut self, record: &mut T) -> Result<(), Error> {
-        let Some(kept) = record.unread_mut() else { return Ok(()) };
-        kept.absorb_unread(&mut self.unread, self.path.last().copied().unwrap_or_default());
+        let Some(unread) = record.unread_mut() else { return Ok(()) };
+        unread.absorb_unread(&mut self.unread, self.path.last().copied().unwrap_or_default());
         self.count_bytes(UnreadElements::BYTES)
     }
 
@@ -217,7 +217,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
 
     /// Skips the most recently opened element, which has this name, and counts it.
     pub(super) fn skip_and_count(&mut self, name: &str) -> Result<(), Error> {
-        self.passed_over.count_unread(name);
+        self.ignored.count_unread(name);
         self.source.skip_element()
     }
 
@@ -244,9 +244,9 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
     ) -> Result<(), Error> {
         self.n_named += 1;
         self.check_namespace(name);
-        let outside = std::mem::replace(&mut self.named_depth, self.path.len() + 1);
+        let outer_depth = std::mem::replace(&mut self.named_depth, self.path.len() + 1);
         self.read_record(name, record)?;
-        self.named_depth = outside;
+        self.named_depth = outer_depth;
         let missing = record.missing_field();
         // An unreadable field is already reported.
         let is_there = |field: &str| self.pending.iter().any(|it| *it.path == *field);
@@ -266,8 +266,8 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         if self.record_bytes <= self.limits.record_bytes {
             return Ok(());
         }
-        let most = self.limits.record_bytes;
-        let detail = format!("the records of the message need more than {most} bytes of memory");
+        let max = self.limits.record_bytes;
+        let detail = format!("the records of the message need more than {max} bytes of memory");
         Err(Error::new(ErrorKind::TooLarge, detail))
     }
 
@@ -292,13 +292,13 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         let is_inside = self.named_depth > 0;
         // Outside of identified records the first name of the path is the subject of the problem.
         let depth = if is_inside { self.named_depth } else { self.path.len().min(1) };
-        let (outside, path) = self.path.split_at(depth);
+        let (outer_path, path) = self.path.split_at(depth);
         if is_inside && self.pending.len() < MessageLimits::PROBLEMS_PER_RECORD {
             let value = value.map(|value| value.chars().take(QUOTED_CHARS).collect());
             self.pending.push(PendingProblem { path: join_path(path, field), fault, value });
             return;
         }
-        let kind = outside.last().copied().unwrap_or("Siri");
+        let kind = outer_path.last().copied().unwrap_or("Siri");
         self.problems.push_lazily(kind, fault.code, || {
             let problem =
                 Problem::new(kind, fault.code, fault.detail).with_field(&join_path(path, field));

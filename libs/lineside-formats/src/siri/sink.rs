@@ -159,7 +159,7 @@ const FRAMED: &str = "FramedVehicleJourneyRef";
 pub(super) struct JsonSink {
     pub(super) text: String,
     /// True if a comma is due because an item precedes.
-    has_before: bool,
+    has_preceding_item: bool,
     /// True if the next element is an item of a list, which has no key.
     in_list: bool,
     /// True if the open element is [`FRAMED`].
@@ -168,7 +168,7 @@ pub(super) struct JsonSink {
 
 impl JsonSink {
     fn write_key(&mut self, name: &str) {
-        if std::mem::replace(&mut self.has_before, true) {
+        if std::mem::replace(&mut self.has_preceding_item, true) {
             self.text.push(',');
         }
         if !std::mem::take(&mut self.in_list) {
@@ -218,13 +218,13 @@ impl MessageSink for JsonSink {
     fn begin_element(&mut self, name: &str) {
         self.write_key(name);
         self.text.push('{');
-        self.has_before = false;
+        self.has_preceding_item = false;
         self.in_framed = name == FRAMED;
     }
 
     fn end_element(&mut self, _: &str) {
         self.text.push('}');
-        self.has_before = true;
+        self.has_preceding_item = true;
         self.in_framed = false;
     }
 
@@ -272,13 +272,13 @@ impl MessageSink for JsonSink {
         }
         self.write_key(name);
         self.text.push('[');
-        self.has_before = false;
+        self.has_preceding_item = false;
         for item in items {
             self.in_list = true;
             write(self, item);
         }
         self.in_list = false;
         self.text.push(']');
-        self.has_before = true;
+        self.has_preceding_item = true;
     }
 }

@@ -80,7 +80,7 @@ enum RareEvent {
 const UNCOUNTED_BYTES: usize = 256;
 
 /// Number of elements between two cancel checks: a millisecond or less.
-const ELEMENTS_PER_ASKING: u64 = 1_024;
+const ELEMENTS_PER_CANCEL_CHECK: u64 = 1_024;
 
 /// A reader of one document. There is always one open element, at first the document itself.
 pub(crate) struct XmlReader<'a> {
@@ -96,7 +96,7 @@ pub(crate) struct XmlReader<'a> {
     lone_ampersands: u64,
     /// Number of elements opened so far.
     n_opened: u64,
-    goes_on: Option<&'a dyn Fn() -> bool>,
+    should_continue: Option<&'a dyn Fn() -> bool>,
 }
 
 impl fmt::Debug for XmlReader<'_> {
@@ -127,15 +127,18 @@ impl<'a> XmlReader<'a> {
             tag: StartTag::default(),
             lone_ampersands: 0,
             n_opened: 0,
-            goes_on: None,
+            should_continue: None,
         }
     }
 
     /// Sets a cancel check, which is called every few elements, also for skipped ones. Once it returns false, reading
     /// returns an error.
     #[cfg(feature = "netex")]
-    pub(crate) fn with_cancel_check(mut self, goes_on: &'a dyn Fn() -> bool) -> XmlReader<'a> {
-        self.goes_on = Some(goes_on);
+    pub(crate) fn with_cancel_check(
+        mut self,
+        should_continue: &'a dyn Fn() -> bool,
+    ) -> XmlReader<'a> {
+        self.should_continue = Some(should_continue);
         self
     }
 
@@ -216,11 +219,11 @@ impl<'a> XmlReader<'a> {
 
     /// Skips the rest of the open element and closes it.
     pub(crate) fn skip_element(&mut self) -> Result<(), Error> {
-        let outside = self.depth.saturating_sub(1);
+        let outer_depth = self.depth.saturating_sub(1);
         if self.is_empty {
             self.close_element();
         }
-        while self.depth > outside {
+        while self.depth > outer_depth {
             match self.reader.read_event() {
                 Ok(Event::Start(start)) => drop(self.open_element(&start, false)?),
                 Ok(Event::Empty(start)) => {
@@ -288,8 +291,8 @@ impl<'a> XmlReader<'a> {
         self.is_empty = is_empty;
         self.tag = StartTag(name, attributes);
         self.n_opened += 1;
-        if self.n_opened.is_multiple_of(ELEMENTS_PER_ASKING)
-            && self.goes_on.is_some_and(|goes_on| !goes_on())
+        if self.n_opened.is_multiple_of(ELEMENTS_PER_CANCEL_CHECK)
+            && self.should_continue.is_some_and(|goes_on| !goes_on())
         {
             return Err(Error::new(ErrorKind::Io, "reading was cancelled"));
         }

@@ -48,15 +48,15 @@ fn zip_of(tables: &[Table]) -> Vec<u8> {
 
 /// Describes a timetable, row by row. Its hash tables have random seeds and are not compared.
 fn describe(timetable: &Timetable) -> String {
-    let mut said = vec![format!("{:?}", timetable.row_counts())];
-    said.extend(timetable.agencies().map(|agency| format!("{agency:?}")));
-    said.extend(timetable.stops().map(|stop| format!("{stop:?}")));
-    said.extend(timetable.routes().map(|route| format!("{route:?}")));
+    let mut lines = vec![format!("{:?}", timetable.row_counts())];
+    lines.extend(timetable.agencies().map(|agency| format!("{agency:?}")));
+    lines.extend(timetable.stops().map(|stop| format!("{stop:?}")));
+    lines.extend(timetable.routes().map(|route| format!("{route:?}")));
     for trip in timetable.trips() {
-        said.push(format!("{trip:?} {}", timetable.service_id(trip.service)));
-        said.extend(timetable.stop_times(trip.idx).map(|call| format!("{call:?}")));
+        lines.push(format!("{trip:?} {}", timetable.service_id(trip.service)));
+        lines.extend(timetable.stop_times(trip.idx).map(|call| format!("{call:?}")));
     }
-    said.join("\n")
+    lines.join("\n")
 }
 
 #[test]

@@ -185,10 +185,10 @@ fn a_truncated_file_is_refused() {
 fn readable_files_are_read_beside_unreadable_ones() {
     let text = good();
     let limits = PublicationLimits::default();
-    let read = |files: &[(&str, &str)], goes_on: &dyn Fn() -> bool| {
+    let read = |files: &[(&str, &str)], should_continue: &dyn Fn() -> bool| {
         let body = zip_of(files);
         let mut files = PublicationSource::new(&body, &limits.files).unwrap();
-        netex::decode_readable_files(&mut files, &limits, goes_on)
+        netex::decode_readable_files(&mut files, &limits, should_continue)
     };
     let whole = read(&[("a.xml", &text)], &|| true).unwrap();
     assert!(whole.refused.is_empty());
@@ -208,14 +208,15 @@ fn reading_a_long_file_stops_when_cancelled() {
     for element in ["<Line id=\"L\"/>", "<RoutePoint><x/></RoutePoint>"] {
         let text = publication(&element.repeat(50_000));
         let limits = PublicationLimits::default();
-        let asked = Cell::new(0);
-        let goes_on = || {
-            asked.set(asked.get() + 1);
-            asked.get() < 3
+        let n_checks = Cell::new(0);
+        let should_continue = || {
+            n_checks.set(n_checks.get() + 1);
+            n_checks.get() < 3
         };
         let mut files = PublicationSource::new(text.as_bytes(), &limits.files).unwrap();
-        let error = netex::decode_readable_files(&mut files, &limits, &goes_on).unwrap_err();
-        assert_eq!((error.kind(), asked.get()), (ErrorKind::Io, 3), "{element}: {error}");
+        let error =
+            netex::decode_readable_files(&mut files, &limits, &should_continue).unwrap_err();
+        assert_eq!((error.kind(), n_checks.get()), (ErrorKind::Io, 3), "{element}: {error}");
     }
 }
 

@@ -25,7 +25,7 @@ fn check(calendar: &str, inside: &str, expected: &[&str]) {
     assert_eq!(days(&loaded.timetable, "J"), expected, "{calendar}");
 }
 
-const OF_D: &str = "<dayTypes><DayTypeRef ref='D'/></dayTypes>";
+const DAY_TYPE_D: &str = "<dayTypes><DayTypeRef ref='D'/></dayTypes>";
 
 fn day_type(weekdays: &str) -> String {
     format!(
@@ -40,13 +40,13 @@ fn assignment(what: &str) -> String {
 #[test]
 fn a_day_type_is_assigned_to_single_dates() {
     let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-01</Date>");
-    check(&format!("<DayType id='D'/>{dates}"), OF_D, &["2024-05-01", "2024-05-03"]);
+    check(&format!("<DayType id='D'/>{dates}"), DAY_TYPE_D, &["2024-05-01", "2024-05-03"]);
 }
 
 #[test]
 fn an_assigned_date_counts_regardless_of_the_weekdays() {
     let calendar = day_type("Sunday") + &assignment("<Date>2024-05-01</Date>");
-    check(&calendar, OF_D, &["2024-05-01"]);
+    check(&calendar, DAY_TYPE_D, &["2024-05-01"]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_period_applies_on_its_weekdays_except_excluded_dates() {
         assignment("<OperatingPeriodRef ref='P'/>"),
         assignment("<Date>2024-05-06</Date><isAvailable>false</isAvailable>")
     );
-    check(&calendar, OF_D, &["2024-05-01", "2024-05-08"]);
+    check(&calendar, DAY_TYPE_D, &["2024-05-01", "2024-05-08"]);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn periods_between_operating_days_and_single_operating_days_are_read() {
         assignment("<OperatingPeriodRef ref='P'/>"),
         assignment("<OperatingDayRef ref='9'/>")
     );
-    check(&calendar, OF_D, &["2024-05-01", "2024-05-02", "2024-05-09"]);
+    check(&calendar, DAY_TYPE_D, &["2024-05-01", "2024-05-02", "2024-05-09"]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_uic_period_has_a_digit_per_day() {
          <ValidDayBits>10011</ValidDayBits></UicOperatingPeriod>{}",
         assignment("<OperatingPeriodRef ref='P'/>")
     );
-    check(&calendar, OF_D, &["2024-05-01", "2024-05-04", "2024-05-05"]);
+    check(&calendar, DAY_TYPE_D, &["2024-05-01", "2024-05-04", "2024-05-05"]);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn unassigned_weekdays_apply_for_the_validity_of_the_calendar() {
         "<ServiceCalendar id='S'><FromDate>2024-05-01</FromDate><ToDate>2024-05-10</ToDate></ServiceCalendar>{}",
         day_type("Weekend")
     );
-    check(&calendar, OF_D, &["2024-05-04", "2024-05-05"]);
+    check(&calendar, DAY_TYPE_D, &["2024-05-04", "2024-05-05"]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn unassigned_weekdays_apply_for_the_validity_of_the_frames() {
             "<validityConditions><AvailabilityCondition id='F'>{may}</AvailabilityCondition></validityConditions>"
         ),
     ];
-    let beside = [
+    let unrelated = [
         format!("<ServiceFrame id='S'><Network id='N'>{conditions}</Network></ServiceFrame>"),
         format!("<ServiceFrame id='S'><Network id='N'>{long}</Network></ServiceFrame>"),
         format!(
@@ -128,18 +128,18 @@ fn unassigned_weekdays_apply_for_the_validity_of_the_frames() {
     ];
     let day_type = day_type("Weekend");
     for own in &of_frame {
-        for beside in &beside {
+        for unrelated in &unrelated {
             let journey = format!(
-                "<ServiceJourney id='J'>{OF_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+                "<ServiceJourney id='J'>{DAY_TYPE_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
                 plain_times()
             );
             let frames = format!(
-                "{STOPS}{NETWORK}{beside}<ServiceCalendarFrame id='C'>{own}{day_type}</ServiceCalendarFrame>{}",
+                "{STOPS}{NETWORK}{unrelated}<ServiceCalendarFrame id='C'>{own}{day_type}</ServiceCalendarFrame>{}",
                 timetable_frame(&journey)
             );
             let loaded = read(publication(&frames));
             let days = days(&loaded.timetable, "J");
-            assert_eq!(days, ["2024-05-04", "2024-05-05"], "{own} {beside}");
+            assert_eq!(days, ["2024-05-04", "2024-05-05"], "{own} {unrelated}");
         }
     }
 }
@@ -159,13 +159,13 @@ fn a_day_type_by_holidays_has_only_its_assigned_dates() {
         assignment("<OperatingPeriodRef ref='P'/>") + &assignment("<Date>2024-05-09</Date>");
     for properties in [holidays, "<DaysOfWeek>none</DaysOfWeek>"] {
         let calendar = format!("{}{PERIOD}{dated}", of_properties(properties));
-        check(&calendar, OF_D, &["2024-05-09"]);
+        check(&calendar, DAY_TYPE_D, &["2024-05-09"]);
     }
     let any = "<DaysOfWeek>Sunday</DaysOfWeek><HolidayTypes>AnyDay</HolidayTypes>";
     let calendar = format!("{}{PERIOD}{dated}", of_properties(any));
-    check(&calendar, OF_D, &["2024-05-05", "2024-05-09", "2024-05-12"]);
+    check(&calendar, DAY_TYPE_D, &["2024-05-05", "2024-05-09", "2024-05-12"]);
     let journey = format!(
-        "<ServiceJourney id='J'>{OF_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+        "<ServiceJourney id='J'>{DAY_TYPE_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
         plain_times()
     );
     let calendar = format!("{}{PERIOD}{dated}", of_properties(holidays));
@@ -185,7 +185,7 @@ fn an_excluded_date_does_not_affect_the_other_weekdays() {
         day_type("Wednesday Sunday"),
         assignment("<Date>2024-05-08</Date><isAvailable>false</isAvailable>")
     );
-    check(&calendar, OF_D, &["2024-05-01", "2024-05-05", "2024-05-12"]);
+    check(&calendar, DAY_TYPE_D, &["2024-05-01", "2024-05-05", "2024-05-12"]);
 }
 
 #[test]
@@ -207,13 +207,17 @@ fn a_condition_defines_days_or_narrows_those_of_day_types() {
     let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-09</Date>");
     check(
         &format!("<DayType id='D'/>{dates}{}", condition("")),
-        &format!("{named}{OF_D}"),
+        &format!("{named}{DAY_TYPE_D}"),
         &["2024-05-03"],
     );
     let by_type = condition("<dayTypes><DayTypeRef ref='D'/></dayTypes>");
     check(&format!("{}{by_type}", day_type("Friday")), named, &["2024-05-03"]);
     let not = condition("<IsAvailable>false</IsAvailable>");
-    check(&format!("<DayType id='D'/>{dates}{not}"), &format!("{named}{OF_D}"), &["2024-05-09"]);
+    check(
+        &format!("<DayType id='D'/>{dates}{not}"),
+        &format!("{named}{DAY_TYPE_D}"),
+        &["2024-05-09"],
+    );
 }
 
 #[test]
@@ -241,8 +245,9 @@ fn a_condition_adds_no_day_to_a_day_type_with_assignments() {
 fn only_a_condition_with_no_valid_days_removes_all_days() {
     let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-09</Date>");
     let calendar = |condition: &str| format!("<DayType id='D'/>{dates}{condition}");
-    let inside =
-        |condition: &str| format!("<validityConditions>{condition}</validityConditions>{OF_D}");
+    let inside = |condition: &str| {
+        format!("<validityConditions>{condition}</validityConditions>{DAY_TYPE_D}")
+    };
     let all = ["2024-05-03", "2024-05-09"];
     check(&calendar(""), &inside("<AvailabilityCondition id='A'/>"), &all);
     check(&calendar(""), &inside("<AvailabilityConditionRef ref='nowhere'/>"), &all);
@@ -274,9 +279,9 @@ fn a_condition_without_an_end_is_open() {
     let from = |day: &str| valid(&format!("<FromDate>2024-05-{day}T00:00:00</FromDate>"));
     let to = |day: &str| valid(&format!("<ToDate>2024-05-{day}T00:00:00</ToDate>"));
     for calendar in [dates.clone(), format!("{frame}{dates}")] {
-        check(&calendar, &(from("08") + OF_D), &["2024-05-09"]);
-        check(&calendar, &(from("03") + OF_D), &["2024-05-03", "2024-05-09"]);
-        check(&calendar, &(to("08") + OF_D), &["2024-05-03"]);
+        check(&calendar, &(from("08") + DAY_TYPE_D), &["2024-05-09"]);
+        check(&calendar, &(from("03") + DAY_TYPE_D), &["2024-05-03", "2024-05-09"]);
+        check(&calendar, &(to("08") + DAY_TYPE_D), &["2024-05-03"]);
     }
     // A condition without day types determines the days, within the validity of the frames.
     check(frame, &from("05"), &["2024-05-05", "2024-05-06"]);
@@ -307,7 +312,7 @@ fn a_calendar_may_span_many_decades() {
         day_type("Weekend")
     );
     let journey = format!(
-        "<ServiceJourney id='J'>{OF_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+        "<ServiceJourney id='J'>{DAY_TYPE_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
         plain_times()
     );
     let frames = format!(
@@ -368,7 +373,7 @@ fn the_validity_of_one_file_does_not_affect_others() {
 #[derive(Default)]
 struct Unwanted {
     begun: Vec<&'static str>,
-    asked: usize,
+    n_checks: usize,
 }
 
 impl TableWriter for Unwanted {
@@ -382,8 +387,8 @@ impl TableWriter for Unwanted {
     }
 
     fn check_cancelled(&mut self) -> Result<(), Error> {
-        self.asked += 1;
-        if self.asked < 3 {
+        self.n_checks += 1;
+        if self.n_checks < 3 {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::Decode, "cancelled by the test"))
@@ -407,11 +412,11 @@ fn converting_journeys_without_days_stops_when_cancelled() {
     let mut tables = Unwanted::default();
     let ended = write_gtfs(&publication, &mut tables, &mut problems);
     assert!(ended.unwrap_err().to_string().contains("cancelled by the test"));
-    assert_eq!(tables.asked, 3, "the check runs once per journey");
+    assert_eq!(tables.n_checks, 3, "the check runs once per journey");
     assert!(!tables.begun.contains(&"trips.txt"), "{:?}", tables.begun);
     // Two journeys are reported before the cancellation.
-    let told = |problems: &Problems| {
+    let count_journeys_without_days = |problems: &Problems| {
         problems.retained_problems().iter().filter(|it| it.code == "journey_without_days").count()
     };
-    assert_eq!(told(&problems), 2);
+    assert_eq!(count_journeys_without_days(&problems), 2);
 }

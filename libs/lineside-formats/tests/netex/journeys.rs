@@ -212,7 +212,7 @@ fn problems_of_many_journeys_are_counted_and_a_few_are_retained() {
     assert_eq!(loaded.problems.total_count(), 500);
     assert_eq!(
         loaded.problems.retained_problems().len(),
-        lineside_formats::Problems::KEPT_PER_CODE_MAX
+        lineside_formats::Problems::RETAINED_PER_CODE_MAX
     );
     assert_eq!(loaded.losses.total_dropped(), 500);
 }

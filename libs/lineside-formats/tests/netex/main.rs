@@ -165,14 +165,14 @@ fn check_tables(body: &[u8], limits: &PublicationLimits, loaded: &LoadedPublicat
 
 /// Describes a timetable, row by row.
 fn describe(timetable: &Timetable) -> String {
-    let mut said = vec![format!("{:?}", timetable.row_counts())];
-    said.extend(timetable.stops().map(|stop| format!("{stop:?}")));
-    said.extend(timetable.routes().map(|route| format!("{route:?}")));
+    let mut lines = vec![format!("{:?}", timetable.row_counts())];
+    lines.extend(timetable.stops().map(|stop| format!("{stop:?}")));
+    lines.extend(timetable.routes().map(|route| format!("{route:?}")));
     for trip in timetable.trips() {
-        said.push(format!("{trip:?} {}", timetable.service_id(trip.service)));
-        said.extend(timetable.stop_times(trip.idx).map(|call| format!("{call:?}")));
+        lines.push(format!("{trip:?} {}", timetable.service_id(trip.service)));
+        lines.extend(timetable.stop_times(trip.idx).map(|call| format!("{call:?}")));
     }
-    said.join("\n")
+    lines.join("\n")
 }
 
 fn read(body: impl AsRef<[u8]>) -> LoadedPublication {

@@ -333,12 +333,12 @@ fn an_unnamed_stop_takes_the_name_of_its_parts_or_its_label() {
             loaded.timetable.stop(stop).name.to_owned()
         });
         assert_eq!(names, expected, "{body}");
-        let told = unnamed.iter().map(|id| {
+        let expected_problems = unnamed.iter().map(|id| {
             format!(
                 "publication.xml: has no name, and neither have its parts; its id is used instead ({id})"
             )
         });
-        assert_eq!(sentences(&loaded.problems), told.collect::<Vec<_>>(), "{body}");
+        assert_eq!(sentences(&loaded.problems), expected_problems.collect::<Vec<_>>(), "{body}");
     };
     check(&named, ["Center", "Center", "Center", "Harbor"], &[]);
     // The stop point of quay 1 names the quay, and thereby its station and the other quay.

@@ -132,8 +132,8 @@ fn all_unread_elements_are_counted_and_a_few_names_are_stored() {
     };
     let (payloads, losses) = read(&"<a/>".repeat(100_000));
     assert_eq!(payloads, [MessagePayload::Other("a".into())]);
-    let told: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
-    assert_eq!(told, [("a", 99_999)]);
+    let dropped: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    assert_eq!(dropped, [("a", 99_999)]);
 
     let names: String = (0..10_000).map(|n| format!("<a{n}/>")).collect();
     let (payloads, losses) = read(&names);
@@ -145,8 +145,8 @@ fn all_unread_elements_are_counted_and_a_few_names_are_stored() {
     let long = "x".repeat(1_000);
     let (payloads, losses) = read(&format!("<CapabilitiesRequest/><{long}/><{long}/>"));
     assert_eq!(payloads, [MessagePayload::Other("CapabilitiesRequest".into())]);
-    let told: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
-    assert_eq!(told, [("element", 2)]);
+    let dropped: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    assert_eq!(dropped, [("element", 2)]);
 }
 
 #[test]

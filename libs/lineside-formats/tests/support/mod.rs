@@ -9,8 +9,8 @@ use std::{
 /// extension if one is given. Prints a message if there are none. `LINESIDE_DATA` names the folder of the real files;
 /// the default is `../shared/data`.
 pub(crate) fn real_files(folder: &str, extension: Option<&str>) -> Vec<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = env::var_os("LINESIDE_DATA").map_or_else(beside, PathBuf::from).join(folder);
+    let default_folder = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let root = env::var_os("LINESIDE_DATA").map_or_else(default_folder, PathBuf::from).join(folder);
     let is_one = |path: &Path| {
         extension.is_none() || path.extension().and_then(|it| it.to_str()) == extension
     };

@@ -48,9 +48,9 @@ pub(crate) struct AreaKind {
 /// All areas. A process has one registry; each model has its own.
 #[derive(Debug)]
 pub(crate) struct CellRegistry {
-    book: Mutex<RegistryState>,
+    state: Mutex<RegistryState>,
     #[cfg(any(loom, shuttle))]
-    mistake: Option<CounterFault>,
+    fault: Option<CounterFault>,
 }
 
 #[derive(Debug, Default)]
@@ -95,22 +95,22 @@ impl CellRegistry {
     pub(crate) fn new() -> Self {
         let areas = (0..COUNTER_AREAS)
             .map(|n| CellArea::new(AreaKind { cells: CELLS_FIRST << n, greatest: 0 }));
-        let book = RegistryState { areas: areas.collect(), ..RegistryState::default() };
+        let state = RegistryState { areas: areas.collect(), ..RegistryState::default() };
         Self {
-            book: Mutex::new(book),
+            state: Mutex::new(state),
             #[cfg(any(loom, shuttle))]
-            mistake: None,
+            fault: None,
         }
     }
 
     #[cfg(all(test, any(loom, shuttle)))]
-    pub(crate) fn with_mistake(mistake: Option<CounterFault>) -> Self {
-        Self { mistake, ..Self::new() }
+    pub(crate) fn with_fault(fault: Option<CounterFault>) -> Self {
+        Self { fault, ..Self::new() }
     }
 
     #[cfg(any(loom, shuttle))]
-    pub(crate) fn injects_fault(&self, mistake: CounterFault) -> bool {
-        self.mistake == Some(mistake)
+    pub(crate) fn injects_fault(&self, fault: CounterFault) -> bool {
+        self.fault == Some(fault)
     }
 
     #[cfg(not(any(loom, shuttle)))]
@@ -123,58 +123,58 @@ impl CellRegistry {
     /// # Panics
     /// Panics if [`COUNTERS_MAX`] counters are open.
     pub(crate) fn open_counter(&self) -> CellAddress {
-        let mut book = self.book.lock();
-        let slot = book.slots.pop().unwrap_or_else(|| {
-            book.slots_used += 1;
-            book.slots_used - 1
+        let mut state = self.state.lock();
+        let slot = state.slots.pop().unwrap_or_else(|| {
+            state.slots_used += 1;
+            state.slots_used - 1
         });
-        let place = address_of_slot(slot);
+        let address = address_of_slot(slot);
         assert!(slot < COUNTERS_MAX, "at most {COUNTERS_MAX} counters can be open");
-        book.areas[place.area as usize].ensure_base();
-        place
+        state.areas[address.area as usize].ensure_base();
+        address
     }
 
     /// Takes a counter's cell back. No handle to the counter may exist any more.
-    pub(crate) fn close_counter(&self, place: CellAddress) {
-        let mut book = self.book.lock();
+    pub(crate) fn close_counter(&self, address: CellAddress) {
+        let mut state = self.state.lock();
         if !self.injects_fault(CounterFault::CloseWithoutClearing) {
-            book.areas[place.area as usize].clear_cell(place.cell as usize);
+            state.areas[address.area as usize].clear_cell(address.cell as usize);
         }
-        book.slots.push(slot_of_address(place));
+        state.slots.push(slot_of_address(address));
     }
 
     /// Opens an area that is zero in every thread, for one histogram.
     pub(crate) fn open_area(&self, kind: AreaKind) -> usize {
-        let mut book = self.book.lock();
-        let reused = book.closed.iter().position(|&area| book.areas[area].kind == kind);
+        let mut state = self.state.lock();
+        let reused = state.closed.iter().position(|&area| state.areas[area].kind == kind);
         if let Some(n) = reused {
-            return book.closed.swap_remove(n);
+            return state.closed.swap_remove(n);
         }
         let mut area = CellArea::new(kind);
         area.ensure_base();
-        book.areas.push(area);
-        book.areas.len() - 1
+        state.areas.push(area);
+        state.areas.len() - 1
     }
 
     /// Takes an area back. No handle to its histogram may exist any more.
     pub(crate) fn close_area(&self, area: usize) {
-        let mut book = self.book.lock();
-        book.areas[area].clear_all_cells();
-        book.closed.push(area);
+        let mut state = self.state.lock();
+        state.areas[area].clear_all_cells();
+        state.closed.push(area);
     }
 
     /// Returns the sum of one cell over all threads, including those that have ended; wraps.
-    pub(crate) fn sum_cell(&self, place: CellAddress) -> u64 {
-        let book = self.book.lock();
-        let (area, cell) = (&book.areas[place.area as usize], place.cell as usize);
+    pub(crate) fn sum_cell(&self, address: CellAddress) -> u64 {
+        let state = self.state.lock();
+        let (area, cell) = (&state.areas[address.area as usize], address.cell as usize);
         let cells = area.live.iter().map(|cells| cells[cell].load(Relaxed));
         cells.fold(area.base[cell], u64::wrapping_add)
     }
 
     /// Returns all cells of an area, folded over all threads.
     pub(crate) fn fold_area(&self, area: usize) -> Box<[u64]> {
-        let book = self.book.lock();
-        let area = &book.areas[area];
+        let state = self.state.lock();
+        let area = &state.areas[area];
         let mut folded = area.base.clone();
         for cells in &area.live {
             if self.injects_fault(CounterFault::ReadForwards) {
@@ -191,36 +191,36 @@ impl CellRegistry {
 
     /// Returns zeroed cells of an area to a thread that has none there yet.
     fn take_cells(&self, area: usize) -> Cells {
-        let mut book = self.book.lock();
-        let n = book.areas[area].kind.cells;
-        let spare = book.spare.get_mut(&n).and_then(Vec::pop);
+        let mut state = self.state.lock();
+        let n = state.areas[area].kind.cells;
+        let spare = state.spare.get_mut(&n).and_then(Vec::pop);
         let cells = spare.unwrap_or_else(|| allocate_cells(n));
-        book.areas[area].live.push(cells);
+        state.areas[area].live.push(cells);
         cells
     }
 
     /// Moves the values of an ending thread's cells into the base, once, and frees the cells for another thread.
     fn retire_cells(&self, area: usize, cells: Cells) {
-        let mut book = self.book.lock();
+        let mut state = self.state.lock();
         if self.injects_fault(CounterFault::LeaveThenFold) {
-            book.areas[area].remove_cells(cells);
-            drop(book);
-            book = self.book.lock();
+            state.areas[area].remove_cells(cells);
+            drop(state);
+            state = self.state.lock();
         }
         if self.injects_fault(CounterFault::SpareThenFold) {
-            book.areas[area].remove_cells(cells);
-            book.spare.entry(cells.len()).or_default().push(cells);
-            drop(book);
-            book = self.book.lock();
+            state.areas[area].remove_cells(cells);
+            state.spare.entry(cells.len()).or_default().push(cells);
+            drop(state);
+            state = self.state.lock();
         }
-        let of = &mut book.areas[area];
+        let of = &mut state.areas[area];
         of.kind.fold_cells(&mut of.base, cells);
         if !self.injects_fault(CounterFault::FoldTwice) {
             of.remove_cells(cells);
             zero_cells(cells);
         }
         if !self.injects_fault(CounterFault::SpareThenFold) {
-            book.spare.entry(cells.len()).or_default().push(cells);
+            state.spare.entry(cells.len()).or_default().push(cells);
         }
     }
 }
@@ -314,8 +314,8 @@ fn address_of_slot(slot: usize) -> CellAddress {
     CellAddress { area, cell: cell as u32 }
 }
 
-fn slot_of_address(place: CellAddress) -> usize {
-    CELLS_FIRST * ((1 << place.area) - 1) + place.cell as usize
+fn slot_of_address(address: CellAddress) -> usize {
+    CELLS_FIRST * ((1 << address.area) - 1) + address.cell as usize
 }
 
 /// One thread's cells in all areas that it has touched; they are folded when the last holder is dropped.
@@ -323,30 +323,30 @@ fn slot_of_address(place: CellAddress) -> usize {
 pub(crate) struct ThreadCells {
     registry: &'static CellRegistry,
     /// The cells by area; empty for an area that this thread has not touched.
-    held: RefCell<Vec<Cells>>,
+    cells: RefCell<Vec<Cells>>,
 }
 
 impl ThreadCells {
     pub(crate) fn for_registry(registry: &'static CellRegistry) -> Self {
-        Self { registry, held: RefCell::default() }
+        Self { registry, cells: RefCell::default() }
     }
 
     /// Returns this thread's cells of `area`; takes cells from the registry on first use.
     pub(crate) fn cells_in_area(&self, area: usize) -> Cells {
-        let mut held = self.held.borrow_mut();
-        if held.len() <= area {
-            held.resize(area + 1, &[]);
+        let mut cells = self.cells.borrow_mut();
+        if cells.len() <= area {
+            cells.resize(area + 1, &[]);
         }
-        if held[area].is_empty() {
-            held[area] = self.registry.take_cells(area);
+        if cells[area].is_empty() {
+            cells[area] = self.registry.take_cells(area);
         }
-        held[area]
+        cells[area]
     }
 }
 
 impl Drop for ThreadCells {
     fn drop(&mut self) {
-        for (area, &cells) in self.held.get_mut().iter().enumerate() {
+        for (area, &cells) in self.cells.get_mut().iter().enumerate() {
             if !cells.is_empty() {
                 self.registry.retire_cells(area, cells);
             }
@@ -366,11 +366,11 @@ mod tests {
         assert_eq!(address_of_slot(31), CellAddress { area: 0, cell: 31 });
         assert_eq!(address_of_slot(32), CellAddress { area: 1, cell: 0 });
         for slot in (0..5_000).chain([COUNTERS_MAX - 1]) {
-            let place = address_of_slot(slot);
-            assert_eq!(slot_of_address(place), slot);
+            let address = address_of_slot(slot);
+            assert_eq!(slot_of_address(address), slot);
             assert!(
-                (place.area as usize) < COUNTER_AREAS
-                    && (place.cell as usize) < CELLS_FIRST << place.area
+                (address.area as usize) < COUNTER_AREAS
+                    && (address.cell as usize) < CELLS_FIRST << address.area
             );
         }
         assert_eq!(address_of_slot(COUNTERS_MAX).area as usize, COUNTER_AREAS);
@@ -380,15 +380,15 @@ mod tests {
     fn cells_of_an_ended_thread_are_reused() {
         static REGISTRY: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);
         let registry: &'static CellRegistry = &REGISTRY;
-        let place = registry.open_counter();
+        let address = registry.open_counter();
         let first = ThreadCells::for_registry(registry);
         let cells = first.cells_in_area(0);
-        add_to_cell(&cells[place.cell as usize], 5);
+        add_to_cell(&cells[address.cell as usize], 5);
         drop(first);
         let second = ThreadCells::for_registry(registry);
         assert!(std::ptr::eq(cells, second.cells_in_area(0)));
-        add_to_cell(&cells[place.cell as usize], 2);
-        assert_eq!(registry.sum_cell(place), 7);
+        add_to_cell(&cells[address.cell as usize], 2);
+        assert_eq!(registry.sum_cell(address), 7);
     }
 
     #[test]

@@ -54,19 +54,19 @@ pub use self::gauge::{Gauge, LocalGauge};
 /// inside a global allocator: a thread's first addition allocates.
 #[derive(Clone)]
 pub struct Counter {
-    place: CellAddress,
+    address: CellAddress,
     slot: Arc<CounterSlot>,
 }
 
 /// The owner of a counter's cell; returns the cell to the registry when the last handle is dropped.
 struct CounterSlot {
     registry: &'static CellRegistry,
-    place: CellAddress,
+    address: CellAddress,
 }
 
 impl Drop for CounterSlot {
     fn drop(&mut self) {
-        self.registry.close_counter(self.place);
+        self.registry.close_counter(self.address);
     }
 }
 
@@ -80,8 +80,8 @@ impl Counter {
     }
 
     fn in_registry(registry: &'static CellRegistry) -> Self {
-        let place = registry.open_counter();
-        Self { place, slot: Arc::new(CounterSlot { registry, place }) }
+        let address = registry.open_counter();
+        Self { address, slot: Arc::new(CounterSlot { registry, address }) }
     }
 
     /// Adds one.
@@ -93,7 +93,7 @@ impl Counter {
     /// Adds `n`. Wait-free except for a thread's first addition.
     #[inline]
     pub fn add(&self, n: u64) {
-        let CellAddress { area, cell } = self.place;
+        let CellAddress { area, cell } = self.address;
         thread::with_cells(area as usize, move |cells| {
             cells::add_to_cell(cells.get(cell as usize)?, n);
             Some(())
@@ -109,7 +109,7 @@ impl Counter {
 
     /// Returns the count over all threads, including those that have ended. Takes a lock; linear in the threads.
     pub fn get(&self) -> u64 {
-        self.slot.registry.sum_cell(self.place)
+        self.slot.registry.sum_cell(self.address)
     }
 }
 
@@ -135,10 +135,10 @@ pub struct LocalCounter {
 
 impl LocalCounter {
     fn from_thread_cells(counter: &Counter, member: Rc<ThreadCells>) -> Self {
-        let CellAddress { area, cell } = counter.place;
+        let CellAddress { area, cell } = counter.address;
         let cell = &member.cells_in_area(area as usize)[cell as usize];
-        let keeps = !counter.slot.registry.injects_fault(CounterFault::LocalKeepsNothing);
-        Self { cell, counter: counter.clone(), _member: keeps.then_some(member) }
+        let retains_cells = !counter.slot.registry.injects_fault(CounterFault::LocalKeepsNothing);
+        Self { cell, counter: counter.clone(), _member: retains_cells.then_some(member) }
     }
 
     /// Adds one.

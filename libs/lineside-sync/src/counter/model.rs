@@ -8,8 +8,8 @@ use crate::primitive::{Arc, thread};
 use std::rc::Rc;
 
 /// Leaks a small registry for one run of a model, which must not outlive the run.
-fn registry(mistake: Option<CounterFault>) -> &'static CellRegistry {
-    Box::leak(Box::new(CellRegistry::with_mistake(mistake)))
+fn registry(fault: Option<CounterFault>) -> &'static CellRegistry {
+    Box::leak(Box::new(CellRegistry::with_fault(fault)))
 }
 
 /// Runs the life of a thread that adds `n` and ends.
@@ -20,8 +20,8 @@ fn count(registry: &'static CellRegistry, counter: &Counter, n: u64) {
 }
 
 /// A thread counts and ends while another reads twice.
-fn reads_beside_an_end(mistake: Option<CounterFault>) {
-    let registry = registry(mistake);
+fn reads_beside_an_end(fault: Option<CounterFault>) {
+    let registry = registry(fault);
     let counter = Counter::in_registry(registry);
     let has_counted = Arc::new(AtomicBool::new(false));
     let writer = {
@@ -59,8 +59,8 @@ fn hiding_values_between_cell_and_base_is_detected() {
 }
 
 /// A thread ends while the next one begins and takes over its cells.
-fn hands_cells_on(mistake: Option<CounterFault>) {
-    let registry = registry(mistake);
+fn hands_cells_on(fault: Option<CounterFault>) {
+    let registry = registry(fault);
     let counter = Counter::in_registry(registry);
     let writers: Vec<_> = [1, 2]
         .map(|n| {
@@ -87,8 +87,8 @@ fn reusing_cells_too_early_is_detected() {
 }
 
 /// A local handle outlives its thread's own hold on the cells, as a handle in a thread-local variable may.
-fn outlives_its_thread(mistake: Option<CounterFault>) {
-    let registry = registry(mistake);
+fn outlives_its_thread(fault: Option<CounterFault>) {
+    let registry = registry(fault);
     let counter = Counter::in_registry(registry);
     let outliving = {
         let counter = counter.clone();
@@ -116,8 +116,8 @@ fn a_cell_with_two_writers_is_detected() {
 }
 
 /// One thread drops the last handle while another thread, which has counted, lives on; then the slot is reused.
-fn uses_a_slot_again(mistake: Option<CounterFault>) {
-    let registry = registry(mistake);
+fn uses_a_slot_again(fault: Option<CounterFault>) {
+    let registry = registry(fault);
     let first = Counter::in_registry(registry);
     let mine = Rc::new(ThreadCells::for_registry(registry));
     LocalCounter::from_thread_cells(&first, mine.clone()).add(1);

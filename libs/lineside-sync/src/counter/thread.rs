@@ -7,15 +7,15 @@ use std::sync::LazyLock;
 use super::cells::{CellRegistry, Cells, ThreadCells};
 
 /// The areas whose cells are found without the [`ThreadCells`]: all counters and the first 44 histograms.
-const QUICK: usize = 64;
+const DIRECT_AREAS: usize = 64;
 
 static PROCESS: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);
 
 thread_local! {
     // Without a destructor and with a constant initial value, access is only an address. An area that this thread has
     // not touched is empty, so the bounds check covers that case too.
-    static CELLS: [Cell<Cells>; QUICK] = const { [const { Cell::new(&[]) }; QUICK] };
-    static SEAT: ThreadCellsGuard = ThreadCellsGuard(Rc::new(ThreadCells::for_registry(process_registry())));
+    static CELLS: [Cell<Cells>; DIRECT_AREAS] = const { [const { Cell::new(&[]) }; DIRECT_AREAS] };
+    static THREAD_CELLS: ThreadCellsGuard = ThreadCellsGuard(Rc::new(ThreadCells::for_registry(process_registry())));
 }
 
 /// A thread's hold on its cells, dropped when the thread ends.
@@ -51,8 +51,8 @@ fn with_cells_slowly(area: usize, write: impl Fn(Cells) -> Option<()>) {
     let member = thread_cells();
     let cells = member.cells_in_area(area);
     // While the thread is ending, this `ThreadCells` has only this holder and is folded at the end of this call.
-    let is_seated = Rc::strong_count(&member) > 1;
-    if is_seated {
+    let is_registered = Rc::strong_count(&member) > 1;
+    if is_registered {
         CELLS.with(|quick| quick.get(area).map(|quick| quick.set(cells)));
     }
     write(cells);
@@ -60,6 +60,7 @@ fn with_cells_slowly(area: usize, write: impl Fn(Cells) -> Option<()>) {
 
 /// Returns the calling thread's cells; a separate set if the thread's own values are folded already.
 pub(crate) fn thread_cells() -> Rc<ThreadCells> {
-    SEAT.try_with(|seat| seat.0.clone())
+    THREAD_CELLS
+        .try_with(|guard| guard.0.clone())
         .unwrap_or_else(|_| Rc::new(ThreadCells::for_registry(process_registry())))
 }

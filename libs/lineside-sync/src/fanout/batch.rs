@@ -24,7 +24,7 @@ pub struct TopicBatch<T: FanoutTopic> {
     /// Bound: each topic once, if `change` reports first changes correctly.
     touched: Vec<Arc<T>>,
     #[cfg(all(test, any(loom, shuttle)))]
-    pub(super) mistake: super::model::Mistake,
+    pub(super) fault: super::model::FanoutFault,
 }
 
 impl<T: FanoutTopic> TopicBatch<T> {
@@ -38,7 +38,7 @@ impl<T: FanoutTopic> TopicBatch<T> {
         Self {
             touched: Vec::new(),
             #[cfg(all(test, any(loom, shuttle)))]
-            mistake: super::model::Mistake::None,
+            fault: super::model::FanoutFault::None,
         }
     }
 
@@ -46,7 +46,7 @@ impl<T: FanoutTopic> TopicBatch<T> {
     /// topic's listeners are then signaled at the end.
     pub fn change_topic<R>(&mut self, topic: &Arc<T>, change: impl FnOnce(&T) -> (bool, R)) -> R {
         #[cfg(all(test, any(loom, shuttle)))]
-        if self.mistake == super::model::Mistake::ToldBeforeChange {
+        if self.fault == super::model::FanoutFault::SignaledBeforeChange {
             self.touched.push(topic.clone());
             self.signal_listeners();
             return change(topic).1;

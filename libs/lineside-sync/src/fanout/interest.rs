@@ -18,7 +18,7 @@ pub fn fence_lookup() {
 pub struct TopicInterest<const KINDS: usize> {
     topics: [AtomicU32; KINDS],
     #[cfg(all(test, any(loom, shuttle)))]
-    pub(super) mistake: super::model::Mistake,
+    pub(super) fault: super::model::FanoutFault,
 }
 
 impl<const KINDS: usize> TopicInterest<KINDS> {
@@ -27,7 +27,7 @@ impl<const KINDS: usize> TopicInterest<KINDS> {
         Self {
             topics: std::array::from_fn(|_| AtomicU32::new(0)),
             #[cfg(all(test, any(loom, shuttle)))]
-            mistake: super::model::Mistake::None,
+            fault: super::model::FanoutFault::None,
         }
     }
 
@@ -48,7 +48,7 @@ impl<const KINDS: usize> TopicInterest<KINDS> {
     /// a topic: hold the lock that keeps others from creating the same topic.
     pub fn enter_topic<R>(&self, kind: usize, insert: impl FnOnce() -> R) -> R {
         #[cfg(all(test, any(loom, shuttle)))]
-        if self.mistake == super::model::Mistake::InterestAfterTable {
+        if self.fault == super::model::FanoutFault::InterestAfterTable {
             let result = insert();
             self.topics[kind].fetch_add(1, Ordering::AcqRel);
             return result;

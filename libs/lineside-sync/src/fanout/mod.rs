@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lineside_sync::fanout::{TopicBatch, ListenerSet, ReadyTopics, PartitionPlace, SignalBatch, FanoutTopic, WakeHandle};
+//! use lineside_sync::fanout::{TopicBatch, ListenerSet, ReadyTopics, PartitionTopic, SignalBatch, FanoutTopic, WakeHandle};
 //! use lineside_sync::ring::{RingBounds, RingCursor, HasRing, Ring, SharedRing};
 //!
 //! /// Wakes the one thread that has the rows.
@@ -42,7 +42,7 @@
 //! /// What belongs under one lock: the log, and who listens to it.
 //! struct Log {
 //!     ring: Ring<[u8]>,
-//!     listeners: ListenerSet<Arc<PartitionPlace<usize, Thread>>>,
+//!     listeners: ListenerSet<Arc<PartitionTopic<usize, Thread>>>,
 //! }
 //!
 //! impl HasRing for Log {
@@ -67,7 +67,7 @@
 //! // A partition that listens to one topic, which it knows by its index.
 //! let mut ready = ReadyTopics::new(0, Arc::new(Thread(std::thread::current())));
 //! let topics = [Arc::new(News(SharedRing::new(Log { ring: Ring::new(0), listeners: ListenerSet::new() })))];
-//! topics[0].0.lock().listeners.insert(ready.new_place(0));
+//! topics[0].0.lock().listeners.insert(ready.new_topic(0));
 //!
 //! let mut batch = TopicBatch::open();
 //! for word in ["early", "late"] {
@@ -101,5 +101,5 @@ pub use self::batch::{FanoutTopic, TopicBatch};
 pub use self::interest::{TopicInterest, fence_lookup};
 pub use self::listeners::{ListenerSet, SignalBatch, TopicListener};
 pub use self::reached::ReachedPosition;
-pub use self::ready::{PartitionPlace, ReadyTopics};
+pub use self::ready::{PartitionTopic, ReadyTopics};
 pub use self::signal::{Signal, WakeHandle};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{
-    FanoutTopic, ListenerSet, PartitionPlace, ReachedPosition, ReadyTopics, Signal, SignalBatch,
+    FanoutTopic, ListenerSet, PartitionTopic, ReachedPosition, ReadyTopics, Signal, SignalBatch,
     TopicBatch, TopicInterest, TopicListener, WakeHandle,
 };
 use crate::model::{explore, finds_a_fault};
@@ -14,10 +14,10 @@ use crate::ring::{HasRing, MissedEntries, Ring, RingBounds, RingCursor, RingItem
 
 /// A fault that the models must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mistake {
+pub(super) enum FanoutFault {
     None,
     /// Listeners are signaled before the change is made.
-    ToldBeforeChange,
+    SignaledBeforeChange,
     /// A topic can be found before it is counted.
     InterestAfterTable,
     /// A topic that was listed once counts as listed forever.
@@ -80,9 +80,9 @@ impl<L: TopicListener<Wake = Bell>> Room<L> {
     }
 
     /// Publishes in a separate batch.
-    fn publish(self: &Arc<Self>, revision: u64, mistake: Mistake) {
+    fn publish(self: &Arc<Self>, revision: u64, fault: FanoutFault) {
         let mut batch = TopicBatch::open();
-        batch.mistake = mistake;
+        batch.fault = fault;
         self.append(revision, &mut batch);
     }
 
@@ -136,9 +136,9 @@ struct Node {
 }
 
 impl Node {
-    fn new(steps: Steps, mistake: Mistake) -> Arc<Self> {
+    fn new(steps: Steps, fault: FanoutFault) -> Arc<Self> {
         let mut interest = TopicInterest::new();
-        interest.mistake = mistake;
+        interest.fault = fault;
         let (state, table) = (AtomicU64::new(0), AtomicBool::new(false));
         Arc::new(Self { state, interest, table, room: Room::new(), steps })
     }
@@ -174,7 +174,7 @@ impl Node {
 /// Publishes two revisions while one listener creates the topic, joins, reads the state and looks; afterwards it looks
 /// only if it has been woken.
 fn publishing_and_making(steps: Steps) {
-    let node = Node::new(steps, Mistake::None);
+    let node = Node::new(steps, FanoutFault::None);
     let publisher = thread::spawn({
         let node = node.clone();
         move || {
@@ -198,8 +198,8 @@ fn publishing_and_making(steps: Steps) {
 }
 
 /// Publishes one revision while one listener creates the topic and another finds it.
-fn publishing_and_finding(mistake: Mistake) {
-    let node = Node::new(STEPS, mistake);
+fn publishing_and_finding(fault: FanoutFault) {
+    let node = Node::new(STEPS, fault);
     let publisher = thread::spawn({
         let node = node.clone();
         move || node.publish(1)
@@ -223,7 +223,7 @@ fn the_publisher_finds_the_topic_or_its_creator_reads_the_state() {
 
 #[test]
 fn joining_an_existing_topic_misses_nothing() {
-    explore(|| publishing_and_finding(Mistake::None));
+    explore(|| publishing_and_finding(FanoutFault::None));
 }
 
 // Only loom models memory that is weaker than sequential consistency.
@@ -255,7 +255,7 @@ fn a_listener_without_memory_order_is_detected() {
 
 #[test]
 fn registering_a_topic_before_counting_it_is_detected() {
-    finds_a_fault(|| publishing_and_finding(Mistake::InterestAfterTable));
+    finds_a_fault(|| publishing_and_finding(FanoutFault::InterestAfterTable));
 }
 
 // One listener and its signal.
@@ -273,7 +273,7 @@ fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut RingCursor) -> u64
 }
 
 /// Publishes twice while a listener looks; afterwards it looks only if it has been woken.
-fn signaling(mistake: Mistake) {
+fn signaling(fault: FanoutFault) {
     let room = Room::new();
     let bell = Bell::new();
     let signal = Signal::new(1, bell.clone());
@@ -281,8 +281,8 @@ fn signaling(mistake: Mistake) {
     let publisher = thread::spawn({
         let room = room.clone();
         move || {
-            room.publish(1, mistake);
-            room.publish(2, mistake);
+            room.publish(1, fault);
+            room.publish(2, fault);
         }
     });
     let mut cursor = RingCursor::at_offset(0);
@@ -303,7 +303,7 @@ fn signaling_from_two() {
     let signal = Signal::new(1, bell.clone());
     rooms.iter().for_each(|room| room.join(signal.clone()));
     let publishers =
-        rooms.clone().map(|room| thread::spawn(move || room.publish(1, Mistake::None)));
+        rooms.clone().map(|room| thread::spawn(move || room.publish(1, FanoutFault::None)));
     let mut cursors = [RingCursor::at_offset(0); 2];
     let mut drain_both = || {
         let mut notes = 0;
@@ -327,7 +327,7 @@ fn signaling_from_two() {
 
 #[test]
 fn a_signal_is_never_lost_and_sent_once_until_received() {
-    explore(|| signaling(Mistake::None));
+    explore(|| signaling(FanoutFault::None));
 }
 
 #[test]
@@ -337,30 +337,30 @@ fn a_signal_covers_the_changes_of_two_publishers() {
 
 #[test]
 fn signaling_before_the_change_is_detected() {
-    finds_a_fault(|| signaling(Mistake::ToldBeforeChange));
+    finds_a_fault(|| signaling(FanoutFault::SignaledBeforeChange));
 }
 
 // A partition and its list.
 
-type Placed = Arc<PartitionPlace<usize, Bell>>;
+type Placed = Arc<PartitionTopic<usize, Bell>>;
 
 /// A woken partition takes its turn while two threads publish in its two topics; afterwards it takes another turn only
 /// if it has been woken again.
-fn partition(mistake: Mistake) {
+fn partition(fault: FanoutFault) {
     let bell = Bell::new();
     let mut ready = ReadyTopics::new(1, bell.clone());
-    ready.mistake = mistake;
+    ready.fault = fault;
     let rooms: [Arc<Room<Placed>>; 2] = [Room::new(), Room::new()];
-    rooms.iter().enumerate().for_each(|(key, room)| room.join(ready.new_place(key)));
-    rooms[0].publish(1, Mistake::None);
+    rooms.iter().enumerate().for_each(|(key, room)| room.join(ready.new_topic(key)));
+    rooms[0].publish(1, FanoutFault::None);
     let before = bell.0.load(Ordering::Acquire);
     let publisher = thread::spawn({
         let room = rooms[0].clone();
-        move || room.publish(2, Mistake::None)
+        move || room.publish(2, FanoutFault::None)
     });
     let other = thread::spawn({
         let room = rooms[1].clone();
-        move || room.publish(1, Mistake::None)
+        move || room.publish(1, FanoutFault::None)
     });
     let mut cursors = [RingCursor::at_offset(0); 2];
     let mut turn = || {
@@ -382,17 +382,17 @@ fn partition(mistake: Mistake) {
 
 #[test]
 fn a_partition_visits_every_changed_topic() {
-    explore(|| partition(Mistake::None));
+    explore(|| partition(FanoutFault::None));
 }
 
 #[test]
 fn a_topic_that_remains_listed_is_detected() {
-    finds_a_fault(|| partition(Mistake::ListedForgotten));
+    finds_a_fault(|| partition(FanoutFault::ListedForgotten));
 }
 
 #[test]
 fn clearing_the_signal_after_reading_the_list_is_detected() {
-    finds_a_fault(|| partition(Mistake::NoteAfterList));
+    finds_a_fault(|| partition(FanoutFault::NoteAfterList));
 }
 
 // The publisher's progress.
@@ -423,7 +423,7 @@ fn reaching_carelessly() {
         let reached = reached.clone();
         move || {
             reached.raise_to(1, 7);
-            reached.life.store(2, Ordering::Release);
+            reached.generation.store(2, Ordering::Release);
             reached.offset.store(3, Ordering::Release);
         }
     });

@@ -9,37 +9,37 @@ use crate::primitive::atomic::{AtomicU64, Ordering};
 /// life began meanwhile. Before the first life both values are 0.
 #[derive(Debug, Default)]
 pub struct ReachedPosition {
-    pub(super) life: AtomicU64,
+    pub(super) generation: AtomicU64,
     pub(super) offset: AtomicU64,
 }
 
 impl ReachedPosition {
     /// Creates a position at zero, before the first life.
     pub fn new() -> Self {
-        Self { life: AtomicU64::new(0), offset: AtomicU64::new(0) }
+        Self { generation: AtomicU64::new(0), offset: AtomicU64::new(0) }
     }
 
     /// Returns the life and the offset in it.
     pub fn read_position(&self) -> (u64, u64) {
         loop {
-            let life = self.life.load(Ordering::Acquire);
+            let generation = self.generation.load(Ordering::Acquire);
             let offset = self.offset.load(Ordering::Acquire);
             // An offset of the next life is stored after the life's number, so a reader that saw the offset sees the
             // change here.
-            if self.life.load(Ordering::Acquire) == life {
-                return (life, offset);
+            if self.generation.load(Ordering::Acquire) == generation {
+                return (generation, offset);
             }
         }
     }
 
     /// Raises the position; an offset below the one reached in this life changes nothing. A life that has ended never
     /// comes back.
-    pub fn raise_to(&self, life: u64, offset: u64) {
-        if self.life.load(Ordering::Acquire) != life {
+    pub fn raise_to(&self, generation: u64, offset: u64) {
+        if self.generation.load(Ordering::Acquire) != generation {
             // The offset is reset first: no reader may pair the old life with the new offset, or the new life with the
             // old offset.
             self.offset.store(0, Ordering::Release);
-            self.life.store(life, Ordering::Release);
+            self.generation.store(generation, Ordering::Release);
         }
         self.offset.fetch_max(offset, Ordering::AcqRel);
     }

@@ -12,7 +12,7 @@ use crate::primitive::atomic::{AtomicBool, Ordering};
 /// A partition serves many subscribers in many topics and is woken once for all of them. It then takes the whole list
 /// and looks only at the listed topics. After it is dropped, nothing is listed any more.
 ///
-/// *Delivery*: after each publication in a topic where the partition has a [`PartitionPlace`], a later take names the
+/// *Delivery*: after each publication in a topic where the partition has a [`PartitionTopic`], a later take names the
 /// topic, before the partition looks at it. *Cost*: a publisher's append to the list is one short lock; a take is one
 /// lock, whatever the length of the list, and a swap for each topic named.
 pub struct ReadyTopics<K, W: ?Sized> {
@@ -20,19 +20,19 @@ pub struct ReadyTopics<K, W: ?Sized> {
     /// The other of two buffers, swapped with the list so that a take allocates nothing.
     spare: Places<K, W>,
     #[cfg(all(test, any(loom, shuttle)))]
-    pub(super) mistake: super::model::Mistake,
+    pub(super) fault: super::model::FanoutFault,
 }
 
-type Places<K, W> = Vec<Arc<PartitionPlace<K, W>>>;
+type Places<K, W> = Vec<Arc<PartitionTopic<K, W>>>;
 
 struct ReadyList<K, W: ?Sized> {
     signal: Arc<Signal<W>>,
     /// `None` once the partition is dropped. Bound: one entry per place.
-    places: Mutex<Option<Places<K, W>>>,
+    topics: Mutex<Option<Places<K, W>>>,
 }
 
 /// A partition's place among the [listeners](super::ListenerSet) of one topic.
-pub struct PartitionPlace<K, W: ?Sized> {
+pub struct PartitionTopic<K, W: ?Sized> {
     key: K,
     /// True while the place is in the list.
     listed: AtomicBool,
@@ -43,19 +43,19 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
     /// Creates a partition's list. `number` distinguishes the partition from other listeners.
     pub fn new(number: u64, wake: Arc<W>) -> Self {
         let shared =
-            ReadyList { signal: Signal::new(number, wake), places: Mutex::new(Some(Vec::new())) };
+            ReadyList { signal: Signal::new(number, wake), topics: Mutex::new(Some(Vec::new())) };
         Self {
             shared: Arc::new(shared),
             spare: Vec::new(),
             #[cfg(all(test, any(loom, shuttle)))]
-            mistake: super::model::Mistake::None,
+            fault: super::model::FanoutFault::None,
         }
     }
 
     /// Creates a place for one topic, to be inserted in the topic's listeners; `key` is the partition's key of the
     /// topic.
-    pub fn new_place(&self, key: K) -> Arc<PartitionPlace<K, W>> {
-        Arc::new(PartitionPlace {
+    pub fn new_topic(&self, key: K) -> Arc<PartitionTopic<K, W>> {
+        Arc::new(PartitionTopic {
             key,
             listed: AtomicBool::new(false),
             partition: self.shared.clone(),
@@ -68,7 +68,7 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
     /// After looking, the partition waits to be woken; it need not call this again first.
     pub fn take_ready(&mut self, into: &mut Vec<K>) {
         #[cfg(all(test, any(loom, shuttle)))]
-        if self.mistake == super::model::Mistake::NoteAfterList {
+        if self.fault == super::model::FanoutFault::NoteAfterList {
             self.swap_list(into);
             let _noted = self.shared.signal.take_note();
             return;
@@ -79,30 +79,30 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
     }
 
     fn swap_list(&mut self, into: &mut Vec<K>) {
-        if let Some(places) = &mut *self.shared.places.lock() {
-            std::mem::swap(places, &mut self.spare);
+        if let Some(topics) = &mut *self.shared.topics.lock() {
+            std::mem::swap(topics, &mut self.spare);
         }
-        for place in self.spare.drain(..) {
+        for topic in self.spare.drain(..) {
             #[cfg(all(test, any(loom, shuttle)))]
-            if self.mistake == super::model::Mistake::ListedForgotten {
-                into.push(place.key);
+            if self.fault == super::model::FanoutFault::ListedForgotten {
+                into.push(topic.key);
                 continue;
             }
             // Clears the flag before the partition looks: later news then list the place again.
-            place.listed.swap(false, Ordering::AcqRel);
-            into.push(place.key);
+            topic.listed.swap(false, Ordering::AcqRel);
+            into.push(topic.key);
         }
     }
 }
 
 impl<K, W: ?Sized> Drop for ReadyTopics<K, W> {
     fn drop(&mut self) {
-        let places = self.shared.places.lock().take();
-        drop(places);
+        let topics = self.shared.topics.lock().take();
+        drop(topics);
     }
 }
 
-impl<K: Copy, W: WakeHandle + ?Sized> TopicListener for Arc<PartitionPlace<K, W>> {
+impl<K: Copy, W: WakeHandle + ?Sized> TopicListener for Arc<PartitionTopic<K, W>> {
     type Wake = W;
 
     fn listener_number(&self) -> u64 {
@@ -114,7 +114,7 @@ impl<K: Copy, W: WakeHandle + ?Sized> TopicListener for Arc<PartitionPlace<K, W>
             // The thread that listed the place signals the partition.
             return None;
         }
-        self.partition.places.lock().as_mut()?.push(self.clone());
+        self.partition.topics.lock().as_mut()?.push(self.clone());
         self.partition.signal.set_note().then_some(&self.partition.signal)
     }
 }
@@ -125,9 +125,9 @@ impl<K, W: ?Sized> fmt::Debug for ReadyTopics<K, W> {
     }
 }
 
-impl<K: fmt::Debug, W: ?Sized> fmt::Debug for PartitionPlace<K, W> {
+impl<K: fmt::Debug, W: ?Sized> fmt::Debug for PartitionTopic<K, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PartitionPlace")
+        f.debug_struct("PartitionTopic")
             .field("key", &self.key)
             .field("listed", &self.listed)
             .finish_non_exhaustive()

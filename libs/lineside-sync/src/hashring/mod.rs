@@ -76,7 +76,7 @@ pub struct HashRing {
     /// Sorted by name.
     members: Box<[RingMember]>,
     /// The places of the points, ascending.
-    places: Box<[u64]>,
+    positions: Box<[u64]>,
     /// The member of each point.
     owners: Box<[u32]>,
 }
@@ -108,9 +108,9 @@ impl HashRing {
         }
         // Members are sorted by name, so the point of the first name comes first among points at one place.
         points.sort_unstable();
-        points.dedup_by_key(|(place, _)| *place);
-        let (places, owners): (Vec<_>, Vec<_>) = points.into_iter().unzip();
-        Ok(Self { members: members.into(), places: places.into(), owners: owners.into() })
+        points.dedup_by_key(|(position, _)| *position);
+        let (positions, owners): (Vec<_>, Vec<_>) = points.into_iter().unzip();
+        Ok(Self { members: members.into(), positions: positions.into(), owners: owners.into() })
     }
 
     /// Returns the owner of a key; `None` if no member has weight.
@@ -129,7 +129,7 @@ impl HashRing {
             ring: self,
             next: self.first_point_at(key),
             left: self.owners.len(),
-            told: Vec::new(),
+            yielded: Vec::new(),
         }
     }
 
@@ -143,17 +143,18 @@ impl HashRing {
         let Ok(member) = self.members.binary_search_by(|member| (*member.name).cmp(name)) else {
             return 0.0;
         };
-        let before = self.places.iter().cycle().skip(self.places.len().saturating_sub(1));
-        let arcs = self.places.iter().zip(before).zip(&self.owners);
+        let before = self.positions.iter().cycle().skip(self.positions.len().saturating_sub(1));
+        let arcs = self.positions.iter().zip(before).zip(&self.owners);
         let owned = arcs.filter(|(_, owner)| **owner as usize == member);
-        owned.map(|((place, before), _)| place.wrapping_sub(*before) as f64).sum::<f64>() / CIRCLE
+        owned.map(|((position, before), _)| position.wrapping_sub(*before) as f64).sum::<f64>()
+            / CIRCLE
     }
 
     /// Returns the index of the first point at the key's place or after it; 0 for a ring without points.
     fn first_point_at(&self, key: &[u8]) -> usize {
         let key = hash_position(key);
-        let point = self.places.partition_point(|place| *place < key);
-        if point == self.places.len() { 0 } else { point }
+        let point = self.positions.partition_point(|position| *position < key);
+        if point == self.positions.len() { 0 } else { point }
     }
 }
 
@@ -171,22 +172,22 @@ pub struct OwnerIter<'a> {
     next: usize,
     /// The number of points not examined yet.
     left: usize,
-    told: Vec<u32>,
+    yielded: Vec<u32>,
 }
 
 impl<'a> Iterator for OwnerIter<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        if self.told.len() == self.ring.members.len() {
+        if self.yielded.len() == self.ring.members.len() {
             return None;
         }
         while self.left > 0 {
             let owner = self.ring.owners[self.next];
             self.left -= 1;
             self.next = if self.next + 1 == self.ring.owners.len() { 0 } else { self.next + 1 };
-            if !self.told.contains(&owner) {
-                self.told.push(owner);
+            if !self.yielded.contains(&owner) {
+                self.yielded.push(owner);
                 return Some(&self.ring.members[owner as usize].name);
             }
         }

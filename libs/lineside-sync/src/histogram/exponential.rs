@@ -57,9 +57,9 @@ impl ExponentialBuckets {
     /// Returns each bucket's count minus the previous bucket's, in the order of the [spans](Self::bucket_spans); the
     /// first count is unchanged.
     pub fn bucket_deltas(&self) -> Vec<i64> {
-        let mut before = 0;
+        let mut previous = 0;
         let counts = self.counts.iter().map(|&(_, n)| n.cast_signed());
-        counts.map(|n| n - std::mem::replace(&mut before, n)).collect()
+        counts.map(|n| n - std::mem::replace(&mut previous, n)).collect()
     }
 }
 

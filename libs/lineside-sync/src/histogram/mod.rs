@@ -152,8 +152,9 @@ pub struct LocalHistogram<const PRECISION: u32 = BITS> {
 impl<const PRECISION: u32> LocalHistogram<PRECISION> {
     fn from_thread_cells(histogram: &Histogram<PRECISION>, member: Rc<ThreadCells>) -> Self {
         let cells = member.cells_in_area(histogram.area);
-        let keeps = !histogram.shared.registry.injects_fault(CounterFault::LocalKeepsNothing);
-        Self { cells, histogram: histogram.clone(), _member: keeps.then_some(member) }
+        let retains_cells =
+            !histogram.shared.registry.injects_fault(CounterFault::LocalKeepsNothing);
+        Self { cells, histogram: histogram.clone(), _member: retains_cells.then_some(member) }
     }
 
     /// Records one value. Wait-free.

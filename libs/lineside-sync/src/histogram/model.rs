@@ -17,8 +17,8 @@ fn record(registry: &'static CellRegistry, histogram: &Coarse, values: &[u64]) {
 }
 
 /// Two threads record and end, in sequence or at the same time, while snapshots are taken.
-fn snapshots_beside_an_end(mistake: Option<CounterFault>) {
-    let registry: &'static CellRegistry = Box::leak(Box::new(CellRegistry::with_mistake(mistake)));
+fn snapshots_beside_an_end(fault: Option<CounterFault>) {
+    let registry: &'static CellRegistry = Box::leak(Box::new(CellRegistry::with_fault(fault)));
     let histogram = Coarse::in_registry(registry);
     let writer = {
         let histogram = histogram.clone();

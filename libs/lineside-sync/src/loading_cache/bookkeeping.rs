@@ -11,9 +11,9 @@ use super::in_flight::InFlightLoad;
 
 pub(super) struct CacheBookkeeping<K, V, E> {
     /// Bound: one per key that is being loaded.
-    pub(super) flights: HashMap<K, Arc<InFlightLoad<V, E>>>,
+    pub(super) in_flight: HashMap<K, Arc<InFlightLoad<V, E>>>,
     /// One record per entry, the oldest first: each stamp is higher than all earlier ones.
-    lines: BTreeMap<u64, AgeRecord<K>>,
+    ages: BTreeMap<u64, AgeRecord<K>>,
     weight: usize,
     next_stamp: u64,
     /// Records from this stamp on were added since the last sweep.
@@ -29,8 +29,8 @@ struct AgeRecord<K> {
 
 impl<K: Hash + Eq, V, E> CacheBookkeeping<K, V, E> {
     pub(super) fn new() -> Self {
-        let (flights, lines) = (HashMap::new(), BTreeMap::new());
-        Self { flights, lines, weight: 0, next_stamp: 0, unseen: 0 }
+        let (in_flight, ages) = (HashMap::new(), BTreeMap::new());
+        Self { in_flight, ages, weight: 0, next_stamp: 0, unseen: 0 }
     }
 
     pub(super) fn total_weight(&self) -> usize {
@@ -41,39 +41,39 @@ impl<K: Hash + Eq, V, E> CacheBookkeeping<K, V, E> {
         let stamp = self.next_stamp;
         self.next_stamp += 1;
         self.weight += weight;
-        self.lines.insert(stamp, AgeRecord { key, weight, seen: None });
+        self.ages.insert(stamp, AgeRecord { key, weight, seen: None });
         stamp
     }
 
     pub(super) fn remove_record(&mut self, stamp: u64) {
-        if let Some(line) = self.lines.remove(&stamp) {
+        if let Some(line) = self.ages.remove(&stamp) {
             self.weight -= line.weight;
         }
     }
 
     /// Removes the oldest record if one more entry of this weight would not fit.
     pub(super) fn evict_for_room(&mut self, limits: &CacheLimits, weight: usize) -> Option<K> {
-        let fits = self.lines.len() < limits.entries && self.weight + weight <= limits.weight;
+        let fits = self.ages.len() < limits.entries && self.weight + weight <= limits.weight;
         if fits { None } else { self.evict_oldest() }
     }
 
     /// Removes the oldest record if the first sweep that met it was at least `age` ago.
     pub(super) fn evict_aged(&mut self, now: Duration, age: Duration) -> Option<K> {
-        let (_, oldest) = self.lines.first_key_value()?;
+        let (_, oldest) = self.ages.first_key_value()?;
         let aged = now.saturating_sub(oldest.seen?) >= age;
         if aged { self.evict_oldest() } else { None }
     }
 
     /// Sets the time of the first sweep on all records added since the last one.
     pub(super) fn note_sweep(&mut self, now: Duration) {
-        for line in self.lines.range_mut(self.unseen..).map(|(_, line)| line) {
+        for line in self.ages.range_mut(self.unseen..).map(|(_, line)| line) {
             line.seen = Some(now);
         }
         self.unseen = self.next_stamp;
     }
 
     fn evict_oldest(&mut self) -> Option<K> {
-        let (_, line) = self.lines.pop_first()?;
+        let (_, line) = self.ages.pop_first()?;
         self.weight -= line.weight;
         Some(line.key)
     }

@@ -22,11 +22,11 @@ pub(super) enum LoadOutcome<V, E> {
 pub(super) struct InFlightLoad<V, E> {
     inner: Mutex<LoadState<V, E>>,
     #[cfg(all(test, any(loom, shuttle)))]
-    mistake: Option<super::model::Mistake>,
+    fault: Option<super::model::CacheFault>,
 }
 
 struct LoadState<V, E> {
-    ending: Option<LoadOutcome<V, E>>,
+    outcome: Option<LoadOutcome<V, E>>,
     /// The wakers of waiting callers, in order of arrival. Bound: one entry per living [`LoadFuture`].
     waiting: BTreeMap<u64, Waker>,
     next_ticket: u64,
@@ -34,28 +34,28 @@ struct LoadState<V, E> {
 
 impl<V, E> InFlightLoad<V, E> {
     pub(super) fn new() -> Self {
-        let inner = LoadState { ending: None, waiting: BTreeMap::new(), next_ticket: 0 };
+        let inner = LoadState { outcome: None, waiting: BTreeMap::new(), next_ticket: 0 };
         Self {
             inner: Mutex::new(inner),
             #[cfg(all(test, any(loom, shuttle)))]
-            mistake: None,
+            fault: None,
         }
     }
 
     #[cfg(all(test, any(loom, shuttle)))]
-    pub(super) fn with(self, mistake: Option<super::model::Mistake>) -> Self {
-        Self { mistake, ..self }
+    pub(super) fn with(self, fault: Option<super::model::CacheFault>) -> Self {
+        Self { fault, ..self }
     }
 
     /// Ends the load and wakes all waiters.
-    pub(super) fn end_load(&self, ending: LoadOutcome<V, E>) {
+    pub(super) fn end_load(&self, outcome: LoadOutcome<V, E>) {
         let waiting = {
             let mut inner = self.inner.lock();
-            inner.ending = Some(ending);
+            inner.outcome = Some(outcome);
             std::mem::take(&mut inner.waiting)
         };
         #[cfg(all(test, any(loom, shuttle)))]
-        if self.mistake == Some(super::model::Mistake::TellsOnlyOne) {
+        if self.fault == Some(super::model::CacheFault::WakesOnlyOne) {
             waiting.into_values().take(1).for_each(Waker::wake);
             return;
         }
@@ -63,12 +63,12 @@ impl<V, E> InFlightLoad<V, E> {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.inner.lock().ending.is_some()
+        self.inner.lock().outcome.is_some()
     }
 
     /// Waits for the outcome. Cancel safety: dropping the future loses nothing.
     pub(super) fn wait_async(&self) -> LoadFuture<'_, V, E> {
-        LoadFuture { flight: self, ticket: None }
+        LoadFuture { in_flight: self, ticket: None }
     }
 }
 
@@ -80,7 +80,7 @@ impl<V: Clone, E: Clone> InFlightLoad<V, E> {
         let mut ended = pin!(self.wait_async());
         loop {
             match ended.as_mut().poll(&mut context) {
-                Poll::Ready(ending) => return ending,
+                Poll::Ready(outcome) => return outcome,
                 Poll::Pending => thread::park(),
             }
         }
@@ -97,7 +97,7 @@ impl Wake for ThreadUnparker {
 
 /// A future that resolves when the load has ended.
 pub(super) struct LoadFuture<'a, V, E> {
-    flight: &'a InFlightLoad<V, E>,
+    in_flight: &'a InFlightLoad<V, E>,
     /// The key of this future's waker in `waiting`.
     ticket: Option<u64>,
 }
@@ -106,14 +106,14 @@ impl<V: Clone, E: Clone> Future for LoadFuture<'_, V, E> {
     type Output = LoadOutcome<V, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut inner = self.flight.inner.lock();
-        if let Some(ending) = &inner.ending {
-            return Poll::Ready(ending.clone());
+        let mut inner = self.in_flight.inner.lock();
+        if let Some(outcome) = &inner.outcome {
+            return Poll::Ready(outcome.clone());
         }
         #[cfg(all(test, any(loom, shuttle)))]
-        if self.flight.mistake == Some(super::model::Mistake::LooksThenRegisters) {
+        if self.in_flight.fault == Some(super::model::CacheFault::ChecksThenRegisters) {
             drop(inner);
-            inner = self.flight.inner.lock();
+            inner = self.in_flight.inner.lock();
         }
         let ticket = self.ticket.unwrap_or_else(|| {
             inner.next_ticket += 1;
@@ -135,7 +135,7 @@ impl<V, E> Drop for LoadFuture<'_, V, E> {
             return;
         }
         if let Some(ticket) = self.ticket {
-            let waker = self.flight.inner.lock().waiting.remove(&ticket);
+            let waker = self.in_flight.inner.lock().waiting.remove(&ticket);
             drop(waker);
         }
     }

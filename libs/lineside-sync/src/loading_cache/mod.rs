@@ -67,11 +67,11 @@ pub struct CacheLimits {
 pub struct LoadingCache<K, V, E = Infallible, S = RandomState> {
     entries: papaya::HashMap<K, CacheEntry<V>, S>,
     /// Locked by writers only, and never while foreign code runs, except for weighing and cloning.
-    books: Mutex<CacheBookkeeping<K, V, E>>,
+    bookkeeping: Mutex<CacheBookkeeping<K, V, E>>,
     limits: CacheLimits,
     weigh: fn(&K, &V) -> usize,
     #[cfg(all(test, any(loom, shuttle)))]
-    mistake: Option<model::Mistake>,
+    fault: Option<model::CacheFault>,
     /// Accessed with every operation on `entries`, which a model checker cannot see.
     #[cfg(all(test, any(loom, shuttle)))]
     touched: crate::primitive::atomic::AtomicUsize,
@@ -96,11 +96,11 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
     pub fn with_hasher(limits: CacheLimits, weigh: fn(&K, &V) -> usize, hasher: S) -> Self {
         Self {
             entries: papaya::HashMap::with_hasher(hasher),
-            books: Mutex::new(CacheBookkeeping::new()),
+            bookkeeping: Mutex::new(CacheBookkeeping::new()),
             limits,
             weigh,
             #[cfg(all(test, any(loom, shuttle)))]
-            mistake: None,
+            fault: None,
             #[cfg(all(test, any(loom, shuttle)))]
             touched: crate::primitive::atomic::AtomicUsize::new(0),
         }
@@ -126,21 +126,21 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
 
     /// Returns the total weight of the entries.
     pub fn total_weight(&self) -> usize {
-        self.books.lock().total_weight()
+        self.bookkeeping.lock().total_weight()
     }
 
     /// Removes the entry, if present; a load in progress for this key will not store its value.
     pub fn remove(&self, key: &K) {
-        let mut books = self.books.lock();
+        let mut bookkeeping = self.bookkeeping.lock();
         #[cfg(all(test, any(loom, shuttle)))]
-        let keeps = self.mistake == Some(model::Mistake::LoadWinsOverRemoval);
+        let keep_load = self.fault == Some(model::CacheFault::LoadWinsOverRemoval);
         #[cfg(not(all(test, any(loom, shuttle))))]
-        let keeps = false;
-        if !keeps {
-            books.flights.remove(key);
+        let keep_load = false;
+        if !keep_load {
+            bookkeeping.in_flight.remove(key);
         }
         if let Some(entry) = self.pin_entries().remove(key) {
-            books.remove_record(entry.stamp);
+            bookkeeping.remove_record(entry.stamp);
         }
     }
 
@@ -152,12 +152,12 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
     /// and those removed, independent of those that stay.
     pub fn sweep_aged(&self, now: Duration) {
         let Some(age) = self.limits.age else { return };
-        let mut books = self.books.lock();
+        let mut bookkeeping = self.bookkeeping.lock();
         let entries = self.pin_entries();
-        while let Some(key) = books.evict_aged(now, age) {
+        while let Some(key) = bookkeeping.evict_aged(now, age) {
             entries.remove(&key);
         }
-        books.note_sweep(now);
+        bookkeeping.note_sweep(now);
     }
 
     /// Returns the entries for writing; the caller holds the bookkeeping lock.
@@ -170,13 +170,14 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
     /// Removes the load from the bookkeeping, unless it has been removed or replaced already. Returns true if it was
     /// there.
     fn forget_load(
-        books: &mut CacheBookkeeping<K, V, E>,
+        bookkeeping: &mut CacheBookkeeping<K, V, E>,
         key: &K,
-        flight: &Arc<InFlightLoad<V, E>>,
+        in_flight: &Arc<InFlightLoad<V, E>>,
     ) -> bool {
-        let is_ours = books.flights.get(key).is_some_and(|found| Arc::ptr_eq(found, flight));
+        let is_ours =
+            bookkeeping.in_flight.get(key).is_some_and(|found| Arc::ptr_eq(found, in_flight));
         if is_ours {
-            books.flights.remove(key);
+            bookkeeping.in_flight.remove(key);
         }
         is_ours
     }
@@ -185,25 +186,25 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
 impl<K: Hash + Eq + Clone, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
     /// Inserts an entry; replaces the present entry, and overrides a load in progress.
     pub fn insert(&self, key: K, value: V) {
-        let mut books = self.books.lock();
-        books.flights.remove(&key);
-        self.put_entry(&mut books, key, value);
+        let mut bookkeeping = self.bookkeeping.lock();
+        bookkeeping.in_flight.remove(&key);
+        self.put_entry(&mut bookkeeping, key, value);
     }
 
-    fn put_entry(&self, books: &mut CacheBookkeeping<K, V, E>, key: K, value: V) {
+    fn put_entry(&self, bookkeeping: &mut CacheBookkeeping<K, V, E>, key: K, value: V) {
         let weight = (self.weigh)(&key, &value);
         let entries = self.pin_entries();
         if let Some(old) = entries.get(&key) {
-            books.remove_record(old.stamp);
+            bookkeeping.remove_record(old.stamp);
         }
         if weight > self.limits.weight || self.limits.entries == 0 {
             entries.remove(&key);
             return;
         }
-        while let Some(oldest) = books.evict_for_room(&self.limits, weight) {
+        while let Some(oldest) = bookkeeping.evict_for_room(&self.limits, weight) {
             entries.remove(&oldest);
         }
-        let stamp = books.add_record(key.clone(), weight);
+        let stamp = bookkeeping.add_record(key.clone(), weight);
         entries.insert(key, CacheEntry { value, stamp });
     }
 }
@@ -230,13 +231,13 @@ where
         loop {
             match self.join_load(&key) {
                 LoadRole::Found(value) => return Ok(value),
-                LoadRole::Wait(flight) => match flight.wait_async().await {
+                LoadRole::Wait(in_flight) => match in_flight.wait_async().await {
                     LoadOutcome::Loaded(result) => return result,
                     LoadOutcome::Abandoned => {}
                 },
-                LoadRole::Lead(flight) => {
-                    let lead = LoadDuty { table: self, key: &key, flight };
-                    return lead.finish_load(loader().await);
+                LoadRole::Lead(in_flight) => {
+                    let duty = LoadDuty { table: self, key: &key, in_flight };
+                    return duty.finish_load(loader().await);
                 }
             }
         }
@@ -250,13 +251,13 @@ where
         loop {
             match self.join_load(&key) {
                 LoadRole::Found(value) => return Ok(value),
-                LoadRole::Wait(flight) => match flight.wait_blocking() {
+                LoadRole::Wait(in_flight) => match in_flight.wait_blocking() {
                     LoadOutcome::Loaded(result) => return result,
                     LoadOutcome::Abandoned => {}
                 },
-                LoadRole::Lead(flight) => {
-                    let lead = LoadDuty { table: self, key: &key, flight };
-                    return lead.finish_load(loader());
+                LoadRole::Lead(in_flight) => {
+                    let duty = LoadDuty { table: self, key: &key, in_flight };
+                    return duty.finish_load(loader());
                 }
             }
         }
@@ -267,22 +268,22 @@ where
         if let Some(value) = find() {
             return LoadRole::Found(value);
         }
-        let mut books = self.books.lock();
+        let mut bookkeeping = self.bookkeeping.lock();
         #[cfg(all(test, any(loom, shuttle)))]
-        let find = || if self.mistake == Some(model::Mistake::LooksOnce) { None } else { find() };
+        let find = || if self.fault == Some(model::CacheFault::ChecksOnce) { None } else { find() };
         // A load may have ended between the first lookup and the lock.
         if let Some(value) = find() {
             return LoadRole::Found(value);
         }
-        if let Some(flight) = books.flights.get(key) {
-            return LoadRole::Wait(Arc::clone(flight));
+        if let Some(in_flight) = bookkeeping.in_flight.get(key) {
+            return LoadRole::Wait(Arc::clone(in_flight));
         }
-        let flight = InFlightLoad::new();
+        let in_flight = InFlightLoad::new();
         #[cfg(all(test, any(loom, shuttle)))]
-        let flight = flight.with(self.mistake);
-        let flight = Arc::new(flight);
-        books.flights.insert(key.clone(), Arc::clone(&flight));
-        LoadRole::Lead(flight)
+        let in_flight = in_flight.with(self.fault);
+        let in_flight = Arc::new(in_flight);
+        bookkeeping.in_flight.insert(key.clone(), Arc::clone(&in_flight));
+        LoadRole::Lead(in_flight)
     }
 }
 
@@ -297,7 +298,7 @@ enum LoadRole<V, E> {
 struct LoadDuty<'a, K: Hash + Eq, V, E, S: BuildHasher> {
     table: &'a LoadingCache<K, V, E, S>,
     key: &'a K,
-    flight: Arc<InFlightLoad<V, E>>,
+    in_flight: Arc<InFlightLoad<V, E>>,
 }
 
 impl<K, V, E, S> LoadDuty<'_, K, V, E, S>
@@ -308,14 +309,14 @@ where
     S: BuildHasher,
 {
     fn finish_load(self, result: Result<V, E>) -> Result<V, E> {
-        let mut books = self.table.books.lock();
-        if LoadingCache::<K, V, E, S>::forget_load(&mut books, self.key, &self.flight)
+        let mut bookkeeping = self.table.bookkeeping.lock();
+        if LoadingCache::<K, V, E, S>::forget_load(&mut bookkeeping, self.key, &self.in_flight)
             && let Ok(value) = &result
         {
-            self.table.put_entry(&mut books, self.key.clone(), value.clone());
+            self.table.put_entry(&mut bookkeeping, self.key.clone(), value.clone());
         }
-        drop(books);
-        self.flight.end_load(LoadOutcome::Loaded(result.clone()));
+        drop(bookkeeping);
+        self.in_flight.end_load(LoadOutcome::Loaded(result.clone()));
         result
     }
 }
@@ -323,19 +324,19 @@ where
 impl<K: Hash + Eq, V, E, S: BuildHasher> Drop for LoadDuty<'_, K, V, E, S> {
     fn drop(&mut self) {
         #[cfg(all(test, any(loom, shuttle)))]
-        if self.table.mistake == Some(model::Mistake::LeavesSilently) {
+        if self.table.fault == Some(model::CacheFault::LeavesWithoutWake) {
             return;
         }
-        if self.flight.has_ended() {
+        if self.in_flight.has_ended() {
             return;
         }
         // Remove the load first: a woken waiter must not find the abandoned load in the bookkeeping.
         LoadingCache::<K, V, E, S>::forget_load(
-            &mut self.table.books.lock(),
+            &mut self.table.bookkeeping.lock(),
             self.key,
-            &self.flight,
+            &self.in_flight,
         );
-        self.flight.end_load(LoadOutcome::Abandoned);
+        self.in_flight.end_load(LoadOutcome::Abandoned);
     }
 }
 

@@ -20,11 +20,11 @@ use crate::primitive::thread;
 
 /// An injected fault; a model must detect each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mistake {
-    LooksOnce,
-    LooksThenRegisters,
-    TellsOnlyOne,
-    LeavesSilently,
+pub(super) enum CacheFault {
+    ChecksOnce,
+    ChecksThenRegisters,
+    WakesOnlyOne,
+    LeavesWithoutWake,
     LoadWinsOverRemoval,
 }
 
@@ -33,17 +33,17 @@ const LIMITS: CacheLimits = CacheLimits { entries: 4, weight: 4, age: None };
 
 type Numbers<E = Infallible> = LoadingCache<u8, u32, E>;
 
-fn table<E>(mistake: Option<Mistake>) -> Arc<Numbers<E>> {
-    Arc::new(LoadingCache { mistake, ..LoadingCache::new(LIMITS, |_, _| 1) })
+fn table<E>(fault: Option<CacheFault>) -> Arc<Numbers<E>> {
+    Arc::new(LoadingCache { fault, ..LoadingCache::new(LIMITS, |_, _| 1) })
 }
 
 fn nothing_is_under_way<E>(table: &Numbers<E>) {
-    assert!(table.books.lock().flights.is_empty(), "a load is still registered");
+    assert!(table.bookkeeping.lock().in_flight.is_empty(), "a load is still registered");
 }
 
 /// Several callers ask for the key at the same time.
-fn asking(n_askers: u32, mistake: Option<Mistake>) {
-    let table = table::<Infallible>(mistake);
+fn asking(n_askers: u32, fault: Option<CacheFault>) {
+    let table = table::<Infallible>(fault);
     // Not an atomic of the model: it only counts loads and must not synchronize.
     let loads = Arc::new(Plain::new(0));
     let ask = |table: &Numbers, loads: &Plain| {
@@ -69,24 +69,24 @@ fn a_missing_value_is_loaded_once_for_all_callers() {
 
 #[test]
 fn checking_only_before_the_lock_is_detected() {
-    finds_a_fault(|| asking(2, Some(Mistake::LooksOnce)));
+    finds_a_fault(|| asking(2, Some(CacheFault::ChecksOnce)));
 }
 
 #[test]
 fn a_waiter_that_registers_too_late_is_detected() {
-    finds_a_fault(|| asking(2, Some(Mistake::LooksThenRegisters)));
+    finds_a_fault(|| asking(2, Some(CacheFault::ChecksThenRegisters)));
 }
 
 // shuttle also wakes parked threads at random, which would rescue the forgotten waiter.
 #[cfg(loom)]
 #[test]
 fn a_waiter_that_is_never_woken_is_detected() {
-    finds_a_fault(|| asking(3, Some(Mistake::TellsOnlyOne)));
+    finds_a_fault(|| asking(3, Some(CacheFault::WakesOnlyOne)));
 }
 
 /// One loader panics; the other caller loads by itself.
-fn panicking(mistake: Option<Mistake>) {
-    let table = table::<Infallible>(mistake);
+fn panicking(fault: Option<CacheFault>) {
+    let table = table::<Infallible>(fault);
     let other = {
         let table = Arc::clone(&table);
         thread::spawn(move || {
@@ -110,8 +110,8 @@ fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
 }
 
 /// A load is canceled while one caller waits for it and another stops waiting.
-fn canceling(mistake: Option<Mistake>) {
-    let table = table::<Infallible>(mistake);
+fn canceling(fault: Option<CacheFault>) {
+    let table = table::<Infallible>(fault);
     let mut canceled = Box::pin(table.load(KEY, pending));
     let mut context = Context::from_waker(Waker::noop());
     assert!(canceled.as_mut().poll(&mut context).is_pending());
@@ -139,8 +139,8 @@ fn another_caller_takes_over_from_a_cancelled_loader() {
 
 #[test]
 fn a_loader_that_ends_without_waking_others_is_detected() {
-    finds_a_fault(|| canceling(Some(Mistake::LeavesSilently)));
-    finds_a_fault(|| panicking(Some(Mistake::LeavesSilently)));
+    finds_a_fault(|| canceling(Some(CacheFault::LeavesWithoutWake)));
+    finds_a_fault(|| panicking(Some(CacheFault::LeavesWithoutWake)));
 }
 
 /// Both loaders fail with different errors; each caller gets one of the two.
@@ -163,8 +163,8 @@ fn a_failure_is_returned_to_all_waiting_callers() {
 }
 
 /// The source changes while a value is loaded, and the entry is removed.
-fn removing(mistake: Option<Mistake>) {
-    let table = table::<Infallible>(mistake);
+fn removing(fault: Option<CacheFault>) {
+    let table = table::<Infallible>(fault);
     let source = Arc::new(AtomicU32::new(1));
     let loads = {
         let (table, source) = (Arc::clone(&table), Arc::clone(&source));
@@ -186,5 +186,5 @@ fn a_removal_wins_over_an_earlier_load() {
 
 #[test]
 fn a_load_that_wins_over_a_later_removal_is_detected() {
-    finds_a_fault(|| removing(Some(Mistake::LoadWinsOverRemoval)));
+    finds_a_fault(|| removing(Some(CacheFault::LoadWinsOverRemoval)));
 }

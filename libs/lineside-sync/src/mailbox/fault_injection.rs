@@ -4,17 +4,17 @@
 #[cfg_attr(any(loom, shuttle), derive(Clone, Copy, Debug, PartialEq, Eq))]
 pub(super) enum MailboxFault {
     /// A receiver goes to sleep without checking once more.
-    SleepWithoutLooking,
+    SleepWithoutCheck,
     /// The sender that first marks a slot wakes no receiver.
-    MarkSilently,
+    MarkWithoutWake,
     /// A second waker is dropped and the first one stays.
     KeepFirstWaker,
     /// The last sender goes without waking the receiver.
-    LeaveSilently,
+    LeaveWithoutWake,
     /// The messages of the slots come before those of the single queue.
     SlotsFirst,
     /// A sender with a stale view of the mode appends to the single queue while slots are open.
-    TrustTheFirstLook,
+    TrustStaleMode,
     /// Slots stay open after the receiver has switched to the single queue.
     LeaveSlotsOpen,
     /// The messages of the slots are not moved when the slots are closed.
@@ -35,8 +35,8 @@ pub(super) struct FaultInjection(#[cfg(any(loom, shuttle))] pub(super) Option<Ma
 
 impl FaultInjection {
     #[cfg(any(loom, shuttle))]
-    pub(super) fn injects_fault(&self, mistake: MailboxFault) -> bool {
-        self.0 == Some(mistake)
+    pub(super) fn injects_fault(&self, fault: MailboxFault) -> bool {
+        self.0 == Some(fault)
     }
 
     #[cfg(not(any(loom, shuttle)))]

@@ -21,7 +21,7 @@ use crate::primitive::{
 /// A value that only one thread at a time may access.
 pub(super) struct SpinLock<T> {
     is_held: AtomicBool,
-    mistakes: FaultInjection,
+    faults: FaultInjection,
     value: UnsafeCell<T>,
 }
 
@@ -30,13 +30,13 @@ unsafe impl<T: Send> Sync for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
     pub(super) fn new(value: T) -> Self {
-        let mistakes = FaultInjection::default();
-        Self { is_held: AtomicBool::new(false), mistakes, value: UnsafeCell::new(value) }
+        let faults = FaultInjection::default();
+        Self { is_held: AtomicBool::new(false), faults, value: UnsafeCell::new(value) }
     }
 
     #[cfg(all(test, loom))]
-    pub(super) fn mistaken(value: T, mistake: MailboxFault) -> Self {
-        Self { mistakes: FaultInjection(Some(mistake)), ..Self::new(value) }
+    pub(super) fn with_fault(value: T, fault: MailboxFault) -> Self {
+        Self { faults: FaultInjection(Some(fault)), ..Self::new(value) }
     }
 
     /// Locks the value, unless another thread holds the lock.
@@ -57,7 +57,7 @@ impl<T> SpinLock<T> {
 
     #[cold]
     fn lock_slowly(&self) -> SpinLockGuard<'_, T> {
-        let mut patience = SpinWait::new();
+        let mut spin = SpinWait::new();
         loop {
             // A load leaves the cache line with the holder, an exchange takes it away. This check is skipped under
             // loom, which may return an old value forever.
@@ -65,7 +65,7 @@ impl<T> SpinLock<T> {
             if is_free && let Some(guard) = self.try_lock() {
                 return guard;
             }
-            patience.wait_once();
+            spin.wait_once();
         }
     }
 }
@@ -104,7 +104,7 @@ impl<T> Drop for SpinLockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // Release: the next holder sees this holder's writes.
-        let ordering = match self.0.mistakes.injects_fault(MailboxFault::UnlockRelaxed) {
+        let ordering = match self.0.faults.injects_fault(MailboxFault::UnlockRelaxed) {
             true => Ordering::Relaxed,
             false => Ordering::Release,
         };

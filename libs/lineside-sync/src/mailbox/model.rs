@@ -40,8 +40,8 @@ const NERVOUS: MailboxOptions =
 /// The number of the sender, and the message's number in the sender's order.
 type Numbered = (u8, u8);
 
-fn mailbox<T>(options: MailboxOptions, mistake: Option<MailboxFault>) -> (Sender<T>, Receiver<T>) {
-    let shared = Arc::new(MailboxShared::with_faults(options, FaultInjection(mistake)));
+fn mailbox<T>(options: MailboxOptions, fault: Option<MailboxFault>) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(MailboxShared::with_faults(options, FaultInjection(fault)));
     (Sender::from_shared(&shared), Receiver::from_shared(shared))
 }
 
@@ -58,12 +58,12 @@ fn receive_all<T>(receiver: &mut Receiver<T>) -> Vec<T> {
 }
 
 /// Two threads change the guarded value; the checker detects access at the same time.
-fn lock_guards(mistake: Option<MailboxFault>) {
+fn lock_guards(fault: Option<MailboxFault>) {
     #[cfg(loom)]
     {
         let cell = loom::cell::UnsafeCell::new(0);
-        let lock = Arc::new(match mistake {
-            Some(mistake) => SpinLock::mistaken(cell, mistake),
+        let lock = Arc::new(match fault {
+            Some(fault) => SpinLock::with_fault(cell, fault),
             None => SpinLock::new(cell),
         });
         let add = |lock: &SpinLock<loom::cell::UnsafeCell<u8>>| {
@@ -81,7 +81,7 @@ fn lock_guards(mistake: Option<MailboxFault>) {
     }
     #[cfg(not(loom))]
     {
-        let _ = mistake;
+        let _ = fault;
         let lock = Arc::new(SpinLock::new(0));
         let other = Arc::clone(&lock);
         let thread = thread::spawn(move || *other.lock() += 1);
@@ -117,8 +117,8 @@ fn try_lock_succeeds_for_one_thread_at_a_time() {
 }
 
 /// Two senders and a parked receiver; a lost wake-up leaves the receiver parked forever, which the checker detects.
-fn parked(options: MailboxOptions, are_open: bool, mistake: Option<MailboxFault>) {
-    let (sender, receiver) = mailbox(options, mistake);
+fn parked(options: MailboxOptions, are_open: bool, fault: Option<MailboxFault>) {
+    let (sender, receiver) = mailbox(options, fault);
     // A checker that has found the receiver parked forever cannot run its destructor.
     let mut receiver = ManuallyDrop::new(receiver);
     if are_open {
@@ -141,7 +141,7 @@ fn a_wake_up_is_never_lost() {
 
 #[test]
 fn sleeping_without_a_final_check_is_detected() {
-    finds_a_fault(|| parked(QUIET, false, Some(MailboxFault::SleepWithoutLooking)));
+    finds_a_fault(|| parked(QUIET, false, Some(MailboxFault::SleepWithoutCheck)));
 }
 
 #[test]
@@ -150,8 +150,8 @@ fn a_wake_up_from_a_slot_is_never_lost() {
 }
 
 /// One sender, which is not dropped: the drop of the last sender would wake the receiver too.
-fn parked_before_a_slot(mistake: Option<MailboxFault>) {
-    let (sender, mut receiver) = mailbox(QUIET, mistake);
+fn parked_before_a_slot(fault: Option<MailboxFault>) {
+    let (sender, mut receiver) = mailbox(QUIET, fault);
     receiver.shared().open_now();
     let thread = thread::spawn(move || {
         sender.try_send(1).unwrap();
@@ -168,12 +168,12 @@ fn a_single_message_in_a_slot_wakes_the_receiver() {
 
 #[test]
 fn marking_a_slot_without_waking_is_detected() {
-    finds_a_fault(|| parked_before_a_slot(Some(MailboxFault::MarkSilently)));
+    finds_a_fault(|| parked_before_a_slot(Some(MailboxFault::MarkWithoutWake)));
 }
 
 /// A receiver is woken by the drop of the last sender.
-fn last_sender_goes(mistake: Option<MailboxFault>) {
-    let (sender, mut receiver) = mailbox::<u8>(QUIET, mistake);
+fn last_sender_goes(fault: Option<MailboxFault>) {
+    let (sender, mut receiver) = mailbox::<u8>(QUIET, fault);
     let other = sender.clone();
     let threads = [sender, other].map(|sender| thread::spawn(move || drop(sender)));
     assert_eq!(receiver.recv(), None);
@@ -189,7 +189,7 @@ fn dropping_the_last_sender_wakes_the_receiver() {
 
 #[test]
 fn a_last_sender_that_does_not_wake_the_receiver_is_detected() {
-    finds_a_fault(|| last_sender_goes(Some(MailboxFault::LeaveSilently)));
+    finds_a_fault(|| last_sender_goes(Some(MailboxFault::LeaveWithoutWake)));
 }
 
 /// A waker that unparks one thread.
@@ -202,8 +202,8 @@ impl Wake for Unpark {
 }
 
 /// Two tasks poll for a message in turn; the first gives up, and the second must be woken.
-fn handed_over(mistake: Option<MailboxFault>) {
-    let (sender, mut receiver) = mailbox(QUIET, mistake);
+fn handed_over(fault: Option<MailboxFault>) {
+    let (sender, mut receiver) = mailbox(QUIET, fault);
     let thread = thread::spawn(move || {
         sender.try_send(7).unwrap();
         sender
@@ -255,8 +255,8 @@ fn an_event_loop_sleeps_only_if_register_waker_allows_it() {
 }
 
 /// A sender moves from the single queue to its slot while it sends.
-fn slots_open(mistake: Option<MailboxFault>) {
-    let (sender, mut receiver) = mailbox(QUIET, mistake);
+fn slots_open(fault: Option<MailboxFault>) {
+    let (sender, mut receiver) = mailbox(QUIET, fault);
     let other = sender.clone();
     let sends = thread::spawn(move || (0..3).for_each(|n| sender.try_send((0, n)).unwrap()));
     let opens = thread::spawn(move || {
@@ -279,8 +279,8 @@ fn delivering_from_slots_first_is_detected() {
 }
 
 /// The receiver closes the slots while a sender uses one.
-fn slots_close(mistake: Option<MailboxFault>) {
-    let (sender, mut receiver) = mailbox(QUIET, mistake);
+fn slots_close(fault: Option<MailboxFault>) {
+    let (sender, mut receiver) = mailbox(QUIET, fault);
     receiver.shared().open_now();
     let other = sender.clone();
     let threads = [(0, sender, 3), (1, other, 1)].map(|(number, sender, n_messages)| {
@@ -312,8 +312,8 @@ fn forgotten_slots_are_detected() {
 }
 
 /// The slots close and reopen under senders whose view of the mode may be stale by both changes.
-fn slots_close_and_open(mistake: Option<MailboxFault>) {
-    let (sender, mut receiver) = mailbox(QUIET, mistake);
+fn slots_close_and_open(fault: Option<MailboxFault>) {
+    let (sender, mut receiver) = mailbox(QUIET, fault);
     let other = sender.clone();
     receiver.shared().open_now();
     let threads = [(0, sender, 1), (1, other, 2)].map(|(number, sender, n_messages)| {
@@ -336,12 +336,12 @@ fn order_is_preserved_while_the_slots_close_and_reopen() {
 #[cfg(loom)]
 #[test]
 fn trusting_a_stale_read_is_detected() {
-    finds_a_fault(|| slots_close_and_open(Some(MailboxFault::TrustTheFirstLook)));
+    finds_a_fault(|| slots_close_and_open(Some(MailboxFault::TrustStaleMode)));
 }
 
 /// The slots open and close by themselves.
-fn to_and_fro(mistake: Option<MailboxFault>) {
-    let (sender, mut receiver) = mailbox(NERVOUS, mistake);
+fn to_and_fro(fault: Option<MailboxFault>) {
+    let (sender, mut receiver) = mailbox(NERVOUS, fault);
     let other = sender.clone();
     let threads = [(0, sender), (1, other)].map(|(number, sender)| {
         thread::spawn(move || (0..2).for_each(|n| sender.try_send((number, n)).unwrap()))
@@ -364,8 +364,8 @@ fn forgotten_slots_while_alternating_are_detected() {
 }
 
 /// The receiver closes while a sender sends: each message is received, or it and all later messages are refused.
-fn closed_while_sending(are_open: bool, mistake: Option<MailboxFault>) {
-    let (sender, mut receiver) = mailbox(QUIET, mistake);
+fn closed_while_sending(are_open: bool, fault: Option<MailboxFault>) {
+    let (sender, mut receiver) = mailbox(QUIET, fault);
     if are_open {
         receiver.shared().open_now();
     }
@@ -398,8 +398,8 @@ fn a_close_that_leaves_slots_open_is_detected() {
 
 /// The receiver is dropped while a sender sends. The sender keeps the queues alive, and with them any message left in
 /// them.
-fn receiver_goes(mistake: Option<MailboxFault>) {
-    let (sender, receiver) = mailbox(QUIET, mistake);
+fn receiver_goes(fault: Option<MailboxFault>) {
+    let (sender, receiver) = mailbox(QUIET, fault);
     receiver.shared().open_now();
     let message = Arc::new(());
     let mine = Arc::clone(&message);
@@ -425,9 +425,9 @@ fn a_mailbox_left_open_by_its_receiver_is_detected() {
 }
 
 /// A sender sends several messages under one lock, more than fit.
-fn list_is_sent(mistake: Option<MailboxFault>) {
+fn list_is_sent(fault: Option<MailboxFault>) {
     let options = MailboxOptions { credits: 2, slot_credits: 2, ..QUIET };
-    let (sender, mut receiver) = mailbox(options, mistake);
+    let (sender, mut receiver) = mailbox(options, fault);
     let other = sender.clone();
     let thread = thread::spawn(move || {
         let mut messages = VecDeque::from([(0, 0), (0, 1), (0, 2)]);
@@ -455,9 +455,9 @@ fn forgetting_the_rest_of_a_list_is_detected() {
 
 /// There is room for one message, and each of two senders has one: the refused sender gets a slot, although the
 /// receiver does not receive.
-fn refused_for_want_of_room(mistake: Option<MailboxFault>) {
+fn refused_for_want_of_room(fault: Option<MailboxFault>) {
     let options = MailboxOptions { credits: 1, contended_weight: 1, parallel_from: 1, ..QUIET };
-    let (sender, mut receiver) = mailbox(options, mistake);
+    let (sender, mut receiver) = mailbox(options, fault);
     let other = sender.clone();
     let threads = [(0_u8, sender), (1, other)].map(|(number, sender)| {
         thread::spawn(move || {

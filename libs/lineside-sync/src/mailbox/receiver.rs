@@ -237,7 +237,7 @@ impl<T> Receiver<T> {
     /// Returns the next of the messages already taken.
     #[inline]
     fn pop(&mut self) -> Option<T> {
-        if self.shared.mistakes.injects_fault(MailboxFault::SlotsFirst) && !self.slots.is_empty() {
+        if self.shared.faults.injects_fault(MailboxFault::SlotsFirst) && !self.slots.is_empty() {
             return self.slots.pop();
         }
         match self.single.pop_front() {
@@ -270,7 +270,7 @@ impl<T> Receiver<T> {
         }
         drop(single);
         let n_messages = from_slots + self.single.len();
-        self.is_early = n_messages < FEW;
+        self.is_early = n_messages < FEW_MESSAGES;
         n_messages > 0
     }
 
@@ -308,14 +308,14 @@ impl<T> Receiver<T> {
         #[cfg(not(any(loom, shuttle)))]
         {
             if mem::take(&mut self.is_early) {
-                (0..GATHER).for_each(|_| crate::primitive::hint::spin_loop());
+                (0..PAUSES_AFTER_FEW).for_each(|_| crate::primitive::hint::spin_loop());
             }
-            let mut patience = SpinWait::new();
-            for _ in 0..LOOKS {
+            let mut spin = SpinWait::new();
+            for _ in 0..VISITS_BEFORE_PARK {
                 if self.collect_queues() {
                     return true;
                 }
-                patience.wait_once();
+                spin.wait_once();
             }
         }
         self.collect_queues()
@@ -335,13 +335,13 @@ impl<T> Receiver<T> {
 }
 
 /// A visit that finds fewer messages than this delays the next one.
-const FEW: usize = 64;
+const FEW_MESSAGES: usize = 64;
 /// The pauses after a visit that found few messages: about half a microsecond.
 #[cfg(not(any(loom, shuttle)))]
-const GATHER: u32 = 16;
+const PAUSES_AFTER_FEW: u32 = 16;
 /// The visits before the thread is parked, with growing pauses and then yields between them.
 #[cfg(not(any(loom, shuttle)))]
-const LOOKS: u32 = 10;
+const VISITS_BEFORE_PARK: u32 = 10;
 
 impl<T> Drop for Receiver<T> {
     /// Closes the mailbox, and drops the messages that were accepted but not received.

@@ -71,7 +71,7 @@ impl<T> Sender<T> {
                 true => queue.extend(messages.drain(..room)),
                 false => queue.append(messages),
             }
-            if self.shared.mistakes.injects_fault(MailboxFault::ForgetTheRest) {
+            if self.shared.faults.injects_fault(MailboxFault::ForgetTheRest) {
                 messages.clear();
             }
         })?;
@@ -97,9 +97,9 @@ impl<T> Sender<T> {
     #[cold]
     fn send_slowly(&self, message: T) -> Result<(), SendError<T>> {
         let mut message = message;
-        let mut patience = SpinWait::new();
+        let mut spin = SpinWait::new();
         loop {
-            patience.wait_once();
+            spin.wait_once();
             message = match self.try_send(message) {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Full(message)) => message,

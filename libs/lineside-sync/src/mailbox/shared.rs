@@ -66,7 +66,7 @@ pub(super) struct MailboxShared<T> {
     is_parallel: AtomicBool,
     /// Created on first use, under the single queue's lock; visible to a thread that has seen `is_parallel` true.
     slots: OnceLock<Box<SlotArray<T>>>,
-    pub(super) mistakes: FaultInjection,
+    pub(super) faults: FaultInjection,
     pub(super) single: CachePadded<SpinLock<SingleQueue<T>>>,
 }
 
@@ -86,7 +86,7 @@ impl<T> MailboxShared<T> {
         Arc::new(Self::with_faults(options, FaultInjection::default()))
     }
 
-    pub(super) fn with_faults(options: MailboxOptions, mistakes: FaultInjection) -> Self {
+    pub(super) fn with_faults(options: MailboxOptions, faults: FaultInjection) -> Self {
         let single = SingleQueue {
             queue: VecDeque::new(),
             waiting: WaitingReceiver::Nobody,
@@ -100,7 +100,7 @@ impl<T> MailboxShared<T> {
             options: options.clamp_credits(),
             is_parallel: AtomicBool::new(false),
             slots: OnceLock::new(),
-            mistakes,
+            faults,
             single: CachePadded::new(SpinLock::new(single)),
         }
     }
@@ -129,7 +129,7 @@ impl<T> MailboxShared<T> {
                 match slots.append_messages(at, |queue| fill(queue, self.options.slot_credits)) {
                     AppendOutcome::Appended => return Ok(()),
                     AppendOutcome::AppendedFirst => {
-                        if !self.mistakes.injects_fault(MailboxFault::MarkSilently) {
+                        if !self.faults.injects_fault(MailboxFault::MarkWithoutWake) {
                             self.wake_if_sleeping();
                         }
                         return Ok(());
@@ -147,7 +147,7 @@ impl<T> MailboxShared<T> {
             }
             // The read without the lock may be stale by a closing and an opening: a message in the single queue would
             // then overtake an earlier one of the same sender in a slot.
-            if single.is_parallel && !self.mistakes.injects_fault(MailboxFault::TrustTheFirstLook) {
+            if single.is_parallel && !self.faults.injects_fault(MailboxFault::TrustStaleMode) {
                 continue;
             }
             let n_before = single.queue.len();
@@ -155,7 +155,7 @@ impl<T> MailboxShared<T> {
             // Senders compete for the lock and for room; with slots, a sender that floods its own leaves the others
             // theirs.
             let is_refused = single.queue.len() == n_before
-                && !self.mistakes.injects_fault(MailboxFault::RefusalsUncounted);
+                && !self.faults.injects_fault(MailboxFault::RefusalsUncounted);
             let is_free = was_free && !is_refused;
             let contention = match is_free {
                 true => single.contention.saturating_sub(1),
@@ -189,9 +189,9 @@ impl<T> MailboxShared<T> {
     #[cold]
     pub(super) fn close_slots(&self, single: &mut SingleQueue<T>) {
         let Some(slots) = self.slots.get() else { return };
-        if self.mistakes.injects_fault(MailboxFault::ForgetTheSlots) {
+        if self.faults.injects_fault(MailboxFault::ForgetTheSlots) {
             slots.close_all(&mut VecDeque::new());
-        } else if !self.mistakes.injects_fault(MailboxFault::LeaveSlotsOpen) {
+        } else if !self.faults.injects_fault(MailboxFault::LeaveSlotsOpen) {
             slots.close_all(&mut single.queue);
         }
         single.contention = 0;
@@ -213,21 +213,21 @@ impl<T> MailboxShared<T> {
         if close_slots && single.is_parallel {
             self.close_slots(&mut single);
         }
-        let look = self.decide_sleep_locked(&single);
-        if look != SleepDecision::Sleep
-            && !self.mistakes.injects_fault(MailboxFault::SleepWithoutLooking)
+        let decision = self.decide_sleep_locked(&single);
+        if decision != SleepDecision::Sleep
+            && !self.faults.injects_fault(MailboxFault::SleepWithoutCheck)
         {
-            return look;
+            return decision;
         }
-        if self.mistakes.injects_fault(MailboxFault::KeepFirstWaker)
+        if self.faults.injects_fault(MailboxFault::KeepFirstWaker)
             && !matches!(single.waiting, WaitingReceiver::Nobody)
         {
             return SleepDecision::Sleep;
         }
-        let before = mem::replace(&mut single.waiting, waiting);
+        let previous = mem::replace(&mut single.waiting, waiting);
         drop(single);
         // A waker's destructor is foreign code.
-        drop(before);
+        drop(previous);
         SleepDecision::Sleep
     }
 
@@ -256,7 +256,7 @@ impl<T> MailboxShared<T> {
     /// Closes the mailbox as its receiver is dropped; returns the accepted messages and the waiting thread or task.
     pub(super) fn abandon_receiver(&self) -> (VecDeque<T>, WaitingReceiver) {
         let mut single = self.single.lock();
-        single.is_closed = !self.mistakes.injects_fault(MailboxFault::AbandonOpen);
+        single.is_closed = !self.faults.injects_fault(MailboxFault::AbandonOpen);
         self.close_slots(&mut single);
         let waiting = mem::replace(&mut single.waiting, WaitingReceiver::Nobody);
         (mem::take(&mut single.queue), waiting)
@@ -283,7 +283,7 @@ impl<T> MailboxShared<T> {
     pub(super) fn remove_sender(&self) {
         let mut single = self.single.lock();
         single.n_senders -= 1;
-        if single.n_senders == 0 && !self.mistakes.injects_fault(MailboxFault::LeaveSilently) {
+        if single.n_senders == 0 && !self.faults.injects_fault(MailboxFault::LeaveWithoutWake) {
             wake_and_unlock(single);
         }
     }

@@ -8,12 +8,12 @@ use crate::primitive::thread;
 
 /// A fault that the models must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mistake {
+pub(super) enum RingFault {
     None,
     /// A reader records the version after its take as seen, not the version that it took.
     VersionReadAfterTake,
     /// A reader asks for missed entries under one lock, and takes entries under another.
-    MissedAskedBefore,
+    MissedReadBefore,
 }
 
 const ENTRIES: u64 = 3;
@@ -27,9 +27,9 @@ impl RingItem for Number {
 }
 
 /// One reader looks twice while a ring of one entry is overwritten, and once more at the end.
-fn reading_while_it_is_written(mistake: Mistake) {
+fn reading_while_it_is_written(fault: RingFault) {
     let mut log = SharedRing::new(Ring::new(0));
-    log.mistake = mistake;
+    log.fault = fault;
     let log = Arc::new(log);
     let writer = thread::spawn({
         let log = log.clone();
@@ -40,7 +40,7 @@ fn reading_while_it_is_written(mistake: Mistake) {
             }
         }
     });
-    let mut reader = Reader { cursor: RingCursor::at_offset(0), accounted: 0, mistake };
+    let mut reader = Reader { cursor: RingCursor::at_offset(0), accounted: 0, fault };
     reader.look(&log);
     reader.look(&log);
     writer.join().expect("no panic");
@@ -53,7 +53,7 @@ struct Reader {
     cursor: RingCursor,
     /// The number of entries taken or missed.
     accounted: u64,
-    mistake: Mistake,
+    fault: RingFault,
 }
 
 impl Reader {
@@ -64,7 +64,7 @@ impl Reader {
         let asked = log.lock().missed_since(&self.cursor);
         let mut taken: Vec<RingEntry<Number>> = Vec::new();
         let told = log.take_after(&mut self.cursor, usize::MAX, &mut taken);
-        let missed = if self.mistake == Mistake::MissedAskedBefore { asked } else { told };
+        let missed = if self.fault == RingFault::MissedReadBefore { asked } else { told };
         match missed {
             MissedEntries::Nothing => {}
             MissedEntries::Entries(entries) => self.accounted += entries,
@@ -82,15 +82,15 @@ impl Reader {
 
 #[test]
 fn every_entry_is_read_or_counted_as_missed() {
-    explore(|| reading_while_it_is_written(Mistake::None));
+    explore(|| reading_while_it_is_written(RingFault::None));
 }
 
 #[test]
 fn reading_the_version_too_late_is_detected() {
-    finds_a_fault(|| reading_while_it_is_written(Mistake::VersionReadAfterTake));
+    finds_a_fault(|| reading_while_it_is_written(RingFault::VersionReadAfterTake));
 }
 
 #[test]
 fn a_count_from_another_read_is_detected() {
-    finds_a_fault(|| reading_while_it_is_written(Mistake::MissedAskedBefore));
+    finds_a_fault(|| reading_while_it_is_written(RingFault::MissedReadBefore));
 }

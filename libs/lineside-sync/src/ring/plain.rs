@@ -28,7 +28,7 @@ pub struct Ring<T: ?Sized> {
     batch_start: u64,
     version: u64,
     /// The number of entries that the ring ever had before the oldest one here.
-    before: u64,
+    entries_before: u64,
     /// Entries up to here were replaced, not overwritten.
     restated: u64,
     /// From here on every offset has had an entry.
@@ -54,7 +54,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
             top: floor,
             batch_start: floor.saturating_add(1),
             version: 0,
-            before: 0,
+            entries_before: 0,
             restated: floor,
             whole_since: floor,
             slots_min: slots,
@@ -121,7 +121,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
         if cursor.offset < self.restated {
             MissedEntries::Uncounted
         } else if cursor.entry != UNCOUNTED {
-            MissedEntries::Entries(self.before.saturating_sub(cursor.entry))
+            MissedEntries::Entries(self.entries_before.saturating_sub(cursor.entry))
         } else if cursor.offset >= self.whole_since {
             MissedEntries::Entries(self.floor - cursor.offset)
         } else {
@@ -146,7 +146,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
     pub fn take_after(
         &self,
         cursor: &mut RingCursor,
-        most: usize,
+        max: usize,
         into: &mut Vec<RingEntry<T>>,
     ) -> MissedEntries {
         let missed = self.missed_since(cursor);
@@ -154,18 +154,18 @@ impl<T: RingItem + ?Sized> Ring<T> {
             cursor.offset = self.floor;
             0
         } else if cursor.entry != UNCOUNTED {
-            usize::try_from(cursor.entry.saturating_sub(self.before)).unwrap_or(usize::MAX)
+            usize::try_from(cursor.entry.saturating_sub(self.entries_before)).unwrap_or(usize::MAX)
         } else {
             self.entries.partition_point(|entry| entry.offset <= cursor.offset)
         };
         let first = first.min(self.entries.len());
-        let end = first.saturating_add(most).min(self.entries.len());
+        let end = first.saturating_add(max).min(self.entries.len());
         into.reserve(end - first);
         for index in first..end {
             self.entries.get(index + AHEAD).inspect(|entry| prefetch_entry(entry));
             into.extend(self.entries.get(index).cloned());
         }
-        cursor.entry = self.before + end as u64;
+        cursor.entry = self.entries_before + end as u64;
         if let Some(last) = end.checked_sub(1).and_then(|last| self.entries.get(last)) {
             cursor.offset = cursor.offset.max(last.offset);
         }
@@ -254,7 +254,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
     }
 
     fn clear(&mut self) {
-        self.before += self.entries.len() as u64;
+        self.entries_before += self.entries.len() as u64;
         self.bytes = 0;
         self.entries.drain(..).for_each(|entry| self.freed.add_item(entry.item));
     }
@@ -262,7 +262,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
     fn drop_oldest(&mut self) -> bool {
         let Some(oldest) = self.entries.pop_front() else { return false };
         self.bytes -= oldest.item.byte_size();
-        self.before += 1;
+        self.entries_before += 1;
         self.floor = oldest.offset;
         self.lost = oldest.offset;
         self.freed.add_item(oldest.item);

@@ -41,29 +41,29 @@ impl<T: RingItem + ?Sized> HasRing for Ring<T> {
 pub struct SharedRing<L: HasRing> {
     /// A copy of the ring's version, readable without the lock.
     version: AtomicU64,
-    inside: Mutex<L>,
+    inner: Mutex<L>,
     #[cfg(all(test, any(loom, shuttle)))]
-    pub(super) mistake: super::model::Mistake,
+    pub(super) fault: super::model::RingFault,
 }
 
 impl<L: HasRing> SharedRing<L> {
     /// Puts `inside` behind the lock.
-    pub fn new(mut inside: L) -> Self {
-        let ring = inside.ring_mut();
+    pub fn new(mut inner: L) -> Self {
+        let ring = inner.ring_mut();
         ring.freed = FreedItems::new_deferred();
         Self {
             version: AtomicU64::new(ring.version()),
-            inside: Mutex::new(inside),
+            inner: Mutex::new(inner),
             #[cfg(all(test, any(loom, shuttle)))]
-            mistake: super::model::Mistake::None,
+            fault: super::model::RingFault::None,
         }
     }
 
     /// Locks the ring. Hold the guard as briefly as possible: take no other lock, call no callback, walk no entries.
     pub fn lock(&self) -> RingGuard<'_, L> {
-        let inside = self.inside.lock();
-        let before = inside.ring().version();
-        RingGuard { version: &self.version, before, inside, freed: FreedItems::AtOnce }
+        let inner = self.inner.lock();
+        let locked_version = inner.ring().version();
+        RingGuard { version: &self.version, locked_version, inner, freed: FreedItems::AtOnce }
     }
 
     /// Returns the ring's [version](Ring::version), without the lock.
@@ -81,12 +81,12 @@ impl<L: HasRing> SharedRing<L> {
     pub fn take_after(
         &self,
         cursor: &mut RingCursor,
-        most: usize,
+        max: usize,
         into: &mut Vec<RingEntry<L::Item>>,
     ) -> MissedEntries {
-        let missed = self.lock().ring().take_after(cursor, most, into);
+        let missed = self.lock().ring().take_after(cursor, max, into);
         #[cfg(all(test, any(loom, shuttle)))]
-        if self.mistake == super::model::Mistake::VersionReadAfterTake {
+        if self.fault == super::model::RingFault::VersionReadAfterTake {
             cursor.version = self.version();
         }
         missed
@@ -113,9 +113,9 @@ impl<L: HasRing> fmt::Debug for SharedRing<L> {
 pub struct RingGuard<'a, L: HasRing> {
     version: &'a AtomicU64,
     /// The version when the lock was taken.
-    before: u64,
+    locked_version: u64,
     // The order of the fields matters: the lock is released first, then the freed items are dropped.
-    inside: MutexGuard<'a, L>,
+    inner: MutexGuard<'a, L>,
     freed: FreedItems<L::Item>,
 }
 
@@ -123,21 +123,21 @@ impl<L: HasRing> Deref for RingGuard<'_, L> {
     type Target = L;
 
     fn deref(&self) -> &L {
-        &self.inside
+        &self.inner
     }
 }
 
 impl<L: HasRing> DerefMut for RingGuard<'_, L> {
     fn deref_mut(&mut self) -> &mut L {
-        &mut self.inside
+        &mut self.inner
     }
 }
 
 impl<L: HasRing> Drop for RingGuard<'_, L> {
     fn drop(&mut self) {
-        let ring = self.inside.ring_mut();
+        let ring = self.inner.ring_mut();
         // A store that changes nothing would still take the cache line from all readers.
-        if self.before != ring.version() {
+        if self.locked_version != ring.version() {
             self.version.store(ring.version(), Ordering::Release);
         }
         self.freed = ring.freed.take_items();

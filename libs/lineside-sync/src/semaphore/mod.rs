@@ -43,7 +43,7 @@ pub struct Semaphore {
     word: CachePadded<AtomicU64>,
     refused: CachePadded<AtomicU64>,
     #[cfg(all(test, any(loom, shuttle)))]
-    mistake: Option<model::Mistake>,
+    fault: Option<model::SemaphoreFault>,
 }
 
 const HALF: u32 = u32::BITS;
@@ -63,7 +63,7 @@ impl Semaphore {
             word: CachePadded::new(AtomicU64::new(u64::from(limit) << HALF)),
             refused: CachePadded::new(AtomicU64::new(0)),
             #[cfg(all(test, any(loom, shuttle)))]
-            mistake: None,
+            fault: None,
         }
     }
 
@@ -98,7 +98,7 @@ impl Semaphore {
     pub fn set_limit(&self, limit: u32) {
         let limit = u64::from(limit) << HALF;
         #[cfg(all(test, any(loom, shuttle)))]
-        if self.mistake == Some(model::Mistake::LimitIsStored) {
+        if self.fault == Some(model::SemaphoreFault::LimitIsStored) {
             let held = self.permits_held();
             self.word.store(limit | u64::from(held), Relaxed);
             return;
@@ -116,7 +116,7 @@ impl Semaphore {
                 return false;
             }
             #[cfg(all(test, any(loom, shuttle)))]
-            if self.mistake == Some(model::Mistake::ChecksThenActs) {
+            if self.fault == Some(model::SemaphoreFault::ChecksThenActs) {
                 self.word.fetch_add(1, Acquire);
                 return true;
             }
@@ -131,17 +131,17 @@ impl Semaphore {
 
     fn return_permit(&self) {
         #[cfg(all(test, any(loom, shuttle)))]
-        match self.mistake {
-            Some(model::Mistake::ComesBackUnordered) => {
+        match self.fault {
+            Some(model::SemaphoreFault::ComesBackUnordered) => {
                 self.word.fetch_sub(1, Relaxed);
                 return;
             }
-            Some(model::Mistake::ComesBackInTwoSteps) => {
+            Some(model::SemaphoreFault::ComesBackInTwoSteps) => {
                 let word = self.word.load(Relaxed);
                 self.word.store(word - 1, Release);
                 return;
             }
-            Some(model::Mistake::LostByPanic) if std::thread::panicking() => return,
+            Some(model::SemaphoreFault::LostByPanic) if std::thread::panicking() => return,
             _ => {}
         }
         self.word.fetch_sub(1, Release);

@@ -13,7 +13,7 @@ use crate::primitive::thread;
 
 /// An injected fault; a model must detect each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mistake {
+pub(super) enum SemaphoreFault {
     ChecksThenActs,
     #[cfg_attr(not(loom), expect(dead_code, reason = "only loom detects this memory order"))]
     ComesBackUnordered,
@@ -22,14 +22,14 @@ pub(super) enum Mistake {
     LostByPanic,
 }
 
-fn semaphore(limit: u32, mistake: Option<Mistake>) -> Arc<Semaphore> {
-    Arc::new(Semaphore { mistake, ..Semaphore::new(limit) })
+fn semaphore(limit: u32, fault: Option<SemaphoreFault>) -> Arc<Semaphore> {
+    Arc::new(Semaphore { fault, ..Semaphore::new(limit) })
 }
 
 /// Three threads ask for two permits; each holder checks the number of holders.
-fn the_limit(mistake: Option<Mistake>) {
+fn the_limit(fault: Option<SemaphoreFault>) {
     const LIMIT: u32 = 2;
-    let semaphore = semaphore(LIMIT, mistake);
+    let semaphore = semaphore(LIMIT, fault);
     // Not an atomic of the model: it only counts holders and must not synchronize.
     let inside = std::sync::Arc::new(Plain::new(0));
     let ask = |semaphore: &Semaphore, inside: &Plain| {
@@ -73,17 +73,17 @@ fn the_limit_is_never_exceeded() {
 
 #[test]
 fn checking_before_acting_is_detected() {
-    finds_a_fault(|| the_limit(Some(Mistake::ChecksThenActs)));
+    finds_a_fault(|| the_limit(Some(SemaphoreFault::ChecksThenActs)));
 }
 
 #[test]
 fn releasing_a_permit_in_two_steps_is_detected() {
-    finds_a_fault(|| the_limit(Some(Mistake::ComesBackInTwoSteps)));
+    finds_a_fault(|| the_limit(Some(SemaphoreFault::ComesBackInTwoSteps)));
 }
 
 /// With one permit a semaphore is a lock: writes under it are visible to the next holder.
-fn handing_on(mistake: Option<Mistake>) {
-    let semaphore = semaphore(1, mistake);
+fn handing_on(fault: Option<SemaphoreFault>) {
+    let semaphore = semaphore(1, fault);
     let count = Arc::new(AtomicU32::new(0));
     let bump = |semaphore: &Semaphore, count: &AtomicU32| {
         let Some(_permit) = semaphore.try_acquire() else { return 0 };
@@ -112,11 +112,11 @@ fn writes_under_a_permit_are_visible_to_the_next_holder() {
 #[cfg(loom)]
 #[test]
 fn releasing_a_permit_without_memory_order_is_detected() {
-    finds_a_fault(|| handing_on(Some(Mistake::ComesBackUnordered)));
+    finds_a_fault(|| handing_on(Some(SemaphoreFault::ComesBackUnordered)));
 }
 
-fn resizing(mistake: Option<Mistake>) {
-    let semaphore = semaphore(1, mistake);
+fn resizing(fault: Option<SemaphoreFault>) {
+    let semaphore = semaphore(1, fault);
     let other = {
         let semaphore = Arc::clone(&semaphore);
         thread::spawn(move || drop(semaphore.try_acquire()))
@@ -134,11 +134,11 @@ fn no_permit_is_lost_while_the_limit_changes() {
 
 #[test]
 fn storing_the_limit_without_coordination_is_detected() {
-    finds_a_fault(|| resizing(Some(Mistake::LimitIsStored)));
+    finds_a_fault(|| resizing(Some(SemaphoreFault::LimitIsStored)));
 }
 
-fn panicking(mistake: Option<Mistake>) {
-    let semaphore = semaphore(1, mistake);
+fn panicking(fault: Option<SemaphoreFault>) {
+    let semaphore = semaphore(1, fault);
     let other = {
         let semaphore = Arc::clone(&semaphore);
         thread::spawn(move || {
@@ -161,5 +161,5 @@ fn a_panic_releases_its_permit() {
 
 #[test]
 fn losing_a_permit_in_a_panic_is_detected() {
-    finds_a_fault(|| panicking(Some(Mistake::LostByPanic)));
+    finds_a_fault(|| panicking(Some(SemaphoreFault::LostByPanic)));
 }

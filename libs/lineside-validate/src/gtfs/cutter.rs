@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::reader::{MARK, REMARK, ROW_BYTES_MAX};
+use super::reader::{BYTE_ORDER_MARK, COMMENT_START, ROW_BYTES_MAX};
 
 /// The largest piece in bytes: a row in it is never too long.
 pub(super) const PIECE_BYTES_MAX: usize = ROW_BYTES_MAX;
@@ -105,7 +105,7 @@ impl<'r> PieceCutter<'r> {
 /// UTF-8, and that mark within the file.
 fn find_end_of_rows(bytes: &[u8], is_first: bool, is_last: bool) -> Option<usize> {
     let has_odd_ends = memchr::memchr(b'\r', bytes).is_some() && has_lone_return(bytes, is_last);
-    if has_odd_ends || (bytes.starts_with(MARK) && !is_first) {
+    if has_odd_ends || (bytes.starts_with(BYTE_ORDER_MARK) && !is_first) {
         return None;
     }
     if is_last {
@@ -113,14 +113,15 @@ fn find_end_of_rows(bytes: &[u8], is_first: bool, is_last: bool) -> Option<usize
     }
     match memchr::memchr(b'"', bytes) {
         None => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
-        Some(_) if bytes.starts_with(MARK) || may_have_comments(bytes) => None,
+        Some(_) if bytes.starts_with(BYTE_ORDER_MARK) || may_have_comments(bytes) => None,
         Some(quote) => find_end_outside_quotes(bytes, quote),
     }
 }
 
 /// Returns true if a line begins like a comment.
 fn may_have_comments(bytes: &[u8]) -> bool {
-    bytes.first() == Some(&REMARK) || memchr::memmem::find(bytes, &[b'\n', REMARK]).is_some()
+    bytes.first() == Some(&COMMENT_START)
+        || memchr::memmem::find(bytes, &[b'\n', COMMENT_START]).is_some()
 }
 
 /// Returns true if a carriage return is not followed by a line feed.

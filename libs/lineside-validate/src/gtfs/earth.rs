@@ -88,11 +88,11 @@ impl SpherePoint {
         // A vector perpendicular to both, accurate for close points. If both are the same point it is undefined, and
         // both conditions below are false.
         let normal = (end + start).cross_product(end - start);
-        let beside = self - normal * (self.dot_product(normal) / normal.dot_product(normal));
-        let is_after_start = start.dot_product(beside.cross_product(normal)) > 0.0;
-        let is_before_end = end.dot_product(normal.cross_product(beside)) > 0.0;
+        let projected = self - normal * (self.dot_product(normal) / normal.dot_product(normal));
+        let is_after_start = start.dot_product(projected.cross_product(normal)) > 0.0;
+        let is_before_end = end.dot_product(normal.cross_product(projected)) > 0.0;
         if is_after_start && is_before_end {
-            return beside.unit_vector();
+            return projected.unit_vector();
         }
         let (to_start, to_end) = (self - start, self - end);
         if to_start.dot_product(to_start) <= to_end.dot_product(to_end) { start } else { end }
@@ -105,9 +105,9 @@ impl SpherePoint {
         if fraction == 0.0 || angle <= 1e-15 {
             return self;
         }
-        let turn = fraction * angle;
-        let by_end = turn.sin() / angle.sin();
-        let by_start = turn.cos() - by_end * angle.cos();
+        let angle_part = fraction * angle;
+        let by_end = angle_part.sin() / angle.sin();
+        let by_start = angle_part.cos() - by_end * angle.cos();
         (self * by_start + end * by_end).unit_vector()
     }
 }
@@ -211,12 +211,12 @@ mod tests {
     fn the_closest_point_is_on_the_segment_or_at_an_end() {
         let (start, end) =
             (SpherePoint::from_lat_lon(0.0, 0.0), SpherePoint::from_lat_lon(0.0, 2.0));
-        let beside = SpherePoint::from_lat_lon(1.0, 1.0);
-        let (lat, lon) = beside.closest_between(start, end).to_lat_lon();
+        let point = SpherePoint::from_lat_lon(1.0, 1.0);
+        let (lat, lon) = point.closest_between(start, end).to_lat_lon();
         assert!(lat.abs() < 1e-9 && (lon - 1.0).abs() < 1e-9, "{lat}, {lon}");
         assert_eq!(SpherePoint::from_lat_lon(1.0, 3.0).closest_between(start, end), end);
         assert_eq!(SpherePoint::from_lat_lon(0.0, -1.0).closest_between(start, end), start);
-        assert_eq!(beside.closest_between(start, start), start);
+        assert_eq!(point.closest_between(start, start), start);
     }
 
     #[test]

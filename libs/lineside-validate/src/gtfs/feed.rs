@@ -21,31 +21,31 @@ pub struct GtfsFeed {
     zones: FlexZones,
     pub(super) joins: JoinCache,
     pub(super) services: OnceLock<ServiceCalendar>,
-    pub(super) brake: CancelCheck,
+    pub(super) cancel_check: CancelCheck,
 }
 
 impl GtfsFeed {
     pub(super) fn new(tables: Vec<GtfsTable>, zones: FlexZones, names: Vec<String>) -> GtfsFeed {
         let (joins, services) = (JoinCache::default(), OnceLock::new());
-        GtfsFeed { tables, zones, names, joins, services, brake: CancelCheck::default() }
+        GtfsFeed { tables, zones, names, joins, services, cancel_check: CancelCheck::default() }
     }
 
     /// Makes rules over the feed unwind once cancelled, until it is
     /// [detached](GtfsFeed::detach_cancel).
-    pub(crate) fn attach_cancel(&mut self, stop: &CancelToken) {
-        self.brake = CancelCheck::new(stop);
-        self.tables.iter_mut().for_each(|table| table.attach_cancel(&self.brake));
+    pub(crate) fn attach_cancel(&mut self, cancel: &CancelToken) {
+        self.cancel_check = CancelCheck::new(cancel);
+        self.tables.iter_mut().for_each(|table| table.attach_cancel(&self.cancel_check));
     }
 
     /// Ends the effect of cancellation, once the rules have finished.
     pub(crate) fn detach_cancel(&self) {
-        self.brake.detach_cancel();
+        self.cancel_check.detach_cancel();
     }
 
     /// Unwinds if the run was cancelled. Rules call this if a single row or trip takes long.
     #[inline]
     pub(crate) fn unwind_if_cancelled(&self) {
-        self.brake.unwind_if_cancelled();
+        self.cancel_check.unwind_if_cancelled();
     }
 
     /// Returns the table of a file, even if the file is missing.

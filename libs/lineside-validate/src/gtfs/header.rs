@@ -25,7 +25,7 @@ pub(super) struct CellPlan {
 #[derive(Debug)]
 pub(super) struct RowLayout {
     pub(super) spec: &'static FileSpec,
-    pub(super) keeps: RowRetention,
+    pub(super) retention: RowRetention,
     pub(super) n_columns: usize,
     pub(super) cells: Vec<CellPlan>,
     /// Required or recommended fields whose columns the file lacks.
@@ -36,7 +36,7 @@ pub(super) struct RowLayout {
 /// Returns `None` if rows cannot be read by it.
 pub(super) fn read_header(
     spec: &'static FileSpec,
-    keeps: RowRetention,
+    retention: RowRetention,
     record: &CsvRecord<'_>,
     out: &mut Notices,
 ) -> Option<RowLayout> {
@@ -74,7 +74,7 @@ pub(super) fn read_header(
     for field in spec.fields {
         match seen.iter().find(|(name, _)| *name == field.name) {
             Some(&(_, position)) => {
-                cells.push(CellPlan { position, field, is_needed: keeps.needs_field(field) });
+                cells.push(CellPlan { position, field, is_needed: retention.needs_field(field) });
             }
             None if leniency::is_required(spec.name, field) || field.column_required => {
                 out.add_notice(&simple::MISSING_REQUIRED_COLUMN, |sample| {
@@ -86,11 +86,11 @@ pub(super) fn read_header(
             None => {}
         }
     }
-    let is_fine = match keeps {
-        RowRetention::Sound => is_fine,
-        RowRetention::With(fields) => {
+    let is_fine = match retention {
+        RowRetention::Faultless => is_fine,
+        RowRetention::WithFields(fields) => {
             fields.len() == cells.iter().filter(|plan| plan.is_needed).count()
         }
     };
-    is_fine.then_some(RowLayout { spec, keeps, n_columns: record.len(), cells, absent })
+    is_fine.then_some(RowLayout { spec, retention, n_columns: record.len(), cells, absent })
 }

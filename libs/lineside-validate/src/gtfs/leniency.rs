@@ -15,17 +15,17 @@ const ANY_LETTERS: [Field; 5] = [
 ];
 
 /// Required fields that the reference validator does not report as missing.
-const NOT_MISSED: [Field; 1] = [("timeframes.txt", "timeframe_group_id")];
+const NOT_REPORTED_MISSING: [Field; 1] = [("timeframes.txt", "timeframe_group_id")];
 
 /// References that the reference validator does not check.
-const NOT_FOLLOWED: [Field; 3] = [
+const UNCHECKED_REFERENCES: [Field; 3] = [
     ("booking_rules.txt", "prior_notice_service_id"),
     ("location_group_stops.txt", "location_group_id"),
     ("location_group_stops.txt", "stop_id"),
 ];
 
 /// The files that real-time rules need, each with the fields without which a row is useless to them.
-const ASKED_BY_MESSAGES: [(&str, &[&str]); 9] = [
+const REALTIME_FIELDS: [(&str, &[&str]); 9] = [
     ("agency.txt", &[]),
     ("stops.txt", &["stop_id"]),
     ("routes.txt", &["route_id"]),
@@ -41,28 +41,28 @@ const ASKED_BY_MESSAGES: [(&str, &[&str]); 9] = [
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RowRetention {
     /// Rows without faults, the only ones that rules over schedules see, as in the reference validator.
-    Sound,
+    Faultless,
     /// Rows with these fields. Other faults are ignored.
-    With(&'static [&'static str]),
+    WithFields(&'static [&'static str]),
 }
 
 impl RowRetention {
     /// Returns the rows of a file that real-time rules see; `None` if they do not need the file.
     pub(super) fn for_realtime_file(file: &str) -> Option<RowRetention> {
-        let asked = ASKED_BY_MESSAGES.iter().find(|(name, _)| *name == file);
-        asked.map(|&(_, fields)| RowRetention::With(fields))
+        let entry = REALTIME_FIELDS.iter().find(|(name, _)| *name == file);
+        entry.map(|&(_, fields)| RowRetention::WithFields(fields))
     }
 
     /// Returns true if a row is dropped for any fault.
     pub(super) fn is_strict(self) -> bool {
-        matches!(self, RowRetention::Sound)
+        matches!(self, RowRetention::Faultless)
     }
 
     /// Returns true if a row is dropped when this field cannot be read.
     pub(super) fn needs_field(self, field: &FieldSpec) -> bool {
         match self {
-            RowRetention::Sound => true,
-            RowRetention::With(fields) => fields.contains(&field.name),
+            RowRetention::Faultless => true,
+            RowRetention::WithFields(fields) => fields.contains(&field.name),
         }
     }
 }
@@ -74,10 +74,10 @@ pub(super) fn is_plain_id(file: &'static str, field: &FieldSpec) -> bool {
 
 /// Returns true if each row must have the field.
 pub(super) fn is_required(file: &'static str, field: &FieldSpec) -> bool {
-    field.presence == FieldPresence::Required && !NOT_MISSED.contains(&(file, field.name))
+    field.presence == FieldPresence::Required && !NOT_REPORTED_MISSING.contains(&(file, field.name))
 }
 
 /// Returns true if a reference must match a row.
 pub(crate) fn is_followed(file: &'static str, field: &FieldSpec) -> bool {
-    !NOT_FOLLOWED.contains(&(file, field.name))
+    !UNCHECKED_REFERENCES.contains(&(file, field.name))
 }

@@ -17,7 +17,7 @@ pub struct RowGroups {
     /// The start of each code's rows in `rows`, and the end of the last.
     starts: Vec<u32>,
     rows: Vec<u32>,
-    brake: CancelCheck,
+    cancel_check: CancelCheck,
 }
 
 impl RowGroups {
@@ -25,7 +25,7 @@ impl RowGroups {
     /// sequence. Unwinds if the run is cancelled.
     #[inline]
     pub fn rows_of_code(&self, code: u32) -> &[u32] {
-        self.brake.unwind_if_cancelled();
+        self.cancel_check.unwind_if_cancelled();
         let at = code as usize;
         match (self.starts.get(at), self.starts.get(at + 1)) {
             (Some(&start), Some(&end)) => &self.rows[start as usize..end as usize],
@@ -116,7 +116,7 @@ impl GtfsFeed {
                 }
             }
         }
-        RowGroups { starts, rows, brake: self.brake.clone() }
+        RowGroups { starts, rows, cancel_check: self.cancel_check.clone() }
     }
 
     /// Returns the map from a field of a file to the rows of another file that it refers to: the

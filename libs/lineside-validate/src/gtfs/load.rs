@@ -53,17 +53,17 @@ pub fn load_for_realtime(
 pub(crate) fn load_for_realtime_until(
     source: &dyn FileSource,
     context: &ValidationContext,
-    stop: &CancelToken,
+    cancel: &CancelToken,
 ) -> Result<GtfsFeed, Error> {
-    let source = &CancellableSource::new(source, stop);
-    let keeps = |file: GtfsFile| RowRetention::for_realtime_file(file.file_name());
+    let source = &CancellableSource::new(source, cancel);
+    let retention_for = |file: GtfsFile| RowRetention::for_realtime_file(file.file_name());
     let names = source.list_files();
     let mut jobs: Vec<FileJob<'_>> = Vec::new();
     for (name, size) in &names {
         let file = file_of_name(name, &names);
         let file = file.filter(|file| !jobs.iter().any(|job| job.file == *file));
-        if let Some((file, keeps)) = file.and_then(|file| Some((file, keeps(file)?))) {
-            jobs.push(FileJob { file, name, size: *size, keeps });
+        if let Some((file, retention)) = file.and_then(|file| Some((file, retention_for(file)?))) {
+            jobs.push(FileJob { file, name, size: *size, retention });
         }
     }
     // Faults of the schedule are reported elsewhere.
@@ -84,20 +84,20 @@ fn file_of_name(name: &str, names: &[(String, u64)]) -> Option<GtfsFile> {
 pub(crate) fn load_feed_until(
     source: &dyn FileSource,
     context: &ValidationContext,
-    stop: &CancelToken,
+    cancel: &CancelToken,
     notices: &mut Notices,
 ) -> Result<GtfsFeed, Error> {
-    let source = &CancellableSource::new(source, stop);
+    let source = &CancellableSource::new(source, cancel);
     let names = source.list_files();
     let mut jobs: Vec<FileJob<'_>> = Vec::new();
     let mut zones = FlexZones::NONE;
     for (name, size) in &names {
         match file_of_name(name, &names) {
             Some(file) if !jobs.iter().any(|job| job.file == file) => {
-                jobs.push(FileJob { file, name, size: *size, keeps: RowRetention::Sound });
+                jobs.push(FileJob { file, name, size: *size, retention: RowRetention::Faultless });
             }
             _ if name.eq_ignore_ascii_case(LOCATIONS) => {
-                zones = read_zones(source, name, stop, notices)?;
+                zones = read_zones(source, name, cancel, notices)?;
             }
             _ => notices.add_notice(&simple::UNKNOWN_FILE, |sample| {
                 sample.set_field("filename", name.as_str());
@@ -127,7 +127,7 @@ struct FileJob<'a> {
     name: &'a str,
     /// The size in bytes, by the archive's directory.
     size: u64,
-    keeps: RowRetention,
+    retention: RowRetention,
 }
 
 /// Reads the files. Returns a table for each file of the reference, in its order.
@@ -156,13 +156,13 @@ fn read_files(
 fn read_zones(
     source: &dyn FileSource,
     name: &str,
-    stop: &CancelToken,
+    cancel: &CancelToken,
     out: &mut Notices,
 ) -> Result<FlexZones, Error> {
     let mut read = Ok(FlexZones::NONE);
     source.read_file(name, &mut |reader| {
         if let Some(reader) = reader {
-            read = zones::read_zones(reader, stop, out);
+            read = zones::read_zones(reader, cancel, out);
         }
     })?;
     read.map_err(|error| error.with_file(name))
@@ -170,7 +170,7 @@ fn read_zones(
 
 fn read_file(
     source: &dyn FileSource,
-    FileJob { file, name, size, keeps }: FileJob<'_>,
+    FileJob { file, name, size, retention }: FileJob<'_>,
     is_shared: bool,
     context: &ValidationContext,
     out: &mut Notices,
@@ -180,10 +180,16 @@ fn read_file(
     source.read_file(name, &mut |reader| {
         if let Some(reader) = reader {
             table = match is_shared {
-                true => {
-                    pieces::read_table(reader, size, piece_bytes(size), spec, keeps, context, out)
-                }
-                false => reader::read_table(reader, size, spec, keeps, context, out),
+                true => pieces::read_table(
+                    reader,
+                    size,
+                    piece_bytes(size),
+                    spec,
+                    retention,
+                    context,
+                    out,
+                ),
+                false => reader::read_table(reader, size, spec, retention, context, out),
             };
         }
     })?;

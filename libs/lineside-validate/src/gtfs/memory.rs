@@ -62,20 +62,21 @@ fn count_text_columns(
     name: &str,
     file: GtfsFile,
 ) -> Result<Option<u64>, Error> {
-    for keeps in [Some(RowRetention::Sound), RowRetention::for_realtime_file(file.file_name())]
-        .into_iter()
-        .flatten()
+    for retention in
+        [Some(RowRetention::Faultless), RowRetention::for_realtime_file(file.file_name())]
+            .into_iter()
+            .flatten()
     {
-        let begun = read_with(source, name, |reader| {
+        let text_counts = read_with(source, name, |reader| {
             let mut out = Notices::new(0);
             reader::read_header_record(
                 &mut reader::record_splitter(reader),
                 file.file_spec(),
-                keeps,
+                retention,
                 &mut out,
             )
         })?;
-        match begun {
+        match text_counts {
             Some(HeaderOutcome::Rows(layout)) => {
                 let texts = layout.cells.iter().filter(|cell| table::is_text_kind(cell.field.kind));
                 return Ok(Some(texts.count() as u64));
@@ -91,10 +92,10 @@ fn count_text_columns(
 fn read_with<T>(
     source: &dyn FileSource,
     name: &str,
-    mut look: impl FnMut(&mut dyn Read) -> Result<T, Error>,
+    mut inspect: impl FnMut(&mut dyn Read) -> Result<T, Error>,
 ) -> Result<Option<T>, Error> {
     let mut seen = None;
-    source.read_file(name, &mut |file| seen = file.map(&mut look))?;
+    source.read_file(name, &mut |file| seen = file.map(&mut inspect))?;
     seen.transpose().map_err(|error| error.with_file(name))
 }
 

@@ -45,7 +45,7 @@ pub(super) fn read_table(
     size: u64,
     piece_bytes: usize,
     spec: &'static FileSpec,
-    keeps: RowRetention,
+    retention: RowRetention,
     context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<GtfsTable, Error> {
@@ -54,16 +54,16 @@ pub(super) fn read_table(
         NextPiece::Piece(piece) if has_header(&piece) => piece,
         NextPiece::Piece(piece) => {
             let rest = piece.row_bytes().chain(cutter.into_rest());
-            return reader::read_table(rest, size, spec, keeps, context, out);
+            return reader::read_table(rest, size, spec, retention, context, out);
         }
         NextPiece::Rest(bytes, _) => {
             let rest = Cursor::new(bytes).chain(cutter.into_rest());
-            return reader::read_table(rest, size, spec, keeps, context, out);
+            return reader::read_table(rest, size, spec, retention, context, out);
         }
-        NextPiece::End => return reader::read_table(io::empty(), 0, spec, keeps, context, out),
+        NextPiece::End => return reader::read_table(io::empty(), 0, spec, retention, context, out),
     };
     let mut splitter = reader::record_splitter(first.row_bytes());
-    let layout = match reader::read_header_record(&mut splitter, spec, keeps, out)? {
+    let layout = match reader::read_header_record(&mut splitter, spec, retention, out)? {
         HeaderOutcome::Rows(layout) => layout,
         HeaderOutcome::Nothing(table) => return Ok(table),
     };
@@ -101,8 +101,8 @@ fn read_pieces(
         context,
         empty: &empty,
         table: Mutex::new(GrowingTable { rows, out, failed: None }),
-        turn: AtomicUsize::new(0),
-        is_over: AtomicBool::new(false),
+        next_piece: AtomicUsize::new(0),
+        is_stopped: AtomicBool::new(false),
         early: Mutex::default(),
         spare: BufferPool::default(),
         buffers: BufferPool::default(),
@@ -117,14 +117,14 @@ fn read_pieces(
             let (done, together, waiting) = (done.clone(), &together, &waiting);
             scope.spawn(move || {
                 while let Some(piece) = receive_piece(waiting) {
-                    let _end = PieceGuard { done: &done, is_over: &together.is_over };
+                    let _end = PieceGuard { done: &done, is_stopped: &together.is_stopped };
                     together.read_piece(piece);
                 }
             });
         }
         drop(done);
         let mut cutting =
-            CuttingThread { together: &together, waiting: &waiting, ends, n_cut: 0, n_max };
+            CuttingThread { shared: &together, waiting: &waiting, ends, n_cut: 0, n_max };
         let rest = cutting.cut_pieces(cutter, pieces);
         while cutting.has_open_pieces() {
             cutting.help_or_wait();
@@ -141,7 +141,7 @@ fn read_pieces(
 
 /// The state of the cutting thread.
 struct CuttingThread<'t, 'r> {
-    together: &'t SharedReader<'r>,
+    shared: &'t SharedReader<'r>,
     waiting: &'t Mutex<Receiver<(usize, FilePiece)>>,
     /// Receives one item for each piece that another thread has finished.
     ends: Receiver<()>,
@@ -160,21 +160,21 @@ impl CuttingThread<'_, '_> {
     ) -> io::Result<Option<(Vec<u8>, u64)>> {
         loop {
             while self.ends.try_recv().is_ok() {}
-            if self.together.is_over.load(Ordering::Relaxed) {
+            if self.shared.is_stopped.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            if self.n_cut - self.together.turn.load(Ordering::Acquire) >= self.n_max {
+            if self.n_cut - self.shared.next_piece.load(Ordering::Acquire) >= self.n_max {
                 self.help_or_wait();
                 continue;
             }
-            match cutter.next_piece(self.together.buffers.take_buffer())? {
+            match cutter.next_piece(self.shared.buffers.take_buffer())? {
                 NextPiece::Piece(piece) => {
                     let number = self.n_cut;
                     self.n_cut += 1;
                     match pieces.try_send((number, piece)) {
                         Ok(()) => {}
                         Err(TrySendError::Full(piece) | TrySendError::Disconnected(piece)) => {
-                            self.together.read_piece(piece);
+                            self.shared.read_piece(piece);
                         }
                     }
                 }
@@ -186,8 +186,8 @@ impl CuttingThread<'_, '_> {
 
     /// Returns true if some pieces that were cut are not yet in the table.
     fn has_open_pieces(&self) -> bool {
-        !self.together.is_over.load(Ordering::Relaxed)
-            && self.together.turn.load(Ordering::Acquire) < self.n_cut
+        !self.shared.is_stopped.load(Ordering::Relaxed)
+            && self.shared.next_piece.load(Ordering::Acquire) < self.n_cut
     }
 
     /// Reads a queued piece, so that no thread is idle while there is one. Otherwise appends finished rows to the
@@ -195,9 +195,9 @@ impl CuttingThread<'_, '_> {
     fn help_or_wait(&self) {
         let piece = self.waiting.try_lock().ok().and_then(|waiting| waiting.try_recv().ok());
         match piece {
-            Some(piece) => self.together.read_piece(piece),
+            Some(piece) => self.shared.read_piece(piece),
             // Another thread reads the next piece, and signals when it is done.
-            None if !self.together.put_in_turn() => {
+            None if !self.shared.put_in_turn() => {
                 let _ = self.ends.recv();
             }
             None => {}
@@ -209,13 +209,13 @@ impl CuttingThread<'_, '_> {
 /// would never get its turn.
 struct PieceGuard<'t> {
     done: &'t SyncSender<()>,
-    is_over: &'t AtomicBool,
+    is_stopped: &'t AtomicBool,
 }
 
 impl Drop for PieceGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.is_over.store(true, Ordering::Relaxed);
+            self.is_stopped.store(true, Ordering::Relaxed);
         }
         // The receiver is gone once the reading has ended.
         let _ = self.done.send(());
@@ -235,9 +235,9 @@ struct SharedReader<'r> {
     /// Locked while rows are appended.
     table: Mutex<GrowingTable<'r>>,
     /// The number of the next piece to be appended. Changed only with `table` locked.
-    turn: AtomicUsize,
+    next_piece: AtomicUsize,
     /// True if everything that follows is ignored.
-    is_over: AtomicBool,
+    is_stopped: AtomicBool,
     /// Pieces that were read before their turn.
     early: Mutex<BTreeMap<usize, PieceRows>>,
     /// Cleared builders for reuse, because the system zeroes new memory; at most as many as pieces in progress.
@@ -266,9 +266,9 @@ impl SharedReader<'_> {
         let mut splitter = reader::record_splitter_over(buffer, n).starting_at_line(line);
         if let Ok(mut table) = self.table.try_lock() {
             self.put_early(&mut table);
-            if self.turn.load(Ordering::Relaxed) == number {
+            if self.next_piece.load(Ordering::Relaxed) == number {
                 let GrowingTable { rows, out, failed } = &mut *table;
-                if !self.is_over.load(Ordering::Relaxed) {
+                if !self.is_stopped.load(Ordering::Relaxed) {
                     *failed =
                         reader::read_rows(self.layout, &mut splitter, rows, self.context, out)
                             .err();
@@ -300,13 +300,13 @@ impl SharedReader<'_> {
 
     fn put_early(&self, table: &mut GrowingTable<'_>) -> bool {
         let next = || {
-            let turn = self.turn.load(Ordering::Relaxed);
-            self.early.lock().unwrap_or_else(PoisonError::into_inner).remove(&turn)
+            let next_piece = self.next_piece.load(Ordering::Relaxed);
+            self.early.lock().unwrap_or_else(PoisonError::into_inner).remove(&next_piece)
         };
         let mut was_some = false;
         while let Some(part) = next() {
             was_some = true;
-            if !self.is_over.load(Ordering::Relaxed) {
+            if !self.is_stopped.load(Ordering::Relaxed) {
                 table.out.merge_notices(part.notices);
                 match part.rows {
                     Ok(rows) => {
@@ -324,9 +324,9 @@ impl SharedReader<'_> {
     /// Passes the turn to the next piece. Everything after a fatal row is ignored.
     fn pass_turn(&self, table: &GrowingTable<'_>) {
         if table.rows.has_ended || table.failed.is_some() {
-            self.is_over.store(true, Ordering::Relaxed);
+            self.is_stopped.store(true, Ordering::Relaxed);
         }
-        self.turn.fetch_add(1, Ordering::Release);
+        self.next_piece.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -400,13 +400,15 @@ mod tests {
         let spec = GtfsFile::StopTimes.file_spec();
         let threads = 2 + piece_bytes % 3;
         let context = ValidationContext { today: date(2026, 1, 1), country: None, threads };
-        for keeps in [RowRetention::Sound, RowRetention::With(&["trip_id", "stop_sequence"])] {
+        for retention in
+            [RowRetention::Faultless, RowRetention::WithFields(&["trip_id", "stop_sequence"])]
+        {
             let (mut out, mut whole) = (Notices::new(5), text.as_bytes());
             let table =
-                reader::read_table(whole, text.len() as u64, spec, keeps, &context, &mut out);
+                reader::read_table(whole, text.len() as u64, spec, retention, &context, &mut out);
             let expected = seen(&table, &out);
             let mut out = Notices::new(5);
-            let table = read_table(&mut whole, 0, piece_bytes, spec, keeps, &context, &mut out);
+            let table = read_table(&mut whole, 0, piece_bytes, spec, retention, &context, &mut out);
             assert_eq!(seen(&table, &out), expected, "{text:?} in pieces of {piece_bytes}");
         }
     }
@@ -474,8 +476,8 @@ mod tests {
         }
         let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 2 };
         let spec = GtfsFile::StopTimes.file_spec();
-        let (keeps, mut out) = (RowRetention::Sound, Notices::new(0));
-        let read = read_table(&mut Broken(40), 1_200, 100, spec, keeps, &context, &mut out);
+        let (retention, mut out) = (RowRetention::Faultless, Notices::new(0));
+        let read = read_table(&mut Broken(40), 1_200, 100, spec, retention, &context, &mut out);
         assert!(read.is_err());
     }
 }

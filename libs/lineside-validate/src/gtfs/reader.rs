@@ -30,13 +30,13 @@ const CELLS_MAX: usize = 512;
 /// `areas.txt`.
 const CELL_CHARS_MAX: usize = 4_096;
 /// The first character of comment lines, which are skipped.
-pub(super) const REMARK: u8 = b'#';
+pub(super) const COMMENT_START: u8 = b'#';
 /// The largest number of rows in a file that the reference validator accepts.
 const ROWS_MAX: u32 = 1_000_000_000;
 /// The byte order mark of UTF-8.
-pub(super) const MARK: &[u8] = b"\xEF\xBB\xBF";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// The byte order marks of UTF-16.
-const WIDE_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
+const UTF16_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
 
 /// Reads a file of this size in bytes; 0 if unknown.
 ///
@@ -47,12 +47,12 @@ pub(super) fn read_table(
     reader: impl Read,
     size: u64,
     spec: &'static FileSpec,
-    keeps: RowRetention,
+    retention: RowRetention,
     context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<GtfsTable, Error> {
     let mut splitter = record_splitter(reader);
-    let layout = match read_header_record(&mut splitter, spec, keeps, out)? {
+    let layout = match read_header_record(&mut splitter, spec, retention, out)? {
         HeaderOutcome::Rows(layout) => layout,
         HeaderOutcome::Nothing(table) => return Ok(table),
     };
@@ -63,12 +63,12 @@ pub(super) fn read_table(
 
 /// Returns a splitter of a file, or a part of one, into records as in the reference validator.
 pub(super) fn record_splitter<R: Read>(reader: R) -> CsvSplitter<R> {
-    CsvSplitter::new(reader, ROW_BYTES_MAX).with_comment_prefix(REMARK)
+    CsvSplitter::new(reader, ROW_BYTES_MAX).with_comment_prefix(COMMENT_START)
 }
 
 /// Returns a splitter of a part in memory: the first `n` bytes of a buffer.
 pub(super) fn record_splitter_over(buffer: Vec<u8>, n: usize) -> CsvSplitter<io::Empty> {
-    CsvSplitter::from_buffer(buffer, n, ROW_BYTES_MAX).with_comment_prefix(REMARK)
+    CsvSplitter::from_buffer(buffer, n, ROW_BYTES_MAX).with_comment_prefix(COMMENT_START)
 }
 
 /// The result of reading the header.
@@ -87,13 +87,16 @@ pub(super) enum HeaderOutcome {
 pub(super) fn read_header_record<R: Read>(
     splitter: &mut CsvSplitter<R>,
     spec: &'static FileSpec,
-    keeps: RowRetention,
+    retention: RowRetention,
     out: &mut Notices,
 ) -> Result<HeaderOutcome, Error> {
-    let has_mark = splitter.peek_bytes(MARK.len()).map_err(Error::from_io)?.starts_with(MARK);
-    splitter.skip_bytes(if has_mark { MARK.len() } else { 0 });
+    let has_mark = splitter
+        .peek_bytes(BYTE_ORDER_MARK.len())
+        .map_err(Error::from_io)?
+        .starts_with(BYTE_ORDER_MARK);
+    splitter.skip_bytes(if has_mark { BYTE_ORDER_MARK.len() } else { 0 });
     let start = splitter.peek_bytes(2).map_err(Error::from_io)?;
-    let is_wide = WIDE_MARKS.iter().any(|mark| start.starts_with(mark));
+    let is_wide = UTF16_MARKS.iter().any(|mark| start.starts_with(mark));
     let nothing = |status| {
         Ok(HeaderOutcome::Nothing(GtfsTable::without_rows(spec, status).with_wide_text(is_wide)))
     };
@@ -114,7 +117,7 @@ pub(super) fn read_header_record<R: Read>(
         report_parsing_failed(spec, splitter.record_line(), message, out);
         return nothing(ReadStatus::BadHeader);
     }
-    match header::read_header(spec, keeps, &splitter.current_record(), out) {
+    match header::read_header(spec, retention, &splitter.current_record(), out) {
         Some(layout) => Ok(HeaderOutcome::Rows(layout)),
         None => nothing(ReadStatus::BadHeader),
     }
@@ -133,7 +136,7 @@ pub(super) fn read_rows<R: Read>(
     out: &mut Notices,
 ) -> Result<(), Error> {
     let spec = layout.spec;
-    let is_strict = layout.keeps.is_strict();
+    let is_strict = layout.retention.is_strict();
     loop {
         match splitter.find_record().map_err(Error::from_io)? {
             NextRecord::Record => {}
@@ -178,7 +181,7 @@ fn read_row<R: Read>(
         match check_row_length(layout, &record, line, out) {
             RowLength::Right => {}
             RowLength::Empty => return,
-            RowLength::Wrong if layout.keeps.is_strict() => {
+            RowLength::Wrong if layout.retention.is_strict() => {
                 rows.count_left_out_row();
                 return;
             }
@@ -195,7 +198,7 @@ fn read_row<R: Read>(
         let raw = texts.field_text(plan.position);
         if oddities.any {
             let is_odd = TextOddities::report_oddities(place, plan.position, raw, splitter, out);
-            spoiled |= is_odd && layout.keeps.is_strict();
+            spoiled |= is_odd && layout.retention.is_strict();
         }
         let text = trim_cell(raw);
         let (mut cell, bad) = if text.is_empty() {

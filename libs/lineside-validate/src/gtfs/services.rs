@@ -280,8 +280,8 @@ fn set_weeks(words: &mut [u64], first_word: i32, (start, end, week): Period) {
             days = if skipped < WORD { days >> skipped << skipped } else { 0 };
         }
         if first + WORD - 1 > end {
-            let kept = end - first + 1;
-            days = if kept > 0 { days & ((1 << kept) - 1) } else { 0 };
+            let n_days = end - first + 1;
+            days = if n_days > 0 { days & ((1 << n_days) - 1) } else { 0 };
         }
         *word |= days;
     }

@@ -37,19 +37,19 @@ pub trait FileSource: Sync {
 #[derive(Clone, Copy)]
 pub struct CancellableSource<'a> {
     source: &'a dyn FileSource,
-    stop: &'a CancelToken,
+    cancel: &'a CancelToken,
 }
 
 impl<'a> CancellableSource<'a> {
     /// Wraps a source with a token.
-    pub fn new(source: &'a dyn FileSource, stop: &'a CancelToken) -> CancellableSource<'a> {
-        CancellableSource { source, stop }
+    pub fn new(source: &'a dyn FileSource, cancel: &'a CancelToken) -> CancellableSource<'a> {
+        CancellableSource { source, cancel }
     }
 }
 
 impl std::fmt::Debug for CancellableSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CancellableSource").field("stop", self.stop).finish_non_exhaustive()
+        f.debug_struct("CancellableSource").field("stop", self.cancel).finish_non_exhaustive()
     }
 }
 
@@ -67,9 +67,9 @@ impl FileSource for CancellableSource<'_> {
         name: &str,
         read: &mut dyn FnMut(Option<&mut dyn Read>),
     ) -> Result<(), Error> {
-        let stop = self.stop;
+        let stop = self.cancel;
         self.source.read_file(name, &mut |file| match file {
-            Some(file) => read(Some(&mut CancellableReader { file, stop })),
+            Some(file) => read(Some(&mut CancellableReader { file, cancel: stop })),
             None => read(None),
         })
     }

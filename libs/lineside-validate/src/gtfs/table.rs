@@ -30,10 +30,10 @@ pub struct GtfsTable {
     n_rows: u32,
     /// The line of each row, unless it is always two more than the row's number.
     lines: Option<Vec<u32>>,
-    n_left_out: u32,
+    n_dropped: u32,
     is_cut_off: bool,
     is_wide: bool,
-    brake: CancelCheck,
+    cancel_check: CancelCheck,
 }
 
 impl GtfsTable {
@@ -54,19 +54,19 @@ impl GtfsTable {
             columns,
             n_rows,
             lines,
-            n_left_out: 0,
+            n_dropped: 0,
             is_cut_off: false,
             is_wide: false,
-            brake: CancelCheck::default(),
+            cancel_check: CancelCheck::default(),
         }
     }
 
     /// Records that rows were dropped, or that the rest of the file could not be read.
-    pub(super) fn with_missing_rows(mut self, n_left_out: u32, is_cut_off: bool) -> GtfsTable {
-        if n_left_out > 0 || is_cut_off {
+    pub(super) fn with_missing_rows(mut self, n_dropped: u32, is_cut_off: bool) -> GtfsTable {
+        if n_dropped > 0 || is_cut_off {
             self.status = ReadStatus::BadRows;
         }
-        (self.n_left_out, self.is_cut_off) = (n_left_out, is_cut_off);
+        (self.n_dropped, self.is_cut_off) = (n_dropped, is_cut_off);
         self
     }
 
@@ -113,7 +113,7 @@ impl GtfsTable {
 
     /// Returns the number of unreadable rows that were dropped, as far as the file was read.
     pub fn n_left_out(&self) -> u32 {
-        self.n_left_out
+        self.n_dropped
     }
 
     /// Returns true if the file was read only up to a row that makes the rest unreadable.
@@ -129,11 +129,11 @@ impl GtfsTable {
     /// Returns the row numbers, from 0. The iterator unwinds if the run is cancelled.
     #[inline]
     pub fn rows(&self) -> RowNumbers<'_> {
-        RowNumbers::new(self.n_rows, &self.brake)
+        RowNumbers::new(self.n_rows, &self.cancel_check)
     }
 
-    pub(super) fn attach_cancel(&mut self, brake: &CancelCheck) {
-        self.brake = brake.clone();
+    pub(super) fn attach_cancel(&mut self, cancel_check: &CancelCheck) {
+        self.cancel_check = cancel_check.clone();
     }
 
     /// Returns the line of a row in the file, counted from 1 with the header: `csvRowNumber`.

@@ -16,7 +16,7 @@ pub(super) struct TableBuilder {
     pub(super) columns: Vec<ColumnCells>,
     n_rows: u32,
     /// The number of rows that the columns have room for.
-    room: u32,
+    capacity: u32,
     /// The bytes of the rows, and the size of the whole file or part; 0 if unknown.
     n_bytes: u64,
     size: u64,
@@ -25,13 +25,13 @@ pub(super) struct TableBuilder {
     /// The lines of the rows, once they are not consecutive.
     lines: Option<Vec<u32>>,
     /// The number of dropped rows.
-    n_left_out: u32,
+    n_dropped: u32,
     /// True if the rest of the file cannot be read.
     pub(super) has_ended: bool,
 }
 
 /// The number of rows from which the total is extrapolated.
-const ROWS_TELLING: u32 = 4_096;
+const ROWS_SAMPLED: u32 = 4_096;
 /// The largest factor by which the extrapolation may exceed the rows read so far, in case the file's size is wrong.
 const ROOM_FACTOR_MAX: u64 = 1_024;
 
@@ -42,12 +42,12 @@ impl TableBuilder {
         TableBuilder {
             columns,
             n_rows: 0,
-            room: 0,
+            capacity: 0,
             n_bytes: 0,
             size,
             first_line,
             lines: None,
-            n_left_out: 0,
+            n_dropped: 0,
             has_ended: false,
         }
     }
@@ -55,7 +55,7 @@ impl TableBuilder {
     /// Makes room for one more row, if necessary.
     #[inline]
     pub(super) fn reserve_row(&mut self) {
-        if self.n_rows == self.room {
+        if self.n_rows == self.capacity {
             self.reserve_rows(1);
         }
     }
@@ -65,20 +65,22 @@ impl TableBuilder {
     #[cold]
     fn reserve_rows(&mut self, n: u32) {
         let needed = u64::from(self.n_rows) + u64::from(n);
-        let mut room = (2 * needed).clamp(64, u64::from(ROWS_TELLING).max(needed));
-        if self.n_rows >= ROWS_TELLING {
+        let mut room = (2 * needed).clamp(64, u64::from(ROWS_SAMPLED).max(needed));
+        if self.n_rows >= ROWS_SAMPLED {
             let rows = u64::from(self.n_rows);
-            let told = u128::from(rows) * u128::from(self.size) / u128::from(self.n_bytes.max(1));
-            let told = u64::try_from(told).unwrap_or(u64::MAX).min(rows * ROOM_FACTOR_MAX);
-            room = match told > needed {
+            let estimated_rows =
+                u128::from(rows) * u128::from(self.size) / u128::from(self.n_bytes.max(1));
+            let estimated_rows =
+                u64::try_from(estimated_rows).unwrap_or(u64::MAX).min(rows * ROOM_FACTOR_MAX);
+            room = match estimated_rows > needed {
                 // The first rows may be longer than most. Memory that is never used is not taken from the system.
-                true => (told + told / 2).max(needed + needed / 8),
+                true => (estimated_rows + estimated_rows / 2).max(needed + needed / 8),
                 false => 2 * needed,
             };
         }
         let more = usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(self.n_rows as usize);
         self.columns.iter_mut().for_each(|column| column.reserve(more));
-        self.room = u32::try_from(room).unwrap_or(u32::MAX);
+        self.capacity = u32::try_from(room).unwrap_or(u32::MAX);
     }
 
     /// Counts a row of this size whose cells are already in the columns.
@@ -105,20 +107,21 @@ impl TableBuilder {
     /// Counts a dropped row without cells in the columns.
     #[cold]
     pub(super) fn count_left_out_row(&mut self) {
-        self.n_left_out = self.n_left_out.saturating_add(1);
+        self.n_dropped = self.n_dropped.saturating_add(1);
     }
 
     /// Appends the rows of the next part of the file.
     pub(super) fn append_part(&mut self, part: &TableBuilder) {
-        if self.room - self.n_rows < part.n_rows {
+        if self.capacity - self.n_rows < part.n_rows {
             self.reserve_rows(part.n_rows);
         }
         self.n_bytes += part.n_bytes;
         for (column, more) in self.columns.iter_mut().zip(&part.columns) {
             column.append_column(more);
         }
-        let goes_on = part.lines.is_none() && part.first_line == self.first_line + self.n_rows;
-        if part.n_rows > 0 && (self.lines.is_some() || !goes_on) {
+        let is_consecutive =
+            part.lines.is_none() && part.first_line == self.first_line + self.n_rows;
+        if part.n_rows > 0 && (self.lines.is_some() || !is_consecutive) {
             let lines = self.explicit_lines();
             match &part.lines {
                 Some(more) => lines.extend_from_slice(more),
@@ -126,7 +129,7 @@ impl TableBuilder {
             }
         }
         self.n_rows += part.n_rows;
-        self.n_left_out = self.n_left_out.saturating_add(part.n_left_out);
+        self.n_dropped = self.n_dropped.saturating_add(part.n_dropped);
         self.has_ended |= part.has_ended;
     }
 
@@ -135,7 +138,7 @@ impl TableBuilder {
         self.columns.iter_mut().for_each(ColumnCells::clear);
         (self.n_rows, self.n_bytes, self.size) = (0, 0, size);
         (self.first_line, self.lines) = (first_line, None);
-        (self.n_left_out, self.has_ended) = (0, false);
+        (self.n_dropped, self.has_ended) = (0, false);
     }
 
     fn explicit_lines(&mut self) -> &mut Vec<u32> {
@@ -155,7 +158,7 @@ impl TableBuilder {
             }
         }
         let table = GtfsTable::new(spec, columns, self.n_rows, self.lines);
-        table.with_missing_rows(self.n_left_out, self.has_ended)
+        table.with_missing_rows(self.n_dropped, self.has_ended)
     }
 }
 

@@ -99,7 +99,7 @@ kinds! {
 /// Returns an error if the file cannot be read or is too large.
 pub(super) fn read_zones(
     reader: &mut dyn Read,
-    stop: &CancelToken,
+    cancel: &CancelToken,
     out: &mut Notices,
 ) -> Result<FlexZones, Error> {
     let mut bytes = Vec::new();
@@ -123,8 +123,8 @@ pub(super) fn read_zones(
     };
     let mut zones: Vec<FlexZone> = Vec::new();
     let mut status = ReadStatus::Parsed;
-    let goes_on = || !stop.is_cancelled();
-    let mut steps = StepBudget::new(STEPS_MAX, &goes_on);
+    let should_continue = || !cancel.is_cancelled();
+    let mut steps = StepBudget::new(STEPS_MAX, &should_continue);
     for (index, feature) in (0..).zip(features) {
         match (ZoneFeature { json: feature, index, id: None }).read_zone(&mut steps, out) {
             Some(zone) => zones.push(zone),
@@ -298,8 +298,8 @@ impl ZoneFeature<'_> {
             }
             Some(polygons) => match find_area_fault(&polygons, steps) {
                 Ok(Some(fault)) => fault,
-                known => {
-                    if known == Err(StepsExhausted) {
+                other_type => {
+                    if other_type == Err(StepsExhausted) {
                         out.mark_incomplete(&INVALID);
                     }
                     return Some(PolygonArea::new(polygons.iter().map(Vec::as_slice)));

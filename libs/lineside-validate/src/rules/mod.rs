@@ -79,9 +79,9 @@ pub fn run_rules<S: ?Sized + Sync, F: Sync>(
     notices: &mut Notices,
 ) -> Vec<SystemError> {
     let check = |rule: &&'static Rule<S, F>, out: &mut Notices| {
-        let looked = catch_unwind(AssertUnwindSafe(|| (rule.check)(subject, context, out)));
+        let result = catch_unwind(AssertUnwindSafe(|| (rule.check)(subject, context, out)));
         // A cancelled rule is not a fault.
-        let fault = looked.err().filter(|panic| !panic.is::<CancelUnwind>());
+        let fault = result.err().filter(|panic| !panic.is::<CancelUnwind>());
         fault.map(|panic| SystemError {
             rule: rule.kinds.first().map_or("", |kind| kind.code),
             message: panic_message(&*panic),

@@ -5,33 +5,33 @@ use std::{cell::Cell, panic::resume_unwind};
 use crate::cancel::CancelUnwind;
 
 /// Records between two calls of the callback.
-const RECORDS_PER_LOOK: u32 = 64;
+const RECORDS_PER_CHECK: u32 = 64;
 
 /// The time limit of a run.
 pub(super) struct TimeLimit<'a> {
-    goes_on: &'a dyn Fn() -> bool,
+    should_continue: &'a dyn Fn() -> bool,
     seen: Cell<u32>,
-    is_over: Cell<bool>,
+    is_reached: Cell<bool>,
 }
 
 impl<'a> TimeLimit<'a> {
-    pub(super) fn new(goes_on: &'a dyn Fn() -> bool) -> TimeLimit<'a> {
-        TimeLimit { goes_on, seen: Cell::new(0), is_over: Cell::new(false) }
+    pub(super) fn new(should_continue: &'a dyn Fn() -> bool) -> TimeLimit<'a> {
+        TimeLimit { should_continue, seen: Cell::new(0), is_reached: Cell::new(false) }
     }
 
     /// Returns true if the time ran out, so that something was left out.
     pub(super) fn was_exceeded(&self) -> bool {
-        self.is_over.get()
+        self.is_reached.get()
     }
 
     /// Returns true if there is time for one more record.
     pub(super) fn has_time_left(&self) -> bool {
         let seen = self.seen.get();
         self.seen.set(seen.wrapping_add(1));
-        if seen.is_multiple_of(RECORDS_PER_LOOK) && !(self.goes_on)() {
-            self.is_over.set(true);
+        if seen.is_multiple_of(RECORDS_PER_CHECK) && !(self.should_continue)() {
+            self.is_reached.set(true);
         }
-        !self.is_over.get()
+        !self.is_reached.get()
     }
 
     /// Unwinds silently if there is no time for one more record.

@@ -1,9 +1,9 @@
 //! The fares of a generated schedule, in both versions of GTFS fares.
 
-use super::made::Made;
+use super::made::GeneratedFeed;
 
-pub(crate) fn fares(made: &mut Made) {
-    made.push(
+pub(crate) fn fares(feed: &mut GeneratedFeed) {
+    feed.push(
         "fare_attributes.txt",
         &[
             ("fare_id", "F1"),
@@ -14,12 +14,12 @@ pub(crate) fn fares(made: &mut Made) {
             ("agency_id", "A1"),
         ],
     );
-    made.push("fare_rules.txt", &[("fare_id", "F1"), ("route_id", "R0"), ("origin_id", "Z1")]);
+    feed.push("fare_rules.txt", &[("fare_id", "F1"), ("route_id", "R0"), ("origin_id", "Z1")]);
 }
 
-pub(crate) fn fares_v2(made: &mut Made) {
+pub(crate) fn fares_v2(feed: &mut GeneratedFeed) {
     for (from, to) in [("00:00:00", "12:00:00"), ("12:00:00", "24:00:00")] {
-        made.push(
+        feed.push(
             "timeframes.txt",
             &[
                 ("timeframe_group_id", "G1"),
@@ -30,7 +30,7 @@ pub(crate) fn fares_v2(made: &mut Made) {
         );
     }
     for (id, name, is_default) in [("C1", "Adult", "1"), ("C2", "Child", "0")] {
-        made.push(
+        feed.push(
             "rider_categories.txt",
             &[
                 ("rider_category_id", id),
@@ -41,10 +41,10 @@ pub(crate) fn fares_v2(made: &mut Made) {
     }
     for (id, name, kind) in [("M1", "Card", "2"), ("M2", "App", "4")] {
         let cells = [("fare_media_id", id), ("fare_media_name", name), ("fare_media_type", kind)];
-        made.push("fare_media.txt", &cells);
+        feed.push("fare_media.txt", &cells);
     }
     for (category, amount) in [("C1", "39.00"), ("C2", "20.00")] {
-        made.push(
+        feed.push(
             "fare_products.txt",
             &[
                 ("fare_product_id", "FP1"),
@@ -56,16 +56,16 @@ pub(crate) fn fares_v2(made: &mut Made) {
             ],
         );
     }
-    leg_rules(made);
+    leg_rules(feed);
 }
 
 /// Adds the product of each leg, and the price of a transfer between two.
-fn leg_rules(made: &mut Made) {
+fn leg_rules(feed: &mut GeneratedFeed) {
     for (network, route) in [("N1", "R0"), ("N2", "R1")] {
         let name = if network == "N1" { "Inner Lines" } else { "Outer Lines" };
-        made.push("networks.txt", &[("network_id", network), ("network_name", name)]);
-        made.push("route_networks.txt", &[("network_id", network), ("route_id", route)]);
-        made.push(
+        feed.push("networks.txt", &[("network_id", network), ("network_name", name)]);
+        feed.push("route_networks.txt", &[("network_id", network), ("route_id", route)]);
+        feed.push(
             "fare_leg_rules.txt",
             &[
                 ("leg_group_id", &format!("L{network}")),
@@ -75,10 +75,10 @@ fn leg_rules(made: &mut Made) {
             ],
         );
     }
-    made.push("areas.txt", &[("area_id", "AR1"), ("area_name", "Harbour")]);
-    made.push("stop_areas.txt", &[("area_id", "AR1"), ("stop_id", "P0")]);
-    made.push("fare_leg_join_rules.txt", &[("from_network_id", "N1"), ("to_network_id", "N2")]);
-    made.push(
+    feed.push("areas.txt", &[("area_id", "AR1"), ("area_name", "Harbour")]);
+    feed.push("stop_areas.txt", &[("area_id", "AR1"), ("stop_id", "P0")]);
+    feed.push("fare_leg_join_rules.txt", &[("from_network_id", "N1"), ("to_network_id", "N2")]);
+    feed.push(
         "fare_transfer_rules.txt",
         &[
             ("from_leg_group_id", "LN1"),

@@ -18,7 +18,7 @@ pub(crate) struct Rows {
 
 /// A generated schedule.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Made {
+pub(crate) struct GeneratedFeed {
     files: BTreeMap<String, Rows>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Extent {
     All,
 }
 
-impl Made {
+impl GeneratedFeed {
     /// Adds a row. New columns are empty in earlier rows.
     pub(crate) fn push(&mut self, file: &str, cells: &[(&str, &str)]) {
         let rows = self.files.entry(file.to_owned()).or_default();
@@ -121,23 +121,23 @@ fn time(seconds: usize) -> String {
 }
 
 /// Generates a schedule from a seed.
-pub(crate) fn made(seed: u64, extent: Extent) -> Made {
+pub(crate) fn made(seed: u64, extent: Extent) -> GeneratedFeed {
     let mut random = Rng::with_seed(seed);
-    let mut made = Made::default();
+    let mut feed = GeneratedFeed::default();
     let n_lines = random.usize(2..4);
     let n_stops: Vec<usize> = (0..n_lines).map(|_| random.usize(4..8)).collect();
-    agencies(&mut made);
-    station(&mut made);
+    agencies(&mut feed);
+    station(&mut feed);
     for (line, &n_stops) in n_stops.iter().enumerate() {
-        stops(&mut made, line, n_stops);
+        stops(&mut feed, line, n_stops);
         for direction in 0..2 {
-            shape(&mut made, line, direction, n_stops);
+            shape(&mut feed, line, direction, n_stops);
             for trip in 0..random.usize(1..4) {
-                trips(&mut made, (line, direction, trip), n_stops, &mut random);
+                trips(&mut feed, (line, direction, trip), n_stops, &mut random);
             }
         }
     }
-    let parts: [fn(&mut Made); 9] = [
+    let parts: [fn(&mut GeneratedFeed); 9] = [
         calendar_dates,
         fares,
         fares_v2,
@@ -150,14 +150,14 @@ pub(crate) fn made(seed: u64, extent: Extent) -> Made {
     ];
     for part in parts {
         if matches!(extent, Extent::All) || random.bool() {
-            part(&mut made);
+            part(&mut feed);
         }
     }
-    made
+    feed
 }
 
-fn agencies(made: &mut Made) {
-    made.push(
+fn agencies(feed: &mut GeneratedFeed) {
+    feed.push(
         "agency.txt",
         &[
             ("agency_id", "A1"),
@@ -168,7 +168,7 @@ fn agencies(made: &mut Made) {
             ("agency_email", "riders@north.example"),
         ],
     );
-    made.push(
+    feed.push(
         "feed_info.txt",
         &[
             ("feed_publisher_name", "North Lines"),
@@ -186,15 +186,15 @@ fn agencies(made: &mut Made) {
         cells.extend(days);
         cells.extend([("saturday", weekend), ("sunday", weekend)]);
         cells.extend([("start_date", "20260101"), ("end_date", "20261231")]);
-        made.push("calendar.txt", &cells);
+        feed.push("calendar.txt", &cells);
     }
 }
 
-fn station(made: &mut Made) {
+fn station(feed: &mut GeneratedFeed) {
     for (id, name, kind, parent) in
         [("ST", "Harbour Station", "1", ""), ("E1", "Harbour Gate", "2", "ST")]
     {
-        made.push(
+        feed.push(
             "stops.txt",
             &[
                 ("stop_id", id),
@@ -211,9 +211,9 @@ fn station(made: &mut Made) {
     }
 }
 
-fn stops(made: &mut Made, line: usize, n_stops: usize) {
+fn stops(feed: &mut GeneratedFeed, line: usize, n_stops: usize) {
     let long_name = format!("Harbour and Hill {}", ["East", "West", "South"][line % 3]);
-    made.push(
+    feed.push(
         "routes.txt",
         &[
             ("route_id", &format!("R{line}")),
@@ -228,7 +228,7 @@ fn stops(made: &mut Made, line: usize, n_stops: usize) {
     for stop in 0..n_stops {
         let (lat, lon) = place(line, stop);
         let parent = if stop == 0 && line < 2 { "ST" } else { "" };
-        made.push(
+        feed.push(
             "stops.txt",
             &[
                 ("stop_id", &stop_id(line, stop)),
@@ -248,10 +248,10 @@ fn along(direction: usize, n_stops: usize) -> impl Iterator<Item = (usize, usize
     (0..n_stops).map(move |at| (at, if direction == 0 { at } else { n_stops - 1 - at }))
 }
 
-fn shape(made: &mut Made, line: usize, direction: usize, n_stops: usize) {
+fn shape(feed: &mut GeneratedFeed, line: usize, direction: usize, n_stops: usize) {
     for (at, stop) in along(direction, n_stops) {
         let (lat, lon) = place(line, stop);
-        made.push(
+        feed.push(
             "shapes.txt",
             &[
                 ("shape_id", &format!("H{line}_{direction}")),
@@ -265,13 +265,13 @@ fn shape(made: &mut Made, line: usize, direction: usize, n_stops: usize) {
 }
 
 fn trips(
-    made: &mut Made,
+    feed: &mut GeneratedFeed,
     (line, direction, trip): (usize, usize, usize),
     n_stops: usize,
     random: &mut Rng,
 ) {
     let id = format!("T{line}_{direction}_{trip}");
-    made.push(
+    feed.push(
         "trips.txt",
         &[
             ("route_id", &format!("R{line}")),
@@ -286,7 +286,7 @@ fn trips(
     let mut seconds = 6 * 3_600 + trip * 3_600 + random.usize(0..30) * 60;
     for (at, stop) in along(direction, n_stops) {
         let departure = time(seconds + random.usize(0..60));
-        made.push(
+        feed.push(
             "stop_times.txt",
             &[
                 ("trip_id", &id),
@@ -302,23 +302,23 @@ fn trips(
     }
 }
 
-fn calendar_dates(made: &mut Made) {
+fn calendar_dates(feed: &mut GeneratedFeed) {
     for date in ["20261224", "20261225"] {
         let cells = [("service_id", "W1"), ("date", date), ("exception_type", "2")];
-        made.push("calendar_dates.txt", &cells);
+        feed.push("calendar_dates.txt", &cells);
     }
 }
 
-fn pathways(made: &mut Made) {
+fn pathways(feed: &mut GeneratedFeed) {
     for (level, index, name) in [("L0", "0", "Street"), ("L1", "-1", "Tracks")] {
         let cells = [("level_id", level), ("level_index", index), ("level_name", name)];
-        made.push("levels.txt", &cells);
+        feed.push("levels.txt", &cells);
     }
     for (stop, level) in [("E1", "L0"), ("P0", "L1"), ("P1", "L1")] {
-        made.set_where("stops.txt", ("stop_id", stop), "level_id", level);
+        feed.set_where("stops.txt", ("stop_id", stop), "level_id", level);
     }
     for (id, to) in [("W1", "P0"), ("W2", "P1")] {
-        made.push(
+        feed.push(
             "pathways.txt",
             &[
                 ("pathway_id", id),
@@ -334,9 +334,9 @@ fn pathways(made: &mut Made) {
     }
 }
 
-fn frequencies(made: &mut Made) {
+fn frequencies(feed: &mut GeneratedFeed) {
     for (from, to) in [("06:00:00", "08:00:00"), ("08:00:00", "10:00:00")] {
-        made.push(
+        feed.push(
             "frequencies.txt",
             &[
                 ("trip_id", "T0_0_0"),
@@ -349,8 +349,8 @@ fn frequencies(made: &mut Made) {
 }
 
 /// Adds a demand-responsive trip between two groups of stops.
-fn flexible(made: &mut Made) {
-    made.push(
+fn flexible(feed: &mut GeneratedFeed) {
+    feed.push(
         "booking_rules.txt",
         &[
             ("booking_rule_id", "B1"),
@@ -362,7 +362,7 @@ fn flexible(made: &mut Made) {
             ("prior_notice_start_time", ""),
         ],
     );
-    made.push(
+    feed.push(
         "routes.txt",
         &[
             ("route_id", "RF"),
@@ -372,14 +372,14 @@ fn flexible(made: &mut Made) {
             ("route_type", "3"),
         ],
     );
-    made.push("trips.txt", &[("route_id", "RF"), ("service_id", "W1"), ("trip_id", "TF")]);
+    feed.push("trips.txt", &[("route_id", "RF"), ("service_id", "W1"), ("trip_id", "TF")]);
     for (at, group, stop) in [(1, "LG1", "S0_1"), (2, "LG2", "S1_1")] {
         let name = if at == 1 { "Hill Stops" } else { "Mill Stops" };
         let cells = [("location_group_id", group), ("location_group_name", name)];
-        made.push("location_groups.txt", &cells);
+        feed.push("location_groups.txt", &cells);
         let cells = [("location_group_id", group), ("stop_id", stop)];
-        made.push("location_group_stops.txt", &cells);
-        made.push(
+        feed.push("location_group_stops.txt", &cells);
+        feed.push(
             "stop_times.txt",
             &[
                 ("trip_id", "TF"),
@@ -396,8 +396,8 @@ fn flexible(made: &mut Made) {
     }
 }
 
-fn transfers(made: &mut Made) {
-    made.push(
+fn transfers(feed: &mut GeneratedFeed) {
+    feed.push(
         "transfers.txt",
         &[
             ("from_stop_id", "P0"),
@@ -408,8 +408,8 @@ fn transfers(made: &mut Made) {
     );
 }
 
-fn translations(made: &mut Made) {
-    made.push(
+fn translations(feed: &mut GeneratedFeed) {
+    feed.push(
         "translations.txt",
         &[
             ("table_name", "stops"),
@@ -423,8 +423,8 @@ fn translations(made: &mut Made) {
     );
 }
 
-fn attributions(made: &mut Made) {
-    made.push(
+fn attributions(feed: &mut GeneratedFeed) {
+    feed.push(
         "attributions.txt",
         &[
             ("attribution_id", "AT1"),

@@ -11,7 +11,7 @@ use jiff::civil::date;
 use lineside_validate::{Notices, ValidationContext, rules::gtfs::validate_feed};
 
 use self::{
-    made::{Extent, Made, made},
+    made::{Extent, GeneratedFeed, made},
     mutations::MUTATIONS,
 };
 
@@ -20,10 +20,10 @@ const QUIET_SEEDS: std::ops::Range<u64> = 0..120;
 const LOUD_SEEDS: std::ops::Range<u64> = 200..204;
 
 /// Returns the codes of all notices about a schedule, with the first notice of each.
-fn found(made: &Made) -> Result<BTreeMap<&'static str, String>, String> {
+fn found(feed: &GeneratedFeed) -> Result<BTreeMap<&'static str, String>, String> {
     let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     let mut notices = Notices::new(1);
-    let (_, errors) = validate_feed(&made.source(), &context, &mut notices)
+    let (_, errors) = validate_feed(&feed.source(), &context, &mut notices)
         .map_err(|error| format!("cannot be read: {error}"))?;
     if let Some(error) = errors.first() {
         return Err(format!("{error:?}"));
@@ -44,9 +44,9 @@ fn each_mutation_triggers_its_rule() {
     let mut wrong = Vec::new();
     for &(code, others, change) in MUTATIONS {
         for seed in LOUD_SEEDS {
-            let mut made = made(seed, Extent::All);
-            change(&mut made);
-            let found = match found(&made) {
+            let mut feed = made(seed, Extent::All);
+            change(&mut feed);
+            let found = match found(&feed) {
                 Ok(found) => found,
                 Err(error) => {
                     wrong.push(format!("{code}, seed {seed}: {error}"));
@@ -58,8 +58,8 @@ fn each_mutation_triggers_its_rule() {
                 .filter(|(other, _)| **other != code && !others.contains(*other))
                 .collect();
             if !found.contains_key(code) || !unexpected.is_empty() {
-                let said = if found.contains_key(code) { "loud" } else { "QUIET" };
-                wrong.push(format!("{code}, seed {seed}: {said}, and {unexpected:?}"));
+                let outcome = if found.contains_key(code) { "loud" } else { "QUIET" };
+                wrong.push(format!("{code}, seed {seed}: {outcome}, and {unexpected:?}"));
                 break;
             }
         }
@@ -71,12 +71,12 @@ fn each_mutation_triggers_its_rule() {
 fn every_allowed_side_finding_occurs() {
     for &(code, others, change) in MUTATIONS {
         for other in others {
-            let is_said = LOUD_SEEDS.into_iter().any(|seed| {
-                let mut made = made(seed, Extent::All);
-                change(&mut made);
-                found(&made).is_ok_and(|found| found.contains_key(other))
+            let is_reported = LOUD_SEEDS.into_iter().any(|seed| {
+                let mut feed = made(seed, Extent::All);
+                change(&mut feed);
+                found(&feed).is_ok_and(|found| found.contains_key(other))
             });
-            assert!(is_said, "{code} never appears together with {other}");
+            assert!(is_reported, "{code} never appears together with {other}");
         }
     }
 }

@@ -7,7 +7,7 @@ use lineside_formats::Problem;
 pub(super) struct EntitySlot {
     pub(super) hash: u64,
     pub(super) seen: u32,
-    pub(super) held: SlotItems,
+    pub(super) items: SlotItems,
     pub(super) fault: Option<Box<Problem>>,
 }
 

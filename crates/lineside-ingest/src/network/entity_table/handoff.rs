@@ -29,13 +29,13 @@ impl EntityTable {
         let mut last: Option<&Bytes> = None;
         let items = self.items.iter().enumerate();
         let items = items.filter_map(|(number, item)| Some((number, item.as_ref()?)));
-        for ((number, item), kept_number) in items.zip(0_u32..) {
+        for ((number, item), item_number) in items.zip(0_u32..) {
             let record = &item.record;
             // Records of one entity share its bytes.
             let is_same = last.is_some_and(|last| last.as_ptr() == record.raw.as_ptr());
             let raw = (!is_same).then(|| record.raw.clone());
             last = Some(&record.raw);
-            numbers[number] = Some(kept_number);
+            numbers[number] = Some(item_number);
             into.add_to_chunk(&mut chunk, encode_item(record, raw), |chunk| &mut chunk.items)?;
         }
         for record in self.system.records() {
@@ -46,8 +46,8 @@ impl EntityTable {
             entities.sort_by_key(|(id, _)| *id);
             entities.into_iter().map(move |entity| (group, entity))
         }) {
-            let held = slot.held.items().iter();
-            let items = held.filter_map(|&item| *numbers.get(item as usize)?).collect();
+            let slot_items = slot.items.items().iter();
+            let items = slot_items.filter_map(|&item| *numbers.get(item as usize)?).collect();
             // The problem of a faulty entity must be found again when it arrives again, so its hash must differ then.
             let hash = if slot.fault.is_some() { !slot.hash } else { slot.hash };
             let slot = schema::SlotProto { group, id: id.to_string(), hash, items };
@@ -70,7 +70,7 @@ impl EntityTable {
     ) -> Result<(), InvalidRecord> {
         self.message_time = message_time;
         self.dirty = [true; 3];
-        self.others_dirty = true;
+        self.has_dirty_others = true;
         let mut last = Bytes::new();
         for chunk in chunks {
             for item in chunk.items {
@@ -111,7 +111,7 @@ impl EntityTable {
             return Err(InvalidRecord);
         }
         links.insert(&record, (self.number, number));
-        let item = RecordItem { record, seen: self.poll, change: 0, changed_in: self.poll };
+        let item = RecordItem { record, seen_poll: self.poll, change: 0, changed_in: self.poll };
         self.items.push(Some(item));
         Ok(())
     }
@@ -122,13 +122,13 @@ impl EntityTable {
         let (Some(group), true) = (group, slot.items.iter().all(known)) else {
             return Err(InvalidRecord);
         };
-        let held = match &*slot.items {
+        let slot_items = match &*slot.items {
             [] => SlotItems::Nothing,
             [item] => SlotItems::One(*item),
             items => SlotItems::Many(items.into()),
         };
         let id = SmolStr::new(slot.id);
-        let slot = EntitySlot { hash: slot.hash, seen: self.poll, held, fault: None };
+        let slot = EntitySlot { hash: slot.hash, seen: self.poll, items: slot_items, fault: None };
         self.entities[group].insert(id, slot);
         Ok(())
     }

@@ -41,45 +41,47 @@ impl SystemRecords {
         changes: &mut Vec<RecordChange>,
     ) {
         let SystemFile { kind, pieces } = file;
-        let kept = match kind {
+        let record_set = match kind {
             SystemKind::Information | SystemKind::Status => &mut self.stations,
             SystemKind::Vehicles => &mut self.vehicles,
         };
         let named: HashSet<SmolStr> = pieces.iter().map(|piece| piece.id.clone()).collect();
         for piece in pieces {
             let id = piece.id.clone();
-            let known = kept.by_id.get(&id);
+            let known = record_set.by_id.get(&id);
             let body = merge_fragment(kind, known, Some(piece));
-            kept.put_body(feed, id, body, changes);
+            record_set.put_body(feed, id, body, changes);
         }
         let unnamed: Vec<SmolStr> =
-            kept.by_id.keys().filter(|id| !named.contains(*id)).cloned().collect();
+            record_set.by_id.keys().filter(|id| !named.contains(*id)).cloned().collect();
         for id in unnamed {
-            let body = merge_fragment(kind, kept.by_id.get(&id), None);
-            kept.put_body(feed, id, body, changes);
+            let body = merge_fragment(kind, record_set.by_id.get(&id), None);
+            record_set.put_body(feed, id, body, changes);
         }
     }
 
     /// Removes all records for the reason `why`.
     pub(super) fn clear(&mut self, why: RemovalReason, changes: &mut Vec<RecordChange>) {
-        for kept in [&mut self.stations, &mut self.vehicles] {
-            kept.is_dirty |= !kept.by_id.is_empty();
-            let gone = std::mem::take(&mut kept.by_id);
-            changes.extend(gone.into_values().map(|record| RecordChange::removal(record, why)));
+        for record_set in [&mut self.stations, &mut self.vehicles] {
+            record_set.is_dirty |= !record_set.by_id.is_empty();
+            let removed = std::mem::take(&mut record_set.by_id);
+            changes.extend(removed.into_values().map(|record| RecordChange::removal(record, why)));
         }
     }
 
     /// Restores a record.
     pub(super) fn restore_record(&mut self, record: Record) {
-        let kept = if record.station().is_some() { &mut self.stations } else { &mut self.vehicles };
-        kept.is_dirty = true;
-        kept.by_id.insert(record.id.clone(), Arc::new(record));
+        let record_set =
+            if record.station().is_some() { &mut self.stations } else { &mut self.vehicles };
+        record_set.is_dirty = true;
+        record_set.by_id.insert(record.id.clone(), Arc::new(record));
     }
 
     /// Returns the records for another writer, which has not built tables of them.
     pub(super) fn to_inherited(&self) -> SystemRecords {
-        let anew = |kept: &RecordSet| RecordSet { is_dirty: true, ..kept.clone() };
-        SystemRecords { stations: anew(&self.stations), vehicles: anew(&self.vehicles) }
+        let mark_dirty =
+            |record_set: &RecordSet| RecordSet { is_dirty: true, ..record_set.clone() };
+        SystemRecords { stations: mark_dirty(&self.stations), vehicles: mark_dirty(&self.vehicles) }
     }
 
     pub(super) fn is_dirty(&self) -> bool {
@@ -112,7 +114,9 @@ impl RecordSet {
         self.is_dirty = true;
         let Some(body) = body else {
             changes.extend(
-                self.by_id.remove(&id).map(|gone| RecordChange::removal(gone, RemovalReason::Gone)),
+                self.by_id
+                    .remove(&id)
+                    .map(|removed| RecordChange::removal(removed, RemovalReason::Gone)),
             );
             return;
         };
@@ -143,15 +147,15 @@ fn merge_fragment(
     piece: Option<RecordFragment>,
 ) -> Option<RecordBody> {
     if kind == SystemKind::Vehicles {
-        let RecordFragment { json, place, available, .. } = piece?;
-        let vehicle = RentalVehicle { json, place, is_available: available > 0 };
+        let RecordFragment { json, coordinates, available, .. } = piece?;
+        let vehicle = RentalVehicle { json, coordinates, is_available: available > 0 };
         return Some(RecordBody::RentalVehicle(Box::new(vehicle)));
     }
     let known = known.and_then(|record| record.station()).cloned().unwrap_or_default();
-    let (json, place, available) =
-        piece.map_or((None, None, 0), |it| (Some(it.json), it.place, it.available));
+    let (json, coordinates, available) =
+        piece.map_or((None, None, 0), |it| (Some(it.json), it.coordinates, it.available));
     let station = match kind {
-        SystemKind::Information => Station { information: json, place, ..known },
+        SystemKind::Information => Station { information: json, coordinates, ..known },
         _ => Station { status: json, available, ..known },
     };
     let is_named = station.information.is_some() || station.status.is_some();
@@ -163,7 +167,7 @@ mod tests {
     use super::*;
 
     fn piece(id: &str, json: &'static str) -> RecordFragment {
-        RecordFragment { id: id.into(), json: json.into(), place: None, available: 0 }
+        RecordFragment { id: id.into(), json: json.into(), coordinates: None, available: 0 }
     }
 
     /// Applies a file and returns the changed records with their kind of change.
@@ -175,11 +179,11 @@ mod tests {
         let feed = FeedId::new("bikes").unwrap();
         let (mut changes, file) = (Vec::new(), SystemFile { kind, pieces: pieces.to_vec() });
         records.apply_system_file(&feed, file, &mut changes);
-        let told = |change: &RecordChange| match (&change.new, &change.old) {
+        let describe = |change: &RecordChange| match (&change.new, &change.old) {
             (Some(new), _) => ("upsert", String::from_utf8(new.json().to_vec()).unwrap()),
             (None, old) => ("remove", old.as_ref().unwrap().id.to_string()),
         };
-        changes.iter().map(told).collect()
+        changes.iter().map(describe).collect()
     }
 
     const A: &str = r#"{"station_id":"a","capacity":3}"#;
@@ -189,12 +193,12 @@ mod tests {
     fn a_station_is_joined_from_two_files_in_any_order() {
         let mut records = SystemRecords::default();
         let free = [piece("a", r#"{"num_docks_available":1}"#), piece("c", "{}")];
-        let told = take(&mut records, SystemKind::Status, &free);
+        let changes = take(&mut records, SystemKind::Status, &free);
         let a = r#"{"station_id":"a","num_docks_available":1}"#;
-        assert_eq!(told, [("upsert", a.into()), ("upsert", r#"{"station_id":"c"}"#.into())]);
-        let told = take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
+        assert_eq!(changes, [("upsert", a.into()), ("upsert", r#"{"station_id":"c"}"#.into())]);
+        let changes = take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
         let a = r#"{"station_id":"a","capacity":3,"num_docks_available":1}"#;
-        assert_eq!(told, [("upsert", a.into()), ("upsert", B.into())]);
+        assert_eq!(changes, [("upsert", a.into()), ("upsert", B.into())]);
         // An identical file changes nothing.
         let same = take(&mut records, SystemKind::Information, &[piece("b", B), piece("a", A)]);
         assert!(same.is_empty(), "{same:?}");
@@ -205,8 +209,8 @@ mod tests {
         let mut records = SystemRecords::default();
         take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
         take(&mut records, SystemKind::Status, &[piece("a", "{}")]);
-        let told = take(&mut records, SystemKind::Information, &[]);
-        assert_eq!(told, [("upsert", r#"{"station_id":"a"}"#.into()), ("remove", "b".into())]);
+        let changes = take(&mut records, SystemKind::Information, &[]);
+        assert_eq!(changes, [("upsert", r#"{"station_id":"a"}"#.into()), ("remove", "b".into())]);
         assert_eq!(take(&mut records, SystemKind::Status, &[]), [("remove", "a".into())]);
         assert_eq!(records.records().count(), 0);
     }
@@ -216,7 +220,7 @@ mod tests {
         let mut records = SystemRecords::default();
         let (one, two) = (piece("1", r#"{"vehicle_id":"1"}"#), piece("2", r#"{"vehicle_id":"2"}"#));
         take(&mut records, SystemKind::Vehicles, std::slice::from_ref(&one));
-        let told = take(&mut records, SystemKind::Vehicles, &[two]);
-        assert_eq!(told, [("upsert", r#"{"vehicle_id":"2"}"#.into()), ("remove", "1".into())]);
+        let changes = take(&mut records, SystemKind::Vehicles, &[two]);
+        assert_eq!(changes, [("upsert", r#"{"vehicle_id":"2"}"#.into()), ("remove", "1".into())]);
     }
 }

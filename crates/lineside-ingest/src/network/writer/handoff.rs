@@ -33,7 +33,7 @@ pub(crate) type Reason = &'static str;
 pub struct ResumedNetwork {
     epoch: Epoch,
     state: NetworkState,
-    workings: Vec<EntityTable>,
+    entity_tables: Vec<EntityTable>,
     links: TripLinks,
 }
 
@@ -62,11 +62,11 @@ impl NetworkWriter {
             digest: Bytes::copy_from_slice(&digest_records(&state)),
         })?;
         let feeds = self.network.feeds();
-        for (slice, working) in state.feeds.iter().zip(&self.workings) {
+        for (slice, table) in state.feeds.iter().zip(&self.entity_tables) {
             let feed = feeds.iter().find(|feed| *feed.id() == slice.id);
-            let (form, bytes) = encode_feed(slice, working.message_time, feed);
-            into.write_feed(&form, bytes.as_ref())?;
-            working.write_handoff(into)?;
+            let (feed_proto, bytes) = encode_feed(slice, table.message_time, feed);
+            into.write_feed(&feed_proto, bytes.as_ref())?;
+            table.write_handoff(into)?;
         }
         Ok(())
     }
@@ -74,8 +74,8 @@ impl NetworkWriter {
     /// Resumes the state of an earlier process. Call it before any input is applied, on a network with the same epoch
     /// and feeds.
     pub fn resume_network(&mut self, continued: ResumedNetwork) {
-        let ResumedNetwork { state, workings, links, .. } = continued;
-        self.workings = workings;
+        let ResumedNetwork { state, entity_tables, links, .. } = continued;
+        self.entity_tables = entity_tables;
         self.links = links;
         self.network.state.store(Arc::new(state));
     }
@@ -94,20 +94,24 @@ impl HandoffNetwork {
         seed: u64,
     ) -> Result<ResumedNetwork, &'static str> {
         let epoch = self.epoch();
-        let HandoffNetwork { network, feeds: kept } = self;
-        if !kept.iter().map(|kept| &*kept.feed.id).eq(feeds.iter().map(FeedId::as_str)) {
+        let HandoffNetwork { network, feeds: handoff_feeds } = self;
+        if !handoff_feeds
+            .iter()
+            .map(|handoff_feed| &*handoff_feed.feed.id)
+            .eq(feeds.iter().map(FeedId::as_str))
+        {
             return Err("its feeds have changed");
         }
         if dataset.is_some() != network.dataset_at.is_some() {
             return Err("its schedule is missing");
         }
         let seed = HashSeed(seed);
-        let (mut workings, mut links) = (Vec::new(), TripLinks::new(seed));
+        let (mut tables, mut links) = (Vec::new(), TripLinks::new(seed));
         let mut slices = Vec::new();
-        for ((kept, id), number) in kept.into_iter().zip(feeds).zip(0..) {
-            let mut working = EntityTable::new(id.clone(), number, seed);
-            slices.push(Arc::new(restore_slice(kept, id, &mut working, &mut links)?));
-            workings.push(working);
+        for ((handoff_feed, id), number) in handoff_feeds.into_iter().zip(feeds).zip(0..) {
+            let mut table = EntityTable::new(id.clone(), number, seed);
+            slices.push(Arc::new(restore_slice(handoff_feed, id, &mut table, &mut links)?));
+            tables.push(table);
         }
         let state = NetworkState {
             revision: network.revision,
@@ -122,7 +126,7 @@ impl HandoffNetwork {
         if digest_records(&state)[..] != network.digest[..] {
             return Err("its restored records differ from the saved ones");
         }
-        Ok(ResumedNetwork { epoch, state, workings, links })
+        Ok(ResumedNetwork { epoch, state, entity_tables: tables, links })
     }
 }
 
@@ -158,7 +162,7 @@ fn encode_feed(
         RecordBody::Feed(record) => FeedRecord::clone(record),
         _ => FeedRecord::from_status(&FeedStatus::default()),
     };
-    let form = schema::FeedProto {
+    let feed_proto = schema::FeedProto {
         id: slice.id.to_string(),
         state: record.state.to_string(),
         reason: record.reason,
@@ -180,33 +184,33 @@ fn encode_feed(
             last_modified: snapshot.last_modified.map(|at| at.0),
         }),
     };
-    (form, snapshot.map(|snapshot| snapshot.bytes.clone()))
+    (feed_proto, snapshot.map(|snapshot| snapshot.bytes.clone()))
 }
 
 fn restore_slice(
-    kept: HandoffFeed,
+    handoff_feed: HandoffFeed,
     id: &FeedId,
-    working: &mut EntityTable,
+    table: &mut EntityTable,
     links: &mut TripLinks,
 ) -> Result<FeedSlice, Reason> {
-    let form = kept.feed;
-    let state = FeedState::parse(&form.state).ok_or("a feed has an unknown state")?;
+    let feed_proto = handoff_feed.feed;
+    let state = FeedState::parse(&feed_proto.state).ok_or("a feed has an unknown state")?;
     let record = FeedRecord {
         state,
-        reason: form.reason,
-        since: UnixMillis(form.since),
-        state_before_pause: form.state_before_pause.as_deref().and_then(FeedState::parse),
-        unreliable_since: form.unreliable_since.map(UnixMillis),
+        reason: feed_proto.reason,
+        since: UnixMillis(feed_proto.since),
+        state_before_pause: feed_proto.state_before_pause.as_deref().and_then(FeedState::parse),
+        unreliable_since: feed_proto.unreliable_since.map(UnixMillis),
     };
-    let header = form.header.map(FeedHeader::decode).transpose();
-    working
-        .restore_handoff(form.message_time, kept.chunks, links)
+    let header = feed_proto.header.map(FeedHeader::decode).transpose();
+    table
+        .restore_handoff(feed_proto.message_time, handoff_feed.chunks, links)
         .map_err(|_| "a record cannot be decoded")?;
     Ok(FeedSlice {
         header: header.map_err(|_| "a message header cannot be decoded")?,
-        timestamp: form.timestamp,
-        tables: working.build_tables(&FeedTables::default()),
-        others: working.take_changed_others().unwrap_or_default(),
+        timestamp: feed_proto.timestamp,
+        tables: table.build_tables(&FeedTables::default()),
+        others: table.take_changed_others().unwrap_or_default(),
         ..FeedSlice::new(id.clone(), Arc::new(build_feed_record(id, record)))
     })
 }

@@ -42,15 +42,16 @@ impl NetworkWriter {
     ) -> Vec<Arc<FeedSlice>> {
         self.links = TripLinks::new(self.seed);
         for (number, slice) in before.feeds.iter().enumerate() {
-            let Some(message) = full_message(slice, &self.workings[number]) else { continue };
-            self.workings[number] = EntityTable::new(slice.id.clone(), number as u16, self.seed);
-            let mut anew = ApplyOutcome::default();
-            self.merge_message(number, &message, dataset, &mut anew);
-            applied.decoded += anew.decoded;
+            let Some(message) = full_message(slice, &self.entity_tables[number]) else { continue };
+            self.entity_tables[number] =
+                EntityTable::new(slice.id.clone(), number as u16, self.seed);
+            let mut redecoded = ApplyOutcome::default();
+            self.merge_message(number, &message, dataset, &mut redecoded);
+            applied.decoded += redecoded.decoded;
         }
         self.rejoin_all(dataset);
-        let slices = self.workings.iter_mut().zip(&before.feeds).map(|(working, slice)| {
-            let next = rebuild_slice(working, slice, &slice.tables);
+        let slices = self.entity_tables.iter_mut().zip(&before.feeds).map(|(table, slice)| {
+            let next = rebuild_slice(table, slice, &slice.tables);
             for (old, new) in slice.tables.all_tables().into_iter().zip(next.tables.all_tables()) {
                 diff_tables(old, new, &mut applied.changes);
             }
@@ -61,10 +62,10 @@ impl NetworkWriter {
 
     /// Joins all vehicles again: one may have been joined before the trip update of its run was known.
     fn rejoin_all(&mut self, dataset: Option<&Dataset>) {
-        for working in &mut self.workings {
+        for table in &mut self.entity_tables {
             let timetable = dataset.map(|dataset| &*dataset.timetable);
-            let context = NormalizeContext { timetable, message_time: working.message_time };
-            working.rejoin_vehicles(context, &self.links);
+            let context = NormalizeContext { timetable, message_time: table.message_time };
+            table.rejoin_vehicles(context, &self.links);
         }
     }
 
@@ -94,7 +95,7 @@ impl NetworkWriter {
     pub(crate) fn clear_feed(&mut self, number: usize, now: UnixMillis) {
         let before = self.network.state();
         let mut changes = Vec::new();
-        self.workings[number].clear(RemovalReason::Gone, &mut self.links, &mut changes);
+        self.entity_tables[number].clear(RemovalReason::Gone, &mut self.links, &mut changes);
         self.rejoin_vehicles(before.dataset.as_deref(), &mut changes);
         let mut feeds = self.build_slices(&before);
         feeds[number] = Arc::new(FeedSlice { header: None, ..clone_slice(&feeds[number]) });
@@ -115,7 +116,7 @@ impl NetworkWriter {
     pub(crate) fn inherit_networks(
         &mut self,
         from: &[NetworkWriter],
-        doing: Vec<FeedRecord>,
+        feed_records: Vec<FeedRecord>,
         now: UnixMillis,
     ) -> InheritedNetwork {
         let network = Arc::clone(&self.network);
@@ -138,8 +139,8 @@ impl NetworkWriter {
                 continue;
             };
             let slice = Arc::clone(&other.network.state().feeds[at]);
-            self.workings[number].inherit_system_records(&other.workings[at]);
-            if let Some(message) = full_message(&slice, &other.workings[at]) {
+            self.entity_tables[number].inherit_system_records(&other.entity_tables[at]);
+            if let Some(message) = full_message(&slice, &other.entity_tables[at]) {
                 self.merge_message(
                     number,
                     &message,
@@ -151,17 +152,18 @@ impl NetworkWriter {
         }
         self.rejoin_all(dataset.as_deref());
         let mut changes = Vec::new();
-        let slices =
-            self.workings.iter_mut().zip(&old).zip(doing).map(|((working, slice), doing)| {
-                let mut next = rebuild_slice(working, slice, &FeedTables::default());
+        let slices = self.entity_tables.iter_mut().zip(&old).zip(feed_records).map(
+            |((table, slice), feed_record)| {
+                let mut next = rebuild_slice(table, slice, &FeedTables::default());
                 for (old, new) in
                     slice.tables.all_tables().into_iter().zip(next.tables.all_tables())
                 {
                     diff_tables(old, new, &mut changes);
                 }
-                changes.extend(put_feed_record(&mut next, doing));
+                changes.extend(put_feed_record(&mut next, feed_record));
                 Arc::new(next)
-            });
+            },
+        );
         let feeds = slices.collect();
         let timestamp = known.as_ref().map_or(0, |state| state.timestamp);
         let before = NetworkState {
@@ -188,18 +190,18 @@ impl NetworkWriter {
 }
 
 /// Returns the whole last content of a feed as one message; `None` before its first message.
-fn full_message(slice: &FeedSlice, working: &EntityTable) -> Option<ShallowMessage> {
+fn full_message(slice: &FeedSlice, table: &EntityTable) -> Option<ShallowMessage> {
     let header = slice.header.clone()?;
     let full = FeedHeader { incrementality: None, ..header };
-    let body = encode_feed(&full, working.raw_entities());
+    let body = encode_feed(&full, table.raw_entities());
     let limits = FeedMessageLimits { body_bytes: usize::MAX, ..FeedMessageLimits::default() };
     decode_shallow(body, &limits).ok().map(|(message, _)| message)
 }
 
-fn rebuild_slice(working: &mut EntityTable, slice: &FeedSlice, known: &FeedTables) -> FeedSlice {
+fn rebuild_slice(table: &mut EntityTable, slice: &FeedSlice, known: &FeedTables) -> FeedSlice {
     let mut next = clone_slice(slice);
-    next.tables = working.build_tables(known);
-    if let Some(others) = working.take_changed_others() {
+    next.tables = table.build_tables(known);
+    if let Some(others) = table.take_changed_others() {
         next.others = others;
     }
     next

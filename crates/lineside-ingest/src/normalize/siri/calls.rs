@@ -22,14 +22,14 @@ use crate::normalize::clamp_to_i32;
 pub(super) struct CallMapper<'a> {
     pub(super) ids: &'a SiriIds,
     /// True if the schedule does not contain the calls, so that their aimed times are all that is known.
-    pub(super) is_own: bool,
+    pub(super) is_unscheduled: bool,
     /// True if the journey does not run, whatever its calls say.
-    pub(super) is_off: bool,
+    pub(super) is_cancelled: bool,
 }
 
 impl CallMapper<'_> {
     /// Maps a call to a stop time update; `None` without a stop.
-    pub(super) fn map_call(self, call: &SiriCall, is_over: bool) -> Option<StopTimeUpdate> {
+    pub(super) fn map_call(self, call: &SiriCall, is_past: bool) -> Option<StopTimeUpdate> {
         let quays = CallQuays::from_call(call);
         let stop = quays.planned.or(call.stop_point_ref.as_ref())?;
         let stop_id = self.ids.map_id(IdKind::Stop, stop);
@@ -42,27 +42,27 @@ impl CallMapper<'_> {
             departure_occupancy_status: call_occupancy(call),
             ..StopTimeUpdate::default()
         };
-        if self.is_off || is_call_skipped(call) {
+        if self.is_cancelled || is_call_skipped(call) {
             update.schedule_relationship = Some(ScheduleRelationship::Skipped as i32);
             // A board that lists cancelled trips needs their scheduled times.
-            if self.is_own {
+            if self.is_unscheduled {
                 update.arrival = planned_event(call.aimed_arrival_time);
                 update.departure = planned_event(call.aimed_departure_time);
             }
             return Some(update);
         }
-        update.arrival = self.map_arrival(call, is_over);
-        update.departure = self.map_departure(call, is_over);
+        update.arrival = self.map_arrival(call, is_past);
+        update.departure = self.map_departure(call, is_past);
         if update.arrival.is_none() && update.departure.is_none() {
             update.schedule_relationship = Some(ScheduleRelationship::NoData as i32);
         }
         Some(update)
     }
 
-    fn map_arrival(self, call: &SiriCall, is_over: bool) -> Option<StopTimeEvent> {
+    fn map_arrival(self, call: &SiriCall, is_past: bool) -> Option<StopTimeEvent> {
         let is_as_planned = matches!(
             call.arrival_status,
-            Some(CallStatus::OnTime | CallStatus::Arrived) if !is_over || call.actual_arrival_time.is_some()
+            Some(CallStatus::OnTime | CallStatus::Arrived) if !is_past || call.actual_arrival_time.is_some()
         );
         let times = EventTimes {
             aimed: call.aimed_arrival_time,
@@ -73,8 +73,8 @@ impl CallMapper<'_> {
         self.map_event(times, call.arrival_status)
     }
 
-    fn map_departure(self, call: &SiriCall, is_over: bool) -> Option<StopTimeEvent> {
-        let is_as_planned = call.departure_status == Some(CallStatus::OnTime) && !is_over;
+    fn map_departure(self, call: &SiriCall, is_past: bool) -> Option<StopTimeEvent> {
+        let is_as_planned = call.departure_status == Some(CallStatus::OnTime) && !is_past;
         let expected = call.expected_departure_time;
         let times = EventTimes {
             aimed: call.aimed_departure_time,
@@ -86,11 +86,11 @@ impl CallMapper<'_> {
     }
 
     fn map_event(self, times: EventTimes, status: Option<CallStatus>) -> Option<StopTimeEvent> {
-        if status == Some(CallStatus::NoReport) && times.actual.is_none() && !self.is_own {
+        if status == Some(CallStatus::NoReport) && times.actual.is_none() && !self.is_unscheduled {
             return None;
         }
         let aimed = to_unix_seconds(times.aimed);
-        let planned = aimed.filter(|_| times.is_as_planned || self.is_own);
+        let planned = aimed.filter(|_| times.is_as_planned || self.is_unscheduled);
         let time = to_unix_seconds(times.actual).or(to_unix_seconds(times.expected)).or(planned)?;
         Some(StopTimeEvent {
             time: Some(time),

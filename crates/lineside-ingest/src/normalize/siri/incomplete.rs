@@ -36,9 +36,9 @@ pub(super) fn fill_planned_calls(entity: &mut SiriEntity, timetable: &Timetable)
     let update = entity.entity.trip_update.as_mut().filter(|_| !extra.is_empty());
     let Some(update) = update else { return };
     let Some(run) = find_run(update, timetable) else { return };
-    let told = std::mem::take(&mut update.stop_time_update);
+    let reported = std::mem::take(&mut update.stop_time_update);
     let is_extra = |at: &usize| extra.binary_search(at).is_ok();
-    let regular = told.iter().enumerate().filter(|(at, _)| !is_extra(at));
+    let regular = reported.iter().enumerate().filter(|(at, _)| !is_extra(at));
     let regular = TripUpdate {
         trip: update.trip.clone(),
         stop_time_update: regular.map(|(_, call)| call.clone()).collect(),
@@ -52,9 +52,9 @@ pub(super) fn fill_planned_calls(entity: &mut SiriEntity, timetable: &Timetable)
         calls: Vec::new(),
     };
     let last = run.numbered_calls().filter_map(|(_, call)| run.scheduled_departure(&call)).max();
-    for (at, call) in told.iter().enumerate() {
+    for (at, call) in reported.iter().enumerate() {
         if is_extra(&at) {
-            let after = told[at + 1..].iter().zip(at + 1..).filter(|(_, at)| !is_extra(at));
+            let after = reported[at + 1..].iter().zip(at + 1..).filter(|(_, at)| !is_extra(at));
             let next = after.into_iter().find_map(|(call, _)| merged.find_planned_call(call));
             merged.put_extra_call(call, next);
         } else {
@@ -106,7 +106,7 @@ impl MergedCalls<'_> {
     }
 
     /// Adds an extra call before the next reported scheduled call. Among the calls in between, its time decides.
-    fn put_extra_call(&mut self, call: &StopTimeUpdate, told_next: Option<usize>) {
+    fn put_extra_call(&mut self, call: &StopTimeUpdate, next_reported: Option<usize>) {
         let event = call.departure.as_ref().or(call.arrival.as_ref());
         let time = event.and_then(|event| event.scheduled_time.or(event_time(event, None)));
         let before = |(_, planned): &&(usize, StopTime<'_>)| {
@@ -115,7 +115,9 @@ impl MergedCalls<'_> {
         };
         let ahead = self.planned.iter().skip(self.next).take_while(before).count();
         let until = self.next + ahead;
-        self.put_planned_until(told_next.map_or(until, |told_next| until.min(told_next)));
+        self.put_planned_until(
+            next_reported.map_or(until, |next_reported| until.min(next_reported)),
+        );
         self.calls.push(call.clone());
     }
 
@@ -230,15 +232,15 @@ mod tests {
         let deliveries: Vec<&EstimatedTimetableDelivery> =
             message.deliveries().flat_map(|it| &it.estimated_timetables).collect();
         let journey = &deliveries[0].frames[0].estimated_vehicle_journeys[0];
-        let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+        let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
         let mut entity = journeys::map_journey(journey, None, rules);
         fill_planned_calls(&mut entity, &timetable());
         let update = entity.entity.trip_update.unwrap();
-        let of = |call: StopTimeUpdate| {
+        let stop_and_minute = |call: StopTimeUpdate| {
             let time = call.departure.and_then(|event| event.time);
             (call.stop_id.unwrap(), time.map(|time| (time - NOON) / 60))
         };
-        update.stop_time_update.into_iter().map(of).collect()
+        update.stop_time_update.into_iter().map(stop_and_minute).collect()
     }
 
     fn check(calls: &[String], expected: &[(&str, i64)]) {
@@ -268,11 +270,11 @@ mod tests {
     #[test]
     fn calls_are_not_filled_in_if_complete_or_without_a_schedule() {
         let calls = [call("B", 10, false), call("X", 25, true)];
-        let told = [("B".to_owned(), Some(11)), ("X".to_owned(), Some(26))];
+        let expected = [("B".to_owned(), Some(11)), ("X".to_owned(), Some(26))];
         let complete = "<IsCompleteStopSequence>true</IsCompleteStopSequence>";
-        assert_eq!(merged("T", &calls, complete), told);
-        assert_eq!(merged("unknown", &calls, ""), told);
+        assert_eq!(merged("T", &calls, complete), expected);
+        assert_eq!(merged("unknown", &calls, ""), expected);
         // Without an extra call the schedule has the remaining calls anyway.
-        assert_eq!(merged("T", &calls[..1], ""), told[..1]);
+        assert_eq!(merged("T", &calls[..1], ""), expected[..1]);
     }
 }

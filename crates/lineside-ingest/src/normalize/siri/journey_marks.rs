@@ -40,9 +40,9 @@ impl JourneyMark {
 /// The marks of a journey besides its name and day.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JourneyMarks {
-    said: [Option<SmolStr>; JourneyMark::ALL.len()],
+    values: [Option<SmolStr>; JourneyMark::ALL.len()],
     /// The marks that prefix the name; the last one comes first in it.
-    taken: Vec<(JourneyMark, SmolStr)>,
+    prefixes: Vec<(JourneyMark, SmolStr)>,
     /// True if the form of the name shows that it is unique, whoever operates the journey.
     is_unique: bool,
 }
@@ -56,29 +56,29 @@ impl JourneyMarks {
         let space = netex_codespace(name);
         JourneyMarks {
             is_unique: space.is_some(),
-            said: [
+            values: [
                 find_journey_source(name, journey, ids),
                 None,
                 text(&journey.operator_ref),
                 text(&journey.line_ref),
                 frame.and_then(|framed| text(&framed.data_frame_ref)),
             ],
-            taken: Vec::new(),
+            prefixes: Vec::new(),
         }
     }
 
     /// Sets the producer of the message.
     pub(super) fn set_producer(&mut self, producer: Option<&SmolStr>) {
-        self.said[JourneyMark::Producer as usize] = producer.cloned().filter(|it| !it.is_empty());
+        self.values[JourneyMark::Producer as usize] = producer.cloned().filter(|it| !it.is_empty());
     }
 
     fn get(&self, mark: JourneyMark) -> Option<&SmolStr> {
-        self.said[mark as usize].as_ref()
+        self.values[mark as usize].as_ref()
     }
 
     /// Returns true if the mark has this value.
-    pub(crate) fn has_mark(&self, mark: JourneyMark, said: &SmolStr) -> bool {
-        self.get(mark) == Some(said)
+    pub(crate) fn has_mark(&self, mark: JourneyMark, value: &SmolStr) -> bool {
+        self.get(mark) == Some(value)
     }
 
     /// Returns true if both journeys have the mark, with different values.
@@ -98,7 +98,7 @@ impl JourneyMarks {
 
     /// Returns true if a mark prefixes the name.
     pub(crate) fn is_any_applied(&self) -> bool {
-        !self.taken.is_empty()
+        !self.prefixes.is_empty()
     }
 }
 
@@ -122,9 +122,9 @@ pub(super) fn disambiguate_journeys(entities: &mut [SiriEntity]) {
         }
         let shared = group_shared_ids(entities, mark);
         for it in entities.iter_mut().filter(|_| !shared.is_empty()) {
-            let (Some(id), Some(said)) = (it.journey_id(), it.marks.get(mark)) else { continue };
+            let (Some(id), Some(value)) = (it.journey_id(), it.marks.get(mark)) else { continue };
             let is_anothers = |all: &BTreeSet<SmolStr>| {
-                all.contains(said) && all.first().is_some_and(|first| first != said)
+                all.contains(value) && all.first().is_some_and(|first| first != value)
             };
             if shared.get(&id).is_some_and(is_anothers) {
                 it.apply_mark(mark);
@@ -144,14 +144,14 @@ fn group_shared_ids(
     entities: &[SiriEntity],
     mark: JourneyMark,
 ) -> HashMap<SmolStr, BTreeSet<SmolStr>> {
-    let mut said: HashMap<SmolStr, BTreeSet<SmolStr>> = HashMap::new();
+    let mut values: HashMap<SmolStr, BTreeSet<SmolStr>> = HashMap::new();
     for it in entities.iter().filter(|it| it.is_journey()) {
         if let Some(mark) = it.marks.get(mark) {
-            said.entry(SmolStr::new(&it.entity.id)).or_default().insert(mark.clone());
+            values.entry(SmolStr::new(&it.entity.id)).or_default().insert(mark.clone());
         }
     }
-    said.retain(|_, all| all.len() > 1);
-    said
+    values.retain(|_, all| all.len() > 1);
+    values
 }
 
 impl SiriEntity {
@@ -177,9 +177,9 @@ impl SiriEntity {
 
     /// Returns the id of its journey's entity, and the prefixed id for when another journey has the name.
     pub(crate) fn ids_with_mark(&self, mark: JourneyMark) -> Option<(SmolStr, SmolStr)> {
-        let said = self.marks.get(mark)?;
+        let value = self.marks.get(mark)?;
         let id = self.journey_id()?;
-        let own = format_smolstr!("{PREFIX}:{said}{}", id.strip_prefix(PREFIX)?);
+        let own = format_smolstr!("{PREFIX}:{value}{}", id.strip_prefix(PREFIX)?);
         Some((id, own))
     }
 
@@ -190,17 +190,17 @@ impl SiriEntity {
         {
             self.entity.id = own.into();
         }
-        let Some(said) = self.marks.said[mark as usize].take() else { return };
-        self.rename_trips(|id| Some(format!("{said}:{id}")));
-        self.marks.taken.push((mark, said));
+        let Some(value) = self.marks.values[mark as usize].take() else { return };
+        self.rename_trips(|id| Some(format!("{value}:{id}")));
+        self.marks.prefixes.push((mark, value));
     }
 
     /// Returns the id of its journey's entity before the last prefix, with that mark and its value.
     pub(crate) fn previous_id(&self) -> Option<(SmolStr, JourneyMark, &SmolStr)> {
-        let (mark, said) = self.marks.taken.last()?;
+        let (mark, value) = self.marks.prefixes.last()?;
         let id = self.journey_id()?;
-        let rest = id.strip_prefix(PREFIX)?.strip_prefix(':')?.strip_prefix(said.as_str())?;
-        Some((format_smolstr!("{PREFIX}{rest}"), *mark, said))
+        let rest = id.strip_prefix(PREFIX)?.strip_prefix(':')?.strip_prefix(value.as_str())?;
+        Some((format_smolstr!("{PREFIX}{rest}"), *mark, value))
     }
 
     /// Removes the last prefix from the name of its journey.
@@ -209,9 +209,11 @@ impl SiriEntity {
         if self.is_journey() {
             self.entity.id = id.into();
         }
-        let Some((mark, said)) = self.marks.taken.pop() else { return };
-        self.rename_trips(|id| Some(id.strip_prefix(said.as_str())?.strip_prefix(':')?.to_owned()));
-        self.marks.said[mark as usize] = Some(said);
+        let Some((mark, value)) = self.marks.prefixes.pop() else { return };
+        self.rename_trips(|id| {
+            Some(id.strip_prefix(value.as_str())?.strip_prefix(':')?.to_owned())
+        });
+        self.marks.values[mark as usize] = Some(value);
     }
 
     fn rename_trips(&mut self, named: impl Fn(&str) -> Option<String>) {

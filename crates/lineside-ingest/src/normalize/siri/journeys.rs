@@ -38,17 +38,21 @@ pub(super) fn map_journey(
     let id = entity_id(&trip, journey);
     start.fill_trip_start(&mut trip);
     // A cancelled extra journey was never in the schedule: only this message has its times.
-    let is_off = journey.extra_journey == Some(true) && journey.cancellation == Some(true);
-    let taking = CallMapper { ids, is_own: is_off || has_update_only_calls(&trip), is_off };
-    let over = journey.recorded_calls.iter().map(|call| (call, true));
+    let is_cancelled = journey.extra_journey == Some(true) && journey.cancellation == Some(true);
+    let taking = CallMapper {
+        ids,
+        is_unscheduled: is_cancelled || has_update_only_calls(&trip),
+        is_cancelled,
+    };
+    let past_calls = journey.recorded_calls.iter().map(|call| (call, true));
     let ahead = journey.estimated_calls.iter().map(|call| (call, false));
     let is_numbered = has_sequence_order(journey);
-    let told = over.chain(ahead).filter_map(|(call, is_over)| {
+    let updates = past_calls.chain(ahead).filter_map(|(call, is_past)| {
         let stop_sequence = call.order.filter(|_| is_numbered);
-        let update = StopTimeUpdate { stop_sequence, ..taking.map_call(call, is_over)? };
+        let update = StopTimeUpdate { stop_sequence, ..taking.map_call(call, is_past)? };
         Some((call.extra_call == Some(true), update))
     });
-    let (is_extra, mut stop_time_update): (Vec<bool>, Vec<_>) = told.unzip();
+    let (is_extra, mut stop_time_update): (Vec<bool>, Vec<_>) = updates.unzip();
     // The vehicle's occupancy applies to the next call.
     if let Some(occupancy) = journey.occupancy.and_then(terms::map_occupancy)
         && let Some(next) = stop_time_update.get_mut(journey.recorded_calls.len())
@@ -70,8 +74,14 @@ pub(super) fn map_journey(
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
     let until = ends.map(|ends| ends.saturating_add(GRACE_SECONDS));
     let (marks, aimed) = (JourneyMarks::from_journey(journey, ids), aimed_calls(journey, ids));
-    let told = CallHints::from_calls(calls());
-    SiriEntity { extra_calls, marks, aimed, told, ..SiriEntity::from_entity(entity, until) }
+    let hints = CallHints::from_calls(calls());
+    SiriEntity {
+        extra_calls,
+        marks,
+        aimed,
+        call_hints: hints,
+        ..SiriEntity::from_entity(entity, until)
+    }
 }
 
 /// Returns true if the journey has calls that are not in the schedule.

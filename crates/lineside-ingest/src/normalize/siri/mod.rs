@@ -67,9 +67,9 @@ pub(crate) struct SiriEntity {
     /// Indexes of the calls that no schedule has, in order, unless the producer declares the sequence complete.
     extra_calls: Vec<usize>,
     /// Hints that identify each reported call in the trip; visits carry their own hints.
-    told: Vec<CallHints>,
+    call_hints: Vec<CallHints>,
     /// Hints that identify the vehicle's current call.
-    near: Option<CallHints>,
+    vehicle_call_hints: Option<CallHints>,
 }
 
 /// The part of a trip that an entity describes.
@@ -118,8 +118,8 @@ impl SiriEntity {
             marks: JourneyMarks::default(),
             aimed: Vec::new(),
             extra_calls: Vec::new(),
-            told: Vec::new(),
-            near: None,
+            call_hints: Vec::new(),
+            vehicle_call_hints: None,
         }
     }
 
@@ -129,8 +129,8 @@ impl SiriEntity {
             return Some((TripRef::from_descriptor(vehicle.trip.as_ref()?)?, TripPart::Vehicle));
         }
         let trip = TripRef::from_descriptor(&self.entity.trip_update.as_ref()?.trip)?;
-        let is_of_visits = self.visits.is_some();
-        Some((trip, if is_of_visits { TripPart::Visits } else { TripPart::Journey }))
+        let is_from_visits = self.visits.is_some();
+        Some((trip, if is_from_visits { TripPart::Visits } else { TripPart::Journey }))
     }
 
     /// Returns the expiry in Unix seconds, even if the entity states no end: for a journey well after its day, or a day
@@ -174,7 +174,7 @@ pub(crate) struct NormalizedMessage {
     pub(crate) cancelled: Vec<CancelledEntity>,
     pub(crate) problems: Problems,
     /// The report of dropped elements.
-    losses: ConversionReport,
+    conversion_report: ConversionReport,
     /// The time of the reply, in Unix seconds.
     pub(crate) made_at: Option<i64>,
     /// The producer's refusals.
@@ -188,7 +188,7 @@ pub(crate) struct NormalizedMessage {
 pub(crate) struct MappingRules<'a> {
     pub(crate) ids: &'a SiriIds,
     /// True if the delays that vehicles report are used: not if estimated timetables contain them.
-    pub(crate) vehicles_tell_delays: bool,
+    pub(crate) has_vehicle_delays: bool,
     /// The schedule's time zone, in which the start of a frequency-based run is given.
     pub(crate) zone: &'a TimeZone,
 }
@@ -204,7 +204,7 @@ pub fn siri_to_gtfs_rt(
     zone: &TimeZone,
 ) -> (FeedMessage, Problems, ConversionReport) {
     let has_timetables = message.deliveries().any(|it| !it.estimated_timetables.is_empty());
-    let rules = MappingRules { ids, vehicles_tell_delays: !has_timetables, zone };
+    let rules = MappingRules { ids, has_vehicle_delays: !has_timetables, zone };
     let mut normalized = normalize_message(message, rules);
     normalized.prefer_timetables();
     match schedule {
@@ -214,7 +214,7 @@ pub fn siri_to_gtfs_rt(
     normalized.rename_duplicates();
     let header = feed_header(normalized.made_at);
     let entity = normalized.entities.into_iter().map(|it| it.entity).collect();
-    let mut losses = normalized.losses;
+    let mut losses = normalized.conversion_report;
     let has_schedule = schedule.is_some();
     dropped_fields::count_dropped_fields(message, !has_timetables, has_schedule, zone, &mut losses);
     (FeedMessage { header, entity }, normalized.problems, losses)
@@ -223,7 +223,7 @@ pub fn siri_to_gtfs_rt(
 /// Returns the producer's reason for a refused message; `None` if the message contains data.
 pub(crate) fn message_refusal(message: &SiriMessage) -> Option<String> {
     let zone = &TimeZone::UTC;
-    let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
     let normalized = normalize_message(message, rules);
     normalized.is_refused().then(|| normalized.refusals.join("; "))
 }
@@ -248,9 +248,10 @@ pub(crate) fn normalize_message(
         match payload {
             MessagePayload::ServiceDelivery(delivery) => out.add_delivery(delivery, rules),
             MessagePayload::Fault(fault) => {
-                let said = [fault.reason.as_deref(), fault.code.as_deref()];
-                let said = said.into_iter().flatten().next().unwrap_or("a fault without a reason");
-                out.refusals.push(said.to_owned());
+                let reasons = [fault.reason.as_deref(), fault.code.as_deref()];
+                let reason_text =
+                    reasons.into_iter().flatten().next().unwrap_or("a fault without a reason");
+                out.refusals.push(reason_text.to_owned());
             }
             _ => {}
         }
@@ -301,7 +302,8 @@ impl NormalizedMessage {
         for exchange in &delivery.situation_exchanges {
             self.add_delivery_head(&exchange.head);
             for situation in &exchange.situations {
-                let entity = situations::map_situation(situation, rules.ids, &mut self.losses);
+                let entity =
+                    situations::map_situation(situation, rules.ids, &mut self.conversion_report);
                 self.entities.push(entity);
             }
         }
@@ -320,11 +322,11 @@ impl NormalizedMessage {
 
     fn add_refusal(&mut self, error: Option<&lineside_formats::siri::ErrorCondition>) {
         let parts = error.map(|error| [&error.kind, &error.text, &error.description]);
-        let said: Vec<&str> =
+        let conditions: Vec<&str> =
             parts.into_iter().flatten().filter_map(|part| part.as_deref()).collect();
-        self.refusals.push(match said.is_empty() {
+        self.refusals.push(match conditions.is_empty() {
             true => "the producer reports a failure without a reason".to_owned(),
-            false => said.join(": "),
+            false => conditions.join(": "),
         });
     }
 
@@ -343,7 +345,7 @@ impl NormalizedMessage {
     fn count_cut_journeys(&mut self) {
         for it in self.entities.iter().filter(|it| !it.extra_calls.is_empty()) {
             let why = "there is no schedule with the other calls";
-            self.losses.record_dropped("ExtraCall", why, Some(&it.entity.id));
+            self.conversion_report.record_dropped("ExtraCall", why, Some(&it.entity.id));
         }
     }
 
@@ -358,7 +360,7 @@ impl NormalizedMessage {
                 journeys.entry(trip.trip_id.clone()).or_default().push(trip);
             }
         }
-        let losses = &mut self.losses;
+        let losses = &mut self.conversion_report;
         self.entities.retain(|it| match it.trip_ref() {
             Some((trip, TripPart::Visits)) => {
                 let known = journeys.get(&trip.trip_id);
@@ -443,11 +445,12 @@ fn to_translated_string<'a>(
         let language = text.lang.as_deref().or(language).filter(|it| !it.is_empty());
         let language = language.map(str::to_ascii_lowercase);
         let next = translation.len();
-        let (at, said) = known.entry(language.clone()).or_insert_with(|| (next, HashSet::new()));
-        if !said.insert(&text.value) {
+        let (at, known_texts) =
+            known.entry(language.clone()).or_insert_with(|| (next, HashSet::new()));
+        if !known_texts.insert(&text.value) {
             continue;
         }
-        said.extend(text.value.split('\n'));
+        known_texts.extend(text.value.split('\n'));
         match translation.get_mut(*at) {
             Some(known) => {
                 known.text.push('\n');

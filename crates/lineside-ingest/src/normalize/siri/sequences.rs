@@ -48,12 +48,13 @@ impl CallHints {
 /// Sets the `stop_sequence` of an entity's calls and of its vehicle's current call, if the timetable's trip visits a
 /// stop more than once.
 pub(super) fn put_sequences(entity: &mut SiriEntity, timetable: &Timetable) {
-    let (told, near) = (std::mem::take(&mut entity.told), entity.near.take());
+    let (hints, vehicle_hints) =
+        (std::mem::take(&mut entity.call_hints), entity.vehicle_call_hints.take());
     if let Some(update) = &mut entity.entity.trip_update
         && let Some(plan) = TripPlan::from_trip(&update.trip, timetable)
     {
-        let told = entity.visits.as_ref().map_or(told, |visits| visits.call_hints().collect());
-        let sequences = plan.assign_sequences(&update.stop_time_update, &told);
+        let hints = entity.visits.as_ref().map_or(hints, |visits| visits.call_hints().collect());
+        let sequences = plan.assign_sequences(&update.stop_time_update, &hints);
         for (call, sequence) in update.stop_time_update.iter_mut().zip(&sequences) {
             call.stop_sequence = *sequence;
         }
@@ -62,7 +63,7 @@ pub(super) fn put_sequences(entity: &mut SiriEntity, timetable: &Timetable) {
         }
     }
     if let Some(vehicle) = &mut entity.entity.vehicle
-        && let Some(near) = near
+        && let Some(near) = vehicle_hints
         && let Some(plan) =
             vehicle.trip.as_ref().and_then(|trip| TripPlan::from_trip(trip, timetable))
     {
@@ -96,11 +97,15 @@ impl<'a> TripPlan<'a> {
     }
 
     /// Returns the stop sequences of calls in the order of the journey, where they are certain.
-    fn assign_sequences(&self, updates: &[StopTimeUpdate], told: &[CallHints]) -> Vec<Option<u32>> {
+    fn assign_sequences(
+        &self,
+        updates: &[StopTimeUpdate],
+        hints: &[CallHints],
+    ) -> Vec<Option<u32>> {
         let may_be: Vec<Vec<usize>> = updates
             .iter()
-            .zip(told)
-            .map(|(update, told)| self.candidate_calls(update, *told))
+            .zip(hints)
+            .map(|(update, hints)| self.candidate_calls(update, *hints))
             .collect();
         // Each call as early as the preceding calls allow, and as late as the following ones allow.
         let mut next = 0;
@@ -128,37 +133,42 @@ impl<'a> TripPlan<'a> {
     }
 
     /// Returns the indexes of the scheduled calls that a call may be by its own hints.
-    fn candidate_calls(&self, update: &StopTimeUpdate, told: CallHints) -> Vec<usize> {
+    fn candidate_calls(&self, update: &StopTimeUpdate, hints: CallHints) -> Vec<usize> {
         let stop = nonempty_text(&update.stop_id).and_then(|stop| self.timetable.find_stop(stop));
         let calls = self.calls.iter().enumerate();
-        let here: Vec<usize> =
+        let candidates: Vec<usize> =
             calls.filter(|(_, call)| Some(call.stop) == stop).map(|(at, _)| at).collect();
-        let by_number = || self.find_by_order(&here, told).or_else(|| find_by_visit(&here, told));
-        match self.find_by_time(&here, told).or_else(by_number).filter(|_| here.len() > 1) {
+        let by_number =
+            || self.find_by_order(&candidates, hints).or_else(|| find_by_visit(&candidates, hints));
+        match self
+            .find_by_time(&candidates, hints)
+            .or_else(by_number)
+            .filter(|_| candidates.len() > 1)
+        {
             Some(at) => vec![at],
-            None => here,
+            None => candidates,
         }
     }
 
     /// Returns the call whose scheduled time is nearest to the aimed time.
-    fn find_by_time(&self, here: &[usize], told: CallHints) -> Option<usize> {
-        let mut by_distance: Vec<(u64, usize)> = here
+    fn find_by_time(&self, candidates: &[usize], hints: CallHints) -> Option<usize> {
+        let mut by_distance: Vec<(u64, usize)> = candidates
             .iter()
-            .filter_map(|at| Some((self.time_distance(self.calls.get(*at)?, told)?, *at)))
+            .filter_map(|at| Some((self.time_distance(self.calls.get(*at)?, hints)?, *at)))
             .collect();
         by_distance.sort_unstable();
         match by_distance[..] {
             [(nearest, _), (second, _), ..] if nearest == second => None,
-            [(_, at), ..] if by_distance.len() == here.len() => Some(at),
+            [(_, at), ..] if by_distance.len() == candidates.len() => Some(at),
             _ => None,
         }
     }
 
     /// Returns the difference between the aimed and the scheduled time of a call, in seconds.
-    fn time_distance(&self, call: &StopTime<'_>, told: CallHints) -> Option<u64> {
-        let departs = told.aimed_departure.filter(|_| call.departure.is_some());
-        let aimed = departs.or(told.aimed_arrival)?;
-        let of = |run: ScheduledRun<'_>| {
+    fn time_distance(&self, call: &StopTime<'_>, hints: CallHints) -> Option<u64> {
+        let departs = hints.aimed_departure.filter(|_| call.departure.is_some());
+        let aimed = departs.or(hints.aimed_arrival)?;
+        let time_in_run = |run: ScheduledRun<'_>| {
             let planned = if departs.is_some() {
                 run.scheduled_departure(call)
             } else {
@@ -167,7 +177,7 @@ impl<'a> TripPlan<'a> {
             Some(planned?.abs_diff(aimed))
         };
         if let Some(run) = self.run {
-            return of(run);
+            return time_in_run(run);
         }
         if self.timetable.trip(self.trip).has_frequencies {
             return None;
@@ -176,23 +186,24 @@ impl<'a> TripPlan<'a> {
         let zone = self.timetable.timezone().clone();
         let today = Timestamp::from_second(aimed).ok()?.to_zoned(zone).date();
         let days = [Some(today), today.yesterday().ok()].into_iter().flatten();
-        days.filter_map(|day| of(ScheduledRun::new(self.timetable, self.trip, day, None))).min()
+        days.filter_map(|day| time_in_run(ScheduledRun::new(self.timetable, self.trip, day, None)))
+            .min()
     }
 
     /// Returns the call with the producer's number, counted from 1 or as in the schedule.
-    fn find_by_order(&self, here: &[usize], told: CallHints) -> Option<usize> {
-        let order = told.order?;
-        let is_it = |at: &&usize| {
+    fn find_by_order(&self, candidates: &[usize], hints: CallHints) -> Option<usize> {
+        let order = hints.order?;
+        let is_match = |at: &&usize| {
             let sequence = self.calls.get(**at).map(|call| call.stop_sequence);
             u32::try_from(**at + 1) == Ok(order) || sequence == Some(order)
         };
-        let mut found = here.iter().filter(is_it);
+        let mut found = candidates.iter().filter(is_match);
         found.next().filter(|_| found.next().is_none()).copied()
     }
 }
 
 /// Returns the call with the producer's visit number. Many producers write 1 for every call.
-fn find_by_visit(here: &[usize], told: CallHints) -> Option<usize> {
-    let number = usize::try_from(told.visit_number?).ok().filter(|number| *number > 1)?;
-    here.get(number - 1).copied()
+fn find_by_visit(candidates: &[usize], hints: CallHints) -> Option<usize> {
+    let number = usize::try_from(hints.visit_number?).ok().filter(|number| *number > 1)?;
+    candidates.get(number - 1).copied()
 }

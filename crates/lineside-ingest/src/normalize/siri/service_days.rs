@@ -31,9 +31,9 @@ pub(crate) struct AimedCall {
 
 /// Returns the aimed times of a journey: of its first calls that may be in a timetable, and of its start.
 pub(super) fn aimed_calls(journey: &VehicleJourney, ids: &SiriIds) -> Vec<AimedCall> {
-    let told = journey.recorded_calls.iter().chain(&journey.estimated_calls);
-    let calls = told.chain(journey_calls(journey).map(|(call, _)| call));
-    let of_call = |call: &SiriCall| {
+    let reported_calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
+    let calls = reported_calls.chain(journey_calls(journey).map(|(call, _)| call));
+    let to_aimed_call = |call: &SiriCall| {
         let stop = CallQuays::from_call(call).planned.or(call.stop_point_ref.as_ref())?;
         let arrival = super::to_unix_seconds(call.aimed_arrival_time);
         let departure = super::to_unix_seconds(call.aimed_departure_time);
@@ -43,7 +43,7 @@ pub(super) fn aimed_calls(journey: &VehicleJourney, ids: &SiriIds) -> Vec<AimedC
     };
     let departure = super::to_unix_seconds(journey.origin_aimed_departure_time);
     let start = departure.map(|_| AimedCall { stop_id: None, arrival: None, departure });
-    calls.filter_map(of_call).take(AIMED_MAX).chain(start).collect()
+    calls.filter_map(to_aimed_call).take(AIMED_MAX).chain(start).collect()
 }
 
 /// Moves a journey to the service day before the date in its reference, if its aimed times require it.

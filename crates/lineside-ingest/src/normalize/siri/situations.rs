@@ -81,8 +81,8 @@ fn situation_id(situation: &PtSituationElement) -> SmolStr {
 
 /// Returns the active periods. A closed situation has ended, whatever end it states.
 fn active_periods(situation: &PtSituationElement) -> Vec<TimeRange> {
-    let of = |period: &TimePeriod| time_range(period.start_time, period.end_time);
-    let mut periods: Vec<TimeRange> = situation.validity_periods.iter().map(of).collect();
+    let to_range = |period: &TimePeriod| time_range(period.start_time, period.end_time);
+    let mut periods: Vec<TimeRange> = situation.validity_periods.iter().map(to_range).collect();
     if situation.progress == Some(Progress::Closed) {
         let closed = time_range(None, situation.versioned_at_time.or(situation.creation_time)).end;
         let first = periods.iter().filter_map(|period| period.start).min();
@@ -94,8 +94,8 @@ fn active_periods(situation: &PtSituationElement) -> Vec<TimeRange> {
 }
 
 fn situation_severity(situation: &PtSituationElement) -> Option<Severity> {
-    let of_consequence = || situation.consequences.iter().find_map(|it| it.severity);
-    situation.severity.or_else(of_consequence)
+    let consequence_severity = || situation.consequences.iter().find_map(|it| it.severity);
+    situation.severity.or_else(consequence_severity)
 }
 
 fn situation_cause(situation: &PtSituationElement) -> Cause {
@@ -107,8 +107,9 @@ fn situation_cause(situation: &PtSituationElement) -> Cause {
         (situation.environment_reason.as_deref(), ReasonList::Environment),
         (situation.public_event_reason.as_deref(), ReasonList::PublicEvent),
     ];
-    let mut causes =
-        reasons.into_iter().filter_map(|(reason, of)| Some(terms::map_cause(reason?, of)));
+    let mut causes = reasons
+        .into_iter()
+        .filter_map(|(reason, reason_list)| Some(terms::map_cause(reason?, reason_list)));
     causes.find(|cause| *cause != Cause::UnknownCause).unwrap_or(Cause::UnknownCause)
 }
 
@@ -147,34 +148,34 @@ fn list_selectors(
     let scopes = situation.publishing_actions.iter();
     let scopes = scopes.filter_map(|it| it.publish_at_scope.as_ref()?.affects.as_deref());
     let all = situation.affects.as_deref().into_iter().chain(consequences).chain(scopes);
-    let mut selectors = SelectorBuilder { ids, found: Vec::new(), n_beyond: 0 };
+    let mut selectors = SelectorBuilder { ids, selectors: Vec::new(), n_dropped: 0 };
     for affects in all {
         selectors.add_affects(affects);
     }
     losses.record_dropped_many(
         "Affects",
         "an alert has at most 1,000 informed entities",
-        selectors.n_beyond,
+        selectors.n_dropped,
     );
-    selectors.found
+    selectors.selectors
 }
 
 struct SelectorBuilder<'a> {
     ids: &'a SiriIds,
-    found: Vec<EntitySelector>,
+    selectors: Vec<EntitySelector>,
     /// The number of selectors beyond the limit; a repeated one counts twice.
-    n_beyond: u64,
+    n_dropped: u64,
 }
 
 impl SelectorBuilder<'_> {
     fn push_selector(&mut self, selector: EntitySelector) {
         // Repetitions are searched only for the first selectors beyond the limit.
-        if self.n_beyond < SELECTORS_MAX as u64 && self.found.contains(&selector) {
+        if self.n_dropped < SELECTORS_MAX as u64 && self.selectors.contains(&selector) {
             return;
         }
-        match self.found.len() < SELECTORS_MAX {
-            true => self.found.push(selector),
-            false => self.n_beyond += 1,
+        match self.selectors.len() < SELECTORS_MAX {
+            true => self.selectors.push(selector),
+            false => self.n_dropped += 1,
         }
     }
 
@@ -197,8 +198,8 @@ impl SelectorBuilder<'_> {
         for stop in &affects.stop_points {
             self.add_stop(stop, &EntitySelector::default());
         }
-        for place in affects.stop_places.iter().filter_map(|it| it.stop_place_ref.as_deref()) {
-            let stop_id = self.map_id(IdKind::Stop, place);
+        for stop_ref in affects.stop_places.iter().filter_map(|it| it.stop_place_ref.as_deref()) {
+            let stop_id = self.map_id(IdKind::Stop, stop_ref);
             self.push_selector(EntitySelector { stop_id, ..EntitySelector::default() });
         }
         for journey in &affects.vehicle_journeys {
@@ -258,8 +259,8 @@ impl SelectorBuilder<'_> {
     fn add_line(&mut self, line: &AffectedLine) {
         let Some(line_ref) = line.line_ref.as_deref() else { return };
         let route_id = self.map_id(IdKind::Line, line_ref);
-        let of_routes = line.routes.iter().flat_map(|route| &route.stop_points);
-        let stops: Vec<&AffectedStopPoint> = line.stop_points.iter().chain(of_routes).collect();
+        let route_stops = line.routes.iter().flat_map(|route| &route.stop_points);
+        let stops: Vec<&AffectedStopPoint> = line.stop_points.iter().chain(route_stops).collect();
         for direction_id in affected_directions(line) {
             let selector = EntitySelector {
                 route_id: route_id.clone(),
@@ -277,11 +278,11 @@ impl SelectorBuilder<'_> {
     }
 
     /// Adds a stop, restricted by the selector `of`.
-    fn add_stop(&mut self, stop: &AffectedStopPoint, of: &EntitySelector) {
+    fn add_stop(&mut self, stop: &AffectedStopPoint, base_selector: &EntitySelector) {
         let name = stop.stop_point_ref.as_deref().or(stop.stop_place_ref.as_deref());
         let Some(name) = name else { return };
         let stop_id = self.map_id(IdKind::Stop, name);
-        self.push_selector(EntitySelector { stop_id, ..of.clone() });
+        self.push_selector(EntitySelector { stop_id, ..base_selector.clone() });
     }
 
     fn add_journey(&mut self, journey: &AffectedVehicleJourney) {

@@ -91,11 +91,11 @@ pub(super) enum ReasonList {
 }
 
 /// Maps the name of a reason to a cause.
-pub(super) fn map_cause(reason: &str, of: ReasonList) -> Cause {
+pub(super) fn map_cause(reason: &str, reason_list: ReasonList) -> Cause {
     let plain: String =
         reason.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let known = CAUSES.iter().find(|(part, _)| plain.contains(part)).map(|&(_, cause)| cause);
-    match (plain.as_str(), known, of) {
+    match (plain.as_str(), known, reason_list) {
         ("" | "unknown" | "undefined", ..) => Cause::UnknownCause,
         (_, Some(cause), ReasonList::Any | ReasonList::Equipment) => cause,
         (.., ReasonList::Environment) => Cause::Weather,
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn reasons_map_to_causes_by_name_and_list() {
-        for (reason, of, expected) in [
+        for (reason, reason_list, expected) in [
             ("signalProblem", ReasonList::Any, Cause::TechnicalProblem),
             ("staffSickness", ReasonList::Any, Cause::OtherCause),
             ("roadworks", ReasonList::Any, Cause::Construction),
@@ -185,18 +185,18 @@ mod tests {
             ("accident", ReasonList::Any, Cause::Accident),
             ("unknown", ReasonList::Equipment, Cause::UnknownCause),
         ] {
-            assert_eq!(map_cause(reason, of), expected, "{reason}");
+            assert_eq!(map_cause(reason, reason_list), expected, "{reason}");
         }
     }
 
     #[test]
     fn the_most_severe_condition_is_the_effect() {
-        let effect_of = |conditions: &[&str]| map_effect(conditions.iter().copied());
-        assert_eq!(effect_of(&["delayed", "cancelled"]), Effect::NoService);
-        assert_eq!(effect_of(&["diverted"]), Effect::Detour);
-        assert_eq!(effect_of(&["intermittentService"]), Effect::ReducedService);
-        assert_eq!(effect_of(&["somethingElse"]), Effect::OtherEffect);
-        assert_eq!(effect_of(&["unknown"]), Effect::UnknownEffect);
-        assert_eq!(effect_of(&[]), Effect::UnknownEffect);
+        let worst_effect = |conditions: &[&str]| map_effect(conditions.iter().copied());
+        assert_eq!(worst_effect(&["delayed", "cancelled"]), Effect::NoService);
+        assert_eq!(worst_effect(&["diverted"]), Effect::Detour);
+        assert_eq!(worst_effect(&["intermittentService"]), Effect::ReducedService);
+        assert_eq!(worst_effect(&["somethingElse"]), Effect::OtherEffect);
+        assert_eq!(worst_effect(&["unknown"]), Effect::UnknownEffect);
+        assert_eq!(worst_effect(&[]), Effect::UnknownEffect);
     }
 }

@@ -20,7 +20,7 @@ use lineside_formats::{
 };
 
 use super::*;
-use crate::limits::VISITS_OF_JOURNEY_MAX;
+use crate::limits::JOURNEY_VISITS_MAX;
 
 fn message(deliveries: &str) -> SiriMessage {
     let text = format!(
@@ -37,7 +37,7 @@ fn message(deliveries: &str) -> SiriMessage {
 fn normalized(deliveries: &str, ids: &SiriIds) -> NormalizedMessage {
     normalize_message(
         &message(deliveries),
-        MappingRules { ids, vehicles_tell_delays: true, zone: &TimeZone::UTC },
+        MappingRules { ids, has_vehicle_delays: true, zone: &TimeZone::UTC },
     )
 }
 
@@ -125,11 +125,11 @@ fn a_planned_time_is_not_a_prediction() {
     assert_eq!((known.schedule_relationship(), known.departure), (no_data, None));
     let on_time = call(&format!("{aimed}<DepartureStatus>onTime</DepartureStatus>"));
     assert_eq!(on_time.departure.unwrap().delay, Some(0));
-    let unheard = call(&format!(
+    let planned_only = call(&format!(
         "{aimed}<ExpectedDepartureTime>2026-11-21T12:06:00Z</ExpectedDepartureTime>\
          <DepartureStatus>noReport</DepartureStatus>"
     ));
-    assert_eq!(unheard.schedule_relationship(), no_data);
+    assert_eq!(planned_only.schedule_relationship(), no_data);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn headway_runs_are_identified_by_their_local_start_time() {
         run("2026-11-21T23:30:00Z")
     ));
     let zone = &TimeZone::get("Europe/Paris").unwrap();
-    let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
     let out = normalize_message(&message, rules);
     let named = |it: &SiriEntity| {
         let trip = it.entity.trip_update.as_ref().unwrap().trip.clone();
@@ -205,7 +205,7 @@ fn headway_runs_are_identified_by_their_local_start_time() {
     assert_eq!(out.problems.total_count(), 0, "{:?}", out.problems.retained_problems());
 }
 
-fn vehicle(inside: &str, vehicles_tell_delays: bool) -> (VehiclePosition, Option<TripUpdate>) {
+fn vehicle(inside: &str, has_vehicle_delays: bool) -> (VehiclePosition, Option<TripUpdate>) {
     let message = message(&format!(
         "<VehicleMonitoringDelivery><VehicleActivity>\
          <RecordedAtTime>2026-11-21T11:59:00Z</RecordedAtTime><MonitoredVehicleJourney>\
@@ -217,7 +217,7 @@ fn vehicle(inside: &str, vehicles_tell_delays: bool) -> (VehiclePosition, Option
     let zone = &TimeZone::UTC;
     let mut out = normalize_message(
         &message,
-        MappingRules { ids: &SiriIds::Netex, vehicles_tell_delays, zone },
+        MappingRules { ids: &SiriIds::Netex, has_vehicle_delays, zone },
     );
     let entity = out.entities.remove(0).entity;
     (entity.vehicle.unwrap(), entity.trip_update)
@@ -230,8 +230,11 @@ fn a_vehicle_reports_its_delay_unless_a_timetable_does() {
          <VehicleRef>V</VehicleRef><MonitoredCall><StopPointRef>X:Quay:S:LOC</StopPointRef>\
          <VehicleAtStop>true</VehicleAtStop></MonitoredCall>";
     let (position, update) = vehicle(inside, true);
-    let place = position.position.as_ref().unwrap();
-    assert_eq!((place.latitude, place.longitude, place.bearing), (60.25, 5.5, Some(90.0)));
+    let coordinates = position.position.as_ref().unwrap();
+    assert_eq!(
+        (coordinates.latitude, coordinates.longitude, coordinates.bearing),
+        (60.25, 5.5, Some(90.0))
+    );
     assert_eq!((position.stop_id.as_deref(), position.current_status), (Some("S"), Some(1)));
     let trip = position.trip.as_ref().unwrap();
     assert_eq!(
@@ -274,7 +277,7 @@ fn visits_of_a_journey_are_merged_into_one_trip_update() {
 
 #[test]
 fn a_cancelled_visit_does_not_cancel_its_journey() {
-    for (said, expected) in [
+    for (xml, expected) in [
         ("", None),
         ("<ExtraJourney>true</ExtraJourney>", Some(ScheduleRelationship::New)),
         ("<Cancellation>true</Cancellation>", Some(ScheduleRelationship::Canceled)),
@@ -282,7 +285,7 @@ fn a_cancelled_visit_does_not_cancel_its_journey() {
         let visit = format!(
             "<StopMonitoringDelivery><MonitoredStopVisit><MonitoringRef>S</MonitoringRef>\
              <MonitoredVehicleJourney><FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
-             <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>{said}\
+             <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>{xml}\
              <MonitoredCall><StopPointRef>S</StopPointRef><Cancellation>true</Cancellation>\
              <AimedDepartureTime>2026-11-21T12:30:00Z</AimedDepartureTime></MonitoredCall>\
              </MonitoredVehicleJourney></MonitoredStopVisit></StopMonitoringDelivery>"
@@ -291,9 +294,9 @@ fn a_cancelled_visit_does_not_cancel_its_journey() {
         let update = out.entities[0].entity.trip_update.as_ref().unwrap();
         let relationship =
             update.trip.schedule_relationship.map(|_| update.trip.schedule_relationship());
-        assert_eq!(relationship, expected, "{said}");
+        assert_eq!(relationship, expected, "{xml}");
         let skipped = stop_time_update::ScheduleRelationship::Skipped;
-        assert_eq!(update.stop_time_update[0].schedule_relationship(), skipped, "{said}");
+        assert_eq!(update.stop_time_update[0].schedule_relationship(), skipped, "{xml}");
     }
 }
 
@@ -308,7 +311,7 @@ fn the_number_of_visits_per_journey_is_limited() {
              </MonitoredCall></MonitoredVehicleJourney></MonitoredStopVisit>"
         )
     };
-    let visits: String = (0..2 * VISITS_OF_JOURNEY_MAX).map(visit).collect();
+    let visits: String = (0..2 * JOURNEY_VISITS_MAX).map(visit).collect();
     let mut out = normalized(
         &format!("<StopMonitoringDelivery>{visits}</StopMonitoringDelivery>"),
         &SiriIds::Same,
@@ -318,10 +321,10 @@ fn the_number_of_visits_per_journey_is_limited() {
         |entity: &SiriEntity| entity.entity.trip_update.as_ref().unwrap().stop_time_update.len();
     assert_eq!(
         (calls(entity), entity.visit_names().count()),
-        (VISITS_OF_JOURNEY_MAX, VISITS_OF_JOURNEY_MAX)
+        (JOURNEY_VISITS_MAX, JOURNEY_VISITS_MAX)
     );
     entity.remove_visit("7");
-    assert_eq!(calls(entity), VISITS_OF_JOURNEY_MAX - 1);
+    assert_eq!(calls(entity), JOURNEY_VISITS_MAX - 1);
 }
 
 #[test]
@@ -368,16 +371,23 @@ fn vehicles_of_several_producers_may_share_an_id() {
     let trondheim = "<LineRef>ATB:Line:0005</LineRef><VehicleRef>277</VehicleRef>";
     let stavanger = "<LineRef>KOL:Line:5000</LineRef><OperatorRef>KOL:Operator:1</OperatorRef>\
                      <VehicleRef>277</VehicleRef>";
-    let of = |id: &str| (id.to_owned(), Some("277".to_owned()));
-    assert_eq!(named(&[trondheim, stavanger]), [of("ATB:277"), of("KOL:277")]);
-    assert_eq!(named(&[stavanger]), [of("KOL:277")], "an id does not depend on other vehicles");
+    let with_operator = |id: &str| (id.to_owned(), Some("277".to_owned()));
+    assert_eq!(
+        named(&[trondheim, stavanger]),
+        [with_operator("ATB:277"), with_operator("KOL:277")]
+    );
+    assert_eq!(
+        named(&[stavanger]),
+        [with_operator("KOL:277")],
+        "an id does not depend on other vehicles"
+    );
     for (inside, id) in [
         // A line of another town's producer, and a line whose id has no codespace.
         ("<LineRef>KOL:Line:1</LineRef><DataSource>ATB</DataSource>", "ATB:277"),
         ("<LineRef>22</LineRef><OperatorRef>X:Operator:CRTB</OperatorRef>", "CRTB:277"),
     ] {
         let journey = format!("{inside}<VehicleRef>277</VehicleRef>");
-        assert_eq!(named(&[&journey]), [of(id)], "{inside}");
+        assert_eq!(named(&[&journey]), [with_operator(id)], "{inside}");
     }
     for (inside, id) in [
         ("<LineRef>22</LineRef><VehicleRef>277</VehicleRef>", "277"),
@@ -460,19 +470,19 @@ fn every_element_of_recorded_messages_becomes_one_entity() {
             let (out, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
             let single = ["EstimatedVehicleJourney", "VehicleActivity", "PtSituationElement"];
             let elements: usize = single.iter().map(|name| count(&text, name)).sum();
-            let of_visits = out.entity.iter().filter(|it| {
+            let visit_entities = out.entity.iter().filter(|it| {
                 let is_one = it.id.starts_with("vehicle:") || it.id.starts_with("situation:");
                 !is_one && count(&text, "EstimatedVehicleJourney") == 0
             });
-            let others = out.entity.len() - of_visits.count();
+            let others = out.entity.len() - visit_entities.count();
             assert_eq!(others, elements, "{}", path.display());
             let ids: HashSet<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
             assert_eq!(ids.len(), out.entity.len(), "{}", path.display());
             let (ids, zone) = (&SiriIds::Same, &TimeZone::UTC);
-            let rules = MappingRules { ids, vehicles_tell_delays: false, zone };
-            let mut held = normalize_message(&message, rules);
-            held.keep_last_duplicates();
-            let vehicles = held.entities.iter().filter(|it| it.entity.vehicle.is_some());
+            let rules = MappingRules { ids, has_vehicle_delays: false, zone };
+            let mut normalized = normalize_message(&message, rules);
+            normalized.keep_last_duplicates();
+            let vehicles = normalized.entities.iter().filter(|it| it.entity.vehicle.is_some());
             assert_eq!(vehicles.count(), count(&text, "VehicleActivity"), "{}", path.display());
             files += 1;
             entities += out.entity.len();

@@ -33,8 +33,9 @@ pub(super) fn map_activity(
     let id = entity_id(activity, journey, rules.ids);
     let call = journey.monitored_call.as_deref();
     let stop = call.and_then(|call| call.stop_point_ref.as_deref());
-    let stands = call.is_some_and(|call| call.vehicle_at_stop == Some(true));
-    let status = if stands { VehicleStopStatus::StoppedAt } else { VehicleStopStatus::InTransitTo };
+    let is_at_stop = call.is_some_and(|call| call.vehicle_at_stop == Some(true));
+    let status =
+        if is_at_stop { VehicleStopStatus::StoppedAt } else { VehicleStopStatus::InTransitTo };
     let vehicle = VehiclePosition {
         position: map_position(journey),
         stop_id: stop.map(|stop| rules.ids.map_id(IdKind::Stop, stop).into()),
@@ -50,7 +51,7 @@ pub(super) fn map_activity(
         ..VehiclePosition::default()
     };
     let trip_update =
-        rules.vehicles_tell_delays.then(|| vehicle_trip_update(journey, rules)).flatten();
+        rules.has_vehicle_delays.then(|| vehicle_trip_update(journey, rules)).flatten();
     let trip_update = trip_update.map(|update| TripUpdate {
         timestamp: to_timestamp(at),
         vehicle: vehicle.vehicle.clone(),
@@ -63,9 +64,16 @@ pub(super) fn map_activity(
     let names = vehicle_names(activity, journey).into_iter().flatten().cloned();
     let (names, marks) = (names.collect(), JourneyMarks::from_journey(journey, rules.ids));
     let aimed = aimed_calls(journey, rules.ids);
-    let told = CallHints::from_calls(journey_calls(journey).map(|(call, _)| call));
+    let hints = CallHints::from_calls(journey_calls(journey).map(|(call, _)| call));
     let near = call.filter(|_| stop.is_some()).map(CallHints::from_call);
-    Some(SiriEntity { names, marks, aimed, told, near, ..SiriEntity::from_entity(entity, until) })
+    Some(SiriEntity {
+        names,
+        marks,
+        aimed,
+        call_hints: hints,
+        vehicle_call_hints: near,
+        ..SiriEntity::from_entity(entity, until)
+    })
 }
 
 /// Returns the producer's names of a vehicle, the most reliable first.
@@ -149,16 +157,16 @@ pub(super) fn vehicle_trip_update(
     let mut trip = journey_trip(journey, false, ids);
     JourneyStart::from_journey(journey, rules.zone).fill_trip_start(&mut trip);
     trip.trip_id.as_ref()?;
-    let taking = CallMapper { ids, is_own: is_extra_trip(&trip), is_off: false };
-    let calls = journey_calls(journey).filter_map(|(call, is_over)| taking.map_call(call, is_over));
+    let taking = CallMapper { ids, is_unscheduled: is_extra_trip(&trip), is_cancelled: false };
+    let calls = journey_calls(journey).filter_map(|(call, is_past)| taking.map_call(call, is_past));
     let mut stop_time_update: Vec<_> = calls.collect();
-    let tells = |it: &_| has_call_times(it);
-    if !stop_time_update.iter().any(tells) {
+    let has_times = |it: &_| has_call_times(it);
+    if !stop_time_update.iter().any(has_times) {
         stop_time_update.clear();
     }
     let delay = journey.delay.map(|delay| delay.0);
-    let is_off = journey.cancellation == Some(true);
-    (delay.is_some() || is_off || !stop_time_update.is_empty()).then(|| TripUpdate {
+    let is_cancelled = journey.cancellation == Some(true);
+    (delay.is_some() || is_cancelled || !stop_time_update.is_empty()).then(|| TripUpdate {
         trip,
         stop_time_update,
         delay,

@@ -16,7 +16,7 @@ use super::{
     service_days::aimed_calls,
     to_timestamp,
 };
-use crate::{limits::VISITS_OF_JOURNEY_MAX, normalize::nonempty_text};
+use crate::{limits::JOURNEY_VISITS_MAX, normalize::nonempty_text};
 
 /// The prefix of entity ids made of visits. A journey's own entity has another prefix: data about some stops must not
 /// replace those about all.
@@ -52,7 +52,7 @@ pub(crate) struct VisitStop {
 #[derive(Clone, Debug)]
 struct VisitCall {
     update: StopTimeUpdate,
-    told: CallHints,
+    hints: CallHints,
     /// The name of the visit that determines the call.
     item: SmolStr,
     /// True if the visit monitors this stop, not an earlier or later one.
@@ -68,25 +68,29 @@ pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
     let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map_id(IdKind::Stop, stop));
     let (id, item) =
         visit_names(visit, journey, nonempty_text(&trip.trip_id).zip(Some(&trip.start_date)));
-    let taking = CallMapper { ids, is_own: crate::normalize::is_extra_trip(&trip), is_off: false };
-    let call_of = |(call, is_over): (&SiriCall, bool)| {
+    let taking = CallMapper {
+        ids,
+        is_unscheduled: crate::normalize::is_extra_trip(&trip),
+        is_cancelled: false,
+    };
+    let visit_call = |(call, is_past): (&SiriCall, bool)| {
         let is_monitored = monitored.is_some_and(|it| std::ptr::eq(it, call));
         let update = match call.stop_point_ref.is_none() && is_monitored {
             true => {
                 let stop_point_ref = visit.monitoring_ref.clone();
-                taking.map_call(&SiriCall { stop_point_ref, ..call.clone() }, is_over)?
+                taking.map_call(&SiriCall { stop_point_ref, ..call.clone() }, is_past)?
             }
-            false => taking.map_call(call, is_over)?,
+            false => taking.map_call(call, is_past)?,
         };
         Some(VisitCall {
             update,
-            told: CallHints::from_call(call),
+            hints: CallHints::from_call(call),
             item: item.clone(),
             is_monitored,
         })
     };
     let mut calls: Vec<VisitCall> =
-        journey_calls(journey).filter_map(call_of).take(VISITS_OF_JOURNEY_MAX).collect();
+        journey_calls(journey).filter_map(visit_call).take(JOURNEY_VISITS_MAX).collect();
     calls.sort_by_key(VisitCall::call_time);
     let here = calls.iter().find(|call| call.is_monitored);
     let call_stop_id = here.and_then(|call| nonempty_text(&call.update.stop_id)).map(SmolStr::new);
@@ -134,10 +138,10 @@ fn visit_names(
 
 /// Returns the calls of a monitored journey in order, each with true if it is over.
 pub(super) fn journey_calls(journey: &VehicleJourney) -> impl Iterator<Item = (&SiriCall, bool)> {
-    let over = journey.previous_calls.iter().map(|call| (call, true));
+    let past_calls = journey.previous_calls.iter().map(|call| (call, true));
     let here = journey.monitored_call.as_deref().map(|call| (call, false));
     let ahead = journey.onward_calls.iter().map(|call| (call, false));
-    over.chain(here).chain(ahead)
+    past_calls.chain(here).chain(ahead)
 }
 
 /// Maps the cancellation of a visit.
@@ -230,11 +234,15 @@ impl SiriEntity {
         self.visits.iter().flat_map(|visits| visits.items.iter().map(|visit| &visit.item))
     }
 
-    fn remove_visits_if(&mut self, is_over: impl Fn(&StopVisit) -> bool) -> bool {
+    fn remove_visits_if(&mut self, is_expired: impl Fn(&StopVisit) -> bool) -> bool {
         let Some(visits) = &mut self.visits else { return false };
-        let over: Vec<SmolStr> =
-            visits.items.iter().filter(|visit| is_over(visit)).map(|it| it.item.clone()).collect();
-        over.iter().for_each(|item| visits.forget_visit(item));
+        let expired: Vec<SmolStr> = visits
+            .items
+            .iter()
+            .filter(|visit| is_expired(visit))
+            .map(|it| it.item.clone())
+            .collect();
+        expired.iter().for_each(|item| visits.forget_visit(item));
         let is_empty = visits.items.is_empty();
         self.write_calls();
         is_empty
@@ -251,10 +259,10 @@ impl JourneyVisits {
     fn merge_later(&mut self, later: JourneyVisits) {
         // The later data of a visit replace all its earlier ones.
         later.items.iter().for_each(|visit| self.forget_visit(&visit.item));
-        let room = VISITS_OF_JOURNEY_MAX.saturating_sub(self.items.len());
-        self.items.extend(later.items.into_iter().take(room));
+        let n_left = JOURNEY_VISITS_MAX.saturating_sub(self.items.len());
+        self.items.extend(later.items.into_iter().take(n_left));
         for call in later.calls {
-            let has_room = self.calls.len() < VISITS_OF_JOURNEY_MAX;
+            let has_room = self.calls.len() < JOURNEY_VISITS_MAX;
             match self.calls.iter_mut().find(|known| known.is_same_call(&call)) {
                 // The visit of an earlier stop may have newer data about this call, but does not take it over.
                 Some(known) if known.is_monitored && !call.is_monitored => {
@@ -276,7 +284,7 @@ impl JourneyVisits {
 
     /// Returns the hints that identify the calls, one for each.
     pub(super) fn call_hints(&self) -> impl Iterator<Item = CallHints> {
-        self.calls.iter().map(|call| call.told)
+        self.calls.iter().map(|call| call.hints)
     }
 
     pub(super) fn put_sequences(&mut self, sequences: &[Option<u32>]) {
@@ -293,8 +301,8 @@ impl JourneyVisits {
 impl VisitCall {
     /// Returns true if both are the same call. A journey may call at a stop twice, at different times.
     fn is_same_call(&self, other: &VisitCall) -> bool {
-        let arrivals = self.told.aimed_arrival.zip(other.told.aimed_arrival);
-        let departures = self.told.aimed_departure.zip(other.told.aimed_departure);
+        let arrivals = self.hints.aimed_arrival.zip(other.hints.aimed_arrival);
+        let departures = self.hints.aimed_departure.zip(other.hints.aimed_departure);
         self.update.stop_id == other.update.stop_id
             && arrivals.or(departures).is_none_or(|(own, others)| own == others)
     }
@@ -302,8 +310,8 @@ impl VisitCall {
     /// Returns the aimed time, else the scheduled or predicted one.
     fn call_time(&self) -> i64 {
         let event = || self.update.departure.as_ref().or(self.update.arrival.as_ref());
-        let told = || event().and_then(|event| event.scheduled_time.or(event.time));
-        let aimed = self.told.aimed_departure.or(self.told.aimed_arrival);
-        aimed.or_else(told).unwrap_or(i64::MAX)
+        let event_time = || event().and_then(|event| event.scheduled_time.or(event.time));
+        let aimed = self.hints.aimed_departure.or(self.hints.aimed_arrival);
+        aimed.or_else(event_time).unwrap_or(i64::MAX)
     }
 }

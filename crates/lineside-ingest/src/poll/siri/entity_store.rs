@@ -42,7 +42,7 @@ struct StoredEntity {
     /// Marks that distinguish its journey from others with the same name.
     marks: JourneyMarks,
     /// The entity to which later visits of the same journey are added.
-    of_visits: Option<Box<SiriEntity>>,
+    visits_entity: Option<Box<SiriEntity>>,
 }
 
 /// The outcome of storing an entity.
@@ -51,9 +51,9 @@ pub(super) enum PutOutcome {
     /// The current answer did not contain the entity before.
     New,
     /// The current answer contained the entity before.
-    Again,
+    Repeated,
     /// The store is full.
-    NoRoom,
+    Full,
 }
 
 impl EntityStore {
@@ -85,13 +85,13 @@ impl EntityStore {
         let id = SmolStr::new(&entity.entity.id);
         let mut before = self.remove(&id);
         if before.is_none() && self.entities.len() >= RECORDS_MAX {
-            return PutOutcome::NoRoom;
+            return PutOutcome::Full;
         }
         let is_again = before.as_ref().is_some_and(|it| it.seen == self.answer);
         let known = before.take_if(|it| it.seen >= self.since && entity.visits.is_some());
         let mut until = until;
         if let Some(known) = known
-            && let Some(mut merged) = known.of_visits
+            && let Some(mut merged) = known.visits_entity
         {
             until = until.max(known.until);
             merged.merge_later_visit(entity);
@@ -112,10 +112,11 @@ impl EntityStore {
         }
         let marks = std::mem::take(&mut entity.marks);
         self.has_own_names |= marks.is_any_applied();
-        let of_visits = entity.visits.is_some().then(|| Box::new(entity));
+        let visits_entity = entity.visits.is_some().then(|| Box::new(entity));
         let seen = self.answer;
-        self.entities.insert(id, StoredEntity { raw, until, seen, trip, names, marks, of_visits });
-        if is_again { PutOutcome::Again } else { PutOutcome::New }
+        self.entities
+            .insert(id, StoredEntity { raw, until, seen, trip, names, marks, visits_entity });
+        if is_again { PutOutcome::Repeated } else { PutOutcome::New }
     }
 
     /// Renames a journey, or a vehicle's journey, to its name in this store, which stays stable while it is stored.
@@ -137,8 +138,8 @@ impl EntityStore {
 
     /// Returns true if the journey's name before its last prefix is its name in this store.
     fn has_previous_name(&self, entity: &SiriEntity) -> bool {
-        let Some((id, mark, said)) = entity.previous_id() else { return false };
-        self.entities.get(&id).is_some_and(|holder| holder.marks.has_mark(mark, said))
+        let Some((id, mark, value)) = entity.previous_id() else { return false };
+        self.entities.get(&id).is_some_and(|holder| holder.marks.has_mark(mark, value))
     }
 
     /// Returns true if the journey's name belongs to another stored journey that this mark distinguishes.
@@ -149,9 +150,9 @@ impl EntityStore {
         }
         let holder = self.entities.get(&id).filter(|_| entity.is_journey());
         holder.is_some_and(|holder| {
-            let is_beside = holder.seen == self.answer;
+            let is_in_answer = holder.seen == self.answer;
             entity.marks.differs_in(&holder.marks, mark)
-                && (is_beside || entity.marks.is_stable_mark(mark))
+                && (is_in_answer || entity.marks.is_stable_mark(mark))
         })
     }
 
@@ -180,7 +181,7 @@ impl EntityStore {
     /// Removes visits from an entity, and the entity if none is left.
     fn remove_visits(&mut self, id: &str, take: impl FnOnce(&mut SiriEntity) -> bool) {
         let Some(entry) = self.entities.get_mut(id) else { return };
-        let Some(entity) = &mut entry.of_visits else { return };
+        let Some(entity) = &mut entry.visits_entity else { return };
         for item in entity.visit_names() {
             self.visits.remove(item);
         }
@@ -210,14 +211,15 @@ impl EntityStore {
         let known = self.trips.get(&trip.trip_id)?;
         let from = |date: Option<SmolStr>| {
             let first = known.range((part, date, SmolStr::default())..).next();
-            first.filter(|(of, _, _)| *of == part)
+            first.filter(|(entity_part, _, _)| *entity_part == part)
         };
         let found = match &trip.start_date {
             None => from(None),
             Some(date) => {
-                let of_day =
-                    from(Some(date.clone())).filter(|(_, of, _)| of.as_ref() == Some(date));
-                of_day.or_else(|| from(None).filter(|(_, of, _)| of.is_none()))
+                let dated_part = from(Some(date.clone()))
+                    .filter(|(_, entity_date, _)| entity_date.as_ref() == Some(date));
+                dated_part
+                    .or_else(|| from(None).filter(|(_, entity_date, _)| entity_date.is_none()))
             }
         };
         found.map(|(_, _, id)| id.clone())
@@ -241,7 +243,7 @@ impl EntityStore {
                 }
             }
         }
-        for item in entry.of_visits.iter().flat_map(|it| it.visit_names()) {
+        for item in entry.visits_entity.iter().flat_map(|it| it.visit_names()) {
             self.visits.remove(item);
         }
         Some(entry)
@@ -264,28 +266,28 @@ impl EntityStore {
         self.remove_entries_if(|entry| entry.until.is_some_and(|until| until < now))
     }
 
-    fn remove_entries_if(&mut self, is_over: impl Fn(&StoredEntity) -> bool) -> bool {
-        let over = self.entities.iter().filter(|(_, entry)| is_over(entry));
-        let over: Vec<SmolStr> = over.map(|(id, _)| id.clone()).collect();
-        for id in &over {
+    fn remove_entries_if(&mut self, is_expired: impl Fn(&StoredEntity) -> bool) -> bool {
+        let expired = self.entities.iter().filter(|(_, entry)| is_expired(entry));
+        let expired: Vec<SmolStr> = expired.map(|(id, _)| id.clone()).collect();
+        for id in &expired {
             self.remove(id);
         }
-        !over.is_empty()
+        !expired.is_empty()
     }
 
     /// Returns all entities in the order of their ids, without visits of journeys whose estimated timetable is stored.
     pub(super) fn list_raw_entities(&self) -> Vec<RawEntity> {
-        let is_told_better = |entry: &&StoredEntity| match &entry.trip {
+        let has_better_entity = |entry: &&StoredEntity| match &entry.trip {
             Some((trip, TripPart::Visits)) => self.find_by_trip(trip, TripPart::Journey).is_some(),
             _ => false,
         };
-        let numbered = self.entities.values().filter(|entry| !is_told_better(entry)).zip(1..);
-        let of = |(entry, number): (&StoredEntity, u32)| {
+        let numbered = self.entities.values().filter(|entry| !has_better_entity(entry)).zip(1..);
+        let to_raw_entity = |(entry, number): (&StoredEntity, u32)| {
             let mut raw = entry.raw.clone();
             raw.number = number;
             raw
         };
-        numbered.map(of).collect()
+        numbered.map(to_raw_entity).collect()
     }
 }
 

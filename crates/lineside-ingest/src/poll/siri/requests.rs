@@ -215,8 +215,8 @@ pub(in crate::poll::siri) mod tests {
     #[test]
     fn a_service_request_follows_the_schema() {
         for service in SiriService::ALL {
-            let asked = request_for_source(source(&[*service], SiriEnvelope::Xml));
-            let SourceRequest::Post(post) = &asked else { panic!("{asked:?}") };
+            let body = request_for_source(source(&[*service], SiriEnvelope::Xml));
+            let SourceRequest::Post(post) = &body else { panic!("{body:?}") };
             let text = std::str::from_utf8(&post.body).unwrap();
             golden(&format!("siri-request-{service}.xml"), text);
         }
@@ -224,16 +224,16 @@ pub(in crate::poll::siri) mod tests {
 
     #[test]
     fn one_request_contains_all_services_and_stops() {
-        let asked = request(request_for_source(source(SiriService::ALL, SiriEnvelope::Xml)));
-        assert_eq!(asked.requestor_ref.as_deref(), Some("opendata"));
-        assert_eq!(asked.request_timestamp, SiriTime::from_millis(1_795_262_400_000));
+        let body = request(request_for_source(source(SiriService::ALL, SiriEnvelope::Xml)));
+        assert_eq!(body.requestor_ref.as_deref(), Some("opendata"));
+        assert_eq!(body.request_timestamp, SiriTime::from_millis(1_795_262_400_000));
         let stops: Vec<_> =
-            asked.stop_monitorings.iter().filter_map(|it| it.monitoring_ref.as_deref()).collect();
+            body.stop_monitorings.iter().filter_map(|it| it.monitoring_ref.as_deref()).collect();
         assert_eq!(stops, ["A", "B"]);
         let single = [
-            asked.estimated_timetables.len(),
-            asked.vehicle_monitorings.len(),
-            asked.situation_exchanges.len(),
+            body.estimated_timetables.len(),
+            body.vehicle_monitorings.len(),
+            body.situation_exchanges.len(),
         ];
         assert_eq!(single, [1, 1, 1]);
     }

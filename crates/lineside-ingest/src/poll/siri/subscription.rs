@@ -24,7 +24,7 @@ use smol_str::format_smolstr;
 
 use self::{
     agreement::SubscriptionAgreement,
-    lifecycle::{PendingSupply, SubscriptionAction, TELLING_MAX},
+    lifecycle::{CATCH_UP_MAX, PendingSupply, SubscriptionAction},
     request::{build_subscription_request, requestor_name},
 };
 use super::{
@@ -39,34 +39,34 @@ use crate::{
 };
 
 /// Maximum time for sending the TerminateSubscription request.
-const FAREWELL_MAX: Duration = Duration::from_millis(1_500);
+const TERMINATION_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// Share of entities that must be repeated for a renewed subscription to count as a full refresh.
-const TOLD_AGAIN_SHARE: f64 = 0.5;
+const REFRESH_SHARE_MIN: f64 = 0.5;
 
 /// A TerminateSubscription request, possibly to a producer that is no longer the feed's.
 #[derive(Debug)]
 pub(in crate::poll) struct PendingTermination {
     pub(in crate::poll) fetcher: SourceFetcher,
-    pub(in crate::poll) place: RateLimitBucket,
-    pub(in crate::poll) question: SourceRequest,
+    pub(in crate::poll) rate_limit_bucket: RateLimitBucket,
+    pub(in crate::poll) request: SourceRequest,
 }
 
 /// Sends the request within a time limit. Its outcome does not matter: the subscription expires by itself.
 async fn send_termination(
     fetcher: &mut SourceFetcher,
-    place: &RateLimitBucket,
+    bucket: &RateLimitBucket,
     question: SourceRequest,
     clock: &Arc<dyn Clock>,
 ) {
-    let saying = async {
+    let send_request_termination = async {
         let now = clock.monotonic();
-        let turn = place.reserve_from(now, now).wait_for_permit(Arc::clone(clock)).await;
-        let _: Result<FetchOutcome, FetchError> = fetcher.fetch_source(turn, question).await;
+        let permit = bucket.reserve_from(now, now).wait_for_permit(Arc::clone(clock)).await;
+        let _: Result<FetchOutcome, FetchError> = fetcher.fetch_source(permit, question).await;
     };
     tokio::select! {
         biased;
-        () = saying => {}
-        () = clock.sleep(FAREWELL_MAX) => {}
+        () = send_request_termination => {}
+        () = clock.sleep(TERMINATION_TIMEOUT) => {}
     }
 }
 
@@ -138,7 +138,7 @@ impl FeedPoller {
         &mut self,
         body: FetchedBody,
     ) -> Result<&'static str, FetchError> {
-        match self.siri.subscription.asking {
+        match self.siri.subscription.action {
             SubscriptionAction::Subscription => return self.accept_agreement(body).await,
             SubscriptionAction::Check => return self.accept_check_status(body).await,
             SubscriptionAction::Supply => {}
@@ -148,20 +148,20 @@ impl FeedPoller {
         };
         let has_more = answer.has_more;
         let before = self.siri.subscription.supply.pages;
-        let goes_on = has_more && before < PAGES_MAX;
-        self.siri.is_cut_off = has_more && !goes_on;
+        let continues = has_more && before < PAGES_MAX;
+        self.siri.is_cut_off = has_more && !continues;
         self.accept_notification(body.bytes, *answer).await?;
         let subscription = &mut self.siri.subscription;
-        subscription.heard_at = self.clock.monotonic();
-        subscription.is_doubted = false;
-        let pages = if goes_on { before + 1 } else { 0 };
-        subscription.supply = PendingSupply { is_due: goes_on, pages };
+        subscription.last_delivery_at = self.clock.monotonic();
+        subscription.has_been_silent = false;
+        let pages = if continues { before + 1 } else { 0 };
+        subscription.supply = PendingSupply { is_due: continues, pages };
         Ok("new")
     }
 
     /// After a failed request for announced data, their content is unknown, so all data are requested.
     pub(in crate::poll) fn record_supply_failure(&mut self) {
-        if self.siri.subscription.asking == SubscriptionAction::Supply {
+        if self.siri.subscription.action == SubscriptionAction::Supply {
             self.siri.subscription = self.siri.subscription.to_abandoned();
         }
     }
@@ -169,7 +169,7 @@ impl FeedPoller {
     /// Returns true if a failure shows that the producer does not support CheckStatus; it is then not used again.
     pub(in crate::poll) fn is_check_unsupported(&mut self, failure: &FetchError) -> bool {
         use FailureCode::{Decode, Empty, Html, Http, Truncated};
-        let is_unknown = self.siri.subscription.asking == SubscriptionAction::Check
+        let is_unknown = self.siri.subscription.action == SubscriptionAction::Check
             && matches!(
                 failure.code,
                 Http(400 | 404 | 405 | 500 | 501) | Decode | Empty | Html | Truncated
@@ -185,16 +185,16 @@ impl FeedPoller {
         let reading = tokio::task::spawn_blocking(move || {
             Ok(SubscriptionEvent::from_check_status(&decode_siri(&body.bytes, &zone, &config)?.0))
         });
-        let Some(word) = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))? else {
+        let Some(event) = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))? else {
             return Err(FetchError::new(
                 FailureCode::Decode,
                 "the response is SIRI, but not a CheckStatusResponse",
             ));
         };
-        match word {
+        match event {
             SubscriptionEvent::Alive(started) if !self.siri.subscription.has_restarted(started) => {
-                self.siri.subscription.vouched_at = Some(self.clock.monotonic());
-                if !self.siri.subscription.is_doubted {
+                self.siri.subscription.checked_at = Some(self.clock.monotonic());
+                if !self.siri.subscription.has_been_silent {
                     self.clear_trouble();
                 }
             }
@@ -221,7 +221,7 @@ impl FeedPoller {
         if self.siri.subscription.is_silent(self.clock.monotonic()) {
             // A silent producer may have lost data, so a full refresh is needed.
             self.siri.subscription = self.siri.subscription.to_abandoned();
-            self.siri.subscription.is_doubted = true;
+            self.siri.subscription.has_been_silent = true;
             let detail = "no message of the subscription arrived in time";
             self.record_failure(FetchError::new(FailureCode::Timeout, detail)).await;
         }
@@ -231,9 +231,13 @@ impl FeedPoller {
         };
         let config = self.feed.shared_config().clone();
         let source = config.siri.clone().unwrap_or_default();
-        let by = &self.inboxes.subscriber;
-        let request =
-            build_subscription_request(&config, &source, (by, &address), self.clock.wall_time());
+        let subscriber = &self.inboxes.subscriber;
+        let request = build_subscription_request(
+            &config,
+            &source,
+            (subscriber, &address),
+            self.clock.wall_time(),
+        );
         Ok(build_post(&source, MessagePayload::SubscriptionRequest(request), "Subscribe"))
     }
 
@@ -254,15 +258,15 @@ impl FeedPoller {
         let before = std::mem::replace(&mut self.siri.subscription, in_doubt);
         let read = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))?;
         // The producer's text may echo the request, which contains the key of the inbox.
-        let shown = |said: &str| self.redact_producer_text(said);
+        let shown = |reason_text: &str| self.redact_producer_text(reason_text);
         let mut agreement = read.map_err(|not| not.to_failure(shown))?;
-        agreement.refused.iter_mut().for_each(|said| *said = shown(said));
+        agreement.refused.iter_mut().for_each(|reason_text| *reason_text = shown(reason_text));
         let (now, wall) = (self.clock.monotonic(), self.clock.wall_time());
-        self.siri.held.begin_full_refresh();
+        self.siri.entities.begin_full_refresh();
         self.siri.subscription = before.with_agreement(agreement, now, wall);
         self.status.failures_in_a_row = 0;
         // A promise of a producer that fell silent before does not clear the failure.
-        if !self.siri.subscription.is_doubted {
+        if !self.siri.subscription.has_been_silent {
             self.clear_trouble();
         }
         Ok("subscribed")
@@ -278,29 +282,29 @@ impl FeedPoller {
     /// Accepts a delivery.
     pub(in crate::poll) async fn accept_inbox_delivery(&mut self, delivery: InboxDelivery) {
         let bytes = delivery.bytes.clone();
-        let asked = self.ledger.begin_poll(&self.status);
+        let ongoing_poll = self.poll_log.begin_poll(&self.status);
         let subscription = &mut self.siri.subscription;
-        subscription.heard_at = self.clock.monotonic();
-        subscription.is_doubted = false;
-        let taken = match self.read_siri_body(bytes.clone()).await {
+        subscription.last_delivery_at = self.clock.monotonic();
+        subscription.has_been_silent = false;
+        let accepted = match self.read_siri_body(bytes.clone()).await {
             Ok(ProducerMessage::Answer(answer)) => self.accept_notification(bytes, *answer).await,
-            Ok(ProducerMessage::Word(word)) => {
-                self.apply_subscription_event(word).await;
+            Ok(ProducerMessage::Event(event)) => {
+                self.apply_subscription_event(event).await;
                 Ok(())
             }
             Err(failure) => Err(failure),
         };
-        match taken {
+        match accepted {
             Ok(()) => {
                 self.update_health().await;
                 self.postpone_check();
-                self.ledger.record_delivery(asked, &self.feed, &self.status);
+                self.poll_log.record_delivery(ongoing_poll, &self.feed, &self.status);
                 // The time of the last message is reported even if nothing else has changed.
                 self.feed.set_status(self.status.clone());
             }
             Err(failure) => {
                 self.record_failure(failure).await;
-                self.ledger.record_delivery(asked, &self.feed, &self.status);
+                self.poll_log.record_delivery(ongoing_poll, &self.feed, &self.status);
                 // Its content is unknown, so all data are requested, as after a failed poll. The producer may
                 // nevertheless continue with changes.
                 self.siri.subscription = self.siri.subscription.to_unconfirmed();
@@ -318,7 +322,7 @@ impl FeedPoller {
         let now = self.clock.wall_time();
         self.status.bytes += bytes.len() as u64;
         let hash = hash_body(&bytes).await;
-        let passing = self.accept_answer(answer, now).await?;
+        let observation = self.accept_answer(answer, now).await?;
         let body = FetchedBody {
             bytes,
             content_type: None,
@@ -327,15 +331,15 @@ impl FeedPoller {
             status: None,
         };
         self.persist_body(body, Format::Siri, hash, now).await;
-        self.observe_message(passing, now).await;
+        self.observe_message(observation, now).await;
         Ok(())
     }
 
-    async fn apply_subscription_event(&mut self, word: SubscriptionEvent) {
-        let is_over = match word {
+    async fn apply_subscription_event(&mut self, event: SubscriptionEvent) {
+        let is_ended = match event {
             SubscriptionEvent::Alive(started) => self.siri.subscription.has_restarted(started),
-            SubscriptionEvent::Over => true,
-            SubscriptionEvent::Ready => {
+            SubscriptionEvent::Ended => true,
+            SubscriptionEvent::DataReady => {
                 // Without a subscription all data are requested anyway.
                 if self.siri.subscription.renew_at.is_some() {
                     self.siri.subscription.supply.is_due = true;
@@ -343,17 +347,17 @@ impl FeedPoller {
                 }
                 return;
             }
-            SubscriptionEvent::OtherOver => {
+            SubscriptionEvent::OtherEnded => {
                 // Accepted without effect; logged for an operator who meant this feed's subscription.
                 tracing::info!(feed = %self.feed.snapshot_key(), "the producer ended a subscription that is not this feed's");
                 return;
             }
         };
-        if is_over {
+        if is_ended {
             if let Some(wait) = self.end_subscription() {
                 self.reschedule_poll(wait);
             }
-        } else if self.siri.subscription.has_told {
+        } else if self.siri.subscription.has_delivered {
             self.confirm_snapshot();
             self.resend_entities().await;
         } else {
@@ -372,13 +376,13 @@ impl FeedPoller {
             // Readers must see the change even if nothing else changes.
             self.feed.set_status(self.status.clone());
         }
-        let is_swept = self.siri.subscription.check_caught_up(now).is_some_and(|again| {
-            let is_all = !again || self.siri.held.share_seen() >= TOLD_AGAIN_SHARE;
-            is_all && self.siri.held.remove_unseen()
+        let is_swept = self.siri.subscription.check_caught_up(now).is_some_and(|is_renewal| {
+            let is_all = !is_renewal || self.siri.entities.share_seen() >= REFRESH_SHARE_MIN;
+            is_all && self.siri.entities.remove_unseen()
         });
         // Data held back so far are published now, or after a failure with the producer's next message.
-        let is_untold = is_settled && !self.siri.tells_parts;
-        if is_swept || (is_untold && self.status.failures_in_a_row == 0) {
+        let is_not_sent = is_settled && !self.siri.is_sending_parts;
+        if is_swept || (is_not_sent && self.status.failures_in_a_row == 0) {
             self.resend_entities().await;
         }
     }
@@ -390,14 +394,14 @@ impl FeedPoller {
             return false;
         }
         let now = self.clock.monotonic();
-        now < *self.siri.began_at.get_or_insert(now) + TELLING_MAX
+        now < *self.siri.began_at.get_or_insert(now) + CATCH_UP_MAX
     }
 
     /// Postpones the next request after a sign of life from the producer.
     fn postpone_check(&mut self) {
         let now = self.clock.monotonic();
         if let Some(rest) =
-            self.subscription_wait().filter(|&rest| now + rest > self.next.reserved_at())
+            self.subscription_wait().filter(|&rest| now + rest > self.reservation.reserved_at())
         {
             self.reschedule_poll(rest);
         }
@@ -406,10 +410,10 @@ impl FeedPoller {
     /// Moves the next poll to `wait` from now.
     fn reschedule_poll(&mut self, wait: Duration) {
         let now = self.clock.monotonic();
-        drop(std::mem::take(&mut self.next));
-        self.due = now + wait;
-        self.next = self.place.reserve_from(self.due, now);
-        let left = self.next.reserved_at().saturating_sub(now);
+        drop(std::mem::take(&mut self.reservation));
+        self.due_at = now + wait;
+        self.reservation = self.rate_limit_bucket.reserve_from(self.due_at, now);
+        let left = self.reservation.reserved_at().saturating_sub(now);
         self.status.next_poll = Some(self.clock.wall_time() + left);
         self.feed.set_status(self.status.clone());
     }
@@ -438,13 +442,15 @@ impl FeedPoller {
         self.terminate_previous().await;
         let Some(question) = self.termination_request() else { return };
         self.siri.subscription = SiriSubscription::default();
-        send_termination(&mut self.fetcher, &self.place, question, &self.clock).await;
+        send_termination(&mut self.fetcher, &self.rate_limit_bucket, question, &self.clock).await;
     }
 
     /// Terminates the subscription at the previous producer.
     pub(in crate::poll) async fn terminate_previous(&mut self) {
-        if let Some(PendingTermination { mut fetcher, place, question }) = self.farewell.take() {
-            send_termination(&mut fetcher, &place, question, &self.clock).await;
+        if let Some(PendingTermination { mut fetcher, rate_limit_bucket, request }) =
+            self.pending_termination.take()
+        {
+            send_termination(&mut fetcher, &rate_limit_bucket, request, &self.clock).await;
         }
     }
 }

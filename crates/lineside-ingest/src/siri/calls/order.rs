@@ -9,7 +9,7 @@ pub(in crate::siri) fn count_past_calls(calls: &[PlannedCall<'_>], at: i64) -> u
     let known = calls.iter().rposition(|call| is_before(call.through_time()));
     let known = known.map_or(0, |last| last + 1);
     let first = first_predicted_index(calls);
-    let unsaid =
+    let without_prediction =
         calls[..first].iter().take_while(|call| is_before(call.aimed_through_time())).count();
     // An early vehicle has passed calls that are scheduled later than its expected arrival at the next one.
     let has_begun = calls.first().is_some_and(|call| is_before(call.aimed_through_time()));
@@ -17,7 +17,7 @@ pub(in crate::siri) fn count_past_calls(calls: &[PlannedCall<'_>], at: i64) -> u
     let is_after =
         |call: &PlannedCall<'_>| due.zip(call.aimed_through_time()).is_some_and(|(a, b)| a < b);
     let passed_early = calls[..first].iter().rposition(is_after).map_or(0, |last| last + 1);
-    known.max(unsaid).max(passed_early)
+    known.max(without_prediction).max(passed_early)
 }
 
 /// Returns true if all calls have an increasing `stop_sequence` from 1 on, as `Order` requires.
@@ -38,8 +38,8 @@ fn first_predicted_index(calls: &[PlannedCall<'_>]) -> usize {
 
 /// Removes predicted times from past calls. A vehicle's delay predicts the future calls, but not the times of past
 /// ones.
-pub(in crate::siri) fn clear_past_predictions(over: &mut [PlannedCall<'_>]) {
-    for call in over {
+pub(in crate::siri) fn clear_past_predictions(past_calls: &mut [PlannedCall<'_>]) {
+    for call in past_calls {
         call.expected = StopCallTimes::default();
     }
 }
@@ -54,18 +54,18 @@ pub(in crate::siri) fn enforce_time_order(calls: &mut [PlannedCall<'_>]) {
         if let (None, Some(time), Some(next)) = (event.expected, event.time(), next)
             && time > next
         {
-            *event.carried = Some(next);
+            *event.propagated = Some(next);
         }
-        next = event.expected.or(*event.carried).or(next);
+        next = event.expected.or(*event.propagated).or(next);
     }
     let mut last = None;
     for event in events(calls) {
         if let (None, Some(time), Some(last)) = (event.expected, event.time(), last)
             && time < last
         {
-            *event.carried = Some(last);
+            *event.propagated = Some(last);
         }
-        last = event.expected.or(*event.carried).or(last);
+        last = event.expected.or(*event.propagated).or(last);
     }
 }
 
@@ -75,7 +75,7 @@ fn carry_delays_to_skipped_calls(calls: &mut [PlannedCall<'_>]) {
         if call.is_skipped {
             let late = |aimed: Option<i64>| Some(aimed?.saturating_add(delay?));
             let StopCallTimes { arrival, departure } = call.aimed;
-            call.carried = StopCallTimes { arrival: late(arrival), departure: late(departure) };
+            call.propagated = StopCallTimes { arrival: late(arrival), departure: late(departure) };
         } else {
             delay = call.delay_seconds();
         }
@@ -86,24 +86,29 @@ fn carry_delays_to_skipped_calls(calls: &mut [PlannedCall<'_>]) {
 struct CallEvent<'c> {
     aimed: Option<i64>,
     expected: Option<i64>,
-    carried: &'c mut Option<i64>,
+    propagated: &'c mut Option<i64>,
 }
 
 impl CallEvent<'_> {
     /// Returns the time of an event without a prediction.
     fn time(&self) -> Option<i64> {
-        self.carried.or(self.aimed)
+        self.propagated.or(self.aimed)
     }
 }
 
 /// Returns the arrivals and departures in the order of the journey.
 fn events<'c>(calls: &'c mut [PlannedCall<'_>]) -> impl DoubleEndedIterator<Item = CallEvent<'c>> {
     calls.iter_mut().flat_map(|call| {
-        let PlannedCall { aimed, expected, carried: StopCallTimes { arrival, departure }, .. } =
-            call;
+        let PlannedCall {
+            aimed, expected, propagated: StopCallTimes { arrival, departure }, ..
+        } = call;
         [
-            CallEvent { aimed: aimed.arrival, expected: expected.arrival, carried: arrival },
-            CallEvent { aimed: aimed.departure, expected: expected.departure, carried: departure },
+            CallEvent { aimed: aimed.arrival, expected: expected.arrival, propagated: arrival },
+            CallEvent {
+                aimed: aimed.departure,
+                expected: expected.departure,
+                propagated: departure,
+            },
         ]
     })
 }

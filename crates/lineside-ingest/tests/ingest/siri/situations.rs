@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_situation_has_all_periods_languages_and_scopes() {
     let mut world = world();
-    world.apply("city-alerts", vec![works()]);
+    world.apply("city-alerts", vec![working_trip()]);
     let situation = situation(&world);
     assert_eq!(situation.situation_number.as_deref(), Some("works"));
     assert_eq!(situation.participant_ref.as_deref(), Some("city-alerts"));
@@ -40,31 +40,31 @@ fn a_situation_has_all_periods_languages_and_scopes() {
 #[test]
 fn clients_are_informed_of_closed_alerts_for_some_time() {
     let mut world = world();
-    let told = |world: &World, after: u64, wanted: &RecordFilter| {
+    let select = |world: &World, after: u64, filter: &RecordFilter| {
         let state = world.network.state();
         let service = SiriOutput::SituationExchange;
-        let selection = select_new_records(&state, service, wanted, EIGHT, after, usize::MAX);
+        let selection = select_new_records(&state, service, filter, EIGHT, after, usize::MAX);
         let mut elements = SiriElements::default();
         for record in &selection.records {
             elements.push_record(&state, record);
         }
-        let told = elements.situations.iter().map(|it| {
+        let situations = elements.situations.iter().map(|it| {
             (it.situation_number.clone().unwrap(), it.progress == Some(Progress::Closed))
         });
-        (told.collect::<Vec<_>>(), selection.up_to)
+        (situations.collect::<Vec<_>>(), selection.up_to)
     };
     let all = RecordFilter::default();
     let one = |id: &str| alert(id, Some("R1"), Some("B"), id);
     world.apply("city-alerts", vec![one("a"), one("b")]);
-    let (first, at) = told(&world, 0, &all);
+    let (first, at) = select(&world, 0, &all);
     assert_eq!(first, [("a".into(), false), ("b".into(), false)]);
     world.clock.advance(minutes(1));
     world.apply("city-alerts", vec![one("b")]);
-    let (news, then) = told(&world, at, &all);
-    assert_eq!((news, then > at), (vec![("a".into(), true)], true));
-    assert!(told(&world, then, &all).0.is_empty());
+    let (latest, then) = select(&world, at, &all);
+    assert_eq!((latest, then > at), (vec![("a".into(), true)], true));
+    assert!(select(&world, then, &all).0.is_empty());
     assert_eq!(
-        told(&world, 0, &all).0,
+        select(&world, 0, &all).0,
         [("b".into(), false)],
         "a client without situations gets no closed ones"
     );
@@ -72,8 +72,8 @@ fn clients_are_informed_of_closed_alerts_for_some_time() {
         stops: vec![ResolvedRef { feed: None, id: id.into() }],
         ..RecordFilter::default()
     };
-    assert_eq!(told(&world, at, &stop("B")).0.len(), 1);
-    assert!(told(&world, at, &stop("D")).0.is_empty());
+    assert_eq!(select(&world, at, &stop("B")).0.len(), 1);
+    assert!(select(&world, at, &stop("D")).0.is_empty());
     // The situation ends at its removal.
     let state = world.network.state();
     let service = SiriOutput::SituationExchange;
@@ -84,12 +84,12 @@ fn clients_are_informed_of_closed_alerts_for_some_time() {
     assert_eq!(after(periods[0].end_time), Some(60));
     // An alert that returns is open again, and one removed long ago is forgotten.
     world.apply("city-alerts", vec![one("a"), one("b")]);
-    assert_eq!(told(&world, then, &all).0, [("a".into(), false)]);
+    assert_eq!(select(&world, then, &all).0, [("a".into(), false)]);
     world.apply("city-alerts", vec![one("a")]);
-    assert_eq!(told(&world, at, &all).0, [("a".into(), false), ("b".into(), true)]);
+    assert_eq!(select(&world, at, &all).0, [("a".into(), false), ("b".into(), true)]);
     world.clock.advance(minutes(11));
     world.apply("city-alerts", vec![]);
-    assert_eq!(told(&world, at, &all).0, [("a".into(), true)]);
+    assert_eq!(select(&world, at, &all).0, [("a".into(), true)]);
 }
 
 #[test]

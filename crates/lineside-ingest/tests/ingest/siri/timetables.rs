@@ -71,7 +71,7 @@ fn past_calls_are_recorded_calls() {
 fn a_trip_without_predictions_has_aimed_times_only() {
     let mut world = world();
     let mut silent = update("T18", 10, 0);
-    said(&mut silent).stop_time_update[0]
+    trip_update_mut(&mut silent).stop_time_update[0]
         .set_schedule_relationship(stop_time_update::ScheduleRelationship::NoData);
     world.apply("city-trips", vec![silent]);
     let journey = journey(&world);
@@ -84,11 +84,11 @@ fn a_trip_without_predictions_has_aimed_times_only() {
 fn cancelled_journeys_and_calls_have_no_expected_times() {
     let mut world = world();
     let mut off = update("T18", 10, 60);
-    said(&mut off).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+    trip_update_mut(&mut off).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
     let mut skips = update("T20", 20, 60);
     let mut skipped = StopTimeUpdate { stop_sequence: Some(30), ..Default::default() };
     skipped.set_schedule_relationship(stop_time_update::ScheduleRelationship::Skipped);
-    said(&mut skips).stop_time_update.push(skipped);
+    trip_update_mut(&mut skips).stop_time_update.push(skipped);
     world.apply("city-trips", vec![off, skips]);
     let journeys = journeys(&world);
     let [off, skips] = &journeys[..] else { panic!("expected two journeys") };
@@ -110,7 +110,7 @@ fn cancelled_journeys_and_calls_have_no_expected_times() {
 fn a_changed_platform_is_given_with_the_planned_one() {
     let mut world = world();
     let mut moved = update("T18", 10, 0);
-    said(&mut moved).stop_time_update[0].stop_time_properties =
+    trip_update_mut(&mut moved).stop_time_update[0].stop_time_properties =
         Some(StopTimeProperties { assigned_stop_id: Some("C2".into()), ..Default::default() });
     world.apply("city-trips", vec![moved]);
     let call = &journey(&world).estimated_calls[0];
@@ -125,21 +125,21 @@ fn a_changed_platform_is_given_with_the_planned_one() {
 fn a_headway_run_is_marked_with_its_start_time() {
     let mut world = world();
     let mut ferry = update("F0", 1, 60);
-    said(&mut ferry).trip.start_date = Some("20260304".into());
-    said(&mut ferry).trip.start_time = Some("08:30:00".into());
+    trip_update_mut(&mut ferry).trip.start_date = Some("20260304".into());
+    trip_update_mut(&mut ferry).trip.start_time = Some("08:30:00".into());
     world.apply("city-trips", vec![ferry, update("T18", 20, 120)]);
     let journeys = journeys(&world);
-    let of = |trip| journeys.iter().find(|it| it.journey_ref().unwrap() == trip).unwrap();
-    assert_eq!(of("F0").headway_service, Some(true));
-    assert_eq!(after(of("F0").origin_aimed_departure_time), Some(30 * 60));
-    assert_eq!(of("T18").headway_service, None);
+    let find_journey = |trip| journeys.iter().find(|it| it.journey_ref().unwrap() == trip).unwrap();
+    assert_eq!(find_journey("F0").headway_service, Some(true));
+    assert_eq!(after(find_journey("F0").origin_aimed_departure_time), Some(30 * 60));
+    assert_eq!(find_journey("T18").headway_service, None);
 }
 
 #[test]
 fn an_extra_journey_has_a_code_and_its_own_calls() {
     let mut world = world();
     let mut extra = update("extra", 1, 0);
-    let update = said(&mut extra);
+    let update = trip_update_mut(&mut extra);
     update.trip.set_schedule_relationship(ScheduleRelationship::Added);
     update.trip.route_id = Some("R1".into());
     let event = |time, delay, scheduled_time| {
@@ -175,9 +175,9 @@ fn an_extra_journey_has_a_code_and_its_own_calls() {
 fn without_a_timetable_a_journey_has_the_data_of_the_feed() {
     let mut world = World::new();
     let mut unknown = update("T18", 20, 120);
-    said(&mut unknown).trip.route_id = Some("R1".into());
-    said(&mut unknown).trip.start_date = Some("20260304".into());
-    said(&mut unknown).stop_time_update[0].stop_id = Some("B".into());
+    trip_update_mut(&mut unknown).trip.route_id = Some("R1".into());
+    trip_update_mut(&mut unknown).trip.start_date = Some("20260304".into());
+    trip_update_mut(&mut unknown).stop_time_update[0].stop_id = Some("B".into());
     world.apply("city-trips", vec![unknown]);
     let journey = journey(&world);
     assert_eq!(journey.line_ref.as_deref(), Some("R1"));
@@ -193,7 +193,7 @@ fn without_a_timetable_a_journey_has_the_data_of_the_feed() {
 fn missing_dates_and_stops_still_follow_the_schema() {
     let mut world = World::new();
     let mut unknown = update("T18", 20, 120);
-    said(&mut unknown).trip.route_id = Some("R1".into());
+    trip_update_mut(&mut unknown).trip.route_id = Some("R1".into());
     world.apply("city-trips", vec![unknown]);
     let journey = journey(&world);
     assert_eq!(journey.framed_vehicle_journey_ref, None);

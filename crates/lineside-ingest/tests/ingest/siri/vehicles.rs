@@ -6,16 +6,16 @@ use super::*;
 fn fields_without_place_in_a_monitored_call_are_on_its_journey() {
     let mut world = world();
     let mut full = update("T18", 20, 120);
-    let call = &mut said(&mut full).stop_time_update[0];
+    let call = &mut trip_update_mut(&mut full).stop_time_update[0];
     call.set_departure_occupancy_status(OccupancyStatus::Full);
     call.departure.as_mut().unwrap().uncertainty = Some(600);
     world.apply("city-trips", vec![full]);
     let visits = visits(&world, "B", &RecordFilter::default());
-    let of_trip = |visit: &&MonitoredStopVisit| {
+    let is_on_trip = |visit: &&MonitoredStopVisit| {
         let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
         journey.journey_ref().unwrap() == "T18"
     };
-    let visit = visits.iter().find(of_trip).unwrap();
+    let visit = visits.iter().find(is_on_trip).unwrap();
     let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
     assert_eq!(journey.occupancy, Some(Occupancy::Full));
     assert_eq!(journey.prediction_inaccurate, Some(true));
@@ -42,8 +42,8 @@ fn a_vehicle_has_its_next_call() {
     assert_eq!(activity.vehicle_monitoring_ref.as_deref(), Some("4/1"));
     let journey = activity.monitored_vehicle_journey.unwrap();
     assert_eq!(journey.vehicle_ref.as_deref(), Some("4/1"));
-    let place = journey.vehicle_location.unwrap();
-    assert_eq!((place.latitude, place.longitude), (Some(48.87), Some(2.34)));
+    let coordinates = journey.vehicle_location.unwrap();
+    assert_eq!((coordinates.latitude, coordinates.longitude), (Some(48.87), Some(2.34)));
     assert_eq!((journey.bearing, journey.velocity), (Some(90.5), Some(12.0)));
     assert_eq!(journey.delay, Some(DurationSeconds(120)));
     assert_eq!(journey.occupancy, Some(Occupancy::FewSeatsAvailable));

@@ -67,16 +67,16 @@ fn a_minimum_of_visits_per_line_can_be_requested() {
     let world = world();
     let state = world.network.state();
     let all = RecordFilter::default();
-    let ask = |most, least_per_line| {
+    let list_visits = |visits_max, least_per_line| {
         let visits = VisitQuery {
             stop_id: "C1",
             monitoring_ref: "C1",
             from: world.now(),
             preview: minutes(60),
-            wanted: &all,
+            filter: &all,
             destination: None,
-            most,
-            least_per_line,
+            visits_max,
+            visits_per_line_min: least_per_line,
             limit: 5,
         };
         let visits = find_stop_visits(&state, &visits, world.now()).unwrap();
@@ -85,20 +85,20 @@ fn a_minimum_of_visits_per_line_can_be_requested() {
         };
         visits.iter().map(line).collect::<Vec<_>>()
     };
-    assert_eq!(ask(2, 0).len(), 2);
-    let mut lines = ask(1, 1);
+    assert_eq!(list_visits(2, 0).len(), 2);
+    let mut lines = list_visits(1, 1);
     lines.sort();
     assert_eq!(lines, ["R1", "R2", "RF"]);
-    assert_eq!(ask(1, usize::MAX).len(), 5, "the number of visits is limited");
+    assert_eq!(list_visits(1, usize::MAX).len(), 5, "the number of visits is limited");
     let nowhere = VisitQuery {
         stop_id: "nowhere",
         monitoring_ref: "nowhere",
         from: world.now(),
         preview: minutes(60),
-        wanted: &all,
+        filter: &all,
         destination: None,
-        most: 1,
-        least_per_line: 0,
+        visits_max: 1,
+        visits_per_line_min: 0,
         limit: 1,
     };
     assert!(find_stop_visits(&state, &nowhere, world.now()).is_none());
@@ -116,10 +116,10 @@ fn visits_of_a_later_start_have_the_age_of_the_data() {
         monitoring_ref: "C",
         from: world.now() + minutes(25),
         preview: minutes(60),
-        wanted: &all,
+        filter: &all,
         destination: None,
-        most: 40,
-        least_per_line: 0,
+        visits_max: 40,
+        visits_per_line_min: 0,
         limit: 40,
     };
     let visits = find_stop_visits(&state, &visits, world.now()).unwrap();
@@ -150,7 +150,7 @@ fn expected_after(age: std::time::Duration) {
     });
     let off = |n: usize, relationship| {
         let mut entity = update(&format!("T{n}"), 10, 60);
-        said(&mut entity).trip.set_schedule_relationship(relationship);
+        trip_update_mut(&mut entity).trip.set_schedule_relationship(relationship);
         entity
     };
     let updates = updates.collect::<Vec<_>>().into_iter().enumerate().map(|(n, entity)| match n {
@@ -174,8 +174,8 @@ fn expected_after(age: std::time::Duration) {
             let expected = call.expected_departure_time.or(call.actual_departure_time);
             let expected = expected.map(SiriTime::as_seconds);
             assert_eq!(expected, departure.expected, "{age:?} {departure:?}");
-            let is_off = departure.status == DepartureStatus::Cancelled;
-            assert_eq!(call.departure_status == Some(CallStatus::Cancelled), is_off);
+            let is_cancelled = departure.status == DepartureStatus::Cancelled;
+            assert_eq!(call.departure_status == Some(CallStatus::Cancelled), is_cancelled);
             let old = departure.age.map_or(0, |age| i64::try_from(age).unwrap());
             let recorded = visit.recorded_at_time.unwrap().as_seconds();
             assert_eq!(recorded, world.now().unix_seconds() - old);

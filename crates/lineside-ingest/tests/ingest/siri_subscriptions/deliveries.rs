@@ -6,12 +6,13 @@ use super::*;
 async fn deliveries_need_no_polls_and_the_subscription_ends_with_the_server() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
-    let asked = upstream.requests().remove(0);
+    let request = upstream.requests().remove(0);
     assert!(
-        asked.contains("<EstimatedTimetableSubscriptionRequest>")
-            && asked.contains("<SubscriptionIdentifier>lineside-siri-et</SubscriptionIdentifier>")
-            && asked.contains("<HeartbeatInterval>"),
-        "{asked}"
+        request.contains("<EstimatedTimetableSubscriptionRequest>")
+            && request
+                .contains("<SubscriptionIdentifier>lineside-siri-et</SubscriptionIdentifier>")
+            && request.contains("<HeartbeatInterval>"),
+        "{request}"
     );
     let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
@@ -25,19 +26,19 @@ async fn deliveries_need_no_polls_and_the_subscription_ends_with_the_server() {
     let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 100 };
     let polls = || ingest.archive().list_polls(feed.id(), all).unwrap();
     until("the archive has both deliveries", || polls().len() == 3).await;
-    let told: Vec<_> = polls().iter().map(|it| (it.outcome.to_string(), it.serving)).collect();
+    let outcomes: Vec<_> = polls().iter().map(|it| (it.outcome.to_string(), it.serving)).collect();
     assert_eq!(
-        told[2],
+        outcomes[2],
         ("subscribed".to_owned(), ServedContent::Nothing),
         "polls are listed newest first"
     );
-    assert_eq!(told[0], ("brought".to_owned(), ServedContent::Fresh));
+    assert_eq!(outcomes[0], ("brought".to_owned(), ServedContent::Fresh));
     ingest.shut_down().await;
-    let farewell = upstream.requests().pop().unwrap();
+    let termination_request = upstream.requests().pop().unwrap();
     assert!(
-        farewell.contains("<TerminateSubscriptionRequest>")
-            && farewell.contains("<SubscriptionRef>lineside-siri-et</SubscriptionRef>"),
-        "{farewell}"
+        termination_request.contains("<TerminateSubscriptionRequest>")
+            && termination_request.contains("<SubscriptionRef>lineside-siri-et</SubscriptionRef>"),
+        "{termination_request}"
     );
 }
 
@@ -111,11 +112,11 @@ async fn earlier_data_stay_until_a_new_subscription_is_complete() {
     // The new subscription sees from the status that there were data before.
     let feed = ingest.find_feed("siri").unwrap();
     until("the status counts both", || feed.status().entities == 2).await;
-    let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
-    ingest.apply_change(vec![elsewhere]).await.unwrap();
+    let moved_subscription = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
+    ingest.apply_change(vec![moved_subscription]).await.unwrap();
     let feed = ingest.find_feed("siri").unwrap();
     until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
-    let (inbox, key) = (feed.inbox().unwrap(), key_told(&second));
+    let (inbox, key) = (feed.inbox().unwrap(), last_sent_key(&second));
     let before = feed.status().bytes;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     inbox
@@ -127,8 +128,8 @@ async fn earlier_data_stay_until_a_new_subscription_is_complete() {
     until("a part has arrived", || feed.status().bytes > before && feed.status().is_beginning)
         .await;
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    let is_kept = || feed.snapshot().is_some_and(|it| it.bytes.windows(3).any(|it| it == b">C<"));
-    until("another part has arrived", is_kept).await;
+    let has_c = || feed.snapshot().is_some_and(|it| it.bytes.windows(3).any(|it| it == b">C<"));
+    until("another part has arrived", has_c).await;
     assert_eq!(trips(&ingest).concat(), "AB", "partial data are not published");
     clock.advance(Duration::from_secs(61));
     until("the full data are published", || trips(&ingest).concat() == "BC").await;
@@ -186,7 +187,7 @@ async fn a_vehicle_delivery_does_not_undo_a_cancellation() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let services = vec![SiriService::Timetables, SiriService::Vehicles];
     let feed = subscriber(&upstream.url("/siri"), services);
-    let (ingest, key) = subscribed_by(&upstream, feed, &clock()).await;
+    let (ingest, key) = start_subscribed(&upstream, feed, &clock()).await;
     let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
     let cancelled = journey("A", "<Cancellation>true</Cancellation>");
     inbox.accept_delivery(&key, timetables(&cancelled, false).into()).unwrap();

@@ -6,11 +6,11 @@ use super::*;
 async fn data_that_a_producer_repeats_contain_no_secret() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
-    let asked = upstream.requests().remove(0);
-    assert!(asked.contains("<RequestorRef>hunter2</RequestorRef>"), "{asked}");
+    let request = upstream.requests().remove(0);
+    assert!(request.contains("<RequestorRef>hunter2</RequestorRef>"), "{request}");
     // A producer echoes the subscriber and the subscription in each delivery.
     let repeated = |name: &str| {
-        let (_, rest) = asked.split_once(&format!("<{name}>")).unwrap();
+        let (_, rest) = request.split_once(&format!("<{name}>")).unwrap();
         rest.split_once("</").unwrap().0
     };
     let refs = format!(
@@ -29,8 +29,11 @@ async fn data_that_a_producer_repeats_contain_no_secret() {
     assert!(shown.contains("<SubscriberRef>lineside-") && !shown.contains("hunter2"), "{shown}");
     assert!(!shown.contains(&key), "{shown}");
     ingest.shut_down().await;
-    let farewell = upstream.requests().pop().unwrap();
-    assert!(farewell.contains(&refs.replace("Identifier", "Ref")[..40]), "{farewell}");
+    let termination_request = upstream.requests().pop().unwrap();
+    assert!(
+        termination_request.contains(&refs.replace("Identifier", "Ref")[..40]),
+        "{termination_request}"
+    );
 }
 
 #[tokio::test]
@@ -43,8 +46,11 @@ async fn a_refusal_does_not_show_the_requestor() {
     let feed = ingest.find_feed("siri").unwrap();
     until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
-    let said = format!("{error:?}");
-    assert!(said.contains("is not known here") && !said.contains("hunter2"), "{said}");
+    let shown_text = format!("{error:?}");
+    assert!(
+        shown_text.contains("is not known here") && !shown_text.contains("hunter2"),
+        "{shown_text}"
+    );
     ingest.shut_down().await;
 }
 
@@ -69,8 +75,8 @@ async fn the_inbox_key_is_redacted_after_any_request() {
     ));
     inbox.accept_delivery(&key, refused.into()).unwrap();
     until_failed(&feed, FailureCode::Refused).await;
-    let said = format!("{:?}", feed.status().last_error);
-    assert!(!said.contains(&key), "{said}");
+    let shown_text = format!("{:?}", feed.status().last_error);
+    assert!(!shown_text.contains(&key), "{shown_text}");
     ingest.shut_down().await;
 }
 
@@ -80,22 +86,22 @@ async fn a_replaced_producer_is_unsubscribed_and_loses_access() {
     let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&first, &clock()).await;
     until("the feed has subscribed", has_agreed(&ingest.find_feed("siri").unwrap(), 1)).await;
-    let is_over = |upstream: &Upstream| {
-        let asked = upstream.requests().pop();
-        asked.is_some_and(|asked| asked.contains("<TerminateSubscriptionRequest>"))
+    let is_terminated = |upstream: &Upstream| {
+        let request = upstream.requests().pop();
+        request.is_some_and(|request| request.contains("<TerminateSubscriptionRequest>"))
     };
-    let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
-    ingest.apply_change(vec![elsewhere]).await.unwrap();
-    until("the first subscription is terminated", || is_over(&first)).await;
+    let moved_subscription = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
+    ingest.apply_change(vec![moved_subscription]).await.unwrap();
+    until("the first subscription is terminated", || is_terminated(&first)).await;
     let feed = ingest.find_feed("siri").unwrap();
     until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
     let inbox = feed.inbox().unwrap();
     let delivery = || timetables(&journey("A", ""), false).into();
     assert_eq!(inbox.accept_delivery(&key, delivery()), Err(DeliveryError::WrongKey));
-    inbox.accept_delivery(&key_told(&second), delivery()).unwrap();
+    inbox.accept_delivery(&last_sent_key(&second), delivery()).unwrap();
     until("its delivery is applied", || trips(&ingest) == ["A"]).await;
     ingest.apply_change(Vec::new()).await.unwrap();
-    until("the second subscription is terminated", || is_over(&second)).await;
+    until("the second subscription is terminated", || is_terminated(&second)).await;
     ingest.shut_down().await;
 }
 
@@ -129,12 +135,12 @@ async fn a_refused_subscription_is_reported_without_its_key() {
         .unwrap();
     until("the delivery is applied", || trips(&ingest) == ["A"]).await;
     // The status follows the readers' data.
-    let is_told = || {
+    let is_reported = || {
         let status = feed.status();
         let problem = status.problems.retained_problems().first();
         problem.is_some_and(|it| it.value.as_deref() == Some("Not *** at ***"))
     };
-    until("the refusal is reported without the key", is_told).await;
+    until("the refusal is reported without the key", is_reported).await;
     upstream.set(Answer::Bytes(http("403 Forbidden", &[], format!("no {key}").as_bytes())));
     ingest.poll_now("siri").await.unwrap();
     until_failed(&feed, FailureCode::Http(403)).await;

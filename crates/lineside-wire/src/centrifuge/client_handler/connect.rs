@@ -24,16 +24,16 @@ impl ClientHandler {
         out: &mut ReplyWriter<'_>,
     ) -> Result<Reply, Refusal> {
         let token = Some(request.token.as_str()).filter(|token| !token.is_empty());
-        let who = self.service.gate.authorize_connect(token)?;
-        let (expires, ttl) = self.expiry_and_ttl(who.expires)?;
-        let channels = who.channels.clone();
+        let identity = self.service.authorizer.authorize_connect(token)?;
+        let (expires, ttl) = self.expiry_and_ttl(identity.expires)?;
+        let channels = identity.channels.clone();
         let delay = self.service.limits.expired_delay;
-        let joined = ConnectedClient {
-            who,
+        let client = ConnectedClient {
+            identity,
             expires: expires.map(|it| now + it + delay),
-            marked: Vec::new(),
+            tracked_subscriptions: Vec::new(),
         };
-        self.joined = Some(Box::new(joined));
+        self.connected_client = Some(Box::new(client));
         match self.subscribe_server_side(request, &channels, now, out) {
             Ok(subs) => {
                 let connect = ConnectResult {
@@ -48,8 +48,8 @@ impl ClientHandler {
                 Ok(Reply { connect: Some(connect), ..Reply::default() })
             }
             Err(refusal) => {
-                if let Some(joined) = self.joined.take() {
-                    self.session.unsubscribe_user(&joined.who.user);
+                if let Some(client) = self.connected_client.take() {
+                    self.session.unsubscribe_user(&client.identity.user);
                 }
                 out.after_reply.clear();
                 for channel in self.session.channels().cloned().collect::<Vec<_>>() {
@@ -68,7 +68,7 @@ impl ClientHandler {
         out: &mut ReplyWriter<'_>,
     ) -> Result<Vec<ServerSub>, Refusal> {
         if let Some(ClientIdentity { user, .. }) =
-            self.identity().filter(|who| !who.user.is_empty())
+            self.identity().filter(|identity| !identity.user.is_empty())
         {
             let user = user.clone();
             match self.session.subscribe_user(&user) {
@@ -96,14 +96,16 @@ impl ClientHandler {
         request: &RefreshRequest,
         now: Duration,
     ) -> Result<Reply, Refusal> {
-        let fresh = self.service.gate.authorize_connect(Some(&request.token))?;
+        let fresh = self.service.authorizer.authorize_connect(Some(&request.token))?;
         let (expires, ttl) = self.expiry_and_ttl(fresh.expires)?;
         let delay = self.service.limits.expired_delay;
-        let Some(joined) = self.joined.as_mut().filter(|it| it.who.user == fresh.user) else {
+        let Some(client) =
+            self.connected_client.as_mut().filter(|it| it.identity.user == fresh.user)
+        else {
             return Err(&codes::UNAUTHORIZED);
         };
-        joined.expires = expires.map(|it| now + it + delay);
-        joined.who.info = fresh.info;
+        client.expires = expires.map(|it| now + it + delay);
+        client.identity.info = fresh.info;
         let refresh = RefreshResult {
             client: (*self.id).into(),
             version: self.service.version.into(),

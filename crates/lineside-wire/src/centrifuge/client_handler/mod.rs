@@ -37,7 +37,7 @@ pub struct CentrifugeService {
     /// The hub with the sessions.
     pub hub: Arc<Hub>,
     /// The authorizer of all connections.
-    pub gate: Arc<dyn Authorizer>,
+    pub authorizer: Arc<dyn Authorizer>,
     /// The limits of one connection.
     pub limits: ClientLimits,
     /// The server's version, as sent to clients.
@@ -100,10 +100,10 @@ pub struct ClientHandler {
     deflate: bool,
     /// The connection's unique id.
     id: Arc<str>,
-    opened: Duration,
-    joined: Option<Box<ConnectedClient>>,
+    opened_at: Duration,
+    connected_client: Option<Box<ConnectedClient>>,
     meter: CommandMeter,
-    put_off: Option<Box<DeferredCommands>>,
+    deferred: Option<Box<DeferredCommands>>,
     /// The time by which a ping must be answered.
     pong_due: Option<Duration>,
     closing: Option<ConnectionClose>,
@@ -111,11 +111,11 @@ pub struct ClientHandler {
 
 /// A client that has connected.
 struct ConnectedClient {
-    who: ClientIdentity,
+    identity: ClientIdentity,
     /// The time at which the connection is closed unless its token is refreshed.
     expires: Option<Duration>,
     /// Subscriptions with presence or an expiry. Bound: the session's subscriptions.
-    marked: Vec<TrackedSubscription>,
+    tracked_subscriptions: Vec<TrackedSubscription>,
 }
 
 /// A subscription that counts as present, or expires.
@@ -150,10 +150,10 @@ impl ClientHandler {
             format,
             deflate,
             id: format!("{id:032x}").into(),
-            opened: now,
-            joined: None,
+            opened_at: now,
+            connected_client: None,
             meter,
-            put_off: None,
+            deferred: None,
             pong_due: None,
             closing: None,
         }
@@ -176,12 +176,12 @@ impl ClientHandler {
 
     /// Returns the client's identity; `None` before it has connected.
     pub fn identity(&self) -> Option<&ClientIdentity> {
-        self.joined.as_ref().map(|joined| &joined.who)
+        self.connected_client.as_ref().map(|joined| &joined.identity)
     }
 
     /// Returns true if the handler waits to be resumed.
     pub fn is_deferred(&self) -> bool {
-        self.put_off.is_some()
+        self.deferred.is_some()
     }
 
     /// Returns the reason for closing the connection, if a delivery has caused one.
@@ -208,8 +208,10 @@ impl ClientHandler {
         deflater: &mut Deflater,
         out: &mut VecDeque<Bytes>,
     ) -> ReceiveOutcome {
-        match self.put_off.take() {
-            Some(put_off) => self.run_commands(put_off.command, put_off.rest, now, deflater, out),
+        match self.deferred.take() {
+            Some(deferred) => {
+                self.run_commands(deferred.command, deferred.rest, now, deflater, out)
+            }
             None => ReceiveOutcome::Ready,
         }
     }
@@ -268,11 +270,11 @@ impl ClientHandler {
             }
             Delivery::Ended {
                 channel,
-                why: why @ (SubscriptionEnd::Lost | SubscriptionEnd::Over),
+                why: why @ (SubscriptionEnd::Lost | SubscriptionEnd::GroupEnded),
             } => {
                 self.forget_channel(channel);
                 let code = match why {
-                    SubscriptionEnd::Over => &codes::FEED_CHANGED,
+                    SubscriptionEnd::GroupEnded => &codes::FEED_CHANGED,
                     _ => &codes::INSUFFICIENT_STATE,
                 };
                 let end = push::encode_unsubscribe(channel, code, self.format);
@@ -291,7 +293,7 @@ impl ClientHandler {
 
     /// Adds a ping, which must be answered in time. Does nothing before the client has connected.
     pub fn send_ping(&mut self, now: Duration, out: &mut VecDeque<Bytes>) {
-        if self.joined.is_some() {
+        if self.connected_client.is_some() {
             out.push_back(push::encode_ping(self.format));
             self.pong_due.get_or_insert(now + self.service.limits.pong_within);
         }
@@ -299,8 +301,9 @@ impl ClientHandler {
 
     /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
     pub fn next_due(&self) -> Option<Duration> {
-        let subscriptions = self.joined.iter().flat_map(|joined| &joined.marked);
-        let expiry = self.joined.as_ref().and_then(|joined| joined.expires);
+        let subscriptions =
+            self.connected_client.iter().flat_map(|joined| &joined.tracked_subscriptions);
+        let expiry = self.connected_client.as_ref().and_then(|joined| joined.expires);
         let due = self.connect_deadline().into_iter().chain(self.pong_due).chain(expiry);
         due.chain(subscriptions.filter_map(|it| it.expires)).min()
     }
@@ -318,11 +321,11 @@ impl ClientHandler {
         if is_due(self.pong_due) {
             return Some(ConnectionClose::from(&codes::NO_PONG));
         }
-        let joined = self.joined.as_ref()?;
-        if is_due(joined.expires) {
+        let client = self.connected_client.as_ref()?;
+        if is_due(client.expires) {
             return Some(ConnectionClose::from(&codes::EXPIRED));
         }
-        let expired = joined.marked.iter().filter(|it| is_due(it.expires));
+        let expired = client.tracked_subscriptions.iter().filter(|it| is_due(it.expires));
         for channel in expired.map(|it| it.channel.clone()).collect::<Vec<_>>() {
             self.session.unsubscribe(&channel);
             self.forget_channel(&channel);
@@ -337,8 +340,8 @@ impl ClientHandler {
 
     /// Returns the time by which the client must connect; `None` while its token is checked.
     fn connect_deadline(&self) -> Option<Duration> {
-        let waits = self.joined.is_none() && self.put_off.is_none();
-        waits.then(|| self.opened + self.service.limits.connect_within)
+        let is_unconnected = self.connected_client.is_none() && self.deferred.is_none();
+        is_unconnected.then(|| self.opened_at + self.service.limits.connect_within)
     }
 
     fn run_commands(
@@ -355,12 +358,12 @@ impl ClientHandler {
         match flow {
             Ok(ReceiveOutcome::Full) => {
                 let rest = commands.into_owned();
-                self.put_off = Some(Box::new(DeferredCommands { command: None, rest }));
+                self.deferred = Some(Box::new(DeferredCommands { command: None, rest }));
                 ReceiveOutcome::Full
             }
             Ok(ReceiveOutcome::Check(token)) => {
-                if let Some(put_off) = &mut self.put_off {
-                    put_off.rest = commands.into_owned();
+                if let Some(deferred) = &mut self.deferred {
+                    deferred.rest = commands.into_owned();
                 }
                 ReceiveOutcome::Check(token)
             }
@@ -392,7 +395,7 @@ impl ClientHandler {
             let command = command?;
             if let Some(token) = self.unchecked_token(&command) {
                 let rest = CommandReader::new(self.format, Vec::new());
-                self.put_off = Some(Box::new(DeferredCommands { command: Some(command), rest }));
+                self.deferred = Some(Box::new(DeferredCommands { command: Some(command), rest }));
                 return Ok(ReceiveOutcome::Check(token));
             }
             self.answer_command(command, now, out)?;
@@ -408,7 +411,7 @@ impl ClientHandler {
             CommandRequest::SubRefresh(request) => &request.token,
             _ => return None,
         };
-        (!token.is_empty() && !self.service.gate.is_token_known(token))
+        (!token.is_empty() && !self.service.authorizer.is_token_known(token))
             .then(|| token.as_str().into())
     }
 
@@ -419,7 +422,7 @@ impl ClientHandler {
         out: &mut ReplyWriter<'_>,
     ) -> Result<(), ConnectionClose> {
         let Command { id, request } = command;
-        let answered = match (request, self.joined.is_some()) {
+        let answered = match (request, self.connected_client.is_some()) {
             (CommandRequest::Connect(request), false) => self.handle_connect(&request, now, out),
             // Connect must be the first command, and comes once.
             (_, false) | (CommandRequest::Connect(_), true) => {
@@ -448,19 +451,19 @@ impl ClientHandler {
 
     /// Returns the client's data as other members of a channel see them.
     fn presence_member(&self, channel_info: Bytes) -> Arc<PresenceMember> {
-        let who = self.identity();
+        let identity = self.identity();
         Arc::new(PresenceMember {
             client: self.id.clone(),
-            user: who.map(|who| who.user.clone()).unwrap_or_default(),
-            connection_info: who.map(|who| who.info.clone()).unwrap_or_default(),
+            user: identity.map(|who| who.user.clone()).unwrap_or_default(),
+            connection_info: identity.map(|who| who.info.clone()).unwrap_or_default(),
             channel_info,
         })
     }
 
     /// Drops the channel's presence and expiry.
     fn forget_channel(&mut self, channel: &Channel) {
-        if let Some(joined) = &mut self.joined {
-            joined.marked.retain(|it| it.channel != *channel);
+        if let Some(client) = &mut self.connected_client {
+            client.tracked_subscriptions.retain(|it| it.channel != *channel);
         }
     }
 

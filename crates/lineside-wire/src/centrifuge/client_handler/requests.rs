@@ -48,8 +48,8 @@ impl ClientHandler {
 
     fn handle_publish(&self, request: PublishRequest) -> Result<Reply, Refusal> {
         let channel = parse_channel(&request.channel)?;
-        let who = self.identity().ok_or(&codes::UNAUTHORIZED)?;
-        self.service.gate.authorize_publish(who, &channel)?;
+        let identity = self.identity().ok_or(&codes::UNAUTHORIZED)?;
+        self.service.authorizer.authorize_publish(identity, &channel)?;
         if serde_json::from_slice::<&RawValue>(&request.data).is_err() {
             return Err(&codes::BAD_REQUEST);
         }
@@ -70,8 +70,8 @@ impl ClientHandler {
     fn authorize_query(&self, name: &str) -> Result<Channel, Refusal> {
         let channel = parse_channel(name)?;
         if !self.is_subscribed_to(&channel) {
-            let who = self.identity().ok_or(&codes::UNAUTHORIZED)?;
-            self.service.gate.authorize_subscribe(who, &channel, None)?;
+            let identity = self.identity().ok_or(&codes::UNAUTHORIZED)?;
+            self.service.authorizer.authorize_subscribe(identity, &channel, None)?;
         }
         Ok(channel)
     }
@@ -130,8 +130,8 @@ impl ClientHandler {
         };
         let limit = usize::try_from(request.limit).unwrap_or(REPLY_PUBLICATIONS_MAX);
         let limit = limit.min(REPLY_PUBLICATIONS_MAX);
-        let asked = Asked { limit, since, reverse: request.reverse };
-        let history = hub.read_history(&channel, asked).map_err(history_refusal)?;
+        let query = Asked { limit, since, reverse: request.reverse };
+        let history = hub.read_history(&channel, query).map_err(history_refusal)?;
         let mut budget = ReplyBudget::default();
         let mut publications = Vec::new();
         for publication in &history.publications {
@@ -150,7 +150,7 @@ impl ClientHandler {
 
 fn presence_refusal(error: PresenceError) -> Refusal {
     match error {
-        PresenceError::NotKept => &codes::NOT_AVAILABLE,
+        PresenceError::PresenceDisabled => &codes::NOT_AVAILABLE,
         PresenceError::Full => &codes::TOO_MANY_REQUESTS,
     }
 }
@@ -158,7 +158,7 @@ fn presence_refusal(error: PresenceError) -> Refusal {
 fn history_refusal(error: HistoryError) -> Refusal {
     match error {
         HistoryError::Unresolved(error) => channel_refusal(error),
-        HistoryError::NotKept => &codes::NOT_AVAILABLE,
+        HistoryError::HistoryDisabled => &codes::NOT_AVAILABLE,
         HistoryError::OtherEpoch => &codes::UNRECOVERABLE_POSITION,
         HistoryError::TooManyRooms => &codes::TOO_MANY_REQUESTS,
     }

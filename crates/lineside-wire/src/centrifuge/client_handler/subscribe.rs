@@ -92,8 +92,8 @@ impl ClientHandler {
 
     fn authorize_channel(&self, channel: &Channel, token: &str) -> Result<ChannelGrant, Refusal> {
         let token = Some(token).filter(|token| !token.is_empty());
-        let who = self.identity().ok_or(&codes::UNAUTHORIZED)?;
-        self.service.gate.authorize_subscribe(who, channel, token)
+        let identity = self.identity().ok_or(&codes::UNAUTHORIZED)?;
+        self.service.authorizer.authorize_subscribe(identity, channel, token)
     }
 
     /// Subscribes to the channel and returns the client's position. The reply contains the missed publications as far
@@ -111,11 +111,11 @@ impl ClientHandler {
     ) -> Result<SubscribeResult, Refusal> {
         let (expires, ttl) = self.expiry_and_ttl(grant.expires)?;
         let namespace = self.service.hub.find_namespace(channel);
-        let keeps = namespace.is_none_or(|it| it.history.is_some());
+        let has_history = namespace.is_none_or(|it| it.history.is_some());
         let counts = namespace.is_some_and(|it| it.presence || it.join_leave);
         let tells = namespace.is_some_and(|it| it.join_leave) && wants_members;
         // An invalid epoch becomes one that never existed, so it is never covered.
-        let claim = (keeps && resume.recover).then(|| Position {
+        let claim = (has_history && resume.recover).then(|| Position {
             epoch: resume.epoch.parse().unwrap_or(Epoch::from_bits(0)),
             offset: resume.offset,
         });
@@ -129,10 +129,10 @@ impl ClientHandler {
         };
         if membership.is_some() || expires.is_some() {
             let expires = expires.map(|it| now + it + self.service.limits.expired_delay);
-            let marked =
+            let tracked =
                 TrackedSubscription { channel: channel.clone(), _membership: membership, expires };
-            if let Some(joined) = &mut self.joined {
-                joined.marked.push(marked);
+            if let Some(client) = &mut self.connected_client {
+                client.tracked_subscriptions.push(tracked);
             }
         }
         let recovered = subscribed.recovered && claim.is_some();
@@ -141,12 +141,12 @@ impl ClientHandler {
         Ok(SubscribeResult {
             expires: expires.is_some(),
             ttl,
-            recoverable: keeps,
-            epoch: if keeps { subscribed.position.epoch.to_string() } else { String::new() },
+            recoverable: has_history,
+            epoch: if has_history { subscribed.position.epoch.to_string() } else { String::new() },
             publications,
             recovered,
-            offset: if keeps { subscribed.position.offset } else { 0 },
-            positioned: keeps,
+            offset: if has_history { subscribed.position.offset } else { 0 },
+            positioned: has_history,
             was_recovering: claim.is_some(),
         })
     }
@@ -168,7 +168,7 @@ impl ClientHandler {
         let member = self.presence_member(grant.info.clone());
         match self.service.hub.enter_presence(channel, member) {
             Ok(membership) => Ok(Some(membership)),
-            Err(PresenceError::NotKept) => Ok(None),
+            Err(PresenceError::PresenceDisabled) => Ok(None),
             Err(PresenceError::Full) => Err(&codes::TOO_MANY_REQUESTS),
         }
     }
@@ -216,12 +216,12 @@ impl ClientHandler {
         let grant = self.authorize_channel(&channel, &request.token)?;
         let (expires, ttl) = self.expiry_and_ttl(grant.expires)?;
         let due = expires.map(|it| now + it + self.service.limits.expired_delay);
-        if let Some(joined) = &mut self.joined {
-            match joined.marked.iter_mut().find(|it| it.channel == channel) {
-                Some(marked) => marked.expires = due,
+        if let Some(client) = &mut self.connected_client {
+            match client.tracked_subscriptions.iter_mut().find(|it| it.channel == channel) {
+                Some(tracked) => tracked.expires = due,
                 None if due.is_some() => {
-                    let marked = TrackedSubscription { channel, _membership: None, expires: due };
-                    joined.marked.push(marked);
+                    let tracked = TrackedSubscription { channel, _membership: None, expires: due };
+                    client.tracked_subscriptions.push(tracked);
                 }
                 None => {}
             }

@@ -8,7 +8,7 @@ use mio::Token;
 use super::PartitionThread;
 use crate::centrifuge::{CentrifugeConnection, ClientHandler};
 use crate::partition::connection::Connection;
-use crate::partition::limits::{NEWCOMERS_PER_TURN, PING_INTERVAL};
+use crate::partition::limits::{ACCEPTS_PER_TURN, PING_INTERVAL};
 use crate::partition::socket::ConnectionSocket;
 use crate::partition::transport::ConnectionTransport;
 use crate::partition::{PendingConnection, TransportRequest};
@@ -18,26 +18,27 @@ impl PartitionThread {
     /// Accepts the connections in the mailbox.
     pub(super) fn accept_pending(&mut self) {
         // A limited number at a time, so that existing connections do not wait long.
-        let newcomers: Vec<_> = self.inbox.drain().take(NEWCOMERS_PER_TURN).collect();
-        self.metrics.newcomers_waiting.subtract(newcomers.len() as u64);
+        let pending_connections: Vec<_> = self.inbox.drain().take(ACCEPTS_PER_TURN).collect();
+        self.metrics.pending_connections.subtract(pending_connections.len() as u64);
         let now = self.monotonic_now();
-        for newcomer in newcomers {
-            self.accept_connection(*newcomer, now);
+        for pending in pending_connections {
+            self.accept_connection(*pending, now);
         }
     }
 
-    fn accept_connection(&mut self, newcomer: PendingConnection, now: Duration) {
-        let PendingConnection { socket, tls, unread, head, refusal, asks, place } = newcomer;
+    fn accept_connection(&mut self, pending: PendingConnection, now: Duration) {
+        let PendingConnection { socket, tls, unread, head, refusal, transport: requested, permit } =
+            pending;
         let entry = self.rows.vacant_key();
         let row = entry as u32;
         let mut socket = ConnectionSocket::new(socket, tls);
-        let may_hold = socket.may_have_buffered();
-        let opened = match asks {
+        let has_buffered_input = socket.may_have_buffered();
+        let opened = match requested {
             TransportRequest::Sse { channels, last_event_id, reader } => {
                 let last = LastEventId::parse_header(last_event_id.as_deref().unwrap_or_default());
                 let reader = (&reader, now);
                 SseConnection::open_connection(
-                    &self.audience,
+                    &self.listener,
                     row,
                     &channels,
                     &last,
@@ -47,7 +48,7 @@ impl PartitionThread {
                 .map(|(sse, first)| (ConnectionTransport::Sse(sse), first))
             }
             TransportRequest::WebSocket { format, deflate } => {
-                let session = self.audience.open_session(row, self.sessions);
+                let session = self.listener.open_session(row, self.sessions);
                 let id = self.rng.u128(..);
                 let client =
                     ClientHandler::new(self.service.clone(), session, format, deflate, id, now);
@@ -68,14 +69,14 @@ impl PartitionThread {
         }
         // Connections opened together must not be pinged together forever.
         let ping_at = now + PING_INTERVAL.mul_f64(self.rng.f64().mul_add(0.5, 0.5));
-        let mut opened = Connection::new(socket, transport, [head, first], ping_at, place);
+        let mut opened = Connection::new(socket, transport, [head, first], ping_at, permit);
         opened.due = self.wheel.schedule_row(row, opened.next_due());
         self.rows.insert(opened);
         self.metrics.rows.add(1);
         if !unread.is_empty() {
             self.receive_bytes(row, &mut unread.to_vec(), now);
         }
-        if may_hold {
+        if has_buffered_input {
             self.unread.push((row, false));
         }
         self.write_connection(row, now);

@@ -57,8 +57,8 @@ impl CheckSettings {
 fn error_with_line(text: &str, fault: &toml::de::Error) -> String {
     let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
-    let words: Vec<&str> = fault.message().lines().map(str::trim).collect();
-    format!("line {line}: {}", words.join("; "))
+    let error_text: Vec<&str> = fault.message().lines().map(str::trim).collect();
+    format!("line {line}: {}", error_text.join("; "))
 }
 
 fn parse_fail_on(value: &Value) -> Result<FailOn, String> {
@@ -143,8 +143,8 @@ mod tests {
             ("failon = 1", "failon: unknown setting; expected fail_on,"),
             ("date = ", "line 1"),
         ] {
-            let told = CheckSettings::parse_toml(text).unwrap_err();
-            assert!(told.contains(words), "{text}: {told}");
+            let error = CheckSettings::parse_toml(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn add_reference_inputs(
     arguments: &CheckArguments,
     body: &Bytes,
     plan: &mut CheckPlan,
-    reach: AddressScope,
+    address_scope: AddressScope,
 ) -> Result<(), CommandFailure> {
     let usage = |reason: &str| {
         Err(CommandFailure::Usage(format!("{}: {reason}", redacted_name(&arguments.input))))
@@ -64,28 +64,28 @@ pub(super) async fn add_reference_inputs(
         }
         plan.ids = parse_siri_ids(ids)?;
     }
-    let of_schedules =
+    let schedule_options =
         [("--date", arguments.date.is_some()), ("--country", arguments.country.is_some())];
-    for (name, _) in of_schedules.iter().filter(|(_, is_given)| *is_given) {
+    for (name, _) in schedule_options.iter().filter(|(_, is_given)| *is_given) {
         if is_real_time || is_gbfs_system(body, &plan.files) {
             print::print_failure(&format!("{name} has no effect: only rules for schedules use it"));
         }
     }
     let Some(previous) = &arguments.previous else { return Ok(()) };
     if is_gbfs_system(body, &plan.files) {
-        plan.files.before = read_previous_system(previous, reach).await?;
+        plan.files.earlier = read_previous_system(previous, address_scope).await?;
     } else if let Some(format) = format.filter(|format| format.is_realtime()) {
-        let read = input::read_input(previous, INPUT_BYTES_MAX, reach).await?;
+        let read = input::read_input(previous, INPUT_BYTES_MAX, address_scope).await?;
         if let Some(other) =
             sniff_format(&read).filter(|other| *other != format && *other != Format::Raw)
         {
-            let words = format!(
+            let message = format!(
                 "--previous {} is {}, but the message is {}",
                 redacted_name(previous),
                 format_label(other),
                 format_label(format)
             );
-            return usage(&words);
+            return usage(&message);
         }
         plan.previous = Some(read);
     } else {
@@ -102,9 +102,9 @@ fn is_gbfs_system(body: &Bytes, files: &CheckSystemFiles) -> bool {
 /// Reads the files of an earlier state of a GBFS system, or one file of it.
 async fn read_previous_system(
     input: &str,
-    reach: AddressScope,
+    address_scope: AddressScope,
 ) -> Result<Vec<(String, Bytes)>, CommandFailure> {
-    let (body, files) = read_check_input(input, reach).await?;
+    let (body, files) = read_check_input(input, address_scope).await?;
     if !files.read.is_empty() {
         return Ok(files.read);
     }

@@ -47,19 +47,19 @@ pub(super) fn write_report_files(
     let written = files.iter().try_for_each(|(name, text)| {
         fs::write(part(name), text).map_err(|error| cannot(&folder.join(name), &error))
     });
-    let mut ours = Vec::new();
+    let mut report_json = Vec::new();
     let moved = written.and_then(|()| {
         files.iter().try_for_each(|(name, _)| {
             let path = folder.join(name);
             fs::rename(part(name), &path).map_err(|error| cannot(&path, &error))?;
-            ours.push(path);
+            report_json.push(path);
             Ok(())
         })
     });
     if moved.is_err() {
         // Parts that were never written do not exist.
         files.iter().for_each(|(name, _)| _ = fs::remove_file(part(name)));
-        ours.iter().for_each(|path| _ = fs::remove_file(path));
+        report_json.iter().for_each(|path| _ = fs::remove_file(path));
     }
     moved
 }
@@ -68,14 +68,14 @@ pub(super) fn write_report_files(
 /// report, which readers would take for the current one. A folder that lacks some of a report's files does not hold a
 /// report of ours. A folder that contains the input is left as it is.
 pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
-    let of_report = [REPORT, PAGE, PLACES, UNREAD_FILE, ERRORS].map(|name| folder.join(name));
+    let report_paths = [REPORT, PAGE, PLACES, UNREAD_FILE, ERRORS].map(|name| folder.join(name));
     let holds_input = Path::new(input).ancestors().any(|above| is_same_path(above, folder));
     // A folder with the reason of an earlier failure does not hold a report of ours.
     let is_whole = |text: String| !text.contains(NOT_READ);
-    let has_report = of_report.iter().all(|path| path.is_file())
+    let has_report = report_paths.iter().all(|path| path.is_file())
         && fs::read_to_string(folder.join(ERRORS)).is_ok_and(is_whole);
     if !holds_input && has_report {
-        for path in &of_report {
+        for path in &report_paths {
             if let Err(error) = fs::remove_file(path) {
                 print::print_failure(&format!(
                     "{} belongs to an earlier report and cannot be deleted: {error}",
@@ -88,13 +88,14 @@ pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
     if holds_input && path.exists() {
         return;
     }
-    let said = json!({ "notices": [{
+    let failure_report = json!({ "notices": [{
         "code": NOT_READ,
         "severity": "ERROR",
         "totalNotices": 1,
         "sampleNotices": [{ "message": reason }],
     }] });
-    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{said:#}")));
+    let written =
+        fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{failure_report:#}")));
     if let Err(error) = written {
         print::print_failure(&format!("{} cannot be written: {error}", path.display()));
     }

@@ -98,12 +98,12 @@ impl DownloadSpool {
 
 impl Write for DownloadSpool {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let room = START_BYTES.saturating_sub(self.start.len()).min(piece.len());
-        self.start.extend_from_slice(&piece[..room]);
+        let n_left = START_BYTES.saturating_sub(self.start.len()).min(piece.len());
+        self.start.extend_from_slice(&piece[..n_left]);
         self.length += piece.len() as u64;
         if self.length > max_schedule_bytes() {
-            let most = max_schedule_bytes() >> 30;
-            return Err(io::Error::other(format!("larger than {most} GiB")));
+            let size_gib = max_schedule_bytes() >> 30;
+            return Err(io::Error::other(format!("larger than {size_gib} GiB")));
         }
         if self.length > REALTIME_BYTES_MAX && !may_be_schedule(&self.start) {
             return Err(io::Error::other(too_large_message()));
@@ -128,13 +128,18 @@ pub(super) async fn read_system_input(
     files.extend(system.files);
     let mut missing = ConversionReport::new();
     for unread in system.unread {
-        if let Some(reason) = unread.reason {
+        if let Some(reason) = unread.error {
             print::print_note(&format!("{}: {reason}", unread.name));
         }
-        missing.record_dropped("file", unread.why, Some(&*unread.name));
+        missing.record_dropped("file", unread.reason, Some(&*unread.name));
     }
     let others = system.others.into_iter().map(|other| (other.language, other.files)).collect();
-    Ok(Some(ConversionInput::System { files, language: system.language, others, missing }))
+    Ok(Some(ConversionInput::System {
+        files,
+        language: system.language,
+        others,
+        missing_files: missing,
+    }))
 }
 
 #[cfg(test)]
@@ -160,7 +165,7 @@ mod tests {
     /// An endless message: its beginning, then one repeated byte. Counts the bytes that were read.
     struct Endless {
         start: &'static [u8],
-        taken: u64,
+        read: u64,
     }
 
     impl io::Read for Endless {
@@ -170,7 +175,7 @@ mod tests {
             piece[..n].copy_from_slice(now);
             self.start = later;
             piece[n..].fill(b'x');
-            self.taken += piece.len() as u64;
+            self.read += piece.len() as u64;
             Ok(piece.len())
         }
     }
@@ -181,12 +186,12 @@ mod tests {
             &b"<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery><ProducerRef>"[..],
             br#"{"header":{"gtfs_realtime_version":""#,
         ] {
-            let stream = Endless { start, taken: 0 };
+            let stream = Endless { start, read: 0 };
             let mut gigabyte = io::Read::take(stream, 1_000_000_000);
             let error = DownloadSpool::spool_reader(&mut gigabyte).unwrap_err();
             assert_eq!(error.to_string(), too_large_message());
-            let taken = gigabyte.into_inner().taken;
-            assert!(taken <= REALTIME_BYTES_MAX + (1 << 20), "{taken}");
+            let bytes_read = gigabyte.into_inner().read;
+            assert!(bytes_read <= REALTIME_BYTES_MAX + (1 << 20), "{bytes_read}");
         }
     }
 }

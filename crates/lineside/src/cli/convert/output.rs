@@ -22,7 +22,7 @@ enum OutputDestination {
     /// The file is renamed to its final name.
     Named(PartFile),
     /// The file is discarded.
-    Nothing,
+    Discard,
 }
 
 /// A `.part` file next to its final name. It is deleted on drop unless it is complete.
@@ -53,7 +53,7 @@ impl OutputFile {
 
     /// Opens a temporary file without a name that is discarded at the end.
     pub(super) fn new_scratch() -> Result<OutputFile, CommandFailure> {
-        OutputFile::new_temporary(OutputDestination::Nothing)
+        OutputFile::new_temporary(OutputDestination::Discard)
     }
 
     fn new_temporary(end: OutputDestination) -> Result<OutputFile, CommandFailure> {
@@ -82,7 +82,7 @@ impl OutputFile {
     pub(super) fn publish_output(self) -> Result<(), CommandFailure> {
         let OutputFile { file, end } = self;
         match end {
-            OutputDestination::Nothing => Ok(()),
+            OutputDestination::Discard => Ok(()),
             OutputDestination::Standard => {
                 let copied = copy_file(file, &mut io::stdout().lock());
                 copied.map_err(|error| write_failure(Path::new("standard output"), &error))

@@ -21,7 +21,7 @@ pub(super) fn write_geojson(
     system: GbfsSystem,
     out: &File,
 ) -> Result<ConversionOutput, ConversionError> {
-    let GbfsSystem { files, problems, mut losses, .. } = system;
+    let GbfsSystem { files, problems, mut conversion_report, .. } = system;
     let content = |kind| files.get(&kind).map(|file| &file.content);
     let mut status: HashMap<&str, &StationStatus> = match content(FileKind::StationStatus) {
         Some(FileContent::StationStatus(all)) => {
@@ -35,7 +35,7 @@ pub(super) fn write_geojson(
         for station in stations {
             let now = status.remove(station.station_id.as_str());
             let (Some(lat), Some(lon)) = (station.lat, station.lon) else {
-                losses.record_dropped("station", NOWHERE, Some(&station.station_id));
+                conversion_report.record_dropped("station", NO_POSITION, Some(&station.station_id));
                 continue;
             };
             let now = now.map(encode_station_status);
@@ -47,12 +47,12 @@ pub(super) fn write_geojson(
     let mut unknown: Vec<&str> = status.into_keys().collect();
     unknown.sort_unstable();
     for id in unknown {
-        losses.record_dropped("station_status", "the station has no position", Some(id));
+        conversion_report.record_dropped("station_status", "the station has no position", Some(id));
     }
     if let Some(FileContent::VehicleStatus(vehicles)) = content(FileKind::VehicleStatus) {
         for vehicle in vehicles {
             let (Some(lat), Some(lon)) = (vehicle.lat, vehicle.lon) else {
-                losses.record_dropped("vehicle", NOWHERE, Some(&vehicle.vehicle_id));
+                conversion_report.record_dropped("vehicle", NO_POSITION, Some(&vehicle.vehicle_id));
                 continue;
             };
             map.write_point(lat, lon, &[encode_vehicle(vehicle)]).map_err(write_failed)?;
@@ -61,8 +61,8 @@ pub(super) fn write_geojson(
     }
     map.finish_collection().map_err(write_failed)?;
     for (kind, file) in &files {
-        if !SHOWN.contains(kind) {
-            report_unshown(*kind, &file.content, &mut losses);
+        if !MAP_FILES.contains(kind) {
+            report_unshown(*kind, &file.content, &mut conversion_report);
         }
     }
     Ok(ConversionOutput {
@@ -70,15 +70,15 @@ pub(super) fn write_geojson(
         files: Vec::new(),
         counts: counts.into(),
         problems,
-        losses,
+        conversion_report,
         matched: None,
     })
 }
 
-const NOWHERE: &str = "it has no position";
+const NO_POSITION: &str = "it has no position";
 
 /// The files that are shown on the map.
-const SHOWN: [FileKind; 3] =
+const MAP_FILES: [FileKind; 3] =
     [FileKind::StationInformation, FileKind::StationStatus, FileKind::VehicleStatus];
 
 fn report_unshown(kind: FileKind, content: &FileContent, losses: &mut ConversionReport) {
@@ -108,8 +108,8 @@ impl<W: Write> FeatureWriter<W> {
         if !std::mem::take(&mut self.is_first) {
             self.out.write_all(b",")?;
         }
-        let place = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":["#;
-        write!(self.out, r#"{place}{lon},{lat}]}},"properties":{{"#)?;
+        let feature_start = r#"{"type":"Feature","geometry":{"type":"Point","coordinates":["#;
+        write!(self.out, r#"{feature_start}{lon},{lat}]}},"properties":{{"#)?;
         let inside = |object: &Vec<u8>| -> Option<Vec<u8>> {
             let inside = object.strip_prefix(b"{")?.strip_suffix(b"}")?;
             (!inside.is_empty()).then(|| inside.to_vec())

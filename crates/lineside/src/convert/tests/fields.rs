@@ -71,7 +71,7 @@ fn bytes(message: &FeedMessage) -> ConversionInput {
     ConversionInput::Body(gtfs_rt::encode_feed(&message.header, raw))
 }
 
-fn word() -> Option<String> {
+fn some_text() -> Option<String> {
     Some("x".to_owned())
 }
 
@@ -89,10 +89,10 @@ fn puts<T>(
     })
 }
 
-static OF_MESSAGE: [Change<FeedMessage>; 6] = [
+static MESSAGE_CHANGES: [Change<FeedMessage>; 6] = [
     ("incrementality", |it| it.header.incrementality = Some(1)),
     ("timestamp", |it| it.header.timestamp = Some(1_795_262_401)),
-    ("feed_version", |it| it.header.feed_version = word()),
+    ("feed_version", |it| it.header.feed_version = some_text()),
     ("shape", |it| it.entity[0].shape = Some(Shape::default())),
     ("stop", |it| it.entity[0].stop = Some(Stop::default())),
     ("trip_modifications", |it| {
@@ -100,17 +100,17 @@ static OF_MESSAGE: [Change<FeedMessage>; 6] = [
     }),
 ];
 
-static OF_UPDATE: [Change<TripUpdate>; 10] = [
+static TRIP_UPDATE_CHANGES: [Change<TripUpdate>; 10] = [
     ("timestamp", |it| it.timestamp = Some(1_795_262_300)),
     ("delay", |it| it.delay = Some(60)),
-    ("trip_properties.trip_id", |it| properties(it).trip_id = word()),
+    ("trip_properties.trip_id", |it| properties(it).trip_id = some_text()),
     ("trip_properties.start_date", |it| {
         properties(it).start_date = Some("20261121".to_owned());
     }),
-    ("trip_properties.start_time", |it| properties(it).start_time = word()),
-    ("trip_properties.shape_id", |it| properties(it).shape_id = word()),
-    ("trip_properties.trip_headsign", |it| properties(it).trip_headsign = word()),
-    ("trip_properties.trip_short_name", |it| properties(it).trip_short_name = word()),
+    ("trip_properties.start_time", |it| properties(it).start_time = some_text()),
+    ("trip_properties.shape_id", |it| properties(it).shape_id = some_text()),
+    ("trip_properties.trip_headsign", |it| properties(it).trip_headsign = some_text()),
+    ("trip_properties.trip_short_name", |it| properties(it).trip_short_name = some_text()),
     ("stop_time_update", |it| it.stop_time_update.truncate(2)),
     ("stop_time_update without a stop", |it| {
         it.stop_time_update
@@ -122,28 +122,28 @@ fn properties(update: &mut TripUpdate) -> &mut TripProperties {
     update.trip_properties.get_or_insert_default()
 }
 
-static OF_TRIP: [Change<TripDescriptor>; 9] = [
-    ("trip_id", |it| it.trip_id = word()),
+static TRIP_CHANGES: [Change<TripDescriptor>; 9] = [
+    ("trip_id", |it| it.trip_id = some_text()),
     ("start_time", |it| it.start_time = Some("12:00:00".to_owned())),
     ("start_date", |it| it.start_date = Some("20261121".to_owned())),
-    ("invalid start_date", |it| it.start_date = word()),
+    ("invalid start_date", |it| it.start_date = some_text()),
     ("schedule_relationship", |it| it.schedule_relationship = Some(3)),
     ("unscheduled", |it| it.schedule_relationship = Some(2)),
-    ("route_id", |it| it.route_id = word()),
+    ("route_id", |it| it.route_id = some_text()),
     ("modified_trip", |it| it.modified_trip = Some(ModifiedTripSelector::default())),
     ("named_start_date", |it| it.named_start_date = Some("20261122".to_owned())),
 ];
 
-static OF_DESCRIPTOR: [Change<VehicleDescriptor>; 4] = [
-    ("id", |it| it.id = word()),
-    ("label", |it| it.label = word()),
-    ("license_plate", |it| it.license_plate = word()),
+static VEHICLE_DESCRIPTOR_CHANGES: [Change<VehicleDescriptor>; 4] = [
+    ("id", |it| it.id = some_text()),
+    ("label", |it| it.label = some_text()),
+    ("license_plate", |it| it.license_plate = some_text()),
     ("wheelchair_accessible", |it| it.wheelchair_accessible = Some(2)),
 ];
 
-static OF_CALL: [Change<StopTimeUpdate>; 15] = [
+static CALL_CHANGES: [Change<StopTimeUpdate>; 15] = [
     ("stop_sequence", |it| it.stop_sequence = Some(7)),
-    ("stop_id", |it| it.stop_id = word()),
+    ("stop_id", |it| it.stop_id = some_text()),
     ("skipped", |it| it.schedule_relationship = Some(1)),
     ("no data", |it| it.schedule_relationship = Some(2)),
     ("unscheduled", |it| it.schedule_relationship = Some(3)),
@@ -167,27 +167,27 @@ fn event(event: &mut Option<StopTimeEvent>) -> &mut StopTimeEvent {
     event.get_or_insert_default()
 }
 
-static OF_STOP: [Change<StopTimeProperties>; 6] = [
-    ("assigned_stop_id", |it| it.assigned_stop_id = word()),
-    ("stop_headsign", |it| it.stop_headsign = word()),
+static STOP_PROPERTIES_CHANGES: [Change<StopTimeProperties>; 6] = [
+    ("assigned_stop_id", |it| it.assigned_stop_id = some_text()),
+    ("stop_headsign", |it| it.stop_headsign = some_text()),
     ("pickup_type", |it| it.pickup_type = Some(1)),
     ("pickup by telephone", |it| it.pickup_type = Some(2)),
     ("drop_off_type", |it| it.drop_off_type = Some(3)),
-    ("platform", |it| it.platform = word()),
+    ("platform", |it| it.platform = some_text()),
 ];
 
-static OF_VEHICLE: [Change<VehiclePosition>; 14] = [
-    ("latitude", |it| place(it).latitude = 3.0),
-    ("longitude", |it| place(it).longitude = 3.0),
-    ("bearing", |it| place(it).bearing = Some(90.0)),
-    ("odometer", |it| place(it).odometer = Some(9.0)),
-    ("speed", |it| place(it).speed = Some(9.0)),
-    ("speed below zero", |it| place(it).speed = Some(-1.0)),
+static VEHICLE_CHANGES: [Change<VehiclePosition>; 14] = [
+    ("latitude", |it| position_mut(it).latitude = 3.0),
+    ("longitude", |it| position_mut(it).longitude = 3.0),
+    ("bearing", |it| position_mut(it).bearing = Some(90.0)),
+    ("odometer", |it| position_mut(it).odometer = Some(9.0)),
+    ("speed", |it| position_mut(it).speed = Some(9.0)),
+    ("speed below zero", |it| position_mut(it).speed = Some(-1.0)),
     ("current_stop_sequence", |it| it.current_stop_sequence = Some(7)),
     ("current_status", |it| it.current_status = Some(1)),
     ("timestamp", |it| it.timestamp = Some(1_795_262_300)),
     ("congestion_level", |it| it.congestion_level = Some(4)),
-    ("stop_id", |it| it.stop_id = word()),
+    ("stop_id", |it| it.stop_id = some_text()),
     ("occupancy_status", |it| it.occupancy_status = Some(5)),
     ("occupancy_percentage", |it| it.occupancy_percentage = Some(50)),
     ("multi_carriage_details", |it| {
@@ -195,11 +195,11 @@ static OF_VEHICLE: [Change<VehiclePosition>; 14] = [
     }),
 ];
 
-fn place(vehicle: &mut VehiclePosition) -> &mut Position {
+fn position_mut(vehicle: &mut VehiclePosition) -> &mut Position {
     vehicle.position.get_or_insert_default()
 }
 
-static OF_ALERT: [Change<Alert>; 15] = [
+static ALERT_CHANGES: [Change<Alert>; 15] = [
     ("active_period", |it| {
         it.active_period = vec![proto::TimeRange { start: Some(1), end: Some(2) }];
     }),
@@ -223,7 +223,7 @@ static OF_ALERT: [Change<Alert>; 15] = [
 ];
 
 /// Each change is applied to one of these selectors: a trip, a route, a stop, an agency.
-static OF_SELECTOR: [Change<EntitySelector>; 7] = [
+static SELECTOR_CHANGES: [Change<EntitySelector>; 7] = [
     ("agency_id", |it| it.agency_id = Some("a".to_owned())),
     ("route_id", |it| it.route_id = Some("r".to_owned())),
     ("route_type", |it| it.route_type = Some(3)),
@@ -243,18 +243,18 @@ fn changed() -> Vec<(String, FeedMessage)> {
     fn alert(it: &mut FeedMessage) -> &mut Alert {
         it.entity[2].alert.get_or_insert_default()
     }
-    let all = puts(&OF_MESSAGE, |it| it)
-        .chain(puts(&OF_UPDATE, update))
-        .chain(puts(&OF_TRIP, |it| &mut update(it).trip))
-        .chain(puts(&OF_TRIP, |it| vehicle(it).trip.get_or_insert_default()))
-        .chain(puts(&OF_DESCRIPTOR, |it| update(it).vehicle.get_or_insert_default()))
-        .chain(puts(&OF_DESCRIPTOR, |it| vehicle(it).vehicle.get_or_insert_default()))
-        .chain(puts(&OF_CALL, |it| &mut update(it).stop_time_update[1]))
-        .chain(puts(&OF_STOP, |it| {
+    let all = puts(&MESSAGE_CHANGES, |it| it)
+        .chain(puts(&TRIP_UPDATE_CHANGES, update))
+        .chain(puts(&TRIP_CHANGES, |it| &mut update(it).trip))
+        .chain(puts(&TRIP_CHANGES, |it| vehicle(it).trip.get_or_insert_default()))
+        .chain(puts(&VEHICLE_DESCRIPTOR_CHANGES, |it| update(it).vehicle.get_or_insert_default()))
+        .chain(puts(&VEHICLE_DESCRIPTOR_CHANGES, |it| vehicle(it).vehicle.get_or_insert_default()))
+        .chain(puts(&CALL_CHANGES, |it| &mut update(it).stop_time_update[1]))
+        .chain(puts(&STOP_PROPERTIES_CHANGES, |it| {
             update(it).stop_time_update[1].stop_time_properties.get_or_insert_default()
         }))
-        .chain(puts(&OF_VEHICLE, vehicle))
-        .chain(puts(&OF_ALERT, alert));
+        .chain(puts(&VEHICLE_CHANGES, vehicle))
+        .chain(puts(&ALERT_CHANGES, alert));
     all.map(|(name, message)| (name.to_owned(), message)).collect()
 }
 
@@ -264,7 +264,7 @@ fn every_added_field_changes_the_siri_or_the_losses() {
     let mut silent = Vec::new();
     for (name, message) in changed() {
         let (changed, converted) = one(bytes(&message), ConversionTarget::SiriXml);
-        if changed == xml && converted.losses == before.losses {
+        if changed == xml && converted.conversion_report == before.conversion_report {
             silent.push(name);
         }
     }
@@ -277,16 +277,19 @@ fn every_added_alert_selector_changes_the_siri_or_the_losses() {
         let mut message = message();
         message.entity[2].alert.get_or_insert_default().informed_entity = vec![selector];
         let (xml, converted) = one(bytes(&message), ConversionTarget::SiriXml);
-        (xml, converted.losses)
+        (xml, converted.conversion_report)
     };
-    for (_, set) in &OF_SELECTOR {
+    for (_, set) in &SELECTOR_CHANGES {
         let mut selector = EntitySelector::default();
         set(&mut selector);
         let before = with(selector.clone());
-        for (beside, add) in &OF_SELECTOR {
+        for (base_selector, add) in &SELECTOR_CHANGES {
             let mut more = selector.clone();
             add(&mut more);
-            assert!(more == selector || with(more.clone()) != before, "{beside} of {more:?}");
+            assert!(
+                more == selector || with(more.clone()) != before,
+                "{base_selector} of {more:?}"
+            );
         }
     }
 }
@@ -295,7 +298,7 @@ fn every_added_alert_selector_changes_the_siri_or_the_losses() {
 fn all_siri_that_is_read_is_written() {
     let sample = siri::sample_delivery_xml();
     let (xml, converted) = one(body(&sample), ConversionTarget::SiriXml);
-    assert_eq!(converted.losses.total_dropped(), 0, "{:?}", converted.losses);
+    assert_eq!(converted.conversion_report.total_dropped(), 0, "{:?}", converted.conversion_report);
     let read = |text: &[u8]| {
         siri::decode_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
     };
@@ -310,7 +313,8 @@ fn unread_siri_elements_are_counted_by_name() {
     let with = with.replace("<LineRef>L</LineRef>", "<LineRef>K</LineRef><LineRef>L</LineRef>");
     for to in [ConversionTarget::SiriXml, ConversionTarget::GtfsRt, ConversionTarget::Geojson] {
         let (_, converted) = one(body(&with), to);
-        let lost = |kind| converted.losses.iter().find(|it| it.kind == kind).map(|it| it.count);
+        let lost =
+            |kind| converted.conversion_report.iter().find(|it| it.kind == kind).map(|it| it.count);
         assert_eq!(lost("Extensions"), Some(1), "{to}");
         assert_eq!(lost("Thing"), Some(1), "{to}");
         assert_eq!(lost("LineRef"), Some(1), "{to}");

@@ -36,7 +36,10 @@ fn rows(zip: &[u8], table: &str) -> Vec<String> {
 #[test]
 fn the_european_netex_profile_is_converted_to_gtfs() {
     let (zip, converted) = one(body(EPIP), ConversionTarget::Gtfs);
-    assert_eq!((converted.losses.total_dropped(), converted.problems.total_count()), (0, 0));
+    assert_eq!(
+        (converted.conversion_report.total_dropped(), converted.problems.total_count()),
+        (0, 0)
+    );
     assert_eq!(rows(&zip, "stops.txt").len(), 3);
     let times = rows(&zip, "stop_times.txt");
     assert!(times[0].contains("23:50:00") && times[1].contains("24:10:00"), "{times:?}");
@@ -58,7 +61,7 @@ fn the_french_netex_profile_is_converted_to_gtfs() {
     let given = writer.finish().unwrap().into_inner();
     let (zip, converted) =
         one(ConversionInput::from_file(file(&given)).unwrap(), ConversionTarget::Gtfs);
-    assert_eq!((converted.from, converted.losses.total_dropped()), (Format::Netex, 0));
+    assert_eq!((converted.from, converted.conversion_report.total_dropped()), (Format::Netex, 0));
     assert_eq!(converted.problems.total_count(), 0, "{:?}", converted.problems.retained_problems());
     let counts: Vec<_> = converted.counts.iter().map(|(_, count)| *count).collect();
     assert_eq!(counts, [1, 1, 2, 1, 2], "lines, journeys, quays, stop places and points");
@@ -71,10 +74,10 @@ fn the_french_netex_profile_is_converted_to_gtfs() {
 }
 
 /// Returns the reason why a conversion is refused.
-fn no_way(given: ConversionInput, to: ConversionTarget, by: ConversionContext) -> String {
+fn no_way(given: ConversionInput, to: ConversionTarget, context: ConversionContext) -> String {
     let out = tempfile::tempfile().unwrap();
-    match convert_input(given, to, by, &out) {
-        Err(ConversionError::NoWay(reason)) => reason,
+    match convert_input(given, to, context, &out) {
+        Err(ConversionError::Unsupported(reason)) => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -84,7 +87,7 @@ fn a_schedule_or_id_mapping_without_effect_is_refused() {
     let schedule = || ConversionContext { schedule: Some(file(b"PK")), ids: None };
     let reason = no_way(body(EPIP), ConversionTarget::Gtfs, schedule());
     assert_eq!(reason, "a schedule is only for real-time input, but the input is netex");
-    let bikes = of_system(vec![("gbfs".to_owned(), Bytes::from_static(b"{}"))]);
+    let bikes = system_input(vec![("gbfs".to_owned(), Bytes::from_static(b"{}"))]);
     assert!(no_way(bikes, ConversionTarget::Gbfs3, schedule()).ends_with("the input is gbfs"));
     let ids = || ConversionContext { schedule: None, ids: Some(SiriIds::Netex) };
     assert!(no_way(body(EPIP), ConversionTarget::Gtfs, ids()).ends_with("the input is netex"));
@@ -115,24 +118,24 @@ fn an_invalid_schedule_is_reported_as_the_schedule_not_the_input() {
 
 #[test]
 fn losses_in_geojson_are_named_in_the_terms_of_the_input_format() {
-    let told = |converted: &ConversionOutput| -> Vec<_> {
-        converted.losses.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
+    let list_dropped = |converted: &ConversionOutput| -> Vec<_> {
+        converted.conversion_report.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
     };
     let (zip, _) = one(body(EPIP), ConversionTarget::Gtfs);
-    let (_, of_gtfs) =
+    let (_, gtfs_output) =
         one(ConversionInput::from_file(file(&zip)).unwrap(), ConversionTarget::Geojson);
     let rows = |table: &str| rows(&zip, table).len() as u64;
-    let lost = told(&of_gtfs);
+    let lost = list_dropped(&gtfs_output);
     for table in ["agency.txt", "trips.txt", "stop_times.txt"] {
         assert!(lost.contains(&(format!("{table} row"), rows(table))), "{lost:?}");
     }
-    let (_, of_netex) = one(body(EPIP), ConversionTarget::Geojson);
-    let lost = told(&of_netex);
+    let (_, netex_output) = one(body(EPIP), ConversionTarget::Geojson);
+    let lost = list_dropped(&netex_output);
     assert!(lost.contains(&("ServiceJourney".to_owned(), rows("trips.txt"))), "{lost:?}");
     assert!(lost.iter().all(|(kind, _)| !kind.contains(".txt")), "{lost:?}");
     let nowhere = EPIP.replace("<Longitude>", "<Nowhere>").replace("</Longitude>", "</Nowhere>");
     let (_, unplaced) = one(body(&nowhere), ConversionTarget::Geojson);
-    assert!(told(&unplaced).contains(&("stop".to_owned(), rows("stops.txt"))));
+    assert!(list_dropped(&unplaced).contains(&("stop".to_owned(), rows("stops.txt"))));
     assert_eq!(unplaced.counts[0], ("stops", 0));
 }
 
@@ -146,8 +149,8 @@ fn siri_ids_are_mapped_to_those_of_the_schedule() {
         (&ET.to_owned(), prefix, "no:J", "no:S"),
     ] {
         let mut out = tempfile::tempfile().unwrap();
-        let by = ConversionContext { schedule: None, ids: Some(ids) };
-        convert_input(body(text), ConversionTarget::GtfsRt, by, &out)
+        let context = ConversionContext { schedule: None, ids: Some(ids) };
+        convert_input(body(text), ConversionTarget::GtfsRt, context, &out)
             .unwrap_or_else(|why| panic!("{why:?}"));
         let mut bytes = Vec::new();
         out.rewind().unwrap();
@@ -189,18 +192,18 @@ fn the_json_of_a_journey_after_midnight_has_no_private_field() {
              <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>",
         );
     let zip = schedule("J,24:05:00,24:05:00,S,1\nJ,24:09:00,24:09:00,T,2\n");
-    let by = |target| {
+    let convert = |target| {
         converted(body(&night), target, Some(file(&zip))).unwrap_or_else(|why| panic!("{why:?}"))
     };
     let (message, _) = gtfs_rt::decode_message(
-        by(ConversionTarget::GtfsRt).0,
+        convert(ConversionTarget::GtfsRt).0,
         &gtfs_rt::FeedMessageLimits::default(),
     )
     .unwrap();
     let trip = &message.entity[0].trip_update.as_ref().unwrap().trip;
     assert_eq!(trip.named_start_date.as_deref(), Some("20261122"), "protobuf output has it");
-    let (text, converted) = by(ConversionTarget::GtfsRtJson);
-    assert!(converted.losses.iter().any(|loss| loss.kind == "named_start_date"));
+    let (text, converted) = convert(ConversionTarget::GtfsRtJson);
+    assert!(converted.conversion_report.iter().any(|loss| loss.kind == "named_start_date"));
     let json: Value = serde_json::from_slice(&text).unwrap();
     let trip = &json["entity"][0]["trip_update"]["trip"];
     assert_eq!((&trip["start_date"], trip.get("named_start_date")), (&json!("20261121"), None));
@@ -213,7 +216,7 @@ fn a_journey_with_an_extra_call_keeps_its_other_planned_calls() {
         "<EstimatedCall><StopPointRef>X</StopPointRef><ExtraCall>true</ExtraCall>",
     );
     let (_, alone) = one(body(&extra), ConversionTarget::GtfsRt);
-    let lost: Vec<_> = alone.losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    let lost: Vec<_> = alone.conversion_report.iter().map(|loss| (loss.kind, loss.count)).collect();
     assert_eq!(lost, [("ExtraCall", 1), ("OperatorRef", 1)], "they need a schedule");
     let framed = extra.replace(
         "<DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>",
@@ -229,5 +232,5 @@ fn a_journey_with_an_extra_call_keeps_its_other_planned_calls() {
     let stops: Vec<_> =
         update.stop_time_update.iter().filter_map(|call| call.stop_id.as_deref()).collect();
     assert_eq!(stops, ["R", "S", "X", "T"]);
-    assert!(known.losses.iter().all(|loss| loss.kind != "ExtraCall"));
+    assert!(known.conversion_report.iter().all(|loss| loss.kind != "ExtraCall"));
 }

@@ -2,27 +2,27 @@
 
 use super::*;
 
-fn file(name: &str, version: &str, data: Value) -> Named {
+fn file(name: &str, version: &str, data: Value) -> NamedFile {
     let text =
         json!({ "last_updated": 1_795_262_400, "ttl": 60, "version": version, "data": data });
     (name.to_owned(), Bytes::from(text.to_string()))
 }
 
-fn system(files: Vec<Named>, others: Vec<(String, Vec<Named>)>) -> ConversionInput {
+fn system(files: Vec<NamedFile>, others: Vec<(String, Vec<NamedFile>)>) -> ConversionInput {
     ConversionInput::System {
         files,
         language: Some("en".to_owned()),
         others,
-        missing: ConversionReport::new(),
+        missing_files: ConversionReport::new(),
     }
 }
 
 fn lost(converted: &ConversionOutput) -> Vec<(&str, u64)> {
-    converted.losses.iter().map(|loss| (loss.kind, loss.count)).collect()
+    converted.conversion_report.iter().map(|loss| (loss.kind, loss.count)).collect()
 }
 
 /// Returns the files of a system of version 2.1.
-fn files() -> Vec<Named> {
+fn files() -> Vec<NamedFile> {
     vec![
         file("gbfs", "2.1", json!({ "en": { "feeds": [] } })),
         file(
@@ -111,7 +111,7 @@ fn names_in_two_languages_are_merged_where_gbfs_3_allows_it() {
         json!([{ "text": "Quay", "language": "en" }, { "text": "Quai", "language": "fr" }])
     );
     let (_, converted) = one(system(files(), others()), ConversionTarget::Gbfs2);
-    let loss = converted.losses.iter().next().unwrap();
+    let loss = converted.conversion_report.iter().next().unwrap();
     assert_eq!((loss.kind, &*loss.examples[0]), ("file", "fr/station_information"));
 }
 
@@ -128,10 +128,10 @@ fn a_gbfs_2_1_system_is_converted_to_2_3_and_3_0() {
     ];
     assert_eq!(names, expected);
     let read =
-        |files: &[Named], at: usize| -> Value { serde_json::from_slice(&files[at].1).unwrap() };
+        |files: &[NamedFile], at: usize| -> Value { serde_json::from_slice(&files[at].1).unwrap() };
     assert_eq!(read(&two.files, 4)["data"]["bikes"][0]["bike_id"], "b");
     assert_eq!(read(&two.files, 3)["version"], "2.3");
-    assert!(two.losses.is_empty(), "{:?}", two.losses);
+    assert!(two.conversion_report.is_empty(), "{:?}", two.conversion_report);
     let (_, three) = one(system(files(), Vec::new()), ConversionTarget::Gbfs3);
     assert_eq!(three.files[4].0, "vehicle_status.json");
     assert_eq!(read(&three.files, 3)["data"]["stations"][0]["num_vehicles_available"], 3);

@@ -41,12 +41,12 @@ struct ConfigState {
 async fn get_config(State(app): State<App>) -> Json<ConfigState> {
     let state = app.settings().reload_state();
     let file = app.config().source.file.as_ref().map(|file| file.display().to_string());
-    let refused = state.refused.as_ref();
+    let refused = state.rejected.as_ref();
     Json(ConfigState {
         file,
         read_at: format_rfc3339(state.read_at),
         refused_at: refused.and_then(|refused| format_rfc3339(refused.at)),
         errors: refused.map(|refused| refused.errors.clone()).unwrap_or_default(),
-        waiting: state.waiting.clone(),
+        waiting: state.deferred_keys.clone(),
     })
 }

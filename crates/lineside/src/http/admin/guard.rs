@@ -21,7 +21,7 @@ use crate::http::proxies::PeerAddress;
 /// Name of the session cookie.
 const COOKIE: &str = "lineside-session";
 /// Longest token or session id that is looked at, in bytes.
-const SHOWN_BYTES_MAX: usize = 4_096;
+const CREDENTIAL_BYTES_MAX: usize = 4_096;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 impl From<TokenRejection> for Refusal {
@@ -40,8 +40,8 @@ pub(super) async fn require_admin(
     next: Next,
 ) -> Result<Response, Refusal> {
     let peer = PeerAddress::from_extensions(request.extensions());
-    let by = identify_admin(&app, request.method(), request.headers(), peer)?;
-    request.extensions_mut().insert(by);
+    let credential = identify_admin(&app, request.method(), request.headers(), peer)?;
+    request.extensions_mut().insert(credential);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
@@ -55,8 +55,8 @@ impl FromRequestParts<App> for AdminCredential {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
-        if let Some(by) = parts.extensions.get::<Self>() {
-            return Ok(*by);
+        if let Some(credential) = parts.extensions.get::<Self>() {
+            return Ok(*credential);
         }
         identify_admin(
             app,
@@ -98,18 +98,18 @@ fn identify_admin(
         return Ok(AdminCredential::Token);
     }
     let id = session_id(headers).ok_or(Refusal::NotAdmin)?;
-    let by = app.admin().find_session(id).ok_or(Refusal::NotAdmin)?;
+    let credential = app.admin().find_session(id).ok_or(Refusal::NotAdmin)?;
     if !method.is_safe() && !is_own_page(app, headers).unwrap_or(false) {
         return Err(Refusal::OtherOrigin);
     }
-    Ok(by)
+    Ok(credential)
 }
 
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let line = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = line.split_once(' ')?;
     let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && token.len() <= SHOWN_BYTES_MAX).then_some(token)
+    (scheme.eq_ignore_ascii_case("bearer") && token.len() <= CREDENTIAL_BYTES_MAX).then_some(token)
 }
 
 /// Returns the session id that a browser sent, valid or not.
@@ -120,7 +120,7 @@ pub(crate) fn session_id(headers: &HeaderMap) -> Option<&str> {
         let (name, value) = cookie.trim().split_once('=')?;
         (name == COOKIE).then_some(value)
     });
-    id.filter(|id| id.len() <= SHOWN_BYTES_MAX)
+    id.filter(|id| id.len() <= CREDENTIAL_BYTES_MAX)
 }
 
 /// Builds the `Set-Cookie` value that stores a session's id, or deletes it if `id` is `None`.

@@ -30,7 +30,8 @@ const PREFIX: &str = "/api/v1/admin";
 
 /// Returns true if pages of other origins may not use an address.
 pub(super) fn is_admin_path(path: &str) -> bool {
-    [PREFIX, pages::OPS].iter().any(|begin| path.starts_with(begin)) || path == pages::LOGIN
+    [PREFIX, pages::OPS].iter().any(|path_prefix| path.starts_with(path_prefix))
+        || path == pages::LOGIN
 }
 
 pub(super) fn routes(app: &App) -> OpenApiRouter<App> {

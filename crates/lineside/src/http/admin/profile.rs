@@ -66,14 +66,17 @@ async fn reply_with_recording(
     app: &App,
     parameters: &QueryParameters,
 ) -> Result<Response, Refusal> {
-    let choices = ProfileFormat::ALL.into_iter().map(|form| (form.file_extension(), form));
-    let form = parameters.parse_choice("format", choices)?.unwrap_or(ProfileFormat::Html);
+    let choices = ProfileFormat::ALL
+        .into_iter()
+        .map(|profile_format| (profile_format.file_extension(), profile_format));
+    let profile_format = parameters.parse_choice("format", choices)?.unwrap_or(ProfileFormat::Html);
     let recorded = record_profile(app, parameters).await?;
-    let written = run_blocking(move || recorded.encode_as(form)).await?.map_err(|error| {
-        tracing::error!(%error, "a profile could not be encoded");
-        Refusal::Internal
-    })?;
-    Ok(profile_reply(form, written))
+    let written =
+        run_blocking(move || recorded.encode_as(profile_format)).await?.map_err(|error| {
+            tracing::error!(%error, "a profile could not be encoded");
+            Refusal::Internal
+        })?;
+    Ok(profile_reply(profile_format, written))
 }
 
 /// Extracts nothing, but refuses requests that should not start a recording: recording is a GET with a side effect, so
@@ -87,9 +90,10 @@ impl FromRequestParts<App> for DeliberateRequest {
         if parts.method == Method::HEAD {
             return Err(Refusal::MethodNotAllowed);
         }
-        let by = <AdminCredential as FromRequestParts<App>>::from_request_parts(parts, app).await?;
+        let credential =
+            <AdminCredential as FromRequestParts<App>>::from_request_parts(parts, app).await?;
         let is_ours = || is_own_page(app, &parts.headers).unwrap_or(false);
-        if by == AdminCredential::Token || is_typed_address(&parts.headers) || is_ours() {
+        if credential == AdminCredential::Token || is_typed_address(&parts.headers) || is_ours() {
             Ok(Self)
         } else {
             Err(Refusal::OtherOrigin)
@@ -103,11 +107,11 @@ pub(crate) async fn record_profile(
     parameters: &QueryParameters,
 ) -> Result<SymbolizedProfile, Refusal> {
     let seconds = match parameters.find_value("seconds") {
-        None => profile::SECONDS_USUAL,
+        None => profile::SECONDS_DEFAULT,
         Some(text) => {
             text.parse().ok().filter(|n| profile::SECONDS.contains(n)).ok_or_else(|| {
-                let (least, most) = (profile::SECONDS.start(), profile::SECONDS.end());
-                bad_parameter("seconds", format!("expected a number from {least} to {most}"))
+                let (min, max) = (profile::SECONDS.start(), profile::SECONDS.end());
+                bad_parameter("seconds", format!("expected a number from {min} to {max}"))
             })?
         }
     };
@@ -115,15 +119,15 @@ pub(crate) async fn record_profile(
     run_blocking(|| seen.symbolize()).await
 }
 
-fn profile_reply(form: ProfileFormat, written: Vec<u8>) -> Response {
-    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(form.content_type()))];
+fn profile_reply(profile_format: ProfileFormat, written: Vec<u8>) -> Response {
+    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(profile_format.content_type()))];
     let mut response = (headers, written).into_response();
     let headers = response.headers_mut();
-    if let Some(policy) = form.content_security_policy() {
+    if let Some(policy) = profile_format.content_security_policy() {
         let policy = HeaderValue::try_from(policy).expect("a base64 hash is a valid header value");
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
-    if let ProfileFormat::Pprof = form {
+    if let ProfileFormat::Pprof = profile_format {
         let disposition = HeaderValue::from_static("attachment; filename=\"profile.pb.gz\"");
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }

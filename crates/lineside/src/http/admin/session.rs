@@ -37,8 +37,8 @@ struct AdminSessionReply {
         (status = 429, description = "`too_many_attempts`", body = Problem)
     )
 )]
-async fn get_session(by: AdminCredential) -> Json<AdminSessionReply> {
-    Json(match by {
+async fn get_session(credential: AdminCredential) -> Json<AdminSessionReply> {
+    Json(match credential {
         AdminCredential::Token => AdminSessionReply { by: "token", left: None },
         AdminCredential::Session(left) => {
             AdminSessionReply { by: "session", left: Some(left.as_secs()) }
@@ -60,10 +60,10 @@ async fn get_session(by: AdminCredential) -> Json<AdminSessionReply> {
 )]
 async fn end_session(
     State(app): State<App>,
-    by: AdminCredential,
+    credential: AdminCredential,
     headers: HeaderMap,
 ) -> StatusCode {
-    if let (AdminCredential::Session(_), Some(id)) = (by, session_id(&headers)) {
+    if let (AdminCredential::Session(_), Some(id)) = (credential, session_id(&headers)) {
         app.admin().end_session(id);
     }
     StatusCode::NO_CONTENT

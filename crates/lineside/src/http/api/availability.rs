@@ -135,7 +135,7 @@ async fn get_availability(
     State(app): State<App>,
     Path(id): Path<String>,
     ListRequest { parameters, link, .. }: ListRequest,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?.id().clone();
     let (span, page) = (parse_span(&parameters)?, PageRange::from_parameters(&parameters)?);
@@ -143,11 +143,11 @@ async fn get_availability(
     let from = span.first_bin_start(app.now());
     // One item beyond the page shows if there is a next page.
     let query = PollQuery { from, only_failed, offset: page.offset, limit: page.limit + 1 };
-    let (now, asked) = (app.now(), feed.clone());
+    let (now, task_feed) = (app.now(), feed.clone());
     let read = read_archive(&app, move |archive| {
-        let strips = FeedAvailability::read_from_archive(archive, &asked, span, now)?;
-        let incidents = archive.list_incidents(&asked, from, INCIDENTS_MAX)?;
-        Ok((strips, incidents, archive.list_polls(&asked, query)?))
+        let strips = FeedAvailability::read_from_archive(archive, &task_feed, span, now)?;
+        let incidents = archive.list_incidents(&task_feed, from, INCIDENTS_MAX)?;
+        Ok((strips, incidents, archive.list_polls(&task_feed, query)?))
     });
     let (strips, incidents, polls) = read.await?;
     let polls = page.cut_prefetched(polls.into_iter().map(past_poll_item).collect(), &link);
@@ -162,7 +162,10 @@ async fn get_availability(
         items: polls.items,
         next: polls.next,
     };
-    Ok(Representation::from_json(&item).modified_at(Some(now), now).into_reply(&wants, &app).await)
+    Ok(Representation::from_json(&item)
+        .modified_at(Some(now), now)
+        .into_reply(&preferences, &app)
+        .await)
 }
 
 /// Returns the timelines of a feed as CSV
@@ -186,18 +189,20 @@ async fn get_availability_table(
     State(app): State<App>,
     Path(id): Path<String>,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?.id().clone();
     let (span, now) = (parse_span(&parameters)?, app.now());
     let polls = parameters.parse_choice("outcome", OUTCOMES)?;
-    let asked = feed.clone();
+    let task_feed = feed.clone();
     let read = read_archive(&app, move |archive| match polls {
-        None => Ok(strips_table(&FeedAvailability::read_from_archive(archive, &asked, span, now)?)),
+        None => {
+            Ok(strips_table(&FeedAvailability::read_from_archive(archive, &task_feed, span, now)?))
+        }
         Some(only_failed) => {
             let (from, limit) = (span.first_bin_start(now), POLL_LINES_MAX);
             let query = PollQuery { from, only_failed, offset: 0, limit };
-            Ok(polls_table(&archive.list_polls(&asked, query)?))
+            Ok(polls_table(&archive.list_polls(&task_feed, query)?))
         }
     });
     let text = read.await?;
@@ -205,7 +210,7 @@ async fn get_availability_table(
     let reply = Representation::new(kind, text).modified_at(Some(now), now);
     Ok(reply
         .with_header(header::CONTENT_DISPOSITION, content_disposition(&feed))
-        .into_reply(&wants, &app)
+        .into_reply(&preferences, &app)
         .await)
 }
 
@@ -243,7 +248,7 @@ fn past_poll_item(poll: PollRecord) -> PollItem {
         outcome: if failed { "failed".to_owned() } else { poll.outcome.to_string() },
         code: failed.then(|| poll.outcome.to_string()),
         first_bytes: failure.as_ref().and_then(|failure| failure.head.clone()),
-        words: failure.map(|failure| failure.words),
+        words: failure.map(|failure| failure.message),
         duration: poll.took.as_secs_f64(),
         bytes: poll.bytes,
         serving: poll.serving.as_str(),
@@ -277,17 +282,17 @@ fn polls_table(polls: &[PollRecord]) -> String {
     for poll in polls {
         let PollRecord { at, outcome, failure, bytes, serving, .. } = poll;
         let (at, took) = (format_rfc3339(*at).unwrap_or_default(), poll.took.as_secs_f64());
-        let told = |of: fn(&PollFailure) -> Option<String>| {
-            failure.as_ref().and_then(of).unwrap_or_default()
+        let format_failure = |extract: fn(&PollFailure) -> Option<String>| {
+            failure.as_ref().and_then(extract).unwrap_or_default()
         };
-        let phase = told(|failure| failure.phase.map(|phase| phase.to_string()));
-        let status = told(|failure| failure.status.map(|status| status.to_string()));
-        let words = quote_cell(&told(|failure| Some(failure.words.clone())));
-        let head = quote_cell(&told(|failure| failure.head.clone()));
+        let phase = format_failure(|failure| failure.phase.map(|phase| phase.to_string()));
+        let status = format_failure(|failure| failure.status.map(|status| status.to_string()));
+        let failure_message = quote_cell(&format_failure(|failure| Some(failure.message.clone())));
+        let head = quote_cell(&format_failure(|failure| failure.head.clone()));
         let serving = serving.as_str();
         writeln!(
             text,
-            "{at},{outcome},{phase},{status},{words},{head},{took:.3},{bytes},{serving}"
+            "{at},{outcome},{phase},{status},{failure_message},{head},{took:.3},{bytes},{serving}"
         )
         .expect("writing to memory cannot fail");
     }

@@ -30,7 +30,7 @@ impl ConversionReportItem {
     /// Returns the dropped data if the feed's schedule is in use and was converted from another format.
     pub(super) fn for_feed(feed: &Feed, network: &Network) -> Option<Self> {
         let dataset = network.dataset().filter(|dataset| dataset.feed == feed.config().id)?;
-        let losses = dataset.losses.as_ref()?;
+        let losses = dataset.conversion_report.as_ref()?;
         let each = losses.iter().map(|loss| DroppedObjectsItem {
             kind: loss.kind.to_owned(),
             why: loss.why,

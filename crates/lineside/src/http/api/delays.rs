@@ -188,10 +188,10 @@ async fn get_delays(
     State(app): State<App>,
     Path(id): Path<String>,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let question = delays::parse_question(&app, &id, &parameters)?;
-    delays::reply_with_report(&app, question, DelayView::Json, &wants, render_json).await
+    delays::reply_with_report(&app, question, DelayView::Json, &preferences, render_json).await
 }
 
 fn render_json(answer: &DelayReport) -> RenderedReport {
@@ -200,35 +200,35 @@ fn render_json(answer: &DelayReport) -> RenderedReport {
 }
 
 fn delays_item(answer: &DelayReport) -> DelaysItem {
-    let (asked, counts) = (&answer.question, answer.counts);
+    let (question, counts) = (&answer.question, answer.counts);
     let local = |at: i64| format_rfc3339(UnixMillis::from_seconds(at));
     let trips = |trips: &[std::sync::Arc<TripDelay>]| {
         trips.iter().take(ITEMS_MAX).map(|trip| trip_delay_item(trip, local)).collect()
     };
     let text = |text: &Option<smol_str::SmolStr>| text.as_ref().map(ToString::to_string);
-    let sources = asked.sources.iter().map(|source| DelaySourceItem {
+    let sources = question.sources.iter().map(|source| DelaySourceItem {
         feed: source.id.to_string(),
         state: source.state.as_str(),
         stale: !source.is_fresh,
         at: source.at.and_then(format_rfc3339),
     });
     DelaysItem {
-        late: answer.word.is_late(),
-        answer: answer.word.as_str(),
+        late: answer.verdict.is_late(),
+        answer: answer.verdict.as_str(),
         worst: counts.and_then(|counts| counts.worst),
         late_trips: counts.map(|counts| counts.late),
         cancelled: counts.map(|counts| counts.cancelled),
         trips: counts.map(|counts| counts.trips),
-        late_after: asked.late_after.as_secs(),
+        late_after: question.late_after.as_secs(),
         at: answer.at.and_then(format_rfc3339),
-        stale: answer.stale,
-        feed: asked.feed.to_string(),
-        route: text(&asked.route),
-        stop: text(&asked.stop),
+        stale: answer.is_stale,
+        feed: question.feed.to_string(),
+        route: text(&question.route),
+        stop: text(&question.stop),
         on_time: counts.map(|counts| counts.on_time),
         early: counts.map(|counts| counts.early),
         unknown: counts.map(|counts| counts.unknown),
-        untold: counts.map(|counts| counts.untold),
+        untold: counts.map(|counts| counts.scheduled_only),
         on_time_share: answer.on_time_share(),
         sources: sources.collect(),
         trips_late: trips(&answer.late),
@@ -251,11 +251,13 @@ fn trip_delay_item(trip: &TripDelay, local: impl Fn(i64) -> Option<String>) -> T
         stop_id: text(&trip.stop_id),
         stop_name: text(&trip.stop_name),
         scheduled: trip.scheduled.and_then(&local),
-        begins: trip.begins.and_then(&local),
+        begins: trip.begins_at.and_then(&local),
         first_stop_name: text(&trip.first_stop_name),
-        delay: match trip.standing {
-            TripDelayStatus::Behind(delay) => Some(delay),
-            TripDelayStatus::Cancelled | TripDelayStatus::Unknown | TripDelayStatus::Untold => None,
+        delay: match trip.status {
+            TripDelayStatus::Delayed(delay) => Some(delay),
+            TripDelayStatus::Cancelled
+            | TripDelayStatus::Unknown
+            | TripDelayStatus::ScheduledOnly => None,
         },
     }
 }

@@ -86,7 +86,7 @@ async fn list_departures(
     State(app): State<App>,
     Path((feed, stop)): Path<(String, String)>,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let limit = parameters.parse_count("limit", limits::DEPARTURES_MAX)?;
     let limit = limit.unwrap_or(limits::DEPARTURES_MAX);
@@ -105,5 +105,5 @@ async fn list_departures(
     });
     let list = ListPage::from_all(items.collect());
     let reply = Representation::from_json(&list).modified_at(Some(app.now()), app.now());
-    Ok(reply.into_reply(&wants, &app).await)
+    Ok(reply.into_reply(&preferences, &app).await)
 }

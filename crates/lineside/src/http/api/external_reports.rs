@@ -104,62 +104,64 @@ pub(super) fn report_items(all: &[ExternalComparison]) -> Vec<ExternalReportItem
 }
 
 impl<'a> ExternalReportItem<'a> {
-    fn from_comparison(beside: &'a ExternalComparison) -> Self {
-        let opinion = beside.opinion.as_deref();
-        let failed = opinion.and_then(|opinion| {
-            let failed = opinion.failed.as_ref()?;
+    fn from_comparison(comparison: &'a ExternalComparison) -> Self {
+        let report = comparison.external.as_deref();
+        let failed = report.and_then(|report| {
+            let failed = report.failed.as_ref()?;
             Some(FailedRunItem {
                 at: format_rfc3339(UnixMillis(failed.at)),
-                version: &opinion.version,
+                version: &report.version,
                 reason: &failed.why,
                 text: &failed.said,
             })
         });
         Self {
-            name: &beside.name,
-            pending: beside.is_pending,
+            name: &comparison.name,
+            pending: comparison.is_pending,
             failed,
-            said: beside.latest_result().map(|said| ExternalResultItem::from_result(said, beside)),
+            said: comparison
+                .latest_result()
+                .map(|result| ExternalResultItem::from_result(result, comparison)),
         }
     }
 }
 
 impl<'a> ExternalResultItem<'a> {
-    fn from_result(said: &'a ExternalResult, beside: &'a ExternalComparison) -> Self {
-        let (kind, validator, text, left_out) = match &said.body {
+    fn from_result(result: &'a ExternalResult, comparison: &'a ExternalComparison) -> Self {
+        let (kind, validator, text, left_out) = match &result.body {
             ExternalOutput::Report { tool, left_out, .. } => {
                 ("report", Some(tool.as_str()).filter(|it| !it.is_empty()), None, *left_out)
             }
             ExternalOutput::Text { text, .. } => ("text", None, Some(text.as_str()), 0),
         };
         let notices =
-            said.findings().unwrap_or_default().iter().map(|finding| ExternalNoticeItem {
+            result.findings().unwrap_or_default().iter().map(|finding| ExternalNoticeItem {
                 code: &finding.code,
                 severity: finding.severity,
                 total_notices: finding.total,
                 sample_notices: &finding.samples,
             });
-        let codes = beside.compare_codes().map(|both| {
+        let codes = comparison.compare_codes().map(|both| {
             let item = |it: &crate::external_validators::ComparedCode<'a>| CodeComparisonItem {
                 code: it.code,
-                ours: it.ours.map_or(0, |(_, n)| n),
-                theirs: it.theirs.map_or(0, |(_, n)| n),
+                ours: it.lineside.map_or(0, |(_, n)| n),
+                theirs: it.external.map_or(0, |(_, n)| n),
                 differs: it.is_different(),
             };
             both.iter().map(item).collect()
         });
         Self {
-            version: &said.version,
-            at: format_rfc3339(UnixMillis(said.at)),
-            took: said.took_ms as f64 / 1_000.0,
+            version: &result.version,
+            at: format_rfc3339(UnixMillis(result.at)),
+            took: result.took_ms as f64 / 1_000.0,
             kind,
             validator,
-            ended: said.ended.as_deref(),
-            stderr: &said.aside,
+            ended: result.ended.as_deref(),
+            stderr: &result.aside,
             text,
-            errors: said.count_findings(Severity::Error),
-            warnings: said.count_findings(Severity::Warning),
-            infos: said.count_findings(Severity::Info),
+            errors: result.count_findings(Severity::Error),
+            warnings: result.count_findings(Severity::Warning),
+            infos: result.count_findings(Severity::Info),
             codes,
             notices: notices.collect(),
             left_out,

@@ -206,18 +206,18 @@ struct ProblemSample {
 async fn list_feeds(
     State(app): State<App>,
     ListRequest { parameters, link, base }: ListRequest,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let page = PageRange::from_parameters(&parameters)?;
     let found = match parameters.search_text("q")? {
-        Some(words) => Some(find_matching_feeds(&app, words).await?),
+        Some(search_text) => Some(find_matching_feeds(&app, search_text).await?),
         None => None,
     };
     let filter = FeedFilter::from_parameters(found, &parameters)?;
     let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.matches_feed(&app, feed));
     let items = feeds.map(|feed| feed_item(&app, &feed, &base));
     let list = page.cut_items(items, &link);
-    Ok(mark_volatile(Representation::from_json(&list), &app).into_reply(&wants, &app).await)
+    Ok(mark_volatile(Representation::from_json(&list), &app).into_reply(&preferences, &app).await)
 }
 
 /// Returns one feed, with its unreadable data
@@ -233,11 +233,11 @@ async fn get_feed(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let detail = feed_detail(&app, &feed, &app.base_url(&headers));
-    Ok(mark_volatile(Representation::from_json(&detail), &app).into_reply(&wants, &app).await)
+    Ok(mark_volatile(Representation::from_json(&detail), &app).into_reply(&preferences, &app).await)
 }
 
 /// Dates a reply about feeds with the present. Polls, edits and time alone change it, so a client's date never proves
@@ -249,7 +249,7 @@ fn mark_volatile(reply: Representation, app: &App) -> Representation {
 /// The filters of a list of feeds.
 struct FeedFilter<'a> {
     /// Ids of the feeds that match the words of `q`; `None` without `q`.
-    found: Option<HashSet<String>>,
+    matching_ids: Option<HashSet<String>>,
     format: Option<Format>,
     state: Option<FeedState>,
     report: Option<ReportVerdict>,
@@ -266,7 +266,7 @@ impl<'a> FeedFilter<'a> {
         let states = FeedState::ALL.map(|state| (state.as_str(), state));
         let verdicts = ReportVerdict::ALL.map(|verdict| (verdict.as_str(), verdict));
         Ok(Self {
-            found,
+            matching_ids: found,
             format: parameters.parse_choice("format", formats)?,
             state: parameters.parse_choice("state", states)?,
             report: parameters.parse_choice("report", verdicts)?,
@@ -279,7 +279,7 @@ impl<'a> FeedFilter<'a> {
         let config = feed.config();
         let status = feed.status();
         let format = feed.format();
-        self.found.as_ref().is_none_or(|found| found.contains(config.id.as_str()))
+        self.matching_ids.as_ref().is_none_or(|found| found.contains(config.id.as_str()))
             && (self.format.is_none() || self.format == format)
             && self.state.is_none_or(|state| state == status.state)
             && self.report.is_none_or(|verdict| verdict == feed_verdict(app, feed))
@@ -289,12 +289,12 @@ impl<'a> FeedFilter<'a> {
 }
 
 /// Returns the ids of the feeds that match, searched off the runtime's threads within the bound of searches.
-async fn find_matching_feeds(app: &App, words: &str) -> Result<HashSet<String>, Refusal> {
+async fn find_matching_feeds(app: &App, search_text: &str) -> Result<HashSet<String>, Refusal> {
     let permit = app.admission().line_render_slots().acquire_permit().await?;
-    let (app, words) = (app.clone(), words.to_owned());
+    let (app, search_text) = (app.clone(), search_text.to_owned());
     let search = run_blocking(move || {
         let _permit = permit;
-        let hits = app.ingest().search_catalog(&words).hits;
+        let hits = app.ingest().search_catalog(&search_text).hits;
         hits.into_iter().map(|hit| hit.feed.config().id.to_string()).collect()
     });
     search.await

@@ -46,10 +46,10 @@ impl PageRange {
     pub(super) fn with_bounds(
         parameters: &QueryParameters,
         default: usize,
-        most: usize,
+        parameter_max: usize,
     ) -> Result<Self, Refusal> {
         let offset = parameters.parse_number("offset", limits::OFFSET_MAX)?.unwrap_or(0);
-        let limit = parameters.parse_count("limit", most)?.unwrap_or(default);
+        let limit = parameters.parse_count("limit", parameter_max)?.unwrap_or(default);
         Ok(Self { offset, limit })
     }
 
@@ -167,9 +167,9 @@ mod tests {
         let last = large(1, PageRange { offset: 1, limit: 4 });
         assert_eq!((last.items, last.next), (vec![1, 2, 3, 4], None));
         assert_eq!(large(1, PageRange { offset: 1, limit: 3 }).items, [1, 2, 3]);
-        let begun = PageRange { offset: 4, limit: 2 }.cut_prefetched(vec![5, 6, 7], &link);
-        assert_eq!(begun.items, [5, 6]);
-        assert_eq!(begun.next.as_deref(), Some("http://x/list?q=a+b&offset=6"));
+        let last_page = PageRange { offset: 4, limit: 2 }.cut_prefetched(vec![5, 6, 7], &link);
+        assert_eq!(last_page.items, [5, 6]);
+        assert_eq!(last_page.next.as_deref(), Some("http://x/list?q=a+b&offset=6"));
         assert_eq!(PageRange { offset: 4, limit: 2 }.cut_prefetched(vec![5, 6], &link).next, None);
     }
 }

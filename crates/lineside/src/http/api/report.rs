@@ -170,7 +170,7 @@ async fn get_report(
     Path(id): Path<String>,
     parameters: QueryParameters,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let version = parameters.find_value("version");
@@ -182,7 +182,7 @@ async fn get_report(
     json["lineside"]["validators"] = json!(external_reports::report_items(&others));
     let reply = Representation::from_json(&json);
     let at = others.iter().filter_map(ExternalComparison::changed_at).fold(report.at, Ord::max);
-    Ok(reply.modified_at(Some(at), app.now()).into_reply(&wants, &app).await)
+    Ok(reply.modified_at(Some(at), app.now()).into_reply(&preferences, &app).await)
 }
 
 /// Finds a feed's report on a version, or its latest.
@@ -204,8 +204,8 @@ pub(crate) async fn find_report(
         let reason = "expected the SHA-256 of a version, from the list of versions".into();
         return Err(Refusal::BadParameter { name: "version", reason });
     }
-    let is_it = |report: &Arc<ValidationReport>| report.subject.version() == Some(version);
-    if let Some(report) = latest.and_then(|reports| reports.dataset.clone()).filter(is_it) {
+    let is_match = |report: &Arc<ValidationReport>| report.subject.version() == Some(version);
+    if let Some(report) = latest.and_then(|reports| reports.dataset.clone()).filter(is_match) {
         return Ok(report);
     }
     let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownReport)?;

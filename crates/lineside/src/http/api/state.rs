@@ -88,14 +88,14 @@ async fn get_channel_state(
     headers: HeaderMap,
     peer: PeerAddress,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let name = parameters.find_value("channel").ok_or(OpenError::NoChannel)?;
     if Channel::parse_name(name).is_ok_and(|channel| is_ops_channel(&channel)) {
         reader_auth::authorize_reader(&app, &headers, peer, &parameters, &[name])?;
-        return Ok(channel_state(&app, name).await?.private().into_reply(&wants, &app).await);
+        return Ok(channel_state(&app, name).await?.private().into_reply(&preferences, &app).await);
     }
-    Ok(channel_state(&app, name).await?.into_reply(&wants, &app).await)
+    Ok(channel_state(&app, name).await?.into_reply(&preferences, &app).await)
 }
 
 /// Returns the state of a feed's own channel, `feed/<id>`
@@ -110,11 +110,11 @@ async fn get_channel_state(
 async fn get_feed_state(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let reply = channel_state(&app, &format!("feed/{}", feed.config().id)).await?;
-    Ok(reply.into_reply(&wants, &app).await)
+    Ok(reply.into_reply(&preferences, &app).await)
 }
 
 async fn channel_state(app: &App, name: &str) -> Result<Representation, Refusal> {

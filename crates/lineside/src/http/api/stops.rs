@@ -69,20 +69,20 @@ struct StopItem {
 async fn search_stops(
     State(app): State<App>,
     ListRequest { parameters, link, base }: ListRequest,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let page = PageRange::from_parameters(&parameters)?;
     let query = StopQuery {
         text: parameters.search_text("q")?.map(str::to_owned),
         bbox: parameters.parse_bounding_box()?,
-        near: parameters.parse_near()?.map(|place| (place.lat, place.lon)),
+        near: parameters.parse_near()?.map(|coordinates| (coordinates.lat, coordinates.lon)),
         limit: page.required_items(),
     };
     let searching = app.clone();
     // A short word in a whole country's names takes some milliseconds to search.
-    let place = app.admission().line_render_slots().acquire_permit().await?;
+    let permit = app.admission().line_render_slots().acquire_permit().await?;
     let found = run_blocking(move || {
-        let _place = place;
+        let _permit = permit;
         let hits = searching.ingest().search_stops(&query);
         page.cut_by_bytes(hits.iter().map(|hit| stop_item(hit, &base)), &link, StopItem::text_bytes)
     });
@@ -91,7 +91,7 @@ async fn search_stops(
     let loaded = networks.iter().filter_map(|network| network.dataset());
     let modified = loaded.map(|dataset| dataset.fetched_at).max().or(Some(app.started_at()));
     let reply = Representation::from_json(&list).modified_at(modified, app.now());
-    Ok(reply.into_reply(&wants, &app).await)
+    Ok(reply.into_reply(&preferences, &app).await)
 }
 
 impl StopItem {

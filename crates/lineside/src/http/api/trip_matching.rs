@@ -120,7 +120,7 @@ struct MatchReasonItem {
 async fn get_matches(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_realtime_feed(&app, &id, "trip matching of real-time feeds")?;
     let network = feed.network();
@@ -130,7 +130,7 @@ async fn get_matches(
     Ok(reply
         .modified_at(Some(report.at), app.now())
         .fresh_for(fresh_for)
-        .into_reply(&wants, &app)
+        .into_reply(&preferences, &app)
         .await)
 }
 

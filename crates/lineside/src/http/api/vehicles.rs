@@ -49,7 +49,7 @@ struct VehicleList {
 async fn search_vehicles(
     State(app): State<App>,
     ListRequest { parameters, link, .. }: ListRequest,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let bbox = parameters.parse_bounding_box()?;
     let page = PageRange::with_bounds(&parameters, limits::VEHICLES_MAX, limits::VEHICLES_MAX)?;
@@ -58,15 +58,16 @@ async fn search_vehicles(
     let list = run_blocking(move || {
         let vehicles = states.iter().flat_map(|state| state.vehicles());
         let placed = vehicles.filter(|record| {
-            let place = record.position();
-            place.is_some_and(|(lat, lon)| bbox.is_none_or(|bbox| bbox.contains(lat, lon)))
+            let vehicle_position = record.position();
+            vehicle_position
+                .is_some_and(|(lat, lon)| bbox.is_none_or(|bbox| bbox.contains(lat, lon)))
         });
         page.cut_items(placed.filter_map(|record| vehicle_item(record)), &link)
     });
     let list = list.await?;
     Ok(Representation::from_json(&list)
         .modified_at(modified, app.now())
-        .into_reply(&wants, &app)
+        .into_reply(&preferences, &app)
         .await)
 }
 

@@ -33,7 +33,7 @@ use crate::http::lookup;
 use crate::http::ranges::{self, RangeRequest};
 use crate::http::reply::{ReplyPreferences, Representation, format_http_date};
 use crate::http::times::format_rfc3339;
-use crate::reports::{Briefs, ReportSummary, load_summaries};
+use crate::reports::{ReportSummaries, ReportSummary, load_summaries};
 
 /// Bytes of a file that are read at a time, and held in memory, for one client.
 const PIECE_BYTES: usize = 128 << 10;
@@ -138,7 +138,7 @@ async fn list_versions(
     State(app): State<App>,
     Path(id): Path<String>,
     ListRequest { parameters, link, base }: ListRequest,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let page = PageRange::from_parameters(&parameters)?;
@@ -155,7 +155,7 @@ async fn list_versions(
     let list = page.cut_prefetched(items.collect(), &link);
     Ok(Representation::from_json(&list)
         .modified_at(Some(app.now()), app.now())
-        .into_reply(&wants, &app)
+        .into_reply(&preferences, &app)
         .await)
 }
 
@@ -172,8 +172,8 @@ pub(crate) async fn read_versions(
 }
 
 /// Reads the summaries of the stored reports on versions of a feed, by version.
-pub(crate) async fn read_reports(app: &App, feed: &FeedId) -> Briefs {
-    let Some(store) = app.store().map(Arc::clone) else { return Briefs::new() };
+pub(crate) async fn read_reports(app: &App, feed: &FeedId) -> ReportSummaries {
+    let Some(store) = app.store().map(Arc::clone) else { return ReportSummaries::new() };
     let feed = feed.clone();
     let read = read_archive(app, move |_| Ok(load_summaries(&store, &feed, REPORTS_MAX)));
     read.await.unwrap_or_default()
@@ -199,7 +199,7 @@ pub(crate) async fn find_calendar_dataset(feed: &Feed) -> Option<Arc<Dataset>> {
 struct ItemFacts<'a> {
     feed: &'a FeedId,
     today: Date,
-    reports: Briefs,
+    reports: ReportSummaries,
     base: String,
 }
 
@@ -248,10 +248,10 @@ impl ItemFacts<'_> {
 async fn get_version_file(
     state: State<App>,
     Path((feed, file)): Path<(String, String)>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let hash = file.strip_suffix(".zip").ok_or(Refusal::UnknownPath)?.to_owned();
-    get_version(state, Path((feed, hash)), wants).await
+    get_version(state, Path((feed, hash)), preferences).await
 }
 
 /// Returns a version of a feed's schedule, unchanged
@@ -275,47 +275,47 @@ async fn get_version_file(
 async fn get_version(
     State(app): State<App>,
     Path((id, hash)): Path<(String, String)>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?.id().clone();
     let hash = BlobHash::parse_hex(&hash).ok_or(Refusal::UnknownPath)?;
     let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownPath)?;
-    let (asked, of) = (Arc::clone(&store), feed.clone());
-    let found = read_archive(&app, move |_| asked.find_version(&of, &hash)).await?;
+    let (task_store, task_feed_id) = (Arc::clone(&store), feed.clone());
+    let found = read_archive(&app, move |_| task_store.find_version(&task_feed_id, &hash)).await?;
     let found = found.ok_or(Refusal::UnknownPath)?;
-    reply_with_version(&store, &feed, &found, &wants).await
+    reply_with_version(&store, &feed, &found, &preferences).await
 }
 
 async fn reply_with_version(
     store: &Store,
     feed: &FeedId,
     version: &ScheduleVersion,
-    wants: &ReplyPreferences,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let headers = version_headers(feed, version);
     let tag = headers[header::ETAG].clone();
-    if wants.matching_tag([&tag, &tag], Some(version.first_seen)).is_some() {
+    if preferences.matching_tag([&tag, &tag], Some(version.first_seen)).is_some() {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
     let path = store.blob_path(&version.hash);
     let unreadable = |error: io::Error| {
         tracing::warn!(file = %path.display(), %error, "a stored version of a schedule cannot be read");
-        Refusal::NotReadable
+        Refusal::StorageUnavailable
     };
     let length = tokio::fs::metadata(&path).await.map_err(unreadable)?.len();
     if length != version.size {
         return Err(unreadable(io::Error::other("its length has changed")));
     }
     let length = usize::try_from(length).map_err(|_| Refusal::Internal)?;
-    let is_on_condition = wants.if_range().is_none_or(|condition| *condition == tag);
-    let range = wants.range().filter(|_| is_on_condition);
+    let is_on_condition = preferences.if_range().is_none_or(|condition| *condition == tag);
+    let range = preferences.range().filter(|_| is_on_condition);
     let (first, last) =
         match range.map_or(RangeRequest::Whole, |range| ranges::parse_range(range, length)) {
-            RangeRequest::Beyond => return Err(Refusal::BadRange { length }),
+            RangeRequest::NotSatisfiable => return Err(Refusal::BadRange { length }),
             RangeRequest::Part { first, last } => {
                 let body = stream_range(path.clone(), first, last - first + 1);
-                let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
-                let place = place.expect("a number is a valid header value");
+                let content_range = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
+                let place = content_range.expect("a number is a valid header value");
                 let part = [
                     (header::CONTENT_RANGE, place),
                     (header::CONTENT_LENGTH, HeaderValue::from(last - first + 1)),

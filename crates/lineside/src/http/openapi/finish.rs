@@ -132,14 +132,14 @@ fn query_bounds(path: &str, name: &str) -> Option<Value> {
     let number = r"-?[0-9]+(\.[0-9]+)?";
     let bounds = match name {
         "limit" => {
-            let (default, most) = match path {
+            let (default, parameter_max) = match path {
                 "/api/v1/vehicles" => (limits::VEHICLES_MAX, limits::VEHICLES_MAX),
                 path if path.ends_with("/departures") => {
                     (limits::DEPARTURES_MAX, limits::DEPARTURES_MAX)
                 }
                 _ => (limits::PAGE_ITEMS_DEFAULT, limits::PAGE_ITEMS_MAX),
             };
-            json!({ "minimum": 1, "maximum": most, "default": default })
+            json!({ "minimum": 1, "maximum": parameter_max, "default": default })
         }
         "offset" => json!({ "minimum": 0, "maximum": limits::OFFSET_MAX, "default": 0 }),
         "before" => json!({ "minimum": 1 }),
@@ -158,7 +158,7 @@ fn query_bounds(path: &str, name: &str) -> Option<Value> {
         "format" => json!({ "enum": ["json", "protobuf"], "default": "json" }),
         "seconds" => json!({
             "minimum": profile::SECONDS.start(), "maximum": profile::SECONDS.end(),
-            "default": profile::SECONDS_USUAL,
+            "default": profile::SECONDS_DEFAULT,
         }),
         "channel" if path == "/events" => {
             json!({ "minItems": 1, "maxItems": lineside_wire::sse::CHANNELS_MAX })

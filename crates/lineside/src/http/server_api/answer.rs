@@ -81,7 +81,7 @@ impl From<HistoryError> for ApiError {
             HistoryError::Unresolved(ResolveError::UnknownFeed | ResolveError::UnknownItem(_)) => {
                 Self::not_app_channel()
             }
-            HistoryError::NotKept => (&codes::NOT_AVAILABLE).into(),
+            HistoryError::HistoryDisabled => (&codes::NOT_AVAILABLE).into(),
             HistoryError::OtherEpoch => (&codes::UNRECOVERABLE_POSITION).into(),
             HistoryError::TooManyRooms => (&codes::TOO_MANY_REQUESTS).into(),
         }
@@ -99,9 +99,9 @@ pub(super) fn parse_app_channel(name: &str) -> Result<Channel, ApiError> {
 }
 
 /// The reply of a handler.
-pub(super) type Answered<T> = Result<Json<ApiReply<T>>, CallRefusal>;
+pub(super) type CallResult<T> = Result<Json<ApiReply<T>>, CallRefusal>;
 
-pub(super) fn wrap_result<T>(result: Result<T, ApiError>) -> Answered<T> {
+pub(super) fn wrap_result<T>(result: Result<T, ApiError>) -> CallResult<T> {
     Ok(Json(result.into()))
 }
 
@@ -118,28 +118,28 @@ impl<T> From<Result<T, ApiError>> for ApiReply<T> {
 #[derive(Debug)]
 pub(super) enum CallRefusal {
     /// A refusal as on all other addresses.
-    Plainly(Refusal),
+    Http(Refusal),
     /// An error in the format of this API.
-    Call(ApiError),
+    Api(ApiError),
 }
 
 impl From<Refusal> for CallRefusal {
     fn from(refusal: Refusal) -> Self {
-        Self::Plainly(refusal)
+        Self::Http(refusal)
     }
 }
 
 impl From<ApiError> for CallRefusal {
     fn from(error: ApiError) -> Self {
-        Self::Call(error)
+        Self::Api(error)
     }
 }
 
 impl IntoResponse for CallRefusal {
     fn into_response(self) -> Response {
         match self {
-            Self::Plainly(refusal) => refusal.into_response(),
-            Self::Call(error) => Json(ApiReply::<()>::Error(error)).into_response(),
+            Self::Http(refusal) => refusal.into_response(),
+            Self::Api(error) => Json(ApiReply::<()>::Error(error)).into_response(),
         }
     }
 }

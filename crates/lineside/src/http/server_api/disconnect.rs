@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{Answered, ApiError, ApiReply, wrap_result};
+use super::answer::{ApiError, ApiReply, CallResult, wrap_result};
 use super::call::ApiCall;
 use crate::app::App;
 use crate::http::errors::Problem;
@@ -19,7 +19,7 @@ const CODES: std::ops::RangeInclusive<u16> = 3000..=4999;
 /// Longest reason that fits into a close frame, in bytes.
 const REASON_BYTES_MAX: usize = 123;
 /// Largest number of connections on one call's whitelist.
-const SPARED_MAX: usize = 1_000;
+const WHITELIST_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(disconnect_user))
@@ -67,7 +67,7 @@ struct DisconnectResult {}
 async fn disconnect_user(
     State(app): State<App>,
     call: ApiCall<DisconnectCall>,
-) -> Answered<DisconnectResult> {
+) -> CallResult<DisconnectResult> {
     let ApiCall(call) = call;
     wrap_result(call.validate_call().map(|(user, order)| {
         app.hub().disconnect_user(&user, order);
@@ -87,7 +87,7 @@ impl DisconnectCall {
             "disconnect.code: expected 3000 to 4999"
         } else if reason.len() > REASON_BYTES_MAX {
             "disconnect.reason: expected at most 123 bytes"
-        } else if self.whitelist.len() > SPARED_MAX {
+        } else if self.whitelist.len() > WHITELIST_MAX {
             "whitelist: expected at most 1,000 ids"
         } else {
             let order = DisconnectOrder {

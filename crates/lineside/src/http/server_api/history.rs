@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{Answered, ApiError, ApiReply, parse_app_channel, wrap_result};
+use super::answer::{ApiError, ApiReply, CallResult, parse_app_channel, wrap_result};
 use super::call::ApiCall;
 use super::presence::ClientInfo;
 use crate::app::App;
@@ -96,7 +96,7 @@ impl From<&Publication> for PublicationItem {
 async fn get_history(
     State(app): State<App>,
     call: ApiCall<HistoryCall>,
-) -> Answered<HistoryResult> {
+) -> CallResult<HistoryResult> {
     let ApiCall(HistoryCall { channel, limit, since, reverse }) = call;
     wrap_result(parse_app_channel(&channel).and_then(|channel| {
         let since = since.map(ChannelPosition::parse_position).transpose()?;

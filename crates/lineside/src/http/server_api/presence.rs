@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{Answered, ApiError, ApiReply, parse_app_channel, wrap_result};
+use super::answer::{ApiError, ApiReply, CallResult, parse_app_channel, wrap_result};
 use super::call::ApiCall;
 use crate::app::App;
 use crate::http::errors::Problem;
@@ -97,7 +97,7 @@ impl From<&PresenceMember> for ClientInfo {
 async fn get_presence(
     State(app): State<App>,
     call: ApiCall<PresenceCall>,
-) -> Answered<PresenceResult> {
+) -> CallResult<PresenceResult> {
     let ApiCall(PresenceCall { channel, limit, from }) = call;
     let limit = limit.unwrap_or(MEMBERS_MAX).clamp(1, MEMBERS_MAX);
     wrap_result(parse_app_channel(&channel).and_then(|channel| {
@@ -119,7 +119,7 @@ async fn get_presence(
 async fn get_presence_stats(
     State(app): State<App>,
     call: ApiCall<PresenceStatsCall>,
-) -> Answered<PresenceStatsResult> {
+) -> CallResult<PresenceStatsResult> {
     let ApiCall(PresenceStatsCall { channel }) = call;
     wrap_result(parse_app_channel(&channel).and_then(|channel| {
         let stats = app.hub().presence_stats(&channel).map_err(ApiError::from)?;

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{Answered, ApiError, ApiReply, parse_app_channel, wrap_result};
+use super::answer::{ApiError, ApiReply, CallResult, parse_app_channel, wrap_result};
 use super::call::ApiCall;
 use crate::app::App;
 use crate::http::errors::Problem;
@@ -28,7 +28,7 @@ const TAGS_MAX: usize = 64;
 /// Longest idempotency key, in bytes.
 const KEY_BYTES_MAX: usize = 256;
 /// Limits on remembered idempotency keys.
-const REMEMBERED: CacheLimits =
+const IDEMPOTENCY_LIMITS: CacheLimits =
     CacheLimits { entries: 100_000, weight: 64 << 20, age: Some(Duration::from_secs(300)) };
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -42,7 +42,9 @@ pub(crate) struct IdempotencyCache(
 
 impl Default for IdempotencyCache {
     fn default() -> Self {
-        Self(LoadingCache::new(REMEMBERED, |(channel, key), _| channel.len() + key.len() + 128))
+        Self(LoadingCache::new(IDEMPOTENCY_LIMITS, |(channel, key), _| {
+            channel.len() + key.len() + 128
+        }))
     }
 }
 
@@ -155,7 +157,7 @@ struct ValidPublication {
         (status = 401, description = "`no_key`", body = Problem)
     )
 )]
-async fn publish(State(app): State<App>, call: ApiCall<PublishCall>) -> Answered<PublishResult> {
+async fn publish(State(app): State<App>, call: ApiCall<PublishCall>) -> CallResult<PublishResult> {
     let (channel, content) = call.0.apart();
     wrap_result(content.validate_content().and_then(|publication| {
         publish_into(&app, &mut app.hub().open_batch(), &channel, &publication)
@@ -173,11 +175,11 @@ async fn publish(State(app): State<App>, call: ApiCall<PublishCall>) -> Answered
 async fn broadcast(
     State(app): State<App>,
     call: ApiCall<BroadcastCall>,
-) -> Answered<BroadcastResult> {
+) -> CallResult<BroadcastResult> {
     let (channels, content) = call.0.apart();
     if channels.is_empty() || channels.len() > CHANNELS_MAX {
-        let wanted = format!("channels: expected 1 to {CHANNELS_MAX}");
-        return wrap_result(Err(ApiError::bad_request(wanted)));
+        let expected = format!("channels: expected 1 to {CHANNELS_MAX}");
+        return wrap_result(Err(ApiError::bad_request(expected)));
     }
     wrap_result(content.validate_content().map(|publication| {
         let mut batch = app.hub().open_batch();
@@ -201,13 +203,13 @@ fn publish_into(
             .position
             .map(|at| PublishedPosition { offset: at.offset, epoch: at.epoch.to_string() }))
     };
-    let place = if publication.key.is_empty() {
+    let publish_result = if publication.key.is_empty() {
         publish()
     } else {
         let key = (channel.into(), publication.key.clone());
         app.idempotency_cache().0.load_blocking(key, publish)
     };
-    Ok(PublishResult { place: place? })
+    Ok(PublishResult { place: publish_result? })
 }
 
 impl PublishContent {
@@ -216,10 +218,10 @@ impl PublishContent {
             return Err(ApiError::bad_request("version is not supported"));
         }
         if self.tags.len() > TAGS_MAX || self.idempotency_key.len() > KEY_BYTES_MAX {
-            let wanted = format!(
+            let expected = format!(
                 "expected at most {TAGS_MAX} tags and {KEY_BYTES_MAX} bytes of idempotency_key"
             );
-            return Err(ApiError::bad_request(wanted));
+            return Err(ApiError::bad_request(expected));
         }
         let data = match (self.data, self.b64data.as_deref()) {
             (_, Some(text)) if !text.is_empty() => {

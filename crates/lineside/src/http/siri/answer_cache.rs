@@ -11,7 +11,7 @@ use lineside_sync::UnixMillis;
 use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::deliveries::{self, Known};
+use super::deliveries::{self, ConsumerPositions};
 use super::encoding::SiriEncoding;
 use super::query::{QuerySubject, SiriQuery};
 use super::snapshot::SiriSnapshot;
@@ -20,19 +20,19 @@ use crate::http::Refusal;
 use crate::http::blocking::run_blocking;
 
 /// Limits on cached replies to a query at a state.
-const ANSWERS: CacheLimits =
+const ANSWER_LIMITS: CacheLimits =
     CacheLimits { entries: 10_000, weight: 64 << 20, age: Some(Duration::from_secs(60)) };
 /// Limits on remembered requestors; the Nordic form promises them ten minutes. A position takes some bytes per network.
-const REQUESTORS: CacheLimits =
+const REQUESTOR_LIMITS: CacheLimits =
     CacheLimits { entries: 20_000, weight: 16 << 20, age: Some(Duration::from_secs(600)) };
 
 /// A query at a state of the networks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct AnswerKey {
     subject: QuerySubject,
-    form: SiriEncoding,
-    asked: Arc<SiriQuery>,
-    scene: (UnixMillis, Vec<(Epoch, u64, UnixMillis)>),
+    encoding: SiriEncoding,
+    query: Arc<SiriQuery>,
+    snapshot: (UnixMillis, Vec<(Epoch, u64, UnixMillis)>),
 }
 
 /// A requestor of changes, and its query.
@@ -41,7 +41,7 @@ pub(super) struct Requestor {
     pub(super) id: RequestorId,
     pub(super) service: SiriOutput,
     /// The query is part of the key: records that one query excludes may be wanted by another.
-    pub(super) asked: SiriQuery,
+    pub(super) query: SiriQuery,
 }
 
 /// The identity of a requestor.
@@ -51,7 +51,7 @@ pub(super) enum RequestorId {
     Name(String),
     /// `RequestorRef` of a posted request. Programs send the same one wherever they run, so the client's address is
     /// part of the identity.
-    Posted { name: String, client: IpAddr, form: SiriEncoding },
+    Posted { name: String, client: IpAddr, encoding: SiriEncoding },
 }
 
 impl RequestorId {
@@ -65,9 +65,9 @@ impl RequestorId {
 impl Requestor {
     /// Creates the key of a query. The number of records per reply and the message identifier may differ between
     /// requests.
-    pub(super) fn new(id: RequestorId, service: SiriOutput, asked: &SiriQuery) -> Self {
-        let asked = SiriQuery { most: None, message_ref: None, ..asked.clone() };
-        Self { id, service, asked }
+    pub(super) fn new(id: RequestorId, service: SiriOutput, query: &SiriQuery) -> Self {
+        let query = SiriQuery { visits_max: None, message_ref: None, ..query.clone() };
+        Self { id, service, query }
     }
 }
 
@@ -82,22 +82,22 @@ pub(super) struct EncodedAnswer {
 /// The cached replies and the remembered requestors.
 pub(crate) struct AnswerCache {
     answers: LoadingCache<Arc<AnswerKey>, EncodedAnswer, Refusal>,
-    requestors: LoadingCache<Arc<Requestor>, Known>,
+    requestors: LoadingCache<Arc<Requestor>, ConsumerPositions>,
 }
 
 impl Default for AnswerCache {
     fn default() -> Self {
         const OVERHEAD: usize = 256;
         Self {
-            answers: LoadingCache::new(ANSWERS, |key, answer| {
+            answers: LoadingCache::new(ANSWER_LIMITS, |key, answer| {
                 answer.bytes.len()
-                    + key.asked.size_bytes()
-                    + key.scene.1.len() * size_of::<(Epoch, u64, UnixMillis)>()
+                    + key.query.size_bytes()
+                    + key.snapshot.1.len() * size_of::<(Epoch, u64, UnixMillis)>()
                     + OVERHEAD
             }),
-            requestors: LoadingCache::new(REQUESTORS, |requestor, known| {
+            requestors: LoadingCache::new(REQUESTOR_LIMITS, |requestor, known| {
                 requestor.id.len()
-                    + requestor.asked.size_bytes()
+                    + requestor.query.size_bytes()
                     + known.len() * size_of::<(Epoch, ConsumerPosition)>()
                     + OVERHEAD
             }),
@@ -124,22 +124,27 @@ impl AnswerCache {
     pub(super) async fn find_or_make(
         &self,
         app: &App,
-        scene: &SiriSnapshot,
+        snapshot: &SiriSnapshot,
         subject: QuerySubject,
-        asked: SiriQuery,
-        form: SiriEncoding,
+        query: SiriQuery,
+        encoding: SiriEncoding,
     ) -> Result<EncodedAnswer, Refusal> {
-        let asked = Arc::new(asked);
-        let key = AnswerKey { subject, form, asked: Arc::clone(&asked), scene: scene.state_key() };
+        let query = Arc::new(query);
+        let key = AnswerKey {
+            subject,
+            encoding,
+            query: Arc::clone(&query),
+            snapshot: snapshot.state_key(),
+        };
         let make = async || {
-            let place = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
-            let scene = scene.clone();
+            let permit = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+            let snapshot = snapshot.clone();
             run_blocking(move || {
-                let _place = place;
-                let made = deliveries::answer_message(&scene, subject, &asked);
-                let is_fault = made.is_err();
-                let (Ok(message) | Err(message)) = made;
-                let bytes = form.encode_message(&message);
+                let _permit = permit;
+                let answer = deliveries::answer_message(&snapshot, subject, &query);
+                let is_fault = answer.is_err();
+                let (Ok(message) | Err(message)) = answer;
+                let bytes = encoding.encode_message(&message);
                 EncodedAnswer { hash: xxh3_128(&bytes), bytes, is_fault }
             })
             .await
@@ -148,12 +153,12 @@ impl AnswerCache {
     }
 
     /// Returns a requestor's position; empty at its first request.
-    pub(super) fn find_known(&self, requestor: &Arc<Requestor>) -> Known {
+    pub(super) fn find_known(&self, requestor: &Arc<Requestor>) -> ConsumerPositions {
         self.requestors.pin().get(requestor).cloned().unwrap_or_default()
     }
 
     /// Stores a requestor's position after a reply.
-    pub(super) fn store_known(&self, requestor: Arc<Requestor>, known: Known) {
+    pub(super) fn store_known(&self, requestor: Arc<Requestor>, known: ConsumerPositions) {
         self.requestors.insert(requestor, known);
     }
 }
@@ -164,15 +169,15 @@ mod tests {
 
     #[test]
     fn the_cache_limit_includes_the_size_of_the_queries() {
-        let desk = AnswerCache::default();
+        let cache = AnswerCache::default();
         let names = |n: usize| (0..100).map(|at| format!("{n}-{at}-{}", "x".repeat(300))).collect();
         for n in 0..1_000 {
-            let asked = SiriQuery { excluded: names(n), ..SiriQuery::default() };
+            let query = SiriQuery { excluded: names(n), ..SiriQuery::default() };
             let service = SiriOutput::VehicleMonitoring;
-            let requestor = Requestor::new(RequestorId::Name("me".to_owned()), service, &asked);
-            desk.store_known(Arc::new(requestor), Known::new());
+            let requestor = Requestor::new(RequestorId::Name("me".to_owned()), service, &query);
+            cache.store_known(Arc::new(requestor), ConsumerPositions::new());
         }
         // The thousand queries have more than 30 KB each.
-        assert!((100..600).contains(&desk.requestors.len()), "{}", desk.requestors.len());
+        assert!((100..600).contains(&cache.requestors.len()), "{}", cache.requestors.len());
     }
 }

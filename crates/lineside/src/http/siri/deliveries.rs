@@ -32,7 +32,7 @@ const VERSION: &str = "2.1";
 pub(super) const PRODUCER: &str = env!("CARGO_PKG_NAME");
 
 /// A consumer's position: for each network the number of the last record that it received, and the preview horizon.
-pub(super) type Known = Vec<(Epoch, ConsumerPosition)>;
+pub(super) type ConsumerPositions = Vec<(Epoch, ConsumerPosition)>;
 
 /// `ShortestPossibleCycle`: the interval at which there may be changes.
 const CYCLE: DurationSeconds = DurationSeconds(BOARD_TICK.as_secs() as i32);
@@ -41,7 +41,7 @@ const CYCLE: DurationSeconds = DurationSeconds(BOARD_TICK.as_secs() as i32);
 #[derive(Debug)]
 pub(super) struct DeliveredRecords {
     pub(super) delivery: ServiceDelivery,
-    pub(super) known: Known,
+    pub(super) positions: ConsumerPositions,
 }
 
 /// The size limit of one reply.
@@ -70,35 +70,35 @@ impl AnswerLimit {
 
 /// Builds the complete reply to a query; an error is a message with the fault.
 pub(super) fn answer_message(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     subject: QuerySubject,
-    asked: &SiriQuery,
+    query: &SiriQuery,
 ) -> Result<SiriMessage, SiriMessage> {
-    let made = match subject {
+    let answer = match subject {
         QuerySubject::Lines => {
-            discover_lines(scene, asked).map(MessagePayload::LinesDelivery).map(wrap_payload)
+            discover_lines(snapshot, query).map(MessagePayload::LinesDelivery).map(wrap_payload)
         }
-        QuerySubject::StopPoints => {
-            discover_stops(scene, asked).map(MessagePayload::StopPointsDelivery).map(wrap_payload)
-        }
+        QuerySubject::StopPoints => discover_stops(snapshot, query)
+            .map(MessagePayload::StopPointsDelivery)
+            .map(wrap_payload),
         QuerySubject::Records(_) | QuerySubject::Visits => {
-            let message_ref = asked.message_ref.as_deref();
-            build_delivery(scene, subject, asked, AnswerLimit::for_whole(subject))
-                .map(|made| wrap_delivery(scene, message_ref, made))
+            let message_ref = query.message_ref.as_deref();
+            build_delivery(snapshot, subject, query, AnswerLimit::for_whole(subject))
+                .map(|answer| wrap_delivery(snapshot, message_ref, answer))
         }
     };
-    made.map_err(|fault| refusal_message(scene, subject, asked, &fault))
+    answer.map_err(|fault| refusal_message(snapshot, subject, query, &fault))
 }
 
 /// Builds the message that refuses a query.
 pub(super) fn refusal_message(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     subject: QuerySubject,
-    asked: &SiriQuery,
+    query: &SiriQuery,
     fault: &SiriFault,
 ) -> SiriMessage {
     // The schema of discovery replies has no element for the request's identifier.
-    let head = || fault_head(scene, None, fault);
+    let head = || fault_head(snapshot, None, fault);
     match subject {
         QuerySubject::Lines => wrap_payload(MessagePayload::LinesDelivery(LinesDelivery {
             head: head(),
@@ -111,8 +111,8 @@ pub(super) fn refusal_message(
             }))
         }
         QuerySubject::Records(_) | QuerySubject::Visits => {
-            let faulty = fault_delivery(scene, subject, asked, fault);
-            wrap_delivery(scene, asked.message_ref.as_deref(), faulty)
+            let faulty = fault_delivery(snapshot, subject, query, fault);
+            wrap_delivery(snapshot, query.message_ref.as_deref(), faulty)
         }
     }
 }
@@ -130,14 +130,14 @@ pub(super) fn part_records_max(service: SiriOutput) -> usize {
 /// # Errors
 /// Returns a fault if there are more records: another request would return the same ones.
 pub(super) fn build_delivery(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     subject: QuerySubject,
-    asked: &SiriQuery,
-    room: AnswerLimit,
+    query: &SiriQuery,
+    limit: AnswerLimit,
 ) -> Result<ServiceDelivery, SiriFault> {
     match subject {
-        QuerySubject::Records(service) => find_all_records(scene, service, asked, room),
-        QuerySubject::Visits => find_visits(scene, asked, room.records),
+        QuerySubject::Records(service) => find_all_records(snapshot, service, query, limit),
+        QuerySubject::Visits => find_visits(snapshot, query, limit.records),
         QuerySubject::Lines | QuerySubject::StopPoints => {
             Err(SiriFault::not_offered("request lines and stops separately"))
         }
@@ -147,20 +147,29 @@ pub(super) fn build_delivery(
 /// Finds all wanted records, or as many as the client asks for. The client cannot request the rest, so `MoreData` is
 /// never set.
 fn find_all_records(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     service: SiriOutput,
-    asked: &SiriQuery,
-    room: AnswerLimit,
+    query: &SiriQuery,
+    limit: AnswerLimit,
 ) -> Result<ServiceDelivery, SiriFault> {
-    let AnswerLimit { records, bytes } = room;
-    let wished = asked.most.and_then(|it| usize::try_from(it).ok()).filter(|most| *most <= records);
-    let selected = select_records(scene, service, asked, &Known::new(), wished.unwrap_or(records))?;
-    if selected.has_more && wished.is_none() {
+    let AnswerLimit { records, bytes } = limit;
+    let requested_max = query
+        .visits_max
+        .and_then(|it| usize::try_from(it).ok())
+        .filter(|requested_count| *requested_count <= records);
+    let selected = select_records(
+        snapshot,
+        service,
+        query,
+        &ConsumerPositions::new(),
+        requested_max.unwrap_or(records),
+    )?;
+    if selected.has_more && requested_max.is_none() {
         return Err(too_many_records(&format!("{records} records")));
     }
-    let told = deliver_records(scene, service, asked, selected, bytes);
-    let told = told.ok_or_else(|| too_many_records(&format!("{bytes} bytes")))?;
-    Ok(told.delivery)
+    let delivered = deliver_records(snapshot, service, query, selected, bytes);
+    let delivered = delivered.ok_or_else(|| too_many_records(&format!("{bytes} bytes")))?;
+    Ok(delivered.delivery)
 }
 
 fn too_many_records(left: &str) -> SiriFault {
@@ -175,50 +184,56 @@ fn too_many_records(left: &str) -> SiriFault {
 /// # Errors
 /// Returns a fault if the query allows none: the client would poll forever.
 pub(super) fn find_records(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     service: SiriOutput,
-    asked: &SiriQuery,
-    known: &Known,
-    most: usize,
+    query: &SiriQuery,
+    known: &ConsumerPositions,
+    part_max: usize,
 ) -> Result<DeliveredRecords, SiriFault> {
-    if asked.most == Some(0) {
+    if query.visits_max == Some(0) {
         return Err(SiriFault::invalid_value("MaximumVehicles or maxSize: expected at least 1"));
     }
-    let wished = asked.most.and_then(|it| usize::try_from(it).ok()).unwrap_or(most);
-    let selected = select_records(scene, service, asked, known, wished.min(most))?;
+    let requested_max =
+        query.visits_max.and_then(|it| usize::try_from(it).ok()).unwrap_or(part_max);
+    let selected = select_records(snapshot, service, query, known, requested_max.min(part_max))?;
     let has_more = selected.has_more;
-    let told = deliver_records(scene, service, asked, selected, usize::MAX);
-    let mut told = told.ok_or_else(|| too_many_records("records"))?;
-    told.delivery.more_data = has_more.then_some(true);
-    Ok(told)
+    let delivered = deliver_records(snapshot, service, query, selected, usize::MAX);
+    let mut delivered = delivered.ok_or_else(|| too_many_records("records"))?;
+    delivered.delivery.more_data = has_more.then_some(true);
+    Ok(delivered)
 }
 
 /// The selected records of each network, in the snapshot's order.
 struct SelectedRecords<'a> {
     records: Vec<Vec<&'a Arc<Record>>>,
-    known: Known,
+    positions: ConsumerPositions,
     has_more: bool,
 }
 
 fn select_records<'a>(
-    scene: &'a SiriSnapshot,
+    snapshot: &'a SiriSnapshot,
     service: SiriOutput,
-    asked: &SiriQuery,
-    known: &Known,
-    most: usize,
+    query: &SiriQuery,
+    known: &ConsumerPositions,
+    elements_max: usize,
 ) -> Result<SelectedRecords<'a>, SiriFault> {
-    let wanted = asked.resolve_references(scene)?;
-    let mut all = SelectedRecords { records: Vec::new(), known: Known::new(), has_more: false };
-    let mut room = most;
-    for seen in &scene.networks {
+    let filter = query.resolve_references(snapshot)?;
+    let mut all = SelectedRecords {
+        records: Vec::new(),
+        positions: ConsumerPositions::new(),
+        has_more: false,
+    };
+    let mut records_left = elements_max;
+    for seen in &snapshot.networks {
         let before = known.iter().find(|(epoch, _)| *epoch == seen.epoch);
         let before = before.map_or(ConsumerPosition::default(), |(_, before)| *before);
         let now = seen.now.unix_seconds();
-        let selection = select_records_after(&seen.state, service, &wanted, now, before, room);
-        room = room.saturating_sub(selection.records.len());
+        let selection =
+            select_records_after(&seen.state, service, &filter, now, before, records_left);
+        records_left = records_left.saturating_sub(selection.records.len());
         all.has_more |= selection.has_more;
         let RecordSelection { up_to: number, horizon, .. } = selection;
-        all.known.push((seen.epoch, ConsumerPosition { number, horizon }));
+        all.positions.push((seen.epoch, ConsumerPosition { number, horizon }));
         all.records.push(selection.records);
     }
     Ok(all)
@@ -226,39 +241,39 @@ fn select_records<'a>(
 
 /// Builds a delivery of records; `None` if they exceed `bytes_max` bytes.
 fn deliver_records(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     service: SiriOutput,
-    asked: &SiriQuery,
+    query: &SiriQuery,
     selected: SelectedRecords<'_>,
     bytes_max: usize,
 ) -> Option<DeliveredRecords> {
     let mut elements = SiriElements::default();
     let mut bytes_left = bytes_max;
-    for (seen, records) in scene.networks.iter().zip(selected.records) {
+    for (seen, records) in snapshot.networks.iter().zip(selected.records) {
         for record in records {
             bytes_left = bytes_left.checked_sub(elements.push_record(&seen.state, record))?;
         }
     }
-    let head = delivery_head(scene, asked.message_ref.as_deref());
+    let head = delivery_head(snapshot, query.message_ref.as_deref());
     Some(DeliveredRecords {
-        delivery: wrap_elements(scene, service, elements, head),
-        known: selected.known,
+        delivery: wrap_elements(snapshot, service, elements, head),
+        positions: selected.positions,
     })
 }
 
 /// Hashes the ids of the wanted records, independent of their contents.
 pub(super) fn hash_record_ids(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     service: SiriOutput,
-    asked: &SiriQuery,
+    query: &SiriQuery,
 ) -> Result<u128, SiriFault> {
-    let wanted = asked.resolve_references(scene)?;
+    let filter = query.resolve_references(snapshot)?;
     let mut hash = Xxh3::new();
-    for seen in &scene.networks {
+    for seen in &snapshot.networks {
         let all = select_new_records(
             &seen.state,
             service,
-            &wanted,
+            &filter,
             seen.now.unix_seconds(),
             0,
             usize::MAX,
@@ -278,7 +293,7 @@ pub(super) fn hash_record_ids(
 
 /// Wraps elements in the delivery of their service.
 fn wrap_elements(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     service: SiriOutput,
     elements: SiriElements,
     head: DeliveryHead,
@@ -287,7 +302,7 @@ fn wrap_elements(
     match service {
         SiriOutput::EstimatedTimetable => {
             let frame = EstimatedJourneyVersionFrame {
-                recorded_at_time: scene.response_time(),
+                recorded_at_time: snapshot.response_time(),
                 version_ref: None,
                 estimated_vehicle_journeys: elements.journeys,
             };
@@ -300,7 +315,7 @@ fn wrap_elements(
         }
         SiriOutput::VehicleMonitoring => {
             let vehicle_activities = elements.activities;
-            let until = scene.at + VEHICLE_VALID_FOR;
+            let until = snapshot.at + VEHICLE_VALID_FOR;
             let head = DeliveryHead {
                 valid_until: SiriTime::from_millis(until.0),
                 shortest_possible_cycle: Some(CYCLE),
@@ -320,14 +335,14 @@ fn wrap_elements(
 
 /// Finds all wanted visits. Another request would return the same ones, so `MoreData` is never set.
 fn find_visits(
-    scene: &SiriSnapshot,
-    asked: &SiriQuery,
-    room: usize,
+    snapshot: &SiriSnapshot,
+    query: &SiriQuery,
+    count_max: usize,
 ) -> Result<ServiceDelivery, SiriFault> {
-    let delivery = find_first_visits(scene, asked, room.saturating_add(1))?;
-    if count_elements(&delivery) > room {
+    let delivery = find_first_visits(snapshot, query, count_max.saturating_add(1))?;
+    if count_elements(&delivery) > count_max {
         return Err(SiriFault::too_many_records(format!(
-            "the result exceeds the {room} visits left in this response: limit it by PreviewInterval, LineRef or MinimumStopVisitsPerLine"
+            "the result exceeds the {count_max} visits left in this response: limit it by PreviewInterval, LineRef or MinimumStopVisitsPerLine"
         )));
     }
     Ok(delivery)
@@ -335,31 +350,31 @@ fn find_visits(
 
 /// Finds the wanted visits, the soonest first, at most `most` of them.
 pub(super) fn find_first_visits(
-    scene: &SiriSnapshot,
-    asked: &SiriQuery,
-    most: usize,
+    snapshot: &SiriSnapshot,
+    query: &SiriQuery,
+    records_max: usize,
 ) -> Result<ServiceDelivery, SiriFault> {
-    let stop = asked.monitored_stop(scene)?;
-    let wanted = asked.resolve_references(scene)?;
+    let stop = query.monitored_stop(snapshot)?;
+    let filter = query.resolve_references(snapshot)?;
     let unknown = || SiriFault::bad_reference(format!("stop {:?} does not exist", stop.id));
-    let of = |feed: &str| scene.networks.iter().find(|seen| seen.state.has_feed(feed));
-    let seen = stop.feed.as_deref().and_then(of).ok_or_else(unknown)?;
-    let monitoring_ref = asked.monitoring_ref.as_deref().unwrap_or(&stop.id);
+    let find_network = |feed: &str| snapshot.networks.iter().find(|seen| seen.state.has_feed(feed));
+    let seen = stop.feed.as_deref().and_then(find_network).ok_or_else(unknown)?;
+    let monitoring_ref = query.monitoring_ref.as_deref().unwrap_or(&stop.id);
     let visits = VisitQuery {
         stop_id: &stop.id,
         monitoring_ref,
-        from: asked.start.map_or(seen.now, |start| UnixMillis(start.as_millis())),
-        preview: asked.preview_interval(),
-        wanted: &wanted,
-        destination: asked.destination.as_deref(),
-        most: asked.visits_max(),
-        least_per_line: usize::try_from(asked.least_per_line.unwrap_or(0)).unwrap_or(0),
-        limit: most,
+        from: query.start.map_or(seen.now, |start| UnixMillis(start.as_millis())),
+        preview: query.preview_interval(),
+        filter: &filter,
+        destination: query.destination.as_deref(),
+        visits_max: query.visits_max(),
+        visits_per_line_min: usize::try_from(query.visits_per_line_min.unwrap_or(0)).unwrap_or(0),
+        limit: records_max,
     };
     let found = find_stop_visits(&seen.state, &visits, seen.now);
     let monitored_stop_visits = found.ok_or_else(unknown)?;
     let stop_monitoring = StopMonitoringDelivery {
-        head: delivery_head(scene, asked.message_ref.as_deref()),
+        head: delivery_head(snapshot, query.message_ref.as_deref()),
         monitoring_refs: vec![monitoring_ref.into()],
         monitored_stop_visits,
         ..StopMonitoringDelivery::default()
@@ -389,21 +404,21 @@ pub(super) fn count_elements(delivery: &ServiceDelivery) -> usize {
     journeys.chain(vehicles).chain(situations).chain(visits).sum()
 }
 
-fn discover_lines(scene: &SiriSnapshot, asked: &SiriQuery) -> Result<LinesDelivery, SiriFault> {
-    let wanted = asked.resolve_references(scene)?;
-    let all = scene.network_states().flat_map(|state| list_lines(state, &wanted));
+fn discover_lines(snapshot: &SiriSnapshot, query: &SiriQuery) -> Result<LinesDelivery, SiriFault> {
+    let filter = query.resolve_references(snapshot)?;
+    let all = snapshot.network_states().flat_map(|state| list_lines(state, &filter));
     let annotated_line_refs = collect_at_most(all, "lines")?;
-    Ok(LinesDelivery { head: delivery_head(scene, None), annotated_line_refs })
+    Ok(LinesDelivery { head: delivery_head(snapshot, None), annotated_line_refs })
 }
 
 fn discover_stops(
-    scene: &SiriSnapshot,
-    asked: &SiriQuery,
+    snapshot: &SiriSnapshot,
+    query: &SiriQuery,
 ) -> Result<StopPointsDelivery, SiriFault> {
-    let wanted = asked.resolve_references(scene)?;
-    let all = scene.network_states().flat_map(|state| list_stop_points(state, &wanted));
+    let filter = query.resolve_references(snapshot)?;
+    let all = snapshot.network_states().flat_map(|state| list_stop_points(state, &filter));
     let annotated_stop_point_refs = collect_at_most(all, "stops")?;
-    Ok(StopPointsDelivery { head: delivery_head(scene, None), annotated_stop_point_refs })
+    Ok(StopPointsDelivery { head: delivery_head(snapshot, None), annotated_stop_point_refs })
 }
 
 /// Collects all items; returns a fault if they are too many for one reply.
@@ -412,42 +427,47 @@ fn collect_at_most<T>(all: impl Iterator<Item = T>, what: &str) -> Result<Vec<T>
     if some.len() <= SIRI_DISCOVERED_MAX {
         return Ok(some);
     }
-    let most = SIRI_DISCOVERED_MAX;
-    let fault =
-        format!("the result exceeds {most} {what}: limit it by DatasetId, OperatorRef or LineRef");
+    let elements_max = SIRI_DISCOVERED_MAX;
+    let fault = format!(
+        "the result exceeds {elements_max} {what}: limit it by DatasetId, OperatorRef or LineRef"
+    );
     Err(SiriFault::too_many_records(fault))
 }
 
 /// Builds the elements that every delivery begins with.
-fn delivery_head(scene: &SiriSnapshot, message_ref: Option<&str>) -> DeliveryHead {
+fn delivery_head(snapshot: &SiriSnapshot, message_ref: Option<&str>) -> DeliveryHead {
     DeliveryHead {
         version: Some(VERSION.into()),
-        response_timestamp: scene.response_time(),
+        response_timestamp: snapshot.response_time(),
         request_message_ref: message_ref.map(Into::into),
         status: Some(true),
         ..DeliveryHead::default()
     }
 }
 
-fn fault_head(scene: &SiriSnapshot, message_ref: Option<&str>, fault: &SiriFault) -> DeliveryHead {
+fn fault_head(
+    snapshot: &SiriSnapshot,
+    message_ref: Option<&str>,
+    fault: &SiriFault,
+) -> DeliveryHead {
     DeliveryHead {
         status: Some(false),
         error_condition: Some(fault.error_condition()),
-        ..delivery_head(scene, message_ref)
+        ..delivery_head(snapshot, message_ref)
     }
 }
 
 /// Builds a service's delivery that contains only a fault.
 pub(super) fn fault_delivery(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     subject: QuerySubject,
-    asked: &SiriQuery,
+    query: &SiriQuery,
     fault: &SiriFault,
 ) -> ServiceDelivery {
-    let head = fault_head(scene, asked.message_ref.as_deref(), fault);
+    let head = fault_head(snapshot, query.message_ref.as_deref(), fault);
     let delivery = match subject {
         QuerySubject::Records(service) => {
-            wrap_elements(scene, service, SiriElements::default(), head)
+            wrap_elements(snapshot, service, SiriElements::default(), head)
         }
         QuerySubject::Visits | QuerySubject::Lines | QuerySubject::StopPoints => {
             let visits = StopMonitoringDelivery { head, ..Default::default() };
@@ -459,12 +479,12 @@ pub(super) fn fault_delivery(
 
 /// Wraps a delivery in a message, with the elements about the whole reply.
 pub(super) fn wrap_delivery(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     message_ref: Option<&str>,
     delivery: ServiceDelivery,
 ) -> SiriMessage {
     wrap_payload(MessagePayload::ServiceDelivery(ServiceDelivery {
-        response_timestamp: scene.response_time(),
+        response_timestamp: snapshot.response_time(),
         producer_ref: Some(PRODUCER.into()),
         request_message_ref: message_ref.map(Into::into),
         status: delivery.status.or(Some(true)),

@@ -50,10 +50,10 @@ impl SiriEncoding {
         self,
         status: StatusCode,
         body: Bytes,
-        wants: &ReplyPreferences,
+        preferences: &ReplyPreferences,
     ) -> Response {
         let kind = self.content_type();
-        let coding = wants.coding();
+        let coding = preferences.coding();
         let name = coding.header_name().filter(|_| encoding::is_worth_compressing(&kind, &body));
         let mut response = match name {
             Some(_) => self.build_reply(status, encoding::encode_body(&body, coding).await),

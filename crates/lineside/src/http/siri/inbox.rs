@@ -48,8 +48,8 @@ fn acknowledge_announcement(app: &App, body: &[u8]) -> Option<Response> {
             status: Some(true),
             ..DataReadyAcknowledgement::default()
         }));
-    let form = if is_soap_envelope(body) { SiriEncoding::Soap } else { SiriEncoding::Xml };
-    Some(form.build_reply(StatusCode::OK, form.encode_message(&acknowledged)))
+    let encoding = if is_soap_envelope(body) { SiriEncoding::Soap } else { SiriEncoding::Xml };
+    Some(encoding.build_reply(StatusCode::OK, encoding.encode_message(&acknowledged)))
 }
 
 /// Reads a message into a buffer of its own length. A region's first delivery may take long over a slow line, so there
@@ -133,11 +133,12 @@ async fn receive_delivery(
         return Err(too_large());
     }
     // A body of unknown length reserves the maximum.
-    let room = inbox.reserve_bytes(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
-    let room = room.map_err(|_| Refusal::Busy)?;
+    let reservation =
+        inbox.reserve_bytes(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
+    let reservation = reservation.map_err(|_| Refusal::Busy)?;
     let body = read_body(request.into_body(), too_large).await?;
     let acknowledged = acknowledge_announcement(&app, &body);
-    match inbox.enqueue_delivery(body, room) {
+    match inbox.enqueue_delivery(body, reservation) {
         Ok(()) => Ok(acknowledged.unwrap_or_else(|| StatusCode::OK.into_response())),
         Err(DeliveryError::Full) => Err(Refusal::Busy),
         Err(DeliveryError::WrongKey) => Err(Refusal::UnknownPath),

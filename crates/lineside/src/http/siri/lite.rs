@@ -37,13 +37,13 @@ async fn get_file(
     state: State<App>,
     Path(file): Path<String>,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     if let Some(service) = file.strip_suffix(".json") {
-        return get_json(state, Path(service.to_owned()), parameters, wants).await;
+        return get_json(state, Path(service.to_owned()), parameters, preferences).await;
     }
     let service = file.strip_suffix(".xml").ok_or(Refusal::UnknownPath)?;
-    get_xml(state, Path(service.to_owned()), parameters, wants).await
+    get_xml(state, Path(service.to_owned()), parameters, preferences).await
 }
 
 /// Query parameters of every SIRI Lite service, for the OpenAPI description. [`SiriQuery`] parses them, ignoring case.
@@ -123,9 +123,9 @@ async fn get_json(
     State(app): State<App>,
     Path(service): Path<String>,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    answer_query(&app, &service, &parameters, &wants, SiriEncoding::Json).await
+    answer_query(&app, &service, &parameters, &preferences, SiriEncoding::Json).await
 }
 
 /// Returns a SIRI Lite service as XML
@@ -146,55 +146,55 @@ async fn get_xml(
     State(app): State<App>,
     Path(service): Path<String>,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    answer_query(&app, &service, &parameters, &wants, SiriEncoding::Xml).await
+    answer_query(&app, &service, &parameters, &preferences, SiriEncoding::Xml).await
 }
 
 async fn answer_query(
     app: &App,
     service: &str,
     parameters: &QueryParameters,
-    wants: &ReplyPreferences,
-    form: SiriEncoding,
+    preferences: &ReplyPreferences,
+    encoding: SiriEncoding,
 ) -> Result<Response, Refusal> {
     let found = SERVICES.iter().find(|(name, _)| *name == service);
     let subject = found.map(|(_, subject)| *subject).ok_or(Refusal::UnknownPath)?;
-    let scene = SiriSnapshot::capture_networks(app);
-    let mut asked = match SiriQuery::from_parameters(parameters) {
-        Ok(asked) => asked,
-        Err(fault) => return Ok(refuse_query(&scene, subject, &fault, form)),
+    let snapshot = SiriSnapshot::capture_networks(app);
+    let mut query = match SiriQuery::from_parameters(parameters) {
+        Ok(query) => query,
+        Err(fault) => return Ok(refuse_query(&snapshot, subject, &fault, encoding)),
     };
-    asked.name_vehicle_request(&scene, subject);
-    let answer = app.siri_answers().find_or_make(app, &scene, subject, asked, form).await?;
-    Ok(reply_with_answer(app, &scene, answer, wants, form).await)
+    query.name_vehicle_request(&snapshot, subject);
+    let answer = app.siri_answers().find_or_make(app, &snapshot, subject, query, encoding).await?;
+    Ok(reply_with_answer(app, &snapshot, answer, preferences, encoding).await)
 }
 
 /// Replies with a cached answer.
 pub(super) async fn reply_with_answer(
     app: &App,
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     answer: EncodedAnswer,
-    wants: &ReplyPreferences,
-    form: SiriEncoding,
+    preferences: &ReplyPreferences,
+    encoding: SiriEncoding,
 ) -> Response {
     if answer.is_fault {
-        return form.build_reply(SiriFault::STATUS, answer.bytes);
+        return encoding.build_reply(SiriFault::STATUS, answer.bytes);
     }
-    Representation::with_hash(form.content_type(), answer.bytes, answer.hash)
-        .modified_at(Some(scene.at), app.now())
-        .fresh_for(scene.fresh_for)
-        .into_reply(wants, app)
+    Representation::with_hash(encoding.content_type(), answer.bytes, answer.hash)
+        .modified_at(Some(snapshot.at), app.now())
+        .fresh_for(snapshot.fresh_for)
+        .into_reply(preferences, app)
         .await
 }
 
 /// Replies to a query with invalid parameters.
 pub(super) fn refuse_query(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     subject: QuerySubject,
     fault: &SiriFault,
-    form: SiriEncoding,
+    encoding: SiriEncoding,
 ) -> Response {
-    let message = deliveries::refusal_message(scene, subject, &SiriQuery::default(), fault);
-    form.build_reply(SiriFault::STATUS, form.encode_message(&message))
+    let message = deliveries::refusal_message(snapshot, subject, &SiriQuery::default(), fault);
+    encoding.build_reply(SiriFault::STATUS, encoding.encode_message(&message))
 }

@@ -19,7 +19,7 @@ use super::snapshot::SiriSnapshot;
 use crate::app::App;
 use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::limits::{SIRI_NORDIC_USUAL, SIRI_REF_BYTES_MAX};
+use crate::http::limits::{SIRI_NORDIC_DEFAULT, SIRI_REF_BYTES_MAX};
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::ReplyPreferences;
 
@@ -68,12 +68,12 @@ async fn get_service(
     Path(name): Path<String>,
     parameters: QueryParameters,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let found = SERVICES.iter().find(|(known, _)| *known == name);
     let service = found.map(|(_, service)| *service).ok_or(Refusal::UnknownPath)?;
-    let form = negotiate_encoding(&headers);
-    let mut response = answer_query(&app, service, &parameters, form, &wants).await?;
+    let encoding = negotiate_encoding(&headers);
+    let mut response = answer_query(&app, service, &parameters, encoding, &preferences).await?;
     let vary = HeaderValue::from_static("Accept-Encoding, Accept");
     response.headers_mut().insert(header::VARY, vary);
     Ok(response)
@@ -94,33 +94,34 @@ async fn answer_query(
     app: &App,
     service: SiriOutput,
     parameters: &QueryParameters,
-    form: SiriEncoding,
-    wants: &ReplyPreferences,
+    encoding: SiriEncoding,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let subject = QuerySubject::Records(service);
-    let scene = SiriSnapshot::capture_networks(app);
-    let mut asked = match SiriQuery::from_parameters(parameters) {
-        Ok(asked) => asked,
-        Err(fault) => return Ok(refuse_query(&scene, subject, &fault, form)),
+    let snapshot = SiriSnapshot::capture_networks(app);
+    let mut query = match SiriQuery::from_parameters(parameters) {
+        Ok(query) => query,
+        Err(fault) => return Ok(refuse_query(&snapshot, subject, &fault, encoding)),
     };
-    if asked.most == Some(0) {
+    if query.visits_max == Some(0) {
         let fault = SiriFault::invalid_value("maxSize: expected at least 1");
-        return Ok(refuse_query(&scene, subject, &fault, form));
+        return Ok(refuse_query(&snapshot, subject, &fault, encoding));
     }
-    asked.name_vehicle_request(&scene, subject);
+    query.name_vehicle_request(&snapshot, subject);
     match parameters.find_ignoring_case("requestorId") {
         None => {
-            let answer = app.siri_answers().find_or_make(app, &scene, subject, asked, form).await?;
-            Ok(reply_with_answer(app, &scene, answer, wants, form).await)
+            let answer =
+                app.siri_answers().find_or_make(app, &snapshot, subject, query, encoding).await?;
+            Ok(reply_with_answer(app, &snapshot, answer, preferences, encoding).await)
         }
         Some(id) if id.len() > SIRI_REF_BYTES_MAX => {
             let fault = format!("requestorId: longer than {SIRI_REF_BYTES_MAX} bytes");
-            Ok(refuse_query(&scene, subject, &SiriFault::invalid_value(fault), form))
+            Ok(refuse_query(&snapshot, subject, &SiriFault::invalid_value(fault), encoding))
         }
         Some(id) => {
-            asked.most = asked.most.or(Some(SIRI_NORDIC_USUAL));
-            let requestor = Requestor::new(RequestorId::Name(id.to_owned()), service, &asked);
-            answer_changes(app, scene, requestor, asked, form, wants).await
+            query.visits_max = query.visits_max.or(Some(SIRI_NORDIC_DEFAULT));
+            let requestor = Requestor::new(RequestorId::Name(id.to_owned()), service, &query);
+            answer_changes(app, snapshot, requestor, query, encoding, preferences).await
         }
     }
 }
@@ -129,39 +130,41 @@ async fn answer_query(
 /// that knows it could take the changes meant for its owner.
 async fn answer_changes(
     app: &App,
-    scene: SiriSnapshot,
+    snapshot: SiriSnapshot,
     requestor: Requestor,
-    asked: SiriQuery,
-    form: SiriEncoding,
-    wants: &ReplyPreferences,
+    query: SiriQuery,
+    encoding: SiriEncoding,
+    preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let (service, requestor) = (requestor.service, Arc::new(requestor));
     let known = app.siri_answers().find_known(&requestor);
-    let place = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
-    let made = run_blocking(move || {
-        let _place = place;
-        let told = deliveries::find_records(
-            &scene,
+    let permit = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+    let answer = run_blocking(move || {
+        let _permit = permit;
+        let delivered = deliveries::find_records(
+            &snapshot,
             service,
-            &asked,
+            &query,
             &known,
             deliveries::part_records_max(service),
         )
         .map_err(|fault| {
-            deliveries::refusal_message(&scene, QuerySubject::Records(service), &asked, &fault)
+            deliveries::refusal_message(&snapshot, QuerySubject::Records(service), &query, &fault)
         })?;
         let message =
-            deliveries::wrap_delivery(&scene, asked.message_ref.as_deref(), told.delivery);
-        Ok((form.encode_message(&message), told.known))
+            deliveries::wrap_delivery(&snapshot, query.message_ref.as_deref(), delivered.delivery);
+        Ok((encoding.encode_message(&message), delivered.positions))
     });
-    match made.await? {
+    match answer.await? {
         Ok((body, known)) => {
             // A HEAD request delivers no changes.
-            if wants.wants_body() {
+            if preferences.wants_body() {
                 app.siri_answers().store_known(requestor, known);
             }
-            Ok(form.build_reply(StatusCode::OK, body))
+            Ok(encoding.build_reply(StatusCode::OK, body))
         }
-        Err(message) => Ok(form.build_reply(SiriFault::STATUS, form.encode_message(&message))),
+        Err(message) => {
+            Ok(encoding.build_reply(SiriFault::STATUS, encoding.encode_message(&message)))
+        }
     }
 }

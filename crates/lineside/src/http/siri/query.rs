@@ -44,8 +44,8 @@ pub(super) struct SiriQuery {
     pub(super) destination: Option<String>,
     pub(super) preview: Option<DurationSeconds>,
     pub(super) start: Option<SiriTime>,
-    pub(super) most: Option<u32>,
-    pub(super) least_per_line: Option<u32>,
+    pub(super) visits_max: Option<u32>,
+    pub(super) visits_per_line_min: Option<u32>,
     /// The requestor's `MessageIdentifier`.
     pub(super) message_ref: Option<String>,
 }
@@ -74,10 +74,10 @@ impl SiriQuery {
             destination: text("DestinationRef")?,
             preview: parse_preview(parameters)?,
             start: parse_start(parameters)?,
-            most: number("MaximumStopVisits")?
+            visits_max: number("MaximumStopVisits")?
                 .or(number("MaximumVehicles")?)
                 .or(number("MaxSize")?),
-            least_per_line: number("MinimumStopVisitsPerLine")?,
+            visits_per_line_min: number("MinimumStopVisitsPerLine")?,
             message_ref: text("MessageIdentifier")?,
         })
     }
@@ -85,13 +85,13 @@ impl SiriQuery {
     /// Resolves the references to a filter of records.
     pub(super) fn resolve_references(
         &self,
-        scene: &SiriSnapshot,
+        snapshot: &SiriSnapshot,
     ) -> Result<RecordFilter, SiriFault> {
         let refs = |kind, texts: &[String]| -> Result<Vec<ResolvedRef>, SiriFault> {
-            texts.iter().map(|text| self.resolve_reference(scene, kind, text)).collect()
+            texts.iter().map(|text| self.resolve_reference(snapshot, kind, text)).collect()
         };
         for dataset in self.datasets.iter().chain(&self.excluded) {
-            let is_known = scene.networks.iter().any(|seen| seen.state.has_feed(dataset));
+            let is_known = snapshot.networks.iter().any(|seen| seen.state.has_feed(dataset));
             if !is_known {
                 return Err(SiriFault::bad_reference(format!("feed {dataset:?} does not exist")));
             }
@@ -116,11 +116,11 @@ impl SiriQuery {
 
     /// Sets the `MessageIdentifier` of a vehicle request without one to the snapshot's time: readers of the British
     /// profile need `RequestMessageRef`.
-    pub(super) fn name_vehicle_request(&mut self, scene: &SiriSnapshot, subject: QuerySubject) {
+    pub(super) fn name_vehicle_request(&mut self, snapshot: &SiriSnapshot, subject: QuerySubject) {
         if subject == QuerySubject::Records(SiriOutput::VehicleMonitoring)
             && self.message_ref.is_none()
         {
-            self.message_ref = Some(scene.at.0.to_string());
+            self.message_ref = Some(snapshot.at.0.to_string());
         }
     }
 
@@ -135,21 +135,21 @@ impl SiriQuery {
     }
 
     /// Returns the monitored stop.
-    pub(super) fn monitored_stop(&self, scene: &SiriSnapshot) -> Result<ResolvedRef, SiriFault> {
+    pub(super) fn monitored_stop(&self, snapshot: &SiriSnapshot) -> Result<ResolvedRef, SiriFault> {
         let Some(text) = &self.monitoring_ref else {
             return Err(SiriFault::invalid_value("MonitoringRef, the id of a stop, is missing"));
         };
-        self.resolve_reference(scene, RefKind::Stop, text)
+        self.resolve_reference(snapshot, RefKind::Stop, text)
     }
 
     /// Returns a fault for a line or monitored stop that is unknown so far, but may come with a schedule that is not
     /// loaded yet; `None` if all references are known.
-    pub(super) fn find_unresolved(&self, scene: &SiriSnapshot) -> Option<SiriFault> {
+    pub(super) fn find_unresolved(&self, snapshot: &SiriSnapshot) -> Option<SiriFault> {
         let lines = self.lines.iter().map(|text| (RefKind::Line, text));
         let stop = self.monitoring_ref.iter().map(|text| (RefKind::Stop, text));
         let (kind, text) = lines.chain(stop).find(|(kind, text)| {
-            let meant = self.resolve_reference(scene, *kind, text);
-            meant.is_ok_and(|meant| !is_ref_known(scene.network_states(), *kind, &meant))
+            let meant = self.resolve_reference(snapshot, *kind, text);
+            meant.is_ok_and(|meant| !is_ref_known(snapshot.network_states(), *kind, &meant))
         })?;
         let name = kind_name(kind);
         let text = format!(
@@ -161,15 +161,15 @@ impl SiriQuery {
     /// Resolves a reference, first in the requested networks, which disambiguates an id that other networks have too.
     fn resolve_reference(
         &self,
-        scene: &SiriSnapshot,
+        snapshot: &SiriSnapshot,
         kind: RefKind,
         text: &str,
     ) -> Result<ResolvedRef, SiriFault> {
-        let is_asked = |state: &&NetworkState| {
+        let is_requested = |state: &&NetworkState| {
             self.datasets.is_empty() || self.datasets.iter().any(|feed| state.has_feed(feed))
         };
-        match resolve_ref(scene.network_states().filter(is_asked), kind, text) {
-            Err(RefError::Unknown) => find_reference(scene, kind, text),
+        match resolve_ref(snapshot.network_states().filter(is_requested), kind, text) {
+            Err(RefError::Unknown) => find_reference(snapshot, kind, text),
             found => found.map_err(|fault| reference_fault(fault, kind, text)),
         }
     }
@@ -181,8 +181,11 @@ impl SiriQuery {
 
     /// Returns the largest number of visits.
     pub(super) fn visits_max(&self) -> usize {
-        let usual = lineside_ingest::limits::BOARD_DEPARTURES;
-        self.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual).min(SIRI_VISITS_MAX)
+        let default_visits = lineside_ingest::limits::BOARD_DEPARTURES;
+        self.visits_max
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(default_visits)
+            .min(SIRI_VISITS_MAX)
     }
 }
 
@@ -203,8 +206,8 @@ fn check_texts(name: &str, texts: Vec<String>) -> Result<Vec<String>, SiriFault>
         )));
     }
     if texts.iter().any(|text| text.len() > SIRI_REF_BYTES_MAX) {
-        let most = SIRI_REF_BYTES_MAX;
-        return Err(SiriFault::invalid_value(format!("{name}: longer than {most} bytes")));
+        let bytes_max = SIRI_REF_BYTES_MAX;
+        return Err(SiriFault::invalid_value(format!("{name}: longer than {bytes_max} bytes")));
     }
     Ok(texts)
 }
@@ -240,11 +243,11 @@ fn parse_start(parameters: &QueryParameters) -> Result<Option<SiriTime>, SiriFau
 }
 
 fn find_reference(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     kind: RefKind,
     text: &str,
 ) -> Result<ResolvedRef, SiriFault> {
-    resolve_ref(scene.network_states(), kind, text)
+    resolve_ref(snapshot.network_states(), kind, text)
         .map_err(|fault| reference_fault(fault, kind, text))
 }
 
@@ -262,9 +265,9 @@ fn reference_fault(fault: RefError, kind: RefKind, text: &str) -> SiriFault {
     match fault {
         RefError::Unknown => SiriFault::bad_reference(format!("{name} {text:?} does not exist")),
         RefError::Ambiguous(feeds) => {
-            let ways: Vec<String> = feeds.iter().map(|feed| format!("{feed}:{text}")).collect();
-            let ways = ways.join(" or ");
-            SiriFault::bad_reference(format!("several feeds have a {name} {text:?}: use {ways}"))
+            let choices: Vec<String> = feeds.iter().map(|feed| format!("{feed}:{text}")).collect();
+            let choices = choices.join(" or ");
+            SiriFault::bad_reference(format!("several feeds have a {name} {text:?}: use {choices}"))
         }
     }
 }
@@ -313,7 +316,7 @@ impl QueryElement for VehicleMonitoringRequest {
             vehicles: collect_texts("VehicleRef", vehicle)?,
             lines: collect_texts("LineRef", &self.line_ref)?,
             direction: collect_text("DirectionRef", self.direction_ref.as_ref())?,
-            most: self.maximum_vehicles,
+            visits_max: self.maximum_vehicles,
             message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
             ..SiriQuery::default()
         })
@@ -330,8 +333,8 @@ impl QueryElement for StopMonitoringRequest {
             lines: collect_texts("LineRef", &self.line_ref)?,
             direction: collect_text("DirectionRef", self.direction_ref.as_ref())?,
             destination: collect_text("DestinationRef", self.destination_ref.as_ref())?,
-            most: self.maximum_stop_visits,
-            least_per_line: self.minimum_stop_visits_per_line,
+            visits_max: self.maximum_stop_visits,
+            visits_per_line_min: self.minimum_stop_visits_per_line,
             message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
             ..SiriQuery::default()
         })

@@ -21,7 +21,8 @@ use utoipa_axum::routes;
 
 use super::answer_cache::{AnswerCache, Requestor, RequestorId};
 use super::deliveries::{
-    self, AnswerLimit, Known, build_delivery, fault_delivery, wrap_delivery, wrap_payload,
+    self, AnswerLimit, ConsumerPositions, build_delivery, fault_delivery, wrap_delivery,
+    wrap_payload,
 };
 use super::encoding::SiriEncoding;
 use super::fault::SiriFault;
@@ -32,7 +33,7 @@ use crate::client_network::client_network;
 use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{
-    self, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX, SIRI_REQUEST_BYTES_MAX, SIRI_WHOLE_BYTES_MAX,
+    self, SIRI_QUERIES_MAX, SIRI_REF_BYTES_MAX, SIRI_REQUEST_BYTES_MAX, SIRI_WHOLE_BYTES_MAX,
 };
 use crate::http::parameters::QueryParameters;
 use crate::http::proxies::PeerAddress;
@@ -69,15 +70,15 @@ async fn post_request(
     peer: PeerAddress,
     parameters: QueryParameters,
     headers: HeaderMap,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let scene = SiriSnapshot::capture_networks(&app);
-    let posted = match ParsedPost::parse_request(&app, &scene, request).await? {
+    let snapshot = SiriSnapshot::capture_networks(&app);
+    let posted = match ParsedPost::parse_request(&app, &snapshot, request).await? {
         Ok(posted) => posted,
         Err(response) => return Ok(response),
     };
-    let form = posted.form;
+    let encoding = posted.encoding;
     let client = client_network(app.trusted_proxies().client_address(peer, &headers));
     let read = SiriQuery::from_address(&parameters).and_then(|narrowed| {
         let requestor = posted.requestor_id(client)?;
@@ -85,17 +86,23 @@ async fn post_request(
     });
     let (narrowed, requestor) = match read {
         Ok(read) => read,
-        Err(fault) => return Ok(refusal_reply(&scene, form, &fault)),
+        Err(fault) => return Ok(refusal_reply(&snapshot, encoding, &fault)),
     };
-    let place = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+    let permit = app.admission().permit_large_reply().ok_or(Refusal::Busy)?;
     let (status, body) = run_blocking(move || {
-        let _place = place;
-        let scene = &scene;
-        let request = PostedRequest { desk: app.siri_answers(), scene, form, narrowed, requestor };
-        posted.encode_answer(scene, request.make_answer(&posted.payload))
+        let _permit = permit;
+        let snapshot = &snapshot;
+        let request = PostedRequest {
+            answer_cache: app.siri_answers(),
+            snapshot,
+            encoding,
+            query_base: narrowed,
+            requestor,
+        };
+        posted.encode_answer(snapshot, request.make_answer(&posted.payload))
     })
     .await?;
-    Ok(form.reply_compressed(status, body, &wants).await)
+    Ok(encoding.reply_compressed(status, body, &preferences).await)
 }
 
 /// SOAP operation of a request for any services; its reply has a name of its own.
@@ -104,7 +111,7 @@ const SIRI_SERVICE: &str = "GetSiriService";
 /// A parsed posted request.
 #[derive(Debug)]
 pub(super) struct ParsedPost {
-    pub(super) form: SiriEncoding,
+    pub(super) encoding: SiriEncoding,
     /// The kind of reply in a SOAP envelope.
     exchange: SoapExchange,
     pub(super) payload: MessagePayload,
@@ -114,7 +121,7 @@ impl ParsedPost {
     /// Parses a request; the inner error is the reply to an invalid one.
     pub(super) async fn parse_request(
         app: &App,
-        scene: &SiriSnapshot,
+        snapshot: &SiriSnapshot,
         request: Request,
     ) -> Result<Result<Self, Response>, Refusal> {
         let body = run_within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
@@ -122,15 +129,15 @@ impl ParsedPost {
             let fault = SiriFault::invalid_value(format!(
                 "the request is larger than {SIRI_REQUEST_BYTES_MAX} bytes or incomplete"
             ));
-            return Ok(Err(refusal_reply(scene, SiriEncoding::Xml, &fault)));
+            return Ok(Err(refusal_reply(snapshot, SiriEncoding::Xml, &fault)));
         };
-        let form = if is_soap_envelope(&body) { SiriEncoding::Soap } else { SiriEncoding::Xml };
-        let is_of_any = soap_operation(&body).is_some_and(|name| name == SIRI_SERVICE);
+        let encoding = if is_soap_envelope(&body) { SiriEncoding::Soap } else { SiriEncoding::Xml };
+        let is_any_service = soap_operation(&body).is_some_and(|name| name == SIRI_SERVICE);
         let exchange =
-            if is_of_any { SoapExchange::SiriServiceAnswer } else { SoapExchange::Answer };
+            if is_any_service { SoapExchange::SiriServiceAnswer } else { SoapExchange::Answer };
         let read = run_blocking(move || parse_payload(&body)).await?;
-        let posted = read.map(|payload| Self { form, exchange, payload });
-        Ok(posted.map_err(|fault| refusal_reply(scene, form, &fault)))
+        let posted = read.map(|payload| Self { encoding, exchange, payload });
+        Ok(posted.map_err(|fault| refusal_reply(snapshot, encoding, &fault)))
     }
 
     /// Returns the identity of a data request's client, if the request names it.
@@ -142,31 +149,31 @@ impl ParsedPost {
             let fault = format!("RequestorRef: longer than {SIRI_REF_BYTES_MAX} bytes");
             return Err(SiriFault::invalid_value(fault));
         }
-        let (name, form) = (name.to_owned(), self.form);
-        Ok(Some(RequestorId::Posted { name, client, form }))
+        let (name, encoding) = (name.to_owned(), self.encoding);
+        Ok(Some(RequestorId::Posted { name, client, encoding }))
     }
 
     /// Builds the reply from a message or a fault.
     pub(super) fn build_reply(
         &self,
-        scene: &SiriSnapshot,
-        made: Result<SiriMessage, SiriFault>,
+        snapshot: &SiriSnapshot,
+        answer: Result<SiriMessage, SiriFault>,
     ) -> Response {
-        let (status, body) = self.encode_answer(scene, made);
-        self.form.build_reply(status, body)
+        let (status, body) = self.encode_answer(snapshot, answer);
+        self.encoding.build_reply(status, body)
     }
 
     /// Encodes a message or a fault as status and body. SOAP has faults for unknown requests; plain XML uses a delivery
     /// without a service.
     fn encode_answer(
         &self,
-        scene: &SiriSnapshot,
-        made: Result<SiriMessage, SiriFault>,
+        snapshot: &SiriSnapshot,
+        answer: Result<SiriMessage, SiriFault>,
     ) -> (StatusCode, Bytes) {
-        let message = match (made, self.form) {
+        let message = match (answer, self.encoding) {
             (Ok(message), _) => message,
             (Err(fault), SiriEncoding::Soap) => {
-                return encode_refusal(scene, SiriEncoding::Soap, &fault);
+                return encode_refusal(snapshot, SiriEncoding::Soap, &fault);
             }
             (Err(fault), SiriEncoding::Xml | SiriEncoding::Json) => {
                 let message_ref = match &self.payload {
@@ -175,10 +182,10 @@ impl ParsedPost {
                     }
                     _ => None,
                 };
-                refusal_message(scene, message_ref, &fault)
+                refusal_message(snapshot, message_ref, &fault)
             }
         };
-        (StatusCode::OK, self.form.encode_exchange(&message, self.exchange))
+        (StatusCode::OK, self.encoding.encode_exchange(&message, self.exchange))
     }
 }
 
@@ -187,17 +194,17 @@ fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
     let limits = MessageLimits { body_bytes: SIRI_REQUEST_BYTES_MAX, ..MessageLimits::default() };
     let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits)
         .map_err(|error| SiriFault::invalid_value(format!("the request is invalid: {error}")))?;
-    let is_of_moment = |field: Option<&str>| {
+    let is_point_in_time = |field: Option<&str>| {
         field.is_some_and(|field| field.rsplit('/').next() == Some("RequestTimestamp"))
     };
     // An unreadable part of a request may be essential, so it is an error. The time of the request is not, and many
     // clients omit its offset.
     let mut grave = problems.retained_problems().iter().filter(|problem| {
-        problem.code != "timestamp_without_zone" || !is_of_moment(problem.field.as_deref())
+        problem.code != "timestamp_without_zone" || !is_point_in_time(problem.field.as_deref())
     });
-    let are_all_kept =
+    let has_all_problems =
         u64::try_from(problems.retained_problems().len()) == Ok(problems.total_count());
-    let first = if are_all_kept { grave.next() } else { problems.retained_problems().first() };
+    let first = if has_all_problems { grave.next() } else { problems.retained_problems().first() };
     if let Some(problem) = first {
         return Err(SiriFault::invalid_value(format!("the request is invalid: {problem}")));
     }
@@ -207,11 +214,11 @@ fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
 
 /// A parsed request and its context.
 struct PostedRequest<'a> {
-    desk: &'a AnswerCache,
-    scene: &'a SiriSnapshot,
-    form: SiriEncoding,
+    answer_cache: &'a AnswerCache,
+    snapshot: &'a SiriSnapshot,
+    encoding: SiriEncoding,
     /// The datasets that the address selects.
-    narrowed: SiriQuery,
+    query_base: SiriQuery,
     /// The client's identity, if given: it can request the rest of a reply.
     requestor: Option<RequestorId>,
 }
@@ -222,20 +229,20 @@ impl PostedRequest<'_> {
     /// # Errors
     /// Returns a fault if no part of the request can be answered.
     fn make_answer(&self, payload: &MessagePayload) -> Result<SiriMessage, SiriFault> {
-        let scene = self.scene;
-        let single = |subject, asked: Result<SiriQuery, SiriFault>| {
-            let (Ok(message) | Err(message)) = asked
+        let snapshot = self.snapshot;
+        let single = |subject, query: Result<SiriQuery, SiriFault>| {
+            let (Ok(message) | Err(message)) = query
                 .map_err(|fault| {
-                    deliveries::refusal_message(scene, subject, &SiriQuery::default(), &fault)
+                    deliveries::refusal_message(snapshot, subject, &SiriQuery::default(), &fault)
                 })
-                .and_then(|asked| {
-                    deliveries::answer_message(scene, subject, &self.narrow_query(asked))
+                .and_then(|query| {
+                    deliveries::answer_message(snapshot, subject, &self.narrow_query(query))
                 });
             message
         };
         Ok(match payload {
             MessagePayload::ServiceRequest(request) => return self.make_deliveries(request),
-            MessagePayload::CheckStatusRequest(request) => check_status(scene, request),
+            MessagePayload::CheckStatusRequest(request) => check_status(snapshot, request),
             MessagePayload::LinesRequest(request) => {
                 single(QuerySubject::Lines, request.to_query())
             }
@@ -249,9 +256,9 @@ impl PostedRequest<'_> {
         })
     }
 
-    fn narrow_query(&self, asked: SiriQuery) -> SiriQuery {
-        let SiriQuery { datasets, excluded, .. } = self.narrowed.clone();
-        SiriQuery { datasets, excluded, ..asked }
+    fn narrow_query(&self, query: SiriQuery) -> SiriQuery {
+        let SiriQuery { datasets, excluded, .. } = self.query_base.clone();
+        SiriQuery { datasets, excluded, ..query }
     }
 
     /// Returns the largest number of records of a service in one reply.
@@ -272,61 +279,66 @@ impl PostedRequest<'_> {
         let mut learned = Vec::new();
         for (subject, question) in list_queries(request)? {
             let records = left.entry(subject).or_insert_with(|| self.records_max(subject));
-            let made = question.to_query().and_then(|mut asked| {
-                asked.message_ref = asked.message_ref.or(message_ref.map(str::to_owned));
-                asked.name_vehicle_request(self.scene, subject);
-                let asked = self.narrow_query(asked);
+            let answer = question.to_query().and_then(|mut query| {
+                query.message_ref = query.message_ref.or(message_ref.map(str::to_owned));
+                query.name_vehicle_request(self.snapshot, subject);
+                let query = self.narrow_query(query);
                 match (subject, &self.requestor) {
                     (QuerySubject::Records(service), Some(id)) => {
-                        let requestor = Requestor::new(id.clone(), service, &asked);
-                        self.find_next_part(requestor, &asked, *records, &mut learned)
+                        let requestor = Requestor::new(id.clone(), service, &query);
+                        self.find_next_part(requestor, &query, *records, &mut learned)
                     }
                     _ => {
-                        let room = AnswerLimit { records: *records, bytes };
-                        build_delivery(self.scene, subject, &asked, room)
+                        let limit = AnswerLimit { records: *records, bytes };
+                        build_delivery(self.snapshot, subject, &query, limit)
                     }
                 }
             });
-            let made = made.unwrap_or_else(|fault| {
-                fault_delivery(self.scene, subject, &SiriQuery::default(), &fault)
+            let answer = answer.unwrap_or_else(|fault| {
+                fault_delivery(self.snapshot, subject, &SiriQuery::default(), &fault)
             });
-            *records = records.saturating_sub(deliveries::count_elements(&made));
-            bytes = bytes.saturating_sub(deliveries::estimate_bytes(&made));
-            all.more_data = all.more_data.or(made.more_data);
-            all.status = all.status.or(made.status);
-            all.estimated_timetables.extend(made.estimated_timetables);
-            all.vehicle_monitorings.extend(made.vehicle_monitorings);
-            all.stop_monitorings.extend(made.stop_monitorings);
-            all.situation_exchanges.extend(made.situation_exchanges);
+            *records = records.saturating_sub(deliveries::count_elements(&answer));
+            bytes = bytes.saturating_sub(deliveries::estimate_bytes(&answer));
+            all.more_data = all.more_data.or(answer.more_data);
+            all.status = all.status.or(answer.status);
+            all.estimated_timetables.extend(answer.estimated_timetables);
+            all.vehicle_monitorings.extend(answer.vehicle_monitorings);
+            all.stop_monitorings.extend(answer.stop_monitorings);
+            all.situation_exchanges.extend(answer.situation_exchanges);
         }
         // Stored at the end, so that a query repeated in one request gets the same answer twice.
         for (requestor, known) in learned {
-            self.desk.store_known(requestor, known);
+            self.answer_cache.store_known(requestor, known);
         }
-        Ok(wrap_delivery(self.scene, message_ref, all))
+        Ok(wrap_delivery(self.snapshot, message_ref, all))
     }
 
     /// Finds the records that the client has not received.
     fn find_next_part(
         &self,
         requestor: Requestor,
-        asked: &SiriQuery,
-        room: usize,
-        learned: &mut Vec<(Arc<Requestor>, Known)>,
+        query: &SiriQuery,
+        count_max: usize,
+        learned: &mut Vec<(Arc<Requestor>, ConsumerPositions)>,
     ) -> Result<ServiceDelivery, SiriFault> {
         let requestor = Arc::new(requestor);
-        let known = self.desk.find_known(&requestor);
-        let told = deliveries::find_records(self.scene, requestor.service, asked, &known, room)?;
+        let known = self.answer_cache.find_known(&requestor);
+        let delivered =
+            deliveries::find_records(self.snapshot, requestor.service, query, &known, count_max)?;
         // In the French profile each request starts over; only the parts of one reply are continued.
-        let is_over = self.form == SiriEncoding::Soap && told.delivery.more_data.is_none();
-        learned.push((requestor, if is_over { Known::new() } else { told.known }));
-        Ok(told.delivery)
+        let is_last_part =
+            self.encoding == SiriEncoding::Soap && delivered.delivery.more_data.is_none();
+        learned.push((
+            requestor,
+            if is_last_part { ConsumerPositions::new() } else { delivered.positions },
+        ));
+        Ok(delivered.delivery)
     }
 }
 
 /// Builds a delivery without a service that contains the fault.
 fn refusal_message(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     message_ref: Option<&str>,
     fault: &SiriFault,
 ) -> SiriMessage {
@@ -335,7 +347,7 @@ fn refusal_message(
         error_condition: Some(fault.error_condition()),
         ..ServiceDelivery::default()
     };
-    wrap_delivery(scene, message_ref, delivery)
+    wrap_delivery(snapshot, message_ref, delivery)
 }
 
 /// Lists the queries of a request with their subjects.
@@ -356,36 +368,36 @@ fn list_queries(
     if questions.is_empty() {
         return Err(SiriFault::invalid_value("the request has no supported service"));
     }
-    if questions.len() > SIRI_QUESTIONS_MAX {
-        let fault = format!("the request has more than {SIRI_QUESTIONS_MAX} deliveries");
+    if questions.len() > SIRI_QUERIES_MAX {
+        let fault = format!("the request has more than {SIRI_QUERIES_MAX} deliveries");
         return Err(SiriFault::invalid_value(fault));
     }
     Ok(questions)
 }
 
-fn check_status(scene: &SiriSnapshot, request: &CheckStatusRequest) -> SiriMessage {
+fn check_status(snapshot: &SiriSnapshot, request: &CheckStatusRequest) -> SiriMessage {
     wrap_payload(MessagePayload::CheckStatusResponse(CheckStatusResponse {
-        response_timestamp: scene.response_time(),
+        response_timestamp: snapshot.response_time(),
         producer_ref: Some(deliveries::PRODUCER.into()),
         request_message_ref: request.message_identifier.clone(),
         status: Some(true),
-        service_started_time: SiriTime::from_millis(scene.started.0),
+        service_started_time: SiriTime::from_millis(snapshot.started.0),
         ..CheckStatusResponse::default()
     }))
 }
 
 /// Replies to an unreadable request; in a SOAP envelope that is a SOAP fault with its HTTP status.
-fn refusal_reply(scene: &SiriSnapshot, form: SiriEncoding, fault: &SiriFault) -> Response {
-    let (status, body) = encode_refusal(scene, form, fault);
-    form.build_reply(status, body)
+fn refusal_reply(snapshot: &SiriSnapshot, encoding: SiriEncoding, fault: &SiriFault) -> Response {
+    let (status, body) = encode_refusal(snapshot, encoding, fault);
+    encoding.build_reply(status, body)
 }
 
 fn encode_refusal(
-    scene: &SiriSnapshot,
-    form: SiriEncoding,
+    snapshot: &SiriSnapshot,
+    encoding: SiriEncoding,
     fault: &SiriFault,
 ) -> (StatusCode, Bytes) {
-    let (status, message) = match form {
+    let (status, message) = match encoding {
         SiriEncoding::Soap => {
             let payload = MessagePayload::Fault(SoapFault {
                 code: Some("S:Client".into()),
@@ -395,17 +407,17 @@ fn encode_refusal(
             (StatusCode::INTERNAL_SERVER_ERROR, wrap_payload(payload))
         }
         SiriEncoding::Xml | SiriEncoding::Json => {
-            (SiriFault::STATUS, refusal_message(scene, None, fault))
+            (SiriFault::STATUS, refusal_message(snapshot, None, fault))
         }
     };
-    (status, form.encode_message(&message))
+    (status, encoding.encode_message(&message))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(inside: &str) -> Result<MessagePayload, SiriFault> {
+    fn parse_query(inside: &str) -> Result<MessagePayload, SiriFault> {
         parse_payload(
             format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>").as_bytes(),
         )
@@ -414,10 +426,10 @@ mod tests {
     #[test]
     fn request_timestamps_need_no_offset_and_requested_times_do() {
         let local = "<RequestTimestamp>2026-11-22T10:00:00</RequestTimestamp>";
-        let check = asked(&format!("<CheckStatusRequest>{local}</CheckStatusRequest>"));
+        let check = parse_query(&format!("<CheckStatusRequest>{local}</CheckStatusRequest>"));
         assert!(matches!(check, Ok(MessagePayload::CheckStatusRequest(_))));
         let service = |inside: &str| {
-            asked(&format!(
+            parse_query(&format!(
                 "<ServiceRequest>{local}<RequestorRef>x</RequestorRef>\
                  <StopMonitoringRequest version=\"2.0\">{local}{inside}</StopMonitoringRequest>\
                  </ServiceRequest>"
@@ -428,7 +440,7 @@ mod tests {
         );
         assert!(service("<StartTime>2026-11-22T10:00:00</StartTime>").is_err());
         let wrong = "<RequestTimestamp>soon</RequestTimestamp>";
-        assert!(asked(&format!("<CheckStatusRequest>{wrong}</CheckStatusRequest>")).is_err());
+        assert!(parse_query(&format!("<CheckStatusRequest>{wrong}</CheckStatusRequest>")).is_err());
         // Many timestamps do not hide the invalid start.
         let many: String = (0..80)
             .map(|_| format!("<StopMonitoringRequest>{local}</StopMonitoringRequest>"))
@@ -437,6 +449,6 @@ mod tests {
         let hidden = format!(
             "<ServiceRequest>{many}<StopMonitoringRequest>{start}</StopMonitoringRequest></ServiceRequest>"
         );
-        assert!(asked(&hidden).is_err());
+        assert!(parse_query(&hidden).is_err());
     }
 }

@@ -12,11 +12,11 @@ const LETTER: usize = 7;
 const PADDING: usize = 9;
 
 /// The backgrounds of the two halves: white text on each has a contrast of at least 4.5:1.
-const GROUND: &str = "#3a4651";
+const BACKGROUND: &str = "#3a4651";
 pub(in crate::pages) const BAD: &str = "#a3231b";
 pub(in crate::pages) const GOOD: &str = "#17693f";
 pub(in crate::pages) const UNKNOWN: &str = "#5b6770";
-const GROUNDS: [(DelayVerdict, &str); 3] =
+const VERDICT_COLORS: [(DelayVerdict, &str); 3] =
     [(DelayVerdict::Yes, BAD), (DelayVerdict::No, GOOD), (DelayVerdict::Unknown, UNKNOWN)];
 
 /// Renders the badge of an answer.
@@ -28,7 +28,7 @@ pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
     // A few late trips make a line late, but say little about a network or a station: those show a share, in neutral
     // colour.
     let share = answer.on_time_share().filter(|_| !has_single_verdict(answer));
-    let said = match (answer.word, answer.counts) {
+    let badge_label = match (answer.verdict, answer.counts) {
         (DelayVerdict::Unknown, _) => "unknown".to_owned(),
         (_, Some(_)) if let Some(share) = share => {
             format!("{} on time", words::format_percent(share))
@@ -36,17 +36,20 @@ pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
         (DelayVerdict::Yes, Some(counts)) => describe_late(counts.late, counts.cancelled),
         _ => "on time".to_owned(),
     };
-    let title = match answer.counts.filter(|_| answer.word != DelayVerdict::Unknown) {
+    let title = match answer.counts.filter(|_| answer.verdict != DelayVerdict::Unknown) {
         Some(counts) => describe_counts(&counts),
         None => "Live data is out of date or missing.".to_owned(),
     };
     let ground = match share {
         Some(_) => UNKNOWN,
-        None => GROUNDS.iter().find(|(word, _)| *word == answer.word).map_or(GROUND, |(_, it)| it),
+        None => VERDICT_COLORS
+            .iter()
+            .find(|(verdict, _)| *verdict == answer.verdict)
+            .map_or(BACKGROUND, |(_, it)| it),
     };
     RenderedReport::new(
         "image/svg+xml",
-        draw_badge(&label, &said, &title, ground).into_string(),
+        draw_badge(&label, &badge_label, &title, ground).into_string(),
         answer.made_at,
     )
 }
@@ -60,21 +63,26 @@ fn describe_late(late: usize, cancelled: usize) -> String {
 }
 
 /// Draws a badge with a label, and a value on a coloured background.
-pub(in crate::pages) fn draw_badge(label: &str, said: &str, title: &str, ground: &str) -> Markup {
+pub(in crate::pages) fn draw_badge(
+    label: &str,
+    badge_label: &str,
+    title: &str,
+    ground: &str,
+) -> Markup {
     let width = |text: &str| text.chars().count() * LETTER + 2 * PADDING;
-    let (left, right) = (width(label), width(said));
+    let (left, right) = (width(label), width(badge_label));
     let middle = HEIGHT * 2 / 3 + 1;
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" width=(left + right) height=(HEIGHT) role="img" aria-label=(format!("{label}: {said}")) {
+        svg xmlns="http://www.w3.org/2000/svg" width=(left + right) height=(HEIGHT) role="img" aria-label=(format!("{label}: {badge_label}")) {
             title { (title) }
             clipPath id="round" { rect width=(left + right) height=(HEIGHT) rx="4" {} }
             g clip-path="url(#round)" {
-                rect width=(left) height=(HEIGHT) fill=(GROUND) {}
+                rect width=(left) height=(HEIGHT) fill=(BACKGROUND) {}
                 rect x=(left) width=(right) height=(HEIGHT) fill=(ground) {}
             }
             g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="12" {
                 text x=(left / 2) y=(middle) textLength=(left - 2 * PADDING) lengthAdjust="spacingAndGlyphs" { (label) }
-                text x=(left + right / 2) y=(middle) textLength=(right - 2 * PADDING) lengthAdjust="spacingAndGlyphs" { (said) }
+                text x=(left + right / 2) y=(middle) textLength=(right - 2 * PADDING) lengthAdjust="spacingAndGlyphs" { (badge_label) }
             }
         }
     }
@@ -86,8 +94,8 @@ mod tests {
 
     #[test]
     fn a_badge_counts_late_and_cancelled_trips() {
-        let said = [describe_late(3, 0), describe_late(0, 2), describe_late(3, 2)];
-        assert_eq!(said, ["3 late", "2 cancelled", "3 late, 2 cancelled"]);
+        let texts = [describe_late(3, 0), describe_late(0, 2), describe_late(3, 2)];
+        assert_eq!(texts, ["3 late", "2 cancelled", "3 late, 2 cancelled"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::pages::{badge, board, icons, line, network_page, states, trips, words
 /// Trips that a list shows; the counts include all.
 pub(super) const TRIPS_SHOWN_MAX: usize = 200;
 /// The longest time that an open page shows an answer after it last heard from the server.
-const GOOD_FOR_MAX: Duration = Duration::from_secs(5 * 60);
+const FRESH_FOR_MAX: Duration = Duration::from_secs(5 * 60);
 /// The most lines to choose from; a longer list would be longer than the page.
 const LINES_CHOSEN_MAX: usize = 500;
 
@@ -98,20 +98,20 @@ pub(super) fn render_markup(answer: &DelayReport, is_embedded: bool) -> Markup {
 }
 
 fn render_head(answer: &DelayReport, is_embedded: bool) -> Markup {
-    let asked = &answer.question;
+    let question = &answer.question;
     html! {
         div.page-head.tight {
             @if !is_embedded {
                 p.crumbs {
-                    @match &asked.timetable {
-                        Some(_) => a.target href=(format!("/networks/{}", asked.network.id())) { (asked.feed_name) },
-                        None => a.target href=(format!("/feeds/{}", asked.feed)) { (asked.feed_name) },
+                    @match &question.timetable {
+                        Some(_) => a.target href=(format!("/networks/{}", question.network.id())) { (question.feed_name) },
+                        None => a.target href=(format!("/feeds/{}", question.feed)) { (question.feed_name) },
                     }
-                    @if question_scope(answer).is_some() { " › " a href=(format!("/delays/{}", asked.feed)) { "All lines" } }
+                    @if question_scope(answer).is_some() { " › " a href=(format!("/delays/{}", question.feed)) { "All lines" } }
                 }
             }
             h1 { (question_text(answer)) @if let Some(scope) = question_scope(answer) { " " span.scope { (scope) } } }
-            (states::recording_line(&asked.network))
+            (states::recording_line(&question.network))
         }
     }
 }
@@ -120,23 +120,23 @@ fn render_head(answer: &DelayReport, is_embedded: bool) -> Markup {
 /// `data_late_after`. It covers at least two refreshes, so one of them may fail.
 fn validity_period(data_late_after: Option<Duration>) -> Duration {
     let between = Duration::from_secs(u64::from(REFRESH_S));
-    data_late_after.unwrap_or(GOOD_FOR_MAX).min(GOOD_FOR_MAX).max(2 * between)
+    data_late_after.unwrap_or(FRESH_FOR_MAX).min(FRESH_FOR_MAX).max(2 * between)
 }
 
 /// Renders the verdict or the share, and the counts behind it.
 fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
-    let (icon, text) = match answer.word {
+    let (icon, text) = match answer.verdict {
         DelayVerdict::Yes => (icons::late(), "Yes"),
         DelayVerdict::No => (icons::ok(), "No"),
         DelayVerdict::Unknown => (icons::unknown(), "Unknown"),
     };
-    let is_known = answer.word != DelayVerdict::Unknown && !has_single_verdict(answer);
+    let is_known = answer.verdict != DelayVerdict::Unknown && !has_single_verdict(answer);
     let share = answer.on_time_share().filter(|_| is_known);
-    let asked = &answer.question;
+    let question = &answer.question;
     // While the server is unreachable, an answer is valid no longer than its data.
-    let good_for = validity_period(asked.data_late_after());
+    let good_for = validity_period(question.data_late_after());
     html! {
-        section.answer.is-share[share.is_some()] data-answer=(answer.word.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
+        section.answer.is-share[share.is_some()] data-answer=(answer.verdict.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
             @match share {
                 Some(share) => p.answer-word { strong { (words::format_percent(share)) } " " span.answer-unit { "on time" } },
                 None => p.answer-word { (icon) strong { (text) } },
@@ -145,7 +145,7 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
             p.answer-words { (describe_report(answer)) }
             @if !is_embedded { (render_match_link(answer)) }
             p.answer-rule.soft {
-                "Late means " (words::format_span(asked.late_after.as_secs())) " or more behind schedule. "
+                "Late means " (words::format_span(question.late_after.as_secs())) " or more behind schedule. "
                 @if has_single_verdict(answer) { "Cancelled trips count as Yes and are listed separately." }
             }
             (render_times(answer))
@@ -188,29 +188,29 @@ pub(super) fn format_number(count: usize) -> String {
 /// Describes the counts in sentences; if nothing is known, the reason.
 fn describe_report(answer: &DelayReport) -> String {
     let Some(counts) = answer.counts else { return explain_unknown(answer) };
-    if answer.word == DelayVerdict::Unknown && !counts.is_conclusive() {
+    if answer.verdict == DelayVerdict::Unknown && !counts.is_conclusive() {
         return explain_unknown(answer);
     }
-    let mut told = describe_counts(&counts);
+    let mut text = describe_counts(&counts);
     if let Some(worst) = counts.worst.filter(|_| counts.late > 0) {
-        told += &format!(
+        text += &format!(
             " The longest delay: {}.",
-            words::format_delay("realtime", Some(i64::from(worst))).words
+            words::format_delay("realtime", Some(i64::from(worst))).text
         );
     }
-    if answer.stale {
-        told += " Some live data is out of date, so there may be more.";
+    if answer.is_stale {
+        text += " Some live data is out of date, so there may be more.";
     }
-    told
+    text
 }
 
 /// Renders `3 of 41 trips are late and 2 are cancelled. No live times for 4; timetable only for 1.`
 pub(super) fn describe_counts(counts: &DelayCounts) -> String {
     let are = |count: usize| if count == 1 { "is" } else { "are" };
-    let without_times = counts.unknown.saturating_sub(counts.untold);
+    let without_times = counts.unknown.saturating_sub(counts.scheduled_only);
     if counts.late == 0 {
         let running = counts.trips.saturating_sub(counts.cancelled);
-        let mut told = match counts.cancelled {
+        let mut text = match counts.cancelled {
             0 => "No late trips".to_owned(),
             cancelled => format!("No late trips; {} cancelled", format_number(cancelled)),
         };
@@ -218,50 +218,52 @@ pub(super) fn describe_counts(counts: &DelayCounts) -> String {
         if without_times > 0 {
             gaps.push(format!("{} without times", format_number(without_times)));
         }
-        if counts.untold > 0 {
-            gaps.push(format!("{} timetable only", format_number(counts.untold)));
+        if counts.scheduled_only > 0 {
+            gaps.push(format!("{} timetable only", format_number(counts.scheduled_only)));
         }
-        told += &format!(" ({} running", format_number(running));
+        text += &format!(" ({} running", format_number(running));
         if !gaps.is_empty() {
-            told += &format!("; {}", gaps.join(", "));
+            text += &format!("; {}", gaps.join(", "));
         }
-        return told + ").";
+        return text + ").";
     }
     let trips = if counts.trips == 1 { "trip" } else { "trips" };
-    let (late, of) = (format_number(counts.late), format_number(counts.trips));
-    let mut told = format!("{late} of {of} {trips} {} late", are(counts.late));
+    let (late, total) = (format_number(counts.late), format_number(counts.trips));
+    let mut text = format!("{late} of {total} {trips} {} late", are(counts.late));
     if counts.cancelled > 0 {
-        told += &format!(
+        text += &format!(
             " and {} {} cancelled",
             format_number(counts.cancelled),
             are(counts.cancelled)
         );
     }
-    told += ".";
-    match (without_times, counts.untold) {
+    text += ".";
+    match (without_times, counts.scheduled_only) {
         (0, 0) => {}
-        (0, untold) => told += &format!(" Timetable only for {}.", format_number(untold)),
-        (unknown, 0) => told += &format!(" No live times for {}.", format_number(unknown)),
-        (unknown, untold) => {
-            let (unknown, untold) = (format_number(unknown), format_number(untold));
-            told += &format!(" No live times for {unknown}; timetable only for {untold}.");
+        (0, scheduled_only) => {
+            text += &format!(" Timetable only for {}.", format_number(scheduled_only))
+        }
+        (unknown, 0) => text += &format!(" No live times for {}.", format_number(unknown)),
+        (unknown, scheduled_only) => {
+            let (unknown, scheduled_only) = (format_number(unknown), format_number(scheduled_only));
+            text += &format!(" No live times for {unknown}; timetable only for {scheduled_only}.");
         }
     }
-    told
+    text
 }
 
 fn explain_unknown(answer: &DelayReport) -> String {
     if answer.question.sources.is_empty() {
         return "There is no live data for these trips, only the timetable.".to_owned();
     }
-    if answer.stale {
+    if answer.is_stale {
         return "Live data is out of date, so we can't say.".to_owned();
     }
     match answer.counts {
         Some(counts) if counts.trips > counts.unknown => {
             format!("{} That is too little to say.", describe_counts(&counts))
         }
-        Some(counts) if counts.untold > 0 && counts.untold == counts.trips => {
+        Some(counts) if counts.scheduled_only > 0 && counts.scheduled_only == counts.trips => {
             "There is no live data for these trips, only the timetable.".to_owned()
         }
         Some(counts) if counts.trips > 0 && has_only_unknown_trips(answer) => {
@@ -290,7 +292,7 @@ fn has_only_unknown_trips(answer: &DelayReport) -> bool {
 
 /// Renders a link to the unmatched ids, if they are the reason for unknown delays.
 fn render_match_link(answer: &DelayReport) -> Markup {
-    let is_unmatched = answer.word == DelayVerdict::Unknown && has_only_unknown_trips(answer);
+    let is_unmatched = answer.verdict == DelayVerdict::Unknown && has_only_unknown_trips(answer);
     html! {
         @if let Some(source) = answer.question.sources.first().filter(|_| is_unmatched) {
             p.small { a.target href=(format!("/feeds/{}#matches", source.id)) { "Which ids do not match" } }
@@ -320,27 +322,27 @@ fn render_sources(answer: &DelayReport) -> Markup {
 
 /// Renders a form to choose a line.
 fn render_line_choice(answer: &DelayReport) -> Markup {
-    let asked = &answer.question;
-    let Some(timetable) = &asked.timetable else { return html! {} };
+    let question = &answer.question;
+    let Some(timetable) = &question.timetable else { return html! {} };
     let mut routes: Vec<_> = timetable.routes().collect();
     routes.sort_by_key(|route| {
         (route.sort_order, route.display_name().len(), route.display_name(), route.id)
     });
     html! {
         @if (2..=LINES_CHOSEN_MAX).contains(&routes.len()) {
-            form.choice method="get" action=(format!("/delays/{}", asked.feed)) {
+            form.choice method="get" action=(format!("/delays/{}", question.feed)) {
                 div.field {
                     label for="route" { "Line" }
                     select.select #route name="route" {
-                        option value="" selected[asked.route.is_none()] { "All lines" }
+                        option value="" selected[question.route.is_none()] { "All lines" }
                         @for route in &routes {
-                            option value=(route.id) selected[asked.route.as_deref() == Some(route.id)] {
+                            option value=(route.id) selected[question.route.as_deref() == Some(route.id)] {
                                 (route.display_name()) @if !route.long_name.is_empty() && route.long_name != route.display_name() { " · " (route.long_name) }
                             }
                         }
                     }
                 }
-                @if let Some(stop) = &asked.stop { input type="hidden" name="stop" value=(stop); }
+                @if let Some(stop) = &question.stop { input type="hidden" name="stop" value=(stop); }
                 button.button.plain type="submit" { "Show" }
             }
         }
@@ -369,10 +371,10 @@ fn render_trip_list(
 }
 
 fn render_trip(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Markup {
-    let said = match trip.standing {
-        TripDelayStatus::Behind(delay) => words::format_delay("realtime", Some(i64::from(delay))),
+    let delay_text = match trip.status {
+        TripDelayStatus::Delayed(delay) => words::format_delay("realtime", Some(i64::from(delay))),
         TripDelayStatus::Cancelled => words::format_delay("cancelled", None),
-        TripDelayStatus::Unknown | TripDelayStatus::Untold => {
+        TripDelayStatus::Unknown | TripDelayStatus::ScheduledOnly => {
             words::format_delay("scheduled", None)
         }
     };
@@ -381,7 +383,7 @@ fn render_trip(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Mar
             span.line { @if let Some(name) = &trip.route_short_name { (badge::render_badge(name, trip.route_color)) } }
             span.to { (render_destination(trip, answer, is_embedded)) }
             span.where.soft { (render_place(trip, answer, is_embedded)) }
-            span class=(format!("delay tone-{}", said.tone)) { (said.words) }
+            span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) }
         }
     }
 }
@@ -405,11 +407,11 @@ fn render_place(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Ma
         @if let Some(at) = trip.scheduled {
             "scheduled " (moment(at))
         } @else {
-            @if let Some(at) = trip.begins {
+            @if let Some(at) = trip.begins_at {
                 (moment(at)) @if let Some(first) = &trip.first_stop_name { " from " (first) }
             }
             @if let Some(stop) = &trip.stop_name {
-                @if trip.begins.is_some() { ", " }
+                @if trip.begins_at.is_some() { ", " }
                 "next: " @match trip.stop_id.as_deref().filter(|_| !is_embedded) {
                     Some(id) => a href=(board::board_address(answer.question.network.id().as_str(), id)) { (stop) },
                     None => (stop),
@@ -421,22 +423,22 @@ fn render_place(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Ma
 
 /// Renders links to other views of the answer.
 fn render_about(answer: &DelayReport, is_embedded: bool) -> Markup {
-    let asked = &answer.question;
+    let question = &answer.question;
     let page =
-        |more: &[(&str, &str)]| format!("/delays/{}{}", asked.feed, query_string(answer, more));
+        |more: &[(&str, &str)]| format!("/delays/{}{}", question.feed, query_string(answer, more));
     html! {
         p.also.small.soft {
             @if is_embedded {
                 a href=(page(&[])) target="_blank" rel="noopener" { "All details, with Lineside" }
             } @else {
                 "The same " a href=(api_address(answer)) { "as JSON" } ", "
-                a href=(format!("/delays/{}/badge.svg{}", asked.feed, query_string(answer, &[]))) { "as a badge" } ", "
+                a href=(format!("/delays/{}/badge.svg{}", question.feed, query_string(answer, &[]))) { "as a badge" } ", "
                 a href=(page(&[("embed", "1")])) { "for a frame" } "."
-                @if let Some(line) = asked.route.as_deref().filter(|_| asked.timetable.is_some()) {
-                    " " a href=(line::line_address(asked.network.id().as_str(), line)) { "The line with its vehicles" } "."
+                @if let Some(line) = question.route.as_deref().filter(|_| question.timetable.is_some()) {
+                    " " a href=(line::line_address(question.network.id().as_str(), line)) { "The line with its vehicles" } "."
                 }
-                @if let Some(stop) = &asked.stop {
-                    " " a href=(board::board_address(asked.network.id().as_str(), stop)) { "The departures of this stop" } "."
+                @if let Some(stop) = &question.stop {
+                    " " a href=(board::board_address(question.network.id().as_str(), stop)) { "The departures of this stop" } "."
                 }
             }
         }
@@ -449,9 +451,15 @@ mod tests {
 
     #[test]
     fn counts_are_described_in_sentences() {
-        let check = |trips, late, cancelled, unknown, untold, expect: &str| {
-            let counts =
-                DelayCounts { trips, late, cancelled, unknown, untold, ..Default::default() };
+        let check = |trips, late, cancelled, unknown, scheduled_only, expect: &str| {
+            let counts = DelayCounts {
+                trips,
+                late,
+                cancelled,
+                unknown,
+                scheduled_only,
+                ..Default::default()
+            };
             assert_eq!(describe_counts(&counts), expect);
         };
         check(41, 3, 0, 0, 0, "3 of 41 trips are late.");
@@ -474,8 +482,8 @@ mod tests {
 
     #[test]
     fn ids_are_encoded_in_the_query() {
-        let said = join_query([("route", "a&b=c#d"), ("stop", "x y")].into_iter());
-        assert_eq!(said, "?route=a%26b%3Dc%23d&stop=x+y");
+        let query = join_query([("route", "a&b=c#d"), ("stop", "x y")].into_iter());
+        assert_eq!(query, "?route=a%26b%3Dc%23d&stop=x+y");
         assert_eq!(join_query(std::iter::empty()), "");
     }
 }

@@ -7,7 +7,7 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
 use crate::delays::{
-    DataGap, DelayReport, LINES_OF_FEED_MAX, QuarterHour, STOPS_MAX, day_start, find_gaps,
+    DataGap, DelayReport, FEED_LINES_MAX, QuarterHour, STOPS_MAX, day_start, find_gaps,
     quarter_index,
 };
 use crate::pages::words;
@@ -19,7 +19,7 @@ const HEIGHT: f64 = 60.0;
 const WIDTH: i64 = 10;
 const QUARTERS: i64 = 96;
 /// The least upper end of the day's chart, so that one late trip does not fill it.
-const SHARE_LEAST: f64 = 0.1;
+const SHARE_MIN: f64 = 0.1;
 
 /// Renders the current distribution of delays.
 pub(super) fn render_now_chart(answer: &DelayReport) -> Markup {
@@ -30,13 +30,15 @@ pub(super) fn render_now_chart(answer: &DelayReport) -> Markup {
         .map(|class| (describe_class(class), class_tone(class), class.trips))
         .collect();
     rows.push(("Cancelled".to_owned(), "cancelled", counts.cancelled));
-    let unknown = counts.unknown.saturating_sub(counts.untold);
-    for (words, trips) in [("Delay not known", unknown), ("Only the timetable", counts.untold)] {
+    let unknown = counts.unknown.saturating_sub(counts.scheduled_only);
+    for (words, trips) in
+        [("Delay not known", unknown), ("Only the timetable", counts.scheduled_only)]
+    {
         if trips > 0 {
             rows.push((words.to_owned(), "unknown", trips));
         }
     }
-    let most = rows.iter().map(|(_, _, trips)| *trips).max().unwrap_or(0).max(1);
+    let trips_max = rows.iter().map(|(_, _, trips)| *trips).max().unwrap_or(0).max(1);
     html! {
         section.card aria-labelledby="now-title" {
             h2 #now-title { "How late trips are now" }
@@ -45,7 +47,7 @@ pub(super) fn render_now_chart(answer: &DelayReport) -> Markup {
                     li {
                         span.class-name { (words) }
                         svg.class-bar viewBox=(format!("0 0 {LENGTH} 1")) preserveAspectRatio="none" aria-hidden="true" {
-                            rect class=(format!("fill-{tone}")) width=(trips * LENGTH / most) height="1" {}
+                            rect class=(format!("fill-{tone}")) width=(trips * LENGTH / trips_max) height="1" {}
                         }
                         span.class-trips.numeric { (words::format_number(u64::try_from(*trips).unwrap_or(u64::MAX))) span.visually-hidden { " trips" } }
                     }
@@ -98,16 +100,16 @@ pub(super) fn render_day_chart(answer: &DelayReport) -> Markup {
         section.card aria-labelledby="day-title" {
             h2 #day-title { "Over the last 24 hours" @if answer.is_recording() { " of the recording" } }
             div.card-body.stack {
-                @if answer.day.is_left_out && answer.question.stop.is_some() {
+                @if answer.day.is_omitted && answer.question.stop.is_some() {
                     p.soft {
                         "No history for this stop: the server keeps it for "
                         (words::format_number(u64::try_from(STOPS_MAX).unwrap_or(u64::MAX)))
                         " stops at most, and others were opened first."
                     }
-                } @else if answer.day.is_left_out {
+                } @else if answer.day.is_omitted {
                     p.soft {
                         "No history for this line: the server keeps it for "
-                        (words::format_number(u64::try_from(LINES_OF_FEED_MAX).unwrap_or(u64::MAX)))
+                        (words::format_number(u64::try_from(FEED_LINES_MAX).unwrap_or(u64::MAX)))
                         " lines of a feed at most."
                     }
                 } @else if quarters.is_empty() && answer.question.stop.is_some() {
@@ -126,14 +128,14 @@ pub(super) fn render_day_chart(answer: &DelayReport) -> Markup {
 }
 
 enum DayRow<'a> {
-    Seen(&'a QuarterHour),
+    Recorded(&'a QuarterHour),
     Gap(DataGap),
 }
 
 impl DayRow<'_> {
     fn row_start(&self) -> i64 {
         match self {
-            Self::Seen(quarter) => quarter.start.unix_seconds(),
+            Self::Recorded(quarter) => quarter.start.unix_seconds(),
             Self::Gap(gap) => gap.start.unix_seconds(),
         }
     }
@@ -142,7 +144,7 @@ impl DayRow<'_> {
 /// Returns the rows of the day's table, newest first, with quarters and gaps interleaved.
 fn rows(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DayRow<'_>> {
     let gaps = find_gaps(quarters, now).into_iter().map(DayRow::Gap);
-    let mut rows: Vec<DayRow<'_>> = quarters.iter().map(DayRow::Seen).chain(gaps).collect();
+    let mut rows: Vec<DayRow<'_>> = quarters.iter().map(DayRow::Recorded).chain(gaps).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.row_start()));
     rows
 }
@@ -166,8 +168,8 @@ fn render_day_table(answer: &DelayReport) -> Markup {
                                 th scope="row" { time datetime=(words::format_rfc3339(row.row_start(), &zone)) { (words::format_clock_or_day(row.row_start(), now, &zone)) (note) } (row_end(row, now, &zone)) }
                                 @match row {
                                     DayRow::Gap(_) => td.end.soft colspan="2" { "no data" },
-                                    DayRow::Seen(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no delays known" },
-                                    DayRow::Seen(quarter) => {
+                                    DayRow::Recorded(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no delays known" },
+                                    DayRow::Recorded(quarter) => {
                                         td.end.numeric { (format_percent(quarter.late_share())) }
                                         td.end.numeric { (format_percent(quarter.cancelled_share())) }
                                     },
@@ -185,7 +187,7 @@ fn render_day_table(answer: &DelayReport) -> Markup {
 fn row_end(row: &DayRow<'_>, now: i64, zone: &TimeZone) -> Markup {
     let end = match row {
         DayRow::Gap(gap) if gap.quarters > 1 => gap.start.unix_seconds() + gap.quarters * 15 * 60,
-        DayRow::Gap(_) | DayRow::Seen(_) => return html! {},
+        DayRow::Gap(_) | DayRow::Recorded(_) => return html! {},
     };
     html! { " to " time datetime=(words::format_rfc3339(end, zone)) { (words::format_clock_or_day(end, now, zone)) } }
 }
@@ -198,7 +200,7 @@ fn draw_day(answer: &DelayReport) -> Markup {
     let zone = answer.question.time_zone();
     let quarters = &answer.day.quarters;
     let height = |quarter: &QuarterHour| quarter.late_share() + quarter.cancelled_share();
-    let top = quarters.iter().map(height).fold(SHARE_LEAST, f64::max).min(1.0);
+    let top = quarters.iter().map(height).fold(SHARE_MIN, f64::max).min(1.0);
     let scaled = |share: f64| share.min(1.0) / top * HEIGHT;
     let began = words::format_clock(day_start(answer.now).div_euclid(1_000), &zone);
     let has_gaps = list_gaps(answer).next().is_some();
@@ -289,7 +291,7 @@ mod tests {
     #[test]
     fn delay_classes_are_described_in_minutes() {
         let none: [&lineside_ingest::TripDelay; 0] = [];
-        let said = |late_after| {
+        let list_labels = |late_after| {
             let classes = classify_delays(none, Duration::from_secs(late_after));
             classes.iter().map(describe_class).collect::<Vec<_>>()
         };
@@ -304,9 +306,9 @@ mod tests {
             "20 to 30 min behind",
             "30 min or more behind",
         ];
-        assert_eq!(said(240), expect);
-        assert!(said(90).contains(&"1 min to 90 s behind".to_owned()));
-        assert!(said(90).contains(&"90 s to 3 min behind".to_owned()));
+        assert_eq!(list_labels(240), expect);
+        assert!(list_labels(90).contains(&"1 min to 90 s behind".to_owned()));
+        assert!(list_labels(90).contains(&"90 s to 3 min behind".to_owned()));
     }
 
     #[test]
@@ -328,7 +330,7 @@ mod tests {
 
     #[test]
     fn small_shares_are_not_rounded_to_zero() {
-        let said: Vec<String> = [0.0, 0.004, 0.0996, 0.5, 1.0].map(format_percent).into();
-        assert_eq!(said, ["0 %", "0.4 %", "10 %", "50 %", "100 %"]);
+        let texts: Vec<String> = [0.0, 0.004, 0.0996, 0.5, 1.0].map(format_percent).into();
+        assert_eq!(texts, ["0 %", "0.4 %", "10 %", "50 %", "100 %"]);
     }
 }

@@ -59,7 +59,7 @@ fn render_count(counts: &DelayCounts, count: usize) -> Markup {
 fn render_worst(counts: &DelayCounts) -> Markup {
     let said = words::format_delay("realtime", counts.worst.map(i64::from));
     html! {
-        @if counts.worst.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
+        @if counts.worst.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.text) } }
         @else { span.soft { "–" } }
     }
 }

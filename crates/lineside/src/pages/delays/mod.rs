@@ -30,16 +30,23 @@ async fn get_page(
     State(app): State<App>,
     Path(feed): Path<String>,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Response {
     let is_embedded = delays::is_embedded(&parameters);
     let reply = match delays::parse_question(&app, &feed, &parameters) {
         Ok(question) if is_embedded => {
-            delays::reply_with_report(&app, question, DelayView::Embedded, &wants, render_embedded)
-                .await
+            delays::reply_with_report(
+                &app,
+                question,
+                DelayView::Embedded,
+                &preferences,
+                render_embedded,
+            )
+            .await
         }
         Ok(question) => {
-            delays::reply_with_report(&app, question, DelayView::Page, &wants, render_page).await
+            delays::reply_with_report(&app, question, DelayView::Page, &preferences, render_page)
+                .await
         }
         Err(refusal) => Err(refusal),
     };
@@ -58,12 +65,17 @@ async fn get_badge(
     State(app): State<App>,
     Path(feed): Path<String>,
     parameters: QueryParameters,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let question = delays::parse_question(&app, &feed, &parameters)?;
-    let mut reply =
-        delays::reply_with_report(&app, question, DelayView::Badge, &wants, badge::render_badge)
-            .await?;
+    let mut reply = delays::reply_with_report(
+        &app,
+        question,
+        DelayView::Badge,
+        &preferences,
+        badge::render_badge,
+    )
+    .await?;
     let (policy, nothing) = producer_policy();
     reply.headers_mut().insert(policy, nothing);
     Ok(reply)

@@ -26,13 +26,13 @@ struct ApiOperation<'a> {
 impl<'a> ApiOperation<'a> {
     fn list_operations(document: &'a Value) -> Vec<Self> {
         let paths = document["paths"].as_object().into_iter().flatten();
-        let of_path = |(path, item): (&'a String, &'a Value)| {
+        let operations_of_path = |(path, item): (&'a String, &'a Value)| {
             METHODS.iter().filter_map(move |method| {
                 let value = item.get(*method)?;
                 Some(ApiOperation { method, path, value })
             })
         };
-        paths.flat_map(of_path).collect()
+        paths.flat_map(operations_of_path).collect()
     }
 
     fn has_tag(&self, tag: &str) -> bool {
@@ -213,7 +213,8 @@ fn render_example(
         command.push_str(&format!(" --json '{}'", sample_value(document, body, 0)));
     }
     command.push_str(&format!(" '{base}{}'", example.address));
-    let can_be_opened = operation.method == "get" && !is_admin && !is_endless && example.is_there;
+    let can_be_opened =
+        operation.method == "get" && !is_admin && !is_endless && example.is_available;
     html! {
         @if is_socket {
             p.soft { "Any client of the Centrifuge protocol connects to " code { (base.replacen("http", "ws", 1)) (operation.path) } "." }

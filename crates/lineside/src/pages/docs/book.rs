@@ -96,7 +96,7 @@ impl BookSection {
     /// Reads a section's chapters in the order of the links in its `README.md`.
     fn read_section(folder: &str) -> Option<Self> {
         let readme = BookChapter::read_chapter(&format!("{folder}/{README}"))?;
-        let place = |file: &str| {
+        let position_of = |file: &str| {
             let name = file.rsplit('/').next().unwrap_or_default();
             readme.text.find(&format!("]({name}")).unwrap_or(usize::MAX)
         };
@@ -105,7 +105,7 @@ impl BookSection {
             .filter(|file| !file.ends_with(README))
             .map(Cow::into_owned)
             .collect();
-        files.sort_by_key(|file| (place(file), file.clone()));
+        files.sort_by_key(|file| (position_of(file), file.clone()));
         let others: Vec<BookChapter> =
             files.iter().filter_map(|file| BookChapter::read_chapter(file)).collect();
         let chapters = std::iter::once(readme).chain(others).collect();
@@ -170,10 +170,10 @@ mod tests {
             for link in markdown::list_links(&chapter.file, &chapter.text) {
                 let Some(address) = link.strip_prefix('/') else { continue };
                 let address = format!("/{}", address.split('#').next().unwrap_or_default());
-                let is_there = BOOK.find_chapter(&address).is_some()
+                let is_present = BOOK.find_chapter(&address).is_some()
                     || find_rule(&address).is_some()
                     || address == super::super::API;
-                assert!(is_there, "{}: {link}", chapter.file);
+                assert!(is_present, "{}: {link}", chapter.file);
             }
         }
     }

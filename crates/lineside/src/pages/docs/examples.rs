@@ -29,7 +29,7 @@ pub(super) struct ExampleAddress {
     /// The path and the query.
     pub(super) address: String,
     /// True if the address exists on this server, so that a link makes sense.
-    pub(super) is_there: bool,
+    pub(super) is_available: bool,
 }
 
 impl ApiExamples {
@@ -37,8 +37,8 @@ impl ApiExamples {
     pub(super) fn for_app(app: &App) -> Self {
         let mut feeds = app.ingest().feeds();
         feeds.sort_by_key(|feed| feed.snapshot().is_none());
-        let first = |is_it: &dyn Fn(Format) -> bool| {
-            let feed = feeds.iter().find(|feed| feed.format().is_some_and(is_it));
+        let first = |is_match: &dyn Fn(Format) -> bool| {
+            let feed = feeds.iter().find(|feed| feed.format().is_some_and(is_match));
             feed.map(|feed| feed.id().to_string())
         };
         let schedule = first(&Format::is_schedule);
@@ -58,7 +58,7 @@ impl ApiExamples {
 
     /// Returns the address of an operation with its required parameters filled in.
     pub(super) fn fill_address(&self, path: &str, parameters: &[&Value]) -> ExampleAddress {
-        let mut example = ExampleAddress { address: path.to_owned(), is_there: true };
+        let mut example = ExampleAddress { address: path.to_owned(), is_available: true };
         let mut query = Vec::new();
         for parameter in parameters {
             let name = parameter["name"].as_str().unwrap_or_default();
@@ -66,14 +66,14 @@ impl ApiExamples {
             match parameter["in"].as_str() {
                 Some("path") => {
                     let value = self.path_value(path, name, &parameter["schema"]);
-                    example.is_there &= value.is_some();
+                    example.is_available &= value.is_some();
                     let value =
                         value.map_or_else(|| name.to_uppercase(), |value| encode_segment(&value));
                     example.address = example.address.replace(&format!("{{{name}}}"), &value);
                 }
                 Some("query") if is_required => {
                     let value = self.query_value(name);
-                    example.is_there &= value.is_some();
+                    example.is_available &= value.is_some();
                     query.push(format!("{name}={}", value.unwrap_or_else(|| name.to_uppercase())));
                 }
                 _ => {}
@@ -101,7 +101,7 @@ impl ApiExamples {
             // Some systems have one language, and some schedules have one version.
             "language" | "hash" | "n" => None,
             "version" => Some("3".to_owned()),
-            _ => schema["enum"].as_array().and_then(|words| preferred_word(words)),
+            _ => schema["enum"].as_array().and_then(|enum_values| preferred_word(enum_values)),
         }
     }
 
@@ -119,9 +119,9 @@ fn needs_schedule(path: &str) -> bool {
 }
 
 /// Returns a service that answers without parameters: stop monitoring needs a stop.
-fn preferred_word(words: &[Value]) -> Option<String> {
-    let words = words.iter().filter_map(Value::as_str);
-    words.filter(|word| *word != "stop-monitoring").map(str::to_owned).next()
+fn preferred_word(enum_values: &[Value]) -> Option<String> {
+    let enum_values = enum_values.iter().filter_map(Value::as_str);
+    enum_values.filter(|word| *word != "stop-monitoring").map(str::to_owned).next()
 }
 
 fn encode_segment(value: &str) -> String {
@@ -179,9 +179,9 @@ mod tests {
         let path = "/api/v1/stops/{feed}/{id}/departures";
         let example = examples.fill_address(path, &[&feed, &id]);
         assert_eq!(example.address, "/api/v1/stops/FEED/A%2F1/departures");
-        assert!(!example.is_there);
+        assert!(!example.is_available);
         let full = ApiExamples { schedule: Some("city".to_owned()), ..examples };
-        assert!(full.fill_address(path, &[&feed, &id]).is_there);
+        assert!(full.fill_address(path, &[&feed, &id]).is_available);
     }
 
     #[test]

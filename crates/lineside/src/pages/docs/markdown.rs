@@ -144,9 +144,9 @@ fn slug_of_anchor(anchor: &str, slug: &str) -> bool {
 
 fn heading_slug(text: &str) -> String {
     let text = text.trim().to_lowercase();
-    let kept =
+    let slug_chars =
         text.chars().filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
-    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    slug_chars.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
 fn plain_text(events: &[Event<'_>]) -> String {

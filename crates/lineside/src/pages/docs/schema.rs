@@ -36,18 +36,19 @@ pub(super) fn render_type(schema: &Value) -> Markup {
 
 /// Renders the constraints of a value besides its type.
 pub(super) fn render_bounds(schema: &Value) -> Markup {
-    let words = schema["enum"].as_array();
+    let enum_values = schema["enum"].as_array();
     let range = match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
-        (Some(least), Some(most)) => Some(format!("{least} to {most}")),
-        (Some(least), None) => Some(format!("at least {least}")),
-        (None, Some(most)) => Some(format!("at most {most}")),
+        (Some(minimum), Some(maximum)) => Some(format!("{minimum} to {maximum}")),
+        (Some(minimum), None) => Some(format!("at least {minimum}")),
+        (None, Some(maximum)) => Some(format!("at most {maximum}")),
         (None, None) => None,
     };
-    let length = schema["maxLength"].as_i64().map(|most| format!("at most {most} characters"));
-    let items = schema["maxItems"].as_i64().map(|most| format!("at most {most}"));
+    let length =
+        schema["maxLength"].as_i64().map(|maximum| format!("at most {maximum} characters"));
+    let items = schema["maxItems"].as_i64().map(|maximum| format!("at most {maximum}"));
     html! {
         @for bound in [range, length, items].into_iter().flatten() { br; span.small.soft { (bound) } }
-        @if let Some(words) = words {
+        @if let Some(words) = enum_values {
             br;
             span.small { @for (at, word) in words.iter().enumerate() { @if at > 0 { ", " } code { (plain_value(word)) } } }
         }

@@ -26,32 +26,32 @@ impl FeedView {
         let is_own = |record: &&Arc<Record>| record.feed.as_str() == id;
         let mut trips: Vec<&Arc<Record>> = state.trip_updates().filter(is_own).collect();
         let mut vehicles: Vec<&Arc<Record>> = state.vehicles().filter(is_own).collect();
-        let told = alerts::find_for_feed(
+        let summaries = alerts::find_for_feed(
             &state,
             id,
             self.network.data_now().unix_seconds(),
             &self.languages,
         );
-        if trips.is_empty() && vehicles.is_empty() && told.is_empty() {
+        if trips.is_empty() && vehicles.is_empty() && summaries.is_empty() {
             return None;
         }
         let n_trips = trips.len();
         trips.sort_by_key(|record| (Reverse(record.join.delay), record.id.clone()));
         vehicles.sort_by(|a, b| a.id.cmp(&b.id));
         let alerts_note =
-            words::format_count(widen_count(told.len()), "alert in force", "alerts in force");
+            words::format_count(widen_count(summaries.len()), "alert in force", "alerts in force");
         Some(html! {
             section.card #current aria-labelledby="current-title" data-unreliable[self.status.unreliable_since.is_some()] {
                 div.card-head {
                     h2 #current-title { (self.current_title()) }
                     span.soft.small {
                         @if let Some(since) = self.status.unreliable_since { "no reliable data since " (self.render_moment(since)) ", " }
-                        @if !told.is_empty() { (alerts_note) }
-                        @if n_trips > 0 { @if !told.is_empty() { ", " } (words::format_count(widen_count(n_trips), "trip", "trips")) }
-                        @if !vehicles.is_empty() { @if !told.is_empty() || n_trips > 0 { ", " } (words::format_count(widen_count(vehicles.len()), "vehicle", "vehicles")) }
+                        @if !summaries.is_empty() { (alerts_note) }
+                        @if n_trips > 0 { @if !summaries.is_empty() { ", " } (words::format_count(widen_count(n_trips), "trip", "trips")) }
+                        @if !vehicles.is_empty() { @if !summaries.is_empty() || n_trips > 0 { ", " } (words::format_count(widen_count(vehicles.len()), "vehicle", "vehicles")) }
                     }
                 }
-                (alerts::render_list(&told, &network_alerts::alerts_address(self.network.id().as_str())))
+                (alerts::render_list(&summaries, &network_alerts::alerts_address(self.network.id().as_str())))
                 @if n_trips > 0 {
                     div.scroll tabindex="0" role="region" aria-label="Trips" {
                         table.list-table.now-table role="table" {
@@ -107,7 +107,7 @@ impl FeedView {
         let trip_id = trip.and_then(|trip| trip.trip_id.as_deref()).unwrap_or(&record.id);
         let is_cancelled = trip.is_some_and(is_cancelled);
         let status = if is_cancelled { "cancelled" } else { "realtime" };
-        let said = words::format_delay(status, record.join.delay.map(i64::from));
+        let delay_text = words::format_delay(status, record.join.delay.map(i64::from));
         let unknown = !is_cancelled && record.join.delay.is_none();
         let address = trip.and_then(|trip| self.trip_address(trip));
         html! {
@@ -121,7 +121,7 @@ impl FeedView {
                     }
                 }
                 td role="cell" data-label="Next stop" { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
-                td role="cell" data-label="Delay" { @if unknown { span.soft { "unknown" } } @else { span class=(format!("delay tone-{}", said.tone)) { (said.words) } } }
+                td role="cell" data-label="Delay" { @if unknown { span.soft { "unknown" } } @else { span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) } } }
             }
         }
     }

@@ -51,10 +51,11 @@ pub(super) async fn get_feed(
     };
     let past = read_history(&app, &feed).await;
     let matched = match_report(&feed, &network).await;
-    let mut shown = FeedView { past, matched, ..FeedView::new(&app, feed, network, &headers) };
+    let mut shown =
+        FeedView { polling_history: past, matched, ..FeedView::new(&app, feed, network, &headers) };
     shown.languages = PreferredLanguages::from_request(&parameters, &headers);
-    if let Some(report) = &shown.found.dataset {
-        shown.others =
+    if let Some(report) = &shown.reports.dataset {
+        shown.external_reports =
             external_validators::compare_external_reports(&app, &shown.feed, report, true).await;
     }
     let map_data = map::feed_map_data(&app, &shown.feed, &shown.network);
@@ -80,8 +81,8 @@ pub(super) async fn get_feed(
 /// counted yet.
 fn count_readers(app: &App, id: &FeedId) -> Option<(u64, u64)> {
     let board = app.ops_dashboard().current_snapshot();
-    let row = board.feeds.iter().find(|row| row.figures.id == *id)?;
-    Some((row.figures.subscribers, row.figures.served.total))
+    let row = board.feeds.iter().find(|row| row.overview.id == *id)?;
+    Some((row.overview.subscribers, row.overview.served.total))
 }
 
 /// Reads the recorded history of polling; `None` if it cannot be read.
@@ -139,19 +140,19 @@ struct FeedView {
     /// The timetable of a schedule.
     timetable: Option<Arc<Timetable>>,
     dataset: Option<Arc<Dataset>>,
-    past: Option<PollingHistory>,
+    polling_history: Option<PollingHistory>,
     matched: Option<MatchReport>,
-    found: Arc<FeedReports>,
+    reports: Arc<FeedReports>,
     /// Reports of the operator's own validators on its schedule.
-    others: Vec<ExternalComparison>,
+    external_reports: Vec<ExternalComparison>,
     /// The state of its newest version in the queue for validation.
-    newer: Option<JobStatus>,
-    ahead: Option<ReportPrerequisite>,
+    newer_version_job: Option<JobStatus>,
+    report_prerequisite: Option<ReportPrerequisite>,
     /// True if the feed has alerts and no trips.
-    is_of_alerts: bool,
+    has_only_alerts: bool,
     languages: PreferredLanguages,
     /// Open subscriptions to its channels, and requests for its data since the start.
-    readers: Option<(u64, u64)>,
+    n_readers: Option<(u64, u64)>,
     now: UnixMillis,
     base: String,
 }
@@ -163,17 +164,17 @@ impl FeedView {
         Self {
             timetable: network.timetable().filter(|_| is_schedule),
             dataset: network.dataset().filter(|_| is_schedule),
-            snapshot: feed.received_snapshot().map(|held| Arc::clone(held.snapshot())),
+            snapshot: feed.received_snapshot().map(|served| Arc::clone(served.snapshot())),
             served: feed.snapshot(),
-            past: None,
+            polling_history: None,
             matched: None,
-            found: app.reports().feed_reports(feed.id().as_str()).unwrap_or_default(),
-            others: Vec::new(),
-            newer: app.reports().validation_status(feed.id().as_str()),
-            ahead: app.reports().report_prerequisite(&feed),
-            is_of_alerts: has_only_alerts(app, &feed),
+            reports: app.reports().feed_reports(feed.id().as_str()).unwrap_or_default(),
+            external_reports: Vec::new(),
+            newer_version_job: app.reports().validation_status(feed.id().as_str()),
+            report_prerequisite: app.reports().report_prerequisite(&feed),
+            has_only_alerts: has_only_alerts(app, &feed),
             languages: PreferredLanguages::from_request(&QueryParameters::default(), headers),
-            readers: count_readers(app, feed.id()),
+            n_readers: count_readers(app, feed.id()),
             status,
             now: app.now(),
             base: app.base_url(headers),
@@ -203,13 +204,13 @@ impl FeedView {
                 div.stack {
                     @if let Some(current) = &current { (current) }
                     (self.render_reports())
-                    (availability::render_card(self.feed_id(), self.past.as_ref(), &self.time_zone()))
+                    (availability::render_card(self.feed_id(), self.polling_history.as_ref(), &self.time_zone()))
                     (trip_matching::render_card(&self.feed, self.matched.as_ref()))
                     (files::render_card(&self.feed, self.now))
                     (problems::render_card(&self.feed.problems_with_files(), self.snapshot.is_some(), self.is_converted()))
                     @if let Some(losses) = self.conversion_report() { (conversion_report::render_card(losses)) }
                     (self.render_polling())
-                    (addresses::render_card(self.feed_id(), self.format(), self.is_of_alerts))
+                    (addresses::render_card(self.feed_id(), self.format(), self.has_only_alerts))
                     (channels::render_card(self.feed_id(), self.format(), self.timetable.as_deref()))
                 }
                 (states::render_templates())
@@ -230,7 +231,7 @@ impl FeedView {
 
     /// Returns the elements of a NeTEx publication that its timetable lacks.
     fn conversion_report(&self) -> Option<&ConversionReport> {
-        self.dataset.as_ref()?.losses.as_ref()
+        self.dataset.as_ref()?.conversion_report.as_ref()
     }
 
     fn render_head(&self) -> Markup {
@@ -257,8 +258,8 @@ impl FeedView {
     /// Renders the table of contents.
     fn render_contents_list(&self, has_current: bool) -> Markup {
         let report =
-            self.found.main_report().map(|found| format!("report-{}", found.subject.kind_name()));
-        let report = report.or_else(|| self.ahead.map(|_| "report-ahead".to_owned()));
+            self.reports.main_report().map(|found| format!("report-{}", found.subject.kind_name()));
+        let report = report.or_else(|| self.report_prerequisite.map(|_| "report-ahead".to_owned()));
         let mut entries: Vec<(String, &str)> = vec![
             ("health".to_owned(), "Health"),
             ("contents".to_owned(), "Contents"),
@@ -282,7 +283,7 @@ impl FeedView {
             (true, "addresses", "Addresses"),
             (true, "channels", "Channels"),
         ];
-        let present = folds.into_iter().filter(|(is_there, _, _)| *is_there);
+        let present = folds.into_iter().filter(|(is_present, _, _)| *is_present);
         entries.extend(present.map(|(_, id, title)| (id.to_owned(), title)));
         html! {
             nav.page-contents aria-label="On this page" {
@@ -302,9 +303,9 @@ impl FeedView {
 
     fn render_reports(&self) -> Markup {
         html! {
-            @if let Some(found) = &self.found.dataset { (report::render_card(found, &self.others, self.newer, &[], &self.time_zone())) }
-            @if let Some(found) = &self.found.realtime { (report::render_card(found, &[], self.newer, &report::nearby_points(&self.feed, &self.network), &self.time_zone())) }
-            @if let Some(ahead) = self.ahead.filter(|_| self.found.main_report().is_none()) { (report::card_ahead(ahead)) }
+            @if let Some(found) = &self.reports.dataset { (report::render_card(found, &self.external_reports, self.newer_version_job, &[], &self.time_zone())) }
+            @if let Some(found) = &self.reports.realtime { (report::render_card(found, &[], self.newer_version_job, &report::nearby_points(&self.feed, &self.network), &self.time_zone())) }
+            @if let Some(ahead) = self.report_prerequisite.filter(|_| self.reports.main_report().is_none()) { (report::card_ahead(ahead)) }
         }
     }
 }

@@ -25,16 +25,16 @@ impl FeedView {
                 h2 #health-title { "Health" }
                 dl.facts.card-body {
                     dt { "Updated" } dd { (catalog::render_data_age(&self.feed, &self.feed.status_with_files(), self.now)) }
-                    @if let Some(found) = self.found.main_report() {
+                    @if let Some(found) = self.reports.main_report() {
                         dt { "Report" } dd { a href={ "#report-" (found.subject.kind_name()) } { (report::describe_brief(&ReportSummary::from_report(found))) } }
-                    } @else if self.ahead.is_some() {
+                    } @else if self.report_prerequisite.is_some() {
                         dt { "Report" } dd { a href="#report-ahead" { "not checked yet" } }
                     }
                     @if self.snapshot.is_some() {
                         dt { "Unreadable values" }
                         dd { @if problems == 0 { "none" } @else { a href="#problems" { (words::format_number(problems)) } } }
                     }
-                    @if let Some(past) = &self.past {
+                    @if let Some(past) = &self.polling_history {
                         dt { "Source, last 24 hours" } dd { a href="#availability" { (past.source_summary()) } }
                     }
                     @if let Some(said) = self.matched.as_ref().and_then(trip_matching::summarize_matches) {
@@ -320,15 +320,15 @@ impl MapBounds {
             if length < 10.0 { format!("{length:.1}") } else { format!("{length:.0}") }
         };
         let (lat, lon) = self.center_point();
-        let side = |degrees: f64, names: [&str; 2]| {
+        let label_of_side = |degrees: f64, names: [&str; 2]| {
             format!("{:.2}° {}", degrees.abs(), names[usize::from(degrees < 0.0)])
         };
         format!(
             "About {} × {} km around {}, {}",
             km(width),
             km(height),
-            side(lat, ["N", "S"]),
-            side(lon, ["E", "W"])
+            label_of_side(lat, ["N", "S"]),
+            label_of_side(lon, ["E", "W"])
         )
     }
 
@@ -353,16 +353,16 @@ mod tests {
             let today = ServiceDay { date: day(today), is_recorded };
             describe_remaining(today, day(first), day(last))
         };
-        let said = |today, first, last| remaining(today, false, first, last);
+        let format_remaining = |today, first, last| remaining(today, false, first, last);
         assert_ne!(
             remaining("2026-06-15", true, "2026-01-01", "2026-06-14"),
-            said("2026-06-15", "2026-01-01", "2026-06-14"),
+            format_remaining("2026-06-15", "2026-01-01", "2026-06-14"),
             "days before a recording are not days ago"
         );
-        assert_eq!(said("2026-06-15", "2026-01-01", "2026-06-14"), "ended 1 day ago");
-        assert_eq!(said("2026-06-15", "2026-01-01", "2026-06-15"), "ends today");
-        assert_eq!(said("2026-06-15", "2026-01-01", "2027-06-15"), "365 days left");
-        assert_eq!(said("2026-06-15", "2026-06-17", "2027-06-15"), "starts in 2 days");
+        assert_eq!(format_remaining("2026-06-15", "2026-01-01", "2026-06-14"), "ended 1 day ago");
+        assert_eq!(format_remaining("2026-06-15", "2026-01-01", "2026-06-15"), "ends today");
+        assert_eq!(format_remaining("2026-06-15", "2026-01-01", "2027-06-15"), "365 days left");
+        assert_eq!(format_remaining("2026-06-15", "2026-06-17", "2027-06-15"), "starts in 2 days");
     }
 
     #[test]
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn route_types_are_mapped_to_modes() {
-        let of = [0, 1, 2, 3, 4, 109, 702, 1501].map(mode_name);
-        assert_eq!(of, ["tram", "metro", "rail", "bus", "ferry", "rail", "bus", "other"]);
+        let mode_names = [0, 1, 2, 3, 4, 109, 702, 1501].map(mode_name);
+        assert_eq!(mode_names, ["tram", "metro", "rail", "bus", "ferry", "rail", "bus", "other"]);
     }
 }

@@ -37,7 +37,7 @@ impl FeedView {
                             }
                         }
                     }
-                    @if let Some((subscriptions, requests)) = self.readers {
+                    @if let Some((subscriptions, requests)) = self.n_readers {
                         p.soft.small.readers data-subscriptions=(subscriptions) data-requests=(requests) {
                             "Readers now: " (words::format_count(subscriptions, "subscription", "subscriptions")) ", "
                             (words::format_count(requests, "request", "requests")) " since the server started."
@@ -70,28 +70,35 @@ impl FeedView {
             path: format!("/proxy/{id}"),
             size: length(&snapshot.bytes),
         };
-        let made =
+        let download_link =
             |label: &str, path: String, size| FeedDownload { label: label.to_owned(), path, size };
         let served = self.served.as_ref().and_then(|served| length(&served.bytes));
         match self.format() {
             Some(Format::Gtfs) => {
-                let own = made("Download GTFS", format!("/gtfs/{id}.zip"), served);
+                let own = download_link("Download GTFS", format!("/gtfs/{id}.zip"), served);
                 let converted = self.feed.config().converter.is_some();
                 std::iter::once(own).chain(converted.then(|| original("Original file"))).collect()
             }
             Some(Format::Netex) => {
-                vec![original("Download NeTEx"), made("As GTFS", format!("/gtfs/{id}.zip"), None)]
+                vec![
+                    original("Download NeTEx"),
+                    download_link("As GTFS", format!("/gtfs/{id}.zip"), None),
+                ]
             }
             Some(Format::GtfsRt) => vec![
                 original("Download GTFS-Realtime"),
-                made("As JSON", format!("/gtfs-rt/{id}.json"), None),
+                download_link("As JSON", format!("/gtfs-rt/{id}.json"), None),
             ],
             Some(Format::Siri) => vec![
-                made("Download GTFS-Realtime", format!("/gtfs-rt/{id}.pb"), None),
+                download_link("Download GTFS-Realtime", format!("/gtfs-rt/{id}.pb"), None),
                 original("Original SIRI"),
             ],
             Some(Format::Gbfs) => {
-                vec![made("Open the discovery file", format!("/proxy/{id}/gbfs.json"), None)]
+                vec![download_link(
+                    "Open the discovery file",
+                    format!("/proxy/{id}/gbfs.json"),
+                    None,
+                )]
             }
             Some(Format::Raw) | None => vec![original("Download")],
         }

@@ -31,8 +31,8 @@ enum FeedAction {
 }
 
 impl FeedAction {
-    fn parse_word(word: &str) -> Option<Self> {
-        Some(match word {
+    fn parse_word(action_name: &str) -> Option<Self> {
+        Some(match action_name {
             "poll" => Self::Poll,
             "pause" => Self::Pause,
             "resume" => Self::Resume,
@@ -54,7 +54,7 @@ impl FeedAction {
     }
 
     async fn carry_out(self, app: &App, id: &FeedId) -> Result<(), Refusal> {
-        let what = match self {
+        let action = match self {
             Self::Poll => return poll_now(app, id.as_str()).await,
             Self::Pause => EditAction::Pause,
             Self::Resume => EditAction::Resume,
@@ -62,7 +62,7 @@ impl FeedAction {
             Self::Remove => EditAction::Remove,
             Self::Undo { number, overwrites } => EditAction::Undo { number, overwrites },
         };
-        LiveSettings::edit_feed(app, id.clone(), what, false).await?;
+        LiveSettings::edit_feed(app, id.clone(), action, false).await?;
         Ok(())
     }
 }
@@ -70,10 +70,10 @@ impl FeedAction {
 pub(super) async fn post_action(
     State(app): State<App>,
     _: RequireAdmin,
-    Path((id, word)): Path<(String, String)>,
+    Path((id, action_name)): Path<(String, String)>,
     request: Request,
 ) -> Response {
-    match FeedAction::parse_word(&word) {
+    match FeedAction::parse_word(&action_name) {
         Some(act) => reply_to_action(&app, &id, act, request).await,
         None => layout::not_found_page("Unknown action."),
     }
@@ -127,16 +127,16 @@ pub(super) fn redirect_to(address: &str) -> Response {
 pub(super) async fn confirm_removal(
     State(app): State<App>,
     _: RequireAdmin,
-    Path((id, word)): Path<(String, String)>,
+    Path((id, action_name)): Path<(String, String)>,
 ) -> Response {
     let id = FeedId::new(&id)
         .ok()
-        .filter(|_| matches!(FeedAction::parse_word(&word), Some(FeedAction::Remove)));
+        .filter(|_| matches!(FeedAction::parse_word(&action_name), Some(FeedAction::Remove)));
     let Some(id) = id else { return layout::not_found_page("Unknown action.") };
     let own = super::settings::form_address(&id);
     match LiveSettings::edit_feed(&app, id.clone(), EditAction::Remove, true).await {
-        Ok(tried) => {
-            confirmation_page(&format!("Remove {id}"), &render_question(&id, tried.in_file))
+        Ok(outcome) => {
+            confirmation_page(&format!("Remove {id}"), &render_question(&id, outcome.is_in_file))
         }
         Err(EditError::UnknownFeed) => layout::not_found_page("No feed has this name."),
         Err(why) => refusal_page(why.into(), &own),
@@ -160,18 +160,18 @@ pub(super) async fn confirm_restore(
         return layout::not_found_page("No change has this number.");
     };
     let own = super::settings::form_address(&id);
-    let what = EditAction::Undo { number, overwrites: true };
-    match LiveSettings::edit_feed(&app, id.clone(), what, true).await {
-        Ok(tried) => {
+    let action = EditAction::Undo { number, overwrites: true };
+    match LiveSettings::edit_feed(&app, id.clone(), action, true).await {
+        Ok(outcome) => {
             let title = format!("Restore the values before change {number}");
-            confirmation_page(&title, &render_restore_preview(&title, &own, number, &tried))
+            confirmation_page(&title, &render_restore_preview(&title, &own, number, &outcome))
         }
         Err(EditError::UnknownEdit) => layout::not_found_page("No change has this number."),
         Err(why) => refusal_page(why.into(), &own),
     }
 }
 
-fn render_restore_preview(title: &str, own: &str, number: i64, tried: &EditOutcome) -> Markup {
+fn render_restore_preview(title: &str, own: &str, number: i64, outcome: &EditOutcome) -> Markup {
     html! {
         div.page {
             div.page-head {
@@ -182,7 +182,7 @@ fn render_restore_preview(title: &str, own: &str, number: i64, tried: &EditOutco
             section.card.preview aria-labelledby="preview" {
                 h2 #preview { "Preview" }
                 div.card-body.stack {
-                    (history::render_changes(&tried.differences, "not set"))
+                    (history::render_changes(&outcome.differences, "not set"))
                     form.act-line method="post" action=(format!("{own}/history/{number}/undo")) {
                         input type="hidden" name=(OVERWRITE) value="true";
                         button.button type="submit" { "Restore" }
@@ -219,11 +219,11 @@ fn render_question(id: &FeedId, in_file: bool) -> Markup {
 }
 
 /// Renders the form of one button: its target and its label.
-pub(super) fn render_button(id: &str, act: &str, word: &str, next: Option<&str>) -> Markup {
+pub(super) fn render_button(id: &str, act: &str, button_label: &str, next: Option<&str>) -> Markup {
     html! {
         form.ops-act method="post" action=(format!("/ops/feeds/{id}/{act}")) data-act=(act) {
             @if let Some(next) = next { input type="hidden" name="next" value=(next); }
-            button.button.plain.compact type="submit" aria-label=(format!("{word}: {id}")) { (word) }
+            button.button.plain.compact type="submit" aria-label=(format!("{button_label}: {id}")) { (button_label) }
         }
     }
 }

@@ -45,22 +45,22 @@ const PAGE_SEGMENTS: usize = 4;
 
 /// Renders an error as a page, with the status and headers that API clients get.
 pub(super) fn refusal_page(refusal: Refusal, back: &str) -> Response {
-    let words = refusal.message();
-    let (told, _) = refusal.into_response().into_parts();
+    let message = refusal.message();
+    let (refusal_head, _) = refusal.into_response().into_parts();
     let mut page = PageLayout::new("Not changed", NavSection::Operation);
     page.class = "ops-page";
     let main = html! {
         div.page {
             div.page-head {
                 h1 { "Not changed" }
-                p role="alert" { (words) }
+                p role="alert" { (message) }
             }
             p { a href=(back) { "Back" } }
         }
     };
-    let mut response = layout::reply_with_page(told.status, page.render_document(&main));
+    let mut response = layout::reply_with_page(refusal_head.status, page.render_document(&main));
     for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
-        let value = told.headers.get(&name).cloned();
+        let value = refusal_head.headers.get(&name).cloned();
         response.headers_mut().extend(value.map(|value| (name, value)));
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -33,7 +33,7 @@ impl FeedColumn {
     ];
 
     /// All columns but name and state.
-    pub(super) const FIGURES: [Self; 7] = [
+    pub(super) const NUMERIC: [Self; 7] = [
         Self::Report,
         Self::Lag,
         Self::Next,
@@ -44,7 +44,7 @@ impl FeedColumn {
     ];
 
     pub(super) fn is_numeric(self) -> bool {
-        Self::FIGURES.contains(&self)
+        Self::NUMERIC.contains(&self)
     }
 
     /// Returns the column's name in addresses.
@@ -62,8 +62,8 @@ impl FeedColumn {
         }
     }
 
-    pub(super) fn parse_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|column| column.address_word() == word)
+    pub(super) fn parse_word(column_name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|column| column.address_word() == column_name)
     }
 
     /// Returns the column's heading.

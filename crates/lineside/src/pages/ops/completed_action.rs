@@ -67,8 +67,9 @@ impl CompletedAction {
 
     /// Returns the sentences for the actions of the list, for the page's script.
     pub(super) fn list_sentences() -> Map<String, Value> {
-        let said = |done: Self| (done.address_word().to_owned(), Value::from(done.notice_text()));
-        Self::IN_THE_LIST.into_iter().map(said).collect()
+        let sentence =
+            |done: Self| (done.address_word().to_owned(), Value::from(done.notice_text()));
+        Self::IN_THE_LIST.into_iter().map(sentence).collect()
     }
 
     /// Returns the address `next` with the parameters that make the page show the notice. `next` is an address of this
@@ -79,11 +80,11 @@ impl CompletedAction {
         let Ok(mut url) = base.join(&login::sanitize_next(Some(next))) else {
             return next.to_owned();
         };
-        let is_told = |name: &str| name == "done" || name == "feed";
-        let others = url.query_pairs().into_owned().filter(|(name, _)| !is_told(name));
+        let is_notice_parameter = |name: &str| name == "done" || name == "feed";
+        let others = url.query_pairs().into_owned().filter(|(name, _)| !is_notice_parameter(name));
         let others: Vec<(String, String)> = others.collect();
-        let told = [("done", self.address_word()), ("feed", id.as_str())];
-        url.query_pairs_mut().clear().extend_pairs(others).extend_pairs(told);
+        let pairs = [("done", self.address_word()), ("feed", id.as_str())];
+        url.query_pairs_mut().clear().extend_pairs(others).extend_pairs(pairs);
         url[url::Position::BeforePath..].to_owned()
     }
 }
@@ -109,21 +110,21 @@ mod tests {
         let next = CompletedAction::Pause
             .notice_address("/ops?sort=-lag&done=poll&feed=other#feed-city", &id);
         assert_eq!(next, "/ops?sort=-lag&done=pause&feed=city#feed-city");
-        let said = render_notice(&QueryParameters::parse_query("sort=-lag&done=pause&feed=city"))
+        let notice = render_notice(&QueryParameters::parse_query("sort=-lag&done=pause&feed=city"))
             .into_string();
-        assert!(said.contains("city is paused"), "{said}");
+        assert!(notice.contains("city is paused"), "{notice}");
     }
 
     #[test]
     fn a_forged_address_shows_no_notice() {
         for query in ["done=x&feed=city", "done=pause&feed=a+b", "feed=city", "done=pause"] {
-            let said = render_notice(&QueryParameters::parse_query(query)).into_string();
-            assert!(said.ends_with("\"polite\"></p>"), "{query}: {said}");
+            let notice = render_notice(&QueryParameters::parse_query(query)).into_string();
+            assert!(notice.ends_with("\"polite\"></p>"), "{query}: {notice}");
         }
         let id = FeedId::new("city").unwrap();
-        for elsewhere in ["//example.org/", "https://example.org/", "/login"] {
+        for foreign_url in ["//example.org/", "https://example.org/", "/login"] {
             assert_eq!(
-                CompletedAction::Poll.notice_address(elsewhere, &id),
+                CompletedAction::Poll.notice_address(foreign_url, &id),
                 "/ops?done=poll&feed=city"
             );
         }

@@ -9,12 +9,12 @@ use crate::http::QueryParameters;
 use crate::ops::{DashboardSnapshot, FeedOverview};
 
 /// The most characters of the search words.
-const WORDS_CHARS_MAX: usize = 100;
+const TEXT_CHARS_MAX: usize = 100;
 
 /// The query of the dashboard. Invalid values are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DashboardQuery {
-    pub(super) words: String,
+    pub(super) text: String,
     pub(super) state: Option<FeedState>,
     /// The column, and true for descending. By default feeds in trouble are first.
     pub(super) sort: Option<(FeedColumn, bool)>,
@@ -28,9 +28,9 @@ pub(super) struct DashboardQuery {
 
 impl DashboardQuery {
     pub(super) fn from_parameters(parameters: &QueryParameters) -> Self {
-        let words = parameters.find_value("q").unwrap_or_default();
+        let search_text = parameters.find_value("q").unwrap_or_default();
         Self {
-            words: words.chars().take(WORDS_CHARS_MAX).collect(),
+            text: search_text.chars().take(TEXT_CHARS_MAX).collect(),
             state: parameters.find_value("state").and_then(FeedState::parse),
             sort: parameters
                 .find_value("sort")
@@ -64,8 +64,8 @@ impl DashboardQuery {
     /// Returns the address of the list sorted by a column; if it already is, in the opposite direction. Numbers are
     /// first sorted descending.
     pub(super) fn sort_address(&self, column: FeedColumn) -> String {
-        let usual = column.is_numeric() || column == FeedColumn::State;
-        let is_down = self.is_sorted_by(column).map_or(usual, |is_down| !is_down);
+        let is_descending = column.is_numeric() || column == FeedColumn::State;
+        let is_down = self.is_sorted_by(column).map_or(is_descending, |is_down| !is_down);
         let sort = Some((column, is_down)).filter(|it| *it != TROUBLE_FIRST);
         Self { sort, page: 1, ..self.clone() }.list_address()
     }
@@ -94,8 +94,8 @@ impl DashboardQuery {
     /// Returns the address of the list for this query.
     pub(super) fn list_address(&self) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        let said = [
-            ("q", Some(self.words.clone()).filter(|words| !words.is_empty())),
+        let query_pairs = [
+            ("q", Some(self.text.clone()).filter(|words| !words.is_empty())),
             ("state", self.state.map(|state| state.as_str().to_owned())),
             ("sort", self.sort_word()),
             ("page", (self.page > 1).then(|| self.page.to_string())),
@@ -105,7 +105,7 @@ impl DashboardQuery {
             ),
             ("open", self.open.clone()),
         ];
-        for (name, value) in said {
+        for (name, value) in query_pairs {
             if let Some(value) = value {
                 query.append_pair(name, &value);
             }
@@ -122,15 +122,15 @@ impl DashboardQuery {
         board: &'a DashboardSnapshot,
         now: UnixMillis,
     ) -> Vec<&'a FeedOverview> {
-        let words = self.words.to_lowercase();
+        let search_text = self.text.to_lowercase();
         let is_found = |feed: &&FeedOverview| {
             let named = feed.name.as_deref().unwrap_or_default().to_lowercase();
-            let is_named =
-                named.contains(&words) || feed.id.as_str().to_lowercase().contains(&words);
+            let is_named = named.contains(&search_text)
+                || feed.id.as_str().to_lowercase().contains(&search_text);
             is_named && self.state.is_none_or(|state| feed.state == state)
         };
         let mut found: Vec<&FeedOverview> =
-            board.feeds.iter().map(|row| &row.figures).filter(is_found).collect();
+            board.feeds.iter().map(|row| &row.overview).filter(is_found).collect();
         let (column, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
         let by_name = |a: &FeedOverview, b: &FeedOverview| {
             FeedColumn::Name.cell_text(a, now).cmp(&FeedColumn::Name.cell_text(b, now))
@@ -151,11 +151,11 @@ impl DashboardQuery {
 const TROUBLE_FIRST: (FeedColumn, bool) = (FeedColumn::State, true);
 
 fn parse_sort(text: &str) -> Option<(FeedColumn, bool)> {
-    let (word, is_down) = match text.strip_prefix('-') {
-        Some(word) => (word, true),
+    let (column_name, is_down) = match text.strip_prefix('-') {
+        Some(column_name) => (column_name, true),
         None => (text, false),
     };
-    FeedColumn::parse_word(word).map(|column| (column, is_down))
+    FeedColumn::parse_word(column_name).map(|column| (column, is_down))
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_query_survives_its_address() {
         let query = read("q=city+%26+land&state=late&sort=-lag&page=2&range=1d&open=city");
-        assert_eq!((query.words.as_str(), query.state), ("city & land", Some(FeedState::Late)));
+        assert_eq!((query.text.as_str(), query.state), ("city & land", Some(FeedState::Late)));
         assert_eq!(read(query.list_address().trim_start_matches("/ops?")), query);
         assert_eq!(read("q=&state=good&sort=size").list_address(), "/ops");
     }

@@ -68,7 +68,7 @@ fn render_moment(at: Option<UnixMillis>) -> Markup {
 fn render_histogram(feed: &FeedOverview) -> Markup {
     let bars = &feed.fetches.histogram;
     let n: u64 = bars.iter().sum();
-    let most = bars.iter().copied().max().unwrap_or_default().max(1);
+    let count_max = bars.iter().copied().max().unwrap_or_default().max(1);
     html! {
         div {
             h3 { "Duration of the last " (words::format_count(n, "fetch", "fetches")) }
@@ -85,7 +85,7 @@ fn render_histogram(feed: &FeedOverview) -> Markup {
                     @for (n, count) in bars.iter().enumerate() {
                         tr {
                             th scope="row" { (describe_bar_limit(n)) }
-                            td { span.bar style=(format!("inline-size: {:.1}%", 100.0 * *count as f64 / most as f64)) {} }
+                            td { span.bar style=(format!("inline-size: {:.1}%", 100.0 * *count as f64 / count_max as f64)) {} }
                             td.numeric { (words::format_number(*count)) }
                         }
                     }

@@ -60,7 +60,12 @@ pub(super) async fn get_history(
 }
 
 /// Renders edits, newest first; `next` is the page after an undo.
-pub(super) fn render_list(app: &App, edits: &[NumberedEdit], of_all: bool, next: &str) -> Markup {
+pub(super) fn render_list(
+    app: &App,
+    edits: &[NumberedEdit],
+    shows_feed: bool,
+    next: &str,
+) -> Markup {
     if edits.is_empty() {
         return html! { p.card-body.soft { "No changes yet." } };
     }
@@ -69,13 +74,13 @@ pub(super) fn render_list(app: &App, edits: &[NumberedEdit], of_all: bool, next:
             table.list-table.edits {
                 thead { tr {
                     th scope="col" { "When" }
-                    @if of_all { th scope="col" { "Feed" } }
+                    @if shows_feed { th scope="col" { "Feed" } }
                     th scope="col" { "Action" }
                     th scope="col" { "Changes" }
                     th scope="col" { "By" }
                     th scope="col" { span.visually-hidden { "Undo" } }
                 } }
-                tbody { @for edit in edits { (render_row(app, edit, edits, of_all, next)) } }
+                tbody { @for edit in edits { (render_row(app, edit, edits, shows_feed, next)) } }
             }
         }
     }
@@ -85,23 +90,25 @@ fn render_row(
     app: &App,
     numbered: &NumberedEdit,
     edits: &[NumberedEdit],
-    of_all: bool,
+    shows_feed: bool,
     next: &str,
 ) -> Markup {
     let (n, edit) = numbered;
     let (before, after) = before_and_after(edit);
-    let keys = |over: &Option<FeedOverride>| {
-        over.as_ref().map(|over| over.keys.clone()).unwrap_or_default()
+    let keys = |feed_override: &Option<FeedOverride>| {
+        feed_override.as_ref().map(|feed_override| feed_override.keys.clone()).unwrap_or_default()
     };
     let changed = diff_keys(&keys(&before), &keys(&after));
     let (now, in_file) = app.settings().find_override(&edit.feed);
-    let is_added = [&before, &after].iter().any(|over| over.as_ref().is_some_and(|it| it.added));
+    let is_added = [&before, &after]
+        .iter()
+        .any(|feed_override| feed_override.as_ref().is_some_and(|it| it.added));
     let nothing = if in_file && !is_added { "as in the file" } else { "not set" };
     let own = super::settings::form_address(&edit.feed);
     html! {
         tr {
             td.nowrap { (super::render_utc(edit.at)) }
-            @if of_all { td { a href=(own) { (edit.feed) } } }
+            @if shows_feed { td { a href=(own) { (edit.feed) } } }
             td {
                 span.soft.small { (n) " " }
                 @match edit.undoes { Some(undone) => { "Undid change " (undone) }, None => (describe_edit(&edit.what)) }
@@ -130,9 +137,10 @@ fn render_row(
 
 /// Explains why an edit cannot be undone alone.
 fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> Markup {
-    let undone_by = edits.iter().find(|(_, edit)| edit.undoes == Some(n)).map(|(by, _)| *by);
+    let undone_by =
+        edits.iter().find(|(_, edit)| edit.undoes == Some(n)).map(|(edit_number, _)| *edit_number);
     html! {
-        @match (undone_by, conflict.by) {
+        @match (undone_by, conflict.edit_number) {
             (Some(by), _) => { "Undone by " (by) },
             (None, Some(by)) => { code { (conflict.part) } " changed by " (by) },
             (None, None) => { code { (conflict.part) } " changed since" },

@@ -17,8 +17,8 @@ use crate::reports::ReportVerdict;
 /// Rows of one page.
 pub(super) const ROWS_PER_PAGE: usize = 100;
 
-fn service_countdown(figures: &FeedOverview) -> ServiceCountdown {
-    let FeedOverview { service_days_left, service_days_until_start, .. } = *figures;
+fn service_countdown(overview: &FeedOverview) -> ServiceCountdown {
+    let FeedOverview { service_days_left, service_days_until_start, .. } = *overview;
     ServiceCountdown { days_left: service_days_left, days_until_start: service_days_until_start }
 }
 
@@ -27,7 +27,7 @@ pub(super) fn render_search_form(query: &DashboardQuery) -> Markup {
         form.search.ops-search role="search" action="/ops" {
             div.search-line {
                 label.visually-hidden for="q" { "Search feeds" }
-                input.input #q type="search" name="q" value=(query.words) placeholder="Search feeds" maxlength="100" autocomplete="off";
+                input.input #q type="search" name="q" value=(query.text) placeholder="Search feeds" maxlength="100" autocomplete="off";
                 button.button type="submit" { "Search" }
             }
             div.field {
@@ -108,8 +108,9 @@ fn describe_found(found: usize, all: usize, first: usize) -> String {
     match found {
         found if found > ROWS_PER_PAGE => {
             let last = (first + ROWS_PER_PAGE).min(found);
-            let of = if found == all { all_words } else { format!("{} matching", number(found)) };
-            format!("{} to {} of {of}", number(first + 1), number(last))
+            let filter_note =
+                if found == all { all_words } else { format!("{} matching", number(found)) };
+            format!("{} to {} of {filter_note}", number(first + 1), number(last))
         }
         found if found == all => all_words,
         found => format!("{} of {all_words}", number(found)),
@@ -131,36 +132,36 @@ fn render_heading(column: FeedColumn, query: &DashboardQuery) -> Markup {
 }
 
 fn render_row(
-    figures: &FeedOverview,
+    overview: &FeedOverview,
     query: &DashboardQuery,
     now: UnixMillis,
     is_admin: bool,
 ) -> Markup {
-    let id = figures.id.as_str();
+    let id = overview.id.as_str();
     let is_open = query.open.as_deref() == Some(id);
     let more = if is_open { "Less" } else { "More" };
     let verdict =
-        figures.report.as_ref().map(|report| ReportVerdict::from_summary(Some(report)).as_str());
+        overview.report.as_ref().map(|report| ReportVerdict::from_summary(Some(report)).as_str());
     html! {
         tr #(format!("feed-{id}")) role="row" data-feed=(id) {
             td.cell-name role="cell" data-col="name" {
                 div.one-line {
-                    a.feed-name href=(format!("/feeds/{id}")) title=(id) { (figures.name.as_deref().unwrap_or(id)) }
+                    a.feed-name href=(format!("/feeds/{id}")) title=(id) { (overview.name.as_deref().unwrap_or(id)) }
                     a.small.ops-more href=(query.row_address(id, is_open)) aria-expanded=(is_open) aria-label={ (more) " about " (id) } { (more) }
                 }
             }
             td.cell-state role="cell" data-col="state" {
                 div.one-line {
-                    (states::render_sign(id, figures.state))
-                    span.soft.small.reason data-reason-of=(id) title=(figures.reason) hidden[figures.state == FeedState::Ok] { (figures.reason) }
-                    (states::render_service_tag(id, service_countdown(figures), figures.state))
+                    (states::render_sign(id, overview.state))
+                    span.soft.small.reason data-reason-of=(id) title=(overview.reason) hidden[overview.state == FeedState::Ok] { (overview.reason) }
+                    (states::render_service_tag(id, service_countdown(overview), overview.state))
                 }
             }
-            @for column in FeedColumn::FIGURES {
+            @for column in FeedColumn::NUMERIC {
                 td.end.numeric role="cell" data-col=(column.address_word()) data-label=(column.column_title())
-                    data-verdict=[verdict.filter(|_| column == FeedColumn::Report)] { (column.cell_text(figures, now)) }
+                    data-verdict=[verdict.filter(|_| column == FeedColumn::Report)] { (column.cell_text(overview, now)) }
             }
-            @if is_admin { td.cell-acts role="cell" { (render_actions(id, figures.paused, Some(&query.list_address()))) } }
+            @if is_admin { td.cell-acts role="cell" { (render_actions(id, overview.paused, Some(&query.list_address()))) } }
         }
     }
 }
@@ -185,7 +186,7 @@ pub(super) fn render_empty_row(is_admin: bool) -> Markup {
                 div.one-line { a.feed-name {} a.small.ops-more aria-expanded="false" { "More" } }
             }
             td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::render_service_tag("", ServiceCountdown::default(), FeedState::Unknown)) } }
-            @for column in FeedColumn::FIGURES {
+            @for column in FeedColumn::NUMERIC {
                 td.end.numeric role="cell" data-col=(column.address_word()) data-label=(column.column_title()) {}
             }
             @if is_admin { td.cell-acts role="cell" { (render_actions("", false, None)) } }

@@ -49,16 +49,16 @@ const INCIDENTS_ATOM: &str = "/incidents.atom";
 
 async fn get_dashboard(
     State(app): State<App>,
-    by: Option<AdminCredential>,
+    credential: Option<AdminCredential>,
     uri: Uri,
     parameters: QueryParameters,
 ) -> Response {
-    if !may_view(&app, by) {
+    if !may_view(&app, credential) {
         return login::redirect_to_login(&uri);
     }
     let query = DashboardQuery::from_parameters(&parameters);
     // An admin sees the effect of a change at once; other viewers do not cause extra samples.
-    let board = match by {
+    let board = match credential {
         Some(_) => app.ops_dashboard().refresh_snapshot().await,
         None => app.ops_dashboard().current_snapshot(),
     };
@@ -70,16 +70,16 @@ async fn get_dashboard(
     page.alternates.push(("application/atom+xml", INCIDENTS_ATOM.to_owned()));
     let main = html! {
         div.page.wide {
-            (render_head(&board, &query, by))
-            @if by.is_some() { (render_admin_bar()) }
+            (render_head(&board, &query, credential))
+            @if credential.is_some() { (render_admin_bar()) }
             (completed_action::render_notice(&parameters))
             (list::render_search_form(&query))
-            (list::render_table(&app, &board, &query, by.is_some()))
+            (list::render_table(&app, &board, &query, credential.is_some()))
             (render_server(&app, &board, &query))
             (notices::render_incidents(&incidents))
-            (notices::render_alert_rules(&app, by.is_some()))
+            (notices::render_alert_rules(&app, credential.is_some()))
             (states::render_templates())
-            template #ops-row { (list::render_empty_row(by.is_some())) }
+            template #ops-row { (list::render_empty_row(credential.is_some())) }
             (layout::render_data_island("ops-data", &json!({
                 "now": app.now().0,
                 "channels": [FEEDS, NODE],
@@ -110,10 +110,10 @@ fn render_server(app: &App, board: &DashboardSnapshot, query: &DashboardQuery) -
 /// Returns the tiles alone, for the page's script.
 async fn get_tiles(
     State(app): State<App>,
-    by: Option<AdminCredential>,
+    credential: Option<AdminCredential>,
     parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    if !may_view(&app, by) {
+    if !may_view(&app, credential) {
         return Err(Refusal::NotAdmin);
     }
     let range = DashboardQuery::from_parameters(&parameters).range;
@@ -141,21 +141,21 @@ pub(super) fn router() -> Router<App> {
 /// Returns the details of a feed's row, for the page's script.
 async fn get_row_details(
     State(app): State<App>,
-    by: Option<AdminCredential>,
+    credential: Option<AdminCredential>,
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
-    if !may_view(&app, by) {
+    if !may_view(&app, credential) {
         return Err(Refusal::NotAdmin);
     }
     let board = app.ops_dashboard().current_snapshot();
-    let row = board.feeds.iter().find(|row| row.figures.id.as_str() == id);
+    let row = board.feeds.iter().find(|row| row.overview.id.as_str() == id);
     let row = row.ok_or(Refusal::UnknownFeed(id))?;
-    let sheet = detail::render_detail(&row.figures, app.now());
+    let sheet = detail::render_detail(&row.overview, app.now());
     Ok(mark_volatile(Html(sheet.into_string()).into_response()))
 }
 
-fn may_view(app: &App, by: Option<AdminCredential>) -> bool {
-    by.is_some() || app.config().admin.public_ops
+fn may_view(app: &App, credential: Option<AdminCredential>) -> bool {
+    credential.is_some() || app.config().admin.public_ops
 }
 
 /// Renders a time without its zone: the page says once that its times are in UTC.
@@ -174,7 +174,7 @@ fn mark_volatile(mut response: Response) -> Response {
 fn render_head(
     board: &DashboardSnapshot,
     query: &DashboardQuery,
-    by: Option<AdminCredential>,
+    credential: Option<AdminCredential>,
 ) -> Markup {
     html! {
         div.page-head {
@@ -184,7 +184,7 @@ fn render_head(
             }
             div.title-line {
                 (render_tally(board, query))
-                @match by {
+                @match credential {
                     Some(AdminCredential::Session(_)) => form method="post" action=(login::LOGOUT) {
                         button.button.plain.compact type="submit" { "Log out" }
                     },
@@ -201,7 +201,7 @@ fn render_head(
 fn render_tally(board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
     let mut counts: BTreeMap<FeedState, u64> = BTreeMap::new();
     for row in &board.feeds {
-        *counts.entry(row.figures.state).or_default() += 1;
+        *counts.entry(row.overview.state).or_default() += 1;
     }
     html! {
         ul.tally #tally {

@@ -27,35 +27,35 @@ const THRESHOLD_DRAWN: f64 = 2.0;
 struct NodeGauge {
     name: &'static str,
     title: &'static str,
-    words: fn(f64) -> String,
+    format_value: fn(f64) -> String,
     /// The meaning of values above the threshold; its value is [`gauge_threshold`].
-    threshold_words: Option<&'static str>,
+    threshold_text: Option<&'static str>,
 }
 
 const fn node_gauge(
     name: &'static str,
     title: &'static str,
-    words: fn(f64) -> String,
+    format_value: fn(f64) -> String,
 ) -> NodeGauge {
-    NodeGauge { name, title, words, threshold_words: None }
+    NodeGauge { name, title, format_value, threshold_text: None }
 }
 
 const ALL: [NodeGauge; GAUGES] = [
     NodeGauge {
-        threshold_words: Some("limit"),
+        threshold_text: Some("limit"),
         ..node_gauge("connections", "Connections", format_whole)
     },
     node_gauge("subscriptions", "Subscriptions", format_whole),
     node_gauge("deliveries", "Deliveries", format_rate),
     NodeGauge {
-        threshold_words: Some("high from"),
+        threshold_text: Some("high from"),
         ..node_gauge("delivery_p99", "Delivery latency (p99)", words::format_duration)
     },
     node_gauge("requests", "Requests", format_rate),
     node_gauge("memory", "Memory", format_byte_size),
-    NodeGauge { threshold_words: Some("max"), ..node_gauge("cpu", "CPU", format_cores) },
+    NodeGauge { threshold_text: Some("max"), ..node_gauge("cpu", "CPU", format_cores) },
     NodeGauge {
-        threshold_words: Some("overloaded from"),
+        threshold_text: Some("overloaded from"),
         ..node_gauge("mailboxes", "Connections queued", format_whole)
     },
 ];
@@ -137,30 +137,31 @@ fn render_tile(
     let peak = points.iter().map(|(_, _, max)| *max).fold(0.0, f64::max);
     let drawn = threshold.filter(|it| *it <= peak * THRESHOLD_DRAWN);
     let top = drawn.map_or(peak, |threshold| threshold.max(peak));
-    let is_over = threshold.zip(now).is_some_and(|(threshold, now)| now >= threshold);
+    let is_exceeded = threshold.zip(now).is_some_and(|(threshold, now)| now >= threshold);
     let values: Vec<_> = points.iter().map(|(at, mean, _)| json!([at.0, mean])).collect();
-    let places: Vec<(UnixMillis, f64)> = points.iter().map(|(at, mean, _)| (*at, *mean)).collect();
+    let gauge_points: Vec<(UnixMillis, f64)> =
+        points.iter().map(|(at, mean, _)| (*at, *mean)).collect();
     let y = drawn.map_or(0.0, |it| HEIGHT - 1.0 - (HEIGHT - 2.0) * it / top);
     html! {
-        div.gauge data-gauge=(gauge.name) data-over[is_over] data-threshold=[threshold] {
+        div.gauge data-gauge=(gauge.name) data-over[is_exceeded] data-threshold=[threshold] {
             h3.small.soft { (gauge.title) }
-            p.gauge-now.numeric { (now.map_or_else(|| "–".to_owned(), gauge.words)) }
+            p.gauge-now.numeric { (now.map_or_else(|| "–".to_owned(), gauge.format_value)) }
             div.plot {
-                span.plot-top.numeric aria-hidden="true" { ((gauge.words)(top)) }
+                span.plot-top.numeric aria-hidden="true" { ((gauge.format_value)(top)) }
                 svg.spark viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" aria-hidden="true"
                     data-points=(json!(values)) {
                     @if threshold.is_some() {
                         line.threshold x1="0" x2=(WIDTH) y1=(y) y2=(y) visibility=[drawn.is_none().then_some("hidden")] {}
                     }
-                    polyline points=(polyline_points(&places, at, top, range.length_ms())) {}
+                    polyline points=(polyline_points(&gauge_points, at, top, range.length_ms())) {}
                 }
                 span.plot-value.numeric hidden {}
             }
             p.plot-axis.small.soft aria-hidden="true" { span { (range.describe_start(at)) } span { "now" } }
             p.gauge-most.small.soft {
-                "peak " span { ((gauge.words)(peak).replace("< ", "under ")) }
-                @if let Some((threshold, said)) = threshold.zip(gauge.threshold_words) {
-                    " · " (said) " " ((gauge.words)(threshold))
+                "peak " span { ((gauge.format_value)(peak).replace("< ", "under ")) }
+                @if let Some((threshold, said)) = threshold.zip(gauge.threshold_text) {
+                    " · " (said) " " ((gauge.format_value)(threshold))
                 }
             }
         }

@@ -33,8 +33,8 @@ impl TileRange {
         }
     }
 
-    pub(super) fn parse_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|range| range.address_word() == word)
+    pub(super) fn parse_word(range_name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|range| range.address_word() == range_name)
     }
 
     fn range_title(self) -> &'static str {

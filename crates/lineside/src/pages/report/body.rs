@@ -123,12 +123,12 @@ fn render_some_groups(
 ) -> Markup {
     html! {
         @for (severity, title, why) in GROUPS {
-            @let of_group: Vec<&ReportFinding> = findings.iter().filter(|it| it.severity == severity).collect();
-            @if !of_group.is_empty() {
+            @let group_findings: Vec<&ReportFinding> = findings.iter().filter(|it| it.severity == severity).collect();
+            @if !group_findings.is_empty() {
                 div.report-group data-severity=(severity_name(severity)) {
                     h3 { (title) " " span.soft.small { (words::format_number(report.count_findings(severity))) } }
                     p.soft.small { (why) }
-                    ul.problem-list { @for finding in of_group { (render_finding(report, finding, extent, zone)) } }
+                    ul.problem-list { @for finding in group_findings { (render_finding(report, finding, extent, zone)) } }
                 }
             }
         }

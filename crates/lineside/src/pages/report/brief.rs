@@ -15,12 +15,12 @@ pub(in crate::pages) fn describe_brief(brief: &ReportSummary) -> String {
 
 /// Formats the counts as bare numbers, for a column.
 pub(in crate::pages) fn format_figures(brief: &ReportSummary) -> String {
-    let figures = format!(
+    let counts_text = format!(
         "{} · {}",
         words::format_number(brief.errors),
         words::format_number(brief.warnings)
     );
-    counts_or_status(brief, figures)
+    counts_or_status(brief, counts_text)
 }
 
 /// Returns the counts, or the status if they are incomplete or missing.
@@ -49,9 +49,9 @@ mod tests {
         for case in cases {
             let brief: ReportSummary = from_value(case[0].clone()).unwrap();
             let verdict = ReportVerdict::from_summary(Some(&brief)).as_str();
-            let said = (describe_brief(&brief), format_figures(&brief), verdict);
-            let wanted = [1, 2, 3].map(|at| case[at].as_str().unwrap());
-            assert_eq!([said.0.as_str(), said.1.as_str(), said.2], wanted, "{brief:?}");
+            let texts = (describe_brief(&brief), format_figures(&brief), verdict);
+            let expected = [1, 2, 3].map(|at| case[at].as_str().unwrap());
+            assert_eq!([texts.0.as_str(), texts.1.as_str(), texts.2], expected, "{brief:?}");
         }
     }
 }

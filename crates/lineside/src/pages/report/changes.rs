@@ -76,12 +76,12 @@ mod tests {
 
     #[test]
     fn a_change_is_described_from_its_counts() {
-        let said = |before, now| {
+        let format_change = |before, now| {
             let code = "unknown_file".to_owned();
             describe_course(&ChangedCode { code, severity: Severity::Info, before, now })
         };
-        assert_eq!(said(0, 3), "new, 3");
-        assert_eq!(said(1_200, 0), "gone, was 1\u{202f}200");
-        assert_eq!(said(4, 2), "4 → 2");
+        assert_eq!(format_change(0, 3), "new, 3");
+        assert_eq!(format_change(1_200, 0), "gone, was 1\u{202f}200");
+        assert_eq!(format_change(4, 2), "4 → 2");
     }
 }

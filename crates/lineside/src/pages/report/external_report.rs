@@ -20,68 +20,68 @@ const SHOWN: usize = 20;
 /// Renders one validator's report, with `examples` rows of each finding.
 pub(super) fn render_report(
     report: &ValidationReport,
-    beside: &ExternalComparison,
+    comparison: &ExternalComparison,
     zone: &TimeZone,
     examples: usize,
 ) -> Markup {
     html! {
         div.report-beside {
             div.card-body {
-                h3 { "Findings of " span.mono { (beside.name) } }
-                @if beside.is_pending { p.soft { "Its check of the newest version is running or in the queue." } }
-                @if let Some(opinion) = &beside.opinion { (render_failed_run(opinion, zone)) }
-                @if let Some(said) = beside.latest_result() { (render_result(report, beside, said, zone, examples)) }
+                h3 { "Findings of " span.mono { (comparison.name) } }
+                @if comparison.is_pending { p.soft { "Its check of the newest version is running or in the queue." } }
+                @if let Some(opinion) = &comparison.external { (render_failed_run(opinion, zone)) }
+                @if let Some(said) = comparison.latest_result() { (render_result(report, comparison, said, zone, examples)) }
             }
-            (render_differing(beside, examples, zone))
+            (render_differing(comparison, examples, zone))
         }
     }
 }
 
 /// Renders a notice if the newest run failed.
-fn render_failed_run(opinion: &ExternalReport, zone: &TimeZone) -> Markup {
+fn render_failed_run(report: &ExternalReport, zone: &TimeZone) -> Markup {
     html! {
-        @if let Some(failed) = &opinion.failed {
+        @if let Some(failed) = &report.failed {
             p {
                 strong { "Its newest run failed: " } "it " (failed.why) ". This says nothing of the data. "
-                span.soft.small { (words::render_time(UnixMillis(failed.at), zone)) ", version " (render_version(&opinion.version)) }
+                span.soft.small { (words::render_time(UnixMillis(failed.at), zone)) ", version " (render_version(&report.version)) }
             }
             @if !failed.said.trim().is_empty() { pre.mono.small tabindex="0" { (failed.said) } }
-            @if opinion.said.is_some() { p { "Its last result before that:" } }
+            @if report.said.is_some() { p { "Its last result before that:" } }
         }
     }
 }
 
 fn render_result(
     report: &ValidationReport,
-    beside: &ExternalComparison,
-    said: &ExternalResult,
+    comparison: &ExternalComparison,
+    result: &ExternalResult,
     zone: &TimeZone,
     examples: usize,
 ) -> Markup {
     html! {
-        p { strong { (describe_totals(said)) } }
+        p { strong { (describe_totals(result)) } }
         p.soft.small {
-            "Checked " (words::render_time(UnixMillis(said.at), zone)) " in " (format_millis(said.took_ms)) ", version "
-            @if report.subject.version() == Some(said.version.as_str()) { (render_version(&said.version)) }
-            @else { a href=(format!("/feeds/{}/versions/{}/report", report.feed, said.version)) { (render_version(&said.version)) } ", a different version" }
-            @if let Some(ended) = &said.ended { "; it " (ended) }
-            @if let ExternalOutput::Report { tool, .. } = &said.body { @if !tool.is_empty() { "; it calls itself " (tool) } }
+            "Checked " (words::render_time(UnixMillis(result.at), zone)) " in " (format_millis(result.took_ms)) ", version "
+            @if report.subject.version() == Some(result.version.as_str()) { (render_version(&result.version)) }
+            @else { a href=(format!("/feeds/{}/versions/{}/report", report.feed, result.version)) { (render_version(&result.version)) } ", a different version" }
+            @if let Some(ended) = &result.ended { "; it " (ended) }
+            @if let ExternalOutput::Report { tool, .. } = &result.body { @if !tool.is_empty() { "; it calls itself " (tool) } }
             "."
         }
-        @match &said.body {
-            ExternalOutput::Report { left_out, .. } => (render_codes(report, beside, *left_out, examples)),
+        @match &result.body {
+            ExternalOutput::Report { left_out, .. } => (render_codes(report, comparison, *left_out, examples)),
             ExternalOutput::Text { text, bytes } => (render_excerpt(text, *bytes)),
         }
-        @if !said.aside.trim().is_empty() {
-            details { summary { "What it wrote to its standard error" } pre.mono.small tabindex="0" { (said.aside) } }
+        @if !result.aside.trim().is_empty() {
+            details { summary { "What it wrote to its standard error" } pre.mono.small tabindex="0" { (result.aside) } }
         }
     }
 }
 
-fn describe_totals(said: &ExternalResult) -> String {
-    match said.findings() {
+fn describe_totals(result: &ExternalResult) -> String {
+    match result.findings() {
         Some(findings) => {
-            describe_counts(findings.is_empty(), |severity| said.count_findings(severity))
+            describe_counts(findings.is_empty(), |severity| result.count_findings(severity))
         }
         None => "It wrote no report that can be compared.".to_owned(),
     }
@@ -109,13 +109,13 @@ fn render_excerpt(text: &str, bytes: u64) -> Markup {
 /// Renders the codes of both reports.
 fn render_codes(
     report: &ValidationReport,
-    beside: &ExternalComparison,
+    comparison: &ExternalComparison,
     left_out: u64,
     examples: usize,
 ) -> Markup {
     html! {
-        @match beside.compare_codes() {
-            Some(both) => (render_counts(report, &beside.name, &both, examples)),
+        @match comparison.compare_codes() {
+            Some(both) => (render_counts(report, &comparison.name, &both, examples)),
             None => p.soft { "There is no report of ours on that version to compare it with." },
         }
         @if left_out > 0 { p.soft.small { "and " (words::format_count(left_out, "further code", "further codes")) " of its own that " (if left_out == 1 { "is" } else { "are" }) " not kept" } }
@@ -123,18 +123,19 @@ fn render_codes(
 }
 
 /// Renders the validator's findings for codes on which the two reports differ.
-fn render_differing(beside: &ExternalComparison, examples: usize, zone: &TimeZone) -> Markup {
-    let both = beside.compare_codes().unwrap_or_default();
+fn render_differing(comparison: &ExternalComparison, examples: usize, zone: &TimeZone) -> Markup {
+    let both = comparison.compare_codes().unwrap_or_default();
     let is_same = |code: &str| both.iter().any(|it| it.code == code && !it.is_different());
-    let theirs = beside.latest_result().and_then(ExternalResult::findings).unwrap_or_default();
-    let most = if examples > FEW { usize::MAX } else { SHOWN };
-    let told = theirs.iter().filter(|finding| !is_same(&finding.code)).take(most);
-    let told: Vec<&ReportFinding> = told.collect();
+    let external =
+        comparison.latest_result().and_then(ExternalResult::findings).unwrap_or_default();
+    let findings_max = if examples > FEW { usize::MAX } else { SHOWN };
+    let shown = external.iter().filter(|finding| !is_same(&finding.code)).take(findings_max);
+    let shown: Vec<&ReportFinding> = shown.collect();
     html! {
-        @if !told.is_empty() {
+        @if !shown.is_empty() {
             details.report-theirs {
                 summary { "Its findings with rows" }
-                ul.problem-list { @for finding in told { (render_finding(finding, examples, zone)) } }
+                ul.problem-list { @for finding in shown { (render_finding(finding, examples, zone)) } }
             }
         }
     }
@@ -165,8 +166,8 @@ fn render_counts(
                         @for it in &both[..shown] {
                             tr data-differs=[it.is_different().then_some("yes")] {
                                 td { (render_severities(it)) span.mono { (words::render_code(it.code)) } }
-                                td.numeric { (format_number_cell(it.ours)) }
-                                td.numeric { (format_number_cell(it.theirs)) }
+                                td.numeric { (format_number_cell(it.lineside)) }
+                                td.numeric { (format_number_cell(it.external)) }
                             }
                         }
                     }
@@ -181,10 +182,11 @@ fn render_counts(
 
 /// Renders the severity; both if they differ.
 fn render_severities(it: &ComparedCode<'_>) -> Markup {
-    let [ours, theirs] = [it.ours, it.theirs].map(|count| count.map(|(severity, _)| severity));
+    let [lineside, external] =
+        [it.lineside, it.external].map(|count| count.map(|(severity, _)| severity));
     html! {
-        @if let Some(severity) = ours.or(theirs) { (changes::render_sign(severity)) }
-        @if let Some(other) = theirs.filter(|_| ours.is_some() && ours != theirs) { "/ " (changes::render_sign(other)) }
+        @if let Some(severity) = lineside.or(external) { (changes::render_sign(severity)) }
+        @if let Some(other) = external.filter(|_| lineside.is_some() && lineside != external) { "/ " (changes::render_sign(other)) }
     }
 }
 
@@ -220,7 +222,7 @@ mod tests {
 
     const VERSION: &str = "aaaaaaaaaaaaaaaa";
 
-    fn said(body: ExternalOutput) -> ExternalResult {
+    fn result_with(body: ExternalOutput) -> ExternalResult {
         ExternalResult {
             version: VERSION.to_owned(),
             at: 5,
@@ -231,7 +233,7 @@ mod tests {
         }
     }
 
-    fn shown(said: Option<ExternalResult>, failed: bool) -> String {
+    fn shown(result: Option<ExternalResult>, failed: bool) -> String {
         let report =
             test_report(VERSION, &[("same", Severity::Info, 2), ("ours", Severity::Error, 1_200)]);
         let failed = failed.then(|| crate::external_validators::FailedRun {
@@ -239,35 +241,35 @@ mod tests {
             why: "ended with exit code 3".to_owned(),
             said: "<i>no</i> memory".to_owned(),
         });
-        let opinion = ExternalReport {
+        let external_report = ExternalReport {
             validator: "canonical".to_owned(),
             version: VERSION.to_owned(),
             tag: String::new(),
             mark: String::new(),
-            said,
+            said: result,
             failed,
         };
-        let beside = ExternalComparison {
+        let comparison = ExternalComparison {
             name: "canonical".to_owned(),
-            opinion: Some(Arc::new(opinion)),
-            ours: Some(Arc::new(report.clone())),
+            external: Some(Arc::new(external_report)),
+            lineside: Some(Arc::new(report.clone())),
             is_pending: false,
         };
-        render_report(&report, &beside, &TimeZone::UTC, FEW).into_string()
+        render_report(&report, &comparison, &TimeZone::UTC, FEW).into_string()
     }
 
     #[test]
     fn both_reports_are_compared_and_external_text_is_escaped() {
-        let mut theirs =
+        let mut external =
             test_report(VERSION, &[("same", Severity::Info, 2), ("<b>t</b>", Severity::Error, 3)]);
         let sample = [("x".to_owned(), serde_json::Value::from("<script>"))].into_iter().collect();
-        theirs.findings[1].samples = vec![sample];
+        external.findings[1].samples = vec![sample];
         let body = ExternalOutput::Report {
             tool: "8.0".to_owned(),
-            findings: theirs.findings,
+            findings: external.findings,
             left_out: 4,
         };
-        let page = shown(Some(said(body)), true);
+        let page = shown(Some(result_with(body)), true);
         for part in [
             "They differ in 2 of 3 codes.",
             "1\u{202f}200</td><td class=\"numeric\">–</td>",
@@ -280,22 +282,22 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
-        let place = |part: &str| page.find(part).unwrap();
-        assert!(place(">ours<") < place(">same<"), "what differs comes first");
+        let position_of = |part: &str| page.find(part).unwrap();
+        assert!(position_of(">ours<") < position_of(">same<"), "what differs comes first");
         assert!(!page.contains("<b>t") && !page.contains("<script>"), "{page}");
     }
 
     #[test]
     fn text_output_is_escaped_and_shown_with_its_length() {
         let text = ExternalOutput::Text { text: "line 3: <b>".to_owned(), bytes: 9_000 };
-        let page = shown(Some(said(text)), false);
+        let page = shown(Some(result_with(text)), false);
         assert!(page.contains("line 3: &lt;b&gt;") && page.contains("in all"), "{page}");
         assert!(
             page.contains("no report that can be compared") && !page.contains("newest run failed"),
             "{page}"
         );
         let nothing = ExternalOutput::Text { text: String::new(), bytes: 0 };
-        assert!(shown(Some(said(nothing)), false).contains("It wrote nothing."));
+        assert!(shown(Some(result_with(nothing)), false).contains("It wrote nothing."));
         assert!(!shown(None, true).contains("Its last result before"), "there is nothing");
     }
 }

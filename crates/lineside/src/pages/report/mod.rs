@@ -89,7 +89,7 @@ async fn get_report(
 async fn get_badge(
     State(app): State<App>,
     Path(id): Path<String>,
-    wants: ReplyPreferences,
+    preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = app.ingest().find_feed(&id).ok_or_else(|| Refusal::UnknownFeed(id.clone()))?;
     let report = app.reports().feed_reports(&id).and_then(|reports| reports.main_report().cloned());
@@ -97,7 +97,7 @@ async fn get_badge(
     let kind = HeaderValue::from_static("image/svg+xml");
     let at = report.map(|report| report.at.max(feed.status().since));
     let reply = Representation::new(kind, svg).modified_at(at, app.now());
-    let mut reply = reply.into_reply(&wants, &app).await;
+    let mut reply = reply.into_reply(&preferences, &app).await;
     let (policy, nothing) = producer_policy();
     reply.headers_mut().insert(policy, nothing);
     Ok(reply)
@@ -109,9 +109,9 @@ fn draw_badge(feed: &Feed, report: Option<&Arc<ValidationReport>>) -> String {
     let is_real_time = feed.format().is_some_and(Format::is_realtime);
     let doubt =
         report.filter(|_| is_real_time).and_then(|it| explain_doubt(feed.status().state, it));
-    let (said, ground) = badge_text(report, doubt);
-    let title = format!("{}: {said}", feed.config().display_name());
-    badge::draw_badge(label, &said, &title, ground).into_string()
+    let (badge_label, ground) = badge_text(report, doubt);
+    let title = format!("{}: {badge_label}", feed.config().display_name());
+    badge::draw_badge(label, &badge_label, &title, ground).into_string()
 }
 
 /// Returns true if the last message is an old one: then its quality says nothing about the present.
@@ -177,13 +177,17 @@ mod tests {
             report.faults.push(RuleFault { rule: "a".to_owned(), message: String::new() });
             report
         };
-        for (found, said) in [
+        for (found, expected_text) in [
             (&[][..], "unknown"),
             (&[("a", Severity::Warning, 2)], "unknown"),
             (&[("a", Severity::Warning, 2), ("b", Severity::Error, 1)], "1 error or more"),
         ] {
-            assert_eq!(text(Some(&cut(report(found)))), said, "cut short {found:?}");
-            assert_eq!(text(Some(&broken(report(found)))), said, "with a fault of ours {found:?}");
+            assert_eq!(text(Some(&cut(report(found)))), expected_text, "cut short {found:?}");
+            assert_eq!(
+                text(Some(&broken(report(found)))),
+                expected_text,
+                "with a fault of ours {found:?}"
+            );
         }
         let frozen = report(&[("W008", Severity::Warning, 1)]);
         let doubted = |state, report: &ValidationReport| {
@@ -194,10 +198,14 @@ mod tests {
         assert_eq!(doubted(FeedState::Empty, &report(&[])), "empty");
         assert_eq!(doubted(FeedState::Empty, &errors), "1 error");
         assert_eq!(doubted(FeedState::Ok, &errors), "1 error");
-        let ours = ValidationReport {
+        let badge_report = ValidationReport {
             outcome: ReportOutcome::Unfinished { words: String::new() },
             ..errors
         };
-        assert_eq!(text(Some(&ours)), "unknown", "what we gave up says nothing of the data");
+        assert_eq!(
+            text(Some(&badge_report)),
+            "unknown",
+            "what we gave up says nothing of the data"
+        );
     }
 }

@@ -10,8 +10,8 @@ pub(in crate::pages) fn nearby_points(feed: &Feed, network: &Network) -> Vec<Poi
     let state = network.state();
     if feed.format() == Some(Format::Gbfs) {
         let all = state.stations().chain(state.rental_vehicles());
-        let places = all.filter(|record| record.feed == *feed.id());
-        return thin_outline(places.map(|record| split_degrees(record.position())));
+        let vehicle_records = all.filter(|record| record.feed == *feed.id());
+        return thin_outline(vehicle_records.map(|record| split_degrees(record.position())));
     }
     match network.timetable() {
         Some(timetable) => thin_outline(timetable.stops().map(|stop| (stop.lat, stop.lon))),

@@ -9,10 +9,8 @@ use crate::reports::ReportPrerequisite;
 
 /// Renders the card in place of a feed's first report.
 pub(in crate::pages) fn render_card(ahead: ReportPrerequisite) -> Markup {
-    let (title, said) = match ahead {
-        ReportPrerequisite::Version(standing) => {
-            ("Report on the schedule", describe_version(standing))
-        }
+    let (title, card_text) = match ahead {
+        ReportPrerequisite::Version(status) => ("Report on the schedule", describe_version(status)),
         ReportPrerequisite::Message => (
             "Report on the messages",
             "No message has been checked yet. The next one will be.".to_owned(),
@@ -31,15 +29,15 @@ pub(in crate::pages) fn render_card(ahead: ReportPrerequisite) -> Markup {
         title,
         &html! {},
         true,
-        &html! { p.card-body.soft data-waits-for-schedule[matches!(ahead, ReportPrerequisite::Schedule)] { (said) } },
+        &html! { p.card-body.soft data-waits-for-schedule[matches!(ahead, ReportPrerequisite::Schedule)] { (card_text) } },
     )
 }
 
-fn describe_version(standing: JobStatus) -> String {
-    match standing {
-        JobStatus::Runs => "The first check is running.".to_owned(),
-        JobStatus::Waits(0) => "It is next in the queue for validation.".to_owned(),
-        JobStatus::Waits(before) => format!(
+fn describe_version(status: JobStatus) -> String {
+    match status {
+        JobStatus::Running => "The first check is running.".to_owned(),
+        JobStatus::Waiting(0) => "It is next in the queue for validation.".to_owned(),
+        JobStatus::Waiting(before) => format!(
             "It is in the queue for validation, behind {}.",
             words::format_count(
                 u64::try_from(before).unwrap_or(u64::MAX),
@@ -51,10 +49,10 @@ fn describe_version(standing: JobStatus) -> String {
 }
 
 /// Describes the queue state of a version that is newer than a report's.
-pub(super) fn describe_newer(standing: JobStatus) -> &'static str {
-    match standing {
-        JobStatus::Runs => "A newer version is being checked.",
-        JobStatus::Waits(_) => "A newer version is in the queue for validation.",
+pub(super) fn describe_newer(status: JobStatus) -> &'static str {
+    match status {
+        JobStatus::Running => "A newer version is being checked.",
+        JobStatus::Waiting(_) => "A newer version is in the queue for validation.",
     }
 }
 
@@ -64,12 +62,12 @@ mod tests {
 
     #[test]
     fn the_reason_for_the_missing_first_report_is_shown() {
-        let said = |ahead| render_card(ahead).into_string();
-        let version = |standing| said(ReportPrerequisite::Version(standing));
-        assert!(version(JobStatus::Runs).contains("check is running"));
-        assert!(version(JobStatus::Waits(0)).contains("is next"));
-        assert!(version(JobStatus::Waits(1)).contains("behind 1 other feed."));
-        assert!(said(ReportPrerequisite::Message).contains("Report on the messages"));
-        assert!(said(ReportPrerequisite::Schedule).contains("once their schedule"));
+        let render = |ahead| render_card(ahead).into_string();
+        let version = |status| render(ReportPrerequisite::Version(status));
+        assert!(version(JobStatus::Running).contains("check is running"));
+        assert!(version(JobStatus::Waiting(0)).contains("is next"));
+        assert!(version(JobStatus::Waiting(1)).contains("behind 1 other feed."));
+        assert!(render(ReportPrerequisite::Message).contains("Report on the messages"));
+        assert!(render(ReportPrerequisite::Schedule).contains("once their schedule"));
     }
 }

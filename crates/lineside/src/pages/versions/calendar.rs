@@ -26,16 +26,16 @@ struct Month {
 
 /// Renders the section with the calendar of these days. `present` is the name of the mark for the current day.
 pub(super) fn section(days: ServiceDays<'_>, today: Date, present: &str) -> Markup {
-    let most = days.trips.iter().copied().max().unwrap_or(0);
+    let trips_max = days.trips.iter().copied().max().unwrap_or(0);
     let months = split_months(days);
     html! {
         div.card-body.service-calendar #calendar data-days=(days.trips.len()) {
             div.calendar-head {
                 h3 { "Trips per day" }
-                (legend(most, days.iter().any(|(day, _)| day == today).then_some(present)))
+                (legend(trips_max, days.iter().any(|(day, _)| day == today).then_some(present)))
             }
             div.months {
-                @for month in &months { (month.markup(most, today)) }
+                @for month in &months { (month.markup(trips_max, today)) }
             }
             dl.facts {
                 @for usual in typical_week(days) {
@@ -79,24 +79,25 @@ impl Month {
     }
 
     /// Describes the drawing for screen readers.
-    fn words(&self) -> String {
+    fn describe_range(&self) -> String {
         let served = self.days.len() - self.n_idle();
         let service = format!("service on {} of {} days", served, self.days.len());
         match self.range() {
             None => format!("{}: no service", self.name()),
-            Some((least, most)) if least == most => {
-                format!("{}: {service}, {} a day", self.name(), trip_words(most))
+            Some((trips_min, trips_max)) if trips_min == trips_max => {
+                format!("{}: {service}, {} a day", self.name(), trip_words(trips_max))
             }
-            Some((least, most)) => {
-                let (least, most) = (words::format_number(least), trip_words(most));
-                format!("{}: {service}, {least} to {most} a day", self.name())
+            Some((trips_min, trips_max)) => {
+                let (trips_min, trips_max) =
+                    (words::format_number(trips_min), trip_words(trips_max));
+                format!("{}: {service}, {trips_min} to {trips_max} a day", self.name())
             }
         }
     }
 
     /// Renders the month; weeks are rows that begin on Monday.
-    fn markup(&self, most: u64, today: Date) -> Markup {
-        let place = |day: Date| {
+    fn markup(&self, trips_max: u64, today: Date) -> Markup {
+        let position_of = |day: Date| {
             let first = u64::from(weekday_of(self.first));
             let at = first + u64::from(day.day().unsigned_abs()) - 1;
             (at % 7 * STEP, at / 7 * STEP)
@@ -105,13 +106,13 @@ impl Month {
         html! {
             figure.month data-month=(self.first.strftime("%Y-%m")) {
                 figcaption { (self.first.strftime("%b %Y")) }
-                svg viewBox=(view) role="img" aria-label=(self.words()) {
+                svg viewBox=(view) role="img" aria-label=(self.describe_range()) {
                     @for (day, trips) in &self.days {
-                        @let (x, y) = place(*day);
+                        @let (x, y) = position_of(*day);
                         g data-trips=(trips) {
                             title { (words::format_date(*day)) ": " (if *trips == 0 { "no service".to_owned() } else { trip_words(*trips) }) }
                             rect.day x=(x) y=(y) width=(SIDE) height=(SIDE) rx="2" {}
-                            @if let Some(level) = level_of(*trips, most) { (square(level, x, y)) }
+                            @if let Some(level) = level_of(*trips, trips_max) { (square(level, x, y)) }
                             @if *day == today { (today_mark(x, y)) }
                         }
                     }
@@ -131,9 +132,9 @@ fn square(level: usize, x: u64, y: u64) -> Markup {
 }
 
 /// Returns the level of a day as a quarter of the most trips; `None` for a day without service.
-fn level_of(trips: u64, most: u64) -> Option<usize> {
+fn level_of(trips: u64, trips_max: u64) -> Option<usize> {
     let last = SIZES.len() as u64 - 1;
-    let level = trips.saturating_mul(SIZES.len() as u64).checked_div(most)?.min(last);
+    let level = trips.saturating_mul(SIZES.len() as u64).checked_div(trips_max)?.min(last);
     (trips > 0).then(|| usize::try_from(level).unwrap_or(0))
 }
 
@@ -142,19 +143,19 @@ fn today_mark(x: u64, y: u64) -> Markup {
 }
 
 /// Returns the fewest and the most trips of a level; `None` if no number of trips has this level.
-fn level_range(level: usize, most: u64) -> Option<(u64, u64)> {
-    let quarters = |n: usize| most.saturating_mul(n as u64).div_ceil(SIZES.len() as u64);
-    let least = quarters(level).max(1);
+fn level_range(level: usize, trips_max: u64) -> Option<(u64, u64)> {
+    let quarters = |n: usize| trips_max.saturating_mul(n as u64).div_ceil(SIZES.len() as u64);
+    let trips_min = quarters(level).max(1);
     let greatest =
-        if level + 1 == SIZES.len() { most } else { quarters(level + 1).saturating_sub(1) };
-    (least <= greatest).then_some((least, greatest))
+        if level + 1 == SIZES.len() { trips_max } else { quarters(level + 1).saturating_sub(1) };
+    (trips_min <= greatest).then_some((trips_min, greatest))
 }
 
 fn legend(most: u64, present: Option<&str>) -> Markup {
     let view = format!("-1 -1 {STEP} {STEP}");
-    let range = |least: u64, greatest: u64| match least == greatest {
-        true => words::format_number(least),
-        false => format!("{} to {}", words::format_number(least), words::format_number(greatest)),
+    let range = |low: u64, greatest: u64| match low == greatest {
+        true => words::format_number(low),
+        false => format!("{} to {}", words::format_number(low), words::format_number(greatest)),
     };
     let sign = |level: Option<usize>| {
         html! {
@@ -194,14 +195,15 @@ fn typical_week(days: ServiceDays<'_>) -> Vec<UsualTrips> {
     for (weekday, trips) in by_weekday.iter_mut().enumerate().filter(|(_, trips)| !trips.is_empty())
     {
         trips.sort_unstable();
-        let usual = trips[trips.len() / 2];
-        let is_same = trips.iter().all(|trips| *trips == usual);
-        match week.last_mut().filter(|(_, last, trips, _)| last + 1 == weekday && *trips == usual) {
+        let median = trips[trips.len() / 2];
+        let is_same = trips.iter().all(|trips| *trips == median);
+        match week.last_mut().filter(|(_, last, trips, _)| last + 1 == weekday && *trips == median)
+        {
             Some((_, last, _, is_always)) => {
                 *last = weekday;
                 *is_always &= is_same;
             }
-            None => week.push((weekday, weekday, usual, is_same)),
+            None => week.push((weekday, weekday, median, is_same)),
         }
     }
     let names = |first: usize, last: usize| match first == last {
@@ -331,15 +333,15 @@ mod tests {
 
     #[test]
     fn the_legend_covers_each_number_of_trips_once() {
-        for most in [0, 1, 2, 3, 5, 100, 272] {
+        for trips_max in [0, 1, 2, 3, 5, 100, 272] {
             let mut next = 1;
             for level in 0..SIZES.len() {
-                let Some((least, greatest)) = level_range(level, most) else { continue };
-                assert_eq!(least, next, "level {level} of {most}");
-                assert!((least..=greatest).all(|trips| level_of(trips, most) == Some(level)));
+                let Some((low, greatest)) = level_range(level, trips_max) else { continue };
+                assert_eq!(low, next, "level {level} of {trips_max}");
+                assert!((low..=greatest).all(|trips| level_of(trips, trips_max) == Some(level)));
                 next = greatest + 1;
             }
-            assert_eq!(next, most + 1);
+            assert_eq!(next, trips_max + 1);
         }
     }
 }

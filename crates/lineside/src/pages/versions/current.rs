@@ -12,26 +12,30 @@ use super::{VersionsView, calendar, signed};
 /// in 6 days* and *Not yet valid*.
 #[derive(Debug, PartialEq, Eq)]
 struct ValidityWords {
-    words: String,
+    text: String,
     tone: &'static str,
 }
 
 impl ValidityWords {
     fn new(window: &ServiceWindow, today: Date) -> ValidityWords {
         let days = |day: Date| i64::from((day - today).get_days());
-        let say = |words: String, tone| ValidityWords { words, tone };
+        let build_validity = |validity: String, tone| ValidityWords { text: validity, tone };
         let (start, end) = (written(window.start), written(window.end));
         match (days(window.start), days(window.end)) {
             (_, ..0) => {
                 let since = window.end.tomorrow().map_or_else(|_| end.clone(), written);
-                say(format!("since {since}; the last service day was {end}"), "bad")
+                build_validity(format!("since {since}; the last service day was {end}"), "bad")
             }
-            (1, _) => say(format!("service starts tomorrow, {start}"), "warn"),
-            (ahead @ 2.., _) => say(format!("service starts in {ahead} days, on {start}"), "warn"),
-            (_, ..=EXPIRES_SOON_DAYS) => say(format!("the last service day is {end}"), "warn"),
+            (1, _) => build_validity(format!("service starts tomorrow, {start}"), "warn"),
+            (ahead @ 2.., _) => {
+                build_validity(format!("service starts in {ahead} days, on {start}"), "warn")
+            }
+            (_, ..=EXPIRES_SOON_DAYS) => {
+                build_validity(format!("the last service day is {end}"), "warn")
+            }
             (_, left) => {
                 let left = words::format_count(left.unsigned_abs(), "day", "days");
-                say(format!("valid until {end}, {left} from now"), "good")
+                build_validity(format!("valid until {end}, {left} from now"), "good")
             }
         }
     }
@@ -51,7 +55,7 @@ impl VersionsView<'_> {
                 (states::render_label(self.feed_id().as_str(), status.state))
                 (states::service_tag_of(self.feed, status.state))
                 (states::recording_tag(&self.feed.network()))
-                @if let Some(ValidityWords { words, tone }) = validity { span.validity-words data-tone=(tone) { (words) } }
+                @if let Some(ValidityWords { text, tone }) = validity { span.validity-words data-tone=(tone) { (text) } }
             }
         }
     }
@@ -145,17 +149,17 @@ mod tests {
     fn validity_is_described_relative_to_today() {
         let window =
             ServiceWindow { start: date(2024, 1, 1), end: date(2024, 6, 1), zone: TimeZone::UTC };
-        let said = |today| ValidityWords::new(&window, today);
-        let words = |today| said(today).words;
-        assert!(words(date(2026, 11, 27)).starts_with("since 2 June 2024"));
+        let describe_validity = |today| ValidityWords::new(&window, today);
+        let validity_text = |today| describe_validity(today).text;
+        assert!(validity_text(date(2026, 11, 27)).starts_with("since 2 June 2024"));
         for last_days in [date(2024, 5, 25), date(2024, 6, 1)] {
-            assert!(words(last_days).contains("1 June 2024"));
-            assert_eq!(said(last_days).tone, "warn");
+            assert!(validity_text(last_days).contains("1 June 2024"));
+            assert_eq!(describe_validity(last_days).tone, "warn");
         }
-        assert!(words(date(2023, 12, 30)).contains("in 2 days, on 1 January 2024"));
-        assert!(words(date(2023, 12, 31)).contains("tomorrow, 1 January 2024"));
-        assert_eq!(said(date(2024, 5, 24)).tone, "good");
-        assert_eq!(said(date(2026, 1, 1)).tone, "bad");
+        assert!(validity_text(date(2023, 12, 30)).contains("in 2 days, on 1 January 2024"));
+        assert!(validity_text(date(2023, 12, 31)).contains("tomorrow, 1 January 2024"));
+        assert_eq!(describe_validity(date(2024, 5, 24)).tone, "good");
+        assert_eq!(describe_validity(date(2026, 1, 1)).tone, "bad");
     }
 
     #[test]

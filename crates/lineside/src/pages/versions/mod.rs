@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::http::{
     QueryParameters, Refusal, find_calendar_dataset, limits, read_reports, read_versions,
 };
-use crate::reports::Briefs;
+use crate::reports::ReportSummaries;
 
 /// Versions on one page.
 const SHOWN: usize = 50;
@@ -45,7 +45,7 @@ pub(super) async fn get_versions(
     };
     let versions = match read_versions(&app, feed.id(), offset, SHOWN + 1).await {
         Ok(versions) => Some(versions),
-        Err(Refusal::NotReadable) => None,
+        Err(Refusal::StorageUnavailable) => None,
         Err(refusal) => return refusal.into_response(),
     };
     let reports = read_reports(&app, feed.id()).await;
@@ -62,7 +62,7 @@ pub(super) async fn get_versions(
         dataset: find_calendar_dataset(&feed).await,
         zone: words::network_zone(&network),
         today: network.today(),
-        is_kept: app.store().is_some(),
+        is_stored: app.store().is_some(),
         feed: &feed,
         versions,
         reports,
@@ -78,12 +78,12 @@ struct VersionsView<'a> {
     /// `None` if the versions cannot be read. Contains one more than the page shows, if there is one.
     versions: Option<Vec<ScheduleVersion>>,
     /// The summaries of their reports.
-    reports: Briefs,
+    reports: ReportSummaries,
     offset: usize,
     zone: TimeZone,
     today: Date,
     /// True if the server stores versions.
-    is_kept: bool,
+    is_stored: bool,
 }
 
 impl VersionsView<'_> {
@@ -160,7 +160,7 @@ impl VersionsView<'_> {
             Some(format) if !format.is_schedule() => {
                 "Only schedules keep versions; this feed keeps its latest data."
             }
-            _ if !self.is_kept => "Versions are kept only if the server has a data_dir.",
+            _ if !self.is_stored => "Versions are kept only if the server has a data_dir.",
             _ => "No valid data has arrived yet.",
         }
     }

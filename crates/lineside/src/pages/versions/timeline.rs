@@ -21,7 +21,7 @@ pub(super) struct Timeline {
     days: i64,
     today: Date,
     /// True if a version is valid before the axis begins, and after it ends.
-    cut: (bool, bool),
+    is_cut: (bool, bool),
 }
 
 impl Timeline {
@@ -34,16 +34,22 @@ impl Timeline {
         let start = first.max(today.saturating_sub(days(DAYS_MAX)));
         let end = last.min(today.saturating_add(days(DAYS_MAX)));
         let cut = (first < start, last > end);
-        Some(Timeline { start, end, days: i64::from((end - start).get_days()) + 1, today, cut })
+        Some(Timeline {
+            start,
+            end,
+            days: i64::from((end - start).get_days()) + 1,
+            today,
+            is_cut: cut,
+        })
     }
 
     /// Renders the bar of one version. The dates are next to it as text.
     pub(super) fn bar(&self, version: &ScheduleVersion) -> Markup {
         let Some((from, until)) = validity(version) else { return html! {} };
-        let (left, right) = (self.place(from, 0), self.place(until, 1));
+        let (left, right) = (self.bar_offset(from, 0), self.bar_offset(until, 1));
         let width = (right - left).max(BAR_MIN);
         let left = left.min(LENGTH - width);
-        let today = self.place(self.today, 0);
+        let today = self.bar_offset(self.today, 0);
         let class = if version.facts.has_ended(self.today) { "bar over" } else { "bar" };
         html! {
             div {
@@ -66,7 +72,7 @@ impl Timeline {
         let written = |day: Date, cut: Option<&str>| {
             format!("{}{}", cut.unwrap_or_default(), day.strftime("%-d %b %Y"))
         };
-        let (before, after) = self.cut;
+        let (before, after) = self.is_cut;
         (
             written(self.start, before.then_some("before ")),
             written(self.end, after.then_some("after ")),
@@ -74,7 +80,7 @@ impl Timeline {
     }
 
     /// Returns the position of a day's beginning, or of its end with `after` 1.
-    fn place(&self, day: Date, after: i64) -> i64 {
+    fn bar_offset(&self, day: Date, after: i64) -> i64 {
         let at = i64::from((day - self.start).get_days()) + after;
         (at * LENGTH / self.days).clamp(0, LENGTH)
     }
@@ -122,9 +128,12 @@ mod tests {
         let timeline = Timeline::from_versions(&versions, today).unwrap();
         let whole = timeline.bar(&versions[0]).into_string();
         assert!(whole.contains("class=\"bar\" x=\"0\" y=\"1\" width=\"1000\""), "{whole}");
-        let over = timeline.bar(&versions[1]).into_string();
-        assert!(over.contains("class=\"bar over\" x=\"0\" y=\"1\" width=\"500\""), "{over}");
-        assert!(over.contains("class=\"now\" x=\"500\""), "{over}");
+        let expired_bar = timeline.bar(&versions[1]).into_string();
+        assert!(
+            expired_bar.contains("class=\"bar over\" x=\"0\" y=\"1\" width=\"500\""),
+            "{expired_bar}"
+        );
+        assert!(expired_bar.contains("class=\"now\" x=\"500\""), "{expired_bar}");
     }
 
     #[test]

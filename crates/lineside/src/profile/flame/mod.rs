@@ -24,7 +24,7 @@ fn csp_source(text: &str) -> String {
 }
 
 /// Frames narrower than this fraction of the width are left out: they are invisible, and many thousands.
-const PARTS: u64 = 4_000;
+const FRAME_WIDTH_DIVISOR: u64 = 4_000;
 
 /// A function, thread or stage at one position in the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,13 +61,13 @@ fn layout_frames(recorded: &SymbolizedProfile) -> Vec<FlameFrame> {
         }
         start += count;
     }
-    frames.retain(|frame| frame.count.saturating_mul(PARTS) >= start);
+    frames.retain(|frame| frame.count.saturating_mul(FRAME_WIDTH_DIVISOR) >= start);
     frames
 }
 
 /// Formats a share in percent.
-fn format_percent(count: u64, of: u64) -> String {
-    format!("{:.1} %", count as f64 * 100.0 / of.max(1) as f64)
+fn format_percent(count: u64, total: u64) -> String {
+    format!("{:.1} %", count as f64 * 100.0 / total.max(1) as f64)
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn frames_too_narrow_to_see_are_omitted() {
         let mut recorded = sample_profile();
-        recorded.stacks.insert(vec!["worker-0".into(), "assist".into()], 2 * PARTS);
+        recorded.stacks.insert(vec!["worker-0".into(), "assist".into()], 2 * FRAME_WIDTH_DIVISOR);
         recorded.stacks.insert(vec!["a".into(), "b".into()], 1);
         let names: Vec<Arc<str>> =
             layout_frames(&recorded).into_iter().map(|frame| frame.name).collect();

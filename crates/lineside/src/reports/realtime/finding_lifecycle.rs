@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::super::validation_report::severity;
 
 /// Number of consecutive messages with a code that make it active.
-const COMES: u32 = 3;
+const ACTIVATE_AFTER: u32 = 3;
 /// Number of consecutive messages without a code that clear it.
-const GOES: u32 = 10;
+const CLEAR_AFTER: u32 = 10;
 /// Number of a feed's first messages whose codes were there from the start and so are not news; likewise after a change
 /// of the validator's version.
-const START: u64 = 5;
+const START_MESSAGES: u64 = 5;
 
 /// The history of codes in a feed's messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,9 +68,14 @@ impl FindingLifecycle {
     }
 
     /// Records another check of the last message for these codes only. It counts like a message for debouncing.
-    pub(super) fn add_recheck(&mut self, asked: &[&str], notices: &Notices, at: i64) -> bool {
+    pub(super) fn add_recheck(
+        &mut self,
+        checked_codes: &[&str],
+        notices: &Notices,
+        at: i64,
+    ) -> bool {
         self.again += 1;
-        self.record_notices(notices, at, |code| asked.contains(&code))
+        self.record_notices(notices, at, |code| checked_codes.contains(&code))
     }
 
     /// Records findings. `is_asked` returns true if the check would have found a code.
@@ -78,9 +83,9 @@ impl FindingLifecycle {
         &mut self,
         notices: &Notices,
         at: i64,
-        is_asked: impl Fn(&str) -> bool,
+        is_checked: impl Fn(&str) -> bool,
     ) -> bool {
-        let from_start = self.messages + self.again <= self.by_others + START;
+        let from_start = self.messages + self.again <= self.by_others + START_MESSAGES;
         let mut is_changed = false;
         for found in notices.iter() {
             let new = || CodeLifecycle {
@@ -99,17 +104,17 @@ impl FindingLifecycle {
             seen.messages += u64::from(!seen.is_in_last);
             seen.is_in_last = true;
             seen.hits = seen.hits.saturating_add(1);
-            if seen.hits >= COMES && seen.standing.is_none() {
+            if seen.hits >= ACTIVATE_AFTER && seen.standing.is_none() {
                 seen.standing = Some(at);
                 seen.from_start |= from_start;
                 is_changed = true;
             }
         }
-        let is_gone = |code: &str| is_asked(code) && notices.get(code).is_none();
+        let is_gone = |code: &str| is_checked(code) && notices.get(code).is_none();
         for (_, seen) in self.codes.iter_mut().filter(|(code, _)| is_gone(code)) {
             seen.hits = 0;
             seen.misses = seen.misses.saturating_add(1);
-            if seen.misses >= GOES {
+            if seen.misses >= CLEAR_AFTER {
                 seen.from_start = false;
                 is_changed |= seen.standing.take().is_some();
             }
@@ -120,8 +125,8 @@ impl FindingLifecycle {
     /// Merges the history of an earlier process. If another validator version made it, codes of the next messages are
     /// not news, because the rules may differ.
     pub(super) fn resume_from(&mut self, earlier: FindingLifecycle, is_same_validator: bool) {
-        let looks = earlier.messages + earlier.again;
-        self.by_others = if is_same_validator { earlier.by_others } else { looks };
+        let earlier_checks = earlier.messages + earlier.again;
+        self.by_others = if is_same_validator { earlier.by_others } else { earlier_checks };
         self.messages += earlier.messages;
         self.again += earlier.again;
         self.cut_short += earlier.cut_short;
@@ -166,7 +171,7 @@ mod tests {
         notices
     }
 
-    fn news(presence: &FindingLifecycle) -> Vec<&str> {
+    fn new_codes(presence: &FindingLifecycle) -> Vec<&str> {
         presence.new_errors().collect()
     }
 
@@ -184,9 +189,9 @@ mod tests {
         let mut presence = well();
         assert!(!presence.add_message(&found(&["E003", "W001"]), 100, true));
         assert!(!presence.add_message(&found(&["E003", "W001"]), 101, true));
-        assert!(news(&presence).is_empty());
+        assert!(new_codes(&presence).is_empty());
         assert!(presence.add_message(&found(&["E003", "W001"]), 102, true));
-        assert_eq!(news(&presence), ["E003"]);
+        assert_eq!(new_codes(&presence), ["E003"]);
         let seen = &presence.codes["E003"];
         assert_eq!((seen.first, seen.last, seen.messages, seen.standing), (100, 102, 3, Some(102)));
     }
@@ -198,16 +203,16 @@ mod tests {
             let codes: &[&str] = if at % 3 == 0 { &[] } else { &["E003"] };
             assert!(!presence.add_message(&found(codes), at, true));
         }
-        assert!(news(&presence).is_empty());
+        assert!(new_codes(&presence).is_empty());
         (0..3).for_each(|at| {
             presence.add_message(&found(&["E003"]), at, true);
         });
-        for at in 0..GOES - 1 {
+        for at in 0..CLEAR_AFTER - 1 {
             assert!(!presence.add_message(&found(&[]), i64::from(at), true));
         }
-        assert_eq!(news(&presence), ["E003"]);
+        assert_eq!(new_codes(&presence), ["E003"]);
         assert!(presence.add_message(&found(&[]), 99, true));
-        assert!(news(&presence).is_empty());
+        assert!(new_codes(&presence).is_empty());
     }
 
     #[test]
@@ -219,7 +224,7 @@ mod tests {
         for at in 0..50 {
             assert!(!presence.add_message(&found(&[]), at, false));
         }
-        assert_eq!((news(&presence), presence.cut_short), (vec!["E003"], 50));
+        assert_eq!((new_codes(&presence), presence.cut_short), (vec!["E003"], 50));
     }
 
     #[test]
@@ -228,15 +233,15 @@ mod tests {
         (0..50).for_each(|at| {
             presence.add_message(&found(&["E003"]), at, true);
         });
-        assert!(news(&presence).is_empty());
+        assert!(new_codes(&presence).is_empty());
         assert!(presence.codes["E003"].standing.is_some());
-        (0..GOES).for_each(|at| {
+        (0..CLEAR_AFTER).for_each(|at| {
             presence.add_message(&found(&[]), i64::from(at), true);
         });
         (0..3).for_each(|at| {
             presence.add_message(&found(&["E003"]), at, true);
         });
-        assert_eq!(news(&presence), ["E003"]);
+        assert_eq!(new_codes(&presence), ["E003"]);
     }
 
     #[test]
@@ -258,7 +263,7 @@ mod tests {
             presence.resume_from(serde_json::from_str(&text).unwrap(), true);
             assert_eq!(presence.codes["E003"].is_in_last, messages == 0);
         }
-        assert_eq!(news(&presence), ["E003"]);
+        assert_eq!(new_codes(&presence), ["E003"]);
     }
 
     #[test]
@@ -269,13 +274,13 @@ mod tests {
             (0..3).for_each(|at| {
                 presence.add_message(&found(&["E003"]), at, true);
             });
-            assert_eq!(news(&presence).is_empty(), !is_same);
+            assert_eq!(new_codes(&presence).is_empty(), !is_same);
             (3..9).for_each(|at| {
                 let codes: &[&str] = if at < 6 { &["E003"] } else { &["E003", "E004"] };
                 presence.add_message(&found(codes), at, true);
             });
             let expected: &[&str] = if is_same { &["E003", "E004"] } else { &["E004"] };
-            assert_eq!(news(&presence), expected, "the data have changed since");
+            assert_eq!(new_codes(&presence), expected, "the data have changed since");
         }
     }
 }

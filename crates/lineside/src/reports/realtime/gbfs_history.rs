@@ -10,9 +10,9 @@ use lineside_sync::UnixMillis;
 use lineside_validate::rules::gbfs::is_compared_file;
 
 /// Maximum size of the files of a held state, in bytes.
-const HELD_BYTES_MAX: usize = 16 << 20;
+const STATE_BYTES_MAX: usize = 16 << 20;
 /// Time between the held states: most trips are shorter.
-const APART: Duration = Duration::from_secs(30 * 60);
+const STATE_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
 /// The held states of a system: at most two.
 #[derive(Debug, Default)]
@@ -37,13 +37,13 @@ impl GbfsHistory {
     /// Records the files of a check, if the last state is old enough.
     pub(super) fn record_files(&mut self, files: &[(String, Bytes)], at: UnixMillis) {
         let latest = self.later.as_ref().or(self.earlier.as_ref());
-        if latest.is_some_and(|state| state.at > at - APART) {
+        if latest.is_some_and(|state| state.at > at - STATE_INTERVAL) {
             return;
         }
         let compared = files.iter().filter(|(name, _)| is_compared_file(name));
         let files: Vec<(String, Bytes)> = compared.cloned().collect();
         let size: usize = files.iter().map(|(_, body)| body.len()).sum();
-        if files.is_empty() || size > HELD_BYTES_MAX {
+        if files.is_empty() || size > STATE_BYTES_MAX {
             return;
         }
         let state = GbfsState { at, files };
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn large_files_and_files_without_vehicles_are_not_retained() {
         let mut before = GbfsHistory::default();
-        before.record_files(&files(&" ".repeat(HELD_BYTES_MAX + 1)), UnixMillis(0));
+        before.record_files(&files(&" ".repeat(STATE_BYTES_MAX + 1)), UnixMillis(0));
         assert!(before.previous_files().is_empty());
         before.record_files(
             &[("station_status".to_owned(), Bytes::from_static(b"{}"))],

@@ -21,7 +21,7 @@ use crate::timeout::Stopwatch;
 /// Minimum pause between two checks of a system.
 const PAUSE_MIN: Duration = Duration::from_secs(10);
 /// Minimum pause as a multiple of the last check's duration.
-const PAUSE_TIMES: u32 = 20;
+const PAUSE_FACTOR: u32 = 20;
 /// Maximum pause for an unchanged system, whose data still becomes older.
 const PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
 /// The name of the discovery file.
@@ -32,7 +32,7 @@ const DISCOVERY: &str = "gbfs";
 pub(super) struct SystemCheckState {
     /// The last check; `None` before the first.
     last: Option<LastSystemCheck>,
-    before: GbfsHistory,
+    history: GbfsHistory,
 }
 
 /// The last check of a system.
@@ -58,7 +58,7 @@ struct LanguageSnapshot {
     name: String,
     read: Vec<(String, Bytes)>,
     /// Time of each file's last successful poll.
-    given: Vec<(String, UnixMillis)>,
+    polled: Vec<(String, UnixMillis)>,
     unread: Vec<(String, String)>,
     /// The names of files that are also the first language's.
     shared: Vec<String>,
@@ -88,17 +88,17 @@ impl SystemSnapshot {
             }
         }
         let first = *names.first()?;
-        let of_first: Vec<&GbfsFeedFile> =
+        let first_files: Vec<&GbfsFeedFile> =
             parts.iter().filter(|part| part.language.as_deref() == first).collect();
         let language = |name: &Option<&str>| {
             let own = parts.iter().filter(|part| part.language.as_deref() == *name);
             let mut language =
-                LanguageSnapshot::from_parts(own, if *name == first { &[] } else { &of_first });
+                LanguageSnapshot::from_parts(own, if *name == first { &[] } else { &first_files });
             language.read.push((DISCOVERY.to_owned(), discovery.bytes.clone()));
             if *name != first {
                 language.name = name.unwrap_or_default().to_owned();
                 language.shared.push(DISCOVERY.to_owned());
-                let listed = of_first.iter().map(|part| part.name.to_string());
+                let listed = first_files.iter().map(|part| part.name.to_string());
                 language.first = listed.chain([DISCOVERY.to_owned()]).collect();
             }
             language
@@ -120,7 +120,7 @@ impl LanguageSnapshot {
                 language.shared.push(name.clone());
             }
             let given = part.feed.status().last_success;
-            language.given.extend(given.map(|given| (name.clone(), given)));
+            language.polled.extend(given.map(|given| (name.clone(), given)));
             match part.feed.snapshot() {
                 Some(snapshot) => language.read.push((name, snapshot.bytes.clone())),
                 None => language.unread.push((name, part.feed.status().reason.clone())),
@@ -136,13 +136,17 @@ impl LanguageSnapshot {
         SystemFiles {
             files: pairs(&self.read),
             unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
-            before: pairs(before),
+            previous: pairs(before),
             language: &self.name,
             shared: self.shared.iter().map(String::as_str).collect(),
             first: self.first.iter().map(String::as_str).collect(),
             is_whole: true,
             now: now.unix_seconds(),
-            given: self.given.iter().map(|(name, at)| (name.as_str(), at.unix_seconds())).collect(),
+            delivered_at: self
+                .polled
+                .iter()
+                .map(|(name, at)| (name.as_str(), at.unix_seconds()))
+                .collect(),
         }
     }
 }
@@ -176,11 +180,11 @@ impl MessageChecks {
         if self.limits.message_time.is_zero() {
             return;
         }
-        let place = self.feed_messages(feed.id());
-        let mut looked = place.system.lock();
-        let SystemCheckState { last, before } = &mut *looked;
+        let feed_messages = self.feed_messages(feed.id());
+        let mut system_state = feed_messages.system.lock();
+        let SystemCheckState { last, history } = &mut *system_state;
         let is_resting = |last: &LastSystemCheck| {
-            last.ended.elapsed() < PAUSE_MIN.max(last.took.saturating_mul(PAUSE_TIMES))
+            last.ended.elapsed() < PAUSE_MIN.max(last.took.saturating_mul(PAUSE_FACTOR))
         };
         if last.as_ref().is_some_and(is_resting) {
             return;
@@ -193,20 +197,21 @@ impl MessageChecks {
         }
         let watch = Stopwatch::start();
         // Recorded first, so that a system whose check panics is paused too.
-        let begun = LastSystemCheck { files: files.hash, ended: watch, took: Duration::ZERO };
-        *last = Some(begun);
+        let current_check =
+            LastSystemCheck { files: files.hash, ended: watch, took: Duration::ZERO };
+        *last = Some(current_check);
         let mut found = FoundNotices::new();
-        let goes_on = || watch.elapsed() < self.limits.timeout && !is_ending();
+        let may_continue = || watch.elapsed() < self.limits.timeout && !is_ending();
         for (n, language) in files.languages.iter().enumerate() {
             if estimate_memory(&language.read) > self.limits.memory {
                 found.is_cut_short = true;
                 continue;
             }
             // Rules on changes over time run once, for the first language.
-            let before = if n == 0 { before.previous_files() } else { &[] };
+            let before = if n == 0 { history.previous_files() } else { &[] };
             let before = comparable_files(&language.read, before, self.limits.memory);
             let system = language.to_system(before, now);
-            let verdict = validate_while(&system, &mut found.notices, &goes_on);
+            let verdict = validate_while(&system, &mut found.notices, &may_continue);
             if verdict.is_cut_short && is_ending() {
                 return;
             }
@@ -219,12 +224,12 @@ impl MessageChecks {
             let read = first.read.iter().map(|(name, body)| (name.as_str(), &body[..]));
             let records = gbfs_rows(read, found.codes_with_samples());
             found.rows = records;
-            before.record_files(&first.read, now);
+            history.record_files(&first.read, now);
         }
-        drop(looked);
-        self.looked.fetch_add(1, Ordering::Relaxed);
+        drop(system_state);
+        self.checked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(found.is_cut_short), Ordering::Relaxed);
-        place.look.lock().record_check(LatestCheck::from_found(
+        feed_messages.findings.lock().record_check(LatestCheck::from_found(
             found,
             now,
             took,

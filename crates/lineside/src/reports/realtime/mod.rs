@@ -52,10 +52,10 @@ pub(crate) use self::reporter::run_reporter;
 /// Maximum number of samples of one code.
 const SAMPLES: usize = 20;
 /// Seconds after which it is noted again that a feed has trips, while its messages are not checked.
-const TOLD_ANEW_S: i64 = 3_600;
+const ACTIVITY_INTERVAL_S: i64 = 3_600;
 /// Maximum memory of a decoded message that is held until the next one, in bytes: half of the limit of decoding. After
 /// a larger one, the next message and other feeds are checked without it.
-const HELD_RECORD_BYTES_MAX: usize = 256 << 20;
+const PREVIOUS_MESSAGE_BYTES_MAX: usize = 256 << 20;
 
 /// Minimum number of polls for which a message counts as current, if `late_after` is less.
 const FRESH_POLLS: u32 = 3;
@@ -65,15 +65,15 @@ const FRESH_POLLS: u32 = 3;
 pub(crate) struct MessageChecks {
     limits: ValidationConfig,
     feeds: Mutex<HashMap<FeedId, Arc<FeedMessages>>>,
-    shelf: PreparedScheduleCache,
-    looked: AtomicU64,
+    prepared_schedules: PreparedScheduleCache,
+    checked: AtomicU64,
     cut_short: AtomicU64,
 }
 
 /// Number of checked messages, and of those whose time was insufficient.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageCheckCounts {
-    pub(crate) looked: u64,
+    pub(crate) checked: u64,
     pub(crate) cut_short: u64,
 }
 
@@ -90,7 +90,7 @@ struct FeedMessages {
     gathered: Mutex<Option<GatheredMessages>>,
     /// The state of a GBFS system's checks.
     system: Mutex<SystemCheckState>,
-    look: Mutex<MessageFindings>,
+    findings: Mutex<MessageFindings>,
 }
 
 /// A message that waits for its schedule.
@@ -106,19 +106,19 @@ struct WaitingMessage {
 #[derive(Debug, Default)]
 struct MessageFindings {
     history: MessageHistory,
-    presence: FindingLifecycle,
+    lifecycle: FindingLifecycle,
     latest: Option<LatestCheck>,
     /// True if there are new findings since the last report.
-    is_new: bool,
+    has_new_findings: bool,
     /// True if other codes are active than at the last report.
-    is_other: bool,
+    has_other_codes: bool,
     /// Time of the last message with a trip or a vehicle, in seconds since 1970 on the clock of the feed's data; 0 if
     /// there was none.
-    told_at: i64,
+    last_activity_at: i64,
     /// Time at which this was last examined for a message that was not checked.
-    asked_at: i64,
+    examined_at: i64,
     /// The last age check of the held message.
-    judged: Option<AgeCheck>,
+    age_check: Option<AgeCheck>,
 }
 
 /// The latest check.
@@ -135,7 +135,7 @@ struct LatestCheck {
     errors: Vec<SystemError>,
     is_cut_short: bool,
     /// True if only the rules without a schedule ran, because the feed has none.
-    lacks_schedule: bool,
+    is_without_schedule: bool,
     /// The reason why the message was not checked.
     refusal: Option<Arc<str>>,
 }
@@ -158,7 +158,7 @@ impl LatestCheck {
             rows,
             errors,
             is_cut_short,
-            lacks_schedule,
+            is_without_schedule: lacks_schedule,
             refusal,
         }
     }
@@ -170,9 +170,9 @@ impl MessageFindings {
         for error in &latest.errors {
             tracing::error!(rule = error.rule, "a rule crashed: {}", error.message);
         }
-        self.is_other |=
-            self.presence.add_message(&latest.notices, latest.at.0, !latest.is_cut_short);
-        self.is_new = true;
+        self.has_other_codes |=
+            self.lifecycle.add_message(&latest.notices, latest.at.0, !latest.is_cut_short);
+        self.has_new_findings = true;
         self.latest = Some(latest);
     }
 }
@@ -203,12 +203,16 @@ impl MessageChecks {
     /// Creates the checks. `limits` limits the resources of a check; `store` has versions of schedules, if there is
     /// one.
     pub(crate) fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
-        Self { limits: limits.clone(), shelf: PreparedScheduleCache::new(store), ..Self::default() }
+        Self {
+            limits: limits.clone(),
+            prepared_schedules: PreparedScheduleCache::new(store),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn check_counts(&self) -> MessageCheckCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        MessageCheckCounts { looked: count(&self.looked), cut_short: count(&self.cut_short) }
+        MessageCheckCounts { checked: count(&self.checked), cut_short: count(&self.cut_short) }
     }
 
     fn feed_messages(&self, feed: &FeedId) -> Arc<FeedMessages> {
@@ -220,8 +224,8 @@ impl MessageChecks {
         if self.limits.message_time.is_zero() {
             return None;
         }
-        let place = self.feeds.lock().get(feed).cloned();
-        let waits = place.is_some_and(|place| place.waits_for_schedule());
+        let feed_messages = self.feeds.lock().get(feed).cloned();
+        let waits = feed_messages.is_some_and(|feed_messages| feed_messages.waits_for_schedule());
         Some(if waits { ReportPrerequisite::Schedule } else { ReportPrerequisite::Message })
     }
 
@@ -230,24 +234,24 @@ impl MessageChecks {
     fn other_messages(&self, network: &Network, feed: &FeedId, now: i64) -> Vec<Arc<FeedMessage>> {
         let feeds = self.feeds.lock();
         let others = network.feed_ids().iter().filter(|id| *id != feed);
-        let places = others.filter_map(|id| feeds.get(id));
-        places.filter_map(|place| place.fresh_message(now)).collect()
+        let other_feeds = others.filter_map(|id| feeds.get(id));
+        other_feeds.filter_map(|feed_messages| feed_messages.fresh_message(now)).collect()
     }
 
     /// Removes deleted feeds.
-    fn retain(&self, is_there: impl Fn(&FeedId) -> bool) {
-        self.feeds.lock().retain(|id, _| is_there(id));
-        self.shelf.retain(is_there);
+    fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
+        self.feeds.lock().retain(|id, _| is_member(id));
+        self.prepared_schedules.retain(is_member);
     }
 }
 
 impl MessageObserver for MessageChecks {
-    fn observe_message(&self, feed: &Arc<Feed>, passed: ObservedMessage<'_>, now: UnixMillis) {
+    fn observe_message(&self, feed: &Arc<Feed>, observed: ObservedMessage<'_>, now: UnixMillis) {
         if self.limits.message_time.is_zero() {
             return;
         }
         let received = feed.network().data_now().unix_seconds();
-        match passed {
+        match observed {
             ObservedMessage::GtfsRt(body) => {
                 self.check_message(feed, WaitingMessage { body: body.clone(), at: now, received });
             }
@@ -258,7 +262,7 @@ impl MessageObserver for MessageChecks {
     }
 
     fn has_reported_trips(&self, feed: &Feed) -> bool {
-        self.shelf.store().is_some_and(|store| {
+        self.prepared_schedules.store().is_some_and(|store| {
             reporter::has_reported_trips(
                 &store,
                 feed.id(),
@@ -271,36 +275,44 @@ impl MessageObserver for MessageChecks {
 impl MessageChecks {
     /// Checks a message, or keeps it until its schedule is prepared.
     fn check_message(&self, feed: &Feed, message: WaitingMessage) {
-        let (network, place) = (feed.network(), self.feed_messages(feed.id()));
+        let (network, feed_messages) = (feed.network(), self.feed_messages(feed.id()));
         let schedule = match self.schedule_for(feed, &network) {
             Ok(Some(schedule)) => schedule,
             Ok(None) => {
-                *place.waiting.lock() = Some(message);
+                *feed_messages.waiting.lock() = Some(message);
                 return;
             }
             Err(refusal) => {
-                let asked = message.received;
-                let tells = || {
+                let message_time = message.received;
+                let has_activity = || {
                     decode_message(&message.body).is_some_and(|(it, _)| has_trips_or_vehicles(&it))
                 };
-                return place.record_refusal(refusal, message.at, asked, tells);
+                return feed_messages.record_refusal(
+                    refusal,
+                    message.at,
+                    message_time,
+                    has_activity,
+                );
             }
         };
         // A waiting message is older than this one.
-        drop(place.waiting.lock().take());
+        drop(feed_messages.waiting.lock().take());
         let watch = Stopwatch::start();
         let WaitingMessage { body, at, received } = message;
-        let Some((message, is_held)) = decode_message(&body) else { return };
+        let Some((message, is_retainable)) = decode_message(&body) else { return };
         let others = self.other_messages(&network, feed.id(), received);
-        let previous = place.previous.lock().clone();
+        let previous = feed_messages.previous.lock().clone();
         let scope = RuleScope { has_schedule: schedule.name.is_some(), ..RuleScope::default() };
         let found = FoundNotices::new();
-        let asked = MessageInput { message: &message, previous, others, schedule, scope, received };
-        let is_cut_short = self.validate_message(&network, &place, (asked, found), at, &watch);
-        self.looked.fetch_add(1, Ordering::Relaxed);
+        let message_input =
+            MessageInput { message: &message, previous, others, schedule, scope, received };
+        let is_cut_short =
+            self.validate_message(&network, &feed_messages, (message_input, found), at, &watch);
+        self.checked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
-        place.hold_message(Some(message).filter(|_| is_held), feed, received);
-        place.look.lock().judged = Some(AgeCheck::for_status(at, &feed.status(), scope));
+        feed_messages.hold_message(Some(message).filter(|_| is_retainable), feed, received);
+        feed_messages.findings.lock().age_check =
+            Some(AgeCheck::for_status(at, &feed.status(), scope));
     }
 
     /// Validates a message, and reads earlier versions of the schedule if it does not refer to the current one. Returns
@@ -308,16 +320,17 @@ impl MessageChecks {
     fn validate_message(
         &self,
         network: &Network,
-        place: &FeedMessages,
-        asked: (MessageInput<'_>, FoundNotices),
+        feed_messages: &FeedMessages,
+        message_input: (MessageInput<'_>, FoundNotices),
         at: UnixMillis,
         watch: &Stopwatch,
     ) -> bool {
-        let taken = place.validate_input(asked, at, watch, self.limits.message_time);
-        if taken.trips.needs_other_versions() {
-            self.shelf.recall_previous_versions(network.id(), &self.limits);
+        let outcome =
+            feed_messages.validate_input(message_input, at, watch, self.limits.message_time);
+        if outcome.trips.needs_other_versions() {
+            self.prepared_schedules.recall_previous_versions(network.id(), &self.limits);
         }
-        taken.is_cut_short
+        outcome.is_cut_short
     }
 
     /// Returns the schedule for a feed's messages: `Ok(None)` while it is being prepared, and an empty one if the feed
@@ -329,19 +342,19 @@ impl MessageChecks {
     ) -> Result<Option<ScheduleVersions>, Arc<str>> {
         // A network is named after its schedule, or without one after its only feed.
         if network.feed_ids().first() == Some(feed.id()) {
-            return Ok(Some(self.shelf.empty_schedule()));
+            return Ok(Some(self.prepared_schedules.empty_schedule()));
         }
-        self.shelf.get(network, &self.limits)
+        self.prepared_schedules.get(network, &self.limits)
     }
 
     /// Checks a waiting message whose schedule is prepared, and the age of an unchanged message.
-    fn recheck_feed(&self, feed: &Feed, place: &FeedMessages, at: UnixMillis) {
-        let waiting = place.waiting.lock().take();
+    fn recheck_feed(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
+        let waiting = feed_messages.waiting.lock().take();
         if let Some(waiting) = waiting {
             self.check_message(feed, waiting);
         }
-        self.validate_gathered(feed, place);
-        self.recheck_age(feed, place, at);
+        self.validate_gathered(feed, feed_messages);
+        self.recheck_age(feed, feed_messages, at);
     }
 }
 
@@ -398,46 +411,47 @@ impl FeedMessages {
     }
 
     fn hold_for(&self, message: Option<Arc<FeedMessage>>, received: i64, fresh_for: Duration) {
-        let made = message.as_ref().and_then(|it| it.header.timestamp).filter(|&it| it > 0);
-        let made = made.map_or(received, |made| i64::try_from(made).unwrap_or(received));
+        let made_at = message.as_ref().and_then(|it| it.header.timestamp).filter(|&it| it > 0);
+        let made_at =
+            made_at.map_or(received, |made_at| i64::try_from(made_at).unwrap_or(received));
         let fresh_for = i64::try_from(fresh_for.as_secs()).unwrap_or(i64::MAX);
-        self.fresh_until.store(made.min(received).saturating_add(fresh_for), Ordering::Release);
+        self.fresh_until.store(made_at.min(received).saturating_add(fresh_for), Ordering::Release);
         *self.previous.lock() = message;
     }
 
     /// Returns the feed's last message, if it is current for other feeds at that time.
     fn fresh_message(&self, now: i64) -> Option<Arc<FeedMessage>> {
         let is_fresh = self.fresh_until.load(Ordering::Acquire) >= now;
-        let said = self.previous.lock().clone();
-        said.filter(|message| is_fresh || !has_trips_or_vehicles(message))
+        let previous_message = self.previous.lock().clone();
+        previous_message.filter(|message| is_fresh || !has_trips_or_vehicles(message))
     }
 
     /// Validates a message.
     fn validate_input(
         &self,
-        (asked, found): (MessageInput<'_>, FoundNotices),
+        (message_input, found): (MessageInput<'_>, FoundNotices),
         at: UnixMillis,
         watch: &Stopwatch,
         budget: Duration,
     ) -> CheckOutcome {
-        let MessageInput { message, previous, others, schedule, scope, received } = asked;
+        let MessageInput { message, previous, others, schedule, scope, received } = message_input;
         let others: Vec<&FeedMessage> = others.iter().map(|other| &**other).collect();
-        let versions = schedule.earlier.iter();
+        let versions = schedule.earlier_versions.iter();
         let versions: Vec<AlternateSchedule<'_>> =
             versions.map(|(name, trips)| AlternateSchedule { name, trips }).collect();
-        let mut look = self.look.lock();
+        let mut findings = self.findings.lock();
         let subject = MessageSubject::new(message, &schedule.timetable, received);
         let subject = subject
             .with_previous(previous.as_deref())
             .with_other_feeds(&others)
             .with_versions(&versions);
-        let subject = subject.with_history(Some(&look.history)).with_scope(scope);
+        let subject = subject.with_history(Some(&findings.history)).with_scope(scope);
         let FoundNotices { mut notices, rows, mut errors, mut is_cut_short } = found;
         let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
         // The schedule's own findings apply to each message.
-        let mut of_schedule = Notices::clone(&schedule.notices);
-        of_schedule.retain_kinds(|kind| scope.has_code(kind.code));
-        notices.merge_notices(of_schedule);
+        let mut schedule_notices = Notices::clone(&schedule.notices);
+        schedule_notices.retain_kinds(|kind| scope.has_code(kind.code));
+        notices.merge_notices(schedule_notices);
         errors.extend(verdict.errors);
         is_cut_short |= verdict.is_cut_short;
         let lacks_schedule = !scope.has_schedule;
@@ -448,17 +462,17 @@ impl FeedMessages {
         found.rows.extend(records);
         let latest =
             LatestCheck::from_found(found, at, watch.elapsed(), (schedule.name.clone(), trips));
-        look.history.add_message(message, received);
+        findings.history.add_message(message, received);
         if names_trips {
-            look.history.note_trips(received);
+            findings.history.note_trips(received);
         }
         if has_trips_or_vehicles(message) {
             // Not the maximum: the clock may have been set back.
-            look.told_at = received;
+            findings.last_activity_at = received;
         }
         // Set again once this message is held.
-        look.judged = None;
-        look.record_check(LatestCheck { lacks_schedule, ..latest });
+        findings.age_check = None;
+        findings.record_check(LatestCheck { is_without_schedule: lacks_schedule, ..latest });
         CheckOutcome { is_cut_short, trips }
     }
 
@@ -468,27 +482,29 @@ impl FeedMessages {
         refusal: Arc<str>,
         at: UnixMillis,
         received: i64,
-        tells_of_trips: impl FnOnce() -> bool,
+        has_trip_data: impl FnOnce() -> bool,
     ) {
         let is_due = {
-            let mut look = self.look.lock();
-            let is_due = !(0..TOLD_ANEW_S).contains(&received.saturating_sub(look.asked_at));
-            look.asked_at = if is_due { received } else { look.asked_at };
+            let mut findings = self.findings.lock();
+            let is_due =
+                !(0..ACTIVITY_INTERVAL_S).contains(&received.saturating_sub(findings.examined_at));
+            findings.examined_at = if is_due { received } else { findings.examined_at };
             is_due
         };
         // This value matters for days, so messages are rarely decoded for it, and without holding the lock.
-        let tells = is_due && tells_of_trips();
-        let mut look = self.look.lock();
-        if tells {
-            (look.told_at, look.is_new) = (received, true);
+        let has_activity = is_due && has_trip_data();
+        let mut findings = self.findings.lock();
+        if has_activity {
+            (findings.last_activity_at, findings.has_new_findings) = (received, true);
         }
-        if look.latest.as_ref().is_some_and(|latest| latest.refusal.as_ref() == Some(&refusal)) {
+        if findings.latest.as_ref().is_some_and(|latest| latest.refusal.as_ref() == Some(&refusal))
+        {
             return;
         }
-        (look.is_new, look.is_other) = (true, true);
+        (findings.has_new_findings, findings.has_other_codes) = (true, true);
         let nothing = (None, MatchRate::default());
         let latest = LatestCheck::from_found(FoundNotices::new(), at, Duration::ZERO, nothing);
-        look.latest = Some(LatestCheck { refusal: Some(refusal), ..latest });
+        findings.latest = Some(LatestCheck { refusal: Some(refusal), ..latest });
     }
 }
 
@@ -499,8 +515,8 @@ fn has_trips_or_vehicles(message: &FeedMessage) -> bool {
 
 /// Returns true if an entity is a trip update or a vehicle and not deleted.
 fn is_trip_or_vehicle(entity: &FeedEntity) -> bool {
-    let is_told = entity.trip_update.is_some() || entity.vehicle.is_some();
-    is_told && !entity.is_deleted()
+    let is_trip_record = entity.trip_update.is_some() || entity.vehicle.is_some();
+    is_trip_record && !entity.is_deleted()
 }
 
 /// Returns the decoded message, and true if it is small enough to hold. The feed's problems report the parts that
@@ -518,8 +534,8 @@ fn decode_message(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
     };
     // Protobuf that is too large to hold is refused before it is decoded, so the second attempt costs little. Only
     // JSON, which is rare in fast feeds, is decoded twice.
-    let held = within(HELD_RECORD_BYTES_MAX).map(|message| (message, true));
-    held.or_else(|| Some((within(FeedMessageLimits::default().record_bytes)?, false)))
+    let retainable = within(PREVIOUS_MESSAGE_BYTES_MAX).map(|message| (message, true));
+    retainable.or_else(|| Some((within(FeedMessageLimits::default().record_bytes)?, false)))
 }
 
 #[cfg(test)]
@@ -531,56 +547,66 @@ mod tests {
             "{{\"header\": {{\"gtfs_realtime_version\": \"2.0\", \"timestamp\": {header}}}, \
              \"entity\": [{{\"id\": \"1\", {entity}}}]}}"
         );
-        let (message, is_held) = decode_message(&Bytes::from(text)).unwrap();
-        assert_eq!((message.entity.len(), is_held), (1, true), "{message:?}");
+        let (message, is_retainable) = decode_message(&Bytes::from(text)).unwrap();
+        assert_eq!((message.entity.len(), is_retainable), (1, true), "{message:?}");
         Some(message)
     }
 
     #[test]
     fn the_last_time_of_trips_is_recorded_without_a_prepared_schedule() {
-        let place = FeedMessages::default();
-        let mut told = Vec::new();
-        for (received, tells) in
+        let feed_messages = FeedMessages::default();
+        let mut activity_times = Vec::new();
+        for (received, has_activity) in
             [(5_000, false), (10_000, true), (10_001, true), (20_000, true), (15_000, true)]
         {
-            place.record_refusal("it is too large".into(), UnixMillis(7), received, || tells);
-            let mut look = place.look.lock();
-            told.push((look.told_at, std::mem::take(&mut look.is_new)));
+            feed_messages
+                .record_refusal("it is too large".into(), UnixMillis(7), received, || has_activity);
+            let mut findings = feed_messages.findings.lock();
+            activity_times
+                .push((findings.last_activity_at, std::mem::take(&mut findings.has_new_findings)));
         }
         // A new time is stored even if the reason stays the same.
         let expected = [(0, true), (10_000, true), (10_000, false), (20_000, true), (15_000, true)];
-        assert_eq!(told, expected, "the last message arrived after the clock was set back");
+        assert_eq!(
+            activity_times, expected,
+            "the last message arrived after the clock was set back"
+        );
     }
 
     #[test]
     fn a_message_with_large_records_is_checked_but_not_retained() {
         // Entities with only an id, 1.7 KB each in decoded form.
-        let of_entities = |n: usize| {
+        let entities_message = |n: usize| {
             let body = [&b"\x0A\x05\x0A\x032.0"[..], &b"\x12\x03\x0A\x01a".repeat(n)].concat();
-            decode_message(&body.into()).map(|(message, is_held)| (message.entity.len(), is_held))
+            decode_message(&body.into())
+                .map(|(message, is_retainable)| (message.entity.len(), is_retainable))
         };
-        assert_eq!(of_entities(1_000), Some((1_000, true)));
-        assert_eq!(of_entities(155_000), Some((155_000, false)));
-        assert_eq!(of_entities(400_000), None);
+        assert_eq!(entities_message(1_000), Some((1_000, true)));
+        assert_eq!(entities_message(155_000), Some((155_000, false)));
+        assert_eq!(entities_message(400_000), None);
     }
 
     #[test]
     fn other_feeds_are_compared_with_fresh_messages_only() {
-        let (place, minutes) = (FeedMessages::default(), Duration::from_secs(300));
-        assert!(place.fresh_message(1_000).is_none(), "the feed had no message yet");
-        let of_trips =
+        let (feed_messages, minutes) = (FeedMessages::default(), Duration::from_secs(300));
+        assert!(feed_messages.fresh_message(1_000).is_none(), "the feed had no message yet");
+        let trips_message =
             |header| message(header, "\"trip_update\": {\"trip\": {\"trip_id\": \"T\"}}");
-        place.hold_for(of_trips(1_000), 1_010, minutes);
-        assert!(place.fresh_message(1_300).is_some());
-        assert!(place.fresh_message(1_301).is_none(), "the source has failed since then");
-        place.hold_for(of_trips(1_000), 2_000, minutes);
-        assert!(place.fresh_message(2_000).is_none(), "the message was stale on arrival");
-        place.hold_for(of_trips(9_000), 2_000, minutes);
+        feed_messages.hold_for(trips_message(1_000), 1_010, minutes);
+        assert!(feed_messages.fresh_message(1_300).is_some());
+        assert!(feed_messages.fresh_message(1_301).is_none(), "the source has failed since then");
+        feed_messages.hold_for(trips_message(1_000), 2_000, minutes);
+        assert!(feed_messages.fresh_message(2_000).is_none(), "the message was stale on arrival");
+        feed_messages.hold_for(trips_message(9_000), 2_000, minutes);
         assert!(
-            place.fresh_message(2_300).is_some() && place.fresh_message(2_301).is_none(),
+            feed_messages.fresh_message(2_300).is_some()
+                && feed_messages.fresh_message(2_301).is_none(),
             "its clock is fast"
         );
-        place.hold_for(message(1_000, "\"alert\": {}"), 2_000, minutes);
-        assert!(place.fresh_message(9_999).is_some(), "alerts apply until they are removed");
+        feed_messages.hold_for(message(1_000, "\"alert\": {}"), 2_000, minutes);
+        assert!(
+            feed_messages.fresh_message(9_999).is_some(),
+            "alerts apply until they are removed"
+        );
     }
 }

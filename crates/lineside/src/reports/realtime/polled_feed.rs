@@ -23,11 +23,11 @@ pub(super) fn poll_test_feed(
 ) -> Arc<Ingest> {
     let file = folder.path().join(name);
     std::fs::write(&file, bytes).unwrap();
-    let place = SourceLocation::parse(file.to_str().unwrap()).unwrap();
+    let source = SourceLocation::parse(file.to_str().unwrap()).unwrap();
     let feed = FeedConfig {
         format: Some(format),
         poll: Some(Duration::from_secs(1)),
-        ..FeedConfig::new(FeedId::new(id).unwrap(), place)
+        ..FeedConfig::new(FeedId::new(id).unwrap(), source)
     };
     Ingest::start(IngestOptions {
         feeds: vec![feed],
@@ -38,27 +38,27 @@ pub(super) fn poll_test_feed(
         load_limits: lineside_ingest::LoadLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
         snapshots: Arc::new(MemorySnapshotStore::default()),
-        beside: None,
+        extra_channels: None,
         inboxes: InboxSettings {
             address: None,
             subscriber: "lineside-1".into(),
             keys: Arc::new(|| Secret::new("key")),
         },
-        inspector,
+        message_observer: inspector,
     })
 }
 
 /// Advances the clock until there is a value; the limit only ends a failing test.
 pub(super) async fn wait_until_some<T>(
     clock: &SimulatedClock,
-    mut is_there: impl FnMut() -> Option<T>,
+    mut found_value: impl FnMut() -> Option<T>,
 ) -> T {
-    let patience = Stopwatch::start();
+    let watch = Stopwatch::start();
     loop {
-        if let Some(it) = is_there() {
+        if let Some(it) = found_value() {
             return it;
         }
-        assert!(patience.elapsed() < Duration::from_secs(60), "the value never appeared");
+        assert!(watch.elapsed() < Duration::from_secs(60), "the value never appeared");
         clock.advance(Duration::from_millis(20));
         sleep_for(Duration::from_millis(2)).await;
     }

@@ -19,7 +19,9 @@ use parking_lot::Mutex;
 use smol_str::SmolStr;
 
 use super::SAMPLES;
-use super::previous_datasets::{EARLIER_MAX, Earlier, list_stored_versions, read_versions};
+use super::previous_datasets::{
+    EARLIER_VERSIONS_MAX, EarlierVersion, list_stored_versions, read_versions,
+};
 use crate::check::{describe_memory_excess, estimate_until_cancelled};
 use crate::config::{ValidationConfig, format_duration};
 use crate::timeout::cancel_after;
@@ -32,7 +34,7 @@ pub(super) struct ScheduleVersions {
     pub(super) timetable: Arc<ScheduleIndex>,
     /// Findings in the schedule alone that matter for messages.
     pub(super) notices: Arc<Notices>,
-    pub(super) earlier: Vec<Earlier>,
+    pub(super) earlier_versions: Vec<EarlierVersion>,
 }
 
 /// A prepared schedule.
@@ -50,9 +52,9 @@ struct NetworkSchedule {
     version: SmolStr,
     /// `None` during the preparation; then the result, or the reason of a failure.
     prepared: Option<Result<PreparedSchedule, Arc<str>>>,
-    earlier: VecDeque<Earlier>,
+    earlier_versions: VecDeque<EarlierVersion>,
     /// True once earlier versions were requested from the store.
-    is_recalled: bool,
+    is_earlier_requested: bool,
     /// Cancels the reads for this version when it is dropped.
     stop: CancelOnDrop,
 }
@@ -71,8 +73,9 @@ impl NetworkSchedule {
     /// Returns the current version's name, if earlier versions are still to be read.
     fn version_to_recall(&self) -> Option<&Arc<str>> {
         let prepared = self.prepared.as_ref()?.as_ref().ok()?;
-        let is_wanted = !self.is_recalled && !self.stop.0.is_cancelled();
-        (is_wanted && self.earlier.len() < EARLIER_MAX).then_some(&prepared.name)
+        let is_recall_due = !self.is_earlier_requested && !self.stop.0.is_cancelled();
+        (is_recall_due && self.earlier_versions.len() < EARLIER_VERSIONS_MAX)
+            .then_some(&prepared.name)
     }
 
     /// Cancels the reads for this version because it was replaced. The emptied version name makes later results be
@@ -83,19 +86,19 @@ impl NetworkSchedule {
     }
 
     /// Returns the earlier versions of the version that replaces this one.
-    fn into_previous_versions(self) -> VecDeque<Earlier> {
-        let mut earlier = self.earlier;
+    fn into_previous_versions(self) -> VecDeque<EarlierVersion> {
+        let mut earlier = self.earlier_versions;
         if let Some(Ok(before)) = self.prepared {
             earlier.push_front((before.name, before.timetable.trip_ids()));
-            earlier.truncate(EARLIER_MAX);
+            earlier.truncate(EARLIER_VERSIONS_MAX);
         }
         earlier
     }
 
     /// Adds older versions.
-    fn add_previous_versions(&mut self, versions: Vec<Earlier>) {
-        self.earlier.extend(versions);
-        self.earlier.truncate(EARLIER_MAX);
+    fn add_previous_versions(&mut self, versions: Vec<EarlierVersion>) {
+        self.earlier_versions.extend(versions);
+        self.earlier_versions.truncate(EARLIER_VERSIONS_MAX);
     }
 }
 
@@ -111,7 +114,7 @@ pub(super) struct PreparedScheduleCache {
     /// The store with versions from before this process, if there is one.
     store: Weak<Store>,
     /// An empty schedule, for messages without a schedule.
-    nothing: OnceLock<Arc<ScheduleIndex>>,
+    empty_schedule: OnceLock<Arc<ScheduleIndex>>,
 }
 
 /// The exclusive right to prepare a schedule, until it is dropped.
@@ -158,10 +161,10 @@ impl PreparedScheduleCache {
                     name: Some(Arc::clone(&prepared.name)),
                     timetable: Arc::clone(&prepared.timetable),
                     notices: Arc::clone(&prepared.notices),
-                    earlier: known.earlier.iter().cloned().collect(),
+                    earlier_versions: known.earlier_versions.iter().cloned().collect(),
                 }));
             }
-            Some((_, Some(Err(words)))) => return Err(Arc::clone(words)),
+            Some((_, Some(Err(failure)))) => return Err(Arc::clone(failure)),
             Some((_, None)) => return Ok(None),
             None => {}
         }
@@ -183,21 +186,27 @@ impl PreparedScheduleCache {
         let shelved = NetworkSchedule {
             version: version.clone(),
             prepared: None,
-            earlier,
-            is_recalled: false,
+            earlier_versions: earlier,
+            is_earlier_requested: false,
             stop: CancelOnDrop(stop.clone()),
         };
         networks.insert(network.id().clone(), shelved);
         drop(networks);
-        let (places, id) = (Arc::clone(&self.networks), network.id().clone());
+        let (shared_networks, id) = (Arc::clone(&self.networks), network.id().clone());
         let work = move || {
             let _busy = busy;
-            let made = cancel_after(timeout, &stop, || prepare_schedule(&zip, memory, &stop));
-            let made = made.unwrap_or_else(|| Err(timeout_message(timeout)));
-            if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
+            let prepared_schedule =
+                cancel_after(timeout, &stop, || prepare_schedule(&zip, memory, &stop));
+            let prepared_schedule =
+                prepared_schedule.unwrap_or_else(|| Err(timeout_message(timeout)));
+            if let Some(shelved) =
+                shared_networks.lock().get_mut(&id).filter(|it| it.version == version)
+            {
                 // A version that returns is not its own predecessor.
-                shelved.earlier.retain(|(name, _)| !made.as_ref().is_ok_and(|it| it.name == *name));
-                shelved.prepared = Some(made);
+                shelved.earlier_versions.retain(|(name, _)| {
+                    !prepared_schedule.as_ref().is_ok_and(|it| it.name == *name)
+                });
+                shelved.prepared = Some(prepared_schedule);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("prepare".to_owned()).spawn(work) {
@@ -216,23 +225,26 @@ impl PreparedScheduleCache {
         let Some(current) = shelved.version_to_recall().cloned() else { return };
         // Otherwise the next message tries again.
         let Some(busy) = PreparationPermit::try_acquire(&self.is_busy) else { return };
-        shelved.is_recalled = true;
-        let (version, earlier) = (shelved.version.clone(), shelved.earlier.clone());
+        shelved.is_earlier_requested = true;
+        let (version, earlier) = (shelved.version.clone(), shelved.earlier_versions.clone());
         let stop = shelved.stop.0.clone();
         drop(networks);
         // The thread below must not hold the store, which could not be closed meanwhile.
         let Some(store) = self.store.upgrade() else { return };
-        let held: Vec<&str> = earlier.iter().map(|(name, _)| &**name).collect();
-        let kept = list_stored_versions(&store, network, (&current, &held));
+        let known_versions: Vec<&str> = earlier.iter().map(|(name, _)| &**name).collect();
+        let versions = list_stored_versions(&store, network, (&current, &known_versions));
         drop(store);
-        if kept.is_empty() {
+        if versions.is_empty() {
             return;
         }
-        let (places, id) = (Arc::clone(&self.networks), network.clone());
+        let (shared_networks, id) = (Arc::clone(&self.networks), network.clone());
         let work = move || {
             let _busy = busy;
-            let read = cancel_after(timeout, &stop, || read_versions(&kept, &id, memory, &stop));
-            if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
+            let read =
+                cancel_after(timeout, &stop, || read_versions(&versions, &id, memory, &stop));
+            if let Some(shelved) =
+                shared_networks.lock().get_mut(&id).filter(|it| it.version == version)
+            {
                 shelved.add_previous_versions(read);
             }
         };
@@ -243,19 +255,19 @@ impl PreparedScheduleCache {
 
     /// Returns the empty schedule, for messages without a schedule.
     pub(super) fn empty_schedule(&self) -> ScheduleVersions {
-        let nothing = self.nothing.get_or_init(|| Arc::new(ScheduleIndex::empty_schedule()));
+        let nothing = self.empty_schedule.get_or_init(|| Arc::new(ScheduleIndex::empty_schedule()));
         let notices = Arc::new(Notices::new(0));
         ScheduleVersions {
             name: None,
             timetable: Arc::clone(nothing),
             notices,
-            earlier: Vec::new(),
+            earlier_versions: Vec::new(),
         }
     }
 
     /// Removes deleted networks.
-    pub(super) fn retain(&self, is_there: impl Fn(&FeedId) -> bool) {
-        self.networks.lock().retain(|id, _| is_there(id));
+    pub(super) fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
+        self.networks.lock().retain(|id, _| is_member(id));
     }
 }
 
@@ -272,13 +284,13 @@ impl ScheduleZip {
     /// Returns a network's schedule, if it has this version.
     fn from_network(network: &Network, version: &str) -> Option<ScheduleZip> {
         let dataset = network.dataset()?;
-        let held = network.schedule_feed()?.current()?;
-        if format!("{:032x}", held.snapshot().hash) != version {
+        let served = network.schedule_feed()?.current()?;
+        if format!("{:032x}", served.snapshot().hash) != version {
             return None;
         }
-        let converted = dataset.converted_gtfs(&held);
-        let bytes = converted.as_ref().unwrap_or(&held).snapshot().bytes.clone();
-        Some(ScheduleZip { bytes, original: held.snapshot().bytes.clone() })
+        let converted = dataset.converted_gtfs(&served);
+        let bytes = converted.as_ref().unwrap_or(&served).snapshot().bytes.clone();
+        Some(ScheduleZip { bytes, original: served.snapshot().bytes.clone() })
     }
 }
 
@@ -304,12 +316,12 @@ fn prepare_schedule(
         Err(_) if stop.is_cancelled() => return None,
         Err(error) => return Some(Err(unreadable_message(&error))),
     };
-    if let Some(words) = describe_memory_excess(needed, memory, "validation.memory") {
-        return Some(Err(format!("its schedule cannot be prepared: {words}").into()));
+    if let Some(message) = describe_memory_excess(needed, memory, "validation.memory") {
+        return Some(Err(format!("its schedule cannot be prepared: {message}").into()));
     }
     // Only findings for messages matter here, so the date does not.
     let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
-    let made = catch_unwind(AssertUnwindSafe(|| -> Result<_, Error> {
+    let prepared_schedule = catch_unwind(AssertUnwindSafe(|| -> Result<_, Error> {
         let source = ZipSource::new_in_any_folder(bytes, &DatasetLimits::default())?;
         let timetable = ScheduleIndex::read_schedule_until(&source, &context, stop)?;
         Ok(timetable.map(|timetable| {
@@ -318,9 +330,9 @@ fn prepare_schedule(
             (Arc::new(timetable), Arc::new(notices))
         }))
     }));
-    Some(match made {
-        Ok(Ok(made)) => {
-            let (timetable, notices) = made?;
+    Some(match prepared_schedule {
+        Ok(Ok(prepared_schedule)) => {
+            let (timetable, notices) = prepared_schedule?;
             let name = BlobHash::from_content(original).to_string().into();
             Ok(PreparedSchedule { name, timetable, notices })
         }
@@ -379,29 +391,29 @@ mod tests {
         let ingest = ingest(&folder, &clock);
         let network = ingest.find_feed("city").unwrap().network();
         wait_until_some(&clock, || network.dataset()).await;
-        let (shelf, limits) = (PreparedScheduleCache::default(), ValidationConfig::default());
+        let (schedules, limits) = (PreparedScheduleCache::default(), ValidationConfig::default());
         // The previous version is being prepared.
         let (stop, busy) =
-            (CancelToken::default(), PreparationPermit::try_acquire(&shelf.is_busy).unwrap());
+            (CancelToken::default(), PreparationPermit::try_acquire(&schedules.is_busy).unwrap());
         let before = NetworkSchedule {
             version: "before".into(),
             prepared: None,
-            earlier: VecDeque::from([("older".into(), Arc::default())]),
-            is_recalled: false,
+            earlier_versions: VecDeque::from([("older".into(), Arc::default())]),
+            is_earlier_requested: false,
             stop: CancelOnDrop(stop.clone()),
         };
-        shelf.networks.lock().insert(network.id().clone(), before);
-        assert!(shelf.get(&network, &limits).unwrap().is_none());
+        schedules.networks.lock().insert(network.id().clone(), before);
+        assert!(schedules.get(&network, &limits).unwrap().is_none());
         assert!(stop.is_cancelled(), "the preparation of a replaced version is cancelled");
-        let of_before = |it: &NetworkSchedule| it.version == "before";
+        let is_before = |it: &NetworkSchedule| it.version == "before";
         assert!(
-            !shelf.networks.lock().values().any(of_before),
+            !schedules.networks.lock().values().any(is_before),
             "a cancelled preparation has no timeout message"
         );
         drop(busy);
-        let schedule = wait_until_some(&clock, || shelf.get(&network, &limits).unwrap()).await;
+        let schedule = wait_until_some(&clock, || schedules.get(&network, &limits).unwrap()).await;
         assert_eq!(schedule.timetable.trip_ids().len(), 2);
-        let earlier: Vec<_> = schedule.earlier.iter().map(|(name, _)| &**name).collect();
+        let earlier: Vec<_> = schedule.earlier_versions.iter().map(|(name, _)| &**name).collect();
         assert_eq!(earlier, ["older"]);
         ingest.shut_down().await;
     }

@@ -20,10 +20,10 @@ use lineside_validate::{CancelToken, ValidationContext};
 use crate::check::{estimate_until_cancelled, netex_limits};
 
 /// Maximum number of earlier versions of each network; each trip takes about 30 bytes.
-pub(super) const EARLIER_MAX: usize = 2;
+pub(super) const EARLIER_VERSIONS_MAX: usize = 2;
 
 /// The SHA-256 of a version's bytes, and its trip ids.
-pub(super) type Earlier = (Arc<str>, Arc<TripIds>);
+pub(super) type EarlierVersion = (Arc<str>, Arc<TripIds>);
 
 /// A stored version.
 #[derive(Debug)]
@@ -38,11 +38,11 @@ pub(super) struct StoredVersion {
 pub(super) fn list_stored_versions(
     store: &Store,
     feed: &FeedId,
-    (current, held): (&str, &[&str]),
+    (current, known_versions): (&str, &[&str]),
 ) -> Vec<StoredVersion> {
-    let room = EARLIER_MAX.saturating_sub(held.len());
+    let n_left = EARLIER_VERSIONS_MAX.saturating_sub(known_versions.len());
     // The result includes the current version, and may include held and just added ones.
-    let versions = match store.list_versions(feed, 0, EARLIER_MAX + 2) {
+    let versions = match store.list_versions(feed, 0, EARLIER_VERSIONS_MAX + 2) {
         Ok(versions) => versions,
         Err(error) => {
             tracing::warn!(%feed, %error, "earlier versions of the schedule cannot be read");
@@ -55,23 +55,25 @@ pub(super) fn list_stored_versions(
             file: store.blob_path(&version.hash),
             size: version.size,
         });
-    let is_new = |kept: &StoredVersion| *kept.name != *current && !held.contains(&&*kept.name);
-    others.filter(is_new).take(room).collect()
+    let is_new = |stored_version: &StoredVersion| {
+        *stored_version.name != *current && !known_versions.contains(&&*stored_version.name)
+    };
+    others.filter(is_new).take(n_left).collect()
 }
 
 /// Reads the trip ids of versions, one after the other, each within `memory` bytes, until it is cancelled. Unreadable
 /// versions are logged and left out.
 pub(super) fn read_versions(
-    kept: &[StoredVersion],
+    versions: &[StoredVersion],
     network: &FeedId,
     memory: u64,
     stop: &CancelToken,
-) -> Vec<Earlier> {
-    let read = kept.iter().filter_map(|version| match version.read_trip_ids(memory, stop) {
+) -> Vec<EarlierVersion> {
+    let read = versions.iter().filter_map(|version| match version.read_trip_ids(memory, stop) {
         Ok(read) => Some(read),
-        Err(words) => {
+        Err(failure) => {
             let StoredVersion { name, .. } = version;
-            tracing::warn!(%network, version = %name, "the trip ids of an earlier version of the schedule cannot be read: {words}");
+            tracing::warn!(%network, version = %name, "the trip ids of an earlier version of the schedule cannot be read: {failure}");
             None
         }
     });
@@ -80,7 +82,11 @@ pub(super) fn read_versions(
 
 impl StoredVersion {
     /// Reads the trip ids, if that takes at most `memory` bytes; else returns the reason.
-    pub(super) fn read_trip_ids(&self, memory: u64, stop: &CancelToken) -> Result<Earlier, String> {
+    pub(super) fn read_trip_ids(
+        &self,
+        memory: u64,
+        stop: &CancelToken,
+    ) -> Result<EarlierVersion, String> {
         let is_too_much = || "it would take more memory than validation.memory allows".to_owned();
         if self.size > memory {
             return Err(is_too_much());
@@ -131,8 +137,8 @@ fn decode_trip_ids(
 fn decode_netex_trip_ids(bytes: &Bytes, memory: u64, stop: &CancelToken) -> Result<TripIds, Error> {
     let limits = netex_limits(memory);
     let mut files = netex::PublicationSource::new(bytes, &limits.files)?;
-    let goes_on = || !stop.is_cancelled();
-    let mut read = netex::decode_readable_files(&mut files, &limits, &goes_on)?;
+    let may_continue = || !stop.is_cancelled();
+    let mut read = netex::decode_readable_files(&mut files, &limits, &may_continue)?;
     if let Some(refusal) = read.refused.pop() {
         return Err(refusal);
     }
@@ -181,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    fn kept(folder: &tempfile::TempDir, name: &str, bytes: &[u8]) -> StoredVersion {
+    fn store_version(folder: &tempfile::TempDir, name: &str, bytes: &[u8]) -> StoredVersion {
         let file = folder.path().join(name);
         std::fs::write(&file, bytes).unwrap();
         StoredVersion { name: name.into(), file, size: bytes.len() as u64 }
@@ -197,7 +203,7 @@ mod tests {
             zip.write_all(text.as_bytes()).unwrap();
         }
         let zip = zip.finish().unwrap().into_inner();
-        let version = kept(&folder, "a", &zip);
+        let version = store_version(&folder, "a", &zip);
         let (name, trips) = version.read_trip_ids(1 << 20, &CancelToken::default()).unwrap();
         assert_eq!((&*name, trips.len(), trips.has_trip_id("T2")), ("a", 2, true));
         for memory in [zip.len() as u64 - 1, zip.len() as u64] {
@@ -205,7 +211,7 @@ mod tests {
             assert!(read.unwrap_err().contains("memory"), "{memory}");
         }
         assert!(
-            kept(&folder, "b", b"PK, not a zip")
+            store_version(&folder, "b", b"PK, not a zip")
                 .read_trip_ids(1 << 20, &CancelToken::default())
                 .is_err()
         );

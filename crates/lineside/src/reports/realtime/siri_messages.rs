@@ -23,16 +23,16 @@ use super::{
 use crate::timeout::Stopwatch;
 
 /// Time for which changes are gathered before they are validated together.
-const GATHERED_FOR: Duration = Duration::from_secs(10);
+const GATHER_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time after a page in which the next one is awaited: a rate limit may delay it.
-const PAGE_AWAITED_FOR: Duration = Duration::from_secs(120);
+const PAGE_TIME_MAX: Duration = Duration::from_secs(120);
 /// Time after the first page in which the last one is awaited, in case the pages restart forever.
-const PAGES_AWAITED_FOR: Duration = Duration::from_secs(600);
+const PAGES_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// The findings in messages that are not validated as a whole yet.
 #[derive(Debug)]
 pub(super) struct GatheredMessages {
-    found: FoundNotices,
+    notices: FoundNotices,
     /// Time of the first message.
     since: Stopwatch,
     /// Time of the last message, if it was a page other than the last one.
@@ -52,7 +52,7 @@ pub(super) struct GatheredMessages {
 impl GatheredMessages {
     fn start_gathering(at: UnixMillis, received: i64) -> Self {
         Self {
-            found: FoundNotices::new(),
+            notices: FoundNotices::new(),
             since: Stopwatch::start(),
             page_since: None,
             at,
@@ -86,8 +86,8 @@ impl GatheredMessages {
     fn is_due_after(&self, gathered: Duration, page: Option<Duration>) -> bool {
         match page {
             _ if self.is_complete => true,
-            Some(page) => page >= PAGE_AWAITED_FOR || gathered >= PAGES_AWAITED_FOR,
-            None => gathered >= GATHERED_FOR,
+            Some(page) => page >= PAGE_TIME_MAX || gathered >= PAGES_TIME_MAX,
+            None => gathered >= GATHER_TIME_MAX,
         }
     }
 
@@ -97,7 +97,7 @@ impl GatheredMessages {
             has_schedule,
             is_translated: true,
             is_whole: !self.has_visits && self.page_since.is_none() && !is_beginning,
-            is_said_anew: !self.has_changes,
+            is_repeated: !self.has_changes,
         }
     }
 }
@@ -114,9 +114,9 @@ impl FeedMessages {
         self.waiting.lock().is_some() || self.gathered_matches(|it| it.is_complete)
     }
 
-    fn gathered_matches(&self, is_so: impl Fn(&GatheredMessages) -> bool) -> bool {
+    fn gathered_matches(&self, is_met: impl Fn(&GatheredMessages) -> bool) -> bool {
         let gathered = self.gathered.try_lock();
-        gathered.is_some_and(|gathered| gathered.as_ref().is_some_and(is_so))
+        gathered.is_some_and(|gathered| gathered.as_ref().is_some_and(is_met))
     }
 }
 
@@ -129,65 +129,74 @@ impl MessageChecks {
         at: UnixMillis,
         received: i64,
     ) {
-        let (place, watch) = (self.feed_messages(feed.id()), Stopwatch::start());
-        let mut held = place.gathered.lock();
+        let (feed_messages, watch) = (self.feed_messages(feed.id()), Stopwatch::start());
+        let mut gathered_slot = feed_messages.gathered.lock();
         // A message that waits for its schedule is replaced by the next one.
-        held.take_if(|it| it.is_complete);
-        let gathered = held.get_or_insert_with(|| GatheredMessages::start_gathering(at, received));
-        let goes_on = || watch.elapsed() < self.limits.message_time;
-        let verdict = validate_while(message, &mut gathered.found.notices, &goes_on);
-        gathered.found.errors.extend(verdict.errors);
-        gathered.found.is_cut_short |= verdict.is_cut_short;
+        gathered_slot.take_if(|it| it.is_complete);
+        let gathered =
+            gathered_slot.get_or_insert_with(|| GatheredMessages::start_gathering(at, received));
+        let may_continue = || watch.elapsed() < self.limits.message_time;
+        let verdict = validate_while(message, &mut gathered.notices.notices, &may_continue);
+        gathered.notices.errors.extend(verdict.errors);
+        gathered.notices.is_cut_short |= verdict.is_cut_short;
         gathered.add_message((message, part), at, received);
-        drop(held);
-        self.looked.fetch_add(1, Ordering::Relaxed);
+        drop(gathered_slot);
+        self.checked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(verdict.is_cut_short), Ordering::Relaxed);
         if part == SiriPart::Whole {
-            self.validate_state(feed, &place, &watch);
+            self.validate_state(feed, &feed_messages, &watch);
         }
     }
 
     /// Validates gathered messages that are due.
-    pub(super) fn validate_gathered(&self, feed: &Feed, place: &FeedMessages) {
-        let is_due = place.gathered.lock().as_ref().is_some_and(GatheredMessages::is_due_now);
+    pub(super) fn validate_gathered(&self, feed: &Feed, feed_messages: &FeedMessages) {
+        let is_due =
+            feed_messages.gathered.lock().as_ref().is_some_and(GatheredMessages::is_due_now);
         if is_due {
-            self.validate_state(feed, place, &Stopwatch::start());
+            self.validate_state(feed, feed_messages, &Stopwatch::start());
         }
     }
 
     /// Validates the state that results from the messages, together with the gathered findings.
-    fn validate_state(&self, feed: &Feed, place: &FeedMessages, watch: &Stopwatch) {
+    fn validate_state(&self, feed: &Feed, feed_messages: &FeedMessages, watch: &Stopwatch) {
         let network = feed.network();
         let schedule = match self.schedule_for(feed, &network) {
             Ok(Some(schedule)) => schedule,
             // The schedule is being prepared; the next attempt follows in a second.
             Ok(None) => return,
             Err(refusal) => {
-                let gathered = place.gathered.lock().take();
+                let gathered = feed_messages.gathered.lock().take();
                 if let Some(gathered) = gathered {
-                    let tells = || {
+                    let has_activity = || {
                         current_feed_message(feed, &network)
                             .is_some_and(|it| has_trips_or_vehicles(&it.0))
                     };
-                    place.record_refusal(refusal, gathered.at, gathered.received, tells);
+                    feed_messages.record_refusal(
+                        refusal,
+                        gathered.at,
+                        gathered.received,
+                        has_activity,
+                    );
                 }
                 return;
             }
         };
-        let Some(gathered) = place.gathered.lock().take() else { return };
+        let Some(gathered) = feed_messages.gathered.lock().take() else { return };
         let scope = gathered.rule_scope(schedule.name.is_some(), feed.status().is_beginning);
-        let GatheredMessages { found, at, received, .. } = gathered;
-        let Some((message, is_held)) = current_feed_message(feed, &network) else { return };
+        let GatheredMessages { notices, at, received, .. } = gathered;
+        let Some((message, is_retainable)) = current_feed_message(feed, &network) else { return };
         let others = self.other_messages(&network, feed.id(), received);
-        let previous = place.previous.lock().clone();
-        let asked = MessageInput { message: &message, previous, others, schedule, scope, received };
-        let was_cut_short = found.is_cut_short;
-        let is_cut_short = self.validate_message(&network, place, (asked, found), at, watch);
+        let previous = feed_messages.previous.lock().clone();
+        let message_input =
+            MessageInput { message: &message, previous, others, schedule, scope, received };
+        let was_cut_short = notices.is_cut_short;
+        let is_cut_short =
+            self.validate_message(&network, feed_messages, (message_input, notices), at, watch);
         self.cut_short.fetch_add(u64::from(is_cut_short && !was_cut_short), Ordering::Relaxed);
-        place.hold_message(Some(message).filter(|_| is_held), feed, received);
+        feed_messages.hold_message(Some(message).filter(|_| is_retainable), feed, received);
         // The age of a message with changes says nothing of the feed.
-        let judged = scope.is_said_anew.then(|| AgeCheck::for_status(at, &feed.status(), scope));
-        place.look.lock().judged = judged;
+        let age_check = scope.is_repeated.then(|| AgeCheck::for_status(at, &feed.status(), scope));
+        feed_messages.findings.lock().age_check = age_check;
     }
 }
 
@@ -233,13 +242,14 @@ mod tests {
 
     #[test]
     fn a_query_does_not_wait_for_a_running_check() {
-        let place = FeedMessages::default();
-        *place.gathered.lock() = Some(gathered(&[SiriPart::Whole]));
-        assert!(place.has_due_messages() && place.waits_for_schedule());
-        let (gathering, looking) = (place.gathered.lock(), place.look.lock());
-        assert!(!place.has_due_messages() && !place.waits_for_schedule());
-        assert!(!place.is_recheck_due(&FeedStatus::default(), AT));
-        drop((gathering, looking));
+        let feed_messages = FeedMessages::default();
+        *feed_messages.gathered.lock() = Some(gathered(&[SiriPart::Whole]));
+        assert!(feed_messages.has_due_messages() && feed_messages.waits_for_schedule());
+        let (gathering, findings_guard) =
+            (feed_messages.gathered.lock(), feed_messages.findings.lock());
+        assert!(!feed_messages.has_due_messages() && !feed_messages.waits_for_schedule());
+        assert!(!feed_messages.is_recheck_due(&FeedStatus::default(), AT));
+        drop((gathering, findings_guard));
     }
 
     #[test]

@@ -8,13 +8,13 @@ use lineside_ingest::{Feed, FeedStatus};
 use lineside_sync::UnixMillis;
 use lineside_validate::Notices;
 use lineside_validate::rules::gtfs_rt::{
-    MessageSubject, OF_AGE, RuleScope, ScheduleIndex, validate_age,
+    AGE_CODES, MessageSubject, RuleScope, ScheduleIndex, validate_age,
 };
 
 use super::{FeedMessages, LatestCheck, MessageChecks, MessageFindings, SAMPLES};
 
 /// Minimum time between two age checks.
-const AGAIN_AFTER: Duration = Duration::from_secs(30);
+const AGE_CHECK_INTERVAL_MIN: Duration = Duration::from_secs(30);
 
 /// The state of the source at the last age check.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl AgeCheck {
 
     /// Returns true if the check is old, or the clock was set back since.
     fn is_outdated(&self, now: UnixMillis) -> bool {
-        now.duration_since(self.at).max(self.at.duration_since(now)) >= AGAIN_AFTER
+        now.duration_since(self.at).max(self.at.duration_since(now)) >= AGE_CHECK_INTERVAL_MIN
     }
 }
 
@@ -45,8 +45,9 @@ fn count_confirmations(status: &FeedStatus) -> u64 {
 
 impl MessageFindings {
     fn is_recheck_due(&self, status: &FeedStatus, now: UnixMillis) -> bool {
-        let judged = self.judged.as_ref();
-        judged.is_some_and(|it| it.is_outdated(now) && count_confirmations(status) > it.confirmed)
+        let age_check = self.age_check.as_ref();
+        age_check
+            .is_some_and(|it| it.is_outdated(now) && count_confirmations(status) > it.confirmed)
     }
 }
 
@@ -54,26 +55,26 @@ impl FeedMessages {
     /// Returns true if an age check is due and the source has confirmed its message since the last one. Returns false
     /// while another check holds the lock.
     pub(super) fn is_recheck_due(&self, status: &FeedStatus, now: UnixMillis) -> bool {
-        self.look.try_lock().is_some_and(|look| look.is_recheck_due(status, now))
+        self.findings.try_lock().is_some_and(|findings| findings.is_recheck_due(status, now))
     }
 
     /// Checks the age of a message that was checked at `looked`, and keeps its other findings. Does nothing if another
     /// message has arrived meanwhile.
-    fn check_age(&self, asked: RepeatedMessage<'_>, at: UnixMillis) {
-        let RepeatedMessage { message, timetable, now, scope, looked } = asked;
+    fn check_age(&self, repeated: RepeatedMessage<'_>, at: UnixMillis) {
+        let RepeatedMessage { message, timetable, now, scope, last_check } = repeated;
         let mut found = Notices::new(SAMPLES);
         let subject = MessageSubject::new(message, timetable, now).with_scope(scope);
         for error in validate_age(&subject, &mut found) {
             tracing::error!(rule = error.rule, "a rule crashed: {}", error.message);
         }
-        let mut look = self.look.lock();
-        let is_it = |it: &&mut LatestCheck| it.refusal.is_none() && it.at == looked;
-        let Some(latest) = look.latest.as_mut().filter(is_it) else { return };
+        let mut findings = self.findings.lock();
+        let is_match = |it: &&mut LatestCheck| it.refusal.is_none() && it.at == last_check;
+        let Some(latest) = findings.latest.as_mut().filter(is_match) else { return };
         latest.at = at;
-        latest.notices.retain_kinds(|kind| !OF_AGE.contains(&kind.code));
+        latest.notices.retain_kinds(|kind| !AGE_CODES.contains(&kind.code));
         latest.notices.merge_notices(found.clone());
-        look.is_other |= look.presence.add_recheck(OF_AGE, &found, at.0);
-        look.is_new = true;
+        findings.has_other_codes |= findings.lifecycle.add_recheck(AGE_CODES, &found, at.0);
+        findings.has_new_findings = true;
     }
 }
 
@@ -85,30 +86,30 @@ struct RepeatedMessage<'a> {
     now: i64,
     scope: RuleScope,
     /// Time of the message's last check.
-    looked: UnixMillis,
+    last_check: UnixMillis,
 }
 
 impl MessageChecks {
     /// Checks the age of a feed's message, if its source has confirmed it for a while.
-    pub(super) fn recheck_age(&self, feed: &Feed, place: &FeedMessages, at: UnixMillis) {
+    pub(super) fn recheck_age(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
         let status = feed.status();
-        let (looked, scope) = {
-            let mut look = place.look.lock();
-            if !look.is_recheck_due(&status, at) {
+        let (last_check, scope) = {
+            let mut findings = feed_messages.findings.lock();
+            if !findings.is_recheck_due(&status, at) {
                 return;
             }
-            let Some(judged) = &mut look.judged else { return };
-            *judged = AgeCheck::for_status(at, &status, judged.scope);
-            let scope = judged.scope;
-            (look.latest.as_ref().map(|latest| latest.at), scope)
+            let Some(age_check) = &mut findings.age_check else { return };
+            *age_check = AgeCheck::for_status(at, &status, age_check.scope);
+            let scope = age_check.scope;
+            (findings.latest.as_ref().map(|latest| latest.at), scope)
         };
         let network = feed.network();
-        let held = place.previous.lock().clone();
+        let previous = feed_messages.previous.lock().clone();
         let schedule = self.schedule_for(feed, &network).ok().flatten();
-        if let Some(((message, schedule), looked)) = held.zip(schedule).zip(looked) {
+        if let Some(((message, schedule), last_check)) = previous.zip(schedule).zip(last_check) {
             let (timetable, now) = (&*schedule.timetable, network.data_now().unix_seconds());
-            place.check_age(
-                RepeatedMessage { message: &message, timetable, now, scope, looked },
+            feed_messages.check_age(
+                RepeatedMessage { message: &message, timetable, now, scope, last_check },
                 at,
             );
         }
@@ -146,9 +147,9 @@ mod tests {
         let (message, _) = decode_json(text.as_bytes(), &FeedMessageLimits::default()).unwrap();
         let notices = Arc::new(Notices::new(0));
         let name = Some("a".into());
-        let schedule = ScheduleVersions { name, timetable, notices, earlier: Vec::new() };
+        let schedule = ScheduleVersions { name, timetable, notices, earlier_versions: Vec::new() };
         let timetable = Arc::clone(&schedule.timetable);
-        let asked = MessageInput {
+        let message_input = MessageInput {
             message: &message,
             previous: None,
             others: Vec::new(),
@@ -156,44 +157,49 @@ mod tests {
             scope: RuleScope::default(),
             received: MADE,
         };
-        let place = FeedMessages::default();
-        place.validate_input(
-            (asked, FoundNotices::new()),
+        let feed_messages = FeedMessages::default();
+        feed_messages.validate_input(
+            (message_input, FoundNotices::new()),
             UnixMillis(0),
             &Stopwatch::start(),
             Duration::from_secs(60),
         );
         let codes = || -> Vec<String> {
-            let look = place.look.lock();
-            let notices = &look.latest.as_ref().unwrap().notices;
+            let findings = feed_messages.findings.lock();
+            let notices = &findings.latest.as_ref().unwrap().notices;
             let codes = notices.iter().map(|found| (found.kind.code, found.total));
             codes.map(|(code, total)| format!("{code} {total}")).collect()
         };
-        let stands = |code: &str| {
-            let look = place.look.lock();
-            look.presence.codes.get(code).is_some_and(|seen| seen.standing.is_some())
+        let is_active = |code: &str| {
+            let findings = feed_messages.findings.lock();
+            findings.lifecycle.codes.get(code).is_some_and(|seen| seen.standing.is_some())
         };
         assert_eq!(codes(), ["E026 1"]);
-        let judge = |now, looked, at| {
+        let check_age = |now, last_check, at| {
             let scope = RuleScope::default();
-            let asked =
-                RepeatedMessage { message: &message, timetable: &timetable, now, scope, looked };
-            place.check_age(asked, UnixMillis(at));
+            let repeated = RepeatedMessage {
+                message: &message,
+                timetable: &timetable,
+                now,
+                scope,
+                last_check,
+            };
+            feed_messages.check_age(repeated, UnixMillis(at));
         };
-        judge(MADE + 60, UnixMillis(0), 60_000);
+        check_age(MADE + 60, UnixMillis(0), 60_000);
         assert_eq!(codes(), ["E026 1"], "a message of one minute is not old");
         for n in 1..=3 {
-            let looked = place.look.lock().latest.as_ref().unwrap().at;
-            assert!(!stands("W008") && !stands("stale_vehicle"));
-            judge(MADE + 100 * n, looked, 100_000 * n);
+            let last_check = feed_messages.findings.lock().latest.as_ref().unwrap().at;
+            assert!(!is_active("W008") && !is_active("stale_vehicle"));
+            check_age(MADE + 100 * n, last_check, 100_000 * n);
             assert_eq!(codes(), ["E026 1", "W008 1", "stale_vehicle 1"]);
-            assert_eq!(place.look.lock().latest.as_ref().unwrap().at.0, 100_000 * n);
+            assert_eq!(feed_messages.findings.lock().latest.as_ref().unwrap().at.0, 100_000 * n);
         }
-        judge(MADE, UnixMillis(0), 500_000);
+        check_age(MADE, UnixMillis(0), 500_000);
         assert_eq!(codes().len(), 3, "another message has arrived meanwhile");
-        assert!(stands("W008") && stands("stale_vehicle"));
-        assert!(!stands("E026"), "only one message had it");
-        let presence = place.look.lock().presence.clone();
+        assert!(is_active("W008") && is_active("stale_vehicle"));
+        assert!(!is_active("E026"), "only one message had it");
+        let presence = feed_messages.findings.lock().lifecycle.clone();
         assert_eq!((presence.messages, presence.again), (1, 4));
         assert!(
             presence.codes.values().all(|seen| seen.messages == 1),
@@ -216,47 +222,55 @@ mod tests {
         let (feed, file) = (("buses", Format::GtfsRt), ("buses.json", text.as_bytes()));
         let ingest = poll_test_feed(feed, file, &folder, &clock, inspector);
         let feed = ingest.find_feed("buses").unwrap();
-        let place = messages.feed_messages(feed.id());
-        let judged = || place.look.lock().judged.as_ref().map(|judged| judged.at);
+        let feed_messages = messages.feed_messages(feed.id());
+        let age_check =
+            || feed_messages.findings.lock().age_check.as_ref().map(|age_check| age_check.at);
         let first = wait_until_some(&clock, || {
-            judged().filter(|_| count_confirmations(&feed.status()) > 0)
+            age_check().filter(|_| count_confirmations(&feed.status()) > 0)
         })
         .await;
-        let n_looks = || {
-            let look = place.look.lock();
-            look.presence.messages + look.presence.again
+        let count_checks = || {
+            let findings = feed_messages.findings.lock();
+            findings.lifecycle.messages + findings.lifecycle.again
         };
-        let is_old = || place.look.lock().latest.as_ref().unwrap().notices.get("W008").is_some();
+        let is_old =
+            || feed_messages.findings.lock().latest.as_ref().unwrap().notices.get("W008").is_some();
         // Later than all times below.
         clock.advance(Duration::from_secs(200));
-        for (seconds, looks) in [(29, 1), (30, 2), (59, 2), (60, 3)] {
+        for (seconds, n_checks) in [(29, 1), (30, 2), (59, 2), (60, 3)] {
             let n_confirmed = count_confirmations(&feed.status());
             wait_until_some(&clock, || {
                 Some(()).filter(|()| count_confirmations(&feed.status()) > n_confirmed)
             })
             .await;
-            messages.recheck_feed(&feed, &place, first + Duration::from_secs(seconds));
-            assert_eq!((n_looks(), is_old()), (looks, looks > 1), "after {seconds} s");
+            messages.recheck_feed(&feed, &feed_messages, first + Duration::from_secs(seconds));
+            assert_eq!((count_checks(), is_old()), (n_checks, n_checks > 1), "after {seconds} s");
         }
         ingest.shut_down().await;
     }
 
     #[test]
     fn only_confirmed_messages_are_rechecked() {
-        let said = |outcomes: &[(&str, u64)]| FeedStatus {
+        let build_status = |outcomes: &[(&str, u64)]| FeedStatus {
             outcomes: outcomes.iter().map(|(outcome, n)| ((*outcome).into(), *n)).collect(),
             ..FeedStatus::default()
         };
-        assert_eq!(count_confirmations(&said(&[("new", 7), ("http_500", 3)])), 0);
-        assert_eq!(count_confirmations(&said(&[("same", 2), ("new", 7), ("not_modified", 3)])), 5);
-        let (place, at) = (FeedMessages::default(), UnixMillis(1_000_000));
-        let (status, later) = (said(&[("same", 9)]), at + AGAIN_AFTER);
-        assert!(!place.is_recheck_due(&status, later), "no message was checked yet");
-        place.look.lock().judged =
-            Some(AgeCheck::for_status(at, &said(&[("same", 8)]), RuleScope::default()));
-        assert!(!place.is_recheck_due(&status, later - Duration::from_millis(1)));
-        assert!(place.is_recheck_due(&status, later));
-        assert!(place.is_recheck_due(&status, at - AGAIN_AFTER), "the clock was set back");
-        assert!(!place.is_recheck_due(&said(&[("same", 8), ("new", 1)]), later));
+        assert_eq!(count_confirmations(&build_status(&[("new", 7), ("http_500", 3)])), 0);
+        assert_eq!(
+            count_confirmations(&build_status(&[("same", 2), ("new", 7), ("not_modified", 3)])),
+            5
+        );
+        let (feed_messages, at) = (FeedMessages::default(), UnixMillis(1_000_000));
+        let (status, later) = (build_status(&[("same", 9)]), at + AGE_CHECK_INTERVAL_MIN);
+        assert!(!feed_messages.is_recheck_due(&status, later), "no message was checked yet");
+        feed_messages.findings.lock().age_check =
+            Some(AgeCheck::for_status(at, &build_status(&[("same", 8)]), RuleScope::default()));
+        assert!(!feed_messages.is_recheck_due(&status, later - Duration::from_millis(1)));
+        assert!(feed_messages.is_recheck_due(&status, later));
+        assert!(
+            feed_messages.is_recheck_due(&status, at - AGE_CHECK_INTERVAL_MIN),
+            "the clock was set back"
+        );
+        assert!(!feed_messages.is_recheck_due(&build_status(&[("same", 8), ("new", 1)]), later));
     }
 }

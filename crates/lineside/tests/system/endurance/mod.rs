@@ -1,10 +1,10 @@
 //! A server under thousands of good and bad clients for a long time loses nothing and does not grow.
 
-mod crowd;
-mod liars;
+mod hostile_clients;
+mod protocol_violations;
 mod soak;
 mod socket;
-mod storm;
+mod reconnect_storm;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::support::http;
 use crate::support::process::{ServerProcess, raise_descriptors};
 
 /// Timeout of expected events on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const WAIT_MAX: Duration = Duration::from_secs(180);
 const KEY: &str = "a key of the tests";
 /// {"alg":"HS256"} . {"sub":"crowd"}, signed with "secret".
 const TOKEN: &str =
@@ -52,7 +52,7 @@ publish = "anyone"
     ServerProcess::serving(folder, text)
 }
 
-fn address_of(server: &ServerProcess) -> String {
+fn client_address(server: &ServerProcess) -> String {
     server.url.trim_start_matches("http://").to_owned()
 }
 
@@ -64,7 +64,7 @@ struct BackEnd {
 }
 
 impl BackEnd {
-    fn of(server: &ServerProcess) -> Self {
+    fn for_server(server: &ServerProcess) -> Self {
         Self { client: http::client(), url: server.url.clone() }
     }
 
@@ -87,16 +87,16 @@ impl BackEnd {
         let reply = self.client.get(format!("{}/metrics", self.url)).send().await.unwrap();
         let text = reply.text().await.unwrap();
         let series = text.lines().filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
-        let of_name = series.filter(|(labels, _)| labels.is_empty() || labels.starts_with('{'));
-        of_name.map(|(_, value)| value.parse::<f64>().unwrap()).sum()
+        let unlabelled = series.filter(|(labels, _)| labels.is_empty() || labels.starts_with('{'));
+        unlabelled.map(|(_, value)| value.parse::<f64>().unwrap()).sum()
     }
 }
 
 /// Waits until a condition holds.
-async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so().await {
-        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+async fn eventually(what: &str, mut is_met: impl AsyncFnMut() -> bool) {
+    let started_at = Instant::now();
+    while !is_met().await {
+        assert!(started_at.elapsed() < WAIT_MAX, "not within {WAIT_MAX:?}: {what}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

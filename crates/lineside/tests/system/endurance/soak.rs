@@ -12,24 +12,24 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinSet;
 
 use super::socket::{Socket, TEXT, connect, frame};
-use super::{BackEnd, PATIENCE, address_of, eventually, start};
+use super::{BackEnd, WAIT_MAX, client_address, eventually, start};
 use crate::support::events::Stream;
 use crate::support::process::{ServerProcess, Usage};
 
 const SECONDS_DEFAULT: u64 = 40;
 const CHANNELS: u64 = 16;
 /// Number of clients on each transport that stay from beginning to end, and of those that come and go.
-const STAYERS: u64 = 32;
-const WANDERERS: u64 = 150;
+const PERMANENT_CLIENTS: u64 = 32;
+const ROAMING_CLIENTS: u64 = 150;
 /// Time between two publications of the back end.
 const PAUSE: Duration = Duration::from_millis(25);
 /// Number of memory samples.
-const LOOKS: u32 = 40;
+const SAMPLES: u32 = 40;
 /// Allowed growth of memory after the warm-up, as a part and in bytes: an allocator's reserves vary.
 const GROWTH_PART: f64 = 0.15;
 const GROWTH_BYTES: u64 = 16 << 20;
 /// Number of descriptors that a server may open once and retain.
-const DESCRIPTORS_KEPT: usize = 4;
+const DESCRIPTOR_GROWTH_MAX: usize = 4;
 /// The last publication of a channel.
 const LAST: &str = "last";
 
@@ -46,65 +46,65 @@ fn channel(n: u64) -> String {
 struct Soak {
     address: String,
     url: String,
-    is_over: AtomicBool,
+    is_stopped: AtomicBool,
     /// Counters that prove the activity.
     visits: AtomicU64,
     resumed: AtomicU64,
 }
 
 /// Receives all publications of a channel to the last one; returns their number.
-async fn stay_on_a_websocket(soak: Arc<Soak>, channel: String) -> u64 {
+async fn read_websocket(soak: Arc<Soak>, channel: String) -> u64 {
     let mut socket = Socket::open(&soak.address).await.unwrap();
     let subscribe = json!({"id": 2, "subscribe": {"channel": channel}});
     socket.send(&[json!({"id": 1, "connect": {}}), subscribe]).await.unwrap();
-    let (mut offset, mut taken) = (None, 0);
+    let (mut offset, mut n_messages) = (None, 0);
     while let Some(message) = socket.next().await {
         if message["id"] == 2 {
             offset = Some(message["subscribe"]["offset"].as_u64().unwrap_or(0));
         }
         let publication = &message["push"]["pub"];
         if publication.is_object() {
-            taken += 1;
+            n_messages += 1;
             let expected = offset.map(|offset: u64| offset + 1);
             offset = publication["offset"].as_u64();
             assert_eq!(offset, expected, "{channel}: {message}");
             if publication["data"] == LAST {
-                return taken;
+                return n_messages;
             }
         }
     }
-    panic!("{channel}: cut off after {taken} publications with {:?}", socket.closed);
+    panic!("{channel}: cut off after {n_messages} publications with {:?}", socket.closed);
 }
 
 /// Receives all publications of a channel as server-sent events; returns their number.
-async fn stay_on_a_stream(soak: Arc<Soak>, channel: String) -> u64 {
+async fn read_event_stream(soak: Arc<Soak>, channel: String) -> u64 {
     let mut stream = Stream::open(&soak.url, &format!("channel={channel}")).await;
-    let (mut last, mut taken) = (None, 0);
+    let (mut last, mut n_messages) = (None, 0);
     while let Some(event) = stream.next().await {
         let offset = event.data["offset"].as_u64().unwrap();
         assert!(last.is_none_or(|last| offset == last + 1), "{channel}: {offset} after {last:?}");
-        (last, taken) = (Some(offset), taken + 1);
+        (last, n_messages) = (Some(offset), n_messages + 1);
         if event.data["data"] == LAST {
-            return taken;
+            return n_messages;
         }
     }
-    panic!("{channel}: cut off after {taken} publications");
+    panic!("{channel}: cut off after {n_messages} publications");
 }
 
 /// A client that comes and goes, each time in another way.
-struct Wanderer {
+struct RoamingClient {
     random: fastrand::Rng,
     soak: Arc<Soak>,
     /// The last channel and its position when the client left.
     left_at: Option<(String, Value)>,
 }
 
-impl Wanderer {
+impl RoamingClient {
     async fn wander(mut self) {
-        while !self.soak.is_over.load(Relaxed) {
+        while !self.soak.is_stopped.load(Relaxed) {
             // A busy server may refuse, and the client tries again.
             _ = match self.random.u8(..10) {
-                0 => self.say_nothing().await,
+                0 => self.stay_silent().await,
                 1..4 => self.read_a_stream().await,
                 _ => self.visit().await,
             };
@@ -113,11 +113,11 @@ impl Wanderer {
         }
     }
 
-    async fn rest(&mut self, most_millis: u64) {
-        tokio::time::sleep(Duration::from_millis(self.random.u64(..most_millis))).await;
+    async fn rest(&mut self, millis_max: u64) {
+        tokio::time::sleep(Duration::from_millis(self.random.u64(..millis_max))).await;
     }
 
-    async fn say_nothing(&mut self) -> std::io::Result<()> {
+    async fn stay_silent(&mut self) -> std::io::Result<()> {
         let mut stream = connect(&self.soak.address, None).await?;
         let request = b"GET /events?channel=app/met/1 HTTP/1.1\r\n";
         stream.write_all(&request[..self.random.usize(..request.len())]).await?;
@@ -131,10 +131,10 @@ impl Wanderer {
             (0..self.random.u64(1..4)).map(|_| format!("channel={}", self.any())).collect();
         let request = format!("GET /events?{} HTTP/1.1\r\nHost: x\r\n\r\n", names.join("&"));
         stream.write_all(request.as_bytes()).await?;
-        let stays = Duration::from_millis(self.random.u64(..1_500));
+        let duration = Duration::from_millis(self.random.u64(..1_500));
         let mut bytes = vec![0; 4_096];
         let read = async { while !matches!(stream.read(&mut bytes).await, Ok(0) | Err(_)) {} };
-        _ = tokio::time::timeout(stays, read).await;
+        _ = tokio::time::timeout(duration, read).await;
         if self.random.bool() {
             stream.set_zero_linger()?;
         }
@@ -178,7 +178,7 @@ impl Wanderer {
 
     /// Listens for a while, and remembers the position of the channel.
     async fn listen(&mut self, socket: &mut Socket, name: &str) {
-        let stays = Duration::from_millis(self.random.u64(..2_000));
+        let duration = Duration::from_millis(self.random.u64(..2_000));
         let (mut position, mut recovered) = (json!({}), false);
         let listen = async {
             while let Some(message) = socket.next().await {
@@ -196,7 +196,7 @@ impl Wanderer {
                 }
             }
         };
-        _ = tokio::time::timeout(stays, listen).await;
+        _ = tokio::time::timeout(duration, listen).await;
         self.soak.resumed.fetch_add(u64::from(recovered), Relaxed);
         if position["epoch"].is_string() && self.random.bool() {
             self.left_at = Some((name.to_owned(), position));
@@ -219,19 +219,19 @@ impl Wanderer {
 
 /// Publishes into every channel in turn, and returns the memory samples.
 async fn publish(server: &ServerProcess, back_end: &BackEnd, duration: Duration) -> Vec<Usage> {
-    let begun = Instant::now();
-    let mut looks = Vec::new();
+    let started_at = Instant::now();
+    let mut samples = Vec::new();
     for n in 0.. {
         back_end.publish(&channel(n), &json!({"number": n, "tail": "x".repeat(200)})).await;
         tokio::time::sleep(PAUSE).await;
-        if begun.elapsed() >= duration / LOOKS * (looks.len() as u32 + 1) {
-            looks.push(server.usage());
+        if started_at.elapsed() >= duration / SAMPLES * (samples.len() as u32 + 1) {
+            samples.push(server.usage());
         }
-        if looks.len() == LOOKS as usize {
+        if samples.len() == SAMPLES as usize {
             break;
         }
     }
-    looks
+    samples
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -241,64 +241,69 @@ async fn long_sessions_miss_nothing_and_memory_does_not_grow() {
     println!("LINESIDE_SOAK_SECONDS={seconds} LINESIDE_SOAK_SEED={seed}");
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), "4MiB");
-    let back_end = BackEnd::of(&server);
+    let back_end = BackEnd::for_server(&server);
     back_end.publish(&channel(0), &json!("the first")).await;
     let before = server.usage();
 
     let soak = Arc::new(Soak {
-        address: address_of(&server),
+        address: client_address(&server),
         url: server.url.clone(),
-        is_over: AtomicBool::new(false),
+        is_stopped: AtomicBool::new(false),
         visits: AtomicU64::new(0),
         resumed: AtomicU64::new(0),
     });
-    let mut stayers = JoinSet::new();
-    for n in 0..STAYERS {
-        stayers.spawn(stay_on_a_websocket(Arc::clone(&soak), channel(n)));
-        stayers.spawn(stay_on_a_stream(Arc::clone(&soak), channel(n)));
+    let mut permanent_clients = JoinSet::new();
+    for n in 0..PERMANENT_CLIENTS {
+        permanent_clients.spawn(read_websocket(Arc::clone(&soak), channel(n)));
+        permanent_clients.spawn(read_event_stream(Arc::clone(&soak), channel(n)));
     }
     eventually("all who stay are there", async || {
-        back_end.metric("lineside_hub_subscriptions").await >= (2 * STAYERS) as f64
+        back_end.metric("lineside_hub_subscriptions").await >= (2 * PERMANENT_CLIENTS) as f64
     })
     .await;
-    let mut wanderers = JoinSet::new();
-    for n in 0..WANDERERS {
+    let mut roaming_clients = JoinSet::new();
+    for n in 0..ROAMING_CLIENTS {
         let random = fastrand::Rng::with_seed(seed.wrapping_add(n));
-        let wanderer = Wanderer { random, soak: Arc::clone(&soak), left_at: None };
-        wanderers.spawn(wanderer.wander());
+        let roaming_client = RoamingClient { random, soak: Arc::clone(&soak), left_at: None };
+        roaming_clients.spawn(roaming_client.wander());
     }
-    let looks = publish(&server, &back_end, Duration::from_secs(seconds)).await;
-    soak.is_over.store(true, Relaxed);
-    wanderers.join_all().await;
+    let samples = publish(&server, &back_end, Duration::from_secs(seconds)).await;
+    soak.is_stopped.store(true, Relaxed);
+    roaming_clients.join_all().await;
 
     for n in 0..CHANNELS {
         back_end.publish(&channel(n), &json!(LAST)).await;
     }
-    let taken =
-        tokio::time::timeout(PATIENCE, stayers.join_all()).await.expect("all have the last");
-    assert!(taken.iter().all(|taken| *taken > 1), "{taken:?}");
-    let [warm, end] = warm_and_end(&looks);
+    let received_counts = tokio::time::timeout(WAIT_MAX, permanent_clients.join_all())
+        .await
+        .expect("all have the last");
+    assert!(
+        received_counts.iter().all(|received_count| *received_count > 1),
+        "{received_counts:?}"
+    );
+    let [warm, end] = warm_and_end(&samples);
     println!("{} MiB resident after warm-up, {} MiB at the end", warm >> 20, end >> 20);
-    let most = warm + (warm as f64 * GROWTH_PART) as u64 + GROWTH_BYTES;
-    assert!(end <= most, "memory grew from {warm} to {end} bytes");
+    let resident_max = warm + (warm as f64 * GROWTH_PART) as u64 + GROWTH_BYTES;
+    assert!(end <= resident_max, "memory grew from {warm} to {end} bytes");
     let (visits, resumed) = (soak.visits.load(Relaxed), soak.resumed.load(Relaxed));
     println!("{visits} visits, {resumed} went on where they were");
-    assert!(visits > WANDERERS && resumed > 0, "hardly anybody came: {visits}, {resumed}");
+    assert!(visits > ROAMING_CLIENTS && resumed > 0, "hardly anybody came: {visits}, {resumed}");
     eventually("nobody is counted as present", async || {
         back_end.metric("lineside_hub_presence_members").await == 0.0
     })
     .await;
     eventually("every descriptor is given back", async || {
-        server.usage().descriptors <= before.descriptors + DESCRIPTORS_KEPT
+        server.usage().descriptors <= before.descriptors + DESCRIPTOR_GROWTH_MAX
     })
     .await;
     assert!(server.stop("-TERM").0.success());
 }
 
 /// Returns the maximum resident memory of a third of the time after the warm-up, and the minimum of the last third.
-fn warm_and_end(looks: &[Usage]) -> [u64; 2] {
-    let sixth = looks.len() / 6;
-    let resident = |looks: &[Usage]| looks.iter().map(|usage| usage.resident).collect::<Vec<_>>();
-    let warm = resident(&looks[sixth..3 * sixth]).into_iter().max().unwrap();
-    [warm, resident(&looks[4 * sixth..]).into_iter().min().unwrap()]
+fn warm_and_end(samples: &[Usage]) -> [u64; 2] {
+    let sixth = samples.len() / 6;
+    let resident =
+        |samples: &[Usage]| samples.iter().map(|usage| usage.resident).collect::<Vec<_>>();
+    let warm = resident(&samples[sixth..3 * sixth]).into_iter().max().unwrap();
+    [warm, resident(&samples[4 * sixth..]).into_iter().min().unwrap()]
 }

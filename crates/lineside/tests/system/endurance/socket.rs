@@ -23,7 +23,7 @@ pub(super) struct Opening {
     /// The receive buffer in bytes; `None` for the system's default.
     pub(super) receive_bytes: Option<u32>,
     /// True if compression is offered.
-    pub(super) deflate: bool,
+    pub(super) has_deflate: bool,
 }
 
 pub(super) const TEXT: u8 = 1;
@@ -40,7 +40,7 @@ impl Socket {
     /// Returns an error if the connection fails or is refused.
     pub(super) async fn open_as(address: &str, opening: Opening) -> io::Result<Self> {
         let mut stream = connect(address, opening.receive_bytes).await?;
-        let offer = if opening.deflate {
+        let offer = if opening.has_deflate {
             "Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover; \
              server_no_context_takeover\r\n"
         } else {

@@ -21,8 +21,8 @@ async fn subscribed(producer: &Producer) -> (RunningServer, String, String) {
     ))
     .await;
     until("it has subscribed", async || !producer.requests().is_empty()).await;
-    let asked = producer.requests().remove(0);
-    let (_, address) = asked.split_once("<ConsumerAddress>https://me.example").unwrap();
+    let request = producer.requests().remove(0);
+    let (_, address) = request.split_once("<ConsumerAddress>https://me.example").unwrap();
     let path = address.split('<').next().unwrap().to_owned();
     (running, url, path)
 }
@@ -61,7 +61,7 @@ async fn flood(address: String, body: String) -> Vec<StatusCode> {
 }
 
 /// Begins a post with this head, and sends this part of its body.
-async fn begin(url: &str, path: &str, head: &str, body: &[u8]) -> TcpStream {
+async fn begin_request(url: &str, path: &str, head: &str, body: &[u8]) -> TcpStream {
     let mut socket = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
     // In one write: closing a socket with unread data resets the connection and loses the reply.
     let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\n{head}\r\n\r\n");
@@ -80,7 +80,7 @@ async fn forged_deliveries_do_not_block_the_producer() {
     let agreed =
         xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
          </SubscriptionResponse>");
-    let producer = Producer::start(said(&agreed)).await;
+    let producer = Producer::start(xml_answer(&agreed)).await;
     let (running, url, path) = subscribed(&producer).await;
     let address = format!("{url}{path}");
     assert_eq!(post(&address, vehicle("V")).await, 200);
@@ -125,7 +125,7 @@ async fn a_delivery_containing_its_key_is_refused_and_the_key_not_shown() {
     let agreed =
         xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
          </SubscriptionResponse>");
-    let producer = Producer::start(said(&agreed)).await;
+    let producer = Producer::start(xml_answer(&agreed)).await;
     let (running, url, path) = subscribed(&producer).await;
     let address = format!("{url}{path}");
     let key = path.split_once("key=").unwrap().1;
@@ -147,22 +147,25 @@ async fn large_and_slow_bodies_are_limited_to_the_inbox_capacity() {
     let agreed =
         xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
          </SubscriptionResponse>");
-    let producer = Producer::start(said(&agreed)).await;
+    let producer = Producer::start(xml_answer(&agreed)).await;
     let (running, url, path) = subscribed(&producer).await;
     let forged = path.replace("key=", "key=0");
     let large = format!("content-length: {}", 60 << 20);
     // A client without the key is refused before its body is read.
-    assert_eq!(status(begin(&url, &forged, &large, b"<Siri").await).await, 404);
+    assert_eq!(status(begin_request(&url, &forged, &large, b"<Siri").await).await, 404);
     assert_eq!(counted(&url, "bytes").await, 0);
-    assert_eq!(status(begin(&url, &path, "content-length: 99999999999", b"").await).await, 400);
+    assert_eq!(
+        status(begin_request(&url, &path, "content-length: 99999999999", b"").await).await,
+        400
+    );
     let packed = "content-encoding: gzip\r\ncontent-length: 10";
-    assert_eq!(status(begin(&url, &path, packed, b"0123456789").await).await, 400);
+    assert_eq!(status(begin_request(&url, &path, packed, b"0123456789").await).await, 400);
     // Two slow clients leave no capacity for a third, and enough for small bodies.
-    let first = begin(&url, &path, &large, b"<Siri").await;
-    let second = begin(&url, &path, &large, b"<Siri").await;
+    let first = begin_request(&url, &path, &large, b"<Siri").await;
+    let second = begin_request(&url, &path, &large, b"<Siri").await;
     until("both are coming in", async || counted(&url, "bytes").await == 120 << 20).await;
     let refused = counted(&url, "refused_total").await;
-    assert_eq!(status(begin(&url, &path, &large, b"<Siri").await).await, 503);
+    assert_eq!(status(begin_request(&url, &path, &large, b"<Siri").await).await, 503);
     assert_eq!(counted(&url, "refused_total").await, refused + 1);
     assert_eq!(post(&format!("{url}{path}"), vehicle("V")).await, 200);
     until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;

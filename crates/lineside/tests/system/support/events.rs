@@ -80,7 +80,7 @@ impl Stream {
 
 /// A subscriber's state of a channel, built from the received messages.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct ReceivedState {
     pub(crate) records: BTreeMap<(String, String, String), Value>,
     pub(crate) epoch: String,
     pub(crate) offset: u64,
@@ -89,10 +89,10 @@ pub(crate) struct Held {
     /// Number of messages without a state.
     pub(crate) publications: usize,
     /// True if the last part of the first state has arrived.
-    pub(crate) whole: bool,
+    pub(crate) is_complete: bool,
 }
 
-impl Held {
+impl ReceivedState {
     /// Applies a message of this channel, and checks the guarantees of the protocol.
     pub(crate) fn apply(&mut self, message: &Value) {
         let data = &message["data"];
@@ -113,7 +113,7 @@ impl Held {
         if let Some(offset) = message["offset"].as_u64() {
             self.offset = offset;
             self.epoch = message["epoch"].as_str().unwrap().to_owned();
-            self.whole = true;
+            self.is_complete = true;
         }
     }
 
@@ -141,22 +141,22 @@ impl Held {
     }
 
     /// Returns the records of one kind.
-    pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub(crate) fn records_of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.records.iter().filter(move |(key, _)| key.1 == kind).map(|(_, record)| record)
     }
 }
 
 /// The state of each channel of a stream.
 #[derive(Debug, Default)]
-pub(crate) struct HeldByChannel(pub(crate) BTreeMap<String, Held>);
+pub(crate) struct ReceivedByChannel(pub(crate) BTreeMap<String, ReceivedState>);
 
-impl HeldByChannel {
+impl ReceivedByChannel {
     pub(crate) fn apply(&mut self, event: &Event) {
         let channel = event.data["channel"].as_str().expect("channel").to_owned();
         self.0.entry(channel).or_default().apply(&event.data);
     }
 
-    pub(crate) fn get(&self, channel: &str) -> &Held {
+    pub(crate) fn get(&self, channel: &str) -> &ReceivedState {
         self.0.get(channel).unwrap_or_else(|| panic!("nothing came for {channel}"))
     }
 }

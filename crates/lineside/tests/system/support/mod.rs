@@ -1,7 +1,7 @@
 //! Shared helpers of the system tests.
 
 pub(crate) mod admin;
-pub(crate) mod caller;
+pub(crate) mod websocket_client;
 pub(crate) mod events;
 pub(crate) mod http;
 pub(crate) mod process;
@@ -10,7 +10,7 @@ pub(crate) mod schema;
 pub(crate) mod site;
 pub(crate) mod timetable;
 pub(crate) mod town;
-pub(crate) mod until;
+pub(crate) mod wait;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, mpsc};
@@ -51,7 +51,7 @@ pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
     until_ready(&server.url()).await;
     // The server is ready with one file of each feed, and bikes have several.
     let stations = format!("{}/geojson/city-bikes/stations.geojson", server.url());
-    until::until("the city has bikes", async || {
+    wait::until("the city has bikes", async || {
         let reply = http::get(&stations).await;
         reply.status() == 200 && reply.text().await.unwrap().contains("\"Point\"")
     })
@@ -64,16 +64,16 @@ pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
 pub(crate) fn shared_demo() -> String {
     static URL: OnceLock<String> = OnceLock::new();
     let started = URL.get_or_init(|| {
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let server = demo(4.0, &[]).await;
-                tell.send(server.url()).unwrap();
+                sender.send(server.url()).unwrap();
                 std::future::pending::<()>().await;
             });
         });
-        told.recv().expect("the shared city starts")
+        receiver.recv().expect("the shared city starts")
     });
     started.clone()
 }
@@ -89,14 +89,14 @@ pub(crate) async fn serve(config: Config) -> RunningServer {
 /// waits for its feeds only for a while.
 pub(crate) async fn until_ready(url: &str) {
     let listens = async || http::get(&format!("{url}/readyz")).await.status() == 200;
-    until::until("the server is ready", listens).await;
+    wait::until("the server is ready", listens).await;
     let list = format!("{url}/api/v1/feeds");
     let is_known = |feed: &Value| {
         let is_paused = feed["reason"].as_str().is_some_and(|why| why.starts_with("paused"));
         is_paused || feed["state"] != "unknown"
     };
     let all_known = |found: &Value| found["items"].as_array().unwrap().iter().all(is_known);
-    until::until_json(&list, all_known).await;
+    wait::until_json(&list, all_known).await;
 }
 
 /// Returns the root of the repository.

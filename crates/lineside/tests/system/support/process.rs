@@ -28,7 +28,7 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// Starts the server and waits until it prints its address.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        Self::of(lineside(arguments))
+        Self::from_command(lineside(arguments))
     }
 
     /// Starts the server with this configuration, which is written into `folder`.
@@ -39,7 +39,7 @@ impl ServerProcess {
     }
 
     /// Starts the server by a prepared command.
-    pub(crate) fn of(command: Command) -> Self {
+    pub(crate) fn from_command(command: Command) -> Self {
         Self::logging(command, Stdio::null())
     }
 
@@ -71,7 +71,7 @@ impl ServerProcess {
 
     /// Returns the resource usage of the process.
     pub(crate) fn usage(&self) -> Usage {
-        Usage::of(self.child.id())
+        Usage::for_process(self.child.id())
     }
 
     /// Sends a signal.
@@ -108,7 +108,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    fn of(process: u32) -> Self {
+    fn for_process(process: u32) -> Self {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
         let bytes = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -122,6 +122,6 @@ impl Usage {
 /// Raises the limit of this process's file descriptors to the maximum.
 pub(crate) fn raise_descriptors() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
+    let (_, descriptor_limit) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, descriptor_limit, descriptor_limit).unwrap();
 }

@@ -56,15 +56,15 @@ pub(crate) struct Producer {
     address: SocketAddr,
     answers: Arc<Mutex<Arc<Answers>>>,
     /// The delay of each reply.
-    slowness: Duration,
-    seen: Arc<Mutex<Seen>>,
+    delay: Duration,
+    request_log: Arc<Mutex<RequestLog>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct RequestLog {
     requests: Vec<String>,
     n_open: usize,
-    n_open_most: usize,
+    n_open_max: usize,
 }
 
 impl Producer {
@@ -89,7 +89,7 @@ impl Producer {
         let address = listener.local_addr().unwrap();
         let answers: Arc<Answers> = Arc::new(move |request| answer(request).into());
         let answers = Arc::new(Mutex::new(answers));
-        let producer = Self { address, answers, slowness, seen: Arc::default() };
+        let producer = Self { address, answers, delay: slowness, request_log: Arc::default() };
         let serving = producer.clone();
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
@@ -111,7 +111,7 @@ impl Producer {
 
     /// Returns all requests so far: line, head, and body if there is one.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.seen.lock().unwrap().requests.clone()
+        self.request_log.lock().unwrap().requests.clone()
     }
 
     /// Returns all requests in lower case, because header names are case-insensitive.
@@ -120,14 +120,14 @@ impl Producer {
     }
 
     /// Returns the number of requests for a path so far.
-    pub(crate) fn n_asked(&self, path: &str) -> usize {
+    pub(crate) fn count_requests(&self, path: &str) -> usize {
         let is_for = |request: &&String| request.split(' ').nth(1) == Some(path);
-        self.seen.lock().unwrap().requests.iter().filter(is_for).count()
+        self.request_log.lock().unwrap().requests.iter().filter(is_for).count()
     }
 
     /// Returns the maximum number of concurrent requests.
     pub(crate) fn n_open_most(&self) -> usize {
-        self.seen.lock().unwrap().n_open_most
+        self.request_log.lock().unwrap().n_open_max
     }
 
     async fn serve(&self, mut socket: TcpStream) {
@@ -135,15 +135,15 @@ impl Producer {
         // The request is counted before the client gets a reply.
         let answers = Arc::clone(&self.answers.lock().unwrap());
         {
-            let mut seen = self.seen.lock().unwrap();
+            let mut seen = self.request_log.lock().unwrap();
             seen.n_open += 1;
-            seen.n_open_most = seen.n_open_most.max(seen.n_open);
+            seen.n_open_max = seen.n_open_max.max(seen.n_open);
             seen.requests.push(request.clone());
         }
         let answer = answers(&request);
-        tokio::time::sleep(self.slowness).await;
+        tokio::time::sleep(self.delay).await;
         // The client may send its next request before this task continues.
-        self.seen.lock().unwrap().n_open -= 1;
+        self.request_log.lock().unwrap().n_open -= 1;
         // The server may have closed the connection already.
         match answer {
             Answer::Bytes(bytes) => {

@@ -12,7 +12,7 @@ use std::process::Command;
 use lineside_formats::siri::is_soap_envelope;
 
 /// Unavoidable errors of the schema: estimated timetables without a journey, and a delivery of no service.
-const NO_OTHER_WAY: [&str; 2] = [
+const ALLOWED_ERRORS: [&str; 2] = [
     "EstimatedTimetableDelivery': Missing child element(s).",
     "ServiceDelivery': Missing child element(s).",
 ];
@@ -41,7 +41,7 @@ pub(crate) fn hold(what: &str, messages: &[(String, String)]) {
     for (at, (name, message)) in messages.iter().enumerate() {
         let path = work.path().join(format!("{at}-{}.xml", name.replace('/', "-")));
         if is_soap_envelope(message.as_bytes()) {
-            std::fs::write(&path, body_of(message)).unwrap();
+            std::fs::write(&path, message_body(message)).unwrap();
             enveloped.push(path);
         } else {
             std::fs::write(&path, message).unwrap();
@@ -55,7 +55,7 @@ pub(crate) fn hold(what: &str, messages: &[(String, String)]) {
 }
 
 /// Returns the content of an envelope.
-fn body_of(message: &str) -> &str {
+fn message_body(message: &str) -> &str {
     let (_, rest) = message.split_once("<S:Body>").unwrap();
     rest.split_once("</S:Body>").unwrap().0
 }
@@ -83,11 +83,12 @@ fn complaints(schema: &Path, files: &[PathBuf]) -> Option<Vec<String>> {
         println!("skipped: the schema, because xmllint is not there");
         return None;
     };
-    let said = String::from_utf8_lossy(&output.stderr);
-    let judged = said.lines().filter(|line| line.ends_with("validates"));
-    let judged = judged.chain(said.lines().filter(|line| line.ends_with("fails to validate")));
-    assert_eq!(judged.count(), files.len(), "{said}");
-    let errors = said.lines().filter(|line| line.contains("validity error"));
-    let errors = errors.filter(|line| !NO_OTHER_WAY.iter().any(|known| line.contains(known)));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let verdict_lines = stderr.lines().filter(|line| line.ends_with("validates"));
+    let verdict_lines =
+        verdict_lines.chain(stderr.lines().filter(|line| line.ends_with("fails to validate")));
+    assert_eq!(verdict_lines.count(), files.len(), "{stderr}");
+    let errors = stderr.lines().filter(|line| line.contains("validity error"));
+    let errors = errors.filter(|line| !ALLOWED_ERRORS.iter().any(|known| line.contains(known)));
     Some(errors.map(str::to_owned).collect())
 }

@@ -14,7 +14,7 @@ use super::process::ServerProcess;
 use super::producer::answer;
 use super::until_ready;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A producer with a page at each path.
 #[derive(Clone, Debug, Default)]
@@ -46,9 +46,9 @@ impl Site {
         self.pages.lock().unwrap().remove(path);
     }
 
-    pub(crate) fn asked(&self, path: &str) -> Vec<String> {
-        let begin = format!("get {path} ");
-        self.heads().into_iter().filter(|head| head.starts_with(&begin)).collect()
+    pub(crate) fn requests_for(&self, path: &str) -> Vec<String> {
+        let request_prefix = format!("get {path} ");
+        self.heads().into_iter().filter(|head| head.starts_with(&request_prefix)).collect()
     }
 
     pub(crate) fn heads(&self) -> Vec<String> {
@@ -68,7 +68,7 @@ impl Site {
         let head = head.to_lowercase();
         self.requests.lock().unwrap().push(head.clone());
         let page = self.pages.lock().unwrap().get(&path).cloned();
-        let tag = page.as_deref().map(tag_of).unwrap_or_default();
+        let tag = page.as_deref().map(entity_tag).unwrap_or_default();
         let reply = match page {
             Some(_) if head.contains(&format!("if-none-match: {tag}")) => {
                 answer("304 Not Modified", &[], b"")
@@ -84,7 +84,7 @@ impl Site {
     }
 }
 
-fn tag_of(page: &str) -> String {
+fn entity_tag(page: &str) -> String {
     let mut hasher = DefaultHasher::new();
     page.hash(&mut hasher);
     format!("\"{:016x}\"", hasher.finish())
@@ -108,10 +108,10 @@ pub(crate) fn configure(folder: &Path, feeds: &str) -> PathBuf {
 }
 
 /// Waits until there is a value; the deadline only ends a failing test.
-pub(crate) async fn until<T>(what: &str, mut is_so: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+pub(crate) async fn until<T>(what: &str, mut is_met: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + WAIT_MAX;
     loop {
-        if let Some(found) = is_so().await {
+        if let Some(found) = is_met().await {
             return found;
         }
         assert!(Instant::now() < deadline, "it never happened that {what}");
@@ -120,6 +120,6 @@ pub(crate) async fn until<T>(what: &str, mut is_so: impl AsyncFnMut() -> Option<
 }
 
 pub(crate) async fn until_status(url: &str, status: u16) -> reqwest::Response {
-    let asked = async || Some(get(url).await).filter(|response| response.status() == status);
-    until(&format!("{url} is {status}"), asked).await
+    let fetch = async || Some(get(url).await).filter(|response| response.status() == status);
+    until(&format!("{url} is {status}"), fetch).await
 }

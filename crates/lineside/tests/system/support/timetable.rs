@@ -30,7 +30,7 @@ pub(crate) fn now() -> i64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
     /// The first departure in Unix seconds, on a whole minute.
-    begin: i64,
+    first_departure: i64,
     /// The agency's offset from UTC in hours, from -11 to 12.
     hours_ahead: i64,
 }
@@ -38,11 +38,11 @@ pub(crate) struct Lines {
 impl Lines {
     /// Writes the schedule into a folder.
     pub(crate) fn write(folder: &Path) -> Self {
-        let begin = (now() / 60 - 2) * 60;
-        let hours_ahead = 12 - begin.div_euclid(3_600).rem_euclid(24);
-        let lines = Self { begin, hours_ahead };
+        let first_departure = (now() / 60 - 2) * 60;
+        let hours_ahead = 12 - first_departure.div_euclid(3_600).rem_euclid(24);
+        let lines = Self { first_departure, hours_ahead };
         std::fs::create_dir_all(folder).unwrap();
-        let first = lines.second_of_day(begin);
+        let first = lines.second_of_day(first_departure);
         // These names have the opposite sign: `Etc/GMT-5` is five hours ahead.
         let zone = format!("Etc/GMT{:+}", -hours_ahead);
         let agency = format!(
@@ -96,7 +96,7 @@ impl Lines {
 
     /// Returns the service date of the trips.
     pub(crate) fn date(self) -> String {
-        let local = self.begin + self.hours_ahead * 3_600;
+        let local = self.first_departure + self.hours_ahead * 3_600;
         let at = Timestamp::from_second(local).unwrap().to_zoned(TimeZone::UTC);
         at.strftime("%Y%m%d").to_string()
     }
@@ -117,7 +117,7 @@ impl Lines {
             departure: Some(event),
             ..StopTimeUpdate::default()
         };
-        self.said(trip, vec![call])
+        self.trip_update_entity(trip, vec![call])
     }
 
     /// Returns a trip that departs from the other platform of the station.
@@ -131,12 +131,12 @@ impl Lines {
             stop_time_properties: Some(properties),
             ..StopTimeUpdate::default()
         };
-        self.said(trip, vec![call])
+        self.trip_update_entity(trip, vec![call])
     }
 
     /// Returns a cancelled trip.
     pub(crate) fn cancelled(self, trip: &str) -> FeedEntity {
-        let mut entity = self.said(trip, Vec::new());
+        let mut entity = self.trip_update_entity(trip, Vec::new());
         let update = entity.trip_update.as_mut().unwrap();
         update.trip.set_schedule_relationship(ScheduleRelationship::Canceled);
         entity
@@ -158,7 +158,7 @@ impl Lines {
         FeedEntity { id, vehicle: Some(vehicle), ..FeedEntity::default() }
     }
 
-    fn said(self, trip: &str, stop_time_update: Vec<StopTimeUpdate>) -> FeedEntity {
+    fn trip_update_entity(self, trip: &str, stop_time_update: Vec<StopTimeUpdate>) -> FeedEntity {
         let update =
             TripUpdate { trip: self.trip(trip), stop_time_update, ..TripUpdate::default() };
         FeedEntity { id: trip.to_owned(), trip_update: Some(update), ..FeedEntity::default() }
@@ -167,7 +167,7 @@ impl Lines {
 
 /// Returns an alert on a line or a stop, in several languages.
 pub(crate) fn alert(route: Option<&str>, stop: Option<&str>, texts: &[(&str, &str)]) -> FeedEntity {
-    let told = |&(language, text): &(&str, &str)| Translation {
+    let translation = |&(language, text): &(&str, &str)| Translation {
         text: text.to_owned(),
         language: Some(language.to_owned()).filter(|language| !language.is_empty()),
     };
@@ -177,7 +177,9 @@ pub(crate) fn alert(route: Option<&str>, stop: Option<&str>, texts: &[(&str, &st
             stop_id: stop.map(str::to_owned),
             ..EntitySelector::default()
         }],
-        header_text: Some(TranslatedString { translation: texts.iter().map(told).collect() }),
+        header_text: Some(TranslatedString {
+            translation: texts.iter().map(translation).collect(),
+        }),
         ..Alert::default()
     };
     FeedEntity { id: "alert".to_owned(), alert: Some(alert), ..FeedEntity::default() }

@@ -4,7 +4,7 @@ use super::http::get;
 use super::process::ServerProcess;
 use super::producer::{Answer, Producer, answer};
 use super::timetable::Lines;
-use super::until::until_json;
+use super::wait::until_json;
 
 /// A schedule and a real-time feed on its trips, polled every second.
 pub(crate) struct Town {
@@ -16,11 +16,14 @@ pub(crate) struct Town {
 
 impl Town {
     /// Starts the server. `more` has further keys of the two feeds' tables.
-    pub(crate) async fn begin(more: [&str; 2], says: impl Fn(Lines) -> Vec<u8>) -> Self {
+    pub(crate) async fn start_town(
+        more: [&str; 2],
+        build_message: impl Fn(Lines) -> Vec<u8>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let schedule = folder.path().join("town");
         let lines = Lines::write(&schedule);
-        let producer = Producer::start(good(&says(lines))).await;
+        let producer = Producer::start(good(&build_message(lines))).await;
         let text = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
              [[feed]]\nid = \"town\"\nname = \"Town <b>Lines</b>\"\nurl = {:?}\n{}\n\

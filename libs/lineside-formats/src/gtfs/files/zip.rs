@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Number of bytes that are read to describe a body that is not a zip.
-const LOOK_BYTES: u64 = 1_024;
+const PREFIX_BYTES: u64 = 1_024;
 
 /// The files of a zip archive.
 ///
@@ -152,7 +152,7 @@ impl<R: Read + Seek> ZipFiles<R> {
 fn check_zip_start(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
     let mut start = Vec::new();
     reader.rewind().map_err(Error::from_io)?;
-    reader.by_ref().take(LOOK_BYTES).read_to_end(&mut start).map_err(Error::from_io)?;
+    reader.by_ref().take(PREFIX_BYTES).read_to_end(&mut start).map_err(Error::from_io)?;
     reader.rewind().map_err(Error::from_io)?;
     if start.is_empty() {
         return Err(Error::new(ErrorKind::Empty, "the body is empty"));
@@ -278,10 +278,10 @@ fn no_tables_error(paths: &[(String, usize)]) -> Error {
 
 /// Joins the first few names for a message.
 fn join_first_names(names: &[&str]) -> String {
-    const SHOWN: usize = 5;
+    const NAMES_LISTED_MAX: usize = 5;
     let shown: Vec<String> =
-        names.iter().take(SHOWN).map(|name| name.chars().take(60).collect()).collect();
-    let more = if names.len() > SHOWN { ", …" } else { "" };
+        names.iter().take(NAMES_LISTED_MAX).map(|name| name.chars().take(60).collect()).collect();
+    let more = if names.len() > NAMES_LISTED_MAX { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
 }
 

@@ -91,17 +91,17 @@ impl TimetableLoader {
         // The reader has already reported invalid dates, so they are dropped silently here.
         let [start, end] = ["feed_start_date", "feed_end_date"].map(|name| rows.find_column(name));
         while let Some(row) = rows.next_row(&mut self.problems)? {
-            let given =
+            let optional_text =
                 |column| Some(row.get(column)).filter(|text| !text.is_empty()).map(Box::from);
             self.feed_info.get_or_insert_with(|| FeedInfo {
                 publisher_name: row.get(name).into(),
                 publisher_url: row.get(url).into(),
                 lang: row.get(lang).into(),
-                version: given(version),
+                version: optional_text(version),
                 start_date: values::parse_date(row.cell_bytes(start)).ok(),
                 end_date: values::parse_date(row.cell_bytes(end)).ok(),
-                contact_email: given(email),
-                contact_url: given(contact),
+                contact_email: optional_text(email),
+                contact_url: optional_text(contact),
             });
         }
         let count = rows.row_count();

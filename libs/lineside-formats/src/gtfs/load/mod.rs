@@ -67,7 +67,8 @@ struct LimitedFileSet<'a> {
 }
 
 /// The tables to which [`DatasetLimits::things`] applies.
-const THINGS: [&str; 5] = ["agency.txt", "stops.txt", "routes.txt", "calendar.txt", "trips.txt"];
+const ENTITY_TABLES: [&str; 5] =
+    ["agency.txt", "stops.txt", "routes.txt", "calendar.txt", "trips.txt"];
 
 type TableRows<'a> = TableReader<Box<dyn Read + 'a>>;
 
@@ -80,8 +81,8 @@ impl LimitedFileSet<'_> {
     ) -> Result<Option<TableRows<'_>>, Error> {
         let Some(spec) = fields::find_file_spec(name) else { return Ok(None) };
         let mut limits = self.limits.clone();
-        if THINGS.contains(&name) {
-            limits.rows = limits.rows.min(limits.things);
+        if ENTITY_TABLES.contains(&name) {
+            limits.rows = limits.rows.min(limits.entities);
         }
         match self.open_file_bytes(name)? {
             Some(reader) => TableReader::new(reader, spec, &limits, problems),

@@ -117,13 +117,13 @@ impl StopPredictor {
 pub(super) struct CurrentTrip {
     pub(super) id: Vec<u8>,
     pub(super) trip: Option<u32>,
-    pub(super) guide: StopPredictor,
+    pub(super) predictor: StopPredictor,
 }
 
 impl CurrentTrip {
     pub(super) fn new(loader: &TimetableLoader) -> CurrentTrip {
-        let guide = StopPredictor::new(loader.routes.rows.len(), loader.stops.rows.len());
-        CurrentTrip { id: Vec::new(), trip: None, guide }
+        let predictor = StopPredictor::new(loader.routes.rows.len(), loader.stops.rows.len());
+        CurrentTrip { id: Vec::new(), trip: None, predictor }
     }
 
     /// Returns the trip of a row by its id.
@@ -134,7 +134,7 @@ impl CurrentTrip {
             self.id.extend_from_slice(id);
             self.trip = loader.find_trip_after(self.trip, id);
             if let Some(trip) = self.trip {
-                self.guide.begin_trip(trip, loader);
+                self.predictor.begin_trip(trip, loader);
             }
         }
         self.trip
@@ -143,7 +143,7 @@ impl CurrentTrip {
 
 /// Collects the calls of trips: each trip is finished as soon as the rows of the next begin.
 pub(super) struct TripAssembler {
-    sharing: PatternInterner,
+    interner: PatternInterner,
     grouping: RowGrouper<RawCall>,
     /// The calls of trips whose earlier rows are elsewhere in the file.
     further: Vec<(u32, RawCall)>,
@@ -151,15 +151,15 @@ pub(super) struct TripAssembler {
 
 impl TripAssembler {
     pub(super) fn new(loader: &TimetableLoader) -> TripAssembler {
-        let sharing = PatternInterner::new(loader.strings.seed());
-        TripAssembler { sharing, grouping: RowGrouper::new(), further: Vec::new() }
+        let interner = PatternInterner::new(loader.strings.seed());
+        TripAssembler { interner, grouping: RowGrouper::new(), further: Vec::new() }
     }
 
     #[inline]
     pub(super) fn push_call(&mut self, trip: u32, call: RawCall, loader: &mut TimetableLoader) {
-        let TripAssembler { sharing, grouping, further } = self;
+        let TripAssembler { interner, grouping, further } = self;
         grouping.push_row(trip, call, |trip, part, calls| match part {
-            GroupOccurrence::First => loader.finish_trip(trip, calls, sharing),
+            GroupOccurrence::First => loader.finish_trip(trip, calls, interner),
             GroupOccurrence::Further => further.extend(calls.iter().map(|&call| (trip, call))),
         });
     }
@@ -171,23 +171,23 @@ impl TripAssembler {
         has_distances: bool,
         loader: &mut TimetableLoader,
     ) -> (PatternInterner, BTreeSet<u32>) {
-        let TripAssembler { mut sharing, mut grouping, mut further } = self;
+        let TripAssembler { mut interner, mut grouping, mut further } = self;
         grouping.flush_group(|trip, part, calls| match part {
-            GroupOccurrence::First => loader.finish_trip(trip, calls, &mut sharing),
+            GroupOccurrence::First => loader.finish_trip(trip, calls, &mut interner),
             GroupOccurrence::Further => further.extend(calls.iter().map(|&call| (trip, call))),
         });
-        let mut again = BTreeSet::new();
+        let mut untimed_trips = BTreeSet::new();
         group_scattered_rows(further, |trip, calls| {
             calls.splice(0..0, loader.restore_raw_calls(trip));
             // The distances by which the first group's times were interpolated are gone, so the file has to be read
             // again.
             if has_distances && calls.iter().any(RawCall::is_untimed) {
-                again.insert(trip);
+                untimed_trips.insert(trip);
             } else {
-                loader.finish_trip(trip, calls, &mut sharing);
+                loader.finish_trip(trip, calls, &mut interner);
             }
         });
-        (sharing, again)
+        (interner, untimed_trips)
     }
 }
 
@@ -218,8 +218,12 @@ impl TimetableLoader {
         self.stream_stop_times(source, |loader, trip, call| {
             assembly.push_call(trip, call, loader)
         })?;
-        let (mut sharing, again) = assembly.finish_trips(true, self);
-        if again.is_empty() { Ok(()) } else { self.reload_trips(source, &again, &mut sharing) }
+        let (mut interner, untimed_trips) = assembly.finish_trips(true, self);
+        if untimed_trips.is_empty() {
+            Ok(())
+        } else {
+            self.reload_trips(source, &untimed_trips, &mut interner)
+        }
     }
 
     /// Reads trips whose rows are scattered in the file, in a second pass.
@@ -227,7 +231,7 @@ impl TimetableLoader {
         &mut self,
         source: &mut LimitedFileSet<'_>,
         scattered: &BTreeSet<u32>,
-        sharing: &mut PatternInterner,
+        interner: &mut PatternInterner,
     ) -> Result<(), Error> {
         let problems = self.problems.clone();
         let mut rows = Vec::new();
@@ -238,7 +242,7 @@ impl TimetableLoader {
         })?;
         // The second pass finds the same problems again.
         self.problems = problems;
-        group_scattered_rows(rows, |trip, calls| self.finish_trip(trip, calls, sharing));
+        group_scattered_rows(rows, |trip, calls| self.finish_trip(trip, calls, interner));
         Ok(())
     }
 
@@ -289,14 +293,16 @@ impl TimetableLoader {
             timepoint: rows.claim_column("timepoint"),
         };
         require_columns(FILE, &[("trip_id", columns.trip), ("stop_sequence", columns.sequence)])?;
-        let mut at_hand = CurrentTrip::new(self);
+        let mut current_trip = CurrentTrip::new(self);
         while let Some(row) = rows.next_row(&mut self.problems)? {
             let Some(trip_id) = row.parse_cell(columns.trip, Ok, &mut self.problems) else {
                 continue;
             };
-            match at_hand.switch_to_trip(trip_id, self) {
+            match current_trip.switch_to_trip(trip_id, self) {
                 Some(trip) => {
-                    if let Some(call) = self.read_call(&row, &columns, trip, &mut at_hand.guide) {
+                    if let Some(call) =
+                        self.read_call(&row, &columns, trip, &mut current_trip.predictor)
+                    {
                         each(self, trip, call);
                     }
                 }
@@ -315,7 +321,7 @@ impl TimetableLoader {
         row: &TableRow<'_>,
         columns: &StopTimeColumns,
         trip: u32,
-        guide: &mut StopPredictor,
+        predictor: &mut StopPredictor,
     ) -> Option<RawCall> {
         let problems = &mut self.problems;
         let sequence = row.parse_cell(columns.sequence, values::parse_unsigned, problems);
@@ -336,7 +342,7 @@ impl TimetableLoader {
         let timepoint =
             row.parse_cell(columns.timepoint, |text| values::parse_choice(text, &[0, 1]), problems)
                 != Some(0);
-        let stop = self.read_stop(row, columns, guide)?;
+        let stop = self.read_stop(row, columns, predictor)?;
         let headsign = match row.cell_bytes(columns.headsign) {
             b"" => TextId::EMPTY,
             _ => self.distinct_headsign(trip, row.get(columns.headsign)),
@@ -375,7 +381,7 @@ impl TimetableLoader {
         &mut self,
         row: &TableRow<'_>,
         columns: &StopTimeColumns,
-        guide: &mut StopPredictor,
+        predictor: &mut StopPredictor,
     ) -> Option<u32> {
         let id = row.cell_bytes(columns.stop);
         if id.is_empty() {
@@ -384,10 +390,10 @@ impl TimetableLoader {
             }
             return None;
         }
-        if let Some(stop) = guide.predict_stop(id, self) {
+        if let Some(stop) = predictor.predict_stop(id, self) {
             return Some(stop);
         }
-        let found = guide.look_up_stop(id, self);
+        let found = predictor.look_up_stop(id, self);
         if found.is_none() {
             row.report_column_fault(columns.stop, NOT_FOUND, &mut self.problems);
         }
@@ -395,12 +401,12 @@ impl TimetableLoader {
     }
 
     /// Adds all calls of a trip, in any order.
-    fn finish_trip(&mut self, trip: u32, calls: &mut Vec<RawCall>, sharing: &mut PatternInterner) {
+    fn finish_trip(&mut self, trip: u32, calls: &mut Vec<RawCall>, interner: &mut PatternInterner) {
         if !calls.is_sorted_by(|a, b| a.sequence < b.sequence) {
             calls.sort_by_key(|call| call.sequence);
             let problems = &mut self.problems;
-            calls.dedup_by(|call, before| {
-                let twice = call.sequence == before.sequence;
+            calls.dedup_by(|call, previous| {
+                let twice = call.sequence == previous.sequence;
                 if twice {
                     report_duplicate_sequence(call, problems);
                 }
@@ -409,7 +415,7 @@ impl TimetableLoader {
         }
         super::interpolate::complete_trip_times(calls);
         let row = &mut self.trips.rows[trip as usize];
-        (row.profile, row.start) = sharing.intern_trip_calls(row.route, calls, &mut self.patterns);
+        (row.profile, row.start) = interner.intern_trip_calls(row.route, calls, &mut self.patterns);
     }
 }
 

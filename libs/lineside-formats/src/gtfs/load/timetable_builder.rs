@@ -100,7 +100,7 @@ impl TableWriter for TimetableBuilder {
 /// A loader that receives stop times row by row.
 struct StopTimeIntake {
     loader: TimetableLoader,
-    at_hand: CurrentTrip,
+    current_trip: CurrentTrip,
     assembly: TripAssembler,
     count: u64,
     rows_max: u64,
@@ -110,7 +110,7 @@ struct StopTimeIntake {
 impl StopTimeIntake {
     fn new(loader: TimetableLoader, rows_max: u64) -> StopTimeIntake {
         StopTimeIntake {
-            at_hand: CurrentTrip::new(&loader),
+            current_trip: CurrentTrip::new(&loader),
             assembly: TripAssembler::new(&loader),
             loader,
             count: 0,
@@ -132,7 +132,7 @@ impl StopTimeIntake {
             return self.skip_excess_row();
         }
         self.count += 1;
-        let trip_id = if self.at_hand.id == row.trip_id.as_bytes() {
+        let trip_id = if self.current_trip.id == row.trip_id.as_bytes() {
             Cow::Borrowed(row.trip_id)
         } else {
             normalize_cell(row.trip_id)
@@ -140,7 +140,7 @@ impl StopTimeIntake {
         if trip_id.is_empty() {
             return self.report_fault("trip_id", "", MISSING);
         }
-        match self.at_hand.switch_to_trip(trip_id.as_bytes(), &self.loader) {
+        match self.current_trip.switch_to_trip(trip_id.as_bytes(), &self.loader) {
             Some(trip) => {
                 if let Some(call) = self.convert_call(row, trip) {
                     self.assembly.push_call(trip, call, &mut self.loader);
@@ -206,7 +206,8 @@ impl StopTimeIntake {
     fn find_stop_number(&mut self, id: &str) -> Option<u32> {
         // Known ids are valid, so a predicted one is, too.
         if !id.is_empty()
-            && let Some(stop) = self.at_hand.guide.predict_stop(id.as_bytes(), &self.loader)
+            && let Some(stop) =
+                self.current_trip.predictor.predict_stop(id.as_bytes(), &self.loader)
         {
             return Some(stop);
         }
@@ -215,7 +216,7 @@ impl StopTimeIntake {
             self.report_fault("stop_id", "", WITHOUT_STOP);
             return None;
         }
-        let found = self.at_hand.guide.look_up_stop(id.as_bytes(), &self.loader);
+        let found = self.current_trip.predictor.look_up_stop(id.as_bytes(), &self.loader);
         if found.is_none() {
             self.report_fault("stop_id", &id, NOT_FOUND);
         }

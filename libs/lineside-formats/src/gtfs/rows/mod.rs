@@ -14,7 +14,7 @@ use super::{
 use crate::{Error, ErrorKind, Problem, Problems, body_prefix::looks_like_html};
 
 /// Number of leading bytes that are examined to recognize text.
-const LOOK_BYTES: usize = 1_024;
+const PREFIX_BYTES: usize = 1_024;
 
 /// A reader of one table.
 pub struct TableReader<R> {
@@ -80,7 +80,7 @@ impl<R: Read> TableReader<R> {
     ) -> Result<Option<TableReader<R>>, Error> {
         let mut splitter = CsvSplitter::new(reader, limits.line_bytes);
         let start = splitter
-            .peek_bytes(LOOK_BYTES)
+            .peek_bytes(PREFIX_BYTES)
             .map_err(|error| Error::from_io(error).with_file(spec.name))?;
         check_table_start(start).map_err(|error| error.with_file(spec.name))?;
         let has_mark = start.starts_with(b"\xEF\xBB\xBF");
@@ -329,11 +329,11 @@ pub(crate) fn report_cell_fault(
 }
 
 fn check_table_start(start: &[u8]) -> Result<(), Error> {
-    let look = &start[..start.len().min(LOOK_BYTES)];
-    let wide = look.starts_with(b"\xFF\xFE") || look.starts_with(b"\xFE\xFF");
-    let n_nuls = memchr::memchr_iter(0, look).count();
+    let prefix = &start[..start.len().min(PREFIX_BYTES)];
+    let wide = prefix.starts_with(b"\xFF\xFE") || prefix.starts_with(b"\xFE\xFF");
+    let n_nuls = memchr::memchr_iter(0, prefix).count();
     // Latin text in UTF-16 is half NULs; a single NUL is a mistake.
-    if wide || n_nuls > look.len() / 8 {
+    if wide || n_nuls > prefix.len() / 8 {
         return Err(Error::new(ErrorKind::Encoding, "is UTF-16 or binary, not UTF-8"));
     }
     if looks_like_html(start) {
@@ -367,15 +367,15 @@ fn read_header(
         if name.is_empty() {
             problems.push(complaint("empty_column_name", "the header has a column without a name"));
         }
-        let again = field
+        let is_duplicate = field
             .is_some_and(|field| header.iter().flatten().any(|other| other.name == field.name));
-        if again {
+        if is_duplicate {
             problems.push(complaint(
                 "duplicated_column",
                 "the header has this column twice; the first is used",
             ));
         }
-        header.push(field.filter(|_| !again));
+        header.push(field.filter(|_| !is_duplicate));
     }
     header
 }

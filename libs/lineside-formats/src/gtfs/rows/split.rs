@@ -104,7 +104,7 @@ pub struct CsvSplitter<R> {
     skip_line_feed: bool,
     resumes: u32,
     /// The first byte of lines that are skipped as comments.
-    remark: Option<u8>,
+    comment: Option<u8>,
     grammar: csv_core::Reader,
     /// The line of the current record.
     record_line: u64,
@@ -146,7 +146,7 @@ impl<R: Read> CsvSplitter<R> {
             line: 1,
             skip_line_feed: false,
             resumes: 0,
-            remark: None,
+            comment: None,
             grammar: csv_core::Reader::new(),
             record_line: 1,
             text: vec![0; 4_096],
@@ -194,7 +194,7 @@ impl<R: Read> CsvSplitter<R> {
     /// Skips lines that begin with `sign`.
     #[must_use]
     pub fn with_comment_prefix(mut self, sign: u8) -> CsvSplitter<R> {
-        self.remark = Some(sign);
+        self.comment = Some(sign);
         self
     }
 
@@ -370,7 +370,7 @@ impl<R: Read> CsvSplitter<R> {
                 match byte {
                     b'\n' => self.line += u64::from(!self.skip_line_feed),
                     b'\r' => self.line += 1,
-                    _ if Some(byte) == self.remark => {
+                    _ if Some(byte) == self.comment => {
                         self.skip_line_feed = false;
                         self.skip_line()?;
                         continue;

@@ -68,11 +68,12 @@ impl GtfsWriter<'_, '_> {
         let authority = |network: &LineNetwork| network.authority;
         let of_group = find_record(all, &self.index.networks, line.group).map(authority);
         let of_network = find_record(all, networks, line.id).map(authority);
-        let given = [of_group.unwrap_or_default(), of_network.unwrap_or_default()];
-        let known = [line.authority, given[0], given[1], line.operator];
+        let group_organisations = [of_group.unwrap_or_default(), of_network.unwrap_or_default()];
+        let candidates =
+            [line.authority, group_organisations[0], group_organisations[1], line.operator];
         // An organisation that is in no file is only used if there is no other.
         let is_known = |id: &TextId| self.index.organisations.contains_key(id);
-        known.into_iter().find(is_known).unwrap_or_else(|| first_non_empty(&known))
+        candidates.into_iter().find(is_known).unwrap_or_else(|| first_non_empty(&candidates))
     }
 
     fn write_agency(&mut self, id: TextId, line: &Line) -> Result<(), Error> {

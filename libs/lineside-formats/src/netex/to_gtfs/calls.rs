@@ -105,7 +105,7 @@ pub(super) fn read_calls(
         return Err(JourneyFault::TooLong);
     }
     if journey.times.is_empty() {
-        let pace = find_record(&index.paces, &index.demand_types, journey.demand_type);
+        let pace = find_record(&index.demand_type_times, &index.demand_types, journey.demand_type);
         let pace = pace.ok_or(JourneyFault::NoTimes)?;
         if pattern.is_none() {
             return Err(JourneyFault::UnknownPattern);

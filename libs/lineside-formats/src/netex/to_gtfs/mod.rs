@@ -77,7 +77,7 @@ struct RecordIndex {
     patterns: HashMap<TextId, u32>,
     demand_types: HashMap<TextId, u32>,
     /// The times of each demand type.
-    paces: Vec<DemandTypeTimes>,
+    demand_type_times: Vec<DemandTypeTimes>,
     line_of_route: HashMap<TextId, TextId>,
 }
 
@@ -95,7 +95,7 @@ impl RecordIndex {
             place_of_quay: map_quays_to_places(publication),
             patterns: index_by_id(&publication.patterns, |it| it.id),
             demand_types: index_by_id(&publication.demand_types, |it| it.id),
-            paces: calls::compute_demand_type_times(publication),
+            demand_type_times: calls::compute_demand_type_times(publication),
             line_of_route: publication.line_of_route.iter().copied().collect(),
         }
     }

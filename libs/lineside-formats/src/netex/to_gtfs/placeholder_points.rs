@@ -56,11 +56,11 @@ pub(super) enum PlaceholderPoint {
 impl PlaceholderPoint {
     /// Moves the point by some degrees.
     fn offset_by(self, (lat, lon): Degrees) -> PlaceholderPoint {
-        let moved = |point: Degrees| (point.0 + lat, point.1 + lon);
+        let offset_point = |point: Degrees| (point.0 + lat, point.1 + lon);
         match self {
-            PlaceholderPoint::Neighbour(point) => PlaceholderPoint::Neighbour(moved(point)),
-            PlaceholderPoint::Middle(point) => PlaceholderPoint::Middle(moved(point)),
-            PlaceholderPoint::City(point) => PlaceholderPoint::City(moved(point)),
+            PlaceholderPoint::Neighbour(point) => PlaceholderPoint::Neighbour(offset_point(point)),
+            PlaceholderPoint::Middle(point) => PlaceholderPoint::Middle(offset_point(point)),
+            PlaceholderPoint::City(point) => PlaceholderPoint::City(offset_point(point)),
         }
     }
 

@@ -177,7 +177,7 @@ impl<'p> JourneyServices<'p> {
         for &id in day_types {
             days.union_with(&self.days_for_day_type(id));
         }
-        let (mut holds, mut excluded) = (None::<DaySet>, DaySet::default());
+        let (mut valid_days, mut excluded) = (None::<DaySet>, DaySet::default());
         for &id in conditions {
             let Some(&number) = self.conditions.get(&id) else { continue };
             let condition = &self.publication.conditions[number as usize];
@@ -188,12 +188,12 @@ impl<'p> JourneyServices<'p> {
             if condition.excludes {
                 excluded.union_with(&of_condition);
             } else {
-                holds.get_or_insert_default().union_with(&of_condition);
+                valid_days.get_or_insert_default().union_with(&of_condition);
             }
         }
-        match holds {
-            Some(holds) if day_types.is_empty() => days = holds,
-            Some(holds) => days.retain_days(&holds, true),
+        match valid_days {
+            Some(valid_days) if day_types.is_empty() => days = valid_days,
+            Some(valid_days) => days.retain_days(&valid_days, true),
             None => {}
         }
         days.retain_days(&excluded, false);
@@ -240,7 +240,8 @@ impl<'p> JourneyServices<'p> {
     /// about days.
     fn day_type_weekdays(&self, day_type: TextId) -> Option<u8> {
         let day_type = super::find_record(&self.publication.day_types, &self.day_types, day_type)?;
-        Some(day_type.weekdays).filter(|weekdays| *weekdays != 0 || day_type.is_otherwise)
+        Some(day_type.weekdays)
+            .filter(|weekdays| *weekdays != 0 || day_type.has_unsupported_properties)
     }
 
     /// Returns the first and the last day of a day type: those of its file's frames, or of all frames if its file has

@@ -148,7 +148,7 @@ fn day_type_dependence(condition: &AvailabilityCondition) -> FrameDependence {
 
 /// Returns true if the validity of a file's frames is unreadable; without a stated one, that of any frame counts.
 fn has_unread_frames(publication: &Publication, file: u32) -> bool {
-    let is_said = publication.validity_of_file.contains_key(&file);
+    let has_validity = publication.validity_of_file.contains_key(&file);
     let has_any = !publication.unread_validity.is_empty();
-    publication.unread_validity.contains(&file) || !is_said && has_any
+    publication.unread_validity.contains(&file) || !has_validity && has_any
 }

@@ -94,11 +94,11 @@ fn find_overlapping_parts(
     parts: &[&[LineString<f64>]],
     steps: &mut StepBudget<'_>,
 ) -> Result<Option<String>, StepsExhausted> {
-    let around = |rings: &&[LineString<f64>]| match rings.first() {
+    let bound = |rings: &&[LineString<f64>]| match rings.first() {
         Some(outer) => BoundingRect::around_corners(&outer.0),
         None => BoundingRect::NOTHING,
     };
-    let bounds: Vec<BoundingRect> = parts.iter().map(around).collect();
+    let bounds: Vec<BoundingRect> = parts.iter().map(bound).collect();
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by(|&one, &other| bounds[one].min.x.total_cmp(&bounds[other].min.x));
     // Most polygons are far from all others, so their areas are not needed.

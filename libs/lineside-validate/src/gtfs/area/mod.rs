@@ -84,10 +84,10 @@ impl PolygonArea {
         };
         let mut boxes: Vec<Vec<BoundingRect>> = vec![(0..n_blocks).map(block).collect()];
         while let Some(last) = boxes.last().filter(|last| last.len() > 1) {
-            let around = |few: &[BoundingRect]| {
+            let bound = |few: &[BoundingRect]| {
                 few.iter().copied().fold(BoundingRect::NOTHING, BoundingRect::with)
             };
-            boxes.push(last.chunks(FAN).map(around).collect());
+            boxes.push(last.chunks(FAN).map(bound).collect());
         }
         self.boxes = boxes;
     }

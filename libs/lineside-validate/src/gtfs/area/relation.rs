@@ -183,27 +183,30 @@ struct OutgoingEdge {
 impl OutgoingEdge {
     /// Returns the position of a direction relative to the area with these edges from the point.
     fn position_to_area(&self, ways: &[OutgoingEdge], place: Coord<f64>) -> EdgePosition {
-        let turn =
+        let compare_turns =
             |one: &OutgoingEdge, other: &OutgoingEdge| compare_angles(place, one.to, other.to);
-        if let Some(same) = ways.iter().find(|way| turn(way, self).is_eq()) {
+        if let Some(same) = ways.iter().find(|way| compare_turns(way, self).is_eq()) {
             return EdgePosition::Edge { is_same_side: same.is_forward == self.is_forward };
         }
         // The next edge clockwise decides: the direction is inside if that edge has the inside on its left.
-        let before = ways.iter().filter(|way| turn(way, self).is_lt()).max_by(|a, b| turn(a, b));
-        let before = before.or_else(|| ways.iter().max_by(|a, b| turn(a, b)));
-        EdgePosition::from_inside(before.is_some_and(|way| way.is_forward))
+        let preceding = ways
+            .iter()
+            .filter(|way| compare_turns(way, self).is_lt())
+            .max_by(|a, b| compare_turns(a, b));
+        let preceding = preceding.or_else(|| ways.iter().max_by(|a, b| compare_turns(a, b)));
+        EdgePosition::from_inside(preceding.is_some_and(|way| way.is_forward))
     }
 }
 
 /// Compares the directions from a point to two others by angle, counterclockwise from the east.
 fn compare_angles(from: Coord<f64>, one: Coord<f64>, other: Coord<f64>) -> Ordering {
     let is_below = |to: Coord<f64>| to.y < from.y || (to.y == from.y && to.x < from.x);
-    let turn = || match RobustKernel::orient2d(from, one, other) {
+    let compare_turns = || match RobustKernel::orient2d(from, one, other) {
         Orientation::CounterClockwise => Ordering::Less,
         Orientation::Clockwise => Ordering::Greater,
         Orientation::Collinear => Ordering::Equal,
     };
-    is_below(one).cmp(&is_below(other)).then_with(turn)
+    is_below(one).cmp(&is_below(other)).then_with(compare_turns)
 }
 
 /// Returns the directions along the edges of an area from a point on them.

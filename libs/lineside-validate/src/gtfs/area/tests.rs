@@ -12,7 +12,7 @@ use geo::{
 use super::{relation::AreaRelation, *};
 
 const ALWAYS: &dyn Fn() -> bool = &|| true;
-const PLENTY: u64 = 1_000_000_000;
+const MANY_STEPS: u64 = 1_000_000_000;
 
 type Rings = Vec<LineString<f64>>;
 
@@ -35,7 +35,7 @@ fn ring(corners: impl IntoIterator<Item = (f64, f64)>) -> LineString<f64> {
 type Place = fn(f64, f64) -> (f64, f64);
 
 /// On the lattice, corners often meet corners and edges; after a rotation, they miss each other by rounding errors.
-const PLACES: [Place; 3] = [
+const PROJECTIONS: [Place; 3] = [
     |x, y| (x, y),
     |x, y| (10.0 + 0.1 * x, 59.0 + 0.1 * y),
     |x, y| (0.8 * x - 0.6 * y, 0.6 * x + 0.8 * y),
@@ -80,15 +80,16 @@ fn area_relations_equal_those_of_the_geo_crate() {
     let mut random = Rng::with_seed(8);
     let mut seen = std::collections::BTreeMap::new();
     for round in 0..12_000 {
-        let place = PLACES[round % PLACES.len()];
+        let place = PROJECTIONS[round % PROJECTIONS.len()];
         let (one, mut other) = (sound_area(&mut random, place), sound_area(&mut random, place));
         if round % 20 == 0 {
             other = one.clone();
         }
         let found =
-            relate_areas(&area(&one), &area(&other), &mut StepBudget::new(PLENTY, ALWAYS)).unwrap();
+            relate_areas(&area(&one), &area(&other), &mut StepBudget::new(MANY_STEPS, ALWAYS))
+                .unwrap();
         let matrix = theirs(&one).relate(&theirs(&other));
-        let said = AreaRelation {
+        let expected = AreaRelation {
             has_both: matrix.get(Inside, Inside) != Dimensions::Empty,
             has_first_only: matrix.get(Inside, Outside) != Dimensions::Empty,
             has_second_only: matrix.get(Outside, Inside) != Dimensions::Empty,
@@ -96,7 +97,7 @@ fn area_relations_equal_those_of_the_geo_crate() {
             shares_line: found.shares_line
                 && matrix.get(OnBoundary, OnBoundary) == Dimensions::OneDimensional,
         };
-        assert_eq!(found, said, "{one:?}\n{other:?}");
+        assert_eq!(found, expected, "{one:?}\n{other:?}");
         assert_eq!(found.overlaps(), matrix.is_overlaps(), "{one:?}\n{other:?}");
         *seen.entry(format!("{found:?}")).or_insert(0) += 1;
     }
@@ -109,13 +110,13 @@ fn area_faults_agree_with_the_geo_crate() {
     let mut random = Rng::with_seed(9);
     let (mut sound, mut faults) = (0, std::collections::BTreeMap::new());
     for round in 0..60_000 {
-        let polygons = any_area(&mut random, PLACES[round % PLACES.len()]);
+        let polygons = any_area(&mut random, PROJECTIONS[round % PROJECTIONS.len()]);
         if !has_insides(&polygons) {
             continue;
         }
-        let found = find_area_fault(&polygons, &mut StepBudget::new(PLENTY, ALWAYS)).unwrap();
-        let said = theirs(&polygons).check_validation();
-        assert_eq!(found.is_none(), said.is_ok(), "{polygons:?}: {found:?}, {said:?}");
+        let found = find_area_fault(&polygons, &mut StepBudget::new(MANY_STEPS, ALWAYS)).unwrap();
+        let expected = theirs(&polygons).check_validation();
+        assert_eq!(found.is_none(), expected.is_ok(), "{polygons:?}: {found:?}, {expected:?}");
         match found {
             Some(fault) => *faults.entry(fault).or_insert(0) += 1,
             None => sound += 1,
@@ -127,12 +128,12 @@ fn area_faults_agree_with_the_geo_crate() {
 #[test]
 fn infinite_corners_and_empty_areas_do_not_panic() {
     let square = |x: f64| ring([(x, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)]);
-    let steps = || StepBudget::new(PLENTY, ALWAYS);
+    let steps = || StepBudget::new(MANY_STEPS, ALWAYS);
     for x in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
         let odd = vec![vec![square(x)]];
         let fault = "the outer ring has a corner with invalid coordinates";
-        let said = find_area_fault(&odd, &mut steps()).unwrap();
-        assert_eq!(said.as_deref() == Some(fault), x.is_infinite(), "{said:?}");
+        let expected = find_area_fault(&odd, &mut steps()).unwrap();
+        assert_eq!(expected.as_deref() == Some(fault), x.is_infinite(), "{expected:?}");
         let (odd, sound) = (area(&odd), area(&[vec![square(0.0)]]));
         assert!(relate_areas(&odd, &sound, &mut steps()).is_ok());
     }
@@ -155,9 +156,9 @@ fn comb(n: i32, place: impl Fn(i32, i32) -> (i32, i32)) -> LineString<f64> {
 
 /// Returns the steps that the work takes.
 fn steps_for(work: impl FnOnce(&mut StepBudget<'_>)) -> u64 {
-    let mut steps = StepBudget::new(PLENTY, ALWAYS);
+    let mut steps = StepBudget::new(MANY_STEPS, ALWAYS);
     work(&mut steps);
-    PLENTY - steps.steps_left()
+    MANY_STEPS - steps.steps_left()
 }
 
 #[test]
@@ -218,9 +219,9 @@ fn a_comparison_beyond_the_step_budget_has_no_result() {
     let slanted = comb(500, |x, y| (x - y, x + y));
     let between = comb(500, |x, y| (4_005 - x - y - 2, 4_005 - x + y + 2));
     let (one, other) = (area(&[vec![slanted.clone()]]), area(&[vec![between]]));
-    let mut steps = StepBudget::new(PLENTY, ALWAYS);
+    let mut steps = StepBudget::new(MANY_STEPS, ALWAYS);
     assert!(!relate_areas(&one, &other, &mut steps).unwrap().has_both);
-    let n = PLENTY - steps.steps_left();
+    let n = MANY_STEPS - steps.steps_left();
     assert!(n > 5_000_000, "{n} steps");
     assert_eq!(
         relate_areas(&one, &other, &mut StepBudget::new(n / 2, ALWAYS)),
@@ -231,13 +232,13 @@ fn a_comparison_beyond_the_step_budget_has_no_result() {
         Err(StepsExhausted)
     );
     // A cancelled check does not call the function again, and returns no result either.
-    let asks = Cell::new(0);
-    let goes_on = || {
-        asks.set(asks.get() + 1);
-        asks.get() < 50
+    let n_checks = Cell::new(0);
+    let should_continue = || {
+        n_checks.set(n_checks.get() + 1);
+        n_checks.get() < 50
     };
-    let mut steps = StepBudget::new(PLENTY, &goes_on);
+    let mut steps = StepBudget::new(MANY_STEPS, &should_continue);
     assert_eq!(relate_areas(&one, &other, &mut steps), Err(StepsExhausted));
     assert_eq!(find_area_fault(&[vec![slanted]], &mut steps), Err(StepsExhausted));
-    assert_eq!(asks.get(), 50);
+    assert_eq!(n_checks.get(), 50);
 }

@@ -7,7 +7,7 @@ use geo::Line;
 use super::{BLOCK, BoundingRect, FAN, PolygonArea};
 
 /// Steps between two calls of `goes_on`: a fraction of a millisecond.
-const STEPS_PER_LOOK: u64 = 4_096;
+const STEPS_PER_CHECK: u64 = 4_096;
 /// The steps of comparing two edges whose boxes meet; comparing two boxes is one step.
 const EDGE_STEPS: u64 = 8;
 
@@ -18,21 +18,21 @@ pub(crate) struct StepsExhausted;
 /// The remaining work; a step takes some nanoseconds.
 pub(crate) struct StepBudget<'a> {
     left: u64,
-    goes_on: &'a dyn Fn() -> bool,
+    should_continue: &'a dyn Fn() -> bool,
 }
 
 impl<'a> StepBudget<'a> {
     /// Returns a budget of `max` steps, valid while `goes_on` returns true.
-    pub(crate) fn new(max: u64, goes_on: &'a dyn Fn() -> bool) -> StepBudget<'a> {
-        StepBudget { left: max, goes_on }
+    pub(crate) fn new(max: u64, should_continue: &'a dyn Fn() -> bool) -> StepBudget<'a> {
+        StepBudget { left: max, should_continue }
     }
 
     /// Takes steps. If there are too few, the budget is empty from then on.
     pub(super) fn take_steps(&mut self, n: u64) -> Result<(), StepsExhausted> {
         let left = self.left.saturating_sub(n);
-        let is_time_to_ask = left / STEPS_PER_LOOK != self.left / STEPS_PER_LOOK;
+        let is_time_to_ask = left / STEPS_PER_CHECK != self.left / STEPS_PER_CHECK;
         self.left = left;
-        if left == 0 || (is_time_to_ask && !(self.goes_on)()) {
+        if left == 0 || (is_time_to_ask && !(self.should_continue)()) {
             self.left = 0;
             return Err(StepsExhausted);
         }
@@ -144,10 +144,10 @@ fn meet_blocks(
     steps: &mut StepBudget<'_>,
     visit: &mut dyn FnMut(Edge, Edge) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, StepsExhausted> {
-    let around = |edge: &Edge| BoundingRect::around_corners(&[edge.1.start, edge.1.end]);
+    let bound = |edge: &Edge| BoundingRect::around_corners(&[edge.1.start, edge.1.end]);
     let whole = &other.boxes[0][second];
     for edge in one.block_edges(first) {
-        let bounds = around(&edge);
+        let bounds = bound(&edge);
         steps.take_steps(1)?;
         if !bounds.meets(whole) {
             continue;
@@ -155,7 +155,7 @@ fn meet_blocks(
         steps.take_steps(BLOCK as u64)?;
         for against in other.block_edges(second) {
             let comes_again = is_same && edge.0 >= against.0;
-            if comes_again || !bounds.meets(&around(&against)) {
+            if comes_again || !bounds.meets(&bound(&against)) {
                 continue;
             }
             steps.take_steps(EDGE_STEPS)?;

@@ -89,21 +89,27 @@ pub(super) const LON: FieldType = FieldType::Number(-180.0, 180.0);
 pub(super) struct FieldRule {
     /// The path below `data`: names separated by dots, with `[]` for each element of a list.
     pub(super) path: &'static str,
-    pub(super) is: FieldType,
+    pub(super) field_type: FieldType,
     /// True if the field is required whenever its parent is present.
-    pub(super) must: bool,
+    pub(super) is_required: bool,
     pub(super) from: SpecVersion,
     pub(super) to: SpecVersion,
 }
 
 /// Returns an optional field of all versions.
-pub(super) const fn optional_field(path: &'static str, is: FieldType) -> FieldRule {
-    FieldRule { path, is, must: false, from: SpecVersion::V1_0, to: SpecVersion::V3_1 }
+pub(super) const fn optional_field(path: &'static str, field_type: FieldType) -> FieldRule {
+    FieldRule {
+        path,
+        field_type,
+        is_required: false,
+        from: SpecVersion::V1_0,
+        to: SpecVersion::V3_1,
+    }
 }
 
 /// Returns a required field of all versions.
-pub(super) const fn required_field(path: &'static str, is: FieldType) -> FieldRule {
-    FieldRule { must: true, ..optional_field(path, is) }
+pub(super) const fn required_field(path: &'static str, field_type: FieldType) -> FieldRule {
+    FieldRule { is_required: true, ..optional_field(path, field_type) }
 }
 
 impl FieldRule {

@@ -23,15 +23,15 @@ const QUOTED_CHARS_MAX: usize = 120;
 pub(super) struct FileCheck<'a> {
     pub(super) file: &'static str,
     /// The file's name in notices.
-    shown: String,
+    display_name: String,
     pub(super) version: SpecVersion,
     /// The current time, in seconds since 1970.
     pub(super) now: i64,
     /// The time at which the source last delivered the file, in seconds since 1970.
-    pub(super) given: i64,
-    pub(super) known: &'a mut SystemIndex,
+    pub(super) delivered_at: i64,
+    pub(super) system_index: &'a mut SystemIndex,
     pub(super) out: &'a mut Notices,
-    patience: &'a TimeLimit<'a>,
+    time_limit: &'a TimeLimit<'a>,
     path: String,
 }
 
@@ -39,11 +39,21 @@ impl<'a> FileCheck<'a> {
     pub(super) fn new(
         (file, shown): (&'static str, String),
         version: SpecVersion,
-        (now, given): (i64, i64),
-        (known, out): (&'a mut SystemIndex, &'a mut Notices),
-        patience: &'a TimeLimit<'a>,
+        (now, delivered_at): (i64, i64),
+        (system_index, out): (&'a mut SystemIndex, &'a mut Notices),
+        time_limit: &'a TimeLimit<'a>,
     ) -> FileCheck<'a> {
-        FileCheck { file, shown, version, now, given, known, out, patience, path: String::new() }
+        FileCheck {
+            file,
+            display_name: shown,
+            version,
+            now,
+            delivered_at,
+            system_index,
+            out,
+            time_limit,
+            path: String::new(),
+        }
     }
 
     /// Reports a notice about the current path.
@@ -52,7 +62,7 @@ impl<'a> FileCheck<'a> {
         kind: &'static NoticeKind,
         fill: impl FnOnce(&mut NoticeSample),
     ) {
-        let (file, path) = (&self.shown, &self.path);
+        let (file, path) = (&self.display_name, &self.path);
         self.out.add_notice(kind, |sample| {
             sample.set_field("filename", file.as_str());
             if kind.fields.iter().any(|(name, _)| *name == "path") {
@@ -63,12 +73,12 @@ impl<'a> FileCheck<'a> {
     }
 
     /// Runs a check one level down, below a name.
-    pub(super) fn check_below<T>(&mut self, name: &str, look: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn check_below<T>(&mut self, name: &str, check: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
         self.path.push('/');
         // RFC 6901.
         self.path.push_str(&name.replace('~', "~0").replace('/', "~1"));
-        let done = look(self);
+        let done = check(self);
         self.path.truncate(length);
         done
     }
@@ -78,14 +88,14 @@ impl<'a> FileCheck<'a> {
         &mut self,
         document: &Value,
         list: &str,
-        mut look: impl FnMut(&mut Self, &Value),
+        mut check: impl FnMut(&mut Self, &Value),
     ) {
         let Some(records) = document["data"][list].as_array() else { return };
         self.check_below("data", |this| {
             this.check_below(list, |this| {
                 for (at, record) in records.iter().enumerate() {
-                    this.patience.unwind_if_over();
-                    this.check_below(&at.to_string(), |this| look(this, record));
+                    this.time_limit.unwind_if_over();
+                    this.check_below(&at.to_string(), |this| check(this, record));
                 }
             });
         });
@@ -104,8 +114,8 @@ impl<'a> FileCheck<'a> {
 
     /// Checks a value and everything below it.
     pub(super) fn check_node(&mut self, node: &FieldNode, value: &Value) {
-        let Some(is) = node.is else { return };
-        if !self.check_value(is, value) {
+        let Some(field_type) = node.field_type else { return };
+        if !self.check_value(field_type, value) {
             return;
         }
         if let Some(object) = value.as_object() {
@@ -117,23 +127,23 @@ impl<'a> FileCheck<'a> {
                             self.check_below(key, |this| this.check_node(field, value));
                         }
                     }
-                    None if field.must => self.report_missing(name, ""),
+                    None if field.is_required => self.report_missing(name, ""),
                     None => {}
                 }
             }
         }
         if let (Some(item), Some(list)) = (&node.item, value.as_array()) {
             for (at, value) in list.iter().enumerate() {
-                self.patience.unwind_if_over();
+                self.time_limit.unwind_if_over();
                 self.check_below(&at.to_string(), |this| this.check_node(item, value));
             }
         }
     }
 
     /// Checks a value against its type. Returns true if its contents can be checked.
-    fn check_value(&mut self, is: FieldType, value: &Value) -> bool {
+    fn check_value(&mut self, field_type: FieldType, value: &Value) -> bool {
         if let Some(FieldFault { kind, expected }) =
-            values::find_value_fault(is, value, self.version)
+            values::find_value_fault(field_type, value, self.version)
         {
             self.report_here(kind, |sample| {
                 if kind.fields.iter().any(|(name, _)| *name == "value") {
@@ -145,18 +155,18 @@ impl<'a> FileCheck<'a> {
             });
             return false;
         }
-        match (is, value) {
-            (FieldType::Key(of), Value::String(id)) => self.check_key(of, id),
-            (FieldType::Ref(of), Value::String(id)) => self.check_reference(of, id),
-            (FieldType::NumbersBy(of), Value::Object(numbers)) => {
+        match (field_type, value) {
+            (FieldType::Key(id_kind), Value::String(id)) => self.check_key(id_kind, id),
+            (FieldType::Ref(id_kind), Value::String(id)) => self.check_reference(id_kind, id),
+            (FieldType::NumbersBy(id_kind), Value::Object(numbers)) => {
                 for id in numbers.keys() {
-                    self.check_below(id, |this| this.check_reference(of, id));
+                    self.check_below(id, |this| this.check_reference(id_kind, id));
                 }
             }
             (FieldType::Texts | FieldType::Urls, Value::Array(texts)) => {
                 for (at, text) in texts.iter().enumerate() {
                     self.check_below(&at.to_string(), |this| {
-                        this.check_text(matches!(is, FieldType::Urls), text)
+                        this.check_text(matches!(field_type, FieldType::Urls), text)
                     });
                 }
             }
@@ -182,32 +192,34 @@ impl<'a> FileCheck<'a> {
             return;
         }
         let kind = if is_url { FieldType::Url } else { FieldType::Text };
-        for (name, is) in [("text", kind), ("language", FieldType::Language)] {
+        for (name, field_type) in [("text", kind), ("language", FieldType::Language)] {
             match text.get(name) {
-                Some(value) => _ = self.check_below(name, |this| this.check_value(is, value)),
+                Some(value) => {
+                    _ = self.check_below(name, |this| this.check_value(field_type, value))
+                }
                 None => self.report_missing(name, ""),
             }
         }
     }
 
-    fn check_key(&mut self, of: RecordIdKind, id: &str) {
+    fn check_key(&mut self, id_kind: RecordIdKind, id: &str) {
         if id.trim().is_empty() {
             self.report_here(&kinds::EMPTY_VALUE, |_| {});
             return;
         }
-        if of == RecordIdKind::StationState {
+        if id_kind == RecordIdKind::StationState {
             self.check_reference(RecordIdKind::Station, id);
         }
-        if !self.known.add_id(of, id) {
+        if !self.system_index.add_id(id_kind, id) {
             self.report_here(&kinds::DUPLICATE_ID, |sample| _ = sample.set_field("value", id));
         }
     }
 
-    fn check_reference(&mut self, of: RecordIdKind, id: &str) {
-        if self.known.may_have_id(of, id) {
+    fn check_reference(&mut self, id_kind: RecordIdKind, id: &str) {
+        if self.system_index.may_have_id(id_kind, id) {
             return;
         }
-        let kind = match of {
+        let kind = match id_kind {
             RecordIdKind::Station => &kinds::UNKNOWN_STATION,
             RecordIdKind::VehicleType => &kinds::UNKNOWN_TYPE,
             RecordIdKind::Plan => &kinds::UNKNOWN_PLAN,

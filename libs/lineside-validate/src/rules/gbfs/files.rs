@@ -22,12 +22,12 @@ const LIVE: &[&str] =
     &["station_status", "free_bike_status", "vehicle_status", "vehicle_availability"];
 const LIVE_AGE_MAX_S: i64 = 300;
 /// The extra age, in seconds, before an old file is reported: a cache on the way may have held it for a while.
-const OUTDATED_MORE_S: i64 = 600;
+const OUTDATED_EXTRA_S: i64 = 600;
 
 /// The versions that files declare.
 #[derive(Debug)]
 pub(super) struct FileVersions {
-    said: BTreeMap<String, Value>,
+    versions: BTreeMap<String, Value>,
     pub(super) version: SpecVersion,
 }
 
@@ -39,26 +39,28 @@ struct FileHead {
 
 impl FileVersions {
     pub(super) fn from_system(system: &SystemFiles<'_>) -> FileVersions {
-        let mut said = BTreeMap::new();
+        let mut versions = BTreeMap::new();
         for (name, body) in &system.files {
             let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
             if let Ok(FileHead { version }) = serde_json::from_slice(body) {
-                said.insert((*name).to_owned(), version);
+                versions.insert((*name).to_owned(), version);
             }
         }
         let of = |name: &str| {
-            said.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version)
+            versions.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version)
         };
         // Without a version in the discovery file, the newest that any file declares; version 1.0 declares none.
-        let any =
-            || said.values().filter_map(Value::as_str).filter_map(SpecVersion::parse_version).max();
+        let any = || {
+            versions.values().filter_map(Value::as_str).filter_map(SpecVersion::parse_version).max()
+        };
         let version = of("gbfs").or_else(any).unwrap_or(SpecVersion::V1_0);
-        FileVersions { said, version }
+        FileVersions { versions, version }
     }
 
     /// Returns the version by which a file is judged.
     pub(super) fn file_version(&self, name: &str) -> SpecVersion {
-        let own = self.said.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version);
+        let own =
+            self.versions.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version);
         own.unwrap_or(self.version)
     }
 }
@@ -71,8 +73,8 @@ pub(super) fn check_file_set(system: &SystemFiles<'_>, heads: &FileVersions, out
             sample.set_field("filename", system.display_name(name)).set_field("reason", *reason);
         });
     }
-    let discovery = heads.said.get("gbfs").and_then(Value::as_str);
-    for (name, version) in heads.said.iter().filter(|(name, _)| is_here(name)) {
+    let discovery = heads.versions.get("gbfs").and_then(Value::as_str);
+    for (name, version) in heads.versions.iter().filter(|(name, _)| is_here(name)) {
         if let (Some(version), Some(discovery)) = (version.as_str(), discovery)
             && SpecVersion::parse_version(version).is_some_and(|version| version != heads.version)
             // These files list versions, so they may declare any.
@@ -101,21 +103,21 @@ fn is_missing_in_first_language(system: &SystemFiles<'_>, name: &str) -> bool {
 }
 
 fn check_required_files(system: &SystemFiles<'_>, version: SpecVersion, out: &mut Notices) {
-    let mut ask = |name: &str, because: &str| {
+    let mut require = |name: &str, because: &str| {
         if !has_file(system, name) && !is_missing_in_first_language(system, name) {
             report_missing_file(system, name, because, out);
         }
     };
     if version >= SpecVersion::V2_0 {
-        ask("gbfs", "");
+        require("gbfs", "");
     }
-    ask("system_information", "");
+    require("system_information", "");
     let vehicles = if version < SpecVersion::V3_0 { "free_bike_status" } else { "vehicle_status" };
     let (information, status) = ("station_information", "station_status");
     match (has_file(system, information), has_file(system, status)) {
-        (true, _) => ask(status, "station_information.json exists"),
-        (false, true) => ask(information, "station_status.json exists"),
-        (false, false) => ask(vehicles, "the system has no stations"),
+        (true, _) => require(status, "station_information.json exists"),
+        (false, true) => require(information, "station_status.json exists"),
+        (false, false) => require(vehicles, "the system has no stations"),
     }
 }
 
@@ -132,7 +134,7 @@ fn report_missing_file(system: &SystemFiles<'_>, name: &str, because: &str, out:
 pub(super) fn check_files_made_necessary(
     system: &SystemFiles<'_>,
     heads: &FileVersions,
-    known: &SystemIndex,
+    system_index: &SystemIndex,
     out: &mut Notices,
 ) {
     if !system.is_whole {
@@ -142,14 +144,14 @@ pub(super) fn check_files_made_necessary(
         (RecordIdKind::VehicleType, "vehicle_types", "vehicle_type_id"),
         (RecordIdKind::Plan, "system_pricing_plans", "a pricing plan"),
     ] {
-        let Some(&is_own) = known.named.get(&of) else { continue };
+        let Some(&is_own) = system_index.referenced.get(&of) else { continue };
         if !has_file(system, name) && (is_own || !is_missing_in_first_language(system, name)) {
             report_missing_file(system, name, &format!("other files refer to {what}"), out);
         }
     }
-    let Some(programs) = &known.programs else { return };
+    let Some(programs) = &system_index.programs else { return };
     let is_shared = system.shared.contains(&"system_information");
-    for (platform, is_own) in &known.platforms {
+    for (platform, is_own) in &system_index.platforms {
         if is_shared && !is_own {
             continue;
         }
@@ -164,9 +166,13 @@ pub(super) fn check_files_made_necessary(
 }
 
 /// Checks the fields around the data of every file.
-pub(super) fn check_file_frame(look: &mut FileCheck<'_>, document: &Value) {
-    let field = |is, must| FieldNode { is: Some(is), must, ..FieldNode::default() };
-    let has_version = look.version >= SpecVersion::V1_1;
+pub(super) fn check_file_frame(check: &mut FileCheck<'_>, document: &Value) {
+    let field = |field_type, is_required| FieldNode {
+        field_type: Some(field_type),
+        is_required,
+        ..FieldNode::default()
+    };
+    let has_version = check.version >= SpecVersion::V1_1;
     let root = FieldNode {
         fields: vec![
             ("last_updated", field(FieldType::Instant, true)),
@@ -176,47 +182,47 @@ pub(super) fn check_file_frame(look: &mut FileCheck<'_>, document: &Value) {
         ],
         ..field(FieldType::Object, true)
     };
-    look.check_node(&root, document);
-    records::check_not_in_future(look, document, "last_updated");
+    check.check_node(&root, document);
+    records::check_not_in_future(check, document, "last_updated");
     let ttl = document["ttl"].as_i64().unwrap_or(0).max(0);
     let updated = records::parse_time(&document["last_updated"]);
-    if let Some(age) = updated.map(|updated| look.given.saturating_sub(updated))
-        && LIVE.contains(&look.file)
-        && age > ttl.max(LIVE_AGE_MAX_S).saturating_add(OUTDATED_MORE_S)
+    if let Some(age) = updated.map(|updated| check.delivered_at.saturating_sub(updated))
+        && LIVE.contains(&check.file)
+        && age > ttl.max(LIVE_AGE_MAX_S).saturating_add(OUTDATED_EXTRA_S)
     {
-        look.report_here(&kinds::OUTDATED, |sample| {
+        check.report_here(&kinds::OUTDATED, |sample| {
             _ = sample.set_field("age", age).set_field("ttl", ttl)
         });
     }
-    if look.file == "gbfs" {
-        check_discovery_feeds(look, &document["data"]);
+    if check.file == "gbfs" {
+        check_discovery_feeds(check, &document["data"]);
     }
 }
 
 /// Checks the files that a discovery file lists: each is listed once, and the version has it.
-fn check_discovery_feeds(look: &mut FileCheck<'_>, data: &Value) {
+fn check_discovery_feeds(check: &mut FileCheck<'_>, data: &Value) {
     let Some(languages) = data.as_object() else { return };
-    let version = look.version;
-    look.check_below("data", |look| {
+    let version = check.version;
+    check.check_below("data", |check| {
         if version >= SpecVersion::V3_0 {
-            check_feed_list(look, &data["feeds"]);
+            check_feed_list(check, &data["feeds"]);
             return;
         }
         for (language, feeds) in languages {
-            look.check_below(language, |look| {
+            check.check_below(language, |check| {
                 if crate::gtfs::normalize_language_tag(language).is_none() {
-                    look.report_here(&kinds::INVALID_LANGUAGE, |sample| {
+                    check.report_here(&kinds::INVALID_LANGUAGE, |sample| {
                         sample.set_field("value", language.as_str());
                     });
                 }
-                check_feed_list(look, &feeds["feeds"]);
+                check_feed_list(check, &feeds["feeds"]);
             });
         }
     });
 }
 
-fn check_feed_list(look: &mut FileCheck<'_>, feeds: &Value) {
-    let version = look.version;
+fn check_feed_list(check: &mut FileCheck<'_>, feeds: &Value) {
+    let version = check.version;
     let mut seen = BTreeSet::new();
     for (at, feed) in feeds.as_array().into_iter().flatten().enumerate() {
         let Some(name) = feed["name"].as_str() else { continue };
@@ -230,10 +236,10 @@ fn check_feed_list(look: &mut FileCheck<'_>, feeds: &Value) {
         } else {
             continue;
         };
-        look.check_below("feeds", |look| {
-            look.check_below(&at.to_string(), |look| {
-                look.check_below("name", |look| {
-                    look.report_here(kind, |sample| {
+        check.check_below("feeds", |check| {
+            check.check_below(&at.to_string(), |check| {
+                check.check_below("name", |check| {
+                    check.report_here(kind, |sample| {
                         sample.set_field("value", quote_value(&feed["name"]));
                         if kind.code == kinds::UNEXPECTED_WORD.code {
                             sample.set_field("expected", file_names(version));

@@ -42,7 +42,7 @@ pub struct SystemFiles<'a> {
     /// The names of unreadable files, each with the reason.
     pub unread: Vec<(&'a str, &'a str)>,
     /// Earlier bodies of those files that are [compared](is_compared_file); empty if unknown.
-    pub before: Vec<(&'a str, &'a [u8])>,
+    pub previous: Vec<(&'a str, &'a [u8])>,
     /// The language code if these are the files of a further language; empty for the first language. Notices prefix
     /// file names with it.
     pub language: &'a str,
@@ -57,7 +57,7 @@ pub struct SystemFiles<'a> {
     pub now: i64,
     /// The times at which the source last delivered files, in seconds since 1970, where earlier than `now`. A file ages
     /// in our cache if it is fetched seldom; its producer is judged by its age at delivery.
-    pub given: Vec<(&'a str, i64)>,
+    pub delivered_at: Vec<(&'a str, i64)>,
 }
 
 impl SystemFiles<'_> {
@@ -89,41 +89,42 @@ pub fn validate_system(system: &SystemFiles<'_>, notices: &mut Notices) -> Vec<S
 pub fn validate_while(
     system: &SystemFiles<'_>,
     notices: &mut Notices,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> ValidationOutcome {
-    let patience = TimeLimit::new(goes_on);
+    let time_limit = TimeLimit::new(should_continue);
     let heads = FileVersions::from_system(system);
-    let mut known = SystemIndex::default();
+    let mut system_index = SystemIndex::default();
     let mut errors = Vec::new();
     files::check_file_set(system, &heads, notices);
     for table in tables::TABLES {
         let Some((_, body)) = system.files.iter().find(|(name, _)| *name == table.name) else {
             continue;
         };
-        if patience.was_exceeded() || !goes_on() {
+        if time_limit.was_exceeded() || !should_continue() {
             return ValidationOutcome { errors, is_cut_short: true };
         }
         let version = heads.file_version(table.name);
         // A file that this version does not have is judged by the nearest version that has it.
         let version = version.clamp(table.from, table.to);
-        let before = system.before.iter().find(|(name, _)| *name == table.name);
+        let previous = system.previous.iter().find(|(name, _)| *name == table.name);
         let mut of_shared = notices.new_empty_like();
-        known.is_shared = system.shared.contains(&table.name);
-        let shown = match known.is_shared {
+        system_index.is_shared = system.shared.contains(&table.name);
+        let shown = match system_index.is_shared {
             true => format!("{}/{}.json", system.language, table.name),
             false => system.display_name(table.name),
         };
-        let looked = catch_unwind(AssertUnwindSafe(|| {
-            let out = if known.is_shared { &mut of_shared } else { &mut *notices };
-            let (name, to) = ((table.name, shown), (&mut known, out));
-            let given = system.given.iter().find(|(name, _)| *name == table.name);
-            let given = given.map_or(system.now, |(_, given)| system.now.min(*given));
-            let mut look = FileCheck::new(name, version, (system.now, given), to, &patience);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let out = if system_index.is_shared { &mut of_shared } else { &mut *notices };
+            let (name, to) = ((table.name, shown), (&mut system_index, out));
+            let delivered_at = system.delivered_at.iter().find(|(name, _)| *name == table.name);
+            let delivered_at = delivered_at.map_or(system.now, |(_, given)| system.now.min(*given));
+            let mut check =
+                FileCheck::new(name, version, (system.now, delivered_at), to, &time_limit);
             check_file(
-                &mut look,
+                &mut check,
                 &FieldNode::from_fields(table.fields, version),
                 body,
-                before.map(|(_, body)| *body),
+                previous.map(|(_, body)| *body),
             );
         }));
         of_shared.retain_kinds(|kind| {
@@ -131,16 +132,16 @@ pub fn validate_while(
         });
         notices.merge_notices(of_shared);
         // A cancelled check is not a fault.
-        if let Err(panic) = looked
+        if let Err(panic) = result
             && !panic.is::<CancelUnwind>()
         {
             errors.push(SystemError { rule: table.name, message: panic_message(&*panic) });
         }
     }
-    if patience.was_exceeded() {
+    if time_limit.was_exceeded() {
         return ValidationOutcome { errors, is_cut_short: true };
     }
-    files::check_files_made_necessary(system, &heads, &known, notices);
+    files::check_files_made_necessary(system, &heads, &system_index, notices);
     ValidationOutcome { errors, is_cut_short: false }
 }
 
@@ -157,30 +158,30 @@ fn reference_file(kind: &NoticeKind) -> Option<&'static str> {
     by.iter().find(|(other, _)| other.code == kind.code).map(|(_, file)| *file)
 }
 
-fn check_file(look: &mut FileCheck<'_>, data: &FieldNode, body: &[u8], before: Option<&[u8]>) {
+fn check_file(check: &mut FileCheck<'_>, data: &FieldNode, body: &[u8], previous: Option<&[u8]>) {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    let malformed = |look: &mut FileCheck<'_>, reason: String| {
-        look.report_here(&kinds::MALFORMED_JSON, |sample| _ = sample.set_field("reason", reason));
+    let malformed = |check: &mut FileCheck<'_>, reason: String| {
+        check.report_here(&kinds::MALFORMED_JSON, |sample| _ = sample.set_field("reason", reason));
     };
     if body.len() > FILE_BYTES_MAX {
         malformed(
-            look,
+            check,
             format!("the file is larger than {FILE_BYTES_MAX} bytes and is not checked"),
         );
         return;
     }
     match serde_json::from_slice(body) {
         Ok(document) => {
-            files::check_file_frame(look, &document);
+            files::check_file_frame(check, &document);
             if let Some(value) = document.get("data") {
-                look.check_below("data", |look| look.check_node(data, value));
-                records::check_records(look, &document);
-                if let Some(before) = before {
-                    rotation::check_id_rotation(look, &document, before);
+                check.check_below("data", |look| look.check_node(data, value));
+                records::check_records(check, &document);
+                if let Some(previous) = previous {
+                    rotation::check_id_rotation(check, &document, previous);
                 }
             }
         }
-        Err(error) => malformed(look, error.to_string()),
+        Err(error) => malformed(check, error.to_string()),
     }
 }
 
@@ -216,7 +217,7 @@ mod tests {
     fn findings_in_files_shared_by_languages_are_reported_once() {
         let pages = pages(2).map(|(name, page)| (name, page.replace("\"lat\"", "\"latt\"")));
         let files = || pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
-        let told = |system: SystemFiles<'_>| {
+        let reported_files = |system: SystemFiles<'_>| {
             let mut notices = Notices::new(9);
             assert!(validate_system(&system, &mut notices).is_empty());
             let samples = notices.iter().flat_map(|found| found.samples.clone());
@@ -228,16 +229,19 @@ mod tests {
         };
         let system =
             || SystemFiles { files: files(), now: 1_767_250_000, ..SystemFiles::default() };
-        assert_eq!(told(system()), ["station_information.json"]);
+        assert_eq!(reported_files(system()), ["station_information.json"]);
         let french = || SystemFiles { language: "fr", ..system() };
-        assert_eq!(told(french()), ["fr/station_information.json"]);
+        assert_eq!(reported_files(french()), ["fr/station_information.json"]);
         let shared = vec!["station_information"];
-        assert!(told(SystemFiles { shared: shared.clone(), ..french() }).is_empty());
+        assert!(reported_files(SystemFiles { shared: shared.clone(), ..french() }).is_empty());
         let unread = vec![("gbfs", "gone"), ("system_regions", "gone")];
         let shared = [shared, vec!["gbfs"]].concat();
         let first = vec!["system_information"];
         let missing = SystemFiles { unread, shared, first, is_whole: true, ..french() };
-        assert_eq!(told(missing), ["fr/system_information.json", "fr/system_regions.json"]);
+        assert_eq!(
+            reported_files(missing),
+            ["fr/system_information.json", "fr/system_regions.json"]
+        );
     }
 
     type File = (&'static str, String);
@@ -258,12 +262,12 @@ mod tests {
             };
             assert!(validate_system(&system, &mut notices).is_empty());
         }
-        let mut told: Vec<String> = Vec::new();
+        let mut reported: Vec<String> = Vec::new();
         for found in notices.iter() {
             let files = found.samples.iter().filter_map(|sample| sample["filename"].as_str());
-            told.extend(files.map(|file| format!("{} {file}", found.kind.code)));
+            reported.extend(files.map(|file| format!("{} {file}", found.kind.code)));
         }
-        told
+        reported
     }
 
     fn discovery() -> File {
@@ -290,10 +294,10 @@ mod tests {
             [discovery(), information(), places, state]
         };
         let (all, one) = (files(2), files(1));
-        let told = told_of(&[("en", &all, &[]), ("fr", &one, &shared)]);
-        assert_eq!(told, ["unknown_station_id fr/station_status.json"]);
-        let told = told_of(&[("fr", &one, &[]), ("en", &all, &shared)]);
-        assert_eq!(told, ["unknown_station_id station_status.json"]);
+        let reported = told_of(&[("en", &all, &[]), ("fr", &one, &shared)]);
+        assert_eq!(reported, ["unknown_station_id fr/station_status.json"]);
+        let reported = told_of(&[("fr", &one, &[]), ("en", &all, &shared)]);
+        assert_eq!(reported, ["unknown_station_id station_status.json"]);
     }
 
     #[test]
@@ -303,18 +307,21 @@ mod tests {
         let places = (place, places.replace("\"station_id\"", uris));
         let files = [discovery(), information(), places.clone(), state.clone()];
         let shared = files.each_ref().map(|(name, _)| *name);
-        let told =
+        let reported =
             told_of(&[("en", &files, &[]), ("fr", &files, &shared), ("de", &files, &shared)]);
-        assert_eq!(told, ["missing_required_field system_information.json"]);
+        assert_eq!(reported, ["missing_required_field system_information.json"]);
         let less = [discovery(), information(), places];
         let shared = less.each_ref().map(|(name, _)| *name);
-        let told = told_of(&[("en", &less, &[]), ("fr", &less, &shared)]);
-        assert!(told.contains(&"missing_required_file station_status.json".to_owned()), "{told:?}");
-        assert!(!told.iter().any(|told| told.contains("fr/")), "{told:?}");
-        let told = told_of(&[("en", &files, &[]), ("fr", &less, &shared)]);
+        let reported = told_of(&[("en", &less, &[]), ("fr", &less, &shared)]);
         assert!(
-            told.contains(&"missing_required_file fr/station_status.json".to_owned()),
-            "{told:?}"
+            reported.contains(&"missing_required_file station_status.json".to_owned()),
+            "{reported:?}"
+        );
+        assert!(!reported.iter().any(|told| told.contains("fr/")), "{reported:?}");
+        let reported = told_of(&[("en", &files, &[]), ("fr", &less, &shared)]);
+        assert!(
+            reported.contains(&"missing_required_file fr/station_status.json".to_owned()),
+            "{reported:?}"
         );
     }
 
@@ -326,11 +333,15 @@ mod tests {
                 r#"{{"last_updated": {updated}, "ttl": 60, "version": "2.3", "data": {{"stations": []}}}}"#
             )
         };
-        let ages = |updated: i64, given: &[(&'static str, i64)]| {
+        let ages = |updated: i64, deliveries: &[(&'static str, i64)]| {
             let page = page(updated);
             let files = vec![("station_status", page.as_bytes())];
-            let system =
-                SystemFiles { files, now: NOW, given: given.to_vec(), ..SystemFiles::default() };
+            let system = SystemFiles {
+                files,
+                now: NOW,
+                delivered_at: deliveries.to_vec(),
+                ..SystemFiles::default()
+            };
             let mut notices = Notices::new(1);
             assert!(validate_system(&system, &mut notices).is_empty());
             notices.get("outdated_file").and_then(|found| found.samples[0]["age"].as_i64())
@@ -355,23 +366,23 @@ mod tests {
         let pages = pages(200);
         let files = pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
         let system = SystemFiles { files, now: 1_767_250_000, ..SystemFiles::default() };
-        let asked = Cell::new(0);
+        let n_checks = Cell::new(0);
         // A clock that runs out after this many checks.
-        let look = |until: u32| {
-            asked.set(0);
+        let run_until = |until: u32| {
+            n_checks.set(0);
             let mut notices = Notices::new(1);
-            let goes_on = || {
-                asked.set(asked.get() + 1);
-                asked.get() <= until
+            let should_continue = || {
+                n_checks.set(n_checks.get() + 1);
+                n_checks.get() <= until
             };
-            let verdict = validate_while(&system, &mut notices, &goes_on);
+            let verdict = validate_while(&system, &mut notices, &should_continue);
             assert!(verdict.errors.is_empty(), "{verdict:?}");
             assert_eq!(notices.iter().count(), 0, "{until}: {notices:?}");
             verdict.is_cut_short
         };
-        assert!(!look(u32::MAX));
-        let all = asked.get();
+        assert!(!run_until(u32::MAX));
+        let all = n_checks.get();
         assert!(all > 8, "the cancel check runs within files, too: {all}");
-        assert!((0..all).all(look));
+        assert!((0..all).all(run_until));
     }
 }

@@ -33,25 +33,25 @@ fn vehicle_list_of_file(file: &str) -> Option<(&'static str, &'static str)> {
 
 /// Reports vehicles that are elsewhere under the id that they had in the earlier copy. Since version 2.0, ids must
 /// change after each trip. O(n) in the vehicles of both copies.
-pub(super) fn check_id_rotation(look: &mut FileCheck<'_>, document: &Value, before: &[u8]) {
-    let Some((list, id)) = vehicle_list_of_file(look.file) else { return };
-    let before = before.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(before);
-    if look.version < SpecVersion::V2_0 || before.len() > FILE_BYTES_MAX {
+pub(super) fn check_id_rotation(check: &mut FileCheck<'_>, document: &Value, previous: &[u8]) {
+    let Some((list, id)) = vehicle_list_of_file(check.file) else { return };
+    let previous = previous.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(previous);
+    if check.version < SpecVersion::V2_0 || previous.len() > FILE_BYTES_MAX {
         return;
     }
     // Faults of the earlier copy are not reported here.
-    let Ok(before) = serde_json::from_slice::<Value>(before) else { return };
-    let vehicles = before["data"][list].as_array().into_iter().flatten();
+    let Ok(previous) = serde_json::from_slice::<Value>(previous) else { return };
+    let vehicles = previous["data"][list].as_array().into_iter().flatten();
     let places: HashMap<&str, (f64, f64)> = vehicles
         .filter_map(|vehicle| Some((vehicle[id].as_str()?, vehicle_location(vehicle)?)))
         .collect();
-    look.check_each_record(document, list, |look, vehicle| {
+    check.check_each_record(document, list, |check, vehicle| {
         let earlier = vehicle[id].as_str().and_then(|id| places.get(id));
         let (Some(&there), Some(here)) = (earlier, vehicle_location(vehicle)) else { return };
         let distance = haversine_distance_m(there, here);
         if distance > MOVED_M {
-            look.check_below(id, |look| {
-                look.report_here(&kinds::KEPT_ID, |sample| {
+            check.check_below(id, |check| {
+                check.report_here(&kinds::KEPT_ID, |sample| {
                     sample
                         .set_field("value", quote_value(&vehicle[id]))
                         .set_field("distance", distance.round());

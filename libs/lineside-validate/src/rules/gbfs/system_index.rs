@@ -29,7 +29,7 @@ pub(super) struct SystemIndex {
     pub(super) is_shared: bool,
     /// The kinds of ids that are referenced although their file is missing. The value is true if a file of the
     /// language's own refers to them.
-    pub(super) named: BTreeMap<RecordIdKind, bool>,
+    pub(super) referenced: BTreeMap<RecordIdKind, bool>,
     pub(super) stations: HashMap<String, StationEntry>,
     /// The ids of vehicle types with a motor.
     pub(super) motors: HashSet<String>,
@@ -42,26 +42,26 @@ pub(super) struct SystemIndex {
 
 impl SystemIndex {
     /// Records that the file of a kind of ids was read, even if it has none.
-    pub(super) fn mark_file_read(&mut self, of: RecordIdKind) {
-        self.ids.entry(of).or_default();
+    pub(super) fn mark_file_read(&mut self, kind: RecordIdKind) {
+        self.ids.entry(kind).or_default();
     }
 
     /// Returns true if the file of a kind of ids was read.
-    pub(super) fn has_file_read(&self, of: RecordIdKind) -> bool {
-        self.ids.contains_key(&of)
+    pub(super) fn has_file_read(&self, kind: RecordIdKind) -> bool {
+        self.ids.contains_key(&kind)
     }
 
     /// Adds an id. Returns false if the id already exists.
-    pub(super) fn add_id(&mut self, of: RecordIdKind, id: &str) -> bool {
-        self.ids.entry(of).or_default().insert(id.to_owned())
+    pub(super) fn add_id(&mut self, kind: RecordIdKind, id: &str) -> bool {
+        self.ids.entry(kind).or_default().insert(id.to_owned())
     }
 
     /// Returns true if an id exists, or if its file was not read.
-    pub(super) fn may_have_id(&mut self, of: RecordIdKind, id: &str) -> bool {
-        match self.ids.get(&of) {
+    pub(super) fn may_have_id(&mut self, kind: RecordIdKind, id: &str) -> bool {
+        match self.ids.get(&kind) {
             Some(ids) => ids.contains(id),
             None => {
-                *self.named.entry(of).or_default() |= !self.is_shared;
+                *self.referenced.entry(kind).or_default() |= !self.is_shared;
                 true
             }
         }

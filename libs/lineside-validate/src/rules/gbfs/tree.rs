@@ -8,8 +8,8 @@ use super::{
 /// A node of the tree.
 #[derive(Debug, Default)]
 pub(super) struct FieldNode {
-    pub(super) is: Option<FieldType>,
-    pub(super) must: bool,
+    pub(super) field_type: Option<FieldType>,
+    pub(super) is_required: bool,
     /// The fields of an object by name; `*` is any name.
     pub(super) fields: Vec<(&'static str, FieldNode)>,
     /// The elements of a list.
@@ -19,12 +19,15 @@ pub(super) struct FieldNode {
 impl FieldNode {
     /// Builds the tree of the fields that a version has.
     pub(super) fn from_fields(fields: &[FieldRule], version: SpecVersion) -> FieldNode {
-        let mut root =
-            FieldNode { is: Some(FieldType::Object), must: true, ..FieldNode::default() };
+        let mut root = FieldNode {
+            field_type: Some(FieldType::Object),
+            is_required: true,
+            ..FieldNode::default()
+        };
         for field in fields.iter().filter(|field| (field.from..=field.to).contains(&version)) {
             let node = root.node_at_path(field.path);
-            node.is = Some(field.is);
-            node.must = field.must;
+            node.field_type = Some(field.field_type);
+            node.is_required = field.is_required;
         }
         root
     }
@@ -58,7 +61,7 @@ mod tests {
     use crate::rules::gbfs::tables::TABLES;
 
     fn described(node: &FieldNode, path: &str, wrong: &mut Vec<String>) {
-        if node.is.is_none() {
+        if node.field_type.is_none() {
             wrong.push(path.to_owned());
         }
         for (name, field) in &node.fields {

@@ -24,8 +24,12 @@ fn some_fault(kind: &'static NoticeKind, expected: impl Into<String>) -> Option<
 }
 
 /// Returns the fault of a value's JSON type, if any.
-fn find_type_fault(is: FieldType, value: &Value, version: SpecVersion) -> Option<FieldFault> {
-    let (fits, expected) = match is {
+fn find_type_fault(
+    field_type: FieldType,
+    value: &Value,
+    version: SpecVersion,
+) -> Option<FieldFault> {
+    let (fits, expected) = match field_type {
         FieldType::Object | FieldType::NumbersBy(_) | FieldType::Area => {
             (value.is_object(), "an object")
         }
@@ -56,15 +60,15 @@ fn is_whole_number(value: &Value) -> bool {
 
 /// Returns the fault of a value, if any.
 pub(super) fn find_value_fault(
-    is: FieldType,
+    field_type: FieldType,
     value: &Value,
     version: SpecVersion,
 ) -> Option<FieldFault> {
-    let of_type = find_type_fault(is, value, version);
+    let of_type = find_type_fault(field_type, value, version);
     if of_type.is_some() {
         return of_type;
     }
-    match is {
+    match field_type {
         FieldType::List(least) if value.as_array().is_some_and(|list| list.len() < least) => {
             some_fault(&kinds::SHORT_LIST, "")
         }
@@ -84,7 +88,7 @@ pub(super) fn find_value_fault(
             let is_right = numbers.all(|number| number.as_f64().is_some_and(|n| n >= 0.0));
             if is_right { None } else { some_fault(&kinds::UNEXPECTED_TYPE, "numbers by id") }
         }
-        _ => value.as_str().and_then(|text| find_text_fault(is, text)),
+        _ => value.as_str().and_then(|text| find_text_fault(field_type, text)),
     }
 }
 
@@ -107,8 +111,8 @@ fn find_seconds_fault(value: &Value, version: SpecVersion) -> Option<FieldFault>
     if is_right { None } else { some_fault(&kinds::INVALID_TIMESTAMP, "seconds since 1970") }
 }
 
-fn find_text_fault(is: FieldType, text: &str) -> Option<FieldFault> {
-    let (is_right, kind) = match is {
+fn find_text_fault(field_type: FieldType, text: &str) -> Option<FieldFault> {
+    let (is_right, kind) = match field_type {
         FieldType::Url => (is_url(text), &kinds::INVALID_URL),
         FieldType::Mail => (is_email_address(text), &kinds::INVALID_MAIL),
         FieldType::Phone => (is_phone_number(text), &kinds::INVALID_PHONE),
@@ -179,7 +183,7 @@ fn is_time_of_day(text: &str) -> bool {
         [a @ b'0'..=b'9', b @ b'0'..=b'9'] => Some((a - b'0') * 10 + (b - b'0')),
         _ => None,
     });
-    let mut next = |most: u8| parts.next().flatten().is_some_and(|number| number <= most);
+    let mut next = |max: u8| parts.next().flatten().is_some_and(|number| number <= max);
     // 24:00:00 and later mean times after midnight.
     next(47) && next(59) && next(59) && parts.next().is_none()
 }

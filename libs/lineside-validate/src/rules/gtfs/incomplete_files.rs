@@ -10,7 +10,7 @@ use super::flex;
 use crate::gtfs::{GtfsFeed, GtfsFile, ReadStatus};
 
 /// Codes of rules about many files, which check those files that are complete.
-const ASKED_BY_FILE: [&str; 4] =
+const PER_FILE_CODES: [&str; 4] =
     ["foreign_key_violation", "duplicate_key", "missing_recommended_file", "missing_required_file"];
 
 /// The missing part of a file.
@@ -61,7 +61,7 @@ impl IncompleteFile {
             GtfsFile::from_name(&self.filename).filter(|_| self.lack == MissingPart::Rows)?;
         let mut relying = super::gtfs_rules().filter(|rule| rule.files.contains(&file));
         let has_code = |rule: &super::GtfsRule| rule.kinds.iter().any(|kind| kind.code == code);
-        if ASKED_BY_FILE.contains(&code) || relying.any(has_code) {
+        if PER_FILE_CODES.contains(&code) || relying.any(has_code) {
             return None;
         }
         // A code may be reported once for each field of a row.
@@ -122,7 +122,7 @@ mod tests {
     fn the_unread_part_of_a_file_is_reported() {
         let long = "x".repeat(5_000);
         let header = "level_id,level_index,level_name\n";
-        for (file, told) in [
+        for (file, expected) in [
             (format!("{header}a,1,\nb,2,\n"), None),
             (format!("{header}a,one,\nb,2,\nc,3\nd,4,\n"), Some((MissingPart::Rows, 2))),
             (format!("{header}a,one,\nb,2,{long}\nc,x,\n"), Some((MissingPart::Rest, 1))),
@@ -130,7 +130,7 @@ mod tests {
             (String::new(), Some((MissingPart::Content, 0))),
         ] {
             let found = of_levels(file.as_str(), 1);
-            assert_eq!(found.map(|it| (it.lack, it.rows)), told, "{file:.40}");
+            assert_eq!(found.map(|it| (it.lack, it.rows)), expected, "{file:.40}");
         }
     }
 
@@ -143,10 +143,13 @@ mod tests {
             let unread = IncompleteFile::list_for_feed(&feed).into_iter();
             unread.filter(|it| it.filename == "locations.geojson").collect::<Vec<_>>()
         };
-        let told = zone("zone");
-        assert_eq!(told.len(), 1);
-        assert_eq!((told[0].lack, told[0].rules), (MissingPart::Zones, flex::CODES_OF_ZONES));
-        assert_eq!(zone(r#"{"type":"FeatureCollection","features":[{"id":"a"}]}"#), told);
+        let incomplete = zone("zone");
+        assert_eq!(incomplete.len(), 1);
+        assert_eq!(
+            (incomplete[0].lack, incomplete[0].rules),
+            (MissingPart::Zones, flex::CODES_OF_ZONES)
+        );
+        assert_eq!(zone(r#"{"type":"FeatureCollection","features":[{"id":"a"}]}"#), incomplete);
         assert_eq!(zone(r#"{"type":"FeatureCollection","features":[]}"#), []);
     }
 

@@ -75,25 +75,25 @@ pub fn validate_feed(
 pub fn validate_feed_until(
     source: &dyn FileSource,
     context: &ValidationContext,
-    stop: &CancelToken,
+    cancel: &CancelToken,
     notices: &mut Notices,
 ) -> Result<Option<(GtfsFeed, Vec<SystemError>)>, lineside_formats::Error> {
-    let mut feed = match gtfs::load_feed_until(source, context, stop, notices) {
+    let mut feed = match gtfs::load_feed_until(source, context, cancel, notices) {
         // A cancelled read looks like a truncated file.
-        _ if stop.is_cancelled() => return Ok(None),
+        _ if cancel.is_cancelled() => return Ok(None),
         read => read?,
     };
-    let errors = run_gtfs_rules(&mut feed, context, Some(stop), notices);
-    Ok((!stop.is_cancelled()).then_some((feed, errors)))
+    let errors = run_gtfs_rules(&mut feed, context, Some(cancel), notices);
+    Ok((!cancel.is_cancelled()).then_some((feed, errors)))
 }
 
 fn run_gtfs_rules(
     feed: &mut GtfsFeed,
     context: &ValidationContext,
-    stop: Option<&CancelToken>,
+    cancel: Option<&CancelToken>,
     notices: &mut Notices,
 ) -> Vec<SystemError> {
-    if let Some(stop) = stop {
+    if let Some(stop) = cancel {
         feed.attach_cancel(stop);
     }
     let usable = |rule: &&GtfsRule| rule.files.iter().all(|&file| feed.is_file_usable(file));
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn endless_rules_are_cancelled_without_an_error() {
-        let (stop, source) = (CancelToken::default(), source());
+        let (cancel, source) = (CancelToken::default(), source());
         let mut feed = gtfs::load_feed(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
-        feed.attach_cancel(&stop);
+        feed.attach_cancel(&cancel);
         let errors = thread::scope(|scope| {
             let run = || {
                 let rules = [&BY_ROWS, &BY_GROUPS, &BY_ROWS];
@@ -162,7 +162,7 @@ mod tests {
             while SEEN.load(Ordering::Relaxed) < 1_000_000 {
                 thread::yield_now();
             }
-            stop.cancel();
+            cancel.cancel();
             running.join().unwrap()
         });
         assert_eq!(errors, []);
@@ -228,20 +228,20 @@ mod tests {
     #[test]
     fn a_validation_is_cancelled_within_a_zone_or_a_trip() {
         let context = ValidationContext { threads: 1, ..CONTEXT };
-        let mut asked = Vec::new();
+        let mut check_counts = Vec::new();
         for (name, source) in long() {
-            let stop = CancelToken::default();
-            let looked = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
-            let (_, errors) = looked.unwrap().unwrap();
+            let cancel = CancelToken::default();
+            let result = validate_feed_until(&source, &context, &cancel, &mut Notices::new(1));
+            let (_, errors) = result.unwrap().unwrap();
             assert_eq!(errors, [], "{name}");
-            let asks = stop.asked();
-            asked.push(asks);
-            for stopped_at in [asks / 4, asks * 3 / 4] {
-                let stop = CancelToken::after(stopped_at);
-                let looked = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
-                assert!(looked.unwrap().is_none(), "{name}");
+            let n_checks = cancel.asked();
+            check_counts.push(n_checks);
+            for stopped_at in [n_checks / 4, n_checks * 3 / 4] {
+                let cancel = CancelToken::after(stopped_at);
+                let result = validate_feed_until(&source, &context, &cancel, &mut Notices::new(1));
+                assert!(result.unwrap().is_none(), "{name}");
                 // Each rule checks the token once more and ends.
-                let more = stop.asked() - stopped_at;
+                let more = cancel.asked() - stopped_at;
                 assert!(
                     more < 300,
                     "{name}: checked the token {more} times after it was cancelled"
@@ -249,8 +249,8 @@ mod tests {
             }
         }
         // The second schedule checks each of two zones, and their overlap.
-        let [zone, zones, trip] = asked[..] else { panic!("{asked:?}") };
-        assert!(zone > 1_000 && zones > 3 * zone && trip > 3_000, "{asked:?}");
+        let [zone, zones, trip] = check_counts[..] else { panic!("{check_counts:?}") };
+        assert!(zone > 1_000 && zones > 3 * zone && trip > 3_000, "{check_counts:?}");
     }
 
     /// A source that cancels the run when a file is opened.
@@ -281,11 +281,11 @@ mod tests {
             let (stop, context) =
                 (CancelToken::default(), ValidationContext { threads, ..CONTEXT });
             let mut notices = Notices::new(1);
-            let looked = validate_feed_until(&source(), &context, &stop, &mut notices).unwrap();
-            assert!(looked.is_some() && notices.get("missing_required_file").is_some());
+            let result = validate_feed_until(&source(), &context, &stop, &mut notices).unwrap();
+            assert!(result.is_some() && notices.get("missing_required_file").is_some());
             let source = Closing(source(), &stop);
-            let looked = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
-            assert!(looked.unwrap().is_none());
+            let result = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
+            assert!(result.unwrap().is_none());
         }
     }
 }

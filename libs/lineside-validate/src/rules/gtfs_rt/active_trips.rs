@@ -132,8 +132,8 @@ impl ActiveTripIndex {
             let zoned = jiff::Timestamp::from_second(now).ok()?.to_zoned(zone.clone());
             Some(crate::gtfs::day_from_date(zoned.date()))
         });
-        let around = today.into_iter().flat_map(|today| today - 1..=today + 1);
-        around.filter_map(|number| self.service_day(number)).collect()
+        let days = today.into_iter().flat_map(|today| today - 1..=today + 1);
+        days.filter_map(|number| self.service_day(number)).collect()
     }
 
     /// Returns the service day of a day number.

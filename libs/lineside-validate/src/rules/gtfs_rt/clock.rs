@@ -6,21 +6,21 @@ use super::{MessageSubject, realtime_rules, record_rule_result};
 use crate::{Notices, rules::SystemError};
 
 /// The codes that a message gets only because time passes.
-pub const OF_AGE: &[&str] = &["W008", "stale_trip_update", "stale_vehicle"];
+pub const AGE_CODES: &[&str] = &["W008", "stale_trip_update", "stale_vehicle"];
 
 /// Checks only the age of a message and of its entities, within the scope of the message. O(entities).
 pub fn validate_age(subject: &MessageSubject<'_>, notices: &mut Notices) -> Vec<SystemError> {
     let mut errors = Vec::new();
     let mut found = notices.new_empty_like();
     for rule in
-        realtime_rules().filter(|rule| rule.kinds.iter().any(|kind| OF_AGE.contains(&kind.code)))
+        realtime_rules().filter(|rule| rule.kinds.iter().any(|kind| AGE_CODES.contains(&kind.code)))
     {
-        let look = rule.on_message.unwrap_or(|_, _| {});
-        let looked = catch_unwind(AssertUnwindSafe(|| look(subject, &mut found)));
-        record_rule_result(rule, looked, &mut errors);
+        let check_message = rule.on_message.unwrap_or(|_, _| {});
+        let result = catch_unwind(AssertUnwindSafe(|| check_message(subject, &mut found)));
+        record_rule_result(rule, result, &mut errors);
     }
     // The same rules report other codes too.
-    found.retain_kinds(|kind| OF_AGE.contains(&kind.code) && subject.scope.has_code(kind.code));
+    found.retain_kinds(|kind| AGE_CODES.contains(&kind.code) && subject.scope.has_code(kind.code));
     notices.merge_notices(found);
     errors
 }

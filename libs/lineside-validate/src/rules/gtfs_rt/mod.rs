@@ -34,7 +34,7 @@ use std::{
 
 use self::subject::TripUpdateRef;
 pub use self::{
-    clock::{OF_AGE, validate_age},
+    clock::{AGE_CODES, validate_age},
     history::MessageHistory,
     schedule_index::ScheduleIndex,
     scope::RuleScope,
@@ -79,7 +79,7 @@ pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
 }
 
 /// Trip updates between two calls of the clock.
-const UPDATES_PER_LOOK: usize = 64;
+const UPDATES_PER_CHECK: usize = 64;
 
 /// Runs all rules in the subject's scope over a message. Returns the faults of rules that panicked. Runs on one thread:
 /// a message takes less time than starting others.
@@ -96,7 +96,7 @@ pub fn validate_message(
 pub fn validate_while(
     subject: &MessageSubject<'_>,
     notices: &mut Notices,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> ValidationOutcome {
     let scope = subject.scope;
     let has_any = |rule: &&RealtimeRule| rule.kinds.iter().any(|kind| scope.has_code(kind.code));
@@ -105,7 +105,7 @@ pub fn validate_while(
         realtime_rules().filter(has_any).collect(),
         subject,
         &mut found,
-        goes_on,
+        should_continue,
     );
     // A check may report kinds outside the scope.
     found.retain_kinds(|kind| scope.has_code(kind.code));
@@ -117,26 +117,26 @@ fn run_realtime_rules(
     mut rules: Vec<&RealtimeRule>,
     subject: &MessageSubject<'_>,
     notices: &mut Notices,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> ValidationOutcome {
     let mut verdict = ValidationOutcome::default();
     rules.retain(|rule| {
-        verdict.is_cut_short |= rule.on_message.is_some() && !goes_on();
-        let look = rule.on_message.filter(|_| !verdict.is_cut_short);
-        let looked =
-            look.map_or(Ok(()), |look| catch_unwind(AssertUnwindSafe(|| look(subject, notices))));
-        record_rule_result(rule, looked, &mut verdict.errors)
+        verdict.is_cut_short |= rule.on_message.is_some() && !should_continue();
+        let check_message = rule.on_message.filter(|_| !verdict.is_cut_short);
+        let result = check_message
+            .map_or(Ok(()), |look| catch_unwind(AssertUnwindSafe(|| look(subject, notices))));
+        record_rule_result(rule, result, &mut verdict.errors)
     });
     for (at, update) in subject.updates.iter().enumerate() {
-        verdict.is_cut_short |= at.is_multiple_of(UPDATES_PER_LOOK) && !goes_on();
+        verdict.is_cut_short |= at.is_multiple_of(UPDATES_PER_CHECK) && !should_continue();
         if verdict.is_cut_short {
             break;
         }
         rules.retain(|rule| {
-            let looked = rule.on_update.map_or(Ok(()), |look| {
-                catch_unwind(AssertUnwindSafe(|| look(subject, update, notices)))
+            let result = rule.on_update.map_or(Ok(()), |check_update| {
+                catch_unwind(AssertUnwindSafe(|| check_update(subject, update, notices)))
             });
-            record_rule_result(rule, looked, &mut verdict.errors)
+            record_rule_result(rule, result, &mut verdict.errors)
         });
     }
     verdict
@@ -145,10 +145,10 @@ fn run_realtime_rules(
 /// Returns true if a rule ended normally; otherwise records its fault.
 fn record_rule_result(
     rule: &RealtimeRule,
-    looked: thread::Result<()>,
+    result: thread::Result<()>,
     errors: &mut Vec<SystemError>,
 ) -> bool {
-    let Err(panic) = looked else { return true };
+    let Err(panic) = result else { return true };
     let rule = rule.kinds.first().map_or("", |kind| kind.code);
     errors.push(SystemError { rule, message: panic_message(&*panic) });
     false

@@ -42,7 +42,7 @@ pub struct ScheduleIndex {
     agencies: TextDict,
     routes: TextDict,
     /// The routes by code.
-    about_routes: Vec<RouteEntry>,
+    route_entries: Vec<RouteEntry>,
     stops: TextDict,
     /// The location types by the stop's code.
     location_types: Vec<i32>,
@@ -53,11 +53,11 @@ pub struct ScheduleIndex {
     stop_times: Vec<StopTimeEntry>,
     /// The frequencies with exact times, trip by trip.
     frequencies: Vec<ExactFrequency>,
-    lines: ShapeIndex,
+    shapes: ShapeIndex,
     area: Option<BoundingBox>,
     /// The latitudes and longitudes of the stops.
     stop_points: Vec<[f32; 2]>,
-    running: ActiveTripIndex,
+    active_trips: ActiveTripIndex,
 }
 
 /// A route of the schedule.
@@ -78,11 +78,11 @@ pub(super) struct TripEntry {
     pub(super) direction: Option<i32>,
     /// The number of the trip's block; trips of one block share it.
     pub(super) block: Option<u32>,
-    line: u32,
+    shape: u32,
     pub(super) stop_times: (u32, u32),
     frequencies: (u32, u32),
     /// True if the trip has frequencies without exact times.
-    pub(super) is_loose: bool,
+    pub(super) has_inexact_frequencies: bool,
     /// True if the trip visits a stop more than once.
     pub(super) is_loop: bool,
     /// The arrival, or else departure, at the first stop, in seconds of the service day.
@@ -132,14 +132,14 @@ impl ScheduleIndex {
     pub fn read_schedule_until(
         source: &dyn FileSource,
         context: &ValidationContext,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Option<ScheduleIndex>, Error> {
-        let mut feed = match load_for_realtime_until(source, context, stop) {
+        let mut feed = match load_for_realtime_until(source, context, cancel) {
             // A cancelled read looks like a truncated file.
-            _ if stop.is_cancelled() => return Ok(None),
+            _ if cancel.is_cancelled() => return Ok(None),
             read => read?,
         };
-        feed.attach_cancel(stop);
+        feed.attach_cancel(cancel);
         Ok(run_until_cancelled(|| ScheduleIndex::new(&feed)))
     }
 
@@ -148,7 +148,7 @@ impl ScheduleIndex {
         let mut routes = read_id_dict(feed, GtfsFile::Routes, "route_id");
         let about_routes = read_routes(feed, &agencies);
         let (stops, location_types) = read_stops(feed);
-        let (lines, line_of, covered) = read_shape_lines(feed);
+        let (shapes, line_of, covered) = read_shape_lines(feed);
         let mut timetable = ScheduleIndex {
             agencies,
             stops,
@@ -157,14 +157,14 @@ impl ScheduleIndex {
             trips: Vec::new(),
             stop_times: Vec::new(),
             frequencies: Vec::new(),
-            lines,
+            shapes,
             area: covered
                 .or_else(|| stops_extent(feed))
                 .and_then(|it| it.box_around(AREA_MARGIN_M)),
             stop_points: read_stop_points(feed),
             routes: TextDict::new(random_seed()),
-            about_routes,
-            running: ActiveTripIndex::default(),
+            route_entries: about_routes,
+            active_trips: ActiveTripIndex::default(),
         };
         let mut ids = timetable.add_trips(feed, &routes, &line_of);
         routes.shrink_to_fit();
@@ -172,7 +172,7 @@ impl ScheduleIndex {
         ids.shrink_to_fit();
         timetable.ids = Arc::new(TripIds(ids));
         timetable.stop_times.shrink_to_fit();
-        timetable.running = ActiveTripIndex::new(feed, &timetable.trips);
+        timetable.active_trips = ActiveTripIndex::new(feed, &timetable.trips);
         timetable
     }
 
@@ -183,17 +183,17 @@ impl ScheduleIndex {
         ScheduleIndex {
             agencies: dict(),
             routes: dict(),
-            about_routes: Vec::new(),
+            route_entries: Vec::new(),
             stops: dict(),
             location_types: Vec::new(),
             ids: Arc::default(),
             trips: Vec::new(),
             stop_times: Vec::new(),
             frequencies: Vec::new(),
-            lines: ShapeIndex::default(),
+            shapes: ShapeIndex::default(),
             area: None,
             stop_points: Vec::new(),
-            running: ActiveTripIndex::default(),
+            active_trips: ActiveTripIndex::default(),
         }
     }
 
@@ -225,10 +225,10 @@ impl ScheduleIndex {
                 route: route_ids.get(row).and_then(|route| routes.find_code(route)).unwrap_or(NONE),
                 direction: directions.get(row),
                 block: blocks.code_of_row(row),
-                line: line.and_then(|code| line_of.get(code as usize).copied()).unwrap_or(NONE),
+                shape: line.and_then(|code| line_of.get(code as usize).copied()).unwrap_or(NONE),
                 stop_times: (0, 0),
                 frequencies: (0, 0),
-                is_loose: false,
+                has_inexact_frequencies: false,
                 is_loop: false,
                 start: None,
                 end: None,
@@ -263,7 +263,7 @@ impl ScheduleIndex {
                 stop_time_reader::read_time(&ends, row),
             );
             match (exact.get_or(row, 0), start, end, headways.get(row)) {
-                (0, ..) => trip.is_loose = true,
+                (0, ..) => trip.has_inexact_frequencies = true,
                 (1, Some(start), Some(end), Some(headway)) => {
                     self.frequencies.push(ExactFrequency { start, end, headway });
                 }
@@ -310,12 +310,12 @@ impl ScheduleIndex {
 
     /// Returns the index of trips by running time.
     pub(super) fn active_trips(&self) -> &ActiveTripIndex {
-        &self.running
+        &self.active_trips
     }
 
     /// Returns the code and the id of the agency of a route (by its code), if any.
     pub(super) fn agency_of_route(&self, route: u32) -> Option<(u32, &str)> {
-        let agency = self.about_routes.get(route as usize)?.agency;
+        let agency = self.route_entries.get(route as usize)?.agency;
         (agency != NONE).then(|| (agency, self.agencies.get(agency)))
     }
 
@@ -326,7 +326,7 @@ impl ScheduleIndex {
 
     /// Returns the `route_type` of a trip's route.
     pub(super) fn route_type(&self, trip: &TripEntry) -> Option<i32> {
-        self.about_routes.get(trip.route as usize)?.kind
+        self.route_entries.get(trip.route as usize)?.kind
     }
 
     /// Returns the trip that a descriptor refers to.
@@ -379,7 +379,7 @@ impl ScheduleIndex {
 
     /// Returns true if a point is near the trip's shape, as the reference validator measures it, or if it has no shape.
     pub(super) fn is_on_line(&self, trip: &TripEntry, (lat, lon): (f64, f64), meters: f64) -> bool {
-        trip.line == NONE || self.lines.is_near(trip.line, lat, lon, meters)
+        trip.shape == NONE || self.shapes.is_near(trip.shape, lat, lon, meters)
     }
 
     /// Returns true if a point is within a distance of the trip's shape along the surface, or if the trip has no shape.
@@ -389,7 +389,7 @@ impl ScheduleIndex {
         (lat, lon): (f64, f64),
         meters: f64,
     ) -> bool {
-        trip.line == NONE || self.lines.is_truly_near(trip.line, lat, lon, meters)
+        trip.shape == NONE || self.shapes.is_truly_near(trip.shape, lat, lon, meters)
     }
 
     /// Returns the distance of a point from the trip's shape along the surface, in meters, if the trip has a shape.
@@ -398,17 +398,17 @@ impl ScheduleIndex {
         trip: &TripEntry,
         (lat, lon): (f64, f64),
     ) -> Option<f64> {
-        self.lines.distance_m(trip.line, lat, lon)
+        self.shapes.distance_m(trip.shape, lat, lon)
     }
 
     /// O(stop times).
     pub(super) fn check_stop_times(&self, out: &mut Notices) {
-        let mut said = vec![false; self.location_types.len()];
+        let mut is_reported = vec![false; self.location_types.len()];
         for time in &self.stop_times {
             let Some((stop, id)) = self.stop_of_time(time) else { continue };
             let location_type = self.location_type(stop);
             if location_type != STOP_OR_PLATFORM
-                && !std::mem::replace(&mut said[stop as usize], true)
+                && !std::mem::replace(&mut is_reported[stop as usize], true)
             {
                 out.add_notice(&UNUSABLE_STOP, |sample| {
                     sample.set_field("stopId", id).set_field("locationType", location_type);
@@ -490,17 +490,17 @@ fn stops_extent(feed: &GtfsFeed) -> Option<CoordinateExtent> {
 fn read_shape_lines(feed: &GtfsFeed) -> (ShapeIndex, Vec<u32>, Option<CoordinateExtent>) {
     let table = feed.table(GtfsFile::Shapes);
     let (lat, lon) = (table.float_column("shape_pt_lat"), table.float_column("shape_pt_lon"));
-    let mut lines = ShapeIndex::default();
+    let mut shapes = ShapeIndex::default();
     let mut line_of = vec![NONE; table.text_column("shape_id").count_codes()];
     if table.rows().len() < SHAPE_POINTS_MIN {
-        return (lines, line_of, None);
+        return (shapes, line_of, None);
     }
     let mut extent = CoordinateExtent::EMPTY;
     for (code, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
         let places = rows.iter().filter_map(|&row| row_lat_lon(&lat, &lon, row));
         line_of[code as usize] =
-            lines.add_line(places.inspect(|&(lat, lon)| extent.add_point(lat, lon)));
+            shapes.add_line(places.inspect(|&(lat, lon)| extent.add_point(lat, lon)));
     }
-    lines.shrink_to_fit();
-    (lines, line_of, Some(extent))
+    shapes.shrink_to_fit();
+    (shapes, line_of, Some(extent))
 }

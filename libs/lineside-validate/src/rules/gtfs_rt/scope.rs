@@ -3,7 +3,7 @@
 
 /// Codes that compare a message with its schedule, or that would blame the message without one: `E047` needs the blocks
 /// of trips to excuse a disagreement.
-const OF_SCHEDULE: &[&str] = &[
+const SCHEDULE_CODES: &[&str] = &[
     "E003",
     "E004",
     "E006",
@@ -36,12 +36,12 @@ const OF_SCHEDULE: &[&str] = &[
     "vehicle_on_future_trip",
 ];
 /// Codes about missing data.
-const OF_WHOLE: &[&str] = &["agency_without_trips", "missing_trips"];
+const COMPLETENESS_CODES: &[&str] = &["agency_without_trips", "missing_trips"];
 /// Codes about the interval between updates, which do not apply if each fact is published only once.
-const OF_PACE: &[&str] = &["feed_pause", "stale_vehicle", "timestamp_jump"];
+const INTERVAL_CODES: &[&str] = &["feed_pause", "stale_vehicle", "timestamp_jump"];
 /// The code about the age of a trip update. In messages from other formats the timestamp is that of the last news,
 /// which may stay valid for long.
-const AGE_OF_UPDATE: &str = "stale_trip_update";
+const UPDATE_AGE_CODE: &str = "stale_trip_update";
 
 /// The properties of a message that decide which rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +54,13 @@ pub struct RuleScope {
     /// True if the message should name everything that runs.
     pub is_whole: bool,
     /// True if every fact in the message is published again with each message, not only once when it changes.
-    pub is_said_anew: bool,
+    pub is_repeated: bool,
 }
 
 impl Default for RuleScope {
     /// Returns the scope of a GTFS-Realtime message with its schedule: all rules.
     fn default() -> RuleScope {
-        RuleScope { has_schedule: true, is_translated: false, is_whole: true, is_said_anew: true }
+        RuleScope { has_schedule: true, is_translated: false, is_whole: true, is_repeated: true }
     }
 }
 
@@ -68,10 +68,10 @@ impl RuleScope {
     /// Returns true if the rules with this code apply.
     pub fn has_code(&self, code: &str) -> bool {
         let is_of_reference = code.starts_with(['E', 'W']);
-        (self.has_schedule || !OF_SCHEDULE.contains(&code))
-            && (self.is_whole || !OF_WHOLE.contains(&code))
-            && (self.is_said_anew || !OF_PACE.contains(&code))
-            && !(self.is_translated && (is_of_reference || code == AGE_OF_UPDATE))
+        (self.has_schedule || !SCHEDULE_CODES.contains(&code))
+            && (self.is_whole || !COMPLETENESS_CODES.contains(&code))
+            && (self.is_repeated || !INTERVAL_CODES.contains(&code))
+            && !(self.is_translated && (is_of_reference || code == UPDATE_AGE_CODE))
     }
 }
 
@@ -82,7 +82,12 @@ mod tests {
 
     #[test]
     fn every_listed_code_is_a_notice_code() {
-        for code in OF_SCHEDULE.iter().chain(OF_WHOLE).chain(OF_PACE).chain([&AGE_OF_UPDATE]) {
+        for code in SCHEDULE_CODES
+            .iter()
+            .chain(COMPLETENESS_CODES)
+            .chain(INTERVAL_CODES)
+            .chain([&UPDATE_AGE_CODE])
+        {
             assert!(notice_kinds().any(|kind| kind.code == *code), "{code}");
         }
         assert!(notice_kinds().all(|kind| RuleScope::default().has_code(kind.code)));
@@ -96,7 +101,7 @@ mod tests {
         codes.sort_unstable();
         assert_eq!(codes.len(), 14, "{codes:?}");
         assert!(codes.contains(&"low_match_rate") && codes.contains(&"stale_vehicle"));
-        let changes = RuleScope { is_said_anew: false, is_whole: false, ..translated };
+        let changes = RuleScope { is_repeated: false, is_whole: false, ..translated };
         let left = codes.iter().filter(|code| changes.has_code(code)).count();
         assert_eq!(left, 9, "without missing trips, ages and pace");
     }

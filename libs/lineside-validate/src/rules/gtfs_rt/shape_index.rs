@@ -27,7 +27,7 @@ pub(super) struct CoordinateExtent {
     turned: (f64, f64),
 }
 
-const NOWHERE: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
+const EMPTY_RANGE: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
 
 fn widen_range(range: &mut (f64, f64), value: f64) {
     *range = (range.0.min(value), range.1.max(value));
@@ -35,7 +35,7 @@ fn widen_range(range: &mut (f64, f64), value: f64) {
 
 impl CoordinateExtent {
     pub(super) const EMPTY: CoordinateExtent =
-        CoordinateExtent { lat: NOWHERE, lon: NOWHERE, turned: NOWHERE };
+        CoordinateExtent { lat: EMPTY_RANGE, lon: EMPTY_RANGE, turned: EMPTY_RANGE };
 
     pub(super) fn add_point(&mut self, lat: f64, lon: f64) {
         widen_range(&mut self.lat, lat);
@@ -75,7 +75,7 @@ type Place = (i32, i32);
 /// The lines of shapes, with boxes around groups of segments.
 #[derive(Debug, Default)]
 pub(super) struct ShapeIndex {
-    places: Vec<Place>,
+    points: Vec<Place>,
     /// The lowest and highest latitude, and the lowest and highest longitude, of some segments.
     boxes: Vec<[i32; 4]>,
     /// The points and the first box of each line.
@@ -85,29 +85,29 @@ pub(super) struct ShapeIndex {
 impl ShapeIndex {
     /// Adds a line and returns its number.
     pub(super) fn add_line(&mut self, places: impl Iterator<Item = (f64, f64)>) -> u32 {
-        let start = self.places.len();
+        let start = self.points.len();
         let steps = |degrees: f64| (degrees * STEPS_PER_DEGREE).round() as i32;
-        self.places.extend(places.map(|(lat, lon)| (steps(lat), steps(lon))));
-        let line = &self.places[start..];
+        self.points.extend(places.map(|(lat, lon)| (steps(lat), steps(lon))));
+        let line = &self.points[start..];
         let first_box = self.boxes.len() as u32;
         for at in (0..line.len()).step_by(PIECES_PER_BOX) {
             // The last point of a box is the first point of the next.
             let pieces = &line[at..line.len().min(at + PIECES_PER_BOX + 1)];
-            let mut around = [i32::MAX, i32::MIN, i32::MAX, i32::MIN];
+            let mut bounds = [i32::MAX, i32::MIN, i32::MAX, i32::MIN];
             for &(lat, lon) in pieces {
-                around[0] = around[0].min(lat);
-                around[1] = around[1].max(lat);
-                around[2] = around[2].min(lon);
-                around[3] = around[3].max(lon);
+                bounds[0] = bounds[0].min(lat);
+                bounds[1] = bounds[1].max(lat);
+                bounds[2] = bounds[2].min(lon);
+                bounds[3] = bounds[3].max(lon);
             }
-            self.boxes.push(around);
+            self.boxes.push(bounds);
         }
-        self.lines.push((start as u32..self.places.len() as u32, first_box));
+        self.lines.push((start as u32..self.points.len() as u32, first_box));
         self.lines.len() as u32 - 1
     }
 
     pub(super) fn shrink_to_fit(&mut self) {
-        self.places.shrink_to_fit();
+        self.points.shrink_to_fit();
         self.boxes.shrink_to_fit();
     }
 
@@ -127,7 +127,7 @@ impl ShapeIndex {
     /// there is no such line, or it is empty. O(points of the line).
     pub(super) fn distance_m(&self, line: u32, lat: f64, lon: f64) -> Option<f64> {
         let (range, _) = self.lines.get(line as usize)?;
-        let places = self.places.get(range.start as usize..range.end as usize)?;
+        let places = self.points.get(range.start as usize..range.end as usize)?;
         let across = longitude_scale(lat);
         let (lat, lon) = (lat * STEPS_PER_DEGREE, lon * STEPS_PER_DEGREE);
         let flat = |place: &Place| ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat);
@@ -147,12 +147,12 @@ impl ShapeIndex {
         across: f64,
     ) -> bool {
         let Some((range, first_box)) = self.lines.get(line as usize) else { return true };
-        let places = &self.places[range.start as usize..range.end as usize];
+        let places = &self.points[range.start as usize..range.end as usize];
         let boxes = &self.boxes[*first_box as usize..];
         let reach = meters * DEGREES_PER_M * STEPS_PER_DEGREE;
         let (lat, lon) = (lat * STEPS_PER_DEGREE, lon * STEPS_PER_DEGREE);
-        for (at, around) in (0..places.len()).step_by(PIECES_PER_BOX).zip(boxes) {
-            let [south, north, west, east] = around.map(f64::from);
+        for (at, bounds) in (0..places.len()).step_by(PIECES_PER_BOX).zip(boxes) {
+            let [south, north, west, east] = bounds.map(f64::from);
             let is_beside = lat < south - reach || lat > north + reach;
             if is_beside || lon < west - reach / across || lon > east + reach / across {
                 continue;

@@ -44,13 +44,13 @@ impl TripIds {
     pub fn read_trip_ids_until(
         source: &dyn FileSource,
         context: &ValidationContext,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Option<TripIds>, Error> {
-        let mut feed = match load_for_realtime_until(&TripsOnlySource(source), context, stop) {
-            _ if stop.is_cancelled() => return Ok(None),
+        let mut feed = match load_for_realtime_until(&TripsOnlySource(source), context, cancel) {
+            _ if cancel.is_cancelled() => return Ok(None),
             read => read?,
         };
-        feed.attach_cancel(stop);
+        feed.attach_cancel(cancel);
         let ids = run_until_cancelled(|| read_id_dict(&feed, GtfsFile::Trips, "trip_id"));
         Ok(ids.map(|mut ids| {
             ids.shrink_to_fit();
@@ -146,23 +146,23 @@ mod tests {
         let source =
             TextSource::default().with_file("trips.txt", trips).with_file("stop_times.txt", times);
         let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
-        let prepared = |stop: &CancelToken| {
-            ScheduleIndex::read_schedule_until(&source, &context, stop)
+        let prepared = |cancel: &CancelToken| {
+            ScheduleIndex::read_schedule_until(&source, &context, cancel)
                 .unwrap()
                 .map(|it| it.trip_ids().len())
         };
-        let asked = |stop: &CancelToken| {
-            TripIds::read_trip_ids_until(&source, &context, stop).unwrap().map(|it| it.len())
+        let read_ids = |cancel: &CancelToken| {
+            TripIds::read_trip_ids_until(&source, &context, cancel).unwrap().map(|it| it.len())
         };
-        for read in [&prepared as &dyn Fn(&CancelToken) -> Option<usize>, &asked] {
+        for read in [&prepared as &dyn Fn(&CancelToken) -> Option<usize>, &read_ids] {
             let whole = CancelToken::default();
             assert_eq!(read(&whole), Some(5_000));
-            let asks = whole.asked();
-            assert!(asks > 5, "the token is checked between rows: {asks}");
-            for at in [1, asks / 2, asks - 1] {
-                let stop = CancelToken::after(at);
-                assert_eq!(read(&stop), None, "cancelled at check {at} of {asks}");
-                assert!(stop.asked() <= at + 3, "{} of {at}", stop.asked());
+            let n_checks = whole.asked();
+            assert!(n_checks > 5, "the token is checked between rows: {n_checks}");
+            for at in [1, n_checks / 2, n_checks - 1] {
+                let cancel = CancelToken::after(at);
+                assert_eq!(read(&cancel), None, "cancelled at check {at} of {n_checks}");
+                assert!(cancel.asked() <= at + 3, "{} of {at}", cancel.asked());
             }
         }
     }

@@ -50,7 +50,8 @@ const READ_BYTES: usize = 1 << 16;
 /// Returns an error if a file cannot be opened or cannot be read to its end. Corrupt files count as far as they can be
 /// read.
 pub fn estimate_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
-    let (mut signs, mut all, mut largest, mut untold) = (MarkupCounts::default(), 0_u64, 0, 0_u64);
+    let (mut signs, mut all, mut largest, mut undecoded) =
+        (MarkupCounts::default(), 0_u64, 0, 0_u64);
     let mut buffer = vec![0; READ_BYTES];
     for name in files.file_names() {
         let size = files.file_size_hint(&name).unwrap_or(0);
@@ -65,7 +66,7 @@ pub fn estimate_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
             // Corrupt files are skipped, and the other files are checked.
             Err(refused) if is_corrupt_data(refused.kind()) => PER_BYTE_OF_LARGEST,
             Ok(FileEncoding::Other) => {
-                untold = size.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(untold);
+                undecoded = size.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(undecoded);
                 PER_BYTE_DECODED
             }
             Err(refused) => return Err(refused.with_file(&name)),
@@ -74,7 +75,7 @@ pub fn estimate_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
         largest = size.saturating_mul(per_byte).max(largest);
     }
     let texts = all.saturating_mul(PER_BYTE).saturating_add(largest);
-    let counted = texts.saturating_add(signs.estimated_bytes()).saturating_add(untold);
+    let counted = texts.saturating_add(signs.estimated_bytes()).saturating_add(undecoded);
     Ok(counted.min(all.saturating_mul(MEMORY_PER_BYTE_MAX)))
 }
 
@@ -115,18 +116,22 @@ impl MarkupCounts {
     ) -> Result<FileEncoding, Error> {
         // The number of bytes in the buffer, and the number of those already counted. Two bytes before the next tag or
         // `=` stay in the buffer, and a whole name after it.
-        let (mut held, mut counted) = (0, 0);
+        let (mut n_buffered, mut counted) = (0, 0);
         let mut encoding = None;
         loop {
-            let room = buffer.get_mut(held..).unwrap_or_default();
+            let room = buffer.get_mut(n_buffered..).unwrap_or_default();
             let n = file.read(room).map_err(Error::from_io)?;
-            held += n;
-            let text = buffer.get(..held).unwrap_or_default();
+            n_buffered += n;
+            let text = buffer.get(..n_buffered).unwrap_or_default();
             let is_end = n == 0;
-            if encoding.is_none() && (is_end || held >= HEAD_BYTES) {
+            if encoding.is_none() && (is_end || n_buffered >= HEAD_BYTES) {
                 encoding = Some(FileEncoding::from_file_start(text));
             }
-            let until = if is_end { held } else { held.saturating_sub(NAME_BYTES).max(counted) };
+            let until = if is_end {
+                n_buffered
+            } else {
+                n_buffered.saturating_sub(NAME_BYTES).max(counted)
+            };
             for at in memchr2_iter(b'<', b'=', text.get(counted..until).unwrap_or_default()) {
                 self.count_markup(text, counted + at);
             }
@@ -136,8 +141,8 @@ impl MarkupCounts {
             counted = until;
             if encoding.is_some() {
                 let passed = counted.saturating_sub(2);
-                buffer.copy_within(passed..held, 0);
-                (held, counted) = (held - passed, counted - passed);
+                buffer.copy_within(passed..n_buffered, 0);
+                (n_buffered, counted) = (n_buffered - passed, counted - passed);
             }
         }
     }
@@ -317,15 +322,15 @@ mod tests {
             let head = format!("<?xml version=\"1.0\" encoding='{encoding}'?>");
             format!("{head}<PublicationDelivery>{}", "x".repeat(1_000)).into_bytes()
         };
-        let most = MEMORY_PER_BYTE_MAX;
+        let max_per_byte = MEMORY_PER_BYTE_MAX;
         for (encoding, per_byte) in
-            [("UTF-8", 3), ("Utf8", 3), ("utf-16", 3), ("ISO-8859-1", 6), ("unicode", most)]
+            [("UTF-8", 3), ("Utf8", 3), ("utf-16", 3), ("ISO-8859-1", 6), ("unicode", max_per_byte)]
         {
             let body = body(encoding);
             assert_eq!(reckoned(&body), per_byte * body.len() as u64, "{encoding}");
         }
         let wide: Vec<u8> = "\u{FEFF}<a/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(reckoned(&wide), most * wide.len() as u64);
+        assert_eq!(reckoned(&wide), max_per_byte * wide.len() as u64);
         let spaces = b"<?xml version='1.0' encoding = 'windows-1252' ?><a/>";
         assert_eq!(FileEncoding::from_file_start(spaces), FileEncoding::SingleBytes);
         assert_eq!(FileEncoding::from_file_start(b"<a encoding='EBCDIC'/>"), FileEncoding::Utf8);

@@ -44,7 +44,7 @@ pub fn validate_publication(
     context: &ValidationContext,
     notices: &mut Notices,
 ) -> Result<Vec<SystemError>, Error> {
-    let looked = validate_until(
+    let result = validate_until(
         files,
         PublicationExtent::Whole,
         limits,
@@ -52,7 +52,7 @@ pub fn validate_publication(
         &CancelToken::default(),
         notices,
     );
-    looked.map(Option::unwrap_or_default)
+    result.map(Option::unwrap_or_default)
 }
 
 /// The extent of the publication that is checked.
@@ -74,17 +74,17 @@ pub fn validate_until(
     extent: PublicationExtent,
     limits: &PublicationLimits,
     context: &ValidationContext,
-    stop: &CancelToken,
+    cancel: &CancelToken,
     notices: &mut Notices,
 ) -> Result<Option<Vec<SystemError>>, Error> {
-    let looked = catch_unwind(AssertUnwindSafe(|| {
-        let mut look = PublicationCheck::new(notices, CancelCheck::new(stop));
-        visit_elements(files, limits, &mut look)?;
-        finish_check(look, extent, context);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut check = PublicationCheck::new(notices, CancelCheck::new(cancel));
+        visit_elements(files, limits, &mut check)?;
+        finish_check(check, extent, context);
         Ok::<(), Error>(())
     }));
-    match looked {
-        _ if stop.is_cancelled() => Ok(None),
+    match result {
+        _ if cancel.is_cancelled() => Ok(None),
         Ok(walked) => walked.map(|()| Some(limit_errors(notices))),
         Err(panic) => {
             Ok(Some(vec![SystemError { rule: "netex", message: panic_message(&*panic) }]))
@@ -94,11 +94,11 @@ pub fn validate_until(
 
 /// Reports the findings that need all files.
 fn finish_check(
-    look: PublicationCheck<'_>,
+    check: PublicationCheck<'_>,
     extent: PublicationExtent,
     context: &ValidationContext,
 ) {
-    let PublicationCheck { out, files, links, patterns, last_day, is_open_ended, .. } = look;
+    let PublicationCheck { out, files, links, patterns, last_day, is_open_ended, .. } = check;
     patterns.report_mismatches(&files, out);
     if extent == PublicationExtent::Whole {
         links.report_unresolved(&files, out);
@@ -135,30 +135,30 @@ mod tests {
     fn a_cancelled_validation_reports_nothing() {
         let lines = r#"<Line id="L"/>"#.repeat(3_000);
         let text = format!("<PublicationDelivery version=\"1.0\">{lines}</PublicationDelivery>");
-        let (limits, stop) = (PublicationLimits::default(), CancelToken::default());
+        let (limits, cancel) = (PublicationLimits::default(), CancelToken::default());
         let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
         let files = || PublicationSource::new(text.as_bytes(), &limits.files).unwrap();
         let mut notices = Notices::new(1);
-        let looked = validate_until(
+        let result = validate_until(
             &mut files(),
             PublicationExtent::Whole,
             &limits,
             &context,
-            &stop,
+            &cancel,
             &mut notices,
         );
-        assert_eq!(looked.unwrap(), Some(Vec::new()));
+        assert_eq!(result.unwrap(), Some(Vec::new()));
         assert!(notices.iter().count() > 0, "the files have findings");
-        let (mut closing, mut notices) = (Closing(files(), &stop), Notices::new(1));
-        let looked = validate_until(
+        let (mut closing, mut notices) = (Closing(files(), &cancel), Notices::new(1));
+        let result = validate_until(
             &mut closing,
             PublicationExtent::Whole,
             &limits,
             &context,
-            &stop,
+            &cancel,
             &mut notices,
         );
-        assert_eq!(looked.unwrap(), None);
+        assert_eq!(result.unwrap(), None);
         assert_eq!(notices.iter().count(), 0, "the run ended before the first element");
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct PatternIndex {
     /// The numbers of stop points and of timing points of a pattern.
     points: HashMap<u64, (u32, u32)>,
     waiting: Vec<PendingJourney>,
-    has_left_one: bool,
+    has_dropped_journey: bool,
 }
 
 impl PatternIndex {
@@ -59,15 +59,15 @@ impl PatternIndex {
         if is_right {
             return;
         }
-        self.has_left_one |= self.waiting.len() >= WAITING_MAX;
-        if !self.has_left_one {
+        self.has_dropped_journey |= self.waiting.len() >= WAITING_MAX;
+        if !self.has_dropped_journey {
             self.waiting.push(PendingJourney { id: id.into(), pattern: pattern.into(), file, n });
         }
     }
 
     /// Reports journeys that do not match their patterns, once all files are read.
     pub(super) fn report_mismatches(self, files: &[String], out: &mut Notices) {
-        if self.has_left_one {
+        if self.has_dropped_journey {
             out.mark_incomplete(&kinds::UNLIKE_PATTERN);
         }
         for PendingJourney { id, pattern, file, n } in self.waiting {
@@ -108,7 +108,7 @@ fn format_seconds(seconds: i64) -> String {
 /// Checks the passing times of a journey, in order.
 pub(super) fn check_passing_times(file: &str, id: &str, calls: &[PassingTimes], out: &mut Notices) {
     let has_offsets = calls.iter().any(|call| call.has_offset);
-    let mut before: Option<i64> = None;
+    let mut previous: Option<i64> = None;
     for (at, call) in calls.iter().enumerate() {
         let say = |sample: &mut NoticeSample| {
             _ = sample.set_field("filename", file).set_field("id", id).set_field("call", at + 1)
@@ -135,7 +135,7 @@ pub(super) fn check_passing_times(file: &str, id: &str, calls: &[PassingTimes], 
                     .set_field("departure", format_seconds(last));
             });
         }
-        if let Some(earlier) = before
+        if let Some(earlier) = previous
             && first < earlier
         {
             let is_next = is_next_day(earlier, first);
@@ -147,7 +147,7 @@ pub(super) fn check_passing_times(file: &str, id: &str, calls: &[PassingTimes], 
                     .set_field("before", format_seconds(earlier));
             });
         }
-        before = Some(last);
+        previous = Some(last);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
 const CALLS_MAX: usize = 10_000;
 
 /// Elements between two checks for cancellation: a millisecond or less.
-const ELEMENTS_PER_LOOK: u32 = 1_024;
+const ELEMENTS_PER_CHECK: u32 = 1_024;
 
 /// An object whose end tag was not read yet.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ struct OpenObject {
     id: String,
     depth: usize,
     /// A bit for each met requirement.
-    met: u64,
+    requirements_met: u64,
     from: Option<Date>,
     to: Option<Date>,
     longitude: Option<f64>,
@@ -47,8 +47,9 @@ impl OpenObject {
     /// Returns true if this is a journey with neither a pattern nor times, such as the partner of an
     /// interchange.
     fn is_journey_reference_only(&self) -> bool {
-        let met = |at: usize| self.met & (1 << at) != 0;
-        let mut needs = NEEDS.iter().enumerate().filter(|(_, need)| need.of == "ServiceJourney");
+        let met = |at: usize| self.requirements_met & (1 << at) != 0;
+        let mut needs =
+            NEEDS.iter().enumerate().filter(|(_, need)| need.parent == "ServiceJourney");
         self.name == "ServiceJourney" && !needs.any(|(at, _)| met(at))
     }
 }
@@ -66,7 +67,7 @@ pub(super) struct PublicationCheck<'a> {
     depth: usize,
     /// The depths of the open frames.
     frames: Vec<usize>,
-    brake: CancelCheck,
+    cancel_check: CancelCheck,
     /// The number of elements so far.
     seen: u32,
     /// The depth of the open `validityConditions` of the innermost frame.
@@ -74,7 +75,7 @@ pub(super) struct PublicationCheck<'a> {
 }
 
 impl<'a> PublicationCheck<'a> {
-    pub(super) fn new(out: &'a mut Notices, brake: CancelCheck) -> PublicationCheck<'a> {
+    pub(super) fn new(out: &'a mut Notices, cancel_check: CancelCheck) -> PublicationCheck<'a> {
         PublicationCheck {
             out,
             files: Vec::new(),
@@ -85,7 +86,7 @@ impl<'a> PublicationCheck<'a> {
             open: Vec::new(),
             depth: 0,
             frames: Vec::new(),
-            brake,
+            cancel_check,
             seen: 0,
             conditions: None,
         }
@@ -99,14 +100,14 @@ impl<'a> PublicationCheck<'a> {
     fn report_for_object(
         &mut self,
         kind: &'static NoticeKind,
-        of: &OpenObject,
+        object: &OpenObject,
         fill: impl FnOnce(&mut NoticeSample),
     ) {
         let file = self.files.last().map_or("", String::as_str);
         self.out.add_notice(kind, |sample| {
-            sample.set_field("filename", file).set_field("element", of.name);
-            if !of.id.is_empty() {
-                sample.set_field("id", of.id.as_str());
+            sample.set_field("filename", file).set_field("element", object.name);
+            if !object.id.is_empty() {
+                sample.set_field("id", object.id.as_str());
             }
             fill(sample);
         });
@@ -118,8 +119,8 @@ impl<'a> PublicationCheck<'a> {
         let Some(open) = self.open.last_mut() else { return };
         if depth == open.depth + 1 {
             for (at, need) in NEEDS.iter().enumerate() {
-                if need.of == open.name && need.any_of.contains(&name) {
-                    open.met |= 1 << at;
+                if need.parent == open.name && need.any_of.contains(&name) {
+                    open.requirements_met |= 1 << at;
                 }
             }
         }
@@ -145,27 +146,27 @@ impl<'a> PublicationCheck<'a> {
     }
 
     /// Checks an object at its end tag.
-    fn check_closed_object(&mut self, of: OpenObject) {
-        if !of.is_deleted {
+    fn check_closed_object(&mut self, object: OpenObject) {
+        if !object.is_deleted {
             for (at, need) in NEEDS.iter().enumerate() {
-                if need.of == of.name && of.met & (1 << at) == 0 {
+                if need.parent == object.name && object.requirements_met & (1 << at) == 0 {
                     let missing = need.any_of.join(" or ");
-                    let kind = if of.is_journey_reference_only() {
+                    let kind = if object.is_journey_reference_only() {
                         &kinds::NOT_ADVISED
                     } else {
                         need.kind
                     };
-                    self.report_for_object(kind, &of, |sample| {
+                    self.report_for_object(kind, &object, |sample| {
                         _ = sample.set_field("missing", missing)
                     });
                 }
             }
         }
-        match of.name {
+        match object.name {
             "TimetabledPassingTime" => {
                 let Some(journey) = self.open.last_mut() else { return };
                 if journey.calls.len() < CALLS_MAX {
-                    journey.calls.push(of.call);
+                    journey.calls.push(object.call);
                 } else {
                     self.out.mark_incomplete(&kinds::NO_TIME);
                 }
@@ -181,44 +182,49 @@ impl<'a> PublicationCheck<'a> {
                 }
             }
             "JourneyPattern" | "ServiceJourneyPattern" | "ServicePattern" => {
-                self.patterns.add_pattern(&of.id, of.points, of.timing_points);
+                self.patterns.add_pattern(&object.id, object.points, object.timing_points);
             }
-            "ServiceJourney" if !of.calls.is_empty() => {
+            "ServiceJourney" if !object.calls.is_empty() => {
                 let file = self.files.last().map_or("", String::as_str);
-                passing_times::check_passing_times(file, &of.id, &of.calls, self.out);
-                if !of.pattern.is_empty() {
+                passing_times::check_passing_times(file, &object.id, &object.calls, self.out);
+                if !object.pattern.is_empty() {
                     let file = self.current_file_number();
-                    self.patterns.add_pending_journey(&of.id, &of.pattern, file, of.calls.len());
+                    self.patterns.add_pending_journey(
+                        &object.id,
+                        &object.pattern,
+                        file,
+                        object.calls.len(),
+                    );
                 }
             }
             _ => {}
         }
-        self.check_operating_days(&of);
-        self.check_coordinates(&of);
+        self.check_operating_days(&object);
+        self.check_coordinates(&object);
     }
 
-    fn check_operating_days(&mut self, of: &OpenObject) {
-        if let (Some(from), Some(to)) = (of.from, of.to)
+    fn check_operating_days(&mut self, object: &OpenObject) {
+        if let (Some(from), Some(to)) = (object.from, object.to)
             && to < from
         {
-            self.report_for_object(&kinds::PERIOD, of, |sample| {
+            self.report_for_object(&kinds::PERIOD, object, |sample| {
                 sample.set_field("from", from.to_string()).set_field("to", to.to_string());
             });
         }
-        let is_condition = matches!(of.name, "ValidBetween" | "AvailabilityCondition");
+        let is_condition = matches!(object.name, "ValidBetween" | "AvailabilityCondition");
         // Conditions of an object within the frame, such as a network, apply to that object only.
-        let around = Some(of.depth.saturating_sub(1));
-        let is_of_frame = [self.frames.last().copied(), self.conditions].contains(&around);
+        let parent_depth = Some(object.depth.saturating_sub(1));
+        let is_of_frame = [self.frames.last().copied(), self.conditions].contains(&parent_depth);
         if is_condition && is_of_frame {
-            match of.to {
+            match object.to {
                 Some(to) => self.last_day = self.last_day.max(Some(to)),
                 None => self.is_open_ended = true,
             }
         }
     }
 
-    fn check_coordinates(&mut self, of: &OpenObject) {
-        let (Some(longitude), Some(latitude)) = (of.longitude, of.latitude) else { return };
+    fn check_coordinates(&mut self, object: &OpenObject) {
+        let (Some(longitude), Some(latitude)) = (object.longitude, object.latitude) else { return };
         let kind = if longitude.abs() > 180.0 || latitude.abs() > 90.0 {
             &kinds::OUT_OF_RANGE
         } else if longitude.abs() < 1.0 && latitude.abs() < 1.0 {
@@ -226,7 +232,7 @@ impl<'a> PublicationCheck<'a> {
         } else {
             return;
         };
-        self.report_for_object(kind, of, |sample| {
+        self.report_for_object(kind, object, |sample| {
             sample.set_field("longitude", longitude).set_field("latitude", latitude);
         });
     }
@@ -243,13 +249,13 @@ impl PublicationVisitor for PublicationCheck<'_> {
     }
 
     fn open_element(&mut self, name: &str, attributes: &Attributes<'_>) -> VisitAction {
-        if self.seen.is_multiple_of(ELEMENTS_PER_LOOK) {
-            self.brake.unwind_if_cancelled();
+        if self.seen.is_multiple_of(ELEMENTS_PER_CHECK) {
+            self.cancel_check.unwind_if_cancelled();
         }
         self.seen = self.seen.wrapping_add(1);
         // The decoder reports other documents and skips them.
         if self.depth == 0 && name != "PublicationDelivery" {
-            return VisitAction::PassOver;
+            return VisitAction::Skip;
         }
         self.depth += 1;
         if name == "validityConditions" && self.frames.last() == Some(&(self.depth - 1)) {

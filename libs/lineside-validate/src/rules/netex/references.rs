@@ -26,11 +26,11 @@ pub(super) struct ReferenceIndex {
     ids: HashSet<u64>,
     /// Hashes of element, id, version and order of the objects in the current file.
     in_file: HashSet<u64>,
-    named: HashMap<u64, ObjectReference>,
+    references: HashMap<u64, ObjectReference>,
     assigned: HashSet<u64>,
     in_patterns: HashMap<u64, (Box<str>, u64)>,
-    has_left_name: bool,
-    has_left_stop: bool,
+    has_dropped_name: bool,
+    has_dropped_stop: bool,
 }
 
 pub(super) fn hash_text(text: &str) -> u64 {
@@ -58,12 +58,12 @@ impl ReferenceIndex {
     /// Adds a reference.
     pub(super) fn add_reference(&mut self, element: &str, reference: &str, file: u32) {
         let key = hash_text(reference);
-        if let Some(named) = self.named.get_mut(&key) {
+        if let Some(named) = self.references.get_mut(&key) {
             named.count += 1;
         } else if self.ids.contains(&key) {
             // The reference is resolved.
-        } else if self.named.len() >= OPEN_MAX {
-            self.has_left_name = true;
+        } else if self.references.len() >= OPEN_MAX {
+            self.has_dropped_name = true;
         } else {
             let named = ObjectReference {
                 reference: reference.into(),
@@ -71,7 +71,7 @@ impl ReferenceIndex {
                 element: element.into(),
                 count: 1,
             };
-            self.named.insert(key, named);
+            self.references.insert(key, named);
         }
     }
 
@@ -85,15 +85,15 @@ impl ReferenceIndex {
         let full = self.in_patterns.len() >= OPEN_MAX;
         match self.in_patterns.get_mut(&hash_text(stop_point)) {
             Some((_, count)) => *count += 1,
-            None if full => self.has_left_stop = true,
+            None if full => self.has_dropped_stop = true,
             None => _ = self.in_patterns.insert(hash_text(stop_point), (stop_point.into(), 1)),
         }
     }
 
     /// Reports unresolved references, once all files are read.
     pub(super) fn report_unresolved(self, files: &[String], out: &mut Notices) {
-        let ReferenceIndex { ids, named, assigned, in_patterns, .. } = self;
-        if self.has_left_name {
+        let ReferenceIndex { ids, references: named, assigned, in_patterns, .. } = self;
+        if self.has_dropped_name {
             out.mark_incomplete(&kinds::UNRESOLVED);
         }
         let mut lost: Vec<ObjectReference> = named
@@ -115,7 +115,7 @@ impl ReferenceIndex {
         if assigned.is_empty() {
             return;
         }
-        if self.has_left_stop {
+        if self.has_dropped_stop {
             out.mark_incomplete(&kinds::UNASSIGNED);
         }
         let mut alone: Vec<(Box<str>, u64)> = in_patterns

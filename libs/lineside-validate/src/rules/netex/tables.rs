@@ -6,17 +6,17 @@ use crate::notice::NoticeKind;
 /// A requirement: the object must have at least one of these child elements.
 #[derive(Debug)]
 pub(super) struct ChildRequirement {
-    pub(super) of: &'static str,
+    pub(super) parent: &'static str,
     pub(super) any_of: &'static [&'static str],
     pub(super) kind: &'static NoticeKind,
 }
 
 const fn required_child(of: &'static str, any_of: &'static [&'static str]) -> ChildRequirement {
-    ChildRequirement { of, any_of, kind: &kinds::MISSING }
+    ChildRequirement { parent: of, any_of, kind: &kinds::MISSING }
 }
 
 const fn recommended_child(of: &'static str, any_of: &'static [&'static str]) -> ChildRequirement {
-    ChildRequirement { of, any_of, kind: &kinds::NOT_ADVISED }
+    ChildRequirement { parent: of, any_of, kind: &kinds::NOT_ADVISED }
 }
 
 /// The elements that define the route of a journey; its calls define it too.
@@ -98,7 +98,7 @@ pub(super) static OTHERS: &[&str] = &[
 
 /// Returns the name as a static string if the object is checked.
 pub(super) fn find_object_spec(name: &str) -> Option<&'static str> {
-    let needing = NEEDS.iter().map(|need| need.of);
+    let needing = NEEDS.iter().map(|need| need.parent);
     needing.chain(OTHERS.iter().copied()).find(|other| *other == name)
 }
 

@@ -22,11 +22,11 @@ struct CallPosition<'a> {
 impl CallPosition<'_> {
     fn report_for_call(
         &self,
-        look: &mut DeliveryCheck<'_>,
+        check: &mut DeliveryCheck<'_>,
         kind: &'static NoticeKind,
         fill: impl FnOnce(&mut NoticeSample),
     ) {
-        look.report_for_record(kind, self.id, |sample| {
+        check.report_for_record(kind, self.id, |sample| {
             sample
                 .set_field("call", self.at + 1)
                 .set_field("stopPointRef", self.call.stop_point_ref.as_deref());
@@ -45,63 +45,63 @@ struct PreviousCall {
 
 /// Checks all calls of a journey.
 pub(super) fn check_calls(
-    look: &mut DeliveryCheck<'_>,
+    check: &mut DeliveryCheck<'_>,
     journey: &VehicleJourney,
     id: Option<&str>,
 ) {
-    let is_estimated = look.delivery == super::ESTIMATED;
+    let is_estimated = check.delivery == super::ESTIMATED;
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let monitored = journey.previous_calls.iter().chain(journey.monitored_call.as_deref());
     let all = calls.chain(monitored.chain(&journey.onward_calls));
-    let mut before = PreviousCall::default();
+    let mut previous = PreviousCall::default();
     for (at, call) in all.enumerate() {
         let place = CallPosition { id, at, call };
         let has_stop = call.stop_point_ref.is_some() || call.unread.has_element("StopPointRef");
         if is_estimated && !has_stop {
-            look.report_for_record(&kinds::MISSING, id, |sample| {
+            check.report_for_record(&kinds::MISSING, id, |sample| {
                 sample.set_field("element", "StopPointRef").set_field("call", at + 1);
             });
         }
-        check_call_order(look, &place, &mut before);
+        check_call_order(check, &place, &mut previous);
         let is_cancelled = call.cancellation == Some(true) || journey.cancellation == Some(true);
         if is_cancelled {
             // The times do not matter: no vehicle calls here.
             if call.actual_departure_time.is_some() || call.actual_arrival_time.is_some() {
-                place.report_for_call(look, &kinds::CANCELLED_BUT_SEEN, |_| {});
+                place.report_for_call(check, &kinds::CANCELLED_BUT_SEEN, |_| {});
             }
             continue;
         }
         if is_estimated && !journey.unread.has_element("Cancellation") {
             let is_extra = journey.extra_journey == Some(true);
             check_required_times(
-                look,
+                check,
                 &place,
                 is_extra || journey.unread.has_element("ExtraJourney"),
             );
         }
-        check_times_within_call(look, &place);
-        check_times_after_previous(look, &place, &mut before);
+        check_times_within_call(check, &place);
+        check_times_after_previous(check, &place, &mut previous);
     }
 }
 
 fn check_call_order(
-    look: &mut DeliveryCheck<'_>,
+    check: &mut DeliveryCheck<'_>,
     place: &CallPosition<'_>,
-    before: &mut PreviousCall,
+    previous: &mut PreviousCall,
 ) {
     let Some(order) = place.call.order else { return };
-    if let Some(earlier) = before.order
+    if let Some(earlier) = previous.order
         && order <= earlier
     {
-        place.report_for_call(look, &kinds::ORDER, |sample| {
+        place.report_for_call(check, &kinds::ORDER, |sample| {
             sample.set_field("order", order).set_field("orderBefore", earlier);
         });
     }
-    before.order = Some(order);
+    previous.order = Some(order);
 }
 
 /// Checks that a call has times. Aimed times come from the timetable, which has neither extra journeys nor extra calls.
-fn check_required_times(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_>, is_extra: bool) {
+fn check_required_times(check: &mut DeliveryCheck<'_>, place: &CallPosition<'_>, is_extra: bool) {
     let call = place.call;
     // An unreadable element may be anything, so it is not reported.
     let unread = |element: &str| call.unread.has_element(element);
@@ -121,14 +121,14 @@ fn check_required_times(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_>, 
     .any(|(time, element)| time.is_some() || unread(element));
     let is_extra = is_extra || unread("ExtraCall");
     if !is_aimed && !is_expected {
-        place.report_for_call(look, &kinds::NO_TIMES, |_| {});
+        place.report_for_call(check, &kinds::NO_TIMES, |_| {});
     } else if !is_aimed && !is_extra && call.extra_call != Some(true) {
-        place.report_for_call(look, &kinds::NOT_AIMED, |_| {});
+        place.report_for_call(check, &kinds::NOT_AIMED, |_| {});
     }
 }
 
 /// Checks that the departure does not precede the arrival.
-fn check_times_within_call(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_>) {
+fn check_times_within_call(check: &mut DeliveryCheck<'_>, place: &CallPosition<'_>) {
     let call = place.call;
     for (element, arrival, departure, slack) in [
         ("AimedDepartureTime", call.aimed_arrival_time, call.aimed_departure_time, 0),
@@ -143,7 +143,7 @@ fn check_times_within_call(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_
         if let (Some(arrival), Some(departure)) = (arrival, departure)
             && departure.as_millis().saturating_add(slack) < arrival.as_millis()
         {
-            place.report_for_call(look, &kinds::BEFORE_ARRIVAL, |sample| {
+            place.report_for_call(check, &kinds::BEFORE_ARRIVAL, |sample| {
                 sample
                     .set_field("element", element)
                     .set_field("time", format_time(departure.as_millis()));
@@ -155,17 +155,17 @@ fn check_times_within_call(look: &mut DeliveryCheck<'_>, place: &CallPosition<'_
 
 /// Checks that a call does not precede the one before it.
 fn check_times_after_previous(
-    look: &mut DeliveryCheck<'_>,
+    check: &mut DeliveryCheck<'_>,
     place: &CallPosition<'_>,
-    before: &mut PreviousCall,
+    previous: &mut PreviousCall,
 ) {
     let call = place.call;
     let aimed = [call.aimed_arrival_time, call.aimed_departure_time];
     let arrival = call.actual_arrival_time.or(call.expected_arrival_time);
     let departure = call.actual_departure_time.or(call.expected_departure_time);
     let ways = [
-        (aimed, &mut before.aimed, 0, &kinds::AIMED_BACKWARDS),
-        ([arrival, departure], &mut before.expected, ROUNDED_MS, &kinds::EXPECTED_BACKWARDS),
+        (aimed, &mut previous.aimed, 0, &kinds::AIMED_BACKWARDS),
+        ([arrival, departure], &mut previous.expected, ROUNDED_MS, &kinds::EXPECTED_BACKWARDS),
     ];
     for (times, earlier, slack, kind) in ways {
         let millis = |time: Option<SiriTime>| time.map(SiriTime::as_millis);
@@ -174,7 +174,7 @@ fn check_times_after_previous(
         if let (Some(first), Some(earlier)) = (first, *earlier)
             && first.saturating_add(slack) < earlier
         {
-            place.report_for_call(look, kind, |sample| {
+            place.report_for_call(check, kind, |sample| {
                 sample
                     .set_field("time", format_time(first))
                     .set_field("before", format_time(earlier));

@@ -18,24 +18,24 @@ const AHEAD_MAX_MS: i64 = 300_000;
 pub(super) struct DeliveryCheck<'a> {
     pub(super) delivery: &'static str,
     /// The creation time of the delivery, in milliseconds since 1970.
-    pub(super) made: Option<i64>,
+    pub(super) created_at: Option<i64>,
     pub(super) out: &'a mut Notices,
-    patience: &'a TimeLimit<'a>,
+    time_limit: &'a TimeLimit<'a>,
     seen: HashSet<String>,
 }
 
 impl<'a> DeliveryCheck<'a> {
     pub(super) fn new(
         delivery: &'static str,
-        made: Option<SiriTime>,
-        patience: &'a TimeLimit<'a>,
+        created_at: Option<SiriTime>,
+        time_limit: &'a TimeLimit<'a>,
         out: &'a mut Notices,
     ) -> DeliveryCheck<'a> {
         DeliveryCheck {
             delivery,
-            made: made.map(SiriTime::as_millis),
+            created_at: created_at.map(SiriTime::as_millis),
             out,
-            patience,
+            time_limit,
             seen: HashSet::new(),
         }
     }
@@ -45,8 +45,8 @@ impl<'a> DeliveryCheck<'a> {
         &self,
         all: &'b [T],
     ) -> impl Iterator<Item = &'b T> + use<'a, 'b, T> {
-        let patience = self.patience;
-        all.iter().take_while(move |_| patience.has_time_left())
+        let time_limit = self.time_limit;
+        all.iter().take_while(move |_| time_limit.has_time_left())
     }
 
     /// Reports a notice about the record with this id.
@@ -95,14 +95,14 @@ impl<'a> DeliveryCheck<'a> {
         id: Option<&str>,
         element: &str,
     ) {
-        if let (Some(at), Some(made)) = (at.map(SiriTime::as_millis), self.made)
-            && at > made.saturating_add(AHEAD_MAX_MS)
+        if let (Some(at), Some(created_at)) = (at.map(SiriTime::as_millis), self.created_at)
+            && at > created_at.saturating_add(AHEAD_MAX_MS)
         {
             self.report_for_record(&kinds::IN_FUTURE, id, |sample| {
                 sample
                     .set_field("element", element)
                     .set_field("time", format_time(at))
-                    .set_field("before", format_time(made));
+                    .set_field("before", format_time(created_at));
             });
         }
     }
@@ -114,14 +114,14 @@ impl<'a> DeliveryCheck<'a> {
         id: Option<&str>,
         element: &str,
     ) {
-        if let (Some(until), Some(made)) = (until.map(SiriTime::as_millis), self.made)
-            && until < made
+        if let (Some(until), Some(created_at)) = (until.map(SiriTime::as_millis), self.created_at)
+            && until < created_at
         {
             self.report_for_record(&kinds::EXPIRED, id, |sample| {
                 sample
                     .set_field("element", element)
                     .set_field("time", format_time(until))
-                    .set_field("before", format_time(made));
+                    .set_field("before", format_time(created_at));
             });
         }
     }

@@ -8,13 +8,13 @@ use lineside_formats::siri::{
 use super::{calls, delivery_check::DeliveryCheck, kinds};
 
 pub(super) fn check_estimated_timetable(
-    look: &mut DeliveryCheck<'_>,
+    check: &mut DeliveryCheck<'_>,
     delivery: &EstimatedTimetableDelivery,
 ) {
     for frame in &delivery.frames {
-        look.check_not_in_future(frame.recorded_at_time, None, "RecordedAtTime");
-        for journey in look.records_in_time(&frame.estimated_vehicle_journeys) {
-            check_estimated_journey(look, journey);
+        check.check_not_in_future(frame.recorded_at_time, None, "RecordedAtTime");
+        for journey in check.records_in_time(&frame.estimated_vehicle_journeys) {
+            check_estimated_journey(check, journey);
         }
     }
 }
@@ -30,40 +30,40 @@ const NAMES: [&str; 3] = [
 const DAY: &str = "FramedVehicleJourneyRef/DataFrameRef";
 
 /// Elements that distinguish journeys with one reference.
-const WHICH: [&str; 4] = ["LineRef", DAY, "HeadwayService", "OriginAimedDepartureTime"];
+const QUALIFIERS: [&str; 4] = ["LineRef", DAY, "HeadwayService", "OriginAimedDepartureTime"];
 
-fn check_estimated_journey(look: &mut DeliveryCheck<'_>, journey: &VehicleJourney) {
+fn check_estimated_journey(check: &mut DeliveryCheck<'_>, journey: &VehicleJourney) {
     let id = journey.journey_ref().map(|id| id.as_str());
     let code = journey.estimated_vehicle_journey_code.as_ref();
     let is_named = id.is_some() || NAMES.iter().any(|name| journey.unread.has_element(name));
-    look.require_element(
+    check.require_element(
         is_named,
         &journey.unread,
         journey.line_ref.as_deref(),
         "FramedVehicleJourneyRef",
     );
-    check_framed_reference(look, journey, id);
-    look.check_not_in_future(journey.recorded_at_time, id, "RecordedAtTime");
+    check_framed_reference(check, journey, id);
+    check.check_not_in_future(journey.recorded_at_time, id, "RecordedAtTime");
     // A reference without a day may repeat the next day.
     let has_day = journey.framed_vehicle_journey_ref.is_some() || code.is_some();
-    let is_told_apart = !WHICH.iter().any(|name| journey.unread.has_element(name));
-    if let Some(name) = qualified_journey_name(journey).filter(|_| has_day && is_told_apart)
-        && !look.insert_if_first(name)
+    let is_identifiable = !QUALIFIERS.iter().any(|name| journey.unread.has_element(name));
+    if let Some(name) = qualified_journey_name(journey).filter(|_| has_day && is_identifiable)
+        && !check.insert_if_first(name)
     {
-        look.report_for_record(&kinds::DUPLICATE_JOURNEY, id, |_| {});
+        check.report_for_record(&kinds::DUPLICATE_JOURNEY, id, |_| {});
     }
     let has_calls = !journey.recorded_calls.is_empty() || !journey.estimated_calls.is_empty();
     match (has_calls, journey.extra_journey == Some(true)) {
         _ if ["ExtraJourney", "Cancellation"]
             .iter()
             .any(|name| journey.unread.has_element(name)) => {}
-        (false, true) => look.report_for_record(&kinds::NO_DATA, id, |_| {}),
+        (false, true) => check.report_for_record(&kinds::NO_DATA, id, |_| {}),
         (false, false) if journey.cancellation != Some(true) => {
-            look.report_for_record(&kinds::NO_CALLS, id, |_| {});
+            check.report_for_record(&kinds::NO_CALLS, id, |_| {});
         }
         _ => {}
     }
-    calls::check_calls(look, journey, id);
+    calls::check_calls(check, journey, id);
 }
 
 /// Returns the reference of a journey with its day and line. Runs of a headway service share it and are distinguished
@@ -79,7 +79,7 @@ fn qualified_journey_name(journey: &VehicleJourney) -> Option<String> {
 }
 
 fn check_framed_reference(
-    look: &mut DeliveryCheck<'_>,
+    check: &mut DeliveryCheck<'_>,
     journey: &VehicleJourney,
     id: Option<&str>,
 ) {
@@ -88,84 +88,84 @@ fn check_framed_reference(
     {
         let unread = &journey.unread;
         let has_day = data_frame_ref.is_some() || unread.has_element(DAY);
-        look.require_element(has_day, unread, id, "DataFrameRef");
+        check.require_element(has_day, unread, id, "DataFrameRef");
         let has_name = dated_vehicle_journey_ref.is_some() || unread.has_element(NAMES[0]);
-        look.require_element(has_name, unread, id, "DatedVehicleJourneyRef");
+        check.require_element(has_name, unread, id, "DatedVehicleJourneyRef");
     }
 }
 
 pub(super) fn check_vehicle_activities(
-    look: &mut DeliveryCheck<'_>,
+    check: &mut DeliveryCheck<'_>,
     delivery: &VehicleMonitoringDelivery,
 ) {
-    for activity in look.records_in_time(&delivery.vehicle_activities) {
-        check_vehicle_activity(look, activity);
+    for activity in check.records_in_time(&delivery.vehicle_activities) {
+        check_vehicle_activity(check, activity);
     }
 }
 
-fn check_vehicle_activity(look: &mut DeliveryCheck<'_>, activity: &VehicleActivity) {
+fn check_vehicle_activity(check: &mut DeliveryCheck<'_>, activity: &VehicleActivity) {
     let Some(journey) = activity.monitored_vehicle_journey.as_deref() else { return };
     let vehicle = journey.vehicle_ref.as_deref();
     let id = vehicle.or_else(|| journey.journey_ref().map(|id| id.as_str()));
-    look.require_element(
+    check.require_element(
         activity.recorded_at_time.is_some(),
         &activity.unread,
         id,
         "RecordedAtTime",
     );
-    look.require_element(
+    check.require_element(
         activity.valid_until_time.is_some(),
         &activity.unread,
         id,
         "ValidUntilTime",
     );
-    look.check_not_in_future(activity.recorded_at_time, id, "RecordedAtTime");
-    look.check_not_expired(activity.valid_until_time, id, "ValidUntilTime");
-    check_framed_reference(look, journey, id);
+    check.check_not_in_future(activity.recorded_at_time, id, "RecordedAtTime");
+    check.check_not_expired(activity.valid_until_time, id, "ValidUntilTime");
+    check_framed_reference(check, journey, id);
     match vehicle {
         // Vehicle numbers are unique per operator, and some vehicles do not name their operator.
         Some(vehicle) => {
             let operator = journey.operator_ref.as_deref().unwrap_or_default();
             let line = journey.line_ref.as_deref().unwrap_or_default();
-            let is_told_apart =
+            let is_identifiable =
                 !["OperatorRef", "LineRef"].iter().any(|name| journey.unread.has_element(name));
-            if is_told_apart && !look.insert_if_first(format!("{operator}\n{line}\n{vehicle}")) {
-                look.report_for_record(&kinds::DUPLICATE_VEHICLE, id, |_| {});
+            if is_identifiable && !check.insert_if_first(format!("{operator}\n{line}\n{vehicle}")) {
+                check.report_for_record(&kinds::DUPLICATE_VEHICLE, id, |_| {});
             }
         }
         None if journey.unread.has_element("VehicleRef") => {}
-        None => look.report_for_record(&kinds::NO_VEHICLE, id, |_| {}),
+        None => check.report_for_record(&kinds::NO_VEHICLE, id, |_| {}),
     }
     match &journey.vehicle_location {
-        Some(location) => look.check_location(location, id),
+        Some(location) => check.check_location(location, id),
         // A vehicle that is not monitored has no location.
         None if journey.monitored == Some(false) || journey.unread.has_element("Monitored") => {}
-        None => look.report_for_record(&kinds::NO_LOCATION, id, |_| {}),
+        None => check.report_for_record(&kinds::NO_LOCATION, id, |_| {}),
     }
     if let Some(bearing) = journey.bearing.filter(|bearing| !(0.0..=360.0).contains(bearing)) {
-        look.report_for_record(&kinds::BEARING, id, |sample| {
+        check.report_for_record(&kinds::BEARING, id, |sample| {
             _ = sample.set_field("bearing", bearing)
         });
     }
-    calls::check_calls(look, journey, id);
+    calls::check_calls(check, journey, id);
 }
 
-pub(super) fn check_stop_visits(look: &mut DeliveryCheck<'_>, delivery: &StopMonitoringDelivery) {
-    for visit in look.records_in_time(&delivery.monitored_stop_visits) {
-        self::check_stop_visit(look, visit);
+pub(super) fn check_stop_visits(check: &mut DeliveryCheck<'_>, delivery: &StopMonitoringDelivery) {
+    for visit in check.records_in_time(&delivery.monitored_stop_visits) {
+        self::check_stop_visit(check, visit);
     }
 }
 
-fn check_stop_visit(look: &mut DeliveryCheck<'_>, visit: &MonitoredStopVisit) {
+fn check_stop_visit(check: &mut DeliveryCheck<'_>, visit: &MonitoredStopVisit) {
     let Some(journey) = visit.monitored_vehicle_journey.as_deref() else { return };
     let id = visit.item_identifier.as_ref().or_else(|| journey.journey_ref());
     let id = id.map(|id| id.as_str());
-    look.require_element(visit.recorded_at_time.is_some(), &visit.unread, id, "RecordedAtTime");
-    look.check_not_in_future(visit.recorded_at_time, id, "RecordedAtTime");
-    look.check_not_expired(visit.valid_until_time, id, "ValidUntilTime");
-    check_framed_reference(look, journey, id);
+    check.require_element(visit.recorded_at_time.is_some(), &visit.unread, id, "RecordedAtTime");
+    check.check_not_in_future(visit.recorded_at_time, id, "RecordedAtTime");
+    check.check_not_expired(visit.valid_until_time, id, "ValidUntilTime");
+    check_framed_reference(check, journey, id);
     if let Some(location) = &journey.vehicle_location {
-        look.check_location(location, id);
+        check.check_location(location, id);
     }
-    calls::check_calls(look, journey, id);
+    calls::check_calls(check, journey, id);
 }

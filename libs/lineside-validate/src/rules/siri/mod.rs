@@ -40,37 +40,42 @@ pub fn validate_message(message: &SiriMessage, notices: &mut Notices) -> Vec<Sys
 pub fn validate_while(
     message: &SiriMessage,
     notices: &mut Notices,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> ValidationOutcome {
-    let patience = TimeLimit::new(goes_on);
+    let time_limit = TimeLimit::new(should_continue);
     let mut errors = Vec::new();
     answers::check_message_payload(message, notices);
     for delivery in message.deliveries() {
-        let looked =
-            catch_unwind(AssertUnwindSafe(|| check_service_delivery(delivery, &patience, notices)));
-        if let Err(panic) = looked {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            check_service_delivery(delivery, &time_limit, notices)
+        }));
+        if let Err(panic) = result {
             errors.push(SystemError { rule: "siri", message: panic_message(&*panic) });
         }
     }
-    ValidationOutcome { errors, is_cut_short: patience.was_exceeded() }
+    ValidationOutcome { errors, is_cut_short: time_limit.was_exceeded() }
 }
 
-fn check_service_delivery(delivery: &ServiceDelivery, patience: &TimeLimit<'_>, out: &mut Notices) {
+fn check_service_delivery(
+    delivery: &ServiceDelivery,
+    time_limit: &TimeLimit<'_>,
+    out: &mut Notices,
+) {
     for one in &delivery.estimated_timetables {
-        let mut look = begin_delivery_check((ESTIMATED, &one.head), delivery, patience, out);
-        journeys::check_estimated_timetable(&mut look, one);
+        let mut check = begin_delivery_check((ESTIMATED, &one.head), delivery, time_limit, out);
+        journeys::check_estimated_timetable(&mut check, one);
     }
     for one in &delivery.vehicle_monitorings {
-        let mut look = begin_delivery_check((VEHICLES, &one.head), delivery, patience, out);
-        journeys::check_vehicle_activities(&mut look, one);
+        let mut check = begin_delivery_check((VEHICLES, &one.head), delivery, time_limit, out);
+        journeys::check_vehicle_activities(&mut check, one);
     }
     for one in &delivery.stop_monitorings {
-        let mut look = begin_delivery_check((VISITS, &one.head), delivery, patience, out);
-        journeys::check_stop_visits(&mut look, one);
+        let mut check = begin_delivery_check((VISITS, &one.head), delivery, time_limit, out);
+        journeys::check_stop_visits(&mut check, one);
     }
     for one in &delivery.situation_exchanges {
-        let mut look = begin_delivery_check((SITUATIONS, &one.head), delivery, patience, out);
-        situations::check_situations(&mut look, one);
+        let mut check = begin_delivery_check((SITUATIONS, &one.head), delivery, time_limit, out);
+        situations::check_situations(&mut check, one);
     }
 }
 
@@ -78,13 +83,13 @@ fn check_service_delivery(delivery: &ServiceDelivery, patience: &TimeLimit<'_>, 
 fn begin_delivery_check<'a>(
     (name, head): (&'static str, &DeliveryHead),
     delivery: &ServiceDelivery,
-    patience: &'a TimeLimit<'a>,
+    time_limit: &'a TimeLimit<'a>,
     out: &'a mut Notices,
 ) -> DeliveryCheck<'a> {
-    let made = head.response_timestamp.or(delivery.response_timestamp);
-    let mut look = DeliveryCheck::new(name, made, patience, out);
-    let is_there = made.is_some() || head.unread.has_element("ResponseTimestamp");
-    look.require_element(is_there, &delivery.unread, None, "ResponseTimestamp");
-    look.check_not_expired(head.valid_until, None, "ValidUntil");
-    look
+    let created_at = head.response_timestamp.or(delivery.response_timestamp);
+    let mut check = DeliveryCheck::new(name, created_at, time_limit, out);
+    let is_there = created_at.is_some() || head.unread.has_element("ResponseTimestamp");
+    check.require_element(is_there, &delivery.unread, None, "ResponseTimestamp");
+    check.check_not_expired(head.valid_until, None, "ValidUntil");
+    check
 }

@@ -9,60 +9,64 @@ use super::{
     kinds,
 };
 
-pub(super) fn check_situations(look: &mut DeliveryCheck<'_>, delivery: &SituationExchangeDelivery) {
-    for situation in look.records_in_time(&delivery.situations) {
-        check_situation(look, situation);
+pub(super) fn check_situations(
+    check: &mut DeliveryCheck<'_>,
+    delivery: &SituationExchangeDelivery,
+) {
+    for situation in check.records_in_time(&delivery.situations) {
+        check_situation(check, situation);
     }
 }
 
-fn check_situation(look: &mut DeliveryCheck<'_>, situation: &PtSituationElement) {
+fn check_situation(check: &mut DeliveryCheck<'_>, situation: &PtSituationElement) {
     let id = situation.situation_number.as_deref();
     let unread = &situation.unread;
-    look.require_element(situation.creation_time.is_some(), unread, id, "CreationTime");
-    look.require_element(!situation.validity_periods.is_empty(), unread, id, "ValidityPeriod");
-    look.require_element(situation.source.is_some(), unread, id, "Source");
-    look.check_not_in_future(situation.creation_time, id, "CreationTime");
+    check.require_element(situation.creation_time.is_some(), unread, id, "CreationTime");
+    check.require_element(!situation.validity_periods.is_empty(), unread, id, "ValidityPeriod");
+    check.require_element(situation.source.is_some(), unread, id, "Source");
+    check.check_not_in_future(situation.creation_time, id, "CreationTime");
     if let Some(number) = id {
         let of = |text: &Option<_>| text.as_deref().map(str::to_owned).unwrap_or_default();
         let (whose, version) = (of(&situation.participant_ref), of(&situation.version));
-        let is_told_apart = !unread.has_element("ParticipantRef") && !unread.has_element("Version");
-        if is_told_apart && !look.insert_if_first(format!("{number}\n{whose}\n{version}")) {
-            look.report_for_record(&kinds::DUPLICATE_SITUATION, id, |_| {});
+        let is_identifiable =
+            !unread.has_element("ParticipantRef") && !unread.has_element("Version");
+        if is_identifiable && !check.insert_if_first(format!("{number}\n{whose}\n{version}")) {
+            check.report_for_record(&kinds::DUPLICATE_SITUATION, id, |_| {});
         }
     }
     let mut n_unread = unread.count_element("ValidityPeriod/StartTime");
     for period in &situation.validity_periods {
         match (period.start_time, n_unread) {
             (Some(_), _) => {}
-            (None, 0) => look.report_missing(id, "ValidityPeriod/StartTime"),
+            (None, 0) => check.report_missing(id, "ValidityPeriod/StartTime"),
             (None, _) => n_unread -= 1,
         }
-        check_period_order(look, period, id, "ValidityPeriod");
+        check_period_order(check, period, id, "ValidityPeriod");
     }
     for period in &situation.publication_windows {
-        check_period_order(look, period, id, "PublicationWindow");
+        check_period_order(check, period, id, "PublicationWindow");
     }
     // If the progress is unreadable, riders are shown the situation as an open one.
-    let is_over = matches!(situation.progress, Some(Progress::Closed));
-    if is_over {
+    let is_closed = matches!(situation.progress, Some(Progress::Closed));
+    if is_closed {
         let mut periods = situation.validity_periods.iter();
         let has_unread = unread.has_element("ValidityPeriod/EndTime");
         if !has_unread && periods.any(|period| period.end_time.is_none()) {
-            look.report_for_record(&kinds::NEVER_ENDS, id, |_| {});
+            check.report_for_record(&kinds::NEVER_ENDS, id, |_| {});
         }
         // A closed situation needs no more.
         return;
     }
     if !has_text(situation) {
-        look.report_for_record(&kinds::NO_TEXT, id, |_| {});
+        check.report_for_record(&kinds::NO_TEXT, id, |_| {});
     }
     if !affects_something(situation) {
-        look.report_for_record(&kinds::NOTHING_AFFECTED, id, |_| {});
+        check.report_for_record(&kinds::NOTHING_AFFECTED, id, |_| {});
     }
 }
 
 fn check_period_order(
-    look: &mut DeliveryCheck<'_>,
+    check: &mut DeliveryCheck<'_>,
     period: &TimePeriod,
     id: Option<&str>,
     element: &str,
@@ -71,7 +75,7 @@ fn check_period_order(
         (period.start_time.map(SiriTime::as_millis), period.end_time.map(SiriTime::as_millis))
         && end < start
     {
-        look.report_for_record(&kinds::PERIOD, id, |sample| {
+        check.report_for_record(&kinds::PERIOD, id, |sample| {
             sample
                 .set_field("element", element)
                 .set_field("time", format_time(end))
@@ -81,13 +85,16 @@ fn check_period_order(
 }
 
 fn has_text(situation: &PtSituationElement) -> bool {
-    let is_told = situation.publishing_actions.iter().any(|action| {
-        let mut told = action.passenger_information_actions.iter();
-        told.any(|information| !information.textual_contents.is_empty())
+    let has_action_text = situation.publishing_actions.iter().any(|action| {
+        let mut actions = action.passenger_information_actions.iter();
+        actions.any(|information| !information.textual_contents.is_empty())
     });
     let has_unread =
         ["Summary", "Description"].iter().any(|name| situation.unread.has_element(name));
-    !situation.summaries.is_empty() || !situation.descriptions.is_empty() || is_told || has_unread
+    !situation.summaries.is_empty()
+        || !situation.descriptions.is_empty()
+        || has_action_text
+        || has_unread
 }
 
 fn affects_something(situation: &PtSituationElement) -> bool {

@@ -22,7 +22,7 @@ const TAKEN_BACK: &str = "cancelled items are dropped";
 /// Counts the elements of a message that are in no entity. `zone` is the time zone of the schedule, if there is one.
 pub(super) fn count_dropped_fields(
     message: &SiriMessage,
-    vehicles_tell_delays: bool,
+    has_vehicle_delays: bool,
     has_schedule: bool,
     zone: &TimeZone,
     losses: &mut ConversionReport,
@@ -37,14 +37,14 @@ pub(super) fn count_dropped_fields(
         }
     }
     let mut counting = DroppedFieldCounter {
-        vehicles_tell_delays,
+        has_vehicle_delays,
         has_schedule,
         within: vec![EnclosingElement::Message],
-        things: Vec::new(),
-        losses,
+        named_elements: Vec::new(),
+        conversion_report: losses,
     };
     visit_message(message, &mut counting);
-    precedence::count_shadowed_fields(message, vehicles_tell_delays, has_schedule, zone, losses);
+    precedence::count_shadowed_fields(message, has_vehicle_delays, has_schedule, zone, losses);
 }
 
 /// The context of an element.
@@ -105,17 +105,17 @@ enum EnclosingElement {
 /// The mapping of an element.
 enum ElementMapping {
     Used,
-    Lost(&'static str),
+    Dropped(&'static str),
     /// Determined by the elements within.
     Within(EnclosingElement),
 }
 
 struct DroppedFieldCounter<'l> {
-    vehicles_tell_delays: bool,
+    has_vehicle_delays: bool,
     has_schedule: bool,
     within: Vec<EnclosingElement>,
-    things: Vec<NamedElement>,
-    losses: &'l mut ConversionReport,
+    named_elements: Vec<NamedElement>,
+    conversion_report: &'l mut ConversionReport,
 }
 
 /// A journey, activity, visit or situation: its dropped elements are reported with its name, which may come last.
@@ -123,44 +123,45 @@ struct DroppedFieldCounter<'l> {
 struct NamedElement {
     depth: usize,
     id: Option<SmolStr>,
-    lost: Vec<(SmolStr, &'static str)>,
+    dropped: Vec<(SmolStr, &'static str)>,
 }
 
 impl DroppedFieldCounter<'_> {
     fn current_mapping(&self, element: &str) -> ElementMapping {
-        let place = self.within.last().copied().unwrap_or(EnclosingElement::All);
-        element_mapping(place, element, self.vehicles_tell_delays)
+        let enclosing = self.within.last().copied().unwrap_or(EnclosingElement::All);
+        element_mapping(enclosing, element, self.has_vehicle_delays)
     }
 
     fn record_dropped(&mut self, element: &str, why: &'static str) {
         let is_number = matches!(element, "Order" | "VisitNumber") && why == SCHEDULE;
         let why = if is_number && !self.has_schedule { NO_SCHEDULE } else { why };
-        match self.things.last_mut() {
-            Some(thing) => thing.lost.push((SmolStr::new(element), why)),
-            None => self.losses.record_dropped(element.to_owned(), why, None),
+        match self.named_elements.last_mut() {
+            Some(named_element) => named_element.dropped.push((SmolStr::new(element), why)),
+            None => self.conversion_report.record_dropped(element.to_owned(), why, None),
         }
     }
 }
 
 impl ElementVisitor for DroppedFieldCounter<'_> {
     fn enter_element(&mut self, element: &str) -> bool {
-        let place = match self.current_mapping(element) {
+        let enclosing = match self.current_mapping(element) {
             ElementMapping::Used => EnclosingElement::All,
-            ElementMapping::Within(place) => place,
-            ElementMapping::Lost(why) => {
+            ElementMapping::Within(enclosing) => enclosing,
+            ElementMapping::Dropped(why) => {
                 self.record_dropped(element, why);
                 return false;
             }
         };
-        self.within.push(place);
+        self.within.push(enclosing);
         if matches!(
-            place,
+            enclosing,
             EnclosingElement::Journey
                 | EnclosingElement::Activity
                 | EnclosingElement::Visit
                 | EnclosingElement::Situation
         ) {
-            self.things.push(NamedElement { depth: self.within.len(), ..NamedElement::default() });
+            self.named_elements
+                .push(NamedElement { depth: self.within.len(), ..NamedElement::default() });
         }
         true
     }
@@ -168,21 +169,29 @@ impl ElementVisitor for DroppedFieldCounter<'_> {
     fn leave_element(&mut self) {
         let depth = self.within.len();
         self.within.pop();
-        let Some(thing) = self.things.pop_if(|thing| thing.depth == depth) else { return };
-        for (element, why) in thing.lost {
-            self.losses.record_dropped(element.to_string(), why, thing.id.as_deref());
+        let Some(named_element) =
+            self.named_elements.pop_if(|named_element| named_element.depth == depth)
+        else {
+            return;
+        };
+        for (element, why) in named_element.dropped {
+            self.conversion_report.record_dropped(
+                element.to_string(),
+                why,
+                named_element.id.as_deref(),
+            );
         }
     }
 
     fn visit_text(&mut self, element: &str, text: &str) {
-        if let Some(thing) = self.things.last_mut()
+        if let Some(named_element) = self.named_elements.last_mut()
             && NAMES.contains(&element)
         {
-            thing.id.get_or_insert_with(|| SmolStr::new(text));
+            named_element.id.get_or_insert_with(|| SmolStr::new(text));
         }
         // An element with the default value "false" says nothing.
-        let is_usual = text == "false" && USUALLY_FALSE.contains(&element);
-        if let ElementMapping::Lost(why) = self.current_mapping(element)
+        let is_usual = text == "false" && DEFAULT_FALSE.contains(&element);
+        if let ElementMapping::Dropped(why) = self.current_mapping(element)
             && !is_usual
         {
             self.record_dropped(element, why);
@@ -200,7 +209,7 @@ const NAMES: [&str; 5] = [
 ];
 
 /// Elements whose value "false" equals their absence.
-const USUALLY_FALSE: [&str; 11] = [
+const DEFAULT_FALSE: [&str; 11] = [
     "ExtraJourney",
     "Cancellation",
     "HeadwayService",
@@ -216,11 +225,11 @@ const USUALLY_FALSE: [&str; 11] = [
 
 /// Returns the mapping of an element in a context. An unlisted element is dropped.
 fn element_mapping(
-    place: EnclosingElement,
+    enclosing: EnclosingElement,
     element: &str,
-    vehicles_tell_delays: bool,
+    has_vehicle_delays: bool,
 ) -> ElementMapping {
-    let known = match place {
+    let known = match enclosing {
         EnclosingElement::All => Some(ElementMapping::Used),
         EnclosingElement::Message
         | EnclosingElement::Delivery
@@ -229,9 +238,9 @@ fn element_mapping(
         | EnclosingElement::Vehicles
         | EnclosingElement::Stops
         | EnclosingElement::Activity
-        | EnclosingElement::Visit => delivery_mapping(place, element),
+        | EnclosingElement::Visit => delivery_mapping(enclosing, element),
         EnclosingElement::Journey | EnclosingElement::Ride | EnclosingElement::Visiting => {
-            journey_mapping(place, element, vehicles_tell_delays)
+            journey_mapping(enclosing, element, has_vehicle_delays)
         }
         EnclosingElement::Calls
         | EnclosingElement::MonitoredCalls
@@ -241,7 +250,7 @@ fn element_mapping(
         | EnclosingElement::NextCall
         | EnclosingElement::Quays
         | EnclosingElement::Occupancies
-        | EnclosingElement::Location => call_mapping(place, element),
+        | EnclosingElement::Location => call_mapping(enclosing, element),
         EnclosingElement::Situations
         | EnclosingElement::Situation
         | EnclosingElement::Consequences
@@ -251,19 +260,19 @@ fn element_mapping(
         | EnclosingElement::Action
         | EnclosingElement::Scope
         | EnclosingElement::Information
-        | EnclosingElement::Content => situation_mapping(place, element),
-        _ => affects_mapping(place, element),
+        | EnclosingElement::Content => situation_mapping(enclosing, element),
+        _ => affects_mapping(enclosing, element),
     };
-    known.unwrap_or(ElementMapping::Lost(drop_reason(place, element)))
+    known.unwrap_or(ElementMapping::Dropped(drop_reason(enclosing, element)))
 }
 
 fn mapped_if(is_used: bool) -> Option<ElementMapping> {
     is_used.then_some(ElementMapping::Used)
 }
 
-fn delivery_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping> {
-    use ElementMapping::{Lost, Within};
-    Some(match (place, element) {
+fn delivery_mapping(enclosing: EnclosingElement, element: &str) -> Option<ElementMapping> {
+    use ElementMapping::{Dropped, Within};
+    Some(match (enclosing, element) {
         (EnclosingElement::Message, "ServiceDelivery") => Within(EnclosingElement::Delivery),
         (EnclosingElement::Delivery, "EstimatedTimetableDelivery") => {
             Within(EnclosingElement::Timetable)
@@ -284,7 +293,7 @@ fn delivery_mapping(place: EnclosingElement, element: &str) -> Option<ElementMap
         (EnclosingElement::Stops, "MonitoredStopVisit") => Within(EnclosingElement::Visit),
         (EnclosingElement::Visit, "MonitoredVehicleJourney") => Within(EnclosingElement::Visiting),
         (EnclosingElement::Vehicles, "VehicleActivityCancellation")
-        | (EnclosingElement::Stops, "MonitoredStopVisitCancellation") => Lost(TAKEN_BACK),
+        | (EnclosingElement::Stops, "MonitoredStopVisitCancellation") => Dropped(TAKEN_BACK),
         (
             EnclosingElement::Frame | EnclosingElement::Activity | EnclosingElement::Visit,
             "RecordedAtTime",
@@ -305,20 +314,20 @@ fn delivery_mapping(place: EnclosingElement, element: &str) -> Option<ElementMap
 }
 
 fn journey_mapping(
-    place: EnclosingElement,
+    enclosing: EnclosingElement,
     element: &str,
-    vehicles_tell_delays: bool,
+    has_vehicle_delays: bool,
 ) -> Option<ElementMapping> {
     use ElementMapping::Within;
     use EnclosingElement::{Journey, Ride, Visiting};
-    Some(match (place, element) {
+    Some(match (enclosing, element) {
         (Journey, "RecordedCalls" | "EstimatedCalls") => Within(EnclosingElement::Calls),
         (Visiting, "PreviousCalls" | "OnwardCalls") => Within(EnclosingElement::MonitoredCalls),
         (Visiting, "MonitoredCall") => Within(EnclosingElement::MonitoredCall),
-        (Ride, "PreviousCalls" | "OnwardCalls") if vehicles_tell_delays => {
+        (Ride, "PreviousCalls" | "OnwardCalls") if has_vehicle_delays => {
             Within(EnclosingElement::MonitoredCalls)
         }
-        (Ride, "MonitoredCall") if vehicles_tell_delays => Within(EnclosingElement::VehicleCall),
+        (Ride, "MonitoredCall") if has_vehicle_delays => Within(EnclosingElement::VehicleCall),
         (Ride, "MonitoredCall") => Within(EnclosingElement::NextCall),
         (Ride, "VehicleLocation") => Within(EnclosingElement::Location),
         (
@@ -345,14 +354,14 @@ fn journey_mapping(
         | (Ride, "LocationRecordedAtTime" | "Bearing" | "Velocity" | "InCongestion") => {
             ElementMapping::Used
         }
-        (Ride, "Delay") if vehicles_tell_delays => ElementMapping::Used,
+        (Ride, "Delay") if has_vehicle_delays => ElementMapping::Used,
         _ => return None,
     })
 }
 
-fn call_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping> {
+fn call_mapping(enclosing: EnclosingElement, element: &str) -> Option<ElementMapping> {
     use ElementMapping::Within;
-    Some(match (place, element) {
+    Some(match (enclosing, element) {
         (EnclosingElement::Calls, _) => Within(EnclosingElement::Call),
         (EnclosingElement::MonitoredCalls, _) => Within(EnclosingElement::MonitoredCall),
         (
@@ -400,9 +409,9 @@ fn call_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping
     })
 }
 
-fn situation_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping> {
+fn situation_mapping(enclosing: EnclosingElement, element: &str) -> Option<ElementMapping> {
     use ElementMapping::Within;
-    Some(match (place, element) {
+    Some(match (enclosing, element) {
         (EnclosingElement::Situations, "Situations") => Within(EnclosingElement::Situations),
         (EnclosingElement::Situations, "PtSituationElement") => Within(EnclosingElement::Situation),
         (EnclosingElement::Situation, "Affects") => Within(EnclosingElement::Affects),
@@ -459,10 +468,10 @@ fn situation_mapping(place: EnclosingElement, element: &str) -> Option<ElementMa
     })
 }
 
-fn affects_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapping> {
+fn affects_mapping(enclosing: EnclosingElement, element: &str) -> Option<ElementMapping> {
     use ElementMapping::Within;
     use EnclosingElement::{Affects, AffectsMore};
-    Some(match (place, element) {
+    Some(match (enclosing, element) {
         (Affects | AffectsMore, "Operators") => Within(EnclosingElement::Networks),
         (Affects | AffectsMore, "Networks") => Within(EnclosingElement::Networks),
         (EnclosingElement::Networks, "AffectedNetwork") => Within(EnclosingElement::Network),
@@ -506,7 +515,7 @@ fn affects_mapping(place: EnclosingElement, element: &str) -> Option<ElementMapp
 }
 
 /// Elements that the schedule describes better.
-const OF_SCHEDULE: [&str; 21] = [
+const SCHEDULE_ELEMENTS: [&str; 21] = [
     "JourneyPatternRef",
     "JourneyPatternName",
     "VehicleMode",
@@ -530,8 +539,8 @@ const OF_SCHEDULE: [&str; 21] = [
     "PlaceName",
 ];
 
-fn drop_reason(place: EnclosingElement, element: &str) -> &'static str {
-    match (place, element) {
+fn drop_reason(enclosing: EnclosingElement, element: &str) -> &'static str {
+    match (enclosing, element) {
         (
             EnclosingElement::Message | EnclosingElement::Delivery | EnclosingElement::Timetable,
             _,
@@ -555,7 +564,7 @@ fn drop_reason(place: EnclosingElement, element: &str) -> &'static str {
             EnclosingElement::JourneyOf | EnclosingElement::Line | EnclosingElement::StopsOf,
             "RouteRef",
         ) => NO_FIELD,
-        (_, element) if OF_SCHEDULE.contains(&element) => SCHEDULE,
+        (_, element) if SCHEDULE_ELEMENTS.contains(&element) => SCHEDULE,
         _ => NO_FIELD,
     }
 }

@@ -39,13 +39,13 @@ const NO_TIMES: &str = "none of its calls has a time";
 /// Counts dropped values of an item with this id.
 struct ShadowCounter<'a, 'l> {
     id: Option<&'a str>,
-    losses: &'l mut ConversionReport,
+    conversion_report: &'l mut ConversionReport,
 }
 
 impl ShadowCounter<'_, '_> {
     fn record_if_dropped(&mut self, kind: &'static str, why: &'static str, is_lost: bool) {
         if is_lost {
-            self.losses.record_dropped(kind, why, self.id);
+            self.conversion_report.record_dropped(kind, why, self.id);
         }
     }
 
@@ -58,22 +58,23 @@ impl ShadowCounter<'_, '_> {
 
 pub(super) fn count_shadowed_fields(
     message: &SiriMessage,
-    vehicles_tell_delays: bool,
+    has_vehicle_delays: bool,
     has_schedule: bool,
     zone: &TimeZone,
     losses: &mut ConversionReport,
 ) {
     let numbers = if has_schedule { SCHEDULE } else { NO_SCHEDULE };
-    let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays, zone };
+    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays, zone };
     for delivery in message.deliveries() {
         for frame in delivery.estimated_timetables.iter().flat_map(|it| &it.frames) {
             let journeys = &frame.estimated_vehicle_journeys;
-            let is_told = journeys.iter().all(|journey| journey.recorded_at_time.is_some());
-            let mut of = ShadowCounter { id: None, losses };
-            of.record_if_dropped(
+            let has_record_times =
+                journeys.iter().all(|journey| journey.recorded_at_time.is_some());
+            let mut counter = ShadowCounter { id: None, conversion_report: losses };
+            counter.record_if_dropped(
                 "RecordedAtTime",
                 TOLD,
-                frame.recorded_at_time.is_some() && is_told,
+                frame.recorded_at_time.is_some() && has_record_times,
             );
             journeys.iter().for_each(|journey| count_in_estimated(journey, rules, numbers, losses));
         }
@@ -82,10 +83,10 @@ pub(super) fn count_shadowed_fields(
         }
         for visit in delivery.stop_monitorings.iter().flat_map(|it| &it.monitored_stop_visits) {
             let Some(journey) = visit.monitored_vehicle_journey.as_deref() else { continue };
-            let mut of = ShadowCounter { id: journey_id(journey), losses };
-            count_in_names(journey, &mut of);
+            let mut counter = ShadowCounter { id: journey_id(journey), conversion_report: losses };
+            count_in_names(journey, &mut counter);
             let is_named = journey.journey_ref().is_some();
-            of.record_if_dropped(
+            counter.record_if_dropped(
                 "ItemIdentifier",
                 TOLD,
                 visit.item_identifier.is_some() && is_named,
@@ -93,14 +94,14 @@ pub(super) fn count_shadowed_fields(
             let monitored = journey.monitored_call.as_deref();
             let is_at_call = monitored.is_some_and(|call| call.stop_point_ref.is_some());
             let is_lost = visit.monitoring_ref.is_some() && (is_at_call || monitored.is_none());
-            of.record_if_dropped("MonitoringRef", TOLD, is_lost);
+            counter.record_if_dropped("MonitoringRef", TOLD, is_lost);
             let is_at = |call: &SiriCall| call.stop_point_ref.is_some();
-            let told = journey_calls(journey).filter(|(call, _)| match monitored {
+            let calls = journey_calls(journey).filter(|(call, _)| match monitored {
                 // A monitored call without a stop is mapped to the monitored stop.
                 Some(monitored) if std::ptr::eq(*call, monitored) => is_at(call),
                 _ => true,
             });
-            count_in_calls(journey, told, &mut of);
+            count_in_calls(journey, calls, &mut counter);
         }
         for situation in delivery.situation_exchanges.iter().flat_map(|it| &it.situations) {
             count_in_situation(situation, losses);
@@ -119,62 +120,66 @@ fn count_in_estimated(
     numbers: &'static str,
     losses: &mut ConversionReport,
 ) {
-    let mut of = ShadowCounter { id: journey_id(journey), losses };
+    let mut counter = ShadowCounter { id: journey_id(journey), conversion_report: losses };
     let is_numbered = has_sequence_order(journey);
     for call in journey.recorded_calls.iter().chain(&journey.estimated_calls) {
-        of.record_if_dropped("Order", numbers, call.order.is_some() && !is_numbered);
+        counter.record_if_dropped("Order", numbers, call.order.is_some() && !is_numbered);
     }
-    count_in_names(journey, &mut of);
-    count_in_start(journey, rules, &mut of);
-    count_in_scope(journey, journey.vehicle_ref.as_deref(), rules, &mut of);
-    of.drop_beyond_first("DestinationName", &journey.destination_names);
-    of.drop_beyond_first("VehicleJourneyName", &journey.vehicle_journey_names);
+    count_in_names(journey, &mut counter);
+    count_in_start(journey, rules, &mut counter);
+    count_in_scope(journey, journey.vehicle_ref.as_deref(), rules, &mut counter);
+    counter.drop_beyond_first("DestinationName", &journey.destination_names);
+    counter.drop_beyond_first("VehicleJourneyName", &journey.vehicle_journey_names);
     let has_name = first_text(&journey.vehicle_journey_names).is_some();
     for _ in journey.train_number_refs.iter().skip(usize::from(!has_name)) {
-        of.record_if_dropped("TrainNumberRef", ONE_TEXT, true);
+        counter.record_if_dropped("TrainNumberRef", ONE_TEXT, true);
     }
     let next = journey.estimated_calls.first();
     let has_room = next.is_some_and(|next| call_occupancy(next).is_none());
     let is_lost = |it: Occupancy| !has_room || terms::map_occupancy(it).is_none();
-    of.record_if_dropped("Occupancy", TOLD, journey.occupancy.is_some_and(is_lost));
-    let over = journey.recorded_calls.iter().map(|call| (call, true));
+    counter.record_if_dropped("Occupancy", TOLD, journey.occupancy.is_some_and(is_lost));
+    let past_calls = journey.recorded_calls.iter().map(|call| (call, true));
     let ahead = journey.estimated_calls.iter().map(|call| (call, false));
-    count_in_calls(journey, over.chain(ahead), &mut of);
+    count_in_calls(journey, past_calls.chain(ahead), &mut counter);
 }
 
 /// Counts the names of a journey after the first, and parts of its names without meaning in GTFS.
-fn count_in_names(journey: &VehicleJourney, of: &mut ShadowCounter<'_, '_>) {
+fn count_in_names(journey: &VehicleJourney, counter: &mut ShadowCounter<'_, '_>) {
     let framed = journey.framed_vehicle_journey_ref.as_ref();
     let mut is_named = framed.is_some_and(|it| it.dated_vehicle_journey_ref.is_some());
-    for (name, is_there) in [
+    for (name, is_present) in [
         ("DatedVehicleJourneyRef", journey.dated_vehicle_journey_ref.is_some()),
         ("EstimatedVehicleJourneyCode", journey.estimated_vehicle_journey_code.is_some()),
         ("VehicleJourneyRef", journey.vehicle_journey_ref.is_some()),
     ] {
-        of.record_if_dropped(name, ANOTHER_NAME, is_there && is_named);
-        is_named |= is_there;
+        counter.record_if_dropped(name, ANOTHER_NAME, is_present && is_named);
+        is_named |= is_present;
     }
     let day = framed.filter(|it| it.data_frame_ref.is_some());
-    of.record_if_dropped(
+    counter.record_if_dropped(
         "DataFrameRef",
         "it is not a date",
         day.is_some_and(|it| framed_date(it).is_none()),
     );
     let named = journey.direction_ref.as_deref();
     let is_lost = named.is_some_and(|it| parse_direction(it).is_none());
-    of.record_if_dropped("DirectionRef", "GTFS has only the directions 0 and 1", is_lost);
+    counter.record_if_dropped("DirectionRef", "GTFS has only the directions 0 and 1", is_lost);
 }
 
 /// Counts a start time, which is mapped only for frequency-based runs and extra journeys.
 fn count_in_start(
     journey: &VehicleJourney,
     rules: MappingRules<'_>,
-    of: &mut ShadowCounter<'_, '_>,
+    counter: &mut ShadowCounter<'_, '_>,
 ) {
     if JourneyStart::from_journey(journey, rules.zone).time.is_none() {
-        of.record_if_dropped("HeadwayService", SCHEDULE, journey.headway_service == Some(true));
-        let is_there = journey.origin_aimed_departure_time.is_some();
-        of.record_if_dropped("OriginAimedDepartureTime", SCHEDULE, is_there);
+        counter.record_if_dropped(
+            "HeadwayService",
+            SCHEDULE,
+            journey.headway_service == Some(true),
+        );
+        let is_present = journey.origin_aimed_departure_time.is_some();
+        counter.record_if_dropped("OriginAimedDepartureTime", SCHEDULE, is_present);
     }
 }
 
@@ -183,14 +188,18 @@ fn count_in_scope(
     journey: &VehicleJourney,
     name: Option<&str>,
     rules: MappingRules<'_>,
-    of: &mut ShadowCounter<'_, '_>,
+    counter: &mut ShadowCounter<'_, '_>,
 ) {
     let name = name.filter(|name| !name.is_empty());
     let scope = name.and_then(|name| find_vehicle_scope(name, journey, rules.ids));
     let is_source = matches!(scope, Some((VehicleScope::Source, _)));
-    of.record_if_dropped("DataSource", NO_FIELD, journey.data_source.is_some() && !is_source);
+    counter.record_if_dropped("DataSource", NO_FIELD, journey.data_source.is_some() && !is_source);
     let is_operator = matches!(scope, Some((VehicleScope::Operator, _)));
-    of.record_if_dropped("OperatorRef", SCHEDULE, journey.operator_ref.is_some() && !is_operator);
+    counter.record_if_dropped(
+        "OperatorRef",
+        SCHEDULE,
+        journey.operator_ref.is_some() && !is_operator,
+    );
 }
 
 fn count_in_activity(
@@ -206,53 +215,55 @@ fn count_in_activity(
         );
         return;
     };
-    let mut of =
-        ShadowCounter { id: journey.vehicle_ref.as_deref().or(journey_id(journey)), losses };
-    count_in_names(journey, &mut of);
-    count_in_start(journey, rules, &mut of);
+    let mut counter = ShadowCounter {
+        id: journey.vehicle_ref.as_deref().or(journey_id(journey)),
+        conversion_report: losses,
+    };
+    count_in_names(journey, &mut counter);
+    count_in_start(journey, rules, &mut counter);
     let name = vehicles::vehicle_names(activity, journey).into_iter().flatten().next();
     let name = name.or(journey.journey_ref());
-    count_in_scope(journey, name.map(|it| it.as_str()), rules, &mut of);
+    count_in_scope(journey, name.map(|it| it.as_str()), rules, &mut counter);
     let is_located_at = journey.location_recorded_at_time.is_some();
-    of.record_if_dropped(
+    counter.record_if_dropped(
         "RecordedAtTime",
         TOLD,
         is_located_at && activity.recorded_at_time.is_some(),
     );
     let has_ref = journey.vehicle_ref.is_some();
     let has_group = activity.vehicle_monitoring_ref.is_some();
-    of.record_if_dropped("VehicleMonitoringRef", ANOTHER_NAME, has_group && has_ref);
+    counter.record_if_dropped("VehicleMonitoringRef", ANOTHER_NAME, has_group && has_ref);
     let has_item = activity.item_identifier.is_some();
-    of.record_if_dropped("ItemIdentifier", ANOTHER_NAME, has_item && (has_ref || has_group));
-    let place = journey.vehicle_location.as_ref();
-    let is_placed = place.is_some_and(|it| it.longitude.is_some() && it.latitude.is_some());
-    for (name, is_there) in [
-        ("Longitude", place.is_some_and(|it| it.longitude.is_some())),
-        ("Latitude", place.is_some_and(|it| it.latitude.is_some())),
+    counter.record_if_dropped("ItemIdentifier", ANOTHER_NAME, has_item && (has_ref || has_group));
+    let coordinates = journey.vehicle_location.as_ref();
+    let is_placed = coordinates.is_some_and(|it| it.longitude.is_some() && it.latitude.is_some());
+    for (name, is_present) in [
+        ("Longitude", coordinates.is_some_and(|it| it.longitude.is_some())),
+        ("Latitude", coordinates.is_some_and(|it| it.latitude.is_some())),
         ("Bearing", journey.bearing.is_some()),
         ("Velocity", journey.velocity.is_some()),
     ] {
-        of.record_if_dropped(name, "it has no position", is_there && !is_placed);
+        counter.record_if_dropped(name, "it has no position", is_present && !is_placed);
     }
-    let is_unsaid = |it: Occupancy| terms::map_occupancy(it).is_none();
-    of.record_if_dropped("Occupancy", NO_TERM, journey.occupancy.is_some_and(is_unsaid));
+    let is_unmapped = |it: Occupancy| terms::map_occupancy(it).is_none();
+    counter.record_if_dropped("Occupancy", NO_TERM, journey.occupancy.is_some_and(is_unmapped));
     let near = journey.monitored_call.as_deref();
     let is_nowhere = near.is_some_and(|call| call.stop_point_ref.is_none());
-    let stands = near.is_some_and(|call| call.vehicle_at_stop == Some(true));
-    of.record_if_dropped("VehicleAtStop", NO_STOP, is_nowhere && stands);
-    if !rules.vehicles_tell_delays {
+    let is_at_stop = near.is_some_and(|call| call.vehicle_at_stop == Some(true));
+    counter.record_if_dropped("VehicleAtStop", NO_STOP, is_nowhere && is_at_stop);
+    if !rules.has_vehicle_delays {
         return;
     }
     let update = vehicles::vehicle_trip_update(journey, rules);
-    of.record_if_dropped("Delay", NO_TIMES, update.is_none() && journey.delay.is_some());
+    counter.record_if_dropped("Delay", NO_TIMES, update.is_none() && journey.delay.is_some());
     if update.is_some_and(|update| !update.stop_time_update.is_empty()) {
-        count_in_calls(journey, journey_calls(journey), &mut of);
+        count_in_calls(journey, journey_calls(journey), &mut counter);
         return;
     }
     for call in journey.previous_calls.iter().chain(&journey.onward_calls) {
-        of.record_if_dropped("Call", NO_TIMES, *call != SiriCall::default());
+        counter.record_if_dropped("Call", NO_TIMES, *call != SiriCall::default());
     }
-    of.record_if_dropped(
+    counter.record_if_dropped(
         "MonitoredCall",
         NO_TIMES,
         near.is_some_and(|call| !names_stop_only(call)),
@@ -278,13 +289,13 @@ fn names_stop_only(call: &SiriCall) -> bool {
 fn count_in_calls<'c>(
     journey: &'c VehicleJourney,
     calls: impl Iterator<Item = (&'c SiriCall, bool)>,
-    of: &mut ShadowCounter<'_, '_>,
+    counter: &mut ShadowCounter<'_, '_>,
 ) {
     let own = || journey.recorded_calls.iter().chain(&journey.estimated_calls);
-    let is_own = journey.extra_journey == Some(true) || has_own_calls(journey, own());
-    let is_own = is_own && journey.cancellation != Some(true);
-    for (call, is_over) in calls {
-        count_in_call(call, is_over, is_own, of);
+    let is_unscheduled = journey.extra_journey == Some(true) || has_own_calls(journey, own());
+    let is_unscheduled = is_unscheduled && journey.cancellation != Some(true);
+    for (call, is_past) in calls {
+        count_in_call(call, is_past, is_unscheduled, counter);
     }
 }
 
@@ -293,35 +304,40 @@ fn call_occupancy(call: &SiriCall) -> Option<Occupancy> {
     call.occupancy.or_else(forecast)
 }
 
-fn count_in_call(call: &SiriCall, is_over: bool, is_own: bool, of: &mut ShadowCounter<'_, '_>) {
+fn count_in_call(
+    call: &SiriCall,
+    is_past: bool,
+    is_unscheduled: bool,
+    counter: &mut ShadowCounter<'_, '_>,
+) {
     let quays = CallQuays::from_call(call);
     if quays.planned.or(call.stop_point_ref.as_ref()).is_none() {
-        return of.record_if_dropped("Call", NO_STOP, *call != SiriCall::default());
+        return counter.record_if_dropped("Call", NO_STOP, *call != SiriCall::default());
     }
     let is_replaced = quays.planned.is_some() && quays.expected.is_some();
-    of.record_if_dropped("StopPointRef", TOLD, call.stop_point_ref.is_some() && is_replaced);
-    of.drop_beyond_first("DestinationDisplay", &call.destination_displays);
-    of.drop_beyond_first("DeparturePlatformName", &call.departure_platform_names);
+    counter.record_if_dropped("StopPointRef", TOLD, call.stop_point_ref.is_some() && is_replaced);
+    counter.drop_beyond_first("DestinationDisplay", &call.destination_displays);
+    counter.drop_beyond_first("DeparturePlatformName", &call.departure_platform_names);
     let departs_there = first_text(&call.departure_platform_names).is_some();
     for _ in call.arrival_platform_names.iter().skip(usize::from(!departs_there)) {
-        of.record_if_dropped("ArrivalPlatformName", ONE_TEXT, true);
+        counter.record_if_dropped("ArrivalPlatformName", ONE_TEXT, true);
     }
     let is_usual = call.arrival_boarding_activity
         == Some(lineside_formats::siri::ArrivalBoardingActivity::Alighting);
-    of.record_if_dropped("ArrivalBoardingActivity", SCHEDULE, is_usual);
+    counter.record_if_dropped("ArrivalBoardingActivity", SCHEDULE, is_usual);
     let is_usual = call.departure_boarding_activity
         == Some(lineside_formats::siri::DepartureBoardingActivity::Boarding);
-    of.record_if_dropped("DepartureBoardingActivity", SCHEDULE, is_usual);
-    of.record_if_dropped(
+    counter.record_if_dropped("DepartureBoardingActivity", SCHEDULE, is_usual);
+    counter.record_if_dropped(
         "Occupancy",
         NO_TERM,
         call.occupancy.is_some_and(|it| terms::map_occupancy(it).is_none()),
     );
     let levels = call.expected_departure_occupancies.iter().filter_map(|it| it.occupancy_level);
     for level in levels.skip(usize::from(call.occupancy.is_none())) {
-        of.record_if_dropped("OccupancyLevel", TOLD, terms::map_occupancy(level).is_some());
+        counter.record_if_dropped("OccupancyLevel", TOLD, terms::map_occupancy(level).is_some());
     }
-    let is_off = is_call_skipped(call);
+    let is_cancelled = is_call_skipped(call);
     let status = |status: Option<CallStatus>| status.filter(|it| *it != CallStatus::Cancelled);
     let arrival = EventFields {
         names: [
@@ -337,10 +353,10 @@ fn count_in_call(call: &SiriCall, is_over: bool, is_own: bool, of: &mut ShadowCo
         is_as_planned: matches!(
             call.arrival_status,
             Some(CallStatus::OnTime | CallStatus::Arrived)
-        ) && (!is_over || call.actual_arrival_time.is_some()),
+        ) && (!is_past || call.actual_arrival_time.is_some()),
         status: ("ArrivalStatus", status(call.arrival_status)),
     };
-    arrival.count_in_event(is_off, is_own, of);
+    arrival.count_in_event(is_cancelled, is_unscheduled, counter);
     let departure = EventFields {
         names: [
             "AimedDepartureTime",
@@ -352,10 +368,10 @@ fn count_in_call(call: &SiriCall, is_over: bool, is_own: bool, of: &mut ShadowCo
         expected: call.expected_departure_time,
         later: call.provisional_expected_departure_time,
         actual: call.actual_departure_time,
-        is_as_planned: call.departure_status == Some(CallStatus::OnTime) && !is_over,
+        is_as_planned: call.departure_status == Some(CallStatus::OnTime) && !is_past,
         status: ("DepartureStatus", status(call.departure_status)),
     };
-    departure.count_in_event(is_off, is_own, of);
+    departure.count_in_event(is_cancelled, is_unscheduled, counter);
 }
 
 /// The values of an arrival or a departure.
@@ -371,53 +387,61 @@ struct EventFields {
 }
 
 impl EventFields {
-    fn count_in_event(&self, is_off: bool, is_own: bool, of: &mut ShadowCounter<'_, '_>) {
+    fn count_in_event(
+        &self,
+        is_cancelled: bool,
+        is_unscheduled: bool,
+        counter: &mut ShadowCounter<'_, '_>,
+    ) {
         let [aimed, expected, later, actual] = self.names;
         let (name, status) = self.status;
-        let silent = status == Some(CallStatus::NoReport) && self.actual.is_none() && !is_own;
-        let is_told = !is_off && !silent;
+        let silent =
+            status == Some(CallStatus::NoReport) && self.actual.is_none() && !is_unscheduled;
+        let is_reported = !is_cancelled && !silent;
         let has_time = self.actual.or(self.expected).or(self.later).is_some();
         let aims = self.aimed.is_some();
         // Without other times, the aimed time is an event if it is confirmed or if no schedule has it.
-        let is_event = has_time || (aims && (self.is_as_planned || is_own));
-        of.record_if_dropped(
+        let is_event = has_time || (aims && (self.is_as_planned || is_unscheduled));
+        counter.record_if_dropped(
             aimed,
             SCHEDULE,
-            aims && !(is_told && is_event) && !(is_off && is_own),
+            aims && !(is_reported && is_event) && !(is_cancelled && is_unscheduled),
         );
-        let surer = self.actual.is_some() || !is_told;
-        of.record_if_dropped(expected, SURER, self.expected.is_some() && surer);
+        let surer = self.actual.is_some() || !is_reported;
+        counter.record_if_dropped(expected, SURER, self.expected.is_some() && surer);
         let surer = surer || self.expected.is_some();
-        of.record_if_dropped(later, SURER, self.later.is_some() && surer);
-        of.record_if_dropped(
+        counter.record_if_dropped(later, SURER, self.later.is_some() && surer);
+        counter.record_if_dropped(
             actual,
             "the vehicle does not stop there",
-            self.actual.is_some() && is_off,
+            self.actual.is_some() && is_cancelled,
         );
-        let decides = silent || (is_told && !has_time && aims && self.is_as_planned && !is_own);
-        of.record_if_dropped(name, BY_TIMES, status.is_some() && !decides);
+        let decides =
+            silent || (is_reported && !has_time && aims && self.is_as_planned && !is_unscheduled);
+        counter.record_if_dropped(name, BY_TIMES, status.is_some() && !decides);
     }
 }
 
 fn count_in_situation(situation: &PtSituationElement, losses: &mut ConversionReport) {
-    let mut of = ShadowCounter { id: situation.situation_number.as_deref(), losses };
+    let mut counter =
+        ShadowCounter { id: situation.situation_number.as_deref(), conversion_report: losses };
     let is_closed = situation.progress == Some(Progress::Closed);
     let has_version = situation.versioned_at_time.is_some();
     let is_created = situation.creation_time.is_some();
-    of.record_if_dropped("CreationTime", NO_FIELD, is_created && (!is_closed || has_version));
-    of.record_if_dropped("VersionedAtTime", NO_FIELD, has_version && !is_closed);
+    counter.record_if_dropped("CreationTime", NO_FIELD, is_created && (!is_closed || has_version));
+    counter.record_if_dropped("VersionedAtTime", NO_FIELD, has_version && !is_closed);
     let is_usual = matches!(
         situation.progress,
         None | Some(Progress::Closed | Progress::Published | Progress::Open)
     );
-    of.record_if_dropped("Progress", NO_FIELD, !is_usual);
-    count_in_reasons(situation, &mut of);
-    count_in_severities(situation, &mut of);
-    count_in_effects(situation, &mut of);
+    counter.record_if_dropped("Progress", NO_FIELD, !is_usual);
+    count_in_reasons(situation, &mut counter);
+    count_in_severities(situation, &mut counter);
+    count_in_effects(situation, &mut counter);
     let links = situation.info_links.iter();
     let links = links.chain(textual_contents(situation).flat_map(|it| &it.info_links));
     for _ in links.filter(|link| link.uri.is_some()).skip(1) {
-        of.record_if_dropped("InfoLink", "an alert has only one URL", true);
+        counter.record_if_dropped("InfoLink", "an alert has only one URL", true);
     }
     let own = [
         &situation.reason_names,
@@ -440,7 +464,7 @@ fn count_in_situation(situation: &PtSituationElement, losses: &mut ConversionRep
     });
     let mut texts = texts.chain(parts.flatten());
     let speaks = texts.any(|text| text.lang.is_none() && !text.value.is_empty());
-    of.record_if_dropped(
+    counter.record_if_dropped(
         "Language",
         "its texts have their own languages",
         situation.language.is_some() && !speaks,
@@ -449,11 +473,11 @@ fn count_in_situation(situation: &PtSituationElement, losses: &mut ConversionRep
     let scopes = situation.publishing_actions.iter();
     let scopes = scopes.filter_map(|it| it.publish_at_scope.as_ref()?.affects.as_deref());
     for affects in situation.affects.as_deref().into_iter().chain(consequences).chain(scopes) {
-        count_in_affects(affects, &mut of);
+        count_in_affects(affects, &mut counter);
     }
 }
 
-fn count_in_reasons(situation: &PtSituationElement, of: &mut ShadowCounter<'_, '_>) {
+fn count_in_reasons(situation: &PtSituationElement, counter: &mut ShadowCounter<'_, '_>) {
     let mut is_known = false;
     for (name, reason, list) in [
         ("AlertCause", &situation.alert_cause, ReasonList::Any),
@@ -465,22 +489,22 @@ fn count_in_reasons(situation: &PtSituationElement, of: &mut ShadowCounter<'_, '
     ] {
         let Some(reason) = reason.as_deref() else { continue };
         let cause = terms::map_cause(reason, list);
-        let says = cause != Cause::UnknownCause;
-        of.record_if_dropped(name, ONE_TERM, is_known);
-        let is_other = !says || cause == Cause::OtherCause;
-        of.record_if_dropped(name, NO_TERM, !is_known && is_other);
-        is_known |= says;
+        let is_known_cause = cause != Cause::UnknownCause;
+        counter.record_if_dropped(name, ONE_TERM, is_known);
+        let is_other = !is_known_cause || cause == Cause::OtherCause;
+        counter.record_if_dropped(name, NO_TERM, !is_known && is_other);
+        is_known |= is_known_cause;
     }
 }
 
-fn count_in_severities(situation: &PtSituationElement, of: &mut ShadowCounter<'_, '_>) {
-    let of_consequences = situation.consequences.iter().filter_map(|it| it.severity);
-    for _ in of_consequences.skip(usize::from(situation.severity.is_none())) {
-        of.record_if_dropped("Severity", ONE_TERM, true);
+fn count_in_severities(situation: &PtSituationElement, counter: &mut ShadowCounter<'_, '_>) {
+    let consequence_severities = situation.consequences.iter().filter_map(|it| it.severity);
+    for _ in consequence_severities.skip(usize::from(situation.severity.is_none())) {
+        counter.record_if_dropped("Severity", ONE_TERM, true);
     }
 }
 
-fn count_in_effects(situation: &PtSituationElement, of: &mut ShadowCounter<'_, '_>) {
+fn count_in_effects(situation: &PtSituationElement, counter: &mut ShadowCounter<'_, '_>) {
     let conditions = situation.consequences.iter().flat_map(|it| &it.conditions);
     let at_stops = situation.affects.iter().flat_map(|affects| affects.stop_points.iter());
     let at_stops = at_stops.flat_map(|stop| &stop.stop_conditions);
@@ -488,26 +512,26 @@ fn count_in_effects(situation: &PtSituationElement, of: &mut ShadowCounter<'_, '
         conditions.map(|it| ("Condition", it)).chain(at_stops.map(|it| ("StopCondition", it)));
     let named: Vec<_> = named.collect();
     let effect = terms::map_effect(named.iter().map(|(_, it)| it.as_str()));
-    let mut is_told = false;
+    let mut is_reported = false;
     for (name, condition) in named {
         let own = terms::map_effect([condition.as_str()].into_iter());
-        let counts = own == effect && !is_told;
-        is_told |= counts;
-        of.record_if_dropped(name, ONE_TERM, !counts);
+        let counts = own == effect && !is_reported;
+        is_reported |= counts;
+        counter.record_if_dropped(name, ONE_TERM, !counts);
         let is_vague = matches!(own, Effect::OtherEffect | Effect::UnknownEffect);
-        of.record_if_dropped(name, NO_TERM, counts && is_vague);
+        counter.record_if_dropped(name, NO_TERM, counts && is_vague);
     }
 }
 
-fn count_in_affects(affects: &Affects, of: &mut ShadowCounter<'_, '_>) {
+fn count_in_affects(affects: &Affects, counter: &mut ShadowCounter<'_, '_>) {
     for network in &affects.networks {
-        count_in_network(network, of);
+        count_in_network(network, counter);
     }
-    affects.stop_points.iter().for_each(|stop| count_in_stop(stop, of));
+    affects.stop_points.iter().for_each(|stop| count_in_stop(stop, counter));
     for journey in &affects.vehicle_journeys {
         let framed = journey.framed_vehicle_journey_ref.as_ref();
         let day = framed.filter(|it| it.data_frame_ref.is_some());
-        of.record_if_dropped(
+        counter.record_if_dropped(
             "DataFrameRef",
             "it is not a date",
             day.is_some_and(|it| framed_date(it).is_none()),
@@ -515,7 +539,7 @@ fn count_in_affects(affects: &Affects, of: &mut ShadowCounter<'_, '_>) {
         let mut refs =
             journey.vehicle_journey_refs.iter().chain(&journey.dated_vehicle_journey_refs);
         let is_unnamed = day.is_some_and(|it| it.dated_vehicle_journey_ref.is_none());
-        of.record_if_dropped(
+        counter.record_if_dropped(
             "DataFrameRef",
             "it has a date but no journey",
             is_unnamed && refs.next().is_none(),
@@ -523,40 +547,48 @@ fn count_in_affects(affects: &Affects, of: &mut ShadowCounter<'_, '_>) {
     }
 }
 
-fn count_in_network(network: &AffectedNetwork, of: &mut ShadowCounter<'_, '_>) {
+fn count_in_network(network: &AffectedNetwork, counter: &mut ShadowCounter<'_, '_>) {
     let has_lines = !network.affected_lines.is_empty();
     let has_mode = network.vehicle_mode.is_some();
     let types = network.vehicle_mode.as_deref().map(terms::map_route_types).unwrap_or_default();
-    of.record_if_dropped("VehicleMode", SCHEDULE, has_mode && (has_lines || types.is_empty()));
+    counter.record_if_dropped("VehicleMode", SCHEDULE, has_mode && (has_lines || types.is_empty()));
     let has_operators = network.affected_operators.iter().any(|it| it.operator_ref.is_some());
-    let is_said = has_lines || has_mode || has_operators || network.network_ref.is_some();
-    of.record_if_dropped("AllLines", TOLD, network.all_lines.0 && is_said);
+    let is_specified = has_lines || has_mode || has_operators || network.network_ref.is_some();
+    counter.record_if_dropped("AllLines", TOLD, network.all_lines.0 && is_specified);
     for operator in &network.affected_operators {
-        of.record_if_dropped("OperatorRef", SCHEDULE, has_lines && operator.operator_ref.is_some());
+        counter.record_if_dropped(
+            "OperatorRef",
+            SCHEDULE,
+            has_lines && operator.operator_ref.is_some(),
+        );
     }
-    network.affected_lines.iter().for_each(|line| count_in_line(line, of));
+    network.affected_lines.iter().for_each(|line| count_in_line(line, counter));
 }
 
-fn count_in_line(line: &AffectedLine, of: &mut ShadowCounter<'_, '_>) {
+fn count_in_line(line: &AffectedLine, counter: &mut ShadowCounter<'_, '_>) {
     if line.line_ref.is_none() {
-        return of.record_if_dropped(
+        return counter.record_if_dropped(
             "AffectedLine",
             "it has no line",
             *line != AffectedLine::default(),
         );
     }
-    let is_told = affected_directions(line) != [None];
+    let is_reported = affected_directions(line) != [None];
     for named in &line.directions {
-        let is_there = named.direction_ref.is_some();
-        of.record_if_dropped("DirectionRef", "all directions are affected", is_there && !is_told);
+        let is_present = named.direction_ref.is_some();
+        counter.record_if_dropped(
+            "DirectionRef",
+            "all directions are affected",
+            is_present && !is_reported,
+        );
     }
-    let of_routes = line.routes.iter().flat_map(|route| &route.stop_points);
-    line.stop_points.iter().chain(of_routes).for_each(|stop| count_in_stop(stop, of));
+    let route_stops = line.routes.iter().flat_map(|route| &route.stop_points);
+    line.stop_points.iter().chain(route_stops).for_each(|stop| count_in_stop(stop, counter));
 }
 
-fn count_in_stop(stop: &AffectedStopPoint, of: &mut ShadowCounter<'_, '_>) {
+fn count_in_stop(stop: &AffectedStopPoint, counter: &mut ShadowCounter<'_, '_>) {
     let is_both = stop.stop_point_ref.is_some() && stop.stop_place_ref.is_some();
-    of.record_if_dropped("StopPlaceRef", TOLD, is_both);
+    counter.record_if_dropped("StopPlaceRef", TOLD, is_both);
     let is_neither = stop.stop_point_ref.is_none() && stop.stop_place_ref.is_none();
-    of.record_if_dropped("AffectedStopPoint", NO_STOP, is_neither);
+    counter.record_if_dropped("AffectedStopPoint", NO_STOP, is_neither);
 }

@@ -21,11 +21,11 @@ struct Node {
 #[derive(Default)]
 struct Tree {
     open: Vec<Node>,
-    ways: Vec<(Vec<String>, String)>,
+    paths: Vec<(Vec<String>, String)>,
 }
 
 impl Tree {
-    fn way(&self, last: &str) -> Vec<String> {
+    fn element_path(&self, last: &str) -> Vec<String> {
         let names = self.open.iter().skip(1).map(|node| node.name.clone());
         names.chain([last.to_owned()]).collect()
     }
@@ -46,7 +46,7 @@ impl ElementVisitor for Tree {
     }
 
     fn visit_text(&mut self, element: &str, text: &str) {
-        self.ways.push((self.way(element), text.to_owned()));
+        self.paths.push((self.element_path(element), text.to_owned()));
         let (name, text) = (element.to_owned(), text.to_owned());
         if let Some(around) = self.open.last_mut() {
             around.children.push(Node { name, text, children: Vec::new() });
@@ -58,15 +58,15 @@ fn tree_of(xml: &str) -> Tree {
     let (message, problems) =
         siri::decode_xml(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
     assert_eq!(problems.total_count(), 0, "{problems:?}");
-    let mut tree = Tree { open: vec![Node::default()], ways: Vec::new() };
+    let mut tree = Tree { open: vec![Node::default()], paths: Vec::new() };
     visit_message(&message, &mut tree);
     tree
 }
 
 impl Node {
     /// Puts a text at the end of a path.
-    fn put(&mut self, way: &[String], text: &str) {
-        let [name, rest @ ..] = way else { return };
+    fn put(&mut self, element_path: &[String], text: &str) {
+        let [name, rest @ ..] = element_path else { return };
         let at = match self.children.iter().rposition(|child| child.name == *name) {
             Some(at) => at,
             None => {
@@ -155,10 +155,10 @@ fn meant<'t>(name: &str, text: &'t str) -> &'t str {
 }
 
 /// Returns the paths to all texts of a delivery in which no element is missing.
-fn ways() -> Vec<(Vec<String>, String)> {
-    let ways = tree_of(&sample_delivery_xml()).ways;
-    assert!(ways.len() > 500, "{}", ways.len());
-    ways
+fn list_element_paths() -> Vec<(Vec<String>, String)> {
+    let element_paths = tree_of(&sample_delivery_xml()).paths;
+    assert!(element_paths.len() > 500, "{}", element_paths.len());
+    element_paths
 }
 
 #[test]
@@ -168,15 +168,18 @@ fn an_additional_element_changes_the_output_or_the_report() {
         let without = small(delivery);
         let service = &without.children[0].children[0].name;
         let before = converted(&without);
-        for (way, text) in ways().iter().filter(|(way, _)| way.len() < 3 || way[1] == *service) {
+        for (element_path, text) in list_element_paths()
+            .iter()
+            .filter(|(element_path, _)| element_path.len() < 3 || element_path[1] == *service)
+        {
             let mut with = without.clone();
             // An existing element is removed instead.
-            if !remove(&mut with, way) {
-                with.put(way, meant(way.last().unwrap(), text));
+            if !remove(&mut with, element_path) {
+                with.put(element_path, meant(element_path.last().unwrap(), text));
             }
             let (out, losses) = converted(&with);
             if out == before.0 && losses == before.1 {
-                silent.push(way.join("/"));
+                silent.push(element_path.join("/"));
             }
         }
     }
@@ -184,8 +187,8 @@ fn an_additional_element_changes_the_output_or_the_report() {
 }
 
 /// Removes the element at the end of a path and returns true if there was one.
-fn remove(node: &mut Node, way: &[String]) -> bool {
-    let [name, rest @ ..] = way else { return false };
+fn remove(node: &mut Node, element_path: &[String]) -> bool {
+    let [name, rest @ ..] = element_path else { return false };
     let before = node.children.len();
     if rest.is_empty() {
         node.children.retain(|child| child.name != *name);
@@ -197,7 +200,7 @@ fn remove(node: &mut Node, way: &[String]) -> bool {
 
 #[test]
 fn an_unlisted_element_is_counted_as_dropped() {
-    for place in [
+    for enclosing in [
         EnclosingElement::Journey,
         EnclosingElement::Call,
         EnclosingElement::Situation,
@@ -205,8 +208,8 @@ fn an_unlisted_element_is_counted_as_dropped() {
         EnclosingElement::Delivery,
     ] {
         assert!(
-            matches!(element_mapping(place, "Newly", true), ElementMapping::Lost(_)),
-            "{place:?}"
+            matches!(element_mapping(enclosing, "Newly", true), ElementMapping::Dropped(_)),
+            "{enclosing:?}"
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn of(source: &str, name: &str, stop: &str) -> String {
+fn journey_xml(source: &str, name: &str, stop: &str) -> String {
     format!(
         "<EstimatedVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>\
          <DataFrameRef>2026-11-21</DataFrameRef><DatedVehicleJourneyRef>{name}\
@@ -42,37 +42,46 @@ const B: &str = "<DataSource>B</DataSource>";
 #[test]
 fn journeys_of_two_producers_with_one_id_are_distinct() {
     let both = pairs(&[("journey:7:20261121", "7"), ("journey:B:7:20261121", "B:7")]);
-    assert_eq!(named(&timetables(&[of(A, "7", "S"), of(B, "7", "T")])), both);
+    assert_eq!(named(&timetables(&[journey_xml(A, "7", "S"), journey_xml(B, "7", "T")])), both);
     // The order does not matter.
-    let mut reversed = named(&timetables(&[of(B, "7", "T"), of(A, "7", "S")]));
+    let mut reversed = named(&timetables(&[journey_xml(B, "7", "T"), journey_xml(A, "7", "S")]));
     reversed.reverse();
     assert_eq!(reversed, both);
-    let by_line = |line: &str| of("", "7", "S").replace(">L<", &format!(">{line}<"));
+    let by_line = |line: &str| journey_xml("", "7", "S").replace(">L<", &format!(">{line}<"));
     assert_eq!(named(&timetables(&[by_line("A:Line:1"), by_line("B:Line:1")])), both);
 }
 
 #[test]
 fn ids_of_a_single_producer_are_unchanged() {
-    let alone = |journeys: &[String]| -> Vec<String> {
+    let without_other = |journeys: &[String]| -> Vec<String> {
         named(&timetables(journeys)).into_iter().map(|(_, trip)| trip).collect()
     };
-    assert_eq!(alone(&[of(B, "7", "S")]), ["7"]);
-    assert_eq!(alone(&[of(A, "7", "S"), of(B, "8", "S")]), ["7", "8"]);
-    assert_eq!(alone(&[of(A, "7", "S"), of(A, "7", "T")]), ["7"], "the later one is used");
+    assert_eq!(without_other(&[journey_xml(B, "7", "S")]), ["7"]);
+    assert_eq!(without_other(&[journey_xml(A, "7", "S"), journey_xml(B, "8", "S")]), ["7", "8"]);
     assert_eq!(
-        alone(&[of("", "7", "S"), of(B, "7", "T")]),
+        without_other(&[journey_xml(A, "7", "S"), journey_xml(A, "7", "T")]),
+        ["7"],
+        "the later one is used"
+    );
+    assert_eq!(
+        without_other(&[journey_xml("", "7", "S"), journey_xml(B, "7", "T")]),
         ["7"],
         "a missing producer does not distinguish them"
     );
     let own = "B:ServiceJourney:7";
-    assert_eq!(alone(&[of(A, own, "S"), of(B, own, "T")]), [own], "the id contains its producer");
+    assert_eq!(
+        without_other(&[journey_xml(A, own, "S"), journey_xml(B, own, "T")]),
+        [own],
+        "the id contains its producer"
+    );
 }
 
 #[test]
 fn journeys_with_one_id_are_distinct_if_any_mark_differs() {
-    let operator = |name: &str| of(&format!("<OperatorRef>{name}</OperatorRef>"), "7", "S");
-    let line = |line: &str| of("", "7", "S").replace(">L<", &format!(">{line}<"));
-    let frame = |frame: &str| of("", "7", "S").replace("2026-11-21", frame);
+    let operator =
+        |name: &str| journey_xml(&format!("<OperatorRef>{name}</OperatorRef>"), "7", "S");
+    let line = |line: &str| journey_xml("", "7", "S").replace(">L<", &format!(">{line}<"));
+    let frame = |frame: &str| journey_xml("", "7", "S").replace("2026-11-21", frame);
     for (journeys, expected) in [
         ([operator("A"), operator("B")], ["7", "B:7"]),
         ([operator("B"), operator("A")], ["B:7", "7"]),
@@ -99,7 +108,7 @@ fn journeys_with_one_id_are_distinct_if_any_mark_differs() {
 #[test]
 fn journeys_without_an_id_are_distinct_too() {
     let nameless = |source: &str| {
-        let journey = of(source, "7", "S");
+        let journey = journey_xml(source, "7", "S");
         let (before, rest) = journey.split_once("<FramedVehicleJourneyRef>").unwrap();
         let (_, after) = rest.split_once("</FramedVehicleJourneyRef>").unwrap();
         format!("{before}{after}")
@@ -119,7 +128,7 @@ fn the_producer_ref_distinguishes_journeys_of_one_message() {
     let delivery = |producer: &str| {
         format!(
             "<ServiceDelivery><ProducerRef>{producer}</ProducerRef>{}</ServiceDelivery>",
-            timetables(&[of("", "7", "S")])
+            timetables(&[journey_xml("", "7", "S")])
         )
     };
     let text = format!(
@@ -130,7 +139,7 @@ fn the_producer_ref_distinguishes_journeys_of_one_message() {
     let (message, _) =
         siri::decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let zone = &TimeZone::UTC;
-    let rules = MappingRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
     let mut out = normalize_message(&message, rules);
     out.keep_last_duplicates();
     let trips = out.entities.iter().map(|it| it.trip_ref().unwrap().0.trip_id);
@@ -139,7 +148,7 @@ fn the_producer_ref_distinguishes_journeys_of_one_message() {
 
 #[test]
 fn shortened_netex_ids_are_distinguished_by_their_codespace() {
-    let both = [of("", "A:SJ:7", "S"), of("", "B:SJ:7", "T")];
+    let both = [journey_xml("", "A:SJ:7", "S"), journey_xml("", "B:SJ:7", "T")];
     let out = normalized(&timetables(&both), &SiriIds::Netex);
     let trips = out.entities.iter().map(|it| it.trip_ref().unwrap().0.trip_id);
     assert_eq!(trips.collect::<Vec<_>>(), ["7", "B:7"]);
@@ -160,7 +169,7 @@ fn a_vehicle_refers_to_the_trip_of_its_producer() {
         vehicle(A),
         vehicle(B)
     );
-    let both = timetables(&[of(A, "7", "S"), of(B, "7", "T")]);
+    let both = timetables(&[journey_xml(A, "7", "S"), journey_xml(B, "7", "T")]);
     let names = named(&format!("{vehicles}{both}"));
     assert_eq!(names[2..], pairs(&[("vehicle:A:1", "7"), ("vehicle:B:1", "B:7")]));
     assert_eq!(named(&vehicles)[1].1, "7", "without timetables the plain id is free");

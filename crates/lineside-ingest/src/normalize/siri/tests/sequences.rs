@@ -149,11 +149,11 @@ fn order_is_reported_as_dropped_with_the_reason() {
     let message = message(&delivery);
     let why = |schedule: Option<&Timetable>| {
         let (.., losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, schedule, &TimeZone::UTC);
-        let of = |kind: &str| {
+        let reason_for = |kind: &str| {
             let found = losses.iter().find(|it| it.kind == kind);
             found.map(|it| it.why.to_string()).unwrap_or_default()
         };
-        [of("VisitNumber"), of("Order")]
+        [reason_for("VisitNumber"), reason_for("Order")]
     };
     assert_eq!(why(None), ["there is no schedule with stop sequences"; 2]);
     assert_eq!(why(Some(&timetable())), ["the schedule has it"; 2]);

@@ -63,7 +63,7 @@ fn call(stop: &str, aimed: &str) -> String {
 }
 
 /// Returns the entity of a message with one, and the number of dates reported as moved.
-fn taken(message: &SiriMessage) -> (lineside_formats::gtfs_rt::proto::FeedEntity, u64) {
+fn accept_times(message: &SiriMessage) -> (lineside_formats::gtfs_rt::proto::FeedEntity, u64) {
     let timetable = timetable();
     let zone = timetable.timezone();
     let (out, ..) = siri_to_gtfs_rt(message, &SiriIds::Same, Some(&timetable), zone);
@@ -100,7 +100,7 @@ fn planned_times_correct_a_calendar_date_to_the_service_day() {
         ("night", "2026-11-22", "", SUNDAY),
         ("other", "2026-11-22", &at_ten_past, SUNDAY),
     ] {
-        let (entity, moved) = taken(&journey(name, date, inside));
+        let (entity, moved) = accept_times(&journey(name, date, inside));
         let trip = &entity.trip_update.as_ref().unwrap().trip;
         let named = date.replace('-', "");
         assert_eq!(trip.start_date.as_deref(), Some(expected), "{name} {date} {inside}");
@@ -125,7 +125,7 @@ fn a_vehicle_is_on_the_trip_of_its_service_day() {
     for (starts, expected) in
         [("2026-11-22T00:10:00", "20261121"), ("2026-11-23T00:10:00", "20261122")]
     {
-        let (entity, moved) = taken(&vehicle(starts));
+        let (entity, moved) = accept_times(&vehicle(starts));
         let trip = entity.vehicle.unwrap().trip.unwrap();
         assert_eq!(trip.start_date.as_deref(), Some(expected), "{starts}");
         assert_eq!(moved, u64::from(expected == "20261121"));

@@ -87,16 +87,16 @@ fn all_lines_of_a_network_map_to_operators_modes_or_all() {
     let network = |inside: &str| networks(&format!("<AffectedNetwork>{inside}</AffectedNetwork>"));
     let operator = "<AffectedOperator><OperatorRef>A</OperatorRef></AffectedOperator>";
     let (rail, all) = ("<VehicleMode>rail</VehicleMode>", "<AllLines/>");
-    let of = |agency: Option<&str>, kinds: &[i32]| -> Vec<(Option<String>, Option<i32>)> {
+    let route_types = |agency: Option<&str>, kinds: &[i32]| -> Vec<(Option<String>, Option<i32>)> {
         kinds.iter().map(|kind| (agency.map(str::to_owned), Some(*kind))).collect()
     };
-    let every = of(None, &terms::ROUTE_TYPES);
-    assert_eq!(network(&format!("{rail}{all}")), of(None, &[2, 12]));
-    assert_eq!(network(rail), of(None, &[2, 12]));
+    let every = route_types(None, &terms::ROUTE_TYPES);
+    assert_eq!(network(&format!("{rail}{all}")), route_types(None, &[2, 12]));
+    assert_eq!(network(rail), route_types(None, &[2, 12]));
     assert_eq!(network(all), every);
     assert_eq!(network("<NetworkRef>N</NetworkRef>"), every);
     assert_eq!(network("<VehicleMode>all</VehicleMode>"), every);
-    assert_eq!(network(&format!("{operator}{rail}{all}")), of(Some("A"), &[2, 12]));
+    assert_eq!(network(&format!("{operator}{rail}{all}")), route_types(Some("A"), &[2, 12]));
     assert_eq!(network(&format!("{operator}{all}")), [(Some("A".to_owned()), None)]);
     assert_eq!(network(&format!("<VehicleMode>rocket</VehicleMode>{all}")), []);
     assert_eq!(network(""), []);

@@ -31,8 +31,9 @@ impl SubscriptionRefusal {
     /// Converts to a failure; `shown` redacts secrets in the producer's text.
     pub(super) fn to_failure(&self, shown: impl Fn(&str) -> String) -> FetchError {
         match self {
-            SubscriptionRefusal::Refused(said) => {
-                let detail = format!("the producer refused the subscription: {}", shown(said));
+            SubscriptionRefusal::Refused(reason_text) => {
+                let detail =
+                    format!("the producer refused the subscription: {}", shown(reason_text));
                 FetchError::new(FailureCode::Refused, detail)
             }
             SubscriptionRefusal::NoAnswer => {
@@ -57,8 +58,8 @@ impl SubscriptionAgreement {
                     known.add_response(response).map_err(SubscriptionRefusal::Refused)?;
                 }
                 MessagePayload::Fault(fault) => {
-                    let said = fault.reason.as_deref().unwrap_or("a fault without a reason");
-                    return Err(SubscriptionRefusal::Refused(said.to_owned()));
+                    let reason_text = fault.reason.as_deref().unwrap_or("a fault without a reason");
+                    return Err(SubscriptionRefusal::Refused(reason_text.to_owned()));
                 }
                 _ => {}
             }
@@ -72,23 +73,24 @@ impl SubscriptionAgreement {
         let mut refused = Vec::new();
         for status in &response.response_statuses {
             if status.status == Some(false) {
-                let said = status.error_condition.as_ref();
-                let said = said.and_then(|it| it.text.as_deref().or(it.description.as_deref()));
-                refused.push((status, said.unwrap_or("the producer gives no reason")));
+                let condition = status.error_condition.as_ref();
+                let reason_text =
+                    condition.and_then(|it| it.text.as_deref().or(it.description.as_deref()));
+                refused.push((status, reason_text.unwrap_or("the producer gives no reason")));
             } else if let Some(until) = status.valid_until {
                 self.valid_until = Some(self.valid_until.map_or(until, |known| known.min(until)));
             }
         }
-        if let Some((_, said)) = refused.first()
+        if let Some((_, reason_text)) = refused.first()
             && refused.len() == response.response_statuses.len()
         {
-            return Err((*said).to_owned());
+            return Err((*reason_text).to_owned());
         }
-        let room = REFUSALS_MAX - self.refused.len();
-        self.refused.extend(refused.into_iter().take(room).map(|(status, said)| {
+        let n_left = REFUSALS_MAX - self.refused.len();
+        self.refused.extend(refused.into_iter().take(n_left).map(|(status, reason_text)| {
             match status.subscription_ref.as_deref() {
-                Some(name) => format!("{name}: {said}"),
-                None => said.to_owned(),
+                Some(name) => format!("{name}: {reason_text}"),
+                None => reason_text.to_owned(),
             }
         }));
         self.started = response.service_started_time.or(self.started);

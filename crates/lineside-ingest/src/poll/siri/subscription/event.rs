@@ -9,11 +9,11 @@ pub(in crate::poll) enum SubscriptionEvent {
     /// The producer is running, since this time.
     Alive(Option<SiriTime>),
     /// The subscription has ended.
-    Over,
+    Ended,
     /// Data are available to be fetched.
-    Ready,
+    DataReady,
     /// Another subscription has ended, such as one of an earlier configuration or of another server with the same name.
-    OtherOver,
+    OtherEnded,
 }
 
 impl SubscriptionEvent {
@@ -24,17 +24,18 @@ impl SubscriptionEvent {
     ) -> Option<SubscriptionEvent> {
         message.payloads.iter().find_map(|payload| match payload {
             MessagePayload::HeartbeatNotification(it) if it.status == Some(false) => {
-                Some(SubscriptionEvent::Over)
+                Some(SubscriptionEvent::Ended)
             }
             MessagePayload::HeartbeatNotification(it) => {
                 Some(SubscriptionEvent::Alive(it.service_started_time))
             }
             MessagePayload::SubscriptionTerminatedNotification(it) => {
-                let over = &it.subscription_refs;
-                let is_ours = over.is_empty() || over.iter().any(|name| names.contains(name));
-                Some(if is_ours { SubscriptionEvent::Over } else { SubscriptionEvent::OtherOver })
+                let ended_subscriptions = &it.subscription_refs;
+                let is_ours = ended_subscriptions.is_empty()
+                    || ended_subscriptions.iter().any(|name| names.contains(name));
+                Some(if is_ours { SubscriptionEvent::Ended } else { SubscriptionEvent::OtherEnded })
             }
-            MessagePayload::DataReadyNotification(_) => Some(SubscriptionEvent::Ready),
+            MessagePayload::DataReadyNotification(_) => Some(SubscriptionEvent::DataReady),
             _ => None,
         })
     }
@@ -43,7 +44,7 @@ impl SubscriptionEvent {
     pub(super) fn from_check_status(message: &SiriMessage) -> Option<SubscriptionEvent> {
         message.payloads.iter().find_map(|payload| match payload {
             MessagePayload::CheckStatusResponse(it) if it.status == Some(false) => {
-                Some(SubscriptionEvent::Over)
+                Some(SubscriptionEvent::Ended)
             }
             MessagePayload::CheckStatusResponse(it) => {
                 Some(SubscriptionEvent::Alive(it.service_started_time))
@@ -65,7 +66,7 @@ mod tests {
         siri::decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap().0
     }
 
-    fn word(inside: &str) -> Option<SubscriptionEvent> {
+    fn parse_event(inside: &str) -> Option<SubscriptionEvent> {
         SubscriptionEvent::from_message(
             &message(inside),
             &["lineside-a-et".into(), "lineside-a-vm".into()],
@@ -73,31 +74,32 @@ mod tests {
     }
 
     fn beat(inside: &str) -> Option<SubscriptionEvent> {
-        word(&format!("<HeartbeatNotification>{inside}</HeartbeatNotification>"))
+        parse_event(&format!("<HeartbeatNotification>{inside}</HeartbeatNotification>"))
     }
 
     #[test]
     fn notifications_are_distinguished_from_deliveries() {
         assert_eq!(beat("<Status>true</Status>"), Some(SubscriptionEvent::Alive(None)));
-        assert_eq!(beat("<Status>false</Status>"), Some(SubscriptionEvent::Over));
+        assert_eq!(beat("<Status>false</Status>"), Some(SubscriptionEvent::Ended));
         let started = "<ServiceStartedTime>2026-11-21T13:00:00Z</ServiceStartedTime>";
         assert_eq!(
             beat(started),
             Some(SubscriptionEvent::Alive(SiriTime::from_millis(1_795_266_000_000)))
         );
-        let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
-        assert_eq!(word(over), Some(SubscriptionEvent::Over));
+        let terminated_xml =
+            "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
+        assert_eq!(parse_event(terminated_xml), Some(SubscriptionEvent::Ended));
         let ready = "<DataReadyNotification></DataReadyNotification>";
-        assert_eq!(word(ready), Some(SubscriptionEvent::Ready));
+        assert_eq!(parse_event(ready), Some(SubscriptionEvent::DataReady));
         for (names, expected) in [
-            (["lineside-b-et", "lineside-a-vm"], SubscriptionEvent::Over),
-            (["lineside-b-et", "lineside-a"], SubscriptionEvent::OtherOver),
+            (["lineside-b-et", "lineside-a-vm"], SubscriptionEvent::Ended),
+            (["lineside-b-et", "lineside-a"], SubscriptionEvent::OtherEnded),
         ] {
             let names = names.map(|name| format!("<SubscriptionRef>{name}</SubscriptionRef>"));
-            let over = over.replace("><", &format!(">{}<", names.concat()));
-            assert_eq!(word(&over), Some(expected), "{over}");
+            let terminated_xml = terminated_xml.replace("><", &format!(">{}<", names.concat()));
+            assert_eq!(parse_event(&terminated_xml), Some(expected), "{terminated_xml}");
         }
-        assert_eq!(word("<ServiceDelivery></ServiceDelivery>"), None);
+        assert_eq!(parse_event("<ServiceDelivery></ServiceDelivery>"), None);
     }
 
     #[test]
@@ -115,7 +117,7 @@ mod tests {
         );
         assert_eq!(
             check(&format!("<Status>false</Status>{started}")),
-            Some(SubscriptionEvent::Over)
+            Some(SubscriptionEvent::Ended)
         );
         assert_eq!(
             SubscriptionEvent::from_check_status(&message(

@@ -16,37 +16,37 @@ const CHECK_AFTER: Duration = Duration::from_secs(130);
 const SILENCE_MAX: Duration = Duration::from_secs(190);
 /// Time without a delivery or notification after which the subscription counts as silent, although the producer is
 /// running.
-const UNHEARD_MAX: Duration = Duration::from_secs(10 * 60);
+const NO_DELIVERY_MAX: Duration = Duration::from_secs(10 * 60);
 /// Time after its first delivery at which a subscription has sent all data: producers split the data, and each service
 /// sends its own.
-pub(super) const TELLING_MAX: Duration = Duration::from_secs(60);
+pub(super) const CATCH_UP_MAX: Duration = Duration::from_secs(60);
 /// Minimum time between renewals.
 const RENEWAL_MIN: Duration = Duration::from_secs(60);
 /// Initial time between an agreement and a new request after the producer has ended the subscription. Doubles with each
 /// agreement that is ended without a delivery, up to [`BACKOFF_MAX`].
-const AGAIN_MIN: Duration = Duration::from_secs(15);
+const RESUBSCRIBE_MIN: Duration = Duration::from_secs(15);
 
 /// The state of a feed's subscription.
 #[derive(Debug, Default)]
 pub(in crate::poll::siri) struct SiriSubscription {
     /// The time of the next renewal, on the monotonic clock; `None` without a subscription.
     pub(super) renew_at: Option<Duration>,
-    pub(super) heard_at: Duration,
+    pub(super) last_delivery_at: Duration,
     /// The time of the producer's last positive answer to CheckStatus.
-    pub(super) vouched_at: Option<Duration>,
+    pub(super) checked_at: Option<Duration>,
     /// True if the producer does not support CheckStatus.
     pub(super) has_no_checks: bool,
     /// The current or last request.
-    pub(super) asking: SubscriptionAction,
+    pub(super) action: SubscriptionAction,
     /// The start time of the producer's service, by its own clock.
     started: Option<SiriTime>,
     /// The producer's redacted reasons for refused parts.
     refused: Vec<String>,
     /// True after the first delivery.
-    pub(super) has_told: bool,
+    pub(super) has_delivered: bool,
     /// True if the producer fell silent before and has not sent anything since.
-    pub(super) is_doubted: bool,
-    telling: CatchUpState,
+    pub(super) has_been_silent: bool,
+    catch_up: CatchUpState,
     pub(super) supply: PendingSupply,
     /// True if data from before, for example from a subscription that continues at the producer, need not be repeated.
     is_renewal: bool,
@@ -55,7 +55,7 @@ pub(in crate::poll::siri) struct SiriSubscription {
     /// The number of consecutive agreements that the producer has ended without a delivery.
     n_ended: u32,
     /// The time of the next request after the producer has ended the subscription, on the monotonic clock.
-    again_at: Option<Duration>,
+    resubscribe_at: Option<Duration>,
 }
 
 /// Data that the producer has announced instead of delivering them.
@@ -86,9 +86,9 @@ enum CatchUpState {
     #[default]
     Done,
     /// A refresh is expected, possibly after a renewal.
-    Awaited { again: bool },
+    Awaited { is_renewal: bool },
     /// A refresh has begun and is complete at `through_at`, on the monotonic clock.
-    Begun { again: bool, through_at: Duration },
+    InProgress { is_renewal: bool, complete_at: Duration },
 }
 
 impl SiriSubscription {
@@ -99,7 +99,7 @@ impl SiriSubscription {
         now: Duration,
         wall: UnixMillis,
     ) -> SiriSubscription {
-        let again = self.renew_at.is_some() || self.is_renewal;
+        let is_renewal = self.renew_at.is_some() || self.is_renewal;
         let valid = agreement.valid_until.and_then(|until| {
             let millis = until.as_millis().saturating_sub(wall.0);
             // If the producer's clock is far behind ours, the subscription would have ended already.
@@ -108,12 +108,12 @@ impl SiriSubscription {
         let lifetime = valid.unwrap_or(LIFETIME).min(LIFETIME);
         SiriSubscription {
             renew_at: Some(now + (lifetime / 2).max(RENEWAL_MIN)),
-            heard_at: now,
-            vouched_at: None,
-            again_at: None,
+            last_delivery_at: now,
+            checked_at: None,
+            resubscribe_at: None,
             started: agreement.started.or(self.started),
             refused: agreement.refused,
-            telling: CatchUpState::Awaited { again },
+            catch_up: CatchUpState::Awaited { is_renewal },
             agreed_at: Some(now),
             is_renewal: false,
             ..self
@@ -124,7 +124,7 @@ impl SiriSubscription {
     pub(super) fn to_ended(&self, now: Duration) -> SiriSubscription {
         let given_up = self.to_abandoned();
         let ended = SiriSubscription { n_ended: self.n_ended.saturating_add(1), ..given_up };
-        SiriSubscription { again_at: Some(now + ended.wait_after_end(now)), ..ended }
+        SiriSubscription { resubscribe_at: Some(now + ended.wait_after_end(now)), ..ended }
     }
 
     /// Returns the state after an unreadable message: the subscription is requested again, and continues at the
@@ -143,21 +143,23 @@ impl SiriSubscription {
     /// Returns the time to wait before a new request after the producer has ended the subscription.
     fn wait_after_end(&self, now: Duration) -> Duration {
         let doublings = self.n_ended.saturating_sub(1).min(u32::BITS - 1);
-        let gap = AGAIN_MIN.saturating_mul(1 << doublings).min(BACKOFF_MAX);
+        let gap = RESUBSCRIBE_MIN.saturating_mul(1 << doublings).min(BACKOFF_MAX);
         self.agreed_at.map_or(Duration::ZERO, |at| (at + gap).saturating_sub(now))
     }
 
     /// Returns the time until the next request; `None` if there neither is nor was a subscription.
     pub(super) fn next_request_wait(&self, now: Duration) -> Option<Duration> {
         let Some(renew_at) = self.renew_at else {
-            return self.again_at.map(|at| at.saturating_sub(now));
+            return self.resubscribe_at.map(|at| at.saturating_sub(now));
         };
         if self.supply.is_due {
             return Some(Duration::ZERO);
         }
         let silent_at = match self.has_no_checks {
-            true => self.heard_at + SILENCE_MAX,
-            false => (self.last_alive_at() + CHECK_AFTER).min(self.heard_at + UNHEARD_MAX),
+            true => self.last_delivery_at + SILENCE_MAX,
+            false => {
+                (self.last_alive_at() + CHECK_AFTER).min(self.last_delivery_at + NO_DELIVERY_MAX)
+            }
         };
         Some(renew_at.min(silent_at).saturating_sub(now))
     }
@@ -166,19 +168,19 @@ impl SiriSubscription {
     pub(super) fn next_action(&mut self, now: Duration) -> SubscriptionAction {
         let is_due = std::mem::take(&mut self.supply.is_due);
         let is_sound = self.renew_at.is_some() && !self.is_silent(now);
-        self.asking = if is_sound && is_due {
+        self.action = if is_sound && is_due {
             SubscriptionAction::Supply
         } else if is_sound && self.needs_check(now) {
             SubscriptionAction::Check
         } else {
             SubscriptionAction::Subscription
         };
-        self.asking
+        self.action
     }
 
     /// Returns the time of the producer's last sign of life.
     fn last_alive_at(&self) -> Duration {
-        self.vouched_at.map_or(self.heard_at, |at| at.max(self.heard_at))
+        self.checked_at.map_or(self.last_delivery_at, |at| at.max(self.last_delivery_at))
     }
 
     fn needs_check(&self, now: Duration) -> bool {
@@ -191,7 +193,7 @@ impl SiriSubscription {
     pub(super) fn is_silent(&self, now: Duration) -> bool {
         self.renew_at.is_some()
             && (now.saturating_sub(self.last_alive_at()) >= SILENCE_MAX
-                || now.saturating_sub(self.heard_at) >= UNHEARD_MAX)
+                || now.saturating_sub(self.last_delivery_at) >= NO_DELIVERY_MAX)
     }
 
     /// Returns true if the producer has restarted since the agreement. Both times are by its own clock.
@@ -202,29 +204,32 @@ impl SiriSubscription {
 
     /// Records a delivery.
     pub(in crate::poll::siri) fn record_delivery(&mut self, now: Duration) {
-        self.has_told = true;
+        self.has_delivered = true;
         self.n_ended = 0;
-        if let CatchUpState::Awaited { again } = self.telling {
-            self.telling = CatchUpState::Begun { again, through_at: now + TELLING_MAX };
+        if let CatchUpState::Awaited { is_renewal } = self.catch_up {
+            self.catch_up =
+                CatchUpState::InProgress { is_renewal, complete_at: now + CATCH_UP_MAX };
         }
     }
 
     /// Returns `Some` once when a full refresh is complete, with true if it followed a renewal.
     pub(super) fn check_caught_up(&mut self, now: Duration) -> Option<bool> {
-        let CatchUpState::Begun { again, through_at } = self.telling else { return None };
-        (now >= through_at).then(|| {
-            self.telling = CatchUpState::Done;
-            again
+        let CatchUpState::InProgress { is_renewal, complete_at } = self.catch_up else {
+            return None;
+        };
+        (now >= complete_at).then(|| {
+            self.catch_up = CatchUpState::Done;
+            is_renewal
         })
     }
 
     /// Returns the refused parts as problems.
     pub(in crate::poll::siri) fn problems(&self) -> Problems {
         let mut problems = Problems::new();
-        for said in &self.refused {
+        for reason_text in &self.refused {
             let detail = "the producer refused a part of the subscription";
             let problem = Problem::new("subscription", "subscription_refused", detail);
-            problems.push(problem.with_value(said));
+            problems.push(problem.with_value(reason_text));
         }
         problems
     }
@@ -248,13 +253,13 @@ mod tests {
     #[test]
     fn a_changed_start_time_means_that_the_producer_restarted() {
         // The producer's clock may be hours ahead of ours.
-        let mut told =
+        let mut subscription =
             agreed(SubscriptionAgreement { started: at(5), ..SubscriptionAgreement::default() });
-        assert!(!told.has_restarted(at(5)) && !told.has_restarted(None));
-        assert!(!told.has_restarted(at(4)) && told.has_restarted(at(6)));
-        let mut untold = agreed(SubscriptionAgreement::default());
-        assert!(!untold.has_restarted(at(5)) && !untold.has_restarted(at(5)));
-        assert!(untold.has_restarted(at(6)));
+        assert!(!subscription.has_restarted(at(5)) && !subscription.has_restarted(None));
+        assert!(!subscription.has_restarted(at(4)) && subscription.has_restarted(at(6)));
+        let mut not_started = agreed(SubscriptionAgreement::default());
+        assert!(!not_started.has_restarted(at(5)) && !not_started.has_restarted(at(5)));
+        assert!(not_started.has_restarted(at(6)));
     }
 
     #[test]
@@ -333,10 +338,14 @@ mod tests {
             SubscriptionAction::Subscription,
             "a poll on request renews the subscription"
         );
-        for asked in [130, 260, 390, 520] {
-            assert_eq!(quiet.next_request_wait(at(asked)), Some(Duration::ZERO));
-            assert_eq!(quiet.next_action(at(asked)), SubscriptionAction::Check, "{asked}");
-            quiet.vouched_at = Some(at(asked));
+        for elapsed_seconds in [130, 260, 390, 520] {
+            assert_eq!(quiet.next_request_wait(at(elapsed_seconds)), Some(Duration::ZERO));
+            assert_eq!(
+                quiet.next_action(at(elapsed_seconds)),
+                SubscriptionAction::Check,
+                "{elapsed_seconds}"
+            );
+            quiet.checked_at = Some(at(elapsed_seconds));
         }
         // A running producer does not mean that data arrive.
         assert_eq!(quiet.next_request_wait(at(520)), Some(80 * SECOND));
@@ -347,28 +356,28 @@ mod tests {
     #[test]
     fn an_unanswered_check_makes_the_producer_silent_sooner() {
         let at = |seconds: u32| SECOND * (1 + seconds);
-        let mut gone = agreed(SubscriptionAgreement::default());
+        let mut silent = agreed(SubscriptionAgreement::default());
         assert_eq!(
-            (gone.next_action(at(130)), gone.next_action(at(189))),
+            (silent.next_action(at(130)), silent.next_action(at(189))),
             (SubscriptionAction::Check, SubscriptionAction::Check)
         );
-        assert_eq!(gone.next_action(at(190)), SubscriptionAction::Subscription);
+        assert_eq!(silent.next_action(at(190)), SubscriptionAction::Subscription);
         // A producer without CheckStatus is never asked again.
-        let mut unasked =
+        let mut unanswered =
             SiriSubscription { has_no_checks: true, ..agreed(SubscriptionAgreement::default()) };
-        assert_eq!(unasked.next_request_wait(at(0)), Some(SILENCE_MAX));
-        assert_eq!(unasked.next_action(at(189)), SubscriptionAction::Subscription);
-        assert!(unasked.is_silent(at(190)) && unasked.to_ended(at(190)).has_no_checks);
+        assert_eq!(unanswered.next_request_wait(at(0)), Some(SILENCE_MAX));
+        assert_eq!(unanswered.next_action(at(189)), SubscriptionAction::Subscription);
+        assert!(unanswered.is_silent(at(190)) && unanswered.to_ended(at(190)).has_no_checks);
     }
 
     #[test]
     fn announced_data_are_fetched_first_unless_the_producer_is_silent() {
-        let mut told = agreed(SubscriptionAgreement::default());
-        told.supply.is_due = true;
-        assert_eq!(told.next_request_wait(2 * SECOND), Some(Duration::ZERO));
-        assert_eq!(told.next_action(150 * SECOND), SubscriptionAction::Supply);
-        told.supply.is_due = true;
-        assert_eq!(told.next_action(300 * SECOND), SubscriptionAction::Subscription);
-        assert!(!told.supply.is_due, "a new subscription delivers all data");
+        let mut subscription = agreed(SubscriptionAgreement::default());
+        subscription.supply.is_due = true;
+        assert_eq!(subscription.next_request_wait(2 * SECOND), Some(Duration::ZERO));
+        assert_eq!(subscription.next_action(150 * SECOND), SubscriptionAction::Supply);
+        subscription.supply.is_due = true;
+        assert_eq!(subscription.next_action(300 * SECOND), SubscriptionAction::Subscription);
+        assert!(!subscription.supply.is_due, "a new subscription delivers all data");
     }
 }

@@ -40,13 +40,13 @@ pub(in crate::poll::siri) fn subscription_names(
     config: &FeedConfig,
     source: &SiriSource,
 ) -> Vec<SmolStr> {
-    let of = |service: &SiriService| match service {
+    let short_name = |service: &SiriService| match service {
         SiriService::Stops => {
             source.stops.iter().map(|stop| stop_subscription_name(config, stop)).collect()
         }
         service => vec![subscription_name(config, *service)],
     };
-    source.services.iter().flat_map(of).collect()
+    source.services.iter().flat_map(short_name).collect()
 }
 
 /// Builds the common parts of subscriptions to all services.
@@ -86,24 +86,24 @@ pub(super) fn build_subscription_request(
         }),
         ..SubscriptionRequest::default()
     };
-    let by = (subscriber, now);
+    let subscriber_and_time = (subscriber, now);
     for &service in &source.services {
         let name = subscription_name(config, service);
         match service {
             SiriService::Timetables => request.estimated_timetables.push(subscription!(
-                by,
+                subscriber_and_time,
                 name,
                 EstimatedTimetableRequest {},
                 EstimatedTimetableSubscriptionRequest..Default::default()
             )),
             SiriService::Vehicles => request.vehicle_monitorings.push(subscription!(
-                by,
+                subscriber_and_time,
                 name,
                 VehicleMonitoringRequest {},
                 VehicleMonitoringSubscriptionRequest..Default::default()
             )),
             SiriService::Situations => request.situation_exchanges.push(subscription!(
-                by,
+                subscriber_and_time,
                 name,
                 SituationExchangeRequest {},
                 SituationExchangeSubscriptionRequest
@@ -111,7 +111,7 @@ pub(super) fn build_subscription_request(
             SiriService::Stops => {
                 let stops = source.stops.iter().map(|stop| {
                     subscription!(
-                        by,
+                        subscriber_and_time,
                         stop_subscription_name(config, stop),
                         StopMonitoringRequest { monitoring_ref: Some(stop.to_smolstr()) },
                         StopMonitoringSubscriptionRequest..Default::default()

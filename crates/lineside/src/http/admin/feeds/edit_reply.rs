@@ -35,16 +35,17 @@ impl OverrideReply {
     pub(super) fn for_feed(
         app: &App,
         id: &FeedId,
-        over: Option<&FeedOverride>,
+        feed_override: Option<&FeedOverride>,
         in_file: bool,
     ) -> Self {
-        let keys = over.map(|over| redact_keys(&over.keys)).unwrap_or_default();
+        let keys =
+            feed_override.map(|feed_override| redact_keys(&feed_override.keys)).unwrap_or_default();
         Self {
             id: id.to_string(),
             in_file,
-            added: over.is_some_and(|over| over.added),
-            removed: over.is_some_and(|over| over.removed),
-            paused: over.is_some_and(|over| over.paused),
+            added: feed_override.is_some_and(|feed_override| feed_override.added),
+            removed: feed_override.is_some_and(|feed_override| feed_override.removed),
+            paused: feed_override.is_some_and(|feed_override| feed_override.paused),
             toml: format_toml(id, &keys).ok().filter(|_| !keys.is_empty()),
             keys,
             kept: app.settings().persists_edits(),
@@ -76,19 +77,19 @@ impl EditReply {
         edited: EditOutcome,
         source: Option<SourceTestReply>,
     ) -> Self {
-        let EditOutcome { number, changed, over, in_file, differences, .. } = edited;
+        let EditOutcome { number, change, override_after, is_in_file, differences, .. } = edited;
         let names = |ids: Vec<FeedId>| ids.iter().map(ToString::to_string).collect();
         Self {
             dry_run: number.is_none(),
             edit: number,
             changes: ChangedFeeds {
-                added: names(changed.added),
-                removed: names(changed.removed),
-                changed: names(changed.changed),
-                networks: names(changed.networks),
+                added: names(change.added),
+                removed: names(change.removed),
+                changed: names(change.changed),
+                networks: names(change.networks),
             },
             differences,
-            feed: OverrideReply::for_feed(app, id, over.as_ref(), in_file),
+            feed: OverrideReply::for_feed(app, id, override_after.as_ref(), is_in_file),
             source,
         }
     }

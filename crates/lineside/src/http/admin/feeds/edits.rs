@@ -80,11 +80,11 @@ pub(super) async fn get_override(
     Path(id): Path<String>,
 ) -> Result<Json<OverrideReply>, Refusal> {
     let known = parse_feed_id(&id)?;
-    let (over, in_file) = app.settings().find_override(&known);
-    if over.is_none() {
+    let (feed_override, in_file) = app.settings().find_override(&known);
+    if feed_override.is_none() {
         lookup::find_feed(&app, &id)?;
     }
-    Ok(Json(OverrideReply::for_feed(&app, &known, over.as_ref(), in_file)))
+    Ok(Json(OverrideReply::for_feed(&app, &known, feed_override.as_ref(), in_file)))
 }
 
 /// Changes keys of a feed

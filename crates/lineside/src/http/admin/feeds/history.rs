@@ -108,12 +108,19 @@ pub(crate) fn next_before(edits: &[NumberedEdit]) -> Option<i64> {
 
 fn edit_item((n, edit): NumberedEdit) -> EditItem {
     let (before, after) = before_and_after(&edit);
-    let keys = |over: &Option<FeedOverride>| over.as_ref().map(|over| over.keys.clone());
+    let keys = |feed_override: &Option<FeedOverride>| {
+        feed_override.as_ref().map(|feed_override| feed_override.keys.clone())
+    };
     let differences =
         diff_keys(&keys(&before).unwrap_or_default(), &keys(&after).unwrap_or_default());
-    let shown = |over: Option<FeedOverride>| {
-        let over = over.map(|over| FeedOverride { keys: redact_keys(&over.keys), ..over });
-        over.and_then(|over| serde_json::to_value(over).ok()).unwrap_or_default()
+    let shown = |feed_override: Option<FeedOverride>| {
+        let feed_override = feed_override.map(|feed_override| FeedOverride {
+            keys: redact_keys(&feed_override.keys),
+            ..feed_override
+        });
+        feed_override
+            .and_then(|feed_override| serde_json::to_value(feed_override).ok())
+            .unwrap_or_default()
     };
     EditItem {
         n,

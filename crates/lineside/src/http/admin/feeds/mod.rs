@@ -59,7 +59,7 @@ impl From<EditError> for Refusal {
             EditError::Stopping => return Self::ShuttingDown,
             EditError::OnlyRecorded(_) => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
         };
-        Self::NotEdited { status, code, why: why.to_string() }
+        Self::NotEdited { status, code, reason: why.to_string() }
     }
 }
 
@@ -72,15 +72,15 @@ fn parse_feed_id(text: &str) -> Result<FeedId, Refusal> {
 async fn apply_edit(
     app: &App,
     id: FeedId,
-    what: EditAction,
+    action: EditAction,
     parameters: &QueryParameters,
 ) -> Result<Response, Refusal> {
     let only_try = parse_flag(parameters, "dry_run")?.unwrap_or(false);
-    let wants_test = parse_flag(parameters, "test")?.unwrap_or(true);
-    let (is_new, is_tested) = (matches!(what, EditAction::Add(_)), only_try && wants_test);
-    let is_tested = is_tested && what.changes_requests();
-    let mut edited = LiveSettings::edit_feed(app, id.clone(), what, only_try).await?;
-    let becomes = edited.becomes.take().filter(|_| is_tested);
+    let is_test_requested = parse_flag(parameters, "test")?.unwrap_or(true);
+    let (is_new, is_tested) = (matches!(action, EditAction::Add(_)), only_try && is_test_requested);
+    let is_tested = is_tested && action.changes_requests();
+    let mut edited = LiveSettings::edit_feed(app, id.clone(), action, only_try).await?;
+    let becomes = edited.new_config.take().filter(|_| is_tested);
     let source = match becomes {
         Some(config) => Some(run_source_test(app, *config).await),
         None => None,

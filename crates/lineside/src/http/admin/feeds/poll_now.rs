@@ -36,17 +36,19 @@ pub(super) async fn request_poll(
 /// Has a feed polled as soon as its rate limit allows.
 pub(crate) async fn poll_now(app: &App, id: &str) -> Result<(), Refusal> {
     // A feed's task that does not answer in time is busy, and polls as soon as it can.
-    let Some(asked) = run_within(ANSWER_MAX, app.ingest().poll_now(id)).await else {
+    let Some(answer) = run_within(ANSWER_MAX, app.ingest().poll_now(id)).await else {
         return Ok(());
     };
     let refusal = |status, code, why: PollRefused| {
-        Err(Refusal::NotEdited { status, code, why: why.to_string() })
+        Err(Refusal::NotEdited { status, code, reason: why.to_string() })
     };
-    match asked {
+    match answer {
         Ok(()) => Ok(()),
         Err(PollRefused::UnknownFeed) => Err(Refusal::UnknownFeed(lookup::shorten_id(id))),
-        Err(PollRefused::NoRoom(wait)) => Err(Refusal::NoRoom(wait)),
+        Err(PollRefused::RateLimited(wait)) => Err(Refusal::RateLimited(wait)),
         Err(why @ PollRefused::Paused) => refusal(StatusCode::CONFLICT, "feed_paused", why),
-        Err(why @ PollRefused::NotNow) => refusal(StatusCode::SERVICE_UNAVAILABLE, "not_now", why),
+        Err(why @ PollRefused::Unavailable) => {
+            refusal(StatusCode::SERVICE_UNAVAILABLE, "not_now", why)
+        }
     }
 }

@@ -13,7 +13,7 @@ const JOURNEYS: usize = 40;
 const CALLS: usize = 20;
 
 /// Builds a snapshot of a network with journeys of many calls.
-fn scene() -> SiriSnapshot {
+fn sample_snapshot() -> SiriSnapshot {
     let event = |at| Some(StopTimeEvent { time: Some(at), ..Default::default() });
     let call = |at: usize| StopTimeUpdate {
         stop_id: Some(format!("X:Quay:{}", 10_000 + at)),
@@ -49,22 +49,25 @@ fn scene() -> SiriSnapshot {
 
 #[test]
 fn a_full_answer_is_limited_by_bytes_and_not_by_journeys() {
-    let scene = scene();
+    let snapshot = sample_snapshot();
     let subject = QuerySubject::Records(SiriOutput::EstimatedTimetable);
-    let ask = |asked: &SiriQuery, bytes| {
-        build_delivery(&scene, subject, asked, AnswerLimit { records: usize::MAX, bytes })
+    let query_answer = |query: &SiriQuery, bytes| {
+        build_delivery(&snapshot, subject, query, AnswerLimit { records: usize::MAX, bytes })
     };
     let all = SiriQuery::default();
-    let told = ask(&all, SIRI_WHOLE_BYTES_MAX).unwrap();
-    assert_eq!((count_elements(&told), told.more_data), (JOURNEYS, None));
-    let estimated = estimate_bytes(&told);
-    assert!(ask(&all, estimated).is_ok());
-    let Err(fault) = ask(&all, estimated - 1) else { panic!("the response exceeds the limit") };
+    let delivered = query_answer(&all, SIRI_WHOLE_BYTES_MAX).unwrap();
+    assert_eq!((count_elements(&delivered), delivered.more_data), (JOURNEYS, None));
+    let estimated = estimate_bytes(&delivered);
+    assert!(query_answer(&all, estimated).is_ok());
+    let Err(fault) = query_answer(&all, estimated - 1) else {
+        panic!("the response exceeds the limit")
+    };
     assert_eq!(fault.error_condition().kind.as_deref(), Some("AllowedResourceUsageExceededError"));
     // A client that asks for fewer records gets as many as fit.
-    let few = SiriQuery { most: Some(10), ..SiriQuery::default() };
-    assert_eq!(count_elements(&ask(&few, estimated / 2).unwrap()), 10);
+    let few = SiriQuery { visits_max: Some(10), ..SiriQuery::default() };
+    assert_eq!(count_elements(&query_answer(&few, estimated / 2).unwrap()), 10);
     // The estimate is close enough to the written size to serve as a limit.
-    let written = lineside_formats::siri::encode_xml(&wrap_delivery(&scene, None, told)).len();
+    let written =
+        lineside_formats::siri::encode_xml(&wrap_delivery(&snapshot, None, delivered)).len();
     assert!((written / 3..written * 3).contains(&estimated), "{estimated} for {written}");
 }

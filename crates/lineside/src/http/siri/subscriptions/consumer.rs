@@ -33,7 +33,7 @@ pub(super) struct ConsumerTarget {
     pub(super) url: Url,
     /// True if the address may be a private one.
     pub(super) is_trusted: bool,
-    pub(super) form: SiriEncoding,
+    pub(super) encoding: SiriEncoding,
 }
 
 fn client_builder(app: &App) -> reqwest::ClientBuilder {
@@ -68,8 +68,8 @@ impl ConsumerClients {
             }
         };
         let Some(request) = request else { return false };
-        let mut request = request.header(header::CONTENT_TYPE, consumer.form.content_type());
-        if consumer.form == SiriEncoding::Soap {
+        let mut request = request.header(header::CONTENT_TYPE, consumer.encoding.content_type());
+        if consumer.encoding == SiriEncoding::Soap {
             // SOAP 1.1 requires the header; an empty one means that the address is the intent.
             request = request.header("soapaction", "\"\"");
         }

@@ -22,13 +22,13 @@ pub(super) struct ConsumerFailures {
     failures: u32,
     since: Duration,
     /// True after a failed delivery: a consumer that accepts only heartbeats is still failing.
-    misses_delivery: bool,
+    has_failed_delivery: bool,
 }
 
 impl ConsumerFailures {
     /// Records an accepted message.
     pub(super) fn record_success(&mut self, sent: MessageKind) {
-        if sent == MessageKind::Delivery || !self.misses_delivery {
+        if sent == MessageKind::Delivery || !self.has_failed_delivery {
             *self = Self::default();
         }
     }
@@ -38,7 +38,7 @@ impl ConsumerFailures {
         if self.failures == 0 {
             self.since = now;
         }
-        self.misses_delivery |= sent == MessageKind::Delivery;
+        self.has_failed_delivery |= sent == MessageKind::Delivery;
         self.failures = self.failures.saturating_add(1);
         self.failures >= FAILURES_MAX && now.saturating_sub(self.since) >= GRACE
     }
@@ -52,32 +52,32 @@ mod tests {
     fn three_failures_over_a_minute_or_more_are_too_many() {
         let at = Duration::from_secs;
         for sent in [MessageKind::Heartbeat, MessageKind::Delivery] {
-            let mut patience = ConsumerFailures::default();
+            let mut failures = ConsumerFailures::default();
             let tries =
-                [0, 10, 20, 59, 60].map(|seconds| patience.record_failure(sent, at(seconds)));
+                [0, 10, 20, 59, 60].map(|seconds| failures.record_failure(sent, at(seconds)));
             assert_eq!(tries, [false, false, false, false, true]);
-            patience.record_success(sent);
+            failures.record_success(sent);
             assert!(
-                !patience.record_failure(sent, at(100)) && !patience.record_failure(sent, at(200))
+                !failures.record_failure(sent, at(100)) && !failures.record_failure(sent, at(200))
             );
-            assert!(patience.record_failure(sent, at(201)));
+            assert!(failures.record_failure(sent, at(201)));
         }
     }
 
     #[test]
     fn a_consumer_that_accepts_heartbeats_but_no_deliveries_is_dropped() {
         let at = Duration::from_secs;
-        let mut patience = ConsumerFailures::default();
+        let mut failures = ConsumerFailures::default();
         let tries = [0, 30, 60].map(|seconds| {
-            patience.record_success(MessageKind::Heartbeat);
-            patience.record_failure(MessageKind::Delivery, at(seconds))
+            failures.record_success(MessageKind::Heartbeat);
+            failures.record_failure(MessageKind::Delivery, at(seconds))
         });
         assert_eq!(tries, [false, false, true]);
         // While there are no updates, an accepted heartbeat is the only sign of success.
-        let mut patience = ConsumerFailures::default();
+        let mut failures = ConsumerFailures::default();
         for seconds in [0, 30, 60, 90] {
-            assert!(!patience.record_failure(MessageKind::Heartbeat, at(seconds)));
-            patience.record_success(MessageKind::Heartbeat);
+            assert!(!failures.record_failure(MessageKind::Heartbeat, at(seconds)));
+            failures.record_success(MessageKind::Heartbeat);
         }
     }
 }

@@ -49,7 +49,7 @@ struct SubscriptionEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EntryRejection {
     /// The client has a subscription of that name for another consumer.
-    Taken,
+    NameInUse,
     /// A limit on subscriptions is reached.
     Full,
 }
@@ -86,20 +86,20 @@ impl SubscriptionRegistry {
         &self,
         name: &SubscriptionName,
         owner: &SubscriptionOwner,
-        asker: RequestSender,
+        sender: RequestSender,
     ) -> Result<(u64, CancellationToken), EntryRejection> {
         let mut entries = self.entries.lock();
-        let is_other = |known: &SubscriptionOwner| !asker.is_admin && known.origin != owner.origin;
+        let is_other = |known: &SubscriptionOwner| !sender.is_admin && known.origin != owner.origin;
         if entries.get(name).is_some_and(|entry| is_other(&entry.owner)) {
-            return Err(EntryRejection::Taken);
+            return Err(EntryRejection::NameInUse);
         }
         let others = entries.iter().filter(|(known, _)| *known != name);
         let owners = others.map(|(_, entry)| &entry.owner);
-        let of_host = owners.clone().filter(|other| other.host == owner.host).count();
-        let of_client = owners.clone().filter(|other| other.client == owner.client).count();
+        let n_of_host = owners.clone().filter(|other| other.host == owner.host).count();
+        let n_of_client = owners.clone().filter(|other| other.client == owner.client).count();
         if owners.count() >= SIRI_SUBSCRIPTIONS_MAX
-            || of_host >= SIRI_SUBSCRIPTIONS_PER_HOST_MAX
-            || (!asker.is_admin && of_client >= SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX)
+            || n_of_host >= SIRI_SUBSCRIPTIONS_PER_HOST_MAX
+            || (!sender.is_admin && n_of_client >= SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX)
         {
             return Err(EntryRejection::Full);
         }
@@ -121,16 +121,16 @@ impl SubscriptionRegistry {
     }
 
     /// Ends a subscription; an admin ends those of all clients with that name. Returns true if there was any.
-    fn end_subscription(&self, name: &SubscriptionName, asker: RequestSender) -> bool {
+    fn end_subscription(&self, name: &SubscriptionName, sender: RequestSender) -> bool {
         let mut entries = self.entries.lock();
-        let is_it = |known: &SubscriptionName, owner: &SubscriptionOwner| {
-            asker.may_end(owner)
+        let is_match = |known: &SubscriptionName, owner: &SubscriptionOwner| {
+            sender.may_end(owner)
                 && known.subscriber == name.subscriber
                 && known.subscription == name.subscription
         };
         let before = entries.len();
         entries.retain(|known, entry| {
-            let ends = is_it(known, &entry.owner);
+            let ends = is_match(known, &entry.owner);
             if ends {
                 entry.stop.cancel();
             }
@@ -140,11 +140,11 @@ impl SubscriptionRegistry {
     }
 
     /// Returns the sender's subscriptions under a subscriber's name, sorted.
-    fn list_names(&self, subscriber: &str, asker: RequestSender) -> Vec<String> {
+    fn list_names(&self, subscriber: &str, sender: RequestSender) -> Vec<String> {
         let entries = self.entries.lock();
         let own = entries
             .iter()
-            .filter(|(name, entry)| name.subscriber == subscriber && asker.may_end(&entry.owner));
+            .filter(|(name, entry)| name.subscriber == subscriber && sender.may_end(&entry.owner));
         let mut own: Vec<String> = own.map(|(name, _)| name.subscription.clone()).collect();
         own.sort_unstable();
         own.dedup();
@@ -163,43 +163,47 @@ mod tests {
     use super::*;
 
     fn name(subscriber: &str, subscription: &str) -> SubscriptionName {
-        name_of(asker(1), subscriber, subscription)
+        subscription_name(sample_sender(1), subscriber, subscription)
     }
 
-    fn name_of(asker: RequestSender, subscriber: &str, subscription: &str) -> SubscriptionName {
+    fn subscription_name(
+        sender: RequestSender,
+        subscriber: &str,
+        subscription: &str,
+    ) -> SubscriptionName {
         SubscriptionName {
-            client: asker.client,
+            client: sender.client,
             subscriber: subscriber.to_owned(),
             subscription: subscription.to_owned(),
         }
     }
 
-    fn asker(last: u8) -> RequestSender {
+    fn sample_sender(last: u8) -> RequestSender {
         RequestSender::new(IpAddr::from([192, 0, 2, last]), false)
     }
 
     fn admin() -> RequestSender {
-        RequestSender { is_admin: true, ..asker(99) }
+        RequestSender { is_admin: true, ..sample_sender(99) }
     }
 
-    fn owner(host: &str, asker: RequestSender) -> SubscriptionOwner {
-        SubscriptionOwner::for_consumer(&format!("https://{host}/siri").parse().unwrap(), asker)
+    fn owner(host: &str, sender: RequestSender) -> SubscriptionOwner {
+        SubscriptionOwner::for_consumer(&format!("https://{host}/siri").parse().unwrap(), sender)
     }
 
     fn enter(
         all: &SubscriptionRegistry,
         name: &SubscriptionName,
         host: &str,
-        asker: RequestSender,
+        sender: RequestSender,
     ) -> Result<(u64, CancellationToken), EntryRejection> {
-        all.add_subscription(name, &owner(host, asker), asker)
+        all.add_subscription(name, &owner(host, sender), sender)
     }
 
     #[test]
     fn a_new_subscription_replaces_the_one_of_the_same_name() {
         let all = SubscriptionRegistry::default();
-        let (first, stop) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
-        let (second, _) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
+        let (first, stop) = enter(&all, &name("me", "a"), "a.example", sample_sender(1)).unwrap();
+        let (second, _) = enter(&all, &name("me", "a"), "a.example", sample_sender(1)).unwrap();
         assert!(stop.is_cancelled());
         all.remove_subscription(&name("me", "a"), first);
         assert_eq!(all.count_active(), 1);
@@ -210,37 +214,44 @@ mod tests {
     #[test]
     fn ending_a_subscription_ends_no_other() {
         let all = SubscriptionRegistry::default();
-        let (_, one) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
-        let (_, other) = enter(&all, &name("me", "b"), "a.example", asker(1)).unwrap();
-        assert_eq!(all.list_names("me", asker(1)), ["a", "b"]);
+        let (_, one) = enter(&all, &name("me", "a"), "a.example", sample_sender(1)).unwrap();
+        let (_, other) = enter(&all, &name("me", "b"), "a.example", sample_sender(1)).unwrap();
+        assert_eq!(all.list_names("me", sample_sender(1)), ["a", "b"]);
         assert!(
-            all.end_subscription(&name("me", "a"), asker(1))
-                && !all.end_subscription(&name("me", "a"), asker(1))
+            all.end_subscription(&name("me", "a"), sample_sender(1))
+                && !all.end_subscription(&name("me", "a"), sample_sender(1))
         );
-        assert!(!all.end_subscription(&name("you", "b"), asker(1)));
+        assert!(!all.end_subscription(&name("you", "b"), sample_sender(1)));
         assert_eq!((one.is_cancelled(), other.is_cancelled()), (true, false));
-        assert_eq!(all.list_names("me", asker(1)), ["b"]);
+        assert_eq!(all.list_names("me", sample_sender(1)), ["b"]);
     }
 
     #[test]
     fn only_its_client_or_an_admin_ends_a_subscription() {
         let all = SubscriptionRegistry::default();
-        let of = |asker| name_of(asker, "lineside", "a");
-        let (_, stop) = enter(&all, &of(asker(1)), "a.example", asker(1)).unwrap();
+        let own_name = |sender| subscription_name(sender, "lineside", "a");
+        let (_, stop) =
+            enter(&all, &own_name(sample_sender(1)), "a.example", sample_sender(1)).unwrap();
         assert!(
-            all.list_names("lineside", asker(2)).is_empty()
-                && !all.end_subscription(&of(asker(2)), asker(2))
+            all.list_names("lineside", sample_sender(2)).is_empty()
+                && !all.end_subscription(&own_name(sample_sender(2)), sample_sender(2))
         );
         // Otherwise the other consumer would receive what this one waits for.
-        let taken = enter(&all, &of(asker(1)), "evil.example", asker(1)).err();
-        assert_eq!(taken, Some(EntryRejection::Taken));
-        let (_, other) = enter(&all, &of(asker(2)), "a.example", asker(2)).unwrap();
+        let entered =
+            enter(&all, &own_name(sample_sender(1)), "evil.example", sample_sender(1)).err();
+        assert_eq!(entered, Some(EntryRejection::NameInUse));
+        let (_, other) =
+            enter(&all, &own_name(sample_sender(2)), "a.example", sample_sender(2)).unwrap();
         assert!(!stop.is_cancelled() && all.count_active() == 2);
-        assert!(all.end_subscription(&of(asker(2)), asker(2)) && other.is_cancelled());
+        assert!(
+            all.end_subscription(&own_name(sample_sender(2)), sample_sender(2))
+                && other.is_cancelled()
+        );
         assert!(!stop.is_cancelled());
-        let (_, other) = enter(&all, &of(asker(2)), "b.example", asker(2)).unwrap();
+        let (_, other) =
+            enter(&all, &own_name(sample_sender(2)), "b.example", sample_sender(2)).unwrap();
         assert_eq!(all.list_names("lineside", admin()), ["a"]);
-        assert!(all.end_subscription(&of(admin()), admin()));
+        assert!(all.end_subscription(&own_name(admin()), admin()));
         assert!(stop.is_cancelled() && other.is_cancelled() && all.count_active() == 0);
     }
 
@@ -248,26 +259,31 @@ mod tests {
     fn subscriptions_are_limited_per_host_and_in_total() {
         let all = SubscriptionRegistry::default();
         let enter = |n: usize, host: &str| {
-            let asker = asker(u8::try_from(n % 100).unwrap());
-            self::enter(&all, &name_of(asker, "me", &n.to_string()), host, asker).is_ok()
+            let sender = sample_sender(u8::try_from(n % 100).unwrap());
+            self::enter(&all, &subscription_name(sender, "me", &n.to_string()), host, sender)
+                .is_ok()
         };
-        let of_one = (0..).take_while(|n| enter(*n, "one.example")).count();
-        assert_eq!(of_one, SIRI_SUBSCRIPTIONS_PER_HOST_MAX);
+        let n_accepted = (0..).take_while(|n| enter(*n, "one.example")).count();
+        assert_eq!(n_accepted, SIRI_SUBSCRIPTIONS_PER_HOST_MAX);
         // A renewal of an existing name does not need a free place.
         assert!(enter(0, "one.example"));
         let others = (1_000..).take_while(|n| enter(*n, &format!("{n}.example"))).count();
-        assert_eq!(of_one + others, SIRI_SUBSCRIPTIONS_MAX);
+        assert_eq!(n_accepted + others, SIRI_SUBSCRIPTIONS_MAX);
     }
 
     #[test]
     fn subscriptions_are_limited_per_client() {
         let all = SubscriptionRegistry::default();
-        let by = |n: usize, asker: RequestSender| {
+        let enter_from = |n: usize, sender: RequestSender| {
             let host = format!("{n}.example");
-            enter(&all, &name_of(asker, "me", &n.to_string()), &host, asker).is_ok()
+            enter(&all, &subscription_name(sender, "me", &n.to_string()), &host, sender).is_ok()
         };
-        let of_one = (0..).take_while(|n| by(*n, asker(1))).count();
-        assert_eq!(of_one, SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX);
-        assert!(by(1_000, asker(2)) && by(0, asker(1)) && !by(1_001, asker(1)));
+        let n_accepted = (0..).take_while(|n| enter_from(*n, sample_sender(1))).count();
+        assert_eq!(n_accepted, SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX);
+        assert!(
+            enter_from(1_000, sample_sender(2))
+                && enter_from(0, sample_sender(1))
+                && !enter_from(1_001, sample_sender(1))
+        );
     }
 }

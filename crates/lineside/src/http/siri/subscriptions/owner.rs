@@ -36,9 +36,9 @@ impl RequestSender {
 
 impl SubscriptionOwner {
     /// Returns the owner of a subscription that a sender requests for that consumer.
-    pub(super) fn for_consumer(consumer: &Url, asker: RequestSender) -> Self {
+    pub(super) fn for_consumer(consumer: &Url, sender: RequestSender) -> Self {
         Self {
-            client: asker.client,
+            client: sender.client,
             origin: consumer.origin().ascii_serialization(),
             host: consumer.host_str().unwrap_or_default().to_owned(),
         }

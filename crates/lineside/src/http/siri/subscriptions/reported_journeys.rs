@@ -12,10 +12,10 @@ const TIMES_MAX: usize = 100_000;
 /// Largest number of journeys whose times are remembered.
 const JOURNEYS_MAX: usize = 20_000;
 /// Seconds that a journey is remembered after its last time, or after its delivery if it has no times.
-const REMEMBERED_FOR: i64 = 60 * 60;
+const RETENTION_SECONDS: i64 = 60 * 60;
 
 /// The value of a missing time.
-const NONE: u32 = 0;
+const NO_TIME: u32 = 0;
 
 /// A journey as it was last sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) struct ReportedJourney {
 
 impl ReportedJourney {
     /// Condenses a journey; `beside` is the visit's other content, which the hash includes.
-    pub(super) fn from_journey(journey: &VehicleJourney, beside: &str) -> Self {
+    pub(super) fn from_journey(journey: &VehicleJourney, context: &str) -> Self {
         let mut timeless = journey.clone();
         let mut times = Vec::new();
         timeless.recorded_at_time = None;
@@ -43,14 +43,15 @@ impl ReportedJourney {
                 status.take_if(|status| follows_from_time(*status));
             }
         }
-        let hash = xxh3_128(format!("{beside}{timeless:?}").as_bytes());
+        let hash = xxh3_128(format!("{context}{timeless:?}").as_bytes());
         Self { hash, times: times.into() }
     }
 
     /// Returns true if this differs from `before`: in an expected time by `least` seconds or more, or in anything else.
-    pub(super) fn is_news_since(&self, before: &Self, least: u32) -> bool {
+    pub(super) fn is_news_since(&self, before: &Self, change_min: u32) -> bool {
         let differs = |(now, before): (&u32, &u32)| {
-            now != before && (*now == NONE || *before == NONE || now.abs_diff(*before) >= least)
+            now != before
+                && (*now == NO_TIME || *before == NO_TIME || now.abs_diff(*before) >= change_min)
         };
         self.hash != before.hash
             || self.times.len() != before.times.len()
@@ -58,7 +59,7 @@ impl ReportedJourney {
     }
 
     fn last_time(&self) -> Option<i64> {
-        self.times.iter().max().copied().filter(|&time| time != NONE).map(i64::from)
+        self.times.iter().max().copied().filter(|&time| time != NO_TIME).map(i64::from)
     }
 }
 
@@ -72,13 +73,13 @@ fn calls_mut(journey: &mut VehicleJourney) -> impl Iterator<Item = &mut SiriCall
 }
 
 fn unix_seconds(time: Option<SiriTime>) -> u32 {
-    time.and_then(|time| u32::try_from(time.as_seconds()).ok()).unwrap_or(NONE)
+    time.and_then(|time| u32::try_from(time.as_seconds()).ok()).unwrap_or(NO_TIME)
 }
 
 /// The journeys that a subscriber received. Bound: [`TIMES_MAX`], [`JOURNEYS_MAX`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReportedJourneys {
-    told: HashMap<u128, (ReportedJourney, i64)>,
+    journeys: HashMap<u128, (ReportedJourney, i64)>,
     n_times: usize,
 }
 
@@ -88,32 +89,33 @@ impl ReportedJourneys {
     pub(super) fn report_journey(
         &mut self,
         journey: &VehicleJourney,
-        least: u32,
+        change_min: u32,
         now: i64,
     ) -> bool {
-        let (name, told) = (journey_hash(journey), ReportedJourney::from_journey(journey, ""));
-        if let Some((before, _)) = self.told.get(&name) {
-            if !told.is_news_since(before, least) {
+        let (name, reported_journey) =
+            (journey_hash(journey), ReportedJourney::from_journey(journey, ""));
+        if let Some((before, _)) = self.journeys.get(&name) {
+            if !reported_journey.is_news_since(before, change_min) {
                 return false;
             }
             self.n_times -= before.times.len();
-            self.told.remove(&name);
+            self.journeys.remove(&name);
         }
-        let n_times = self.n_times + told.times.len();
-        if n_times <= TIMES_MAX && self.told.len() < JOURNEYS_MAX {
-            let until = told.last_time().unwrap_or(now).max(now) + REMEMBERED_FOR;
+        let n_times = self.n_times + reported_journey.times.len();
+        if n_times <= TIMES_MAX && self.journeys.len() < JOURNEYS_MAX {
+            let until = reported_journey.last_time().unwrap_or(now).max(now) + RETENTION_SECONDS;
             self.n_times = n_times;
-            self.told.insert(name, (told, until));
+            self.journeys.insert(name, (reported_journey, until));
         }
         true
     }
 
     /// Forgets journeys that are over at `now`, Unix seconds.
     pub(super) fn forget_past(&mut self, now: i64) {
-        self.told.retain(|_, (told, until)| {
-            let stays = *until > now;
-            self.n_times -= if stays { 0 } else { told.times.len() };
-            stays
+        self.journeys.retain(|_, (journey, until)| {
+            let is_recent = *until > now;
+            self.n_times -= if is_recent { 0 } else { journey.times.len() };
+            is_recent
         });
     }
 }
@@ -168,13 +170,13 @@ mod tests {
     #[test]
     fn a_time_change_is_measured_from_the_last_reported_time() {
         let mut known = ReportedJourneys::default();
-        let mut tell = |times: &[i64]| known.report_journey(&journey("a", times), 60, 0);
-        assert!(tell(&[990, 2_000]));
-        assert!(!tell(&[1_020, 2_000]), "the status is derived from the time");
-        assert!(!tell(&[1_049, 1_941]));
-        assert!(tell(&[1_050, 2_000]), "a minute after the last report");
-        assert!(!tell(&[991, 2_000]));
-        assert!(tell(&[1_050]), "a call was removed");
+        let mut report_times = |times: &[i64]| known.report_journey(&journey("a", times), 60, 0);
+        assert!(report_times(&[990, 2_000]));
+        assert!(!report_times(&[1_020, 2_000]), "the status is derived from the time");
+        assert!(!report_times(&[1_049, 1_941]));
+        assert!(report_times(&[1_050, 2_000]), "a minute after the last report");
+        assert!(!report_times(&[991, 2_000]));
+        assert!(report_times(&[1_050]), "a call was removed");
     }
 
     #[test]
@@ -199,12 +201,12 @@ mod tests {
         for n in 0..=TIMES_MAX / 100 {
             assert!(known.report_journey(&journey(&n.to_string(), &calls), 60, 0));
         }
-        assert_eq!((known.told.len(), known.n_times), (TIMES_MAX / 100, TIMES_MAX));
+        assert_eq!((known.journeys.len(), known.n_times), (TIMES_MAX / 100, TIMES_MAX));
         let beyond = journey(&(TIMES_MAX / 100).to_string(), &calls);
         assert!(known.report_journey(&beyond, 60, 0), "a forgotten journey is sent again");
-        known.forget_past(1_000 + REMEMBERED_FOR - 1);
+        known.forget_past(1_000 + RETENTION_SECONDS - 1);
         assert_eq!(known.n_times, TIMES_MAX);
-        known.forget_past(1_000 + REMEMBERED_FOR);
-        assert_eq!((known.told.len(), known.n_times), (0, 0));
+        known.forget_past(1_000 + RETENTION_SECONDS);
+        assert_eq!((known.journeys.len(), known.n_times), (0, 0));
     }
 }

@@ -27,8 +27,9 @@ use crate::admin::AdminCredential;
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{
-    SIRI_CYCLE, SIRI_DELIVERY_ELEMENTS, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX,
-    SIRI_REQUEST_BYTES_MAX, SIRI_SUBSCRIPTION_LIFE_MAX, SIRI_SUBSCRIPTION_LIFE_OF_STRANGERS,
+    SIRI_CYCLE, SIRI_DELIVERY_ELEMENTS, SIRI_QUERIES_MAX, SIRI_REF_BYTES_MAX,
+    SIRI_REQUEST_BYTES_MAX, SIRI_SUBSCRIPTION_LIFETIME_MAX,
+    SIRI_UNTRUSTED_SUBSCRIPTION_LIFETIME_MAX,
 };
 use crate::http::proxies::PeerAddress;
 use crate::http::siri::deliveries::{self, wrap_payload};
@@ -39,9 +40,9 @@ use crate::http::siri::services::ParsedPost;
 use crate::http::siri::snapshot::SiriSnapshot;
 
 /// Shortest interval of heartbeats.
-const HEARTBEAT_LEAST: Duration = Duration::from_secs(30);
+const HEARTBEAT_MIN: Duration = Duration::from_secs(30);
 /// Longest interval of heartbeats, and the default.
-const HEARTBEAT_MOST: Duration = Duration::from_secs(60);
+const HEARTBEAT_MAX: Duration = Duration::from_secs(60);
 
 pub(in super::super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -66,7 +67,7 @@ pub(in super::super) fn routes() -> OpenApiRouter<App> {
 )]
 async fn subscribe(
     State(app): State<App>,
-    by: Option<AdminCredential>,
+    credential: Option<AdminCredential>,
     peer: PeerAddress,
     headers: HeaderMap,
     request: Request,
@@ -74,27 +75,35 @@ async fn subscribe(
     if app.shutdown().is_draining() {
         return Err(Refusal::ShuttingDown);
     }
-    let scene = SiriSnapshot::capture_networks(&app);
-    let posted = match ParsedPost::parse_request(&app, &scene, request).await? {
+    let snapshot = SiriSnapshot::capture_networks(&app);
+    let posted = match ParsedPost::parse_request(&app, &snapshot, request).await? {
         Ok(posted) => posted,
         Err(response) => return Ok(response),
     };
-    let form = posted.form;
-    let asker =
-        RequestSender::new(app.trusted_proxies().client_address(peer, &headers), by.is_some());
-    let made = match &posted.payload {
+    let encoding = posted.encoding;
+    let sender = RequestSender::new(
+        app.trusted_proxies().client_address(peer, &headers),
+        credential.is_some(),
+    );
+    let answer = match &posted.payload {
         MessagePayload::SubscriptionRequest(request) => {
-            let is_trusted = asker.is_admin || app.config().server.allow_private_subscribers;
-            let asking =
-                SubscriptionBatch { app: &app, scene: &scene, request, form, asker, is_trusted };
+            let is_trusted = sender.is_admin || app.config().server.allow_private_subscribers;
+            let asking = SubscriptionBatch {
+                app: &app,
+                snapshot: &snapshot,
+                request,
+                encoding,
+                sender,
+                is_trusted,
+            };
             Ok(asking.start_subscriptions())
         }
         MessagePayload::TerminateSubscriptionRequest(request) => {
-            Ok(terminate_subscriptions(&app, &scene, request, asker))
+            Ok(terminate_subscriptions(&app, &snapshot, request, sender))
         }
         _ => Err(SiriFault::not_offered("this address only supports subscriptions")),
     };
-    Ok(posted.build_reply(&scene, made))
+    Ok(posted.build_reply(&snapshot, answer))
 }
 
 /// The requested terms of a subscription to any service.
@@ -102,12 +111,12 @@ struct SubscriptionTerms<'r> {
     subject: QuerySubject,
     subscriber: Option<&'r str>,
     subscription: Option<&'r str>,
-    ends: Option<SiriTime>,
-    manner: UpdatePolicy,
-    asked: Result<SiriQuery, SiriFault>,
+    ends_at: Option<SiriTime>,
+    update_policy: UpdatePolicy,
+    query: Result<SiriQuery, SiriFault>,
 }
 
-macro_rules! wishes {
+macro_rules! subscription_terms {
     ($($Request:ty => $subject:expr, $change:expr, $interval:expr);+ $(;)?) => { $(
         impl<'r> From<&'r $Request> for SubscriptionTerms<'r> {
             fn from(request: &'r $Request) -> Self {
@@ -116,13 +125,13 @@ macro_rules! wishes {
                     subject: $subject,
                     subscriber: request.subscriber_ref.as_deref(),
                     subscription: request.subscription_identifier.as_deref(),
-                    ends: request.initial_termination_time,
-                    manner: UpdatePolicy::from_request(
+                    ends_at: request.initial_termination_time,
+                    update_policy: UpdatePolicy::from_request(
                         request.incremental_updates,
                         $change(request),
                         $interval(request),
                     ),
-                    asked: inner.map_or_else(|| Ok(SiriQuery::default()), QueryElement::to_query),
+                    query: inner.map_or_else(|| Ok(SiriQuery::default()), QueryElement::to_query),
                 }
             }
         }
@@ -134,7 +143,7 @@ fn no_element<R>(_: &R) -> Option<DurationSeconds> {
     None
 }
 
-wishes!(
+subscription_terms!(
     EstimatedTimetableSubscriptionRequest => QuerySubject::Records(SiriOutput::EstimatedTimetable),
         |it: &EstimatedTimetableSubscriptionRequest| it.change_before_updates, no_element;
     // `ChangeBeforeUpdates` does not apply: a vehicle's position changes with every report.
@@ -148,18 +157,18 @@ wishes!(
 
 /// A started subscription.
 struct StartedSubscription {
-    ends: UnixMillis,
+    ends_at: UnixMillis,
     /// Reason why the subscription may never have updates.
-    doubt: Option<SiriFault>,
+    warning: Option<SiriFault>,
 }
 
 /// A request for subscriptions, and its sender.
 struct SubscriptionBatch<'r> {
     app: &'r App,
-    scene: &'r SiriSnapshot,
+    snapshot: &'r SiriSnapshot,
     request: &'r SubscriptionRequest,
-    form: SiriEncoding,
-    asker: RequestSender,
+    encoding: SiriEncoding,
+    sender: RequestSender,
     /// True if the consumer may have a private address.
     is_trusted: bool,
 }
@@ -167,119 +176,120 @@ struct SubscriptionBatch<'r> {
 impl SubscriptionBatch<'_> {
     /// Starts the requested subscriptions, and reports the result of each.
     fn start_subscriptions(&self) -> SiriMessage {
-        let Self { scene, request, .. } = self;
-        let wishes = request.estimated_timetables.iter().map(SubscriptionTerms::from);
-        let wishes = wishes
+        let Self { snapshot, request, .. } = self;
+        let all_terms = request.estimated_timetables.iter().map(SubscriptionTerms::from);
+        let all_terms = all_terms
             .chain(request.vehicle_monitorings.iter().map(SubscriptionTerms::from))
             .chain(request.situation_exchanges.iter().map(SubscriptionTerms::from))
             .chain(request.stop_monitorings.iter().map(SubscriptionTerms::from));
-        let begun = wishes.enumerate().map(|(at, mut wish)| {
-            wish.subscriber = wish.subscriber.or(request.requestor_ref.as_deref());
-            let begun = if at < SIRI_QUESTIONS_MAX {
-                self.start_subscription(&wish)
+        let subscribed = all_terms.enumerate().map(|(at, mut terms)| {
+            terms.subscriber = terms.subscriber.or(request.requestor_ref.as_deref());
+            let subscribed = if at < SIRI_QUERIES_MAX {
+                self.start_subscription(&terms)
             } else {
                 Err(too_many_fault())
             };
-            response_status(scene, wish.subscriber, wish.subscription, begun)
+            response_status(snapshot, terms.subscriber, terms.subscription, subscribed)
         });
-        let mut statuses: Vec<ResponseStatus> = begun.collect();
+        let mut statuses: Vec<ResponseStatus> = subscribed.collect();
         if statuses.is_empty() {
             let fault = SiriFault::invalid_value("the request has no supported service");
             statuses.push(response_status(
-                scene,
+                snapshot,
                 request.requestor_ref.as_deref(),
                 None,
                 Err(fault),
             ));
         }
         wrap_payload(MessagePayload::SubscriptionResponse(SubscriptionResponse {
-            response_timestamp: scene.response_time(),
+            response_timestamp: snapshot.response_time(),
             responder_ref: Some(deliveries::PRODUCER.into()),
             request_message_ref: request.message_identifier.clone(),
             response_statuses: statuses,
-            service_started_time: SiriTime::from_millis(scene.started.0),
+            service_started_time: SiriTime::from_millis(snapshot.started.0),
             ..SubscriptionResponse::default()
         }))
     }
 
     fn start_subscription(
         &self,
-        wish: &SubscriptionTerms<'_>,
+        terms: &SubscriptionTerms<'_>,
     ) -> Result<StartedSubscription, SiriFault> {
-        let Self { app, scene, request, form, asker, is_trusted } = *self;
+        let Self { app, snapshot, request, encoding, sender, is_trusted } = *self;
         let name = SubscriptionName {
-            client: asker.client,
-            subscriber: check_name("SubscriberRef or RequestorRef", wish.subscriber)?,
-            subscription: check_name("SubscriptionIdentifier", wish.subscription)?,
+            client: sender.client,
+            subscriber: check_name("SubscriberRef or RequestorRef", terms.subscriber)?,
+            subscription: check_name("SubscriptionIdentifier", terms.subscription)?,
         };
-        let ends = self.end_time(wish)?;
+        let ends = self.end_time(terms)?;
         let address = request.consumer_address.as_ref().or(request.address.as_ref());
         let url = consumer_address(address.map(|it| it.as_str()), is_trusted)?;
-        let asked = wish.asked.clone()?;
-        asked.resolve_references(scene)?;
-        let doubt = asked.find_unresolved(scene);
-        let asked = match wish.subject {
+        let query = terms.query.clone()?;
+        query.resolve_references(snapshot)?;
+        let doubt = query.find_unresolved(snapshot);
+        let query = match terms.subject {
             QuerySubject::Visits => {
-                asked.monitored_stop(scene)?;
+                query.monitored_stop(snapshot)?;
                 // Updates always start at the present.
-                SiriQuery { start: None, ..asked }
+                SiriQuery { start: None, ..query }
             }
-            _ => SiriQuery { most: Some(SIRI_DELIVERY_ELEMENTS), ..asked },
+            _ => SiriQuery { visits_max: Some(SIRI_DELIVERY_ELEMENTS), ..query },
         };
-        let place = app.siri_subscriptions().add_subscription(
+        let permit = app.siri_subscriptions().add_subscription(
             &name,
-            &SubscriptionOwner::for_consumer(&url, asker),
-            asker,
+            &SubscriptionOwner::for_consumer(&url, sender),
+            sender,
         );
-        let (number, stop) = place.map_err(|why| match why {
+        let (number, stop) = permit.map_err(|why| match why {
             EntryRejection::Full => SiriFault::too_many_records("too many subscriptions"),
-            EntryRejection::Taken => SiriFault::not_allowed(format!(
+            EntryRejection::NameInUse => SiriFault::not_allowed(format!(
                 "this client already has a subscription {:?} for another consumer",
                 name.subscription
             )),
         })?;
         let heartbeat = request.subscription_context.as_ref().and_then(|it| it.heartbeat_interval);
         let subscription = ServedSubscription {
-            subject: wish.subject,
-            asked,
-            manner: wish.manner,
-            consumer: ConsumerTarget { url, is_trusted, form },
+            subject: terms.subject,
+            query,
+            update_policy: terms.update_policy,
+            consumer: ConsumerTarget { url, is_trusted, encoding },
             heartbeat: heartbeat_interval(heartbeat),
-            ends,
+            ends_at: ends,
         };
-        let place = SubscriptionPermit { app: app.clone(), name, number, stop };
-        tokio::spawn(run_subscription(app.clone(), place, subscription));
-        Ok(StartedSubscription { ends, doubt })
+        let permit = SubscriptionPermit { app: app.clone(), name, number, stop };
+        tokio::spawn(run_subscription(app.clone(), permit, subscription));
+        Ok(StartedSubscription { ends_at: ends, warning: doubt })
     }
 
     /// Returns the end of a subscription: its termination time, up to the longest lifetime.
-    fn end_time(&self, wish: &SubscriptionTerms<'_>) -> Result<UnixMillis, SiriFault> {
-        let ends = wish.ends.ok_or_else(|| {
+    fn end_time(&self, terms: &SubscriptionTerms<'_>) -> Result<UnixMillis, SiriFault> {
+        let ends = terms.ends_at.ok_or_else(|| {
             SiriFault::invalid_value(
                 "InitialTerminationTime, the end of the subscription, is missing",
             )
         })?;
-        if ends.as_millis() <= self.scene.at.0 {
+        if ends.as_millis() <= self.snapshot.at.0 {
             return Err(SiriFault::invalid_value("InitialTerminationTime is in the past"));
         }
         let longest = match self.is_trusted {
-            true => SIRI_SUBSCRIPTION_LIFE_MAX,
-            false => SIRI_SUBSCRIPTION_LIFE_OF_STRANGERS,
+            true => SIRI_SUBSCRIPTION_LIFETIME_MAX,
+            false => SIRI_UNTRUSTED_SUBSCRIPTION_LIFETIME_MAX,
         };
-        Ok(UnixMillis(ends.as_millis()).min(self.scene.at + longest))
+        Ok(UnixMillis(ends.as_millis()).min(self.snapshot.at + longest))
     }
 }
 
 /// Returns the fault for subscriptions beyond the limit of one request.
 fn too_many_fault() -> SiriFault {
     SiriFault::too_many_records(format!(
-        "one request can have at most {SIRI_QUESTIONS_MAX} subscriptions"
+        "one request can have at most {SIRI_QUERIES_MAX} subscriptions"
     ))
 }
 
-fn heartbeat_interval(asked: Option<DurationSeconds>) -> Duration {
-    let asked = asked.and_then(|asked| u64::try_from(asked.0).ok()).map(Duration::from_secs);
-    asked.unwrap_or(HEARTBEAT_MOST).clamp(HEARTBEAT_LEAST, HEARTBEAT_MOST)
+fn heartbeat_interval(requested: Option<DurationSeconds>) -> Duration {
+    let requested =
+        requested.and_then(|requested| u64::try_from(requested.0).ok()).map(Duration::from_secs);
+    requested.unwrap_or(HEARTBEAT_MAX).clamp(HEARTBEAT_MIN, HEARTBEAT_MAX)
 }
 
 fn check_name(what: &str, text: Option<&str>) -> Result<String, SiriFault> {
@@ -311,23 +321,26 @@ fn consumer_address(text: Option<&str>, is_trusted: bool) -> Result<Url, SiriFau
 }
 
 fn response_status(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     subscriber: Option<&str>,
     subscription: Option<&str>,
-    begun: Result<StartedSubscription, SiriFault>,
+    subscribed: Result<StartedSubscription, SiriFault>,
 ) -> ResponseStatus {
     // The schema has one element for errors and warnings.
-    let said = begun.as_ref().map_or_else(Some, |begun| begun.doubt.as_ref());
+    let fault = subscribed.as_ref().map_or_else(Some, |subscribed| subscribed.warning.as_ref());
     let cycle = i32::try_from(SIRI_CYCLE.as_secs()).ok().map(DurationSeconds);
     ResponseStatus {
-        response_timestamp: scene.response_time(),
+        response_timestamp: snapshot.response_time(),
         // The schema allows this element only together with a subscription's name.
         subscriber_ref: subscriber.filter(|_| subscription.is_some()).map(Into::into),
         subscription_ref: subscription.map(Into::into),
-        status: Some(begun.is_ok()),
-        error_condition: said.map(SiriFault::error_condition),
-        valid_until: begun.as_ref().ok().and_then(|begun| SiriTime::from_millis(begun.ends.0)),
-        shortest_possible_cycle: cycle.filter(|_| begun.is_ok()),
+        status: Some(subscribed.is_ok()),
+        error_condition: fault.map(SiriFault::error_condition),
+        valid_until: subscribed
+            .as_ref()
+            .ok()
+            .and_then(|subscribed| SiriTime::from_millis(subscribed.ends_at.0)),
+        shortest_possible_cycle: cycle.filter(|_| subscribed.is_ok()),
         ..ResponseStatus::default()
     }
 }
@@ -335,27 +348,27 @@ fn response_status(
 /// Ends subscriptions of the sender, and reports the result of each.
 fn terminate_subscriptions(
     app: &App,
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     request: &TerminateSubscriptionRequest,
-    asker: RequestSender,
+    sender: RequestSender,
 ) -> SiriMessage {
     let subscriber = request.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
     let subscriber = subscriber.unwrap_or_default();
     let named: Vec<String> = match request.all.0 {
-        true => app.siri_subscriptions().list_names(subscriber, asker),
+        true => app.siri_subscriptions().list_names(subscriber, sender),
         false => request.subscription_refs.iter().map(ToString::to_string).collect(),
     };
-    let may_be = |at: usize| request.all.0 || at < SIRI_QUESTIONS_MAX;
+    let may_be = |at: usize| request.all.0 || at < SIRI_QUERIES_MAX;
     let statuses = named.into_iter().enumerate().map(|(at, subscription)| {
         let name = SubscriptionName {
-            client: asker.client,
+            client: sender.client,
             subscriber: subscriber.to_owned(),
             subscription,
         };
         let fault = if !may_be(at) {
             // The schema allows no other error for terminations.
             Some(SiriFault::invalid_value(too_many_fault().fault_text()))
-        } else if app.siri_subscriptions().end_subscription(&name, asker) {
+        } else if app.siri_subscriptions().end_subscription(&name, sender) {
             None
         } else {
             Some(SiriFault::unknown_subscription(format!(
@@ -364,7 +377,7 @@ fn terminate_subscriptions(
             )))
         };
         ResponseStatus {
-            response_timestamp: scene.response_time(),
+            response_timestamp: snapshot.response_time(),
             subscriber_ref: Some(subscriber.into()),
             subscription_ref: Some(name.subscription.as_str().into()),
             status: Some(fault.is_none()),
@@ -373,7 +386,7 @@ fn terminate_subscriptions(
         }
     });
     wrap_payload(MessagePayload::TerminateSubscriptionResponse(TerminateSubscriptionResponse {
-        response_timestamp: scene.response_time(),
+        response_timestamp: snapshot.response_time(),
         responder_ref: Some(deliveries::PRODUCER.into()),
         request_message_ref: request.message_identifier.clone(),
         termination_response_statuses: statuses.collect(),

@@ -24,22 +24,22 @@ use crate::http::limits::SIRI_CYCLE;
 pub(super) struct ServedSubscription {
     pub(super) subject: QuerySubject,
     /// The query; for records limited to one delivery.
-    pub(super) asked: SiriQuery,
-    pub(super) manner: UpdatePolicy,
+    pub(super) query: SiriQuery,
+    pub(super) update_policy: UpdatePolicy,
     pub(super) consumer: ConsumerTarget,
     pub(super) heartbeat: Duration,
-    pub(super) ends: UnixMillis,
+    pub(super) ends_at: UnixMillis,
 }
 
 /// The result of one check for updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpdateOutcome {
     /// There were no updates.
-    Nothing,
+    Unchanged,
     /// There were no updates in this part; the next part may have some.
-    Passed,
+    PartUnchanged,
     /// The consumer accepted everything.
-    Told,
+    Delivered,
     /// The consumer accepted a part, and there is more.
     More,
     /// The consumer did not accept the delivery.
@@ -47,61 +47,61 @@ enum UpdateOutcome {
 }
 
 /// The revision of each network, and the time if the result depends on it.
-type Sight = (Vec<(Epoch, u64)>, Option<UnixMillis>);
+type NetworkRevisions = (Vec<(Epoch, u64)>, Option<UnixMillis>);
 
 struct SubscriptionTask {
     app: App,
-    place: SubscriptionPermit,
+    permit: SubscriptionPermit,
     subscription: ServedSubscription,
-    known: SubscriberState,
+    state: SubscriberState,
     /// The state of the networks at the last complete delivery.
-    seen: Option<Sight>,
+    delivered_revisions: Option<NetworkRevisions>,
     /// End of the minimum interval between deliveries, in monotonic time.
-    rests_until: Duration,
+    not_before: Duration,
 }
 
 /// Serves a subscription until it ends.
 pub(super) async fn run_subscription(
     app: App,
-    place: SubscriptionPermit,
+    permit: SubscriptionPermit,
     subscription: ServedSubscription,
 ) {
-    let (clock, stop) = (app.clock().clone(), place.stop.clone());
+    let (clock, stop) = (app.clock().clone(), permit.stop.clone());
     let shutdown = app.shutdown().clone();
     let mut run = SubscriptionTask {
         app,
-        place,
+        permit,
         subscription,
-        known: SubscriberState::default(),
-        seen: None,
-        rests_until: Duration::ZERO,
+        state: SubscriberState::default(),
+        delivered_revisions: None,
+        not_before: Duration::ZERO,
     };
-    let (mut patience, mut beat_at) = (ConsumerFailures::default(), Duration::ZERO);
+    let (mut failures, mut beat_at) = (ConsumerFailures::default(), Duration::ZERO);
     // A host that does not expect SIRI is sent only heartbeats.
     let mut is_met = false;
-    while clock.wall_time() < run.subscription.ends {
-        let (sent, looked) = if clock.monotonic() >= beat_at || !is_met {
+    while clock.wall_time() < run.subscription.ends_at {
+        let (sent, outcome) = if clock.monotonic() >= beat_at || !is_met {
             beat_at = clock.monotonic() + run.subscription.heartbeat;
             (MessageKind::Heartbeat, run.send_heartbeat().await)
         } else {
             (MessageKind::Delivery, run.send_updates().await)
         };
-        let pause = match looked {
-            UpdateOutcome::Failed if patience.record_failure(sent, clock.monotonic()) => {
-                let SubscriptionPermit { name, .. } = &run.place;
+        let pause = match outcome {
+            UpdateOutcome::Failed if failures.record_failure(sent, clock.monotonic()) => {
+                let SubscriptionPermit { name, .. } = &run.permit;
                 tracing::info!(?name, "a SIRI consumer keeps failing, so its subscription ends");
                 return;
             }
             UpdateOutcome::Failed => RETRY,
-            UpdateOutcome::Told | UpdateOutcome::More => {
-                patience.record_success(sent);
+            UpdateOutcome::Delivered | UpdateOutcome::More => {
+                failures.record_success(sent);
                 // Continues without a pause after the first heartbeat, and while there is more.
-                let goes_on =
-                    looked == UpdateOutcome::More || !std::mem::replace(&mut is_met, true);
-                if goes_on { Duration::ZERO } else { SIRI_CYCLE }
+                let is_alive =
+                    outcome == UpdateOutcome::More || !std::mem::replace(&mut is_met, true);
+                if is_alive { Duration::ZERO } else { SIRI_CYCLE }
             }
-            UpdateOutcome::Passed => Duration::ZERO,
-            UpdateOutcome::Nothing => SIRI_CYCLE,
+            UpdateOutcome::PartUnchanged => Duration::ZERO,
+            UpdateOutcome::Unchanged => SIRI_CYCLE,
         };
         tokio::select! {
             () = clock.sleep(pause) => {}
@@ -114,80 +114,83 @@ pub(super) async fn run_subscription(
 impl SubscriptionTask {
     /// Sends a heartbeat.
     async fn send_heartbeat(&self) -> UpdateOutcome {
-        let scene = SiriSnapshot::capture_networks(&self.app);
+        let snapshot = SiriSnapshot::capture_networks(&self.app);
         let beat = wrap_payload(MessagePayload::HeartbeatNotification(HeartbeatNotification {
-            request_timestamp: scene.response_time(),
+            request_timestamp: snapshot.response_time(),
             producer_ref: Some(deliveries::PRODUCER.into()),
             status: Some(true),
-            service_started_time: SiriTime::from_millis(scene.started.0),
+            service_started_time: SiriTime::from_millis(snapshot.started.0),
             ..HeartbeatNotification::default()
         }));
-        let body = self.subscription.consumer.form.encode_notification(&beat);
+        let body = self.subscription.consumer.encoding.encode_notification(&beat);
         self.send_message(body).await
     }
 
     /// Sends the updates, if there are any.
     async fn send_updates(&mut self) -> UpdateOutcome {
         let now = self.app.clock().monotonic();
-        if now < self.rests_until {
-            return UpdateOutcome::Nothing;
+        if now < self.not_before {
+            return UpdateOutcome::Unchanged;
         }
-        let scene = SiriSnapshot::capture_networks(&self.app);
-        let ServedSubscription { subject, ref asked, manner, ref consumer, .. } = self.subscription;
+        let snapshot = SiriSnapshot::capture_networks(&self.app);
+        let ServedSubscription { subject, ref query, update_policy, ref consumer, .. } =
+            self.subscription;
         // The visits of a stop change with time, and so do the journeys within a preview interval.
-        let is_of_moment = subject == QuerySubject::Visits || asked.preview.is_some();
-        let seen = (scene.revisions(), is_of_moment.then_some(scene.at));
-        if self.seen.as_ref() == Some(&seen) {
-            return UpdateOutcome::Nothing;
+        let depends_on_time = subject == QuerySubject::Visits || query.preview.is_some();
+        let seen = (snapshot.revisions(), depends_on_time.then_some(snapshot.at));
+        if self.delivered_revisions.as_ref() == Some(&seen) {
+            return UpdateOutcome::Unchanged;
         }
         // If too many replies are being built, this delivery waits for the next check.
-        let Some(maker) = self.app.admission().permit_large_reply() else {
-            return UpdateOutcome::Nothing;
+        let Some(reply_permit) = self.app.admission().permit_large_reply() else {
+            return UpdateOutcome::Unchanged;
         };
-        let (asked, form, known) = (asked.clone(), consumer.form, self.known.clone());
-        let name = self.place.name.clone();
-        let made = run_blocking(move || {
-            let _maker = maker;
+        let (query, encoding, known) = (query.clone(), consumer.encoding, self.state.clone());
+        let name = self.permit.name.clone();
+        let answer = run_blocking(move || {
+            let _maker = reply_permit;
             // The subscribed stop or line may have been removed meanwhile; then there are no updates.
-            let PendingUpdate { delivery, memory, has_more } =
-                find_updates(&scene, subject, &asked, manner, &known)?;
+            let PendingUpdate { delivery, state, has_more } =
+                find_updates(&snapshot, subject, &query, update_policy, &known)?;
             let body = delivery.map(|delivery| {
                 let named = add_names(delivery, &name.subscriber, &name.subscription);
-                form.encode_notification(&wrap_delivery(
-                    &scene,
-                    asked.message_ref.as_deref(),
+                encoding.encode_notification(&wrap_delivery(
+                    &snapshot,
+                    query.message_ref.as_deref(),
                     named,
                 ))
             });
-            Some((body, memory, has_more))
+            Some((body, state, has_more))
         });
-        let Ok(Some((body, known, has_more))) = made.await else { return UpdateOutcome::Nothing };
-        let looked = match body {
-            Some(body) => self.send_message(body).await,
-            None => UpdateOutcome::Nothing,
+        let Ok(Some((body, known, has_more))) = answer.await else {
+            return UpdateOutcome::Unchanged;
         };
-        if looked == UpdateOutcome::Failed {
-            return looked;
+        let outcome = match body {
+            Some(body) => self.send_message(body).await,
+            None => UpdateOutcome::Unchanged,
+        };
+        if outcome == UpdateOutcome::Failed {
+            return outcome;
         }
-        self.known = known;
+        self.state = known;
         if has_more {
-            return if looked == UpdateOutcome::Told {
+            return if outcome == UpdateOutcome::Delivered {
                 UpdateOutcome::More
             } else {
-                UpdateOutcome::Passed
+                UpdateOutcome::PartUnchanged
             };
         }
-        self.seen = Some(seen);
-        if looked == UpdateOutcome::Told {
-            self.rests_until = now + manner.min_interval();
+        self.delivered_revisions = Some(seen);
+        if outcome == UpdateOutcome::Delivered {
+            self.not_before = now + update_policy.min_interval();
         }
-        looked
+        outcome
     }
 
     async fn send_message(&self, body: Bytes) -> UpdateOutcome {
         let clients = &self.app.siri_subscriptions().clients;
         match clients.send_message(&self.app, &self.subscription.consumer, body).await {
-            true => UpdateOutcome::Told,
+            true => UpdateOutcome::Delivered,
             false => UpdateOutcome::Failed,
         }
     }

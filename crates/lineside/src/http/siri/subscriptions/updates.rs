@@ -10,7 +10,7 @@ use lineside_formats::siri::{
 use lineside_ingest::siri::{NO_DIRECTION, SiriOutput};
 use smol_str::SmolStr;
 
-use super::super::deliveries::{self, AnswerLimit, Known, count_elements};
+use super::super::deliveries::{self, AnswerLimit, ConsumerPositions, count_elements};
 use super::super::fault::SiriFault;
 use super::super::query::{QuerySubject, SiriQuery};
 use super::super::snapshot::SiriSnapshot;
@@ -20,23 +20,23 @@ use super::update_policy::UpdatePolicy;
 /// The position of a subscriber. Bound: a number per network, the visits of one delivery, and [`ReportedJourneys`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct SubscriberState {
-    records: Known,
+    positions: ConsumerPositions,
     visits: HashMap<SmolStr, ReportedVisit>,
     /// Journeys as last sent, if small changes are suppressed.
     journeys: ReportedJourneys,
     /// Hash of the record ids in the last complete delivery.
-    set: u128,
+    record_set_hash: u128,
     /// True while a complete delivery is sent in parts.
-    is_amid: bool,
-    is_begun: bool,
+    is_delivery_partial: bool,
+    has_delivered: bool,
 }
 
 /// A visit as it was last sent.
 #[derive(Clone, Debug)]
 struct ReportedVisit {
-    told: ReportedJourney,
+    journey: ReportedJourney,
     /// Departure time, Unix seconds.
-    leaves: Option<i64>,
+    departs_at: Option<i64>,
     line: Option<SmolStr>,
     direction: Option<SmolStr>,
 }
@@ -46,35 +46,35 @@ struct ReportedVisit {
 pub(super) struct PendingUpdate {
     /// `None` if there is nothing to send.
     pub(super) delivery: Option<ServiceDelivery>,
-    pub(super) memory: SubscriberState,
+    pub(super) state: SubscriberState,
     pub(super) has_more: bool,
 }
 
 impl PendingUpdate {
     /// Returns an update without a delivery.
     fn unchanged(memory: SubscriberState) -> Self {
-        Self { delivery: None, memory, has_more: false }
+        Self { delivery: None, state: memory, has_more: false }
     }
 }
 
 /// Finds the updates; `None` if the query's references are no longer valid.
 pub(super) fn find_updates(
-    scene: &SiriSnapshot,
+    snapshot: &SiriSnapshot,
     subject: QuerySubject,
-    asked: &SiriQuery,
-    manner: UpdatePolicy,
+    query: &SiriQuery,
+    update_policy: UpdatePolicy,
     memory: &SubscriberState,
 ) -> Option<PendingUpdate> {
     match subject {
         QuerySubject::Records(service) => {
-            let telling = UpdateQuery { scene, service, asked, manner };
-            if manner.is_incremental || memory.is_amid {
-                telling.find_part(memory.clone()).ok()
+            let update_query = UpdateQuery { snapshot, service, query, update_policy };
+            if update_policy.is_incremental || memory.is_delivery_partial {
+                update_query.find_part(memory.clone()).ok()
             } else {
-                telling.find_whole(memory).ok()
+                update_query.find_whole(memory).ok()
             }
         }
-        QuerySubject::Visits => find_visits(scene, asked, manner, memory),
+        QuerySubject::Visits => find_visits(snapshot, query, update_policy, memory),
         QuerySubject::Lines | QuerySubject::StopPoints => None,
     }
 }
@@ -82,90 +82,100 @@ pub(super) fn find_updates(
 /// The query for updates of records.
 #[derive(Clone, Copy)]
 struct UpdateQuery<'a> {
-    scene: &'a SiriSnapshot,
+    snapshot: &'a SiriSnapshot,
     service: SiriOutput,
-    asked: &'a SiriQuery,
-    manner: UpdatePolicy,
+    query: &'a SiriQuery,
+    update_policy: UpdatePolicy,
 }
 
 impl UpdateQuery<'_> {
     /// Finds the records after the subscriber's position, up to the size of one delivery.
     fn find_part(self, mut memory: SubscriberState) -> Result<PendingUpdate, SiriFault> {
-        let Self { scene, service, asked, manner } = self;
-        let most = deliveries::part_records_max(service);
-        let told = deliveries::find_records(scene, service, asked, &memory.records, most)?;
-        let has_more = told.delivery.more_data == Some(true);
-        let mut delivery = told.delivery;
-        let is_whole = !manner.is_incremental && memory.is_amid;
-        if manner.least_change > 0 {
+        let Self { snapshot, service, query, update_policy } = self;
+        let records_max = deliveries::part_records_max(service);
+        let delivered =
+            deliveries::find_records(snapshot, service, query, &memory.positions, records_max)?;
+        let has_more = delivered.delivery.more_data == Some(true);
+        let mut delivery = delivered.delivery;
+        let is_whole = !update_policy.is_incremental && memory.is_delivery_partial;
+        if update_policy.change_min > 0 {
             let journeys = &mut memory.journeys;
-            let now = scene.at.unix_seconds();
+            let now = snapshot.at.unix_seconds();
             journeys.forget_past(now);
             for timetable in &mut delivery.estimated_timetables {
                 for frame in &mut timetable.frames {
                     frame.estimated_vehicle_journeys.retain(|journey| {
-                        journeys.report_journey(journey, manner.least_change, now) || is_whole
+                        journeys.report_journey(journey, update_policy.change_min, now) || is_whole
                     });
                 }
                 timetable.frames.retain(|frame| !frame.estimated_vehicle_journeys.is_empty());
             }
         }
-        let is_due = count_elements(&delivery) > 0 || !memory.is_begun;
-        let is_amid = memory.is_amid && has_more;
-        let memory = SubscriberState { records: told.known, is_begun: true, is_amid, ..memory };
-        Ok(PendingUpdate { delivery: is_due.then_some(delivery), memory, has_more })
+        let is_due = count_elements(&delivery) > 0 || !memory.has_delivered;
+        let is_delivery_partial = memory.is_delivery_partial && has_more;
+        let memory = SubscriberState {
+            positions: delivered.positions,
+            has_delivered: true,
+            is_delivery_partial,
+            ..memory
+        };
+        Ok(PendingUpdate { delivery: is_due.then_some(delivery), state: memory, has_more })
     }
 
     /// Finds the first part of a complete delivery, if anything changed.
     fn find_whole(self, memory: &SubscriberState) -> Result<PendingUpdate, SiriFault> {
-        let Self { scene, service, asked, .. } = self;
-        let set = deliveries::hash_record_ids(scene, service, asked)?;
-        if memory.is_begun && set == memory.set {
+        let Self { snapshot, service, query, .. } = self;
+        let set = deliveries::hash_record_ids(snapshot, service, query)?;
+        if memory.has_delivered && set == memory.record_set_hash {
             let changed = self.find_part(memory.clone())?;
             if changed.delivery.is_none() && !changed.has_more {
-                return Ok(PendingUpdate::unchanged(changed.memory));
+                return Ok(PendingUpdate::unchanged(changed.state));
             }
         }
         let journeys = memory.journeys.clone();
         // The delivery is sent even if it is empty by now.
-        let from_the_beginning =
-            SubscriberState { set, journeys, is_amid: true, ..SubscriberState::default() };
+        let from_the_beginning = SubscriberState {
+            record_set_hash: set,
+            journeys,
+            is_delivery_partial: true,
+            ..SubscriberState::default()
+        };
         self.find_part(from_the_beginning)
     }
 }
 
 fn find_visits(
-    scene: &SiriSnapshot,
-    asked: &SiriQuery,
-    manner: UpdatePolicy,
+    snapshot: &SiriSnapshot,
+    query: &SiriQuery,
+    update_policy: UpdatePolicy,
     memory: &SubscriberState,
 ) -> Option<PendingUpdate> {
-    let room = AnswerLimit::for_whole(QuerySubject::Visits).records;
-    let mut delivery = deliveries::find_first_visits(scene, asked, room).ok()?;
+    let count_max = AnswerLimit::for_whole(QuerySubject::Visits).records;
+    let mut delivery = deliveries::find_first_visits(snapshot, query, count_max).ok()?;
     let stop = delivery.stop_monitorings.first_mut()?;
-    let all = (!manner.is_incremental).then(|| stop.monitored_stop_visits.clone());
-    let look = VisitComparison {
-        most: asked.visits_max(),
-        least: manner.least_change,
-        now: scene.at.unix_seconds(),
+    let all = (!update_policy.is_incremental).then(|| stop.monitored_stop_visits.clone());
+    let comparison = VisitComparison {
+        visits_max: query.visits_max(),
+        change_min: update_policy.change_min,
+        now: snapshot.at.unix_seconds(),
     };
-    let visits = retain_changed(stop, &memory.visits, look);
+    let visits = retain_changed(stop, &memory.visits, comparison);
     let is_due = !stop.monitored_stop_visits.is_empty() || !stop.cancellations.is_empty();
     if let Some(all) = all {
         stop.monitored_stop_visits = all;
     }
-    let delivery = (is_due || !memory.is_begun).then_some(delivery);
-    let memory = SubscriberState { visits, is_begun: true, ..SubscriberState::default() };
-    Some(PendingUpdate { delivery, memory, has_more: false })
+    let delivery = (is_due || !memory.has_delivered).then_some(delivery);
+    let memory = SubscriberState { visits, has_delivered: true, ..SubscriberState::default() };
+    Some(PendingUpdate { delivery, state: memory, has_more: false })
 }
 
 /// The criteria for changed visits.
 #[derive(Clone, Copy)]
 struct VisitComparison {
     /// Largest number of visits in the query.
-    most: usize,
+    visits_max: usize,
     /// Threshold of time changes, in seconds.
-    least: u32,
+    change_min: u32,
     /// Current time, Unix seconds.
     now: i64,
 }
@@ -175,32 +185,33 @@ struct VisitComparison {
 fn retain_changed(
     stop: &mut StopMonitoringDelivery,
     known: &HashMap<SmolStr, ReportedVisit>,
-    look: VisitComparison,
+    comparison: VisitComparison,
 ) -> HashMap<SmolStr, ReportedVisit> {
-    let VisitComparison { most, least, now } = look;
-    let is_full = stop.monitored_stop_visits.len() >= most;
+    let VisitComparison { visits_max, change_min, now } = comparison;
+    let is_full = stop.monitored_stop_visits.len() >= visits_max;
     let last = stop.monitored_stop_visits.iter().filter_map(departure_time).max();
     let mut all: HashMap<SmolStr, ReportedVisit> = HashMap::new();
     stop.monitored_stop_visits.retain(|visit| {
         let Some(id) = &visit.item_identifier else { return true };
         let (now, before) = (reported_visit(visit), known.get(id));
-        let before = before.filter(|before| !now.told.is_news_since(&before.told, least));
+        let before =
+            before.filter(|before| !now.journey.is_news_since(&before.journey, change_min));
         let is_news = before.is_none();
-        let told = before.map_or_else(|| now.told.clone(), |before| before.told.clone());
-        all.insert(id.clone(), ReportedVisit { told, ..now });
+        let journey = before.map_or_else(|| now.journey.clone(), |before| before.journey.clone());
+        all.insert(id.clone(), ReportedVisit { journey, ..now });
         is_news
     });
     let recorded_at_time = stop.head.response_timestamp;
     let monitoring_ref = stop.monitoring_refs.first().cloned();
-    let mut gone: Vec<(&SmolStr, &ReportedVisit)> = known
+    let mut removed: Vec<(&SmolStr, &ReportedVisit)> = known
         .iter()
         .filter(|(id, _)| !all.contains_key(*id))
         // A visit that has departed is over, and one after the last listed visit may still exist.
-        .filter(|(_, visit)| visit.leaves.is_none_or(|leaves| leaves >= now))
-        .filter(|(_, visit)| !is_full || visit.leaves <= last)
+        .filter(|(_, visit)| visit.departs_at.is_none_or(|leaves| leaves >= now))
+        .filter(|(_, visit)| !is_full || visit.departs_at <= last)
         .collect();
-    gone.sort_unstable_by_key(|(id, _)| *id);
-    stop.cancellations = gone
+    removed.sort_unstable_by_key(|(id, _)| *id);
+    stop.cancellations = removed
         .into_iter()
         .map(|(id, visit)| MonitoredStopVisitCancellation {
             recorded_at_time,
@@ -220,18 +231,18 @@ fn retain_changed(
 
 fn reported_visit(visit: &MonitoredStopVisit) -> ReportedVisit {
     let journey = visit.monitored_vehicle_journey.as_ref();
-    let beside = MonitoredStopVisit {
+    let reported = MonitoredStopVisit {
         recorded_at_time: None,
         monitored_vehicle_journey: None,
         ..visit.clone()
     };
     let none = VehicleJourney::default();
     ReportedVisit {
-        told: ReportedJourney::from_journey(
+        journey: ReportedJourney::from_journey(
             journey.map_or(&none, |journey| journey),
-            &format!("{beside:?}"),
+            &format!("{reported:?}"),
         ),
-        leaves: departure_time(visit),
+        departs_at: departure_time(visit),
         line: journey.and_then(|journey| journey.line_ref.clone()),
         direction: journey.and_then(|journey| journey.direction_ref.clone()),
     }
@@ -266,20 +277,21 @@ mod tests {
     }
 
     /// Returns the ids of the sent visits and of the cancellations at `now`.
-    fn tell(
+    fn find_updates_for(
         known: &mut HashMap<SmolStr, ReportedVisit>,
         visits: &[MonitoredStopVisit],
-        most: usize,
+        visits_max: usize,
         now: i64,
     ) -> (Vec<SmolStr>, Vec<SmolStr>) {
         let mut stop = StopMonitoringDelivery {
             monitored_stop_visits: visits.to_vec(),
             ..StopMonitoringDelivery::default()
         };
-        *known = retain_changed(&mut stop, known, VisitComparison { most, least: 20, now });
-        let told = stop.monitored_stop_visits.into_iter().filter_map(|it| it.item_identifier);
-        let gone = stop.cancellations.into_iter().filter_map(|it| it.item_ref);
-        (told.collect(), gone.collect())
+        *known =
+            retain_changed(&mut stop, known, VisitComparison { visits_max, change_min: 20, now });
+        let visit_ids = stop.monitored_stop_visits.into_iter().filter_map(|it| it.item_identifier);
+        let removed = stop.cancellations.into_iter().filter_map(|it| it.item_ref);
+        (visit_ids.collect(), removed.collect())
     }
 
     #[test]
@@ -287,18 +299,18 @@ mod tests {
         let none: [SmolStr; 0] = [];
         let mut known = HashMap::new();
         let (a, b, c) = (visit("a", 100, 0), visit("b", 200, 0), visit("c", 300, 0));
-        let first = tell(&mut known, &[a.clone(), b.clone(), c.clone()], 9, 10);
+        let first = find_updates_for(&mut known, &[a.clone(), b.clone(), c.clone()], 9, 10);
         assert_eq!(first, (vec!["a".into(), "b".into(), "c".into()], none.to_vec()));
         // A new time of recording is not a change; a new departure time is, from the threshold on.
         let (a, late) = (visit("a", 119, 5), visit("b", 250, 5));
-        let news = tell(&mut known, &[a, late.clone(), c.clone()], 9, 25);
-        assert_eq!(news, (vec!["b".into()], none.to_vec()));
+        let changes = find_updates_for(&mut known, &[a, late.clone(), c.clone()], 9, 25);
+        assert_eq!(changes, (vec!["b".into()], none.to_vec()));
         // The first visit has departed, the last one is cancelled.
-        let news = tell(&mut known, std::slice::from_ref(&late), 9, 120);
-        assert_eq!(news, (none.to_vec(), vec!["c".into()]));
+        let changes = find_updates_for(&mut known, std::slice::from_ref(&late), 9, 120);
+        assert_eq!(changes, (none.to_vec(), vec!["c".into()]));
         // A visit that another one pushes out of the list is not cancelled.
         let other = visit("d", 240, 120);
-        let news = tell(&mut known, &[other], 1, 130);
-        assert_eq!(news, (vec!["d".into()], none.to_vec()));
+        let changes = find_updates_for(&mut known, &[other], 1, 130);
+        assert_eq!(changes, (vec!["d".into()], none.to_vec()));
     }
 }

@@ -22,8 +22,8 @@ const ROWS_MAX: usize = 70;
 pub(super) struct SecretPair {
     pub(super) name: String,
     /// The original name.
-    pub(super) was: String,
-    pub(super) given: Option<Secret>,
+    pub(super) original_name: String,
+    pub(super) secret: Option<Secret>,
 }
 
 /// The submitted values of a form.
@@ -34,13 +34,13 @@ pub(super) struct SettingsForm {
     /// Values by the names of the fields; empty values are absent.
     values: BTreeMap<&'static str, String>,
     /// Original values of the fields.
-    were: BTreeMap<&'static str, String>,
+    original_values: BTreeMap<&'static str, String>,
     /// Submitted secrets, except those of lists.
-    given: BTreeMap<&'static str, Secret>,
+    secrets: BTreeMap<&'static str, Secret>,
     /// Rows by the keys of their lists.
     pairs: BTreeMap<&'static str, Vec<SecretPair>>,
     /// Keys to reset to the configuration file.
-    pub(super) back: BTreeSet<String>,
+    pub(super) reverted_keys: BTreeSet<String>,
 }
 
 fn form_error(key: impl Into<String>, reason: &str) -> BadKey {
@@ -61,13 +61,16 @@ impl SettingsForm {
                 Some(Value::Number(number)) => number.to_string(),
                 _ => continue,
             };
-            form.were.insert(field.name, text.clone());
+            form.original_values.insert(field.name, text.clone());
             form.values.insert(field.name, text);
         }
         for (key, _) in PAIRS {
             let names = keys.get(key).and_then(Value::as_object).into_iter().flat_map(Map::keys);
-            let row =
-                |name: &String| SecretPair { name: name.clone(), was: name.clone(), given: None };
+            let row = |name: &String| SecretPair {
+                name: name.clone(),
+                original_name: name.clone(),
+                secret: None,
+            };
             form.pairs.insert(key, names.map(row).collect());
         }
         form
@@ -83,24 +86,26 @@ impl SettingsForm {
         let mut form = Self { id: text("id").unwrap_or_default(), ..Self::default() };
         for field in fields::all_fields() {
             if field.kind == InputKind::Secret {
-                form.given.extend(secret(field.name).map(|secret| (field.name, secret)));
+                form.secrets.extend(secret(field.name).map(|secret| (field.name, secret)));
                 continue;
             }
             form.values.extend(text(field.name).map(|text| (field.name, text)));
-            form.were.extend(text(&original_field_name(field.name)).map(|text| (field.name, text)));
+            form.original_values
+                .extend(text(&original_field_name(field.name)).map(|text| (field.name, text)));
         }
         for (key, _) in PAIRS {
             let row = |n| SecretPair {
                 name: text(&pair_name_field(key, n)).unwrap_or_default(),
-                was: text(&original_field_name(&pair_name_field(key, n))).unwrap_or_default(),
-                given: secret(&pair_secret_field(key, n)),
+                original_name: text(&original_field_name(&pair_name_field(key, n)))
+                    .unwrap_or_default(),
+                secret: secret(&pair_secret_field(key, n)),
             };
-            let is_said = |row: &SecretPair| {
-                !row.name.is_empty() || !row.was.is_empty() || row.given.is_some()
+            let is_given = |row: &SecretPair| {
+                !row.name.is_empty() || !row.original_name.is_empty() || row.secret.is_some()
             };
-            form.pairs.insert(key, (0..ROWS_MAX).map(row).filter(is_said).collect());
+            form.pairs.insert(key, (0..ROWS_MAX).map(row).filter(is_given).collect());
         }
-        form.back = sent.all_values("back").map(str::to_owned).collect();
+        form.reverted_keys = sent.all_values("back").map(str::to_owned).collect();
         form
     }
 
@@ -109,12 +114,12 @@ impl SettingsForm {
     }
 
     pub(super) fn original_value(&self, name: &str) -> Option<&str> {
-        self.were.get(name).map(String::as_str)
+        self.original_values.get(name).map(String::as_str)
     }
 
     /// Returns true if a secret of this field, which is not in a list, was submitted.
     pub(super) fn has_secret(&self, name: &str) -> bool {
-        self.given.contains_key(name)
+        self.secrets.contains_key(name)
     }
 
     pub(super) fn secret_pairs(&self, key: &str) -> &[SecretPair] {
@@ -123,10 +128,10 @@ impl SettingsForm {
 
     /// Returns the submitted secrets by the names that their fields have when the form is shown again.
     pub(super) fn draft_secrets(&self) -> Draft {
-        let single = self.given.iter().map(|(name, secret)| ((*name).to_owned(), secret.clone()));
+        let single = self.secrets.iter().map(|(name, secret)| ((*name).to_owned(), secret.clone()));
         let in_lists = self.pairs.iter().flat_map(|(key, rows)| {
             let given = |(n, row): (usize, &SecretPair)| {
-                Some((pair_secret_field(key, n), row.given.clone()?))
+                Some((pair_secret_field(key, n), row.secret.clone()?))
             };
             rows.iter().enumerate().filter_map(given)
         });
@@ -135,8 +140,10 @@ impl SettingsForm {
 
     /// Returns the changed keys, given the feed's override `over`, and the errors of the form itself. `null` resets a
     /// key to the configuration file. The values are validated elsewhere.
-    pub(super) fn changed_keys(&self, over: Option<&FeedOverride>) -> (Keys, Vec<BadKey>) {
-        let is_over = |key: &str| over.is_some_and(|over| over.keys.contains_key(key));
+    pub(super) fn changed_keys(&self, feed_override: Option<&FeedOverride>) -> (Keys, Vec<BadKey>) {
+        let is_overridden = |key: &str| {
+            feed_override.is_some_and(|feed_override| feed_override.keys.contains_key(key))
+        };
         let (mut keys, mut errors) = (Keys::new(), Vec::new());
         let mut put = |key: &str, value: Result<Option<Value>, Vec<BadKey>>| match value {
             Ok(Some(value)) => drop(keys.insert(key.to_owned(), value)),
@@ -144,15 +151,15 @@ impl SettingsForm {
             Err(faults) => errors.extend(faults),
         };
         for field in fields::all_fields().filter(|field| !field.name.contains('.')) {
-            put(field.name, self.changed_value(field, is_over(field.name)));
+            put(field.name, self.changed_value(field, is_overridden(field.name)));
         }
         for table in TABLES {
-            put(table, self.table_value(table, is_over(table)));
+            put(table, self.table_value(table, is_overridden(table)));
         }
         for (key, _) in PAIRS {
             put(key, self.list_value(key));
         }
-        for key in self.back.iter().filter(|key| is_over(key)) {
+        for key in self.reverted_keys.iter().filter(|key| is_overridden(key)) {
             put(key, Ok(Some(Value::Null)));
         }
         (keys, errors)
@@ -161,7 +168,7 @@ impl SettingsForm {
     fn changed_value(
         &self,
         field: &fields::SettingsField,
-        is_over: bool,
+        is_overridden: bool,
     ) -> Result<Option<Value>, Vec<BadKey>> {
         let (now, was) = (self.field_value(field.name), self.original_value(field.name));
         match (now, field.kind) {
@@ -170,12 +177,12 @@ impl SettingsForm {
                 Ok(Some(now.parse::<u64>().map_or_else(|_| Value::from(now), Value::from)))
             }
             (Some(now), _) => Ok(Some(Value::from(now))),
-            (None, _) => removed_value(field.name, is_over),
+            (None, _) => removed_value(field.name, is_overridden),
         }
     }
 
     /// Returns the new value of a table with a few members, one of which is a secret: it is replaced as a whole.
-    fn table_value(&self, key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
+    fn table_value(&self, key: &str, is_overridden: bool) -> Result<Option<Value>, Vec<BadKey>> {
         let members = || fields::all_fields().filter(|field| field.config_key() == key);
         let is_touched = |field: &fields::SettingsField| {
             self.field_value(field.name) != self.original_value(field.name)
@@ -187,13 +194,13 @@ impl SettingsForm {
         if members()
             .all(|field| self.field_value(field.name).is_none() && !self.has_secret(field.name))
         {
-            return removed_value(key, is_over);
+            return removed_value(key, is_overridden);
         }
         let had_secret = members().any(|field| self.original_value(field.name).is_some());
         let mut table = Map::new();
         for field in members() {
             let name = field.name.split_once('.').map_or(field.name, |(_, member)| member);
-            let value = match (field.kind, self.given.get(field.name)) {
+            let value = match (field.kind, self.secrets.get(field.name)) {
                 (InputKind::Secret, Some(secret)) => Some(Value::from(secret.reveal())),
                 (InputKind::Secret, None) if had_secret => Some(Value::from(HIDDEN)),
                 (InputKind::Secret, None) => return Err(vec![form_error(field.name, "required")]),
@@ -207,19 +214,19 @@ impl SettingsForm {
     /// Returns the new value of a list of names with secrets: it is replaced as a whole.
     fn list_value(&self, key: &str) -> Result<Option<Value>, Vec<BadKey>> {
         let rows = self.secret_pairs(key);
-        if !rows.iter().any(|row| row.name != row.was || row.given.is_some()) {
+        if !rows.iter().any(|row| row.name != row.original_name || row.secret.is_some()) {
             return Ok(None);
         }
         let (mut table, mut errors) = (Map::new(), Vec::new());
         for row in rows {
-            let value = match &row.given {
-                _ if row.name.is_empty() && row.given.is_none() => continue,
+            let value = match &row.secret {
+                _ if row.name.is_empty() && row.secret.is_none() => continue,
                 Some(_) if row.name.is_empty() => {
                     errors.push(form_error(key, "a value has no name"));
                     continue;
                 }
                 Some(secret) => secret.reveal(),
-                None if row.was.is_empty() => {
+                None if row.original_name.is_empty() => {
                     errors.push(form_error(format!("{key}.{}", row.name), "the value is missing"));
                     continue;
                 }
@@ -234,8 +241,8 @@ impl SettingsForm {
 }
 
 /// Returns the value for a key that was cleared in the form.
-fn removed_value(key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
-    if is_over {
+fn removed_value(key: &str, is_overridden: bool) -> Result<Option<Value>, Vec<BadKey>> {
+    if is_overridden {
         return Ok(Some(Value::Null));
     }
     Err(vec![form_error(
@@ -265,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    fn over(keys: Value) -> FeedOverride {
+    fn override_from(keys: Value) -> FeedOverride {
         FeedOverride { keys: keys.as_object().unwrap().clone(), ..FeedOverride::default() }
     }
 
@@ -274,9 +281,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(sent: &str, laid: Value, says: Value) {
-        let (keys, errors) = read(sent).changed_keys(Some(&over(laid)));
-        assert_eq!((Value::Object(keys), errors), (says, Vec::new()), "{sent}");
+    fn check(sent: &str, current_keys: Value, expected: Value) {
+        let (keys, errors) = read(sent).changed_keys(Some(&override_from(current_keys)));
+        assert_eq!((Value::Object(keys), errors), (expected, Vec::new()), "{sent}");
     }
 
     #[track_caller]
@@ -337,12 +344,13 @@ mod tests {
     fn a_secret_of_the_draft_need_not_be_entered_again() {
         let sent = "basic.user=me&basic.password=hunter2&query.name.1=key&query.value.1=hunter3";
         let draft = read(sent).draft_secrets();
-        let again = "basic.user=me&query.name.0=key";
-        let form = SettingsForm::from_parameters(&QueryParameters::parse_query(again), &draft);
+        let secret_free_form = "basic.user=me&query.name.0=key";
+        let form =
+            SettingsForm::from_parameters(&QueryParameters::parse_query(secret_free_form), &draft);
         let (keys, errors) = form.changed_keys(None);
         let basic = json!({"user": "me", "password": "hunter2"});
-        let wanted = json!({"basic": basic, "query": {"key": "hunter3"}});
-        assert_eq!((Value::Object(keys), errors), (wanted, Vec::new()));
+        let expected = json!({"basic": basic, "query": {"key": "hunter3"}});
+        assert_eq!((Value::Object(keys), errors), (expected, Vec::new()));
         assert!(!format!("{form:?}").contains("hunter"));
     }
 }

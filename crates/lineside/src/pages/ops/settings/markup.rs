@@ -16,8 +16,8 @@ const SCHEDULES_MAX: usize = 1_000;
 pub(super) struct SettingsView<'a> {
     pub(super) form: &'a SettingsForm,
     /// The feed's override.
-    pub(super) over: Option<&'a FeedOverride>,
-    pub(super) in_file: bool,
+    pub(super) current_override: Option<&'a FeedOverride>,
+    pub(super) is_in_file: bool,
     pub(super) errors: &'a [BadKey],
     /// The id of the draft with the submitted secrets.
     pub(super) draft: Option<&'a str>,
@@ -119,7 +119,7 @@ impl SettingsView<'_> {
     }
 
     fn is_overridden(&self, key: &str) -> bool {
-        self.over.is_some_and(|over| over.keys.contains_key(key))
+        self.current_override.is_some_and(|feed_override| feed_override.keys.contains_key(key))
     }
 
     fn render_group_mark(&self, fields: &[SettingsField]) -> Markup {
@@ -129,14 +129,14 @@ impl SettingsView<'_> {
 
     /// Renders a mark if a key is overridden.
     fn render_mark(&self, key: &str) -> Markup {
-        html! { @if self.in_file && self.is_overridden(key) { " " span.tag { "Overridden" } } }
+        html! { @if self.is_in_file && self.is_overridden(key) { " " span.tag { "Overridden" } } }
     }
 
     fn render_reset(&self, key: &str) -> Markup {
         html! {
-            @if self.in_file && self.is_overridden(key) {
+            @if self.is_in_file && self.is_overridden(key) {
                 label.check.small {
-                    input type="checkbox" name="back" value=(key) checked[self.form.back.contains(key)];
+                    input type="checkbox" name="back" value=(key) checked[self.form.reverted_keys.contains(key)];
                     span { "Reset to the file" span.visually-hidden { ": " (key) } }
                 }
             }
@@ -157,10 +157,10 @@ impl SettingsView<'_> {
                 }
             },
             InputKind::Secret => {
-                let kept =
+                let placeholder =
                     if self.form.has_secret(name) { "New value, hidden" } else { "Unchanged" };
                 let has = self.form.has_secret(name) || self.has_table(field.config_key());
-                self.render_input(name, "password", "", if has { kept } else { "" }, false)
+                self.render_input(name, "password", "", if has { placeholder } else { "" }, false)
             }
             InputKind::Feed => self.render_schedule(name, value),
             InputKind::Text if name == "poll" => {
@@ -263,16 +263,16 @@ impl SettingsView<'_> {
                     @let row = rows.get(n);
                     @let (name, value) = (pair_name_field(key, n), pair_secret_field(key, n));
                     @let placeholder = match row {
-                        Some(row) if row.given.is_some() => "New value, hidden",
-                        Some(row) if !row.was.is_empty() => "Unchanged",
+                        Some(row) if row.secret.is_some() => "New value, hidden",
+                        Some(row) if !row.original_name.is_empty() => "Unchanged",
                         _ => "",
                     };
                     div.pair {
                         div.field {
                             label for=(format!("f-{name}")) { "Name" span.visually-hidden { " " (n + 1) ": " (title) } }
                             (self.render_input(&name, "text", row.map_or("", |row| &row.name), "", false))
-                            @if let Some(row) = row.filter(|row| !row.was.is_empty()) {
-                                input type="hidden" name=(original_field_name(&name)) value=(row.was);
+                            @if let Some(row) = row.filter(|row| !row.original_name.is_empty()) {
+                                input type="hidden" name=(original_field_name(&name)) value=(row.original_name);
                             }
                             (self.render_error(&name))
                         }

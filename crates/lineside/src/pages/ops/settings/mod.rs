@@ -43,8 +43,8 @@ pub(super) fn form_address(id: &FeedId) -> String {
 struct SettingsSubject {
     id: FeedId,
     feed: Option<Arc<Feed>>,
-    over: Option<FeedOverride>,
-    in_file: bool,
+    current_override: Option<FeedOverride>,
+    is_in_file: bool,
     /// `None` if the history cannot be read.
     edits: Option<Vec<NumberedEdit>>,
 }
@@ -53,11 +53,17 @@ impl SettingsSubject {
     async fn find_subject(app: &App, id: &str) -> Option<Self> {
         let id = FeedId::new(id).ok()?;
         let feed = app.ingest().find_feed(id.as_str());
-        let (over, in_file) = app.settings().find_override(&id);
+        let (feed_override, in_file) = app.settings().find_override(&id);
         let edits = LiveSettings::feed_history(app, id.clone()).await.ok();
         let was_there = edits.as_ref().is_some_and(|edits| !edits.is_empty());
-        let is_known = feed.is_some() || over.is_some() || was_there;
-        is_known.then_some(Self { id, feed, over, in_file, edits })
+        let is_known = feed.is_some() || feed_override.is_some() || was_there;
+        is_known.then_some(Self {
+            id,
+            feed,
+            current_override: feed_override,
+            is_in_file: in_file,
+            edits,
+        })
     }
 
     /// Returns the form with the current values.
@@ -76,7 +82,7 @@ enum PreviewOutcome {
     /// The form has errors.
     Bad(Vec<BadKey>),
     /// The form changes nothing.
-    Nothing,
+    Unchanged,
 }
 
 pub(super) async fn get_form(
@@ -114,7 +120,7 @@ pub(super) async fn post_form(
         Ok(SubmitOutcome::Done) => {
             redirect_to(&CompletedAction::Apply.notice_address(&own, &subject.id))
         }
-        Ok(SubmitOutcome::Shown(response)) => response,
+        Ok(SubmitOutcome::Page(response)) => response,
         Err(refusal) => refusal_page(refusal, &own),
     }
 }
@@ -127,7 +133,7 @@ pub(super) async fn post_new_form(
 ) -> Response {
     match process_form(&app, None, request).await {
         Ok(SubmitOutcome::Done) => redirect_to(super::OPS),
-        Ok(SubmitOutcome::Shown(response)) => response,
+        Ok(SubmitOutcome::Page(response)) => response,
         Err(refusal) => refusal_page(refusal, ADD),
     }
 }
@@ -135,7 +141,7 @@ pub(super) async fn post_new_form(
 /// The outcome of a submitted form.
 enum SubmitOutcome {
     Done,
-    Shown(Response),
+    Page(Response),
 }
 
 async fn process_form(
@@ -147,30 +153,33 @@ async fn process_form(
     let draft = sent.find_value("draft").map(|name| app.admin().find_draft(name));
     let is_gone = matches!(draft, Some(None));
     let form = SettingsForm::from_parameters(&sent, &draft.flatten().unwrap_or_default());
-    let wish = match sent.find_value("do") {
+    let button = match sent.find_value("do") {
         Some("apply") if !is_gone => PressedButton::Apply,
         Some("test") if !is_gone => PressedButton::Test,
         _ => PressedButton::Preview,
     };
     let outcome = match wanted_edit(app, subject, &form) {
         Err(faults) => PreviewOutcome::Bad(faults),
-        Ok((_, EditAction::Change(keys))) if keys.is_empty() => match (wish, subject) {
+        Ok((_, EditAction::Change(keys))) if keys.is_empty() => match (button, subject) {
             (PressedButton::Test, Some(SettingsSubject { feed: Some(feed), .. })) => {
                 PreviewOutcome::Tested(
                     None,
                     source::run_source_test(app, feed.config().clone()).await,
                 )
             }
-            _ => PreviewOutcome::Nothing,
+            _ => PreviewOutcome::Unchanged,
         },
-        Ok((id, what)) => {
-            let is_requested_otherwise = what.changes_requests();
-            match LiveSettings::edit_feed(app, id.clone(), what, wish != PressedButton::Apply).await
+        Ok((id, action)) => {
+            let is_requested_otherwise = action.changes_requests();
+            match LiveSettings::edit_feed(app, id.clone(), action, button != PressedButton::Apply)
+                .await
             {
-                Ok(_) if wish == PressedButton::Apply => return Ok(redirect_applied(subject, &id)),
+                Ok(_) if button == PressedButton::Apply => {
+                    return Ok(redirect_applied(subject, &id));
+                }
                 Ok(_) if is_gone => PreviewOutcome::Bad(vec![expired_secrets_error()]),
-                Ok(tried) => {
-                    source::preview_or_test(app, tried, wish, is_requested_otherwise).await
+                Ok(edit_outcome) => {
+                    source::preview_or_test(app, edit_outcome, button, is_requested_otherwise).await
                 }
                 Err(EditError::BadKeys(errors)) => PreviewOutcome::Bad(errors),
                 Err(EditError::Exists) => PreviewOutcome::Bad(vec![duplicate_id_error()]),
@@ -184,7 +193,7 @@ async fn process_form(
     };
     let title = subject.map_or("Add a feed".to_owned(), |subject| subject.id.to_string());
     let sheet = SettingsSheet { app, subject, form: &form, outcome: Some(&outcome) };
-    Ok(SubmitOutcome::Shown(reply_with_page(
+    Ok(SubmitOutcome::Page(reply_with_page(
         status,
         &title,
         &sheet.render_markup(&QueryParameters::default()),
@@ -202,7 +211,7 @@ enum PressedButton {
 fn redirect_applied(subject: Option<&SettingsSubject>, id: &FeedId) -> SubmitOutcome {
     match subject {
         Some(_) => SubmitOutcome::Done,
-        None => SubmitOutcome::Shown(redirect_to(
+        None => SubmitOutcome::Page(redirect_to(
             &CompletedAction::Add.notice_address(&form_address(id), id),
         )),
     }
@@ -227,7 +236,8 @@ fn wanted_edit(
     subject: Option<&SettingsSubject>,
     form: &SettingsForm,
 ) -> Result<(FeedId, EditAction), Vec<BadKey>> {
-    let (keys, mut faults) = form.changed_keys(subject.and_then(|subject| subject.over.as_ref()));
+    let (keys, mut faults) =
+        form.changed_keys(subject.and_then(|subject| subject.current_override.as_ref()));
     let id = match subject {
         Some(subject) => Some(subject.id.clone()),
         None => match FeedId::new(&form.id) {

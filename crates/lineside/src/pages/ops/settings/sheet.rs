@@ -62,8 +62,8 @@ impl SettingsSheet<'_> {
         let feed = self.subject.and_then(|subject| subject.feed.as_ref());
         let shown = SettingsView {
             form: self.form,
-            over: self.subject.and_then(|subject| subject.over.as_ref()),
-            in_file: self.subject.is_some_and(|subject| subject.in_file),
+            current_override: self.subject.and_then(|subject| subject.current_override.as_ref()),
+            is_in_file: self.subject.is_some_and(|subject| subject.is_in_file),
             errors: self.form_errors(),
             draft: draft.as_deref(),
             schedules: list_schedules(self.app),
@@ -86,7 +86,7 @@ impl SettingsSheet<'_> {
                     (source::render_result(result))
                     @if let Some(tried) = tried { (render_preview(tried, false, verb)) }
                 },
-                Some(PreviewOutcome::Nothing) => p.note role="alert" { "You have not changed anything." },
+                Some(PreviewOutcome::Unchanged) => p.note role="alert" { "You have not changed anything." },
                 _ => {},
             }
             form.card.card-body.settings #settings method="post" action=(action) novalidate {
@@ -104,8 +104,9 @@ impl SettingsSheet<'_> {
     }
 
     fn render_override(&self, subject: &SettingsSubject) -> Markup {
-        let over = subject.over.as_ref();
-        let keys = over.map(|over| redact_keys(&over.keys)).unwrap_or_default();
+        let feed_override = subject.current_override.as_ref();
+        let keys =
+            feed_override.map(|feed_override| redact_keys(&feed_override.keys)).unwrap_or_default();
         let toml = format_toml(&subject.id, &keys).ok().filter(|_| !keys.is_empty());
         html! {
             section.card aria-labelledby="overrides" {
@@ -128,7 +129,7 @@ impl SettingsSheet<'_> {
                         },
                         None => p.soft { "No overrides." },
                     }
-                    @if subject.in_file && over.is_some() {
+                    @if subject.is_in_file && feed_override.is_some() {
                         form method="post" action=(format!("{}/revert", form_address(&subject.id))) {
                             button.button.plain type="submit" { "Reset all to the file" }
                         }
@@ -190,7 +191,8 @@ fn render_new_head() -> Markup {
 
 /// Renders a notice in place of the form of a removed feed.
 fn render_removed(subject: &SettingsSubject) -> Markup {
-    let is_removed = subject.over.as_ref().is_some_and(|over| over.removed);
+    let is_removed =
+        subject.current_override.as_ref().is_some_and(|feed_override| feed_override.removed);
     html! {
         p.note {
             @if is_removed {
@@ -203,14 +205,14 @@ fn render_removed(subject: &SettingsSubject) -> Markup {
 }
 
 /// Renders the effect of the form, before it is applied.
-fn render_preview(tried: &EditOutcome, has_focus: bool, verb: &str) -> Markup {
-    let changed = &tried.changed;
+fn render_preview(outcome: &EditOutcome, has_focus: bool, verb: &str) -> Markup {
+    let changed = &outcome.change;
     let rebuilt: Vec<String> = changed.networks.iter().map(ToString::to_string).collect();
     html! {
         section.card.preview aria-labelledby="preview" {
             h2 #preview tabindex="-1" autofocus[has_focus] { "Preview" }
             div.card-body.stack {
-                (history::render_changes(&tried.differences, "not set"))
+                (history::render_changes(&outcome.differences, "not set"))
                 @if !rebuilt.is_empty() && changed.added.is_empty() {
                     p { "These networks will be rebuilt and clients resynchronised: " (rebuilt.join(", ")) "." }
                 }

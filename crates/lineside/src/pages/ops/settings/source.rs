@@ -21,14 +21,14 @@ pub(super) async fn run_source_test(app: &App, config: FeedConfig) -> TestResult
 /// request it differently than before (`is_requested_otherwise`).
 pub(super) async fn preview_or_test(
     app: &App,
-    mut tried: EditOutcome,
-    wish: PressedButton,
+    mut outcome: EditOutcome,
+    button: PressedButton,
     is_requested_otherwise: bool,
 ) -> PreviewOutcome {
-    let is_tested = wish == PressedButton::Test || is_requested_otherwise;
-    match tried.becomes.take().filter(|_| is_tested) {
-        Some(config) => PreviewOutcome::Tested(Some(tried), run_source_test(app, *config).await),
-        None => PreviewOutcome::Tried(tried),
+    let is_tested = button == PressedButton::Test || is_requested_otherwise;
+    match outcome.new_config.take().filter(|_| is_tested) {
+        Some(config) => PreviewOutcome::Tested(Some(outcome), run_source_test(app, *config).await),
+        None => PreviewOutcome::Tried(outcome),
     }
 }
 

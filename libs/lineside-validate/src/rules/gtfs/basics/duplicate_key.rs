@@ -143,10 +143,10 @@ impl<'a> RowKey<'a> {
     }
 
     fn key_texts(&self, row: u32) -> (String, String) {
-        let given =
+        let present =
             self.0.iter().filter(|(_, part)| part.comparable_bits(row) != KeyPart::NOT_GIVEN);
         let (names, values): (Vec<&str>, Vec<String>) =
-            given.map(|(name, part)| (*name, part.part_text(row))).unzip();
+            present.map(|(name, part)| (*name, part.part_text(row))).unzip();
         (names.join(","), values.join(","))
     }
 }

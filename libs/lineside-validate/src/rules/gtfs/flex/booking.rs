@@ -190,11 +190,11 @@ impl<'a> BookingRules<'a> {
             Some(PRIOR_DAY) => (&FORBIDDEN_PRIOR_DAY, &DURATION_FIELDS),
             _ => return,
         };
-        let given: Vec<&str> =
+        let present: Vec<&str> =
             fields.iter().copied().filter(|field| self.has_value(field, row)).collect();
-        if !given.is_empty() {
+        if !present.is_empty() {
             self.report_for_rule(kind, row, out, |sample| {
-                sample.set_field("fieldNames", given.join(", "));
+                sample.set_field("fieldNames", present.join(", "));
             });
         }
         let type_ = self.types.get(row);

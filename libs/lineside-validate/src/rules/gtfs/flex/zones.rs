@@ -59,7 +59,7 @@ const PAIRS_MAX: usize = 10_000;
 /// The largest number of steps to compare the zones of a schedule: some seconds.
 const STEPS_MAX: u64 = 500_000_000;
 /// The largest number of pairs of zones whose comparison is cached: some tens of megabytes.
-const KNOWN_MAX: usize = 1_000_000;
+const CACHED_PAIRS_MAX: usize = 1_000_000;
 
 /// The number of codes whose rules depend on the zones: ids, references and overlaps.
 pub(crate) const CODES_OF_ZONES: u64 = 3;
@@ -153,12 +153,14 @@ fn check_zone_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
     let ends = table.number_column("end_pickup_drop_off_window");
     let (pickups, drop_offs) =
         (table.number_column("pickup_type"), table.number_column("drop_off_type"));
-    let goes_on = || {
+    let should_continue = || {
         feed.unwind_if_cancelled();
         true
     };
-    let mut overlaps =
-        ZoneOverlaps { known: HashMap::new(), steps: StepBudget::new(STEPS_MAX, &goes_on) };
+    let mut overlaps = ZoneOverlaps {
+        cached: HashMap::new(),
+        steps: StepBudget::new(STEPS_MAX, &should_continue),
+    };
     for (_, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
         let ride = |&row: &u32| {
             let types = [pickups.get_or(row, 0), drop_offs.get_or(row, 0)];
@@ -192,7 +194,7 @@ fn check_zone_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
 /// A cache of the overlaps of zones.
 struct ZoneOverlaps<'a> {
     /// By the positions of both zones, the lower one first; an error if the comparison took too many steps.
-    known: HashMap<(u32, u32), Result<bool, StepsExhausted>>,
+    cached: HashMap<(u32, u32), Result<bool, StepsExhausted>>,
     /// The remaining steps.
     steps: StepBudget<'a>,
 }
@@ -208,13 +210,13 @@ impl ZoneOverlaps<'_> {
             return Ok(false);
         }
         let pair = (one.index.min(other.index), one.index.max(other.index));
-        if let Some(known) = self.known.get(&pair) {
-            return *known;
+        if let Some(cached) = self.cached.get(&pair) {
+            return *cached;
         }
         let relation = relate_areas(&one.area, &other.area, &mut self.steps);
         let overlap = relation.map(|relation| relation.overlaps());
-        if self.known.len() < KNOWN_MAX {
-            self.known.insert(pair, overlap);
+        if self.cached.len() < CACHED_PAIRS_MAX {
+            self.cached.insert(pair, overlap);
         }
         overlap
     }

@@ -40,22 +40,22 @@ fn check_pathways_to_outside_stops(feed: &GtfsFeed, _: &ValidationContext, out: 
     }
     let (ids, access) = (stops.text_column("stop_id"), stops.number_column("stop_access"));
     // The row of each id with this access; the last one if ids repeat.
-    let mut outside: Vec<Option<u32>> = vec![None; ids.count_codes()];
+    let mut outside_stops: Vec<Option<u32>> = vec![None; ids.count_codes()];
     for row in stops.rows().filter(|&row| access.get(row) == Some(FROM_THE_STREET)) {
         if let Some(code) = ids.code_of_row(row) {
-            outside[code as usize] = Some(row);
+            outside_stops[code as usize] = Some(row);
         }
     }
     let (platforms, names) =
         (stops.text_column("platform_code"), pathways.text_column("pathway_id"));
     let ends = [pathways.text_column("from_stop_id"), pathways.text_column("to_stop_id")];
-    let outside = ends.map(|end| {
+    let outside_ends = ends.map(|end| {
         let by_code = (0..end.count_codes() as u32)
-            .map(|code| outside[ids.find_code(end.text_of_code(code))? as usize]);
+            .map(|code| outside_stops[ids.find_code(end.text_of_code(code))? as usize]);
         by_code.collect::<Vec<Option<u32>>>()
     });
     for row in pathways.rows() {
-        let stop = |end: usize| outside[end][ends[end].code_of_row(row)? as usize];
+        let stop = |end: usize| outside_ends[end][ends[end].code_of_row(row)? as usize];
         let (from, to) = (stop(0), stop(1));
         // A loop is a single pathway to the stop.
         for stop in from.into_iter().chain(to.filter(|_| from != to)) {

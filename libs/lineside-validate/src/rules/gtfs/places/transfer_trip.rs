@@ -69,14 +69,14 @@ fn check_transfer_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
         {
             let Some(trip_id) = trips.code_of_row(row) else { continue };
             let Some(trip) = trip_rows.row_of_code(trip_id) else { continue };
-            let (given, expected) = (given_routes.get(row), routes.get(trip));
-            if given.is_some() && given != expected {
+            let (actual, expected) = (given_routes.get(row), routes.get(trip));
+            if actual.is_some() && actual != expected {
                 out.add_notice(&WRONG_ROUTE, |sample| {
                     sample.set_field("csvRowNumber", transfers.line_number(row));
                     sample
                         .set_field("tripFieldName", end.trip)
                         .set_field("tripId", trips.text_of_code(trip_id));
-                    sample.set_field("routeFieldName", end.route).set_field("routeId", given);
+                    sample.set_field("routeFieldName", end.route).set_field("routeId", actual);
                     sample.set_field("expectedRouteId", expected);
                 });
             }

@@ -153,12 +153,12 @@ impl StopTimeColumns<'_> {
                     sample.set_field("specifiedField", field);
                 });
             }
-            if let (Some(arrival), Some((departure, before))) = (arrival, previous)
+            if let (Some(arrival), Some((departure, previous_row))) = (arrival, previous)
                 && arrival < departure
             {
                 out.add_notice(&BACKWARDS, |sample| {
                     sample.set_field("csvRowNumber", self.table.line_number(row));
-                    sample.set_field("prevCsvRowNumber", self.table.line_number(before));
+                    sample.set_field("prevCsvRowNumber", self.table.line_number(previous_row));
                     sample.set_field("tripId", self.trips.text_of_code(trip));
                     sample.set_field("arrivalTime", format_time(arrival));
                     sample.set_field("departureTime", format_time(departure));
@@ -173,7 +173,7 @@ impl StopTimeColumns<'_> {
         let mut previous = None;
         for &row in rows.iter().filter(|&&row| self.stops.code_of_row(row).is_some()) {
             let distance = self.distances.get(row).map(|distance| (distance, row));
-            if let (Some((distance, _)), Some((past, before))) = (distance, previous)
+            if let (Some((distance, _)), Some((past, previous_row))) = (distance, previous)
                 && past >= distance
             {
                 out.add_notice(&DISTANCE, |sample| {
@@ -183,9 +183,9 @@ impl StopTimeColumns<'_> {
                     sample.set_field("csvRowNumber", self.table.line_number(row));
                     sample.set_field("shapeDistTraveled", distance);
                     sample.set_field("stopSequence", self.sequence.get(row));
-                    sample.set_field("prevCsvRowNumber", self.table.line_number(before));
+                    sample.set_field("prevCsvRowNumber", self.table.line_number(previous_row));
                     sample.set_field("prevShapeDistTraveled", past);
-                    sample.set_field("prevStopSequence", self.sequence.get(before));
+                    sample.set_field("prevStopSequence", self.sequence.get(previous_row));
                 });
             }
             previous = distance;

@@ -31,16 +31,17 @@ fn check_expired_calendars(feed: &GtfsFeed, context: &ValidationContext, out: &m
     let (calendar, dates) = (feed.table(GtfsFile::Calendar), feed.table(GtfsFile::CalendarDates));
     let today = day_from_date(context.today);
     let services = feed.service_calendar();
-    let is_over = |day: i32| day < today;
+    let has_ended = |day: i32| day < today;
     // Expired single days often remain in `calendar_dates.txt`. They are reported only if no future
     // day is left.
-    if calendar.is_empty() && !services.iter().filter_map(|service| service.last_day()).all(is_over)
+    if calendar.is_empty()
+        && !services.iter().filter_map(|service| service.last_day()).all(has_ended)
     {
         return;
     }
     let table = if calendar.is_empty() { dates } else { calendar };
     let ids = table.text_column("service_id");
-    for service in services.iter().filter(|service| service.last_day().is_some_and(is_over)) {
+    for service in services.iter().filter(|service| service.last_day().is_some_and(has_ended)) {
         let row = if calendar.is_empty() { service.dates_row() } else { service.calendar_row() };
         let Some(row) = row else { continue };
         out.add_notice(&KIND, |sample| {

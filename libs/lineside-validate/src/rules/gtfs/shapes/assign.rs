@@ -13,7 +13,7 @@ struct PartialAssignment {
     /// The index of the last stop's match.
     pick: usize,
     /// The index of the preceding assignment, of the stops before.
-    before: usize,
+    predecessor: usize,
 }
 
 /// Two stops whose matches are in the wrong order.
@@ -22,7 +22,7 @@ pub(super) struct OrderConflict {
     /// The position of the second stop in the trip.
     pub(super) stop: usize,
     /// The match of the first stop.
-    pub(super) before: ShapeMatch,
+    pub(super) predecessor: ShapeMatch,
     /// The closest match of the second stop.
     pub(super) at: ShapeMatch,
 }
@@ -50,7 +50,7 @@ impl MatchAssigner {
         self.partials.clear();
         self.starts.clear();
         self.starts.push(0);
-        self.partials.push(PartialAssignment { score: 0.0, along: 0.0, pick: 0, before: 0 });
+        self.partials.push(PartialAssignment { score: 0.0, along: 0.0, pick: 0, predecessor: 0 });
         for stop in 0..n_stops {
             let start = self.starts[stop];
             let end = self.partials.len();
@@ -60,13 +60,13 @@ impl MatchAssigner {
                 let along = |&at: &usize| self.partials[at].along <= found.along;
                 let n_behind = self.order.partition_point(along);
                 if let Some(last) = n_behind.checked_sub(1) {
-                    let before = self.best[last];
-                    let score = self.partials[before].score + found.to_shape;
+                    let predecessor = self.best[last];
+                    let score = self.partials[predecessor].score + found.to_shape;
                     self.partials.push(PartialAssignment {
                         score,
                         along: found.along,
                         pick,
-                        before,
+                        predecessor,
                     });
                 }
             }
@@ -105,11 +105,11 @@ impl MatchAssigner {
         matches: &impl Fn(usize) -> &'m [ShapeMatch],
     ) -> OrderConflict {
         let at = closest_match(matches(stop)).unwrap_or(ShapeMatch::NONE);
-        let before = self.best.last().and_then(|&best| {
+        let predecessor = self.best.last().and_then(|&best| {
             debug_assert!(best >= start, "the choice is for an earlier stop");
             matches(stop.checked_sub(1)?).get(self.partials[best].pick).copied()
         });
-        OrderConflict { stop, before: before.unwrap_or(at), at }
+        OrderConflict { stop, predecessor: predecessor.unwrap_or(at), at }
     }
 
     /// Returns the assignment: each stop with the index of its match, the last stop first.
@@ -122,7 +122,7 @@ impl MatchAssigner {
         let stops = (0..self.starts.len().saturating_sub(1)).rev();
         stops.scan(best, |at, stop| {
             let partial = self.partials[*at];
-            *at = partial.before;
+            *at = partial.predecessor;
             Some((stop, partial.pick))
         })
     }

@@ -146,11 +146,11 @@ struct StopPositions {
     is_there: Vec<bool>,
     points: Vec<Option<SpherePoint>>,
     /// A direct-mapped cache of distances, since the same pairs are frequent.
-    known: Vec<(u32, u32, f64)>,
+    distance_cache: Vec<(u32, u32, f64)>,
 }
 
 /// The size of the cache; a power of two.
-const KNOWN: usize = 1 << 16;
+const CACHE_SIZE: usize = 1 << 16;
 
 impl StopPositions {
     fn new(feed: &GtfsFeed) -> StopPositions {
@@ -163,7 +163,7 @@ impl StopPositions {
             points: codes
                 .map(|code| rows.row_of_code(code).and_then(|row| points[row as usize]))
                 .collect(),
-            known: vec![(u32::MAX, u32::MAX, 0.0); KNOWN],
+            distance_cache: vec![(u32::MAX, u32::MAX, 0.0); CACHE_SIZE],
         }
     }
 
@@ -179,15 +179,15 @@ impl StopPositions {
     fn distance_km(&mut self, from: Option<u32>, to: Option<u32>) -> f64 {
         let (from, to) = (from.unwrap_or(u32::MAX), to.unwrap_or(u32::MAX));
         let at = (from.wrapping_mul(0x9E37_79B1) ^ to.wrapping_mul(0x85EB_CA77)) >> 7;
-        let at = at as usize % KNOWN;
-        let known = self.known[at];
-        if (known.0, known.1) == (from, to) {
-            return known.2;
+        let at = at as usize % CACHE_SIZE;
+        let cached = self.distance_cache[at];
+        if (cached.0, cached.1) == (from, to) {
+            return cached.2;
         }
         let place = |stop: u32| self.points.get(stop as usize).copied().flatten();
         let point = |stop| place(stop).unwrap_or(SpherePoint::ORIGIN);
         let km = point(from).distance_m(point(to)) / 1_000.0;
-        self.known[at] = (from, to, km);
+        self.distance_cache[at] = (from, to, km);
         km
     }
 }

@@ -73,13 +73,15 @@ fn check_shape_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
     let place = |row| (lat.get(row).unwrap_or(0.0), lon.get(row).unwrap_or(0.0));
     for (_, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
         for (&prev, &row) in rows.iter().zip(&rows[1..]) {
-            let (Some(before), Some(distance)) = (distances.get(prev), distances.get(row)) else {
+            let (Some(previous_distance), Some(distance)) =
+                (distances.get(prev), distances.get(row))
+            else {
                 continue;
             };
-            if before < distance {
+            if previous_distance < distance {
                 continue;
             }
-            if before > distance {
+            if previous_distance > distance {
                 out.add_notice(&DECREASING, |sample| fill_point_fields(feed, prev, row, sample));
             } else if place(prev) == place(row) {
                 out.add_notice(&EQUAL_SAME, |sample| fill_point_fields(feed, prev, row, sample));

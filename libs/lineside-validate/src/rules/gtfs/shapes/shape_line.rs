@@ -53,7 +53,7 @@ pub(super) struct ShapeLine {
     /// The distance of each point along the shape, in meters.
     along: Vec<f64>,
     /// The feed's distance of each point, made non-decreasing.
-    given: Vec<f64>,
+    feed_distances: Vec<f64>,
     balls: Vec<BoundingBall>,
 }
 
@@ -73,15 +73,15 @@ impl ShapeLine {
     fn set_points(&mut self, points: impl Iterator<Item = ((f64, f64), f64)>) {
         self.points.clear();
         self.along.clear();
-        self.given.clear();
+        self.feed_distances.clear();
         let (mut along, mut furthest, mut last) = (0.0, 0.0_f64, None);
-        for (place, given) in points {
+        for (place, feed_distance) in points {
             along += last.map_or(0.0, |last| haversine_distance_m(last, place));
-            furthest = furthest.max(given);
+            furthest = furthest.max(feed_distance);
             last = Some(place);
             self.points.push(SpherePoint::from_lat_lon(place.0, place.1));
             self.along.push(along);
-            self.given.push(furthest);
+            self.feed_distances.push(furthest);
         }
         self.balls.clear();
         for start in (0..self.count_segments()).step_by(BLOCK) {
@@ -101,7 +101,7 @@ impl ShapeLine {
 
     /// Returns true if the feed has distances for the points.
     pub(super) fn has_distances(&self) -> bool {
-        self.given.last().is_some_and(|&given| given > 0.0)
+        self.feed_distances.last().is_some_and(|&given| given > 0.0)
     }
 
     /// Adds the positions along the shape that are locally closest to a stop and at most
@@ -171,17 +171,17 @@ impl ShapeLine {
     pub(super) fn match_at_distance(
         &self,
         stop: SpherePoint,
-        given: f64,
+        feed_distance: f64,
         from: usize,
     ) -> ShapeMatch {
-        let n_before = self.given[from..].partition_point(|&other| given >= other);
+        let n_before = self.feed_distances[from..].partition_point(|&other| feed_distance >= other);
         let next = from + n_before;
         let index = next.saturating_sub(1).max(from);
         let mut fraction = 0.0;
         if next > 0 && index + 1 < self.points.len() {
-            let (start, end) = (self.given[index], self.given[next]);
+            let (start, end) = (self.feed_distances[index], self.feed_distances[next]);
             if !are_nearly_equal(start, end) {
-                fraction = (given - start) / (end - start);
+                fraction = (feed_distance - start) / (end - start);
             }
         }
         let after = (index + 1).min(self.points.len() - 1);

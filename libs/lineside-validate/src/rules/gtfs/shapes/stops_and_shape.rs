@@ -109,7 +109,7 @@ const TANGLED: usize = 200;
 /// The largest number of matches of all stops of a trip, to limit memory: 32 MB.
 const CHOICES_MAX: usize = 1 << 20;
 /// The largest number of matches that are retained for the next trips of a shape.
-const KEPT_MAX: usize = 1 << 16;
+const CACHED_MATCHES_MAX: usize = 1 << 16;
 /// The route type of trains.
 const RAIL: i32 = 2;
 /// The code of a stop time without a stop.
@@ -144,9 +144,9 @@ fn check_stops_on_shape(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
             let route = routes.code_of_row(trip).and_then(|route| route_rows.row_of_code(route));
             let Some(route) = route else { continue };
             let is_rail = route_types.get(route) == Some(RAIL);
-            let mut look = TripCheck { feed, calls: &calls, trip, rows, is_rail, out };
-            matcher.match_by_place(&mut look);
-            matcher.match_by_distance(&mut look);
+            let mut check = TripCheck { feed, calls: &calls, trip, rows, is_rail, out };
+            matcher.match_by_place(&mut check);
+            matcher.match_by_distance(&mut check);
         }
     }
 }
@@ -287,9 +287,9 @@ struct ShapeMatcher {
     /// The matches of all stops on the shape, and the range of each stop: by its code, and true if it may be as far as
     /// a station.
     matches: Vec<ShapeMatch>,
-    known: HashMap<(u32, bool), StopPasses>,
+    cached_passes: HashMap<(u32, bool), StopPasses>,
     /// The stops that were reported as too far from the shape: once for all trips.
-    said: HashSet<u32>,
+    reported_stops: HashSet<u32>,
     /// The matches of each stop of the current trip.
     choices: Vec<Range<usize>>,
     /// True if there are too many matches to choose from.
@@ -301,62 +301,63 @@ impl ShapeMatcher {
     fn set_shape(&mut self, feed: &GtfsFeed, points: &[u32]) {
         self.line.read_shape(feed, points);
         self.matches.clear();
-        self.known.clear();
-        self.said.clear();
+        self.cached_passes.clear();
+        self.reported_stops.clear();
     }
 
     /// Matches each stop to the shape by its coordinates.
-    fn match_by_place(&mut self, look: &mut TripCheck<'_, '_>) {
-        if self.matches.len() > KEPT_MAX {
+    fn match_by_place(&mut self, check: &mut TripCheck<'_, '_>) {
+        if self.matches.len() > CACHED_MATCHES_MAX {
             self.matches.clear();
-            self.known.clear();
+            self.cached_passes.clear();
         }
         self.choices.clear();
         self.is_tangled = false;
-        let mut all_match = !look.rows.is_empty();
-        for at in 0..look.rows.len() {
-            let found = self.matches_near_stop(at, &TOO_FAR, look);
+        let mut all_match = !check.rows.is_empty();
+        for at in 0..check.rows.len() {
+            let found = self.matches_near_stop(at, &TOO_FAR, check);
             all_match &= !found.is_empty();
             self.choices.push(found);
         }
         if all_match {
-            self.assign_in_order(look);
+            self.assign_in_order(check);
         }
     }
 
     /// Matches each stop to the shape by the feed's distances, if the last stop has one.
-    fn match_by_distance(&mut self, look: &mut TripCheck<'_, '_>) {
-        let last = look.rows.last().map_or(0.0, |&row| look.calls.given_distance(row));
+    fn match_by_distance(&mut self, check: &mut TripCheck<'_, '_>) {
+        let last = check.rows.last().map_or(0.0, |&row| check.calls.given_distance(row));
         if last <= 0.0 || !self.line.has_distances() {
             return;
         }
         self.choices.clear();
         self.is_tangled = false;
         let mut from = 0;
-        for (at, &row) in look.rows.iter().enumerate() {
-            let distance = look.calls.given_distance(row);
+        for (at, &row) in check.rows.iter().enumerate() {
+            let distance = check.calls.given_distance(row);
             if distance > 0.0 {
-                let found = self.line.match_at_distance(look.calls.stop_point(row), distance, from);
+                let found =
+                    self.line.match_at_distance(check.calls.stop_point(row), distance, from);
                 from = found.index;
                 let start = self.matches.len();
                 self.matches.push(found);
                 self.choices.push(start..start + 1);
                 continue;
             }
-            let found = self.matches_near_stop(at, &TOO_FAR_BY_DISTANCE, look);
+            let found = self.matches_near_stop(at, &TOO_FAR_BY_DISTANCE, check);
             if found.is_empty() {
                 return;
             }
             self.choices.push(found);
         }
-        if self.assign_in_order(look) {
+        if self.assign_in_order(check) {
             let far = |&(_, found): &(usize, ShapeMatch)| found.to_shape > METERS_MAX;
             let picks = self.assigner.assigned_matches();
             let picked = picks.map(|(at, pick)| (at, self.matches[self.choices[at].clone()][pick]));
             let mut far: Vec<(usize, ShapeMatch)> = picked.filter(far).collect();
             far.reverse();
             for (at, found) in far {
-                self.report_too_far(at, &TOO_FAR_BY_DISTANCE, look, |_| found);
+                self.report_too_far(at, &TOO_FAR_BY_DISTANCE, check, |_| found);
             }
         }
     }
@@ -366,19 +367,19 @@ impl ShapeMatcher {
         &mut self,
         at: usize,
         too_far: &'static NoticeKind,
-        look: &mut TripCheck<'_, '_>,
+        check: &mut TripCheck<'_, '_>,
     ) -> Range<usize> {
         // Each search visits the whole shape, and a trip may have very many stops.
-        look.feed.unwind_if_cancelled();
-        let row = look.rows[at];
-        let meters_max = look.max_stop_distance_m(at);
-        let key = (look.calls.stop_code(row), meters_max > METERS_MAX);
-        let point = look.calls.stop_point(row);
-        let StopPasses { matches: found, count } = match self.known.get(&key) {
+        check.feed.unwind_if_cancelled();
+        let row = check.rows[at];
+        let meters_max = check.max_stop_distance_m(at);
+        let key = (check.calls.stop_code(row), meters_max > METERS_MAX);
+        let point = check.calls.stop_point(row);
+        let StopPasses { matches: found, count } = match self.cached_passes.get(&key) {
             Some(passes) => passes.clone(),
             None => {
                 let passes = self.find_passes(point, meters_max);
-                self.known.insert(key, passes.clone());
+                self.cached_passes.insert(key, passes.clone());
                 passes
             }
         };
@@ -387,11 +388,11 @@ impl ShapeMatcher {
             // A shape of one point has no segments to match, but may be near.
             if !self.line.is_single_point() || self.line.closest_match(point).to_shape > meters_max
             {
-                self.report_too_far(at, too_far, look, |line| line.closest_match(point));
+                self.report_too_far(at, too_far, check, |line| line.closest_match(point));
             }
         } else if count > MATCHES_MAX {
-            let (matches, places) = (&self.matches[found.clone()], (look.feed, look.calls));
-            look.report_for_stop(&TOO_MANY, at, |sample| {
+            let (matches, places) = (&self.matches[found.clone()], (check.feed, check.calls));
+            check.report_for_stop(&TOO_MANY, at, |sample| {
                 set_stop_fields(places, row, STOP, sample);
                 sample
                     .set_field("match", closest_match(matches).map(|found| match_degrees(&found)));
@@ -418,13 +419,13 @@ impl ShapeMatcher {
         &mut self,
         at: usize,
         kind: &'static NoticeKind,
-        look: &mut TripCheck<'_, '_>,
+        check: &mut TripCheck<'_, '_>,
         found: impl FnOnce(&ShapeLine) -> ShapeMatch,
     ) {
-        let row = look.rows[at];
-        if self.said.insert(look.calls.stop_code(row)) {
-            let (line, places) = (&self.line, (look.feed, look.calls));
-            look.report_for_stop(kind, at, |sample| {
+        let row = check.rows[at];
+        if self.reported_stops.insert(check.calls.stop_code(row)) {
+            let (line, places) = (&self.line, (check.feed, check.calls));
+            check.report_for_stop(kind, at, |sample| {
                 let found = found(line);
                 set_stop_fields(places, row, STOP, sample);
                 sample
@@ -435,7 +436,7 @@ impl ShapeMatcher {
     }
 
     /// Assigns a match to each stop; reports if no order-preserving assignment exists. Returns true if one exists.
-    fn assign_in_order(&mut self, look: &mut TripCheck<'_, '_>) -> bool {
+    fn assign_in_order(&mut self, check: &mut TripCheck<'_, '_>) -> bool {
         let n_choices: usize = self.choices.iter().map(Range::len).sum();
         if self.is_tangled || n_choices > CHOICES_MAX {
             return false;
@@ -444,13 +445,13 @@ impl ShapeMatcher {
         let Err(misfit) = self.assigner.assign_matches(self.choices.len(), matches) else {
             return true;
         };
-        let (row, places) = (look.rows[misfit.stop], (look.feed, look.calls));
-        let row_before = look.rows[misfit.stop.saturating_sub(1)];
-        look.report_for_stop(&OUT_OF_ORDER, misfit.stop, |sample| {
+        let (row, places) = (check.rows[misfit.stop], (check.feed, check.calls));
+        let row_before = check.rows[misfit.stop.saturating_sub(1)];
+        check.report_for_stop(&OUT_OF_ORDER, misfit.stop, |sample| {
             set_stop_fields(places, row, STOP_1, sample);
             sample.set_field("match1", match_degrees(&misfit.at));
             set_stop_fields(places, row_before, STOP_2, sample);
-            sample.set_field("match2", match_degrees(&misfit.before));
+            sample.set_field("match2", match_degrees(&misfit.predecessor));
         });
         false
     }

@@ -61,7 +61,7 @@ fn check_trip_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     let (stop_lat, stop_lon) = (stops.float_column("stop_lat"), stops.float_column("stop_lon"));
     let (lat, lon) = (shapes.float_column("shape_pt_lat"), shapes.float_column("shape_pt_lon"));
     // Returns the row and distance of the last stop, and the row of the shape's end.
-    let look = |trip: u32| -> Option<(u32, f64, u32)> {
+    let find_ends = |trip: u32| -> Option<(u32, f64, u32)> {
         let end = ends[point_shapes
             .code_of_row(point_of_shape.row_of_code(shape_ids.code_of_row(trip)?)?)?
             as usize];
@@ -73,7 +73,7 @@ fn check_trip_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
         Some((stop, distance, end.0))
     };
     for trip in trips.rows() {
-        let Some((stop, distance, end)) = look(trip) else { continue };
+        let Some((stop, distance, end)) = find_ends(trip) else { continue };
         // A stop without coordinates is at 0, 0.
         let place = (stop_lat.get(stop).unwrap_or(0.0), stop_lon.get(stop).unwrap_or(0.0));
         let end_place = (lat.get(end).unwrap_or(0.0), lon.get(end).unwrap_or(0.0));

@@ -38,21 +38,25 @@ fn check_timestamp_progress(subject: &MessageSubject<'_>, out: &mut Notices) {
     let (Some(this), Some(previous)) = (subject.header_timestamp(), subject.previous) else {
         return;
     };
-    let Some(before) = parse_timestamp(previous.header.timestamp) else { return };
-    if this == before {
+    let Some(previous_timestamp) = parse_timestamp(previous.header.timestamp) else { return };
+    if this == previous_timestamp {
         if previous != subject.message {
             out.add_notice(&SAME, |sample| {
                 sample.set_field("headerTimestamp", this);
             });
         }
-    } else if this < before {
+    } else if this < previous_timestamp {
         out.add_notice(&BACKWARDS, |sample| {
-            sample.set_field("headerTimestamp", this).set_field("previousTimestamp", before);
+            sample
+                .set_field("headerTimestamp", this)
+                .set_field("previousTimestamp", previous_timestamp);
         });
-    } else if this.saturating_sub(before) > INTERVAL_MAX_S {
+    } else if this.saturating_sub(previous_timestamp) > INTERVAL_MAX_S {
         out.add_notice(&LATE, |sample| {
-            sample.set_field("headerTimestamp", this).set_field("previousTimestamp", before);
-            sample.set_field("interval", this.saturating_sub(before));
+            sample
+                .set_field("headerTimestamp", this)
+                .set_field("previousTimestamp", previous_timestamp);
+            sample.set_field("interval", this.saturating_sub(previous_timestamp));
         });
     }
 }

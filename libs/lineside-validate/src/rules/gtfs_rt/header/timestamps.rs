@@ -63,15 +63,15 @@ fn check_update_timestamps(
     update: &TripUpdateRef<'_>,
     out: &mut Notices,
 ) {
-    let whose = TimestampOwner {
+    let owner = TimestampOwner {
         field: "trip_update.timestamp",
         entity: update.entity,
         trip: update.update.trip.trip_id.as_deref(),
         vehicle: update.trip_ref().vehicle_id(),
     };
-    check_owner_timestamp(subject, parse_timestamp(update.update.timestamp), whose, out);
+    check_owner_timestamp(subject, parse_timestamp(update.update.timestamp), owner, out);
     for stop in &update.update.stop_time_update {
-        check_stop_event_times(stop, whose, out);
+        check_stop_event_times(stop, owner, out);
     }
 }
 
@@ -79,13 +79,13 @@ fn check_update_timestamps(
 fn check_timestamps(subject: &MessageSubject<'_>, out: &mut Notices) {
     check_header_timestamp(subject, out);
     for vehicle in &subject.vehicles {
-        let whose = TimestampOwner {
+        let owner = TimestampOwner {
             field: "vehicle.timestamp",
             entity: vehicle.entity,
             trip: vehicle.trip_ref().and_then(|run| run.descriptor.trip_id.as_deref()),
             vehicle: vehicle.vehicle_id(),
         };
-        check_owner_timestamp(subject, parse_timestamp(vehicle.position.timestamp), whose, out);
+        check_owner_timestamp(subject, parse_timestamp(vehicle.position.timestamp), owner, out);
     }
     for entity in &subject.message.entity {
         check_active_periods(entity, out);
@@ -148,39 +148,39 @@ impl TimestampOwner<'_> {
 fn check_owner_timestamp(
     subject: &MessageSubject<'_>,
     time: Option<i64>,
-    whose: TimestampOwner<'_>,
+    owner: TimestampOwner<'_>,
     out: &mut Notices,
 ) {
     let Some(time) = time else {
-        out.add_notice(&NO_TIME, |sample| whose.fill_owner_fields(sample));
+        out.add_notice(&NO_TIME, |sample| owner.fill_owner_fields(sample));
         return;
     };
     if let Some(header) = subject.header_timestamp().filter(|&header| time > header) {
         out.add_notice(&AFTER_HEADER, |sample| {
-            whose.fill_owner_fields(sample);
+            owner.fill_owner_fields(sample);
             sample.set_field("timestamp", time).set_field("headerTimestamp", header);
         });
     }
     if !is_posix_time(time) {
         out.add_notice(&NOT_POSIX, |sample| {
-            whose.fill_owner_fields(sample);
+            owner.fill_owner_fields(sample);
             sample.set_field("timestamp", time);
         });
     } else if time - subject.now > CLOCKS_APART_MAX_S {
         out.add_notice(&IN_FUTURE, |sample| {
-            whose.fill_owner_fields(sample);
+            owner.fill_owner_fields(sample);
             sample.set_field("timestamp", time).set_field("now", subject.now);
         });
     }
 }
 
-fn check_stop_event_times(stop: &StopTimeUpdate, whose: TimestampOwner<'_>, out: &mut Notices) {
+fn check_stop_event_times(stop: &StopTimeUpdate, owner: TimestampOwner<'_>, out: &mut Notices) {
     let time = |event: &Option<StopTimeEvent>| event.as_ref().and_then(|event| event.time);
     let times = [("arrival.time", time(&stop.arrival)), ("departure.time", time(&stop.departure))];
     for (field, time) in times {
         if let Some(time) = time.filter(|&time| !is_posix_time(time)) {
             out.add_notice(&NOT_POSIX, |sample| {
-                whose.fill_owner_fields(sample);
+                owner.fill_owner_fields(sample);
                 sample.set_field("fieldName", field).set_field("timestamp", time);
                 sample.set_field("stopId", stop.stop_id.as_deref());
                 sample.set_field("stopSequence", stop.stop_sequence);

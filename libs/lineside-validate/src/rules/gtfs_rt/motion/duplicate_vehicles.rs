@@ -42,22 +42,22 @@ fn check_duplicate_vehicles(subject: &MessageSubject<'_>, out: &mut Notices) {
 /// The first report of each vehicle.
 struct FirstSeen<T> {
     ids: TextDict,
-    said: Vec<T>,
+    values: Vec<T>,
 }
 
 impl<T: Copy> FirstSeen<T> {
     fn new() -> FirstSeen<T> {
-        FirstSeen { ids: TextDict::new(random_seed()), said: Vec::new() }
+        FirstSeen { ids: TextDict::new(random_seed()), values: Vec::new() }
     }
 
     /// Returns the first report of an id, or adds this one as the first.
     fn find_or_add(&mut self, id: &str, this: T) -> Option<T> {
         let at = self.ids.intern_text(id) as usize;
-        let before = self.said.get(at).copied();
-        if before.is_none() {
-            self.said.push(this);
+        let first = self.values.get(at).copied();
+        if first.is_none() {
+            self.values.push(this);
         }
-        before
+        first
     }
 }
 
@@ -79,8 +79,8 @@ fn check_vehicles<'a>(vehicles: &[VehicleRef<'a>], out: &mut Notices) {
                 sample.set_field("distance", distance.round() as u64);
             });
         }
-        if let (Some(run), Some(before)) = (vehicle.trip_ref(), other.trip_ref()) {
-            report_if_two_trips(id, run, before, out);
+        if let (Some(run), Some(first)) = (vehicle.trip_ref(), other.trip_ref()) {
+            report_if_two_trips(id, run, first, out);
         }
     }
 }
@@ -102,19 +102,19 @@ fn check_updates(subject: &MessageSubject<'_>, out: &mut Notices) {
         if !run.trip.is_some_and(runs_now) {
             continue;
         }
-        if let Some(before) = firsts.find_or_add(id, run) {
-            report_if_two_trips(id, run, before, out);
+        if let Some(first) = firsts.find_or_add(id, run) {
+            report_if_two_trips(id, run, first, out);
         }
     }
 }
 
-fn report_if_two_trips(id: &str, run: TripRef<'_>, before: TripRef<'_>, out: &mut Notices) {
-    if let (Some(this), Some(other)) = (scheduled_trip_id(run), scheduled_trip_id(before))
+fn report_if_two_trips(id: &str, run: TripRef<'_>, first: TripRef<'_>, out: &mut Notices) {
+    if let (Some(this), Some(other)) = (scheduled_trip_id(run), scheduled_trip_id(first))
         && this != other
     {
         out.add_notice(&TWO_TRIPS, |sample| {
             sample.set_field("entityId", run.entity.id.as_str()).set_field("vehicleId", id);
-            sample.set_field("otherEntityId", before.entity.id.as_str());
+            sample.set_field("otherEntityId", first.entity.id.as_str());
             sample.set_field("tripId", this).set_field("otherTripId", other);
         });
     }

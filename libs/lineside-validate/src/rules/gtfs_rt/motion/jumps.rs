@@ -58,9 +58,11 @@ fn check_vehicle_jumps(subject: &MessageSubject<'_>, out: &mut Notices) {
     if subject.vehicles.is_empty() {
         return;
     }
-    let mut before = PreviousVehicles::new(previous);
+    let mut previous_vehicles = PreviousVehicles::new(previous);
     for (at, vehicle) in subject.vehicles.iter().enumerate() {
-        if let Some(last) = vehicle.vehicle_id().and_then(|id| before.find_vehicle(at, id)) {
+        if let Some(last) =
+            vehicle.vehicle_id().and_then(|id| previous_vehicles.find_vehicle(at, id))
+        {
             check_vehicle_jump(subject, vehicle, last, previous, out);
         }
     }

@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn missing_matches_are_significant_only_with_enough_trip_ids() {
-        let check = |named, matched, is_so| {
+        let check = |named, matched, is_expected| {
             let rate = MatchRate { named, matched };
-            assert_eq!(has_no_matches(rate), is_so, "{rate:?}");
+            assert_eq!(has_no_matches(rate), is_expected, "{rate:?}");
         };
         check(0, 0, false);
         // Too few ids for a significant rate.

@@ -74,18 +74,18 @@ fn check_trip_day(
 ) {
     let running = subject.timetable.active_trips();
     let date = run.descriptor.start_date.as_deref();
-    let said = date.filter(|date| is_start_date(date)).and_then(|date| date.parse().ok());
-    let said = said.and_then(|date: jiff::civil::Date| {
+    let service_day = date.filter(|date| is_start_date(date)).and_then(|date| date.parse().ok());
+    let service_day = service_day.and_then(|date: jiff::civil::Date| {
         let number = day_from_date(date);
-        let around = subject.service_days().iter().find(|day| day.number == number).copied();
-        around.or_else(|| running.service_day(number))
+        let known_day = subject.service_days().iter().find(|day| day.number == number).copied();
+        known_day.or_else(|| running.service_day(number))
     });
-    if date.is_some() && said.is_none() {
+    if date.is_some() && service_day.is_none() {
         // Another rule checks the form of dates.
         return;
     }
     let runs = |day: &ServiceDay| running.runs_on(trip.service, day.number);
-    let days = said.as_ref().map_or(subject.service_days(), std::slice::from_ref);
+    let days = service_day.as_ref().map_or(subject.service_days(), std::slice::from_ref);
     let fill = |sample: &mut NoticeSample| {
         sample
             .set_field("entityId", run.entity.id.as_str())
@@ -95,7 +95,7 @@ fn check_trip_day(
     if days.iter().all(|day| runs(day) == Some(false)) {
         out.add_notice(&NO_SERVICE, |sample| {
             fill(sample);
-            sample.set_field("serviceDate", said.map(|day| format_date(day.number)));
+            sample.set_field("serviceDate", service_day.map(|day| format_date(day.number)));
         });
         return;
     }

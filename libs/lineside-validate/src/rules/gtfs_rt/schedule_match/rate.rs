@@ -43,7 +43,7 @@ const RATE_MIN: f64 = 80.0;
 /// The percentage from which other versions are not compared.
 const RATE_FINE: f64 = 98.0;
 /// The percentage points by which another version must be better.
-const BETTER_BY: f64 = 5.0;
+const RATE_GAIN_MIN: f64 = 5.0;
 /// The fewest ids for a significant rate.
 const NAMED_MIN: u64 = 5;
 
@@ -124,8 +124,8 @@ fn check_versions(subject: &MessageSubject<'_>, current: MatchRate, out: &mut No
             best = Some((MatchRate { matched, ..current }, version));
         }
     }
-    let better =
-        best.filter(|(rate, _)| rate.matched_percent() >= current.matched_percent() + BETTER_BY);
+    let better = best
+        .filter(|(rate, _)| rate.matched_percent() >= current.matched_percent() + RATE_GAIN_MIN);
     if let Some((rate, version)) = better {
         out.add_notice(&SKEW, |sample| {
             sample.set_field("version", version.name).set_field("rate", rounded_percent(rate));

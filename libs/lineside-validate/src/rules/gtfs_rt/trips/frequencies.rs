@@ -38,7 +38,7 @@ static NO_VEHICLE: NoticeKind = warning_kind("W005", &[ENTITY, TRIP], include_st
 fn check_frequency_trips(subject: &MessageSubject<'_>, out: &mut Notices) {
     for run in subject.referenced_trips() {
         let Some(trip) = run.trip else { continue };
-        if trip.is_loose {
+        if trip.has_inexact_frequencies {
             check_inexact_trip(run, out);
         }
         let frequencies = subject.timetable.exact_frequencies(trip);

@@ -16,12 +16,12 @@ use crate::{
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
-    kinds: &[&UNSAID],
+    kinds: &[&NO_RELATIONSHIP],
     on_update: Some(check_update_relationships),
     on_message: Some(check_trip_relationships),
 };
 
-static UNSAID: NoticeKind = warning_kind(
+static NO_RELATIONSHIP: NoticeKind = warning_kind(
     "W009",
     &[ENTITY, TRIP, FIELD, STOP, SEQUENCE, RELATIONSHIP],
     include_str!("W009.md"),
@@ -29,7 +29,7 @@ static UNSAID: NoticeKind = warning_kind(
 
 /// The relationships of trips that every reader knows. To older readers, the reference validator
 /// among them, newer values are like missing ones.
-const OF_TRIP: [i32; 5] = [
+const TRIP_RELATIONSHIPS: [i32; 5] = [
     OfTrip::Scheduled as i32,
     OfTrip::Added as i32,
     OfTrip::Unscheduled as i32,
@@ -37,7 +37,8 @@ const OF_TRIP: [i32; 5] = [
     OfTrip::Replacement as i32,
 ];
 /// The relationships of stops that every reader knows.
-const OF_STOP: [i32; 3] = [OfStop::Scheduled as i32, OfStop::Skipped as i32, OfStop::NoData as i32];
+const STOP_RELATIONSHIPS: [i32; 3] =
+    [OfStop::Scheduled as i32, OfStop::Skipped as i32, OfStop::NoData as i32];
 
 fn is_known_relationship(relationship: Option<i32>, known: &[i32]) -> bool {
     relationship.is_some_and(|number| known.contains(&number))
@@ -52,9 +53,9 @@ fn check_update_relationships(
     // One stop of a trip is reported for all.
     let mut stops = update.update.stop_time_update.iter();
     if let Some(stop) =
-        stops.find(|stop| !is_known_relationship(stop.schedule_relationship, &OF_STOP))
+        stops.find(|stop| !is_known_relationship(stop.schedule_relationship, &STOP_RELATIONSHIPS))
     {
-        out.add_notice(&UNSAID, |sample| {
+        out.add_notice(&NO_RELATIONSHIP, |sample| {
             sample.set_field("entityId", update.entity.id.as_str());
             sample.set_field("tripId", update.update.trip.trip_id.as_deref());
             sample.set_field("fieldName", "stop_time_update.schedule_relationship");
@@ -79,8 +80,8 @@ fn check_trip_relationships(subject: &MessageSubject<'_>, out: &mut Notices) {
 }
 
 fn check_trip_relationship(entity: &FeedEntity, descriptor: &TripDescriptor, out: &mut Notices) {
-    if !is_known_relationship(descriptor.schedule_relationship, &OF_TRIP) {
-        out.add_notice(&UNSAID, |sample| {
+    if !is_known_relationship(descriptor.schedule_relationship, &TRIP_RELATIONSHIPS) {
+        out.add_notice(&NO_RELATIONSHIP, |sample| {
             sample.set_field("entityId", entity.id.as_str());
             sample.set_field("tripId", descriptor.trip_id.as_deref());
             sample.set_field("fieldName", "trip.schedule_relationship");

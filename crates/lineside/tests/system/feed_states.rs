@@ -1,0 +1,324 @@
+//! States of feeds: an expired timetable, a paused feed, a rejected version.
+
+use std::path::Path;
+
+use jiff::{ToSpan, Zoned, civil::Date};
+use serde_json::{Value, json};
+
+use crate::support::admin::{self, BEARER, TOKEN};
+use crate::support::http::{client, get, get_json, get_with, header};
+use crate::support::process::ServerProcess;
+use crate::support::wait::{until, until_json};
+
+/// Writes a schedule of one line that runs each day until `end`; only with header rows if `rows` is false.
+fn write_schedule(folder: &Path, end: Date, rows: bool) {
+    write_schedule_from(folder, Date::constant(2020, 1, 1), end, rows);
+}
+
+/// Writes a schedule like [`write_schedule`], with its first day of service.
+fn write_schedule_from(folder: &Path, start: Date, end: Date, rows: bool) {
+    std::fs::create_dir_all(folder).unwrap();
+    let [start, end] = [start, end].map(|day| day.strftime("%Y%m%d").to_string());
+    let calendar = format!("s,1,1,1,1,1,1,1,{start},{end}");
+    for (name, head, row) in [
+        (
+            "agency",
+            "agency_id,agency_name,agency_url,agency_timezone",
+            "A,Town,https://a.example,UTC",
+        ),
+        ("routes", "route_id,agency_id,route_short_name,route_type", "R,A,1,3"),
+        (
+            "calendar",
+            "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date",
+            &calendar,
+        ),
+        ("stops", "stop_id,stop_name,stop_lat,stop_lon", "S,Market,48.8,2.3\nT,Harbor,48.9,2.3"),
+        ("trips", "route_id,service_id,trip_id", "R,s,T1"),
+        (
+            "stop_times",
+            "trip_id,arrival_time,departure_time,stop_id,stop_sequence",
+            "T1,08:00:00,08:00:00,S,1\nT1,08:10:00,08:10:00,T,2",
+        ),
+    ] {
+        let row = if rows { row } else { "" };
+        std::fs::write(folder.join(format!("{name}.txt")), format!("{head}\n{row}\n")).unwrap();
+    }
+}
+
+/// Starts a server with these schedules, each a folder that is polled every second.
+fn serve(folder: &Path, ids: &[&str]) -> ServerProcess {
+    let feeds: String = ids
+        .iter()
+        .map(|id| {
+            let url = folder.join(id).display().to_string();
+            format!("[[feed]]\nid = \"{id}\"\nurl = {url:?}\npoll = \"1s\"\n")
+        })
+        .collect();
+    let text =
+        format!("[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{}{feeds}", admin::table());
+    ServerProcess::serving(folder, text)
+}
+
+async fn until_state(server: &ServerProcess, feed: &str, state: &str) -> Value {
+    let url = format!("{}/api/v1/feeds/{feed}", server.url);
+    until_json(&url, |found| found["state"] == state).await
+}
+
+async fn text(url: String) -> String {
+    get(&url).await.text().await.unwrap()
+}
+
+#[tokio::test]
+async fn an_expired_timetable_is_shown_as_expired_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let today = Zoned::now().date();
+    write_schedule(&folder.path().join("old"), Date::constant(2024, 6, 1), true);
+    write_schedule(&folder.path().join("soon"), today.saturating_add(5.days()), true);
+    let server = serve(folder.path(), &["old", "soon"]);
+    let url = &server.url;
+    let old = until_state(&server, "old", "expired").await;
+    assert_eq!(old["service_start"], "2020-01-01");
+    assert_eq!((&old["service_end"], &old["expired"]), (&json!("2024-06-01"), &json!(true)));
+    assert!(old["service_days_left"].as_i64().unwrap() < 0);
+    assert_eq!(old["since"], "2024-06-02T00:00:00Z");
+    let soon = until_state(&server, "soon", "ok").await;
+    // The agency's day may differ from this machine's.
+    let left = soon["service_days_left"].as_i64().unwrap();
+    assert!((4..=6).contains(&left), "{left}");
+    assert_eq!(soon["expired"], false);
+    let found = get_json(&format!("{url}/api/v1/feeds?state=expired")).await;
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    assert_eq!(found["items"][0]["id"], "old");
+    let catalog = text(format!("{url}/")).await;
+    assert!(catalog.contains("/?state=expired") && catalog.contains("data-tone=\"warn\""));
+    let board = text(format!("{url}/stops/old/S")).await;
+    assert!(board.contains("2024-06-01") && board.contains("data-expired-of=\"old\">"), "{board}");
+    for path in ["/networks/old", "/delays/old", "/routes/old/R"] {
+        let page = text(format!("{url}{path}")).await;
+        assert!(page.contains("data-expired-of=\"old\">"), "{path}: {page}");
+    }
+    let line = text(format!("{url}/routes/old/R")).await;
+    assert!(line.find("line-idle").unwrap() < line.find("data-stop=").unwrap(), "{line}");
+    let index = text(format!("{url}/networks")).await;
+    let (_, entry) = index.split_once("data-network=\"old\"").unwrap();
+    let entry = entry.split("</li>").next().unwrap();
+    assert!(entry.contains("data-state=\"expired\""), "{entry}");
+    let other = text(format!("{url}/stops/soon/S")).await;
+    assert!(other.contains(&format!("data-days-left=\"{left}\"")), "{other}");
+    assert!(catalog.contains("href=\"/?expires=soon\""), "{catalog}");
+    let ending = text(format!("{url}/?expires=soon")).await;
+    let rows =
+        |id: &str| ending.matches(&format!("class=\"feed-name\" href=\"/feeds/{id}\"")).count();
+    assert_eq!((rows("soon"), rows("old")), (1, 0), "{ending}");
+    assert!(other.contains("data-expired-of=\"soon\" hidden"), "{other}");
+    let card = async |feed: &str| get_json(&format!("{url}/map/stop?feed={feed}&stop_id=S")).await;
+    assert_eq!(card("old").await["timetable_ended"], "2024-06-01");
+    assert_eq!(card("soon").await["timetable_ended"], Value::Null);
+    // The dashboard and the feed page show the same date.
+    let ended = "datetime=\"2024-06-02T00:00:00+00:00\"";
+    until("the incident is on both pages, with one date", async || {
+        let ops = get_with(&format!("{url}/ops"), &[BEARER]).await.text().await.unwrap();
+        let (_, incidents) = ops.split_once("id=\"incidents\"").unwrap();
+        let history = text(format!("{url}/feeds/old")).await;
+        let history = history.split_once("<summary>History").map_or("", |(_, rest)| rest);
+        let entry = history.split("</li>").next().unwrap();
+        [incidents, entry]
+            .iter()
+            .all(|it| it.contains("data-state=\"expired\"") && it.contains(ended))
+    })
+    .await;
+    let metrics = text(format!("{url}/metrics")).await;
+    for line in [
+        "lineside_ingest_feed_state{feed=\"old\",state=\"expired\"} 1",
+        "lineside_ingest_service_end_timestamp_seconds{feed=\"old\"} 1717286400",
+    ] {
+        assert!(metrics.contains(line), "{line}");
+    }
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_future_timetable_is_not_yet_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = Zoned::now().date().saturating_add(12.days());
+    write_schedule_from(&folder.path().join("next"), start, start.saturating_add(90.days()), true);
+    let server = serve(folder.path(), &["next"]);
+    let url = &server.url;
+    let next = until_state(&server, "next", "ok").await;
+    assert_eq!((&next["not_yet_valid"], &next["expired"]), (&json!(true), &json!(false)));
+    // The agency's day may differ from this machine's.
+    let ahead = next["service_days_until_start"].as_i64().unwrap();
+    assert!((11..=13).contains(&ahead), "{ahead}");
+    assert_eq!(next["replay_time"], Value::Null);
+    for path in ["/", "/feeds/next", "/feeds/next/versions", "/networks"] {
+        let page = text(format!("{url}{path}")).await;
+        assert!(page.contains("data-service-of=\"next\" data-tone=\"warn\">"), "{path}: {page}");
+        assert!(!page.contains("data-recording-of"), "{path}: {page}");
+    }
+    for path in ["/networks/next", "/stops/next/S", "/routes/next/R", "/delays/next"] {
+        let page = text(format!("{url}{path}")).await;
+        assert!(page.contains(&format!("data-days-until-start=\"{ahead}\"")), "{path}: {page}");
+    }
+    server.stop("-TERM");
+}
+
+/// Writes two messages of 8 February 2024, from 12:00:00 on, about a vehicle and two trips that the timetable does not
+/// have.
+fn write_recording(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    for at in [1_707_393_600, 1_707_393_610] {
+        let position = json!({"latitude": 48.8, "longitude": 2.3});
+        let vehicle = json!({"position": position, "timestamp": at, "vehicle": {"id": "bus"}});
+        let arrival = json!({"time": at + 300});
+        let update = |trip: &str, route: &str| {
+            json!({
+                "trip": {"trip_id": trip, "route_id": route},
+                "stop_time_update": [{"stop_id": "T", "arrival": arrival}],
+            })
+        };
+        let message = json!({
+            "header": {"gtfs_realtime_version": "2.0", "timestamp": at},
+            "entity": [
+                {"id": "bus", "vehicle": vehicle},
+                {"id": "strange", "trip_update": update("strange", "R")},
+                {"id": "other", "trip_update": update("other", "Q")},
+            ],
+        });
+        std::fs::write(folder.join(format!("{at}.json")), message.to_string()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_recording_is_marked_on_every_page_with_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let town = folder.path().join("town");
+    write_schedule(&town, Date::constant(2024, 6, 1), true);
+    let recording = folder.path().join("recording");
+    write_recording(&recording);
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n\
+         [[feed]]\nid = \"buses\"\nurl = \"replay://{}?speed=1\"\nstatic = \"town\"\nformat = \"gtfs-rt\"\n",
+        town.display().to_string(),
+        recording.display(),
+    );
+    let server = ServerProcess::serving(folder.path(), config);
+    let url = &server.url;
+    let is_replay_of_day = |found: &Value| {
+        found["replay_time"].as_str().is_some_and(|at| at.starts_with("2024-02-08T12:"))
+    };
+    for feed in ["town", "buses"] {
+        until_json(&format!("{url}/api/v1/feeds/{feed}"), is_replay_of_day).await;
+    }
+    // By the clock of the recording the timetable has not expired, and the mark names that clock.
+    let feed = until_state(&server, "town", "ok").await;
+    assert_eq!((&feed["expired"], &feed["service_end"]), (&json!(false), &json!("2024-06-01")));
+    for path in [
+        "/",
+        "/feeds/town",
+        "/feeds/buses",
+        "/feeds/town/versions",
+        "/networks",
+        "/networks/town",
+        "/stops/town/S",
+        "/routes/town/R",
+        "/trips/town/T1",
+        "/alerts/town",
+        "/delays/town",
+    ] {
+        let page = text(format!("{url}{path}")).await;
+        let (_, mark) = page.split_once("data-recording-of=\"town\"").expect(path);
+        let (mark, _) = mark.split_once("</span>").unwrap();
+        assert!(mark.contains("datetime=\"2024-02-08T12:"), "{path}: {mark}");
+    }
+    let versions = text(format!("{url}/feeds/town/versions")).await;
+    assert!(versions.contains("data-present=\"recording\""), "{versions}");
+    // A build without the bundled map has no panel.
+    let map = text(format!("{url}/map")).await;
+    let has_panel = map.contains("id=\"feed-states\"");
+    assert_eq!(has_panel, map.contains("data-recording-of=\"town\""), "{map}");
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn delays_of_a_recording_belong_to_its_day_and_unknown_is_not_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let town = folder.path().join("town");
+    write_schedule(&town, Date::constant(2024, 6, 1), true);
+    let recording = folder.path().join("recording");
+    write_recording(&recording);
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n\
+         [[feed]]\nid = \"buses\"\nurl = \"replay://{}?speed=1\"\nstatic = \"town\"\nformat = \"gtfs-rt\"\nlate_after = \"1h\"\n",
+        town.display().to_string(),
+        recording.display(),
+    );
+    let server = ServerProcess::serving(folder.path(), config);
+    let url = &server.url;
+    let found = until_json(&format!("{url}/api/v1/feeds/town/delays"), |found| {
+        found["day"].as_array().is_some_and(|day| !day.is_empty())
+    })
+    .await;
+    assert_eq!(found["day"][0]["from"], json!("2024-02-08T12:00:00Z"), "{found}");
+    assert_eq!((&found["answer"], &found["unknown"]), (&json!("unknown"), &json!(2)), "{found}");
+    let page = text(format!("{url}/delays/town")).await;
+    assert!(page.contains("data-answer=\"unknown\"") && page.contains("data-day=\"unknown\""));
+    assert!(page.contains("href=\"/feeds/buses#matches\""), "{page}");
+    assert_eq!(page.matches("data-count=\"unknown\"").count(), 6, "three of each line: {page}");
+    assert!(!page.contains("data-count=\"none\"") && !page.contains("id=\"now-title\""), "{page}");
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_paused_feed_has_the_state_paused() {
+    let folder = tempfile::tempdir().unwrap();
+    write_schedule(&folder.path().join("town"), Date::constant(2999, 1, 1), true);
+    let server = serve(folder.path(), &["town"]);
+    let url = &server.url;
+    let feed = until_state(&server, "town", "ok").await;
+    assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(false), &Value::Null));
+    let act = async |act: &str| {
+        let act = format!("{url}/api/v1/admin/feeds/town/{act}");
+        assert_eq!(client().post(act).bearer_auth(TOKEN).send().await.unwrap().status(), 200);
+    };
+    act("pause").await;
+    let feed = until_state(&server, "town", "paused").await;
+    assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(true), &json!("ok")));
+    let found = get_json(&format!("{url}/api/v1/feeds?state=paused")).await;
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    let is_paused = |state: &Value| {
+        let changes = state["changes"].as_array().into_iter().flatten();
+        let mut records = changes.map(|change| &change["record"]);
+        records.any(|it| it["state"] == "paused" && it["state_before_pause"] == "ok")
+    };
+    until_json(&format!("{url}/api/v1/feeds/town/state"), is_paused).await;
+    let status = format!("{url}/proxy/town");
+    let is_reported = async || {
+        let reply = get(&status).await;
+        header(&reply, "lineside-status").starts_with("stale; reason=paused; since=")
+    };
+    crate::support::wait::until("the header says it", is_reported).await;
+    act("resume").await;
+    let feed = until_state(&server, "town", "ok").await;
+    assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(false), &Value::Null));
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_schedule_without_rows_does_not_replace_a_good_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let town = folder.path().join("town");
+    write_schedule(&town, Date::constant(2999, 1, 1), true);
+    let server = serve(folder.path(), &["town"]);
+    let url = &server.url;
+    until_state(&server, "town", "ok").await;
+    write_schedule(&town, Date::constant(2999, 1, 1), false);
+    let is_refused = |feed: &Value| feed["last_error"]["code"] == "no_rows";
+    let feed = until_json(&format!("{url}/api/v1/feeds/town"), is_refused).await;
+    assert_eq!((&feed["state"], &feed["entities"]), (&json!("stale"), &json!(1)));
+    assert_eq!(get(&format!("{url}/stops/town/S")).await.status(), 200);
+    write_schedule(&town, Date::constant(2999, 1, 1), true);
+    until_state(&server, "town", "ok").await;
+    server.stop("-TERM");
+}

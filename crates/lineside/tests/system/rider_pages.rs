@@ -1,0 +1,232 @@
+//! Pages for riders without scripts: networks, trips, alerts, later departures, search, and punctuality.
+
+use lineside_formats::gtfs_rt::proto::Position;
+
+use crate::support::http::{get, get_json};
+use crate::support::timetable::{Lines, alert, message, now};
+use crate::support::town::Town;
+use crate::support::wait::until;
+
+/// Returns a late trip, a trip from another platform, a cancelled one, a vehicle and an alert.
+fn morning(lines: Lines) -> Vec<u8> {
+    let texts = [("fr", "Travaux"), ("en", "Works <b>ahead</b>")];
+    let mut vehicle = lines.vehicle("a1", "Car 12");
+    let at = Position { latitude: 59.91, longitude: 10.75, ..Position::default() };
+    vehicle.vehicle.as_mut().unwrap().position = Some(at);
+    let entities = vec![
+        lines.behind("a1", 240),
+        lines.moved("b1"),
+        lines.cancelled("a2"),
+        vehicle,
+        alert(Some("A"), None, &texts),
+    ];
+    message(now(), entities)
+}
+
+async fn town() -> Town {
+    let town = Town::start_town(["", ""], morning).await;
+    let url = town.url("/stops/town/S");
+    until("the board has live times", async || {
+        let reply = get(&url).await;
+        reply.status() == 200 && reply.text().await.unwrap().contains("4 min late")
+    })
+    .await;
+    town
+}
+
+/// Returns the service date as in addresses.
+fn date(town: &Town) -> String {
+    let date = town.lines.date();
+    format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..])
+}
+
+#[tokio::test]
+async fn a_network_page_lists_lines_by_mode_and_stops() {
+    let town = town().await;
+    let page = town.page("/networks/town").await;
+    assert!(page.contains("data-mode=\"Trains\""), "{page}");
+    for link in [
+        "/routes/town/A",
+        "/routes/town/B",
+        "/stops/town/S",
+        "/stops/town/s1",
+        "/map?network=town",
+        "/delays/town",
+        "/alerts/town",
+        "/feeds/town",
+    ] {
+        assert!(page.contains(&format!("href=\"{link}\"")), "no {link} in {page}");
+    }
+    assert!(!page.contains("/stops/town/s2\""), "a platform is not listed beside its station");
+    let network_page = town.page("/networks/town-trips").await;
+    assert!(network_page.contains("/routes/town/A"), "any feed of the network names it");
+    let found = town.page("/networks/town?q=train+a").await;
+    assert!(found.contains("/routes/town/A") && !found.contains("/routes/town/B"), "{found}");
+    let corrected = town.page("/networks/town?q=midle").await;
+    assert!(corrected.contains("data-corrected=\"middle\""), "{corrected}");
+    assert!(corrected.contains("/stops/town/S\"") && !corrected.contains("/stops/town/s1\""));
+    for (path, from) in [("/", "/networks/town"), ("/feeds/town", "/networks/town")] {
+        assert!(town.page(path).await.contains(&format!("href=\"{from}\"")), "{path}");
+    }
+    assert_eq!(get(&town.url("/networks/none")).await.status(), 404);
+    let index = town.page("/networks").await;
+    let (_, entry) = index.split_once("data-network=\"town\"").unwrap();
+    assert!(entry.contains("href=\"/networks/town\"") && entry.contains("Trains"), "{entry}");
+    assert!(town.page("/").await.contains("href=\"/networks\""));
+}
+
+#[tokio::test]
+async fn a_trip_page_has_the_calls_of_a_date_and_the_vehicle() {
+    let town = town().await;
+    let date = date(&town);
+    let page = town.page(&format!("/trips/town/a1?date={date}")).await;
+    let calls: Vec<&str> = page.split("<li ").filter(|it| it.contains("data-stop=")).collect();
+    assert_eq!(calls.len(), 3, "{page}");
+    assert!(calls.iter().all(|call| call.contains("data-status=\"realtime\"")), "{page}");
+    assert!(calls[1].contains("href=\"/stops/town/s2\"") && calls[1].contains("4 min late"));
+    assert!(page.contains("href=\"/map?vehicle=town-trips:v-a1\""), "{page}");
+    assert!(page.contains("href=\"/routes/town/A\"") && page.contains("Works"), "{page}");
+    let (before, details) = page.split_once("<details class=\"sources\"").unwrap();
+    let feed_link = "href=\"/feeds/town-trips\"";
+    assert!(details.contains(feed_link) && !before.contains(feed_link), "{page}");
+    let moved = town.page(&format!("/trips/town/b1?date={date}")).await;
+    assert!(moved.contains("<s class=\"platform-was\">1</s>"), "{moved}");
+    assert!(moved.contains("platform-sign is-changed"), "{moved}");
+    let cancelled = town.page(&format!("/trips/town/a2?date={date}")).await;
+    assert_eq!(cancelled.matches("data-status=\"cancelled\"").count(), 3, "{cancelled}");
+    let today = town.page("/trips/town/a3").await;
+    assert_eq!(today.matches("data-status=\"scheduled\"").count(), 3, "{today}");
+}
+
+#[tokio::test]
+async fn an_unknown_trip_differs_from_a_date_without_the_trip() {
+    let town = town().await;
+    let fetch_page = async |path: &str| {
+        let reply = get(&town.url(path)).await;
+        assert_eq!(reply.status(), 404, "{path}");
+        reply.text().await.unwrap()
+    };
+    assert!(fetch_page("/trips/town/none").await.contains("no trip"));
+    for date in ["2101-01-01", "someday"] {
+        let text = fetch_page(&format!("/trips/town/a1?date={date}")).await;
+        assert!(text.contains(date) && text.contains("does not run"), "{text}");
+    }
+    fetch_page("/trips/none/a1").await;
+}
+
+#[tokio::test]
+async fn departures_and_late_trips_link_to_their_trip() {
+    let town = town().await;
+    let link = format!("/trips/town/a1?date={}", date(&town));
+    for path in ["/stops/town/S", "/delays/town?stop=S"] {
+        let late = async || town.page(path).await.contains(&format!("href=\"{link}\""));
+        if path.starts_with("/stops") {
+            assert!(late().await, "{path}");
+        }
+    }
+    let cancelled = format!("/trips/town/a2?date={}", date(&town));
+    let page = town.page("/delays/town").await;
+    assert!(page.contains(&format!("href=\"{cancelled}\"")), "{page}");
+    assert!(!town.page("/stops/town/S?embed=1").await.contains("/trips/"), "not out of a frame");
+}
+
+#[tokio::test]
+async fn a_network_lists_its_alerts_with_the_affected_lines_and_stops() {
+    let town = town().await;
+    let url = town.url("/alerts/town");
+    until("the alert is listed", async || {
+        let reply = get(&url).await;
+        reply.status() == 200 && reply.text().await.unwrap().contains("data-phase=\"now\"")
+    })
+    .await;
+    let page = town.page("/alerts/town?lang=en").await;
+    assert!(page.contains("<h3 lang=\"en\">Works &lt;b&gt;ahead&lt;/b&gt;</h3>"), "{page}");
+    assert!(page.contains("href=\"/routes/town/A\"") && page.contains("en, fr"), "{page}");
+    assert!(town.page("/alerts/town?lang=fr").await.contains("lang=\"fr\">Travaux"));
+    assert!(town.page("/alerts/town-trips").await.contains("data-alert=\"alert\""));
+    assert_eq!(get(&town.url("/alerts/none")).await.status(), 404);
+}
+
+#[tokio::test]
+async fn a_board_links_to_later_and_earlier_departures() {
+    let town = town().await;
+    let rows = |page: &str| page.matches("data-trip=\"").count();
+    let trips = |page: &str| -> Vec<String> {
+        let trips = page.split("data-id=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        trips.map(str::to_owned).collect()
+    };
+    let first = town.page("/stops/town/S?limit=3").await;
+    let link = |page: &str, rel: &str| {
+        let (_, rest) =
+            page.split_once(&format!("rel=\"{rel}\"")).unwrap_or_else(|| panic!("{page}"));
+        let (_, rest) = rest.split_once("href=\"").unwrap();
+        rest.split('"').next().unwrap().replace("&amp;", "&")
+    };
+    assert_eq!(rows(&first), 3);
+    let second = town.page(&link(&first, "next")).await;
+    assert!(rows(&second) > 0, "{second}");
+    assert_ne!(trips(&first), trips(&second));
+    let back = town.page(&link(&second, "prev")).await;
+    assert_eq!(trips(&back)[0], trips(&first)[0], "{back}");
+    // Ten hours later nothing runs, and the board names its time.
+    let later = town.page(&format!("/stops/town/S?after={}", now() + 10 * 3600)).await;
+    assert!(rows(&later) == 0 && later.contains("data-later"), "{later}");
+    let wrong = town.page("/stops/town/S?after=someday").await;
+    assert_eq!(trips(&wrong), trips(&town.page("/stops/town/S").await));
+}
+
+#[tokio::test]
+async fn a_line_page_has_times_and_a_link_to_the_map() {
+    let town = town().await;
+    let page = town.page("/routes/town/A").await;
+    assert!(page.contains("href=\"/map?route=town:A\""), "{page}");
+    assert!(page.contains("id=\"times\"") && page.contains("First "), "{page}");
+    let to_trip = format!("href=\"/trips/town/a0?date={}\"", date(&town));
+    assert!(page.contains(&to_trip), "no {to_trip} in {page}");
+    assert!(!page.contains("line-idle"), "it runs now");
+    let other = town.page("/routes/town/A?date=2101-01-01").await;
+    assert!(other.contains("No trips on this day."), "{other}");
+}
+
+#[tokio::test]
+async fn vehicles_in_the_list_link_to_their_line_and_trip() {
+    let town = town().await;
+    let page = town.page("/map").await;
+    let (_, list) = page.split_once("id=\"list\"").unwrap();
+    for link in ["/routes/town/A".to_owned(), format!("/trips/town/a1?date={}", date(&town))] {
+        assert!(list.contains(&format!("href=\"{link}\"")), "no {link} in {list}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_finds_lines_by_mode_and_misspelled_stops() {
+    let town = town().await;
+    let found = town.page("/?q=line+A").await;
+    assert!(found.contains("data-found=\"lines\"") && found.contains("href=\"/routes/town/A\""));
+    let stop = town.page("/?q=Midle").await;
+    assert!(stop.contains("data-corrected=\"middle\""), "{stop}");
+    assert!(stop.contains("href=\"/stops/town/S\"") && stop.contains("Town &lt;b&gt;Lines"));
+    let map = town.page("/map?q=Midle").await;
+    assert!(map.contains("value=\"Midle\"") && map.contains("plain-results-title"), "{map}");
+    for query in ["q=Midle", "q=Midle&near=59.9,10.7"] {
+        let stops = get_json(&town.url(&format!("/api/v1/stops?{query}"))).await;
+        assert_eq!(stops["items"][0]["id"], "S", "{stops}");
+    }
+}
+
+#[tokio::test]
+async fn the_delay_answer_is_a_share_for_networks_and_a_word_for_lines() {
+    let town = town().await;
+    let network = town.page("/delays/town").await;
+    assert!(network.contains("answer is-share") && network.contains("data-figure=\"cancelled\""));
+    let line = town.page("/delays/town?route=A").await;
+    assert!(!line.contains("is-share") && line.contains("<strong>Yes</strong>"), "{line}");
+    assert!(line.contains("Is my train late?"), "{line}");
+    let badge = town.page("/delays/town/badge.svg").await;
+    assert!(badge.contains("% on time") && !badge.contains("#a3231b"), "{badge}");
+    let badge = town.page("/delays/town/badge.svg?route=A").await;
+    assert!(badge.contains("late") && badge.contains("#a3231b"), "{badge}");
+    let found = get_json(&town.url("/api/v1/feeds/town/delays")).await;
+    let share = found["on_time_share"].as_f64().unwrap();
+    assert!((0.0..1.0).contains(&share), "{found}");
+}
