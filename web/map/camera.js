@@ -1,5 +1,7 @@
 /** Moves the map so that a place or a box is visible next to the panel and the open card, and not below them. */
 
+import { project } from "./motion.js";
+
 /** Media query for screens on which the panel is at the side of the map, as in the style sheet. */
 export const WIDE = "(min-width: 46.01rem)";
 /** Margin around a box, in pixels. */
@@ -88,11 +90,16 @@ export class Camera {
     return [northWest.lng, southEast.lat, southEast.lng, northWest.lat];
   }
 
-  /** Returns the most degrees of longitude that the free part can show; the earth always fills the map's height. */
-  widestSpan() {
-    const { left, right } = coveredSides();
+  /**
+   * Returns the most degrees of longitude that the free part can show. The earth always fills the map's height, so a place far in the
+   * north can be kept above the panel only at a larger zoom.
+   * @param {[number, number, number, number]} bounds the box that must fit into the free part
+   */
+  widestSpan([west, south, east, north]) {
+    const { top, bottom, left, right } = coveredSides();
     const { clientWidth: width, clientHeight: height } = this.#map.getContainer();
-    const world = Math.max(WORLD_PX * 2 ** this.#map.getMinZoom(), height);
+    const [above, below] = [project(west, north).y, 1 - project(east, south).y];
+    const world = Math.max(WORLD_PX * 2 ** this.#map.getMinZoom(), height, top / above, bottom / below);
     return Math.min(((width - left - right) / world) * 360, 360);
   }
 

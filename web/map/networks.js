@@ -8,7 +8,7 @@ import { numberWords } from "../plain/words.js";
 import { Bubbles } from "./bubbles.js";
 import { coveredSides } from "./camera.js";
 import { grantedPlace } from "./location.js";
-import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, lastVisited, regionsInView, rememberVisited } from "./regions.js";
+import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, lastVisited, regionsInView, rememberVisited, union } from "./regions.js";
 import { fold } from "./route_query.js";
 import { STANDSTILL, liveWords, showTrouble, troubleIn } from "./trouble.js";
 
@@ -156,7 +156,10 @@ export class NetworkViews {
     this.#jumping = jumping;
     if (links().length > 0) setInterval(() => document.hidden || this.#readCounts(), COUNTS_MS);
     const title = document.querySelector(".panel .regions-title");
-    const showAll = () => this.#jumpTo(boundsOfMost(this.regions, this.#camera?.widestSpan() ?? 360), null);
+    const showAll = () => {
+      const all = union(this.regions.map(({ frame }) => frame));
+      this.#jumpTo(boundsOfMost(this.regions, this.#camera?.widestSpan(all) ?? 360), null);
+    };
     if (title && this.regions.length > 1) title.append(" ", element("button.link.target", { type: "button", id: "show-all-networks", onclick: showAll }, "Show all"));
     for (const link of links()) {
       link.addEventListener("click", (event) => {

@@ -92,7 +92,7 @@ test("the network that was chosen is the current one, though another lies within
   });
 });
 
-for (const [name, options, sees] of /** @type {[string, any, string[]][]} */ ([["a desk", {}, ["Cairns", "Kuopio", "São Paulo"]], ["a phone", phone, ["São Paulo"]]])) {
+for (const [name, options, sees] of /** @type {[string, any, string[]][]} */ ([["a desk", {}, ["Cairns", "Kuopio", "São Paulo"]], ["a phone", phone, ["Bay Transit", "New York", "São Paulo"]]])) {
   test(`all networks are shown beside the panel, on ${name}`, async () => {
     await visit("/map?network=york", options, async (page) => {
       await until(async () => (await current(page)) === "york", "New York");

@@ -196,7 +196,8 @@ impl AlertsView {
                     }
                     p.answer-at {
                         (self.recording)
-                        span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } }
+                        // Of a network without real-time feeds nothing is live.
+                        @if self.has_realtime { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
                     }
                 }
                 @for phase in [AlertPhase::InForce, AlertPhase::Upcoming, AlertPhase::Past] {

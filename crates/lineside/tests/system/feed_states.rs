@@ -159,6 +159,9 @@ async fn a_future_timetable_is_not_yet_valid() {
         let page = text(format!("{url}{path}")).await;
         assert!(page.contains(&format!("data-days-until-start=\"{ahead}\"")), "{path}: {page}");
     }
+    // Without real-time feeds nobody knows of alerts, and nothing is live.
+    let alerts = text(format!("{url}/alerts/next")).await;
+    assert!(alerts.contains("data-source=\"none\"") && !alerts.contains("id=\"live\""), "{alerts}");
     server.stop("-TERM");
 }
 
