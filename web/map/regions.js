@@ -167,18 +167,22 @@ export function clusterRegions(regions, zoom) {
     if (size < DRAWN_PX_MIN) add({ x, y, regions: [region] });
   }
   const onEarth = (/** @type {{x: number, y: number}} */ { x, y }) => unproject({ x: x / world, y: y / world });
-  return groups.map((group) => ({ regions: group.regions, center: onEarth(group), bounds: union(group.regions.map(({ frame }) => frame)), dots: dotsOf(group, place).map(({ id, x, y }) => ({ id, center: onEarth({ x, y }) })) }));
+  return groups.map((group) => ({ regions: group.regions, center: onEarth(group), bounds: union(group.regions.map(({ frame }) => frame)), dots: dotsOf(group, groups, place).map(({ id, x, y }) => ({ id, center: onEarth({ x, y }) })) }));
 }
 
-/** Returns the dots of a group: one for each network away from the bubble and from the other dots. @param {Group} group @param {(region: Region) => {x: number, y: number}} place */
-function dotsOf({ x, y, regions }, place) {
+/**
+ * Returns the dots of a group: one for each network away from every bubble and from the other dots.
+ * @param {Group} group @param {Group[]} groups all groups @param {(region: Region) => {x: number, y: number}} place
+ */
+function dotsOf({ regions }, groups, place) {
   /** @type {{id: string, x: number, y: number}[]} */
-  const dots = [{ id: "", x, y }];
+  const dots = [];
   for (const region of regions) {
     const at = place(region);
-    if (dots.every((dot) => Math.hypot(dot.x - at.x, dot.y - at.y) >= DOT_PX_MIN)) dots.push({ id: region.id, x: at.x, y: at.y });
+    const isFree = (/** @type {{x: number, y: number}} */ { x, y }) => Math.hypot(x - at.x, y - at.y) >= DOT_PX_MIN;
+    if (groups.every(isFree) && dots.every(isFree)) dots.push({ id: region.id, x: at.x, y: at.y });
   }
-  return dots.slice(1);
+  return dots;
 }
 
 /** Key of the last visited network in local storage. */

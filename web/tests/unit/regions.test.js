@@ -86,6 +86,10 @@ test("bubbles and their labels never overlap at any zoom", () => {
     const clusters = clusterRegions(many, zoom);
     assert.equal(clusters.flatMap(({ regions }) => regions).length, many.length, `each network is in a bubble at zoom ${zoom}`);
     const places = clusters.map(({ center: [longitude, latitude], regions }) => ({ ...project(longitude, latitude), ...bubbleExtents(regions) }));
+    for (const { center: [longitude, latitude] } of clusters.flatMap(({ dots }) => dots)) {
+      const dot = project(longitude, latitude);
+      assert.ok(places.every(({ x, y }) => Math.hypot(x - dot.x, y - dot.y) * world > 13.99), `zoom ${zoom}: a dot under a bubble`);
+    }
     for (const [at, a] of places.entries()) {
       for (const b of places.slice(at + 1)) {
         const aside = (Math.abs(a.x - b.x) % 1) * world;
