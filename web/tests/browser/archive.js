@@ -1,6 +1,6 @@
 /**
- * Tile archives and tiles, made for tests from the public descriptions: PMTiles version 3, Mapbox
- * Vector Tiles 2.1, PNG. Small, and with what real archives have: gzip and a leaf directory.
+ * Makes tile archives and tiles for tests, from the public specifications: PMTiles version 3, Mapbox
+ * Vector Tiles 2.1, PNG. Like real archives they have gzip and a leaf directory.
  */
 import { crc32, deflateSync, gzipSync } from "node:zlib";
 
@@ -28,7 +28,7 @@ const KINDS = { Point: 1, LineString: 2, Polygon: 3 };
 /** @param {number} value */
 const zigzag = (value) => (value < 0 ? -value * 2 - 1 : value * 2);
 
-/** Commands of one path: move to the first, lines to the others, closed for a polygon. @param {keyof KINDS} kind @param {[number, number][]} path */
+/** Encodes a path: a move to the first point, lines to the others, closed for a polygon. @param {keyof KINDS} kind @param {[number, number][]} path */
 function commands(kind, path) {
   let [x, y] = [0, 0];
   const steps = path.map(([toX, toY]) => {
@@ -42,7 +42,7 @@ function commands(kind, path) {
 }
 
 /**
- * A vector tile. Coordinates run from 0 to 4096, y downwards.
+ * Makes a vector tile. Coordinates range from 0 to 4096, y downwards.
  * @param {Record<string, {kind: keyof KINDS, path: [number, number][], properties?: Record<string, string|number>}[]>} layers
  */
 export function vectorTile(layers) {
@@ -58,9 +58,9 @@ export function vectorTile(layers) {
   }));
 }
 
-// ---- pictures -----------------------------------------------------------------------------------
+// ---- raster tiles -------------------------------------------------------------------------------
 
-/** A tile of one color. @param {[number, number, number]} color @returns {Buffer} */
+/** Makes a tile of one color. @param {[number, number, number]} color @returns {Buffer} */
 export function pngTile(color, size = 256) {
   const chunk = (/** @type {string} */ kind, /** @type {Buffer} */ data) => {
     const body = Buffer.concat([Buffer.from(kind, "latin1"), data]);
@@ -80,7 +80,7 @@ export function pngTile(color, size = 256) {
 
 // ---- the archive --------------------------------------------------------------------------------
 
-/** The place of a tile on the Hilbert curves of all zooms, one after the other. @param {number} z @param {number} x @param {number} y */
+/** Returns the id of a tile: its position on the consecutive Hilbert curves of all zooms. @param {number} z @param {number} x @param {number} y */
 export function tileId(z, x, y) {
   let id = (4 ** z - 1) / 3;
   for (let half = 2 ** (z - 1); half >= 1; half /= 2) {
@@ -105,7 +105,7 @@ function directory(entries) {
 export const cornerOf = (z, x, y) => ({ longitude: (x / 2 ** z) * 360 - 180, latitude: (Math.atan(Math.sinh(Math.PI * (1 - (2 * y) / 2 ** z))) * 180) / Math.PI });
 
 /**
- * An archive of one zoom.
+ * Makes an archive of one zoom.
  * @param {{type: number, zoom: number, tiles: {x: number, y: number, data: Buffer}[], metadata: object}} holds
  */
 export function archive({ type, zoom, tiles, metadata }) {

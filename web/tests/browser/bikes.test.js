@@ -16,7 +16,7 @@ const SCOOTER = { lat: 59.9108, lon: 10.7515 };
 const HARBOUR = { lat: 59.9, lon: 10.74 };
 const AT_CANAL = `/map?at=${CANAL.lat},${CANAL.lon},16`;
 
-/** A system of version 2.3 whose files follow what `now` says. */
+/** The current state of a GBFS 2.3 system, from which its files are made. */
 const now = { bikes: 5, hasScooter: true };
 const FILES = {
   vehicle_types: () => ({ vehicle_types: [
@@ -88,7 +88,7 @@ const says = async (page, id, words) => {
   await until(said, `${id} to say ${words}`).catch(async (error) => assert.fail(`${error.message}; it says: ${await page.locator(id).innerText()}`));
 };
 
-/** Clicks the middle of the map until a card is there: what is drawn there may take a moment. @param {import("playwright-core").Page} page */
+/** Clicks the middle of the map until a card opens, because drawing may take a moment. @param {import("playwright-core").Page} page */
 async function clickMiddle(page) {
   const box = await page.locator("#map").boundingBox();
   assert.ok(box);
@@ -99,14 +99,14 @@ async function clickMiddle(page) {
 }
 
 for (const [what, options] of Object.entries({ "on a desk": {}, "in the dark": { colorScheme: "dark" }, "on a phone": phone })) {
-  test(`a click on a station tells what stands there, ${what}`, async () => {
+  test(`a click on a station shows its vehicles, ${what}`, async () => {
     await visit(AT_CANAL, options, async (page) => {
       await says(page, "#count", /^1 vehicle, 1 station in view$/);
       await clickMiddle(page);
       await says(page, "#detail-title", /^Canal$/);
       await says(page, "#detail", /7 bikes, 3 docks\s+Open: you can rent and return here\s+reported \d+ s ago\s+City bike\s+5\s+E-bike\s+2\s+Reported by hire/);
       await page.waitForURL(/station=hire:s1/);
-      // What has the colour of the map's stations is there to be seen.
+      // The card's icon has the colour of the map's stations.
       const color = await page.locator("#detail .rental-sign").evaluate((sign) => getComputedStyle(sign).backgroundColor);
       assert.notEqual(color, "rgba(0, 0, 0, 0)");
       await page.evaluate(axeSource);
@@ -120,7 +120,7 @@ for (const [what, options] of Object.entries({ "on a desk": {}, "in the dark": {
   });
 }
 
-test("an open card and the list follow what changes", async () => {
+test("an open card and the list show changes", async () => {
   now.bikes = 5;
   await visit("/map?station=hire:s1", {}, async (page) => {
     await says(page, "#detail", /7 bikes, 3 docks/);
@@ -135,7 +135,7 @@ test("an open card and the list follow what changes", async () => {
   });
 });
 
-test("a free vehicle says what it is and how far it gets, and when it is gone", async () => {
+test("the card of a free vehicle shows type and range, and when the vehicle is gone", async () => {
   now.hasScooter = true;
   await visit(AT_CANAL, {}, async (page) => {
     await page.click("#show-list");
@@ -153,7 +153,7 @@ test("a free vehicle says what it is and how far it gets, and when it is gone", 
   });
 });
 
-test("a station that only takes returns says so", async () => {
+test("a station for returns only is shown as such", async () => {
   await visit(`/map?at=${HARBOUR.lat},${HARBOUR.lon},16`, {}, async (page) => {
     await says(page, "#count", /^1 station in view$/);
     await clickMiddle(page);
@@ -161,14 +161,14 @@ test("a station that only takes returns says so", async () => {
   });
 });
 
-test("a view of the world follows its systems, and is live", async () => {
+test("a view of the world follows GBFS systems and is live", async () => {
   await visit("/map?at=30,0,2", {}, async (page) => {
     await page.waitForSelector('#live[data-status="live"]', { timeout: 20_000 });
     await says(page, "#count", /2 stations in view$/);
   });
 });
 
-test("where nothing can change the sign says so", async () => {
+test("the status shows that nothing can change", async () => {
   const own = await mkdtemp(path.join(tmpdir(), "lineside-"));
   const empty = await startServer(own, "");
   const { page, context } = await openPage(browser);

@@ -1,4 +1,4 @@
-/** An open board and an open trip: live times, later departures, and what they say while live times are missing. */
+/** An open board and an open trip: live times, later departures, and missing live times. */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { launch, phone, startServer, until, visitPage } from "./support.js";
 
-/** How many trips leave before the one of the line `B`, more than a board shows. */
+/** Number of trips that leave before the trip of line `B`, more than a board shows. */
 const TRIPS = 45;
 
 /** @type {Awaited<ReturnType<typeof startServer>>} */
@@ -16,7 +16,6 @@ let browser;
 let folder = "";
 
 const now = () => Math.floor(Date.now() / 1000);
-/** A time of today by the clock of UTC, that many seconds on; beyond midnight it goes on counting. */
 const begin = now();
 const midnight = begin - (begin % 86_400);
 const time = (/** @type {number} */ at) => [at / 3600, (at / 60) % 60, at % 60].map((part) => String(Math.floor(part)).padStart(2, "0")).join(":");
@@ -25,7 +24,7 @@ before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
   const schedule = path.join(folder, "town");
   await mkdir(schedule);
-  // A trip of the service day before, so that its first calls are before midnight at any time of day.
+  // The trip belongs to the previous service day, so that its first calls are before midnight at any time of day.
   const long = Array.from({ length: 14 }, (_, call) => ({ at: time(begin - midnight + 86_400 - 3_300 + call * 600), line: [call % 2 ? "s4" : "s3", call + 1], id: "long" }));
   const trips = [...Array.from({ length: TRIPS }, (_, at) => ({ id: `a${at}`, route: "A", leaves: begin + 600 + at * 60 })), { id: "b", route: "B", leaves: begin + 5_000 }];
   const files = {
@@ -63,10 +62,10 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A message about trips that are late, told so many seconds ago. @param {Record<string, number>} delays @param {number} age */
+/** Writes a message with the delays of trips. @param {Record<string, number>} delays in seconds @param {number} age of the updates in seconds */
 async function say(delays, age) {
   const timestamp = now() - age;
-  // The long trip is one of the service day before.
+  // The long trip belongs to the previous service day.
   const date = (/** @type {string} */ id) => new Date((midnight - (id === "long" ? 86_400 : 0)) * 1000).toISOString().slice(0, 10).replaceAll("-", "");
   const entity = Object.entries(delays).map(([id, delay]) => ({
     id,
@@ -87,7 +86,7 @@ async function open(address, look, options) {
 }
 
 describe("an open board", () => {
-  test("has rows that lead to their trips, also those that scripts make", async () => {
+  test("has rows that link to their trips, also in rows made by scripts", async () => {
     await open("/stops/town/s1", async (page) => {
       await say({ a0: 300, b: 180 }, 0);
       await page.locator('[data-trip="a0"] .delay', { hasText: "5 min late" }).waitFor();
@@ -95,11 +94,11 @@ describe("an open board", () => {
       const plain = await (await fetch(`${server.base}/stops/town/s1`)).text();
       assert.ok(plain.includes(`href="${made}"`), String(made));
       assert.equal((await fetch(`${server.base}${made}`)).status, 200);
-      assert.equal(await page.locator(".board tbody .source", { hasText: "live" }).count(), 0, "rows name no feed");
+      assert.equal(await page.locator(".board tbody .source", { hasText: "live" }).count(), 0, "rows do not name the feed");
     });
   });
 
-  test("of a later time keeps to that time, and goes back", async () => {
+  test("of a later time keeps its time, and leads back", async () => {
     await open("/stops/town/s1", async (page) => {
       const ids = () => page.locator(".board tbody tr").evaluateAll((rows) => rows.map((row) => row.getAttribute("data-id")));
       const first = await ids();
@@ -118,7 +117,7 @@ describe("an open board", () => {
 });
 
 describe("an open trip", () => {
-  test("has its next stop on the first screen, and earlier ones behind a line that stays open", async () => {
+  test("shows its next stop on the first screen, and earlier stops in a section that stays open", async () => {
     const look = async (/** @type {import("playwright-core").Page} */ page) => {
       const [next, earlier] = [page.locator("#next"), page.locator("#earlier-calls")];
       const box = await next.boundingBox();
@@ -135,7 +134,7 @@ describe("an open trip", () => {
     await open("/trips/town/long", look, phone);
   });
 
-  test("follows its times by itself", async () => {
+  test("updates its times", async () => {
     await say({ a0: 120 }, 0);
     await open("/trips/town/a0", async (page) => {
       await say({ a0: 420 }, 0);
@@ -145,7 +144,7 @@ describe("an open trip", () => {
 });
 
 describe("while live times are missing", () => {
-  test("a board says so to riders, keeps the code behind details, and does not call itself live", async () => {
+  test("a board tells riders, hides the code in details, and does not say Live", async () => {
     await say({ a0: 120, b: 180 }, 0);
     await open("/stops/town/s1", async (page) => {
       const banner = page.locator("[data-trouble]");

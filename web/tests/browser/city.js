@@ -1,4 +1,4 @@
-/** Two small networks for tests: schedules as folders, vehicle positions from a server of the test's own. */
+/** Small networks for tests: schedules as folders, and a server of vehicle positions. */
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -10,11 +10,11 @@ import path from "node:path";
 /** @param {(string|number|undefined)[][]} rows */
 const csv = (rows) => rows.map((row) => row.map((cell) => cell ?? "").join(",")).join("\n") + "\n";
 
-/** A time of the day, which may be of the next one, as `stop_times.txt` has it. @param {number} seconds */
+/** Formats a time for `stop_times.txt`; it may exceed 24 hours. @param {number} seconds */
 const clock = (seconds) => [seconds / 3_600, (seconds / 60) % 60, seconds % 60].map((part) => String(Math.floor(part)).padStart(2, "0")).join(":");
 
 /**
- * Writes a schedule with one trip of each line every day, from stop to stop in a minute. The agency's time is UTC.
+ * Writes a schedule with one daily trip per line, which takes a minute from stop to stop. The timezone is UTC.
  * @param {string} folder @param {string} agency @param {StopRow[]} stops @param {LineRow[]} lines
  * @param {{start?: string, end?: string, time?: number}} [service] the first and last service day as YYYYMMDD, and when the trips start, in seconds since midnight
  */
@@ -56,7 +56,7 @@ function float(field, value) {
 
 /** @typedef {{id: string, route: string, lat: number, lon: number}} Position */
 
-/** A GTFS-Realtime message of vehicle positions. @param {Position[]} positions @param {number} at seconds @param {number} [age] of the positions @param {number} [headerAge] of the message */
+/** Encodes a GTFS-Realtime message of vehicle positions. @param {Position[]} positions @param {number} at seconds @param {number} [age] of the positions @param {number} [headerAge] of the message */
 export function positionsMessage(positions, at, age = 0, headerAge = 0) {
   const header = part(1, [...part(1, "2.0"), ...number(2, 0), ...number(3, at - headerAge)]);
   const entities = positions.flatMap(({ id, route, lat, lon }) => {
@@ -66,7 +66,7 @@ export function positionsMessage(positions, at, age = 0, headerAge = 0) {
   return Buffer.from([...header, ...entities]);
 }
 
-/** A producer of vehicle positions, each feed at an address of its own: `/<feed>.pb`. */
+/** Starts a server of vehicle positions, with each feed at `/<feed>.pb`. */
 export async function startProducer() {
   /** @type {Map<string, {positions: Position[], age?: number, headerAge?: number, fails?: boolean}>} */
   const feeds = new Map();

@@ -1,4 +1,4 @@
-/** "Is my train late?" as a person meets it: with and without scripts, in a frame of another site, in light and dark. */
+/** "Is my train late?" with and without scripts, in a frame of another site, in light and dark. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -23,7 +23,7 @@ after(async () => {
   await demo?.stop();
 });
 
-/** Opens a page, hands it over, and sees that it complained of nothing. */
+/** Opens a page, calls `look`, and checks that the console has no errors. */
 async function visit(address, options, look) {
   const { page, context, faults } = await openPage(browser, options);
   try {
@@ -36,7 +36,7 @@ async function visit(address, options, look) {
 }
 
 describe("is my train late", () => {
-  test("it is said in a word, then in detail, without scripts", async () => {
+  test("the answer is a word, followed by details, without scripts", async () => {
     await visit("/delays/city", { javaScriptEnabled: false }, async (page) => {
       assert.match(await page.locator(".answer-word").innerText(), /^\d+ %\s+on time$/);
       assert.match(await page.locator(".answer-figures").innerText(), /^\d+ late · \d+ cancelled$/);
@@ -46,7 +46,7 @@ describe("is my train late", () => {
     });
   });
 
-  test("a line is chosen by a form, and is in the address", async () => {
+  test("a line is selected with a form and is in the address", async () => {
     await visit("/delays/city", { javaScriptEnabled: false }, async (page) => {
       const route = await page.locator("#route option").nth(1).getAttribute("value");
       await page.selectOption("#route", route);
@@ -57,11 +57,11 @@ describe("is my train late", () => {
     });
   });
 
-  test("with scripts it follows by itself, and keeps what is opened", async () => {
+  test("with scripts the page updates, and opened sections stay open", async () => {
     await visit("/delays/city", {}, async (page) => {
       const made = () => page.locator(".answer-at").innerText();
       const numbers = page.locator("details summary").first();
-      await until(async () => (await numbers.count()) > 0, "a look at the day", 60_000);
+      await until(async () => (await numbers.count()) > 0, "the figures of the day", 60_000);
       const before = await made();
       await numbers.click();
       await until(async () => (await made()) !== before, "another page", 60_000);
@@ -70,7 +70,7 @@ describe("is my train late", () => {
     });
   });
 
-  test("an open page goes on answering only as long as data may be old", async () => {
+  test("an open page without a connection answers only until the maximum age of data", async () => {
     const { page, context } = await openPage(browser);
     await page.clock.install();
     try {
@@ -101,7 +101,7 @@ describe("is my train late", () => {
     }
   });
 
-  test("a page that nobody has looked at for long does not say that nobody knows", async () => {
+  test("a page that was hidden for long does not answer Unknown", async () => {
     const { page, context } = await openPage(browser);
     await page.clock.install();
     const hide = (/** @type {boolean} */ hidden) =>
@@ -120,7 +120,7 @@ describe("is my train late", () => {
       await until(async () => (await page.locator("#live").innerText()) !== madeAt, "a newer answer", 60_000);
       await page.clock.fastForward(2_000);
       assert.equal(await page.locator("[data-lost]").count(), 0);
-      // Where the server is away by then, it has been asked first.
+      // The server is asked before the page answers Unknown.
       await hide(true);
       await page.clock.fastForward(2 * most * 1_000);
       await context.setOffline(true);
@@ -132,7 +132,7 @@ describe("is my train late", () => {
     }
   });
 
-  test("another site may show its form for frames, and no other page", async () => {
+  test("another site may embed only the page for frames", async () => {
     const site = createServer((request, reply) => {
       reply.setHeader("content-type", "text/html");
       reply.end(`<!doctype html><title>Site</title><iframe src="${demo.base}/delays/city${request.url === "/open" ? "?embed=1" : ""}"></iframe>`);
@@ -152,7 +152,7 @@ describe("is my train late", () => {
     }
   });
 
-  test("axe finds nothing and nothing is too wide, light and dark, on a desk and on a phone", async () => {
+  test("axe reports no violations and nothing is too wide, light and dark, on a desktop and on a phone", async () => {
     for (const address of ["/delays/city", "/delays/city?embed=1", "/delays/city-vehicles"]) {
       for (const options of [{}, phone]) {
         await visit(address, { ...options, bypassCSP: true, reducedMotion: "reduce" }, async (page) => {

@@ -1,4 +1,4 @@
-/** Stops and lines that a reader has starred. */
+/** Favourites: stops and lines that a reader has starred. */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -54,7 +54,7 @@ async function visit(options, look) {
 
 /** @param {import("playwright-core").Page} page @param {boolean} pressed */
 const star = (page, pressed) => page.locator(`.star[aria-pressed="${pressed}"]`);
-/** The addresses in the list. @param {import("playwright-core").Page} page */
+/** Returns the addresses in the list. @param {import("playwright-core").Page} page */
 const listed = (page) => page.locator(".favourites:not([hidden]) a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
 
 /** Stars the stop and the line. @param {import("playwright-core").Page} page @param {(address: string) => Promise<any>} go */
@@ -66,7 +66,7 @@ async function starBoth(page, go) {
   }
 }
 
-test("a starred stop and line are listed on the front page and on their network's page, until the star is taken back", async () => {
+test("favourites are listed on the front page and on their network's page until they are removed", async () => {
   await visit({}, async (page, go) => {
     await go("/");
     assert.equal(await page.locator(".favourites").isVisible(), false, "nothing is listed before");
@@ -92,7 +92,7 @@ test("a starred stop and line are listed on the front page and on their network'
   });
 });
 
-test("another open page follows", async () => {
+test("another open page updates its list", async () => {
   await visit({}, async (page, go) => {
     await go(BOARD);
     const other = await page.context().newPage();
@@ -103,7 +103,7 @@ test("another open page follows", async () => {
   });
 });
 
-test("the map's empty search box offers them, and shows them", async () => {
+test("the map's empty search box lists favourites and shows them on the map", async () => {
   await visit({}, async (page, go) => {
     await starBoth(page, go);
     await go("/map?network=south");
@@ -138,7 +138,7 @@ test("without scripts there are no stars and no list", async () => {
 });
 
 for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
-  test(`axe finds nothing and nothing is too wide, light and dark, on ${name}`, async () => {
+  test(`axe reports no violations and nothing is too wide, light and dark, on ${name}`, async () => {
     await visit({ bypassCSP: true, ...options }, async (page, go) => {
       await starBoth(page, go);
       for (const address of [BOARD, LINE, "/", "/networks/north", "/map"]) {

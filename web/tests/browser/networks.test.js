@@ -1,4 +1,4 @@
-/** The map of a server with many networks: small ones, a stale one, ended ones and one inside another. */
+/** The map with many networks: small, stale and ended ones, and one inside another. */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -10,7 +10,7 @@ import { launch, openPage, phone, startServer, until } from "./support.js";
 
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Networks by their ids: two stops each, the second so many degrees from the first. @type {Record<string, {name: string, lat: number, lon: number, size: number, end?: string}>} */
+/** Networks by id, with two stops each; `size` is their distance in degrees. @type {Record<string, {name: string, lat: number, lon: number, size: number, end?: string}>} */
 const NETWORKS = {
   bay: { name: "Bay Transit", lat: 37.6, lon: -122.4, size: 0.6 },
   inner: { name: "Inner Buses", lat: 37.65, lon: -122.35, size: 0.5, end: "20200601" },
@@ -39,7 +39,7 @@ before(async () => {
     await writeSchedule(path.join(folder, id), name, stops, [{ id: "l1", short: "1", long: "West – East", type: 3, stops: ["a", "b"] }], { end });
   }
   const { lat, lon } = NETWORKS.bay;
-  // Its message is an hour old whenever it is asked for.
+  // The message is always an hour old.
   producer.feeds.set("bay", { age: 3_600, headerAge: 3_600, positions: [{ id: "v-1", route: "l1", lat, lon }, { id: "v-2", route: "l1", lat: lat - 0.01, lon: lon + 0.02 }] });
   producer.feeds.set("oslo", { positions: [{ id: "v-1", route: "l1", lat: NETWORKS.oslo.lat, lon: NETWORKS.oslo.lon }] });
   const schedules = Object.entries(NETWORKS).map(([id, { name }]) => `[[feed]]\nid = "${id}"\nname = "${name}"\nurl = "${id}"\nformat = "gtfs"\n`);
@@ -69,7 +69,7 @@ async function visit(address, options, look) {
 
 const current = (/** @type {import("playwright-core").Page} */ page) => page.locator(".panel [data-region][aria-current]").evaluateAll((all) => all.map((each) => each.getAttribute("data-region")).join());
 
-/** Whether the middle of each such element is seen. @param {import("playwright-core").Page} page @param {string} selector */
+/** Returns true if the middle of every matching element is visible. @param {import("playwright-core").Page} page @param {string} selector */
 const allAreSeen = (page, selector) =>
   page.locator(selector).evaluateAll((all) =>
     all.length > 0 && all.every((each) => {
@@ -78,7 +78,7 @@ const allAreSeen = (page, selector) =>
     }),
   );
 
-test("the network that was chosen is the current one, though another lies within it", async () => {
+test("the chosen network is the current one, even with another network inside it", async () => {
   await visit("/map?network=york", {}, async (page) => {
     await until(async () => (await current(page)) === "york", "New York");
     await page.click('.panel [data-region="bay"]');
@@ -93,7 +93,7 @@ test("the network that was chosen is the current one, though another lies within
 });
 
 for (const [name, options, sees] of /** @type {[string, any, string[]][]} */ ([["a desk", {}, ["Cairns", "Kuopio", "São Paulo"]], ["a phone", phone, ["Bay Transit", "New York", "São Paulo"]]])) {
-  test(`all networks are shown beside the panel, on ${name}`, async () => {
+  test(`all networks are shown next to the panel, on ${name}`, async () => {
     await visit("/map?network=york", options, async (page) => {
       await until(async () => (await current(page)) === "york", "New York");
       await page.click("#show-all-networks");
@@ -105,7 +105,7 @@ for (const [name, options, sees] of /** @type {[string, any, string[]][]} */ ([[
   });
 }
 
-test("the button that zooms out keeps what is beside the panel where it is", async () => {
+test("zooming out by button keeps the place next to the panel in position", async () => {
   await visit("/map?network=york", {}, async (page) => {
     await until(async () => (await current(page)) === "york", "New York");
     const zoom = () => Number(new URL(page.url()).searchParams.get("at")?.split(",")[2]);
@@ -130,7 +130,7 @@ test("vehicles with old positions are not counted as in view", async () => {
   });
 });
 
-test("the list of a network without vehicles says so and leads to its pages, with scripts and without", async () => {
+test("the list of a network without vehicles gives the reason and links to its pages, with scripts and without", async () => {
   for (const javaScriptEnabled of [true, false]) {
     await visit("/map?network=kuopio&show=list", { javaScriptEnabled }, async (page) => {
       const note = page.locator(`#list-empty[data-reason="${javaScriptEnabled ? "timetable_only" : "no_vehicle"}"]`);
@@ -148,7 +148,7 @@ test("the list of a network without vehicles says so and leads to its pages, wit
   });
 });
 
-test("more notices than the panel names lead to the feeds", async () => {
+test("notices that the panel does not list are linked", async () => {
   await visit("/map?at=25,0,1", {}, async (page) => {
     const more = page.locator("#feed-states [data-more]");
     await more.waitFor();
@@ -158,7 +158,7 @@ test("more notices than the panel names lead to the feeds", async () => {
   });
 });
 
-test("on a phone the panel takes less than half of the screen, says that its row of networks goes on, and can be closed", async () => {
+test("on a phone the panel takes less than half of the screen, shows that its row of networks scrolls, and can be closed", async () => {
   await visit("/map?at=25,0,1", phone, async (page) => {
     await page.locator("#feed-states li").first().waitFor();
     const height = () => page.locator(".panel-search").evaluate((panel) => panel.getBoundingClientRect().height / innerHeight);
@@ -178,7 +178,7 @@ test("on a phone the panel takes less than half of the screen, says that its row
   });
 });
 
-test("axe finds nothing on the map of many networks", async () => {
+test("axe reports no violations on the map of many networks", async () => {
   for (const [address, options] of /** @type {[string, any][]} */ ([["/map?at=25,-40,2", {}], ["/map?network=bay", { colorScheme: "dark" }], ["/map?network=kuopio&show=list", {}], ["/map?at=25,0,1", phone]])) {
     await visit(address, options, async (page) => {
       await page.locator("#feed-states li").first().waitFor();

@@ -1,4 +1,4 @@
-/** The dashboard as a person meets it, and the door before it. */
+/** The dashboard, its login, and the forms of feeds. */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import { launch, openPage, phone, startDemo, startServer, until } from "./suppor
 
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const TOKEN = "a token of the tests";
-/** By their names: alerts, schedule, trip updates, vehicle positions. */
+/** The demo's feeds, sorted by name. */
 const CITY = ["city-alerts", "city-bikes", "city", "city-trips", "city-vehicles"];
 
 /** @type {Awaited<ReturnType<typeof startDemo>>} */
@@ -25,7 +25,7 @@ after(async () => {
   await demo?.stop();
 });
 
-/** Opens a page, hands it over, and sees that it complained of nothing. */
+/** Opens a page, calls `look`, and checks that the console has no errors. */
 async function visit(address, options, look) {
   const { page, context, faults } = await openPage(browser, options);
   try {
@@ -42,21 +42,21 @@ const ids = (page) => page.locator("#ops-rows tr[data-feed]").evaluateAll((rows)
 const cell = (page, feed, column) => page.locator(`#feed-${feed} [data-col="${column}"]`);
 
 describe("the dashboard", () => {
-  test("what readers fetch shows a moment later", async () => {
+  test("requests of readers appear after a moment", async () => {
     await visit("/ops", {}, async (page) => {
       await isLive(page);
       const before = await cell(page, "city-alerts", "out").innerText();
       for (let n = 0; n < 3; n += 1) assert.equal((await fetch(`${demo.base}/proxy/city-alerts`)).status, 200);
       await page.waitForFunction((was) => document.querySelector('#feed-city-alerts [data-col="out"]')?.textContent !== was, before, { timeout: 20_000 });
       assert.match(await cell(page, "city-alerts", "amplification").innerText(), /^\d+\.\d ×$/);
-      // The node's figures move too, and their lines get longer.
+      // The plots of the node are updated, too.
       const points = () => page.locator('[data-gauge="connections"] polyline').getAttribute("points");
       const first = await points();
-      await until(async () => (await points()) !== first, "the line of connections to move", 20_000);
+      await until(async () => (await points()) !== first, "the plot of connections to change", 20_000);
     });
   });
 
-  test("has its actions in sight beside long names, reasons and figures", async () => {
+  test("actions stay in sight next to long names, reasons and figures", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
     const server = await startServer(folder, `[admin]\ntoken = "${TOKEN}"\n[[feed]]\nid = "down"\nname = "Region Centre-Val de Loire: vehicle positions of all operators"\nurl = "http://127.0.0.1:1/x"\nformat = "raw"\n`);
     try {
@@ -78,7 +78,7 @@ describe("the dashboard", () => {
     }
   });
 
-  test("search, filter, order and what is open stand in the address", async () => {
+  test("search, filter, order and the open row are in the address", async () => {
     await visit("/ops", {}, async (page) => {
       await isLive(page);
       assert.equal(await page.locator('[data-sort="state"]').getAttribute("aria-sort"), "descending", "trouble first");
@@ -89,13 +89,13 @@ describe("the dashboard", () => {
       assert.equal(await page.locator('[data-sort="name"]').getAttribute("aria-sort"), "descending");
       await page.fill("#q", "alerts");
       assert.deepEqual(await ids(page), ["city-alerts"]);
-      // By keyboard alone.
+      // With the keyboard only.
       await page.locator("#feed-city-alerts .ops-more").focus();
       await page.keyboard.press("Enter");
       await page.waitForSelector("[data-detail='city-alerts'] .bars");
       assert.equal(await page.locator("#feed-city-alerts .ops-more").getAttribute("aria-expanded"), "true");
-      const said = new URL(page.url()).searchParams;
-      assert.deepEqual([said.get("sort"), said.get("q"), said.get("open")], ["-name", "alerts", "city-alerts"]);
+      const query = new URL(page.url()).searchParams;
+      assert.deepEqual([query.get("sort"), query.get("q"), query.get("open")], ["-name", "alerts", "city-alerts"]);
       await page.reload({ waitUntil: "load" });
       await isLive(page);
       assert.deepEqual(await ids(page), ["city-alerts"]);
@@ -108,7 +108,7 @@ describe("the dashboard", () => {
     });
   });
 
-  test("tiles cover a day, with an axis and the value at the pointer", async () => {
+  test("tiles can show a day, with an axis and the value at the pointer", async () => {
     await visit("/ops", {}, async (page) => {
       await isLive(page);
       await page.getByRole("link", { name: "1 day" }).click();
@@ -122,7 +122,7 @@ describe("the dashboard", () => {
     });
   });
 
-  test("ranges and states keep the search and the order that scripts made", async () => {
+  test("links to ranges and states keep search and order", async () => {
     await visit("/ops", {}, async (page) => {
       await isLive(page);
       await page.click('[data-sort="name"] a');
@@ -130,8 +130,8 @@ describe("the dashboard", () => {
       await page.waitForURL(/q=city/);
       await page.getByRole("link", { name: "1 day" }).click();
       await page.waitForURL(/range=1d/);
-      const said = new URL(page.url()).searchParams;
-      assert.deepEqual([said.get("q"), said.get("sort"), said.get("range")], ["city", "name", "1d"]);
+      const query = new URL(page.url()).searchParams;
+      assert.deepEqual([query.get("q"), query.get("sort"), query.get("range")], ["city", "name", "1d"]);
       await isLive(page);
       await page.fill("#q", "trips");
       await page.waitForURL(/q=trips/);
@@ -149,7 +149,7 @@ describe("the dashboard", () => {
     });
   });
 
-  test("faults are switched on a phone without scrolling sideways", async () => {
+  test("the demo's faults can be switched on a phone without horizontal scrolling", async () => {
     await visit("/demo/faults", phone, async (page) => {
       const width = page.viewportSize()?.width ?? 0;
       for (const control of await page.locator(".faults select, .faults button").all()) {
@@ -159,7 +159,7 @@ describe("the dashboard", () => {
     });
   });
 
-  test("what is typed stays while figures move", async () => {
+  test("updates do not move the focus", async () => {
     await visit("/ops", {}, async (page) => {
       await isLive(page);
       const link = page.locator("#feed-city .feed-name");
@@ -167,11 +167,11 @@ describe("the dashboard", () => {
       const moment = () => page.locator('[data-gauge="cpu"] polyline').getAttribute("points");
       const first = await moment();
       await until(async () => (await moment()) !== first, "another second", 20_000);
-      assert.ok(await link.evaluate((it) => it === document.activeElement), "the focus stays where it was");
+      assert.ok(await link.evaluate((it) => it === document.activeElement), "the focus has not moved");
     });
   });
 
-  test("axe finds nothing and nothing is too wide, light and dark, on a desk and on a phone", async () => {
+  test("axe reports no violations and nothing is too wide, light and dark, on a desktop and on a phone", async () => {
     for (const address of ["/ops?open=city", "/login"]) {
       await visit(address, { bypassCSP: true, reducedMotion: "reduce" }, async (page) => {
         if (address !== "/login") await isLive(page);
@@ -192,7 +192,7 @@ describe("the dashboard", () => {
   });
 });
 
-describe("the door", () => {
+describe("an admin", () => {
   /** @type {string} */
   let folder;
   /** @type {Awaited<ReturnType<typeof startServer>>} */
@@ -209,7 +209,7 @@ describe("the door", () => {
   });
 
   for (const javaScriptEnabled of [false, true]) {
-    test(`an admin comes in and goes out again, ${javaScriptEnabled ? "with" : "without"} scripts`, async () => {
+    test(`can log in and out, ${javaScriptEnabled ? "with" : "without"} scripts`, async () => {
       const { page, context, faults } = await openPage(browser, { javaScriptEnabled });
       try {
         await page.goto(`${server.base}/ops?sort=name`, { waitUntil: "load" });
@@ -217,7 +217,7 @@ describe("the door", () => {
         await page.fill("#token", "another token");
         await page.click("main form button");
         await page.locator("#why[role=alert]").waitFor();
-        // The browser tells of the refusal by itself.
+        // The browser logs the refusal.
         faults.splice(0).forEach((fault) => assert.match(fault, /401/));
         await page.fill("#token", TOKEN);
         await page.keyboard.press("Enter");
@@ -242,7 +242,7 @@ describe("the door", () => {
   for (const javaScriptEnabled of [false, true]) {
     const how = `${javaScriptEnabled ? "with" : "without"} scripts`;
 
-    /** Opens the dashboard as an admin, hands it over, and sees that it complained of nothing. */
+    /** Opens the dashboard as an admin, calls `look`, and checks that the console has no errors. */
     const asAdmin = async (look) => {
       const { page, context, faults } = await openPage(browser, { javaScriptEnabled });
       try {
@@ -259,31 +259,31 @@ describe("the door", () => {
     };
     const pressed = (page, word) => page.locator("#feed-a").getByRole("button", { name: `${word}: a` });
 
-    test(`a feed is paused and resumed from its row, ${how}`, async () => {
+    test(`can pause and resume a feed from its row, ${how}`, async () => {
       await asAdmin(async (page) => {
         await pressed(page, "Pause").click();
         await page.locator("#said", { hasText: "a is paused" }).waitFor();
         await pressed(page, "Resume").waitFor();
         assert.equal((await (await fetch(`${server.base}/api/v1/feeds/a`)).json()).reason.startsWith("paused"), true);
-        // By keyboard.
+        // With the keyboard.
         await pressed(page, "Resume").focus();
         await page.keyboard.press("Enter");
         await page.locator("#said", { hasText: "a is polled again" }).waitFor();
         await pressed(page, "Pause").waitFor();
-        if (javaScriptEnabled) assert.equal(new URL(page.url()).search, "", "the page stayed where it was");
+        if (javaScriptEnabled) assert.equal(new URL(page.url()).search, "", "the page has not changed");
         await pressed(page, "Poll now").click();
         await page.locator("#said", { hasText: "Polling a now" }).waitFor();
       });
     });
 
-    test(`an interval is changed, looked up in the history and taken back, ${how}`, async () => {
+    test(`can change an interval, find the change in the history and undo it, ${how}`, async () => {
       await asAdmin(async (page, faults) => {
         await page.locator("#feed-a").getByRole("link", { name: "Edit: a" }).click();
         await page.waitForURL("**/ops/feeds/a");
         await page.getByLabel("Interval").fill("soon");
         await page.getByRole("button", { name: "Preview" }).click();
         await page.locator("#e-poll").waitFor();
-        assert.ok(await page.locator("#f-poll").evaluate((it) => it === document.activeElement), "the focus is where it is wrong");
+        assert.ok(await page.locator("#f-poll").evaluate((it) => it === document.activeElement), "the focus is on the invalid field");
         faults.splice(0).forEach((fault) => assert.match(fault, /422/));
         await page.getByLabel("Interval").fill("7s");
         await page.keyboard.press("Enter");
@@ -320,9 +320,9 @@ describe("the door", () => {
     }
   }
 
-  test("all faults of a new feed are shown at once, and it is added from its tested preview", async () => {
+  test("sees all errors of a new feed at once, and adds it from its tested preview", async () => {
     await asAdminAt("/ops/add", async (page) => {
-      assert.equal(await page.getByRole("button", { name: "Add", exact: true }).count(), 0, "first it is previewed");
+      assert.equal(await page.getByRole("button", { name: "Add", exact: true }).count(), 0, "a preview is required");
       const options = await page.locator("#f-static option").evaluateAll((all) => all.map((option) => option.value));
       assert.ok(options.includes(""), `a feed need not have a schedule: ${options}`);
       await page.locator("#f-id").fill("a b");
@@ -343,7 +343,7 @@ describe("the door", () => {
     });
   });
 
-  test("the values before a change that is not the newest are restored", async () => {
+  test("can restore the values before an older change", async () => {
     await asAdminAt("/ops/feeds/a", async (page) => {
       const apply = async (interval) => {
         await page.getByLabel("Interval").fill(interval);
@@ -360,7 +360,7 @@ describe("the door", () => {
     });
   });
 
-  test("the frame stands where the content does", async () => {
+  test("sees header and footer aligned with the content", async () => {
     await asAdminAt("/ops/history", async (page) => {
       const left = (selector) => page.locator(selector).first().evaluate((it) => it.getBoundingClientRect().left + Number.parseFloat(getComputedStyle(it).paddingLeft));
       const [header, content, footer] = await Promise.all([".masthead-in", ".page", ".footer-in"].map(left));
@@ -368,7 +368,7 @@ describe("the door", () => {
     });
   });
 
-  test("axe finds nothing on the pages that change feeds, and nothing is too wide", async () => {
+  test("axe reports no violations on the forms of feeds, and nothing is too wide", async () => {
     const { page, context } = await openPage(browser, { bypassCSP: true, reducedMotion: "reduce" });
     try {
       await page.goto(`${server.base}/ops`, { waitUntil: "load" });
@@ -411,7 +411,7 @@ describe("the door", () => {
     }
   });
 
-  test("a profile is recorded by a button, one at a time", async () => {
+  test("can record a profile by button, one at a time", async () => {
     const { page, context } = await openPage(browser);
     try {
       await page.goto(`${server.base}/ops`, { waitUntil: "load" });
@@ -419,7 +419,7 @@ describe("the door", () => {
       await page.keyboard.press("Enter");
       await page.waitForURL("**/ops");
       await isLive(page);
-      // Nothing of a page can be looked at from here while it waits for the next one.
+      // Playwright cannot read a page that waits for a navigation, so the page stores the text.
       await page.evaluate(() => {
         const said = document.querySelector("#said");
         new MutationObserver(() => sessionStorage.setItem("said", said?.textContent ?? "")).observe(/** @type {Node} */ (said), { childList: true });
@@ -430,7 +430,7 @@ describe("the door", () => {
         await other.goto(`${server.base}/ops`, { waitUntil: "load" });
         return (await other.locator("#profile").innerText()).includes("is running");
       }, "the recording to have begun");
-      // A browser asks one address only once at a time.
+      // A browser sends only one request at a time to an address, so the length must differ.
       await other.getByLabel("Length of the profile").selectOption("30");
       await other.getByRole("button", { name: "Record a profile" }).click();
       await other.locator("[role=alert]", { hasText: "Another recording is running" }).waitFor();

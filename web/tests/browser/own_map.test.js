@@ -13,7 +13,7 @@ import { launch, openPage, startServer, until } from "./support.js";
 const ZOOM = 8;
 const TILE = { x: 132, y: 88 };
 const CENTER = cornerOf(ZOOM, TILE.x + 0.5, TILE.y + 0.5);
-/** One zoom nearer than the tiles: a tile is 1024 pixels wide, so that four of its units are one. */
+/** One zoom above the tiles' zoom: a tile is 1024 pixels wide, so four tile units are one pixel. */
 const VIEW = `/map?at=${CENTER.latitude},${CENTER.longitude},${ZOOM + 1}`;
 const UNITS_PER_PIXEL = 4;
 const GREEN = /** @type {[number, number, number]} */ ([40, 160, 90]);
@@ -48,7 +48,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Runs a server with this map and looks at its page. @param {string} config @param {(page: import("playwright-core").Page, base: string) => Promise<void>} look */
+/** Starts a server with this map and opens its map page. @param {string} config @param {(page: import("playwright-core").Page, base: string) => Promise<void>} look */
 async function visit(config, look, address = VIEW) {
   const server = await startServer(folder, config);
   const { page, context, faults } = await openPage(browser, { reducedMotion: "reduce" });
@@ -68,7 +68,7 @@ async function visit(config, look, address = VIEW) {
   }
 }
 
-/** The colors at some places of the map, by their distance in pixels from its middle. @param {import("playwright-core").Page} page @param {[number, number][]} places @returns {Promise<string[]>} */
+/** Returns the colors at places given in pixels from the middle of the map. @param {import("playwright-core").Page} page @param {[number, number][]} places @returns {Promise<string[]>} */
 async function colorsAt(page, places) {
   const picture = (await page.locator("#map").screenshot()).toString("base64");
   return page.evaluate(async ({ picture, places }) => {
@@ -99,7 +99,7 @@ const ROAD = /** @type {[number, number]} */ ([100, 800 / UNITS_PER_PIXEL]);
 const LAND = /** @type {[number, number]} */ ([100, 100]);
 const TOWN = /** @type {[number, number]} */ ([800 / UNITS_PER_PIXEL, -800 / UNITS_PER_PIXEL]);
 
-test("a basemap in an archive is drawn in the page's colors, by day and by night, with its makers' names", async () => {
+test("an archive's basemap is drawn in the page's colors, light and dark, with its attribution", async () => {
   await writeFile(path.join(folder, "region.pmtiles"), basemap());
   await visit('[map]\npmtiles = "region.pmtiles"\n', async (page) => {
     await looksLike(page, { lake: [LAKE, LIGHT.water], land: [LAND, LIGHT.land], road: [ROAD, LIGHT.motorway] });
@@ -112,12 +112,12 @@ test("a basemap in an archive is drawn in the page's colors, by day and by night
   });
 });
 
-test("an archive of pictures is drawn as it is", async () => {
+test("an archive of raster tiles is drawn unchanged", async () => {
   await writeFile(path.join(folder, "photo.pmtiles"), archive({ type: PNG, zoom: ZOOM, tiles: [{ ...TILE, data: pngTile(GREEN) }], metadata: {} }));
   await visit('[map]\npmtiles = "photo.pmtiles"\n', (page) => looksLike(page, { middle: [LAKE, "#28a05a"], beside: [LAND, "#28a05a"] }));
 });
 
-/** A tile and font server on another origin. */
+/** Starts a tile and font server on another origin. */
 async function startElsewhere() {
   /** @type {string[]} */
   const asked = [];
@@ -133,7 +133,7 @@ async function startElsewhere() {
   return { asked, origin: `http://127.0.0.1:${port}`, stop: () => server.close() };
 }
 
-/** A schedule with one station, in the middle of the view. */
+/** Writes a schedule with one station, in the middle of the view. */
 async function writeSchedule() {
   const files = {
     agency: "agency_id,agency_name,agency_url,agency_timezone\na,A,https://example.org,Etc/UTC\n",
@@ -147,7 +147,7 @@ async function writeSchedule() {
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, "plan", `${name}.txt`), text);
 }
 
-test("a style's tiles and letters come from another origin, listed or not", async () => {
+test("a style's tiles and fonts load from another origin, with and without an allowlist", async () => {
   const elsewhere = await startElsewhere();
   await writeSchedule();
   const style = {

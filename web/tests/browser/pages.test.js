@@ -1,4 +1,4 @@
-/** The pages as a person meets them: with and without scripts, by mouse and by keyboard. */
+/** The pages with and without scripts, by mouse, keyboard and touch. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-cor
 let demo;
 /** @type {import("playwright-core").Browser} */
 let browser;
-/** A station with departures, and its name. @type {{id: string, name: string}} */
+/** A station with departures. @type {{id: string, name: string}} */
 let station;
 
 before(async () => {
@@ -50,7 +50,7 @@ async function busiestStation() {
   return counted[0];
 }
 
-/** A line that has vehicles on it. @type {string} */
+/** The address of a line with vehicles. @type {string} */
 let routeAddress;
 
 async function busiestLine() {
@@ -64,7 +64,7 @@ async function busiestLine() {
 
 const boardAddress = () => `/stops/city/${encodeURIComponent(station.id)}`;
 
-/** Opens a page, hands it over, and sees that it complained of nothing. */
+/** Opens a page, calls `look`, and checks that the console has no errors. */
 async function visit(address, options, look) {
   const { page, context, faults } = await openPage(browser, options);
   try {
@@ -103,7 +103,7 @@ describe("without scripts", () => {
     });
   });
 
-  test("a board reads as one expects", async () => {
+  test("a board has times, states and destinations", async () => {
     await visit(boardAddress(), plain, async (page) => {
       const row = page.locator(".board tbody tr").first();
       assert.match(await row.locator(".scheduled").innerText(), /^\d\d:\d\d$/);
@@ -119,7 +119,7 @@ describe("without scripts", () => {
     });
   });
 
-  test("what is not there is not found", async () => {
+  test("unknown addresses answer 404", async () => {
     for (const address of ["/feeds/nothing", "/stops/city/nothing", "/assets/nothing.js", "/assets/plain/0/state.js"]) {
       assert.equal((await fetch(`${demo.base}${address}`)).status, 404, address);
     }
@@ -127,7 +127,7 @@ describe("without scripts", () => {
 });
 
 describe("a feed's page", () => {
-  test("every line to copy does what it says", async () => {
+  test("every example to copy works", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
     try {
       for (const feed of ["city", "city-vehicles"]) {
@@ -164,16 +164,16 @@ describe("a feed's page", () => {
     }
   }
 
-  /** Node had no WebSocket of its own before its version 22; the line itself is run as it stands. */
+  /** Runs a line as a program. Node has a built-in WebSocket only since version 22. */
   async function tryProgram(line, feed) {
     const program = `import Ws from "ws"; globalThis.WebSocket ??= Ws;\n${line}`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", program], { cwd: fileURLToPath(new URL("../..", import.meta.url)) });
-    let said = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (said += text));
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
     try {
-      await until(() => /at: \d+/.test(said) && said.includes(`feed: '${feed}'`), `the program to hear of ${feed}`);
+      await until(() => /at: \d+/.test(output) && output.includes(`feed: '${feed}'`), `a message of ${feed}`);
     } catch (error) {
-      throw new Error(`${error.message}; it said: ${said.slice(0, 2_000)}`);
+      throw new Error(`${error.message}; the program's output was: ${output.slice(0, 2_000)}`);
     } finally {
       child.kill();
     }
@@ -205,7 +205,7 @@ describe("a feed's page", () => {
     });
   });
 
-  test("its answers stand in their order, and each entry of its contents leads somewhere", async () => {
+  test("its cards are in order, and each entry of its table of contents has a target", async () => {
     for (const feed of ["city", "city-trips", "city-bikes"]) {
       await visit(`/feeds/${feed}`, {}, async (page) => {
         const answers = await page.locator(".feed-answers section").evaluateAll((sections) => sections.map((section) => section.id));
@@ -214,12 +214,12 @@ describe("a feed's page", () => {
         assert.deepEqual(lost, [], feed);
         const folds = await page.locator(".fold .fold-body").evaluateAll((bodies) => bodies.map((body) => body.id));
         const listed = await page.locator(".page-contents a").evaluateAll((links) => links.map((link) => link.hash.slice(1)));
-        assert.deepEqual(folds.filter((id) => !listed.includes(id)), [], `${feed} lists all that opens`);
+        assert.deepEqual(folds.filter((id) => !listed.includes(id)), [], `${feed} lists all sections that open`);
       });
     }
   });
 
-  test("it shows what the feed says right now, with links to trips and readers", async () => {
+  test("it shows the feed's current records, with links to trips and readers", async () => {
     await visit("/feeds/city-alerts", {}, async (page) => assert.ok((await page.locator("#current .alert-list > li").count()) > 0));
     await visit("/feeds/city-trips", {}, async (page) => {
       assert.ok((await page.locator("#current tbody tr").count()) > 0);
@@ -228,7 +228,7 @@ describe("a feed's page", () => {
     });
   });
 
-  test("on a phone every cell is in sight", async () => {
+  test("on a phone every cell is visible", async () => {
     for (const feed of ["city", "city-trips", "city-vehicles", "city-alerts", "city-bikes"]) {
       await visit(`/feeds/${feed}`, phone, async (page) => {
         const over = await page.locator("td:visible, th:visible, .facts dd:visible").evaluateAll((cells) => cells.map((cell) => cell.getBoundingClientRect().right).filter((right) => right > innerWidth));
@@ -237,7 +237,7 @@ describe("a feed's page", () => {
     }
   });
 
-  test("its rows of findings fit a phone", async () => {
+  test("its findings fit a phone", async () => {
     await visit("/validate/sample", phone, async (page) => {
       await page.evaluate(() => document.querySelectorAll("details").forEach((fold) => (fold.open = true)));
       const cells = page.locator(".samples td:visible");
@@ -259,7 +259,7 @@ describe("a feed's page", () => {
     });
   });
 
-  test("each strip of its past has the room beside its name, on a desk and on a phone", async () => {
+  test("availability strips take the width next to their names, on a desktop and on a phone", async () => {
     for (const options of [{}, phone]) {
       await visit("/feeds/city#availability", options, async (page) => {
         await page.locator("svg.strip").first().waitFor({ state: "visible" });
@@ -273,7 +273,7 @@ describe("a feed's page", () => {
 });
 
 describe("the map", () => {
-  test("vehicles move, by themselves", async () => {
+  test("vehicles move without interaction", async () => {
     await visit("/map", {}, async (page) => {
       await mapIsDrawn(page);
       const before = await vehiclesPicture(page);
@@ -281,14 +281,14 @@ describe("the map", () => {
     });
   });
 
-  test("filters narrow what is shown, and are in the address", async () => {
+  test("filters hide vehicles and are in the address", async () => {
     await visit("/map", {}, async (page) => {
       await mapIsDrawn(page);
       const countsMoreThan = (/** @type {number} */ least) => page.waitForFunction((least) => Number.parseInt(document.querySelector("#count")?.textContent ?? "", 10) > least, least);
       await page.click("#modes >> text=Tram");
       await page.waitForURL(/mode=tram/);
       await countsMoreThan(0);
-      // Vehicles may still arrive, so more of them proves that they were hidden, and fewer proves nothing.
+      // Vehicles may still arrive, so only a higher count proves that some were hidden.
       const trams = Number.parseInt(await page.locator("#count").innerText(), 10);
       await page.click("#modes >> text=Tram");
       await countsMoreThan(trams);
@@ -317,7 +317,7 @@ describe("the map", () => {
     });
   });
 
-  test("a vehicle tells its trip, its delay and its next stops", async () => {
+  test("a vehicle's card shows trip, delay and next stops", async () => {
     await visit("/map?show=list", {}, async (page) => {
       await mapIsDrawn(page);
       await page.locator('#list tbody button[data-key^="city-vehicles"]').first().click();
@@ -336,7 +336,7 @@ describe("the map", () => {
     });
   });
 
-  test("where no map can be drawn the same is a list", async () => {
+  test("a browser without WebGL gets a list", async () => {
     const { page, context, faults } = await openPage(browser);
     await page.addInitScript(() => {
       const original = HTMLCanvasElement.prototype.getContext;
@@ -352,7 +352,7 @@ describe("the map", () => {
     await context.close();
   });
 
-  test("after a lost connection it goes on", async () => {
+  test("it resumes after a lost connection", async () => {
     await visit("/map", {}, async (page, context) => {
       await mapIsDrawn(page);
       await context.setOffline(true);
@@ -365,8 +365,8 @@ describe("the map", () => {
   });
 });
 
-describe("what changes", () => {
-  test("the catalog says what reports come to as they are now", async () => {
+describe("live updates", () => {
+  test("update the report totals in the catalog", async () => {
     const { page, context, faults } = await openPage(browser);
     await page.clock.install();
     await page.goto(`${demo.base}/`);
@@ -376,7 +376,7 @@ describe("what changes", () => {
       const feed = await (await route.fetch()).json();
       await route.fulfill({ json: { ...feed, report: { subject: "dataset", at: null, counts, url: "" } } });
     });
-    // As it is without scripts before anything was looked at.
+    // The server's text before the first report.
     await cell.evaluate((it) => (it.innerHTML = '<a class="soft" href="/feeds/city#report-ahead">not checked yet</a>'));
     await page.clock.fastForward(10_000);
     const link = cell.locator('a[data-verdict="errors"]');
@@ -393,7 +393,7 @@ describe("what changes", () => {
     });
     await page.clock.fastForward(10_000);
     await cell.locator("span.soft").filter({ hasText: "–" }).waitFor();
-    assert.equal(await cell.locator("a").count(), 0, "one that is gone says nothing any more");
+    assert.equal(await cell.locator("a").count(), 0, "a removed report has no text");
     assert.deepEqual(faults, []);
     await context.close();
   });
@@ -405,7 +405,7 @@ describe("what changes", () => {
     await until(async () => (await vehiclesPicture(page)) !== before, "a vehicle that moves", 10_000);
   };
 
-  test("comes over a WebSocket, and over nothing else", async () => {
+  test("use a WebSocket and no event stream", async () => {
     await visit("/", {}, async (page) => {
       const frames = [];
       const asked = [];
@@ -417,11 +417,11 @@ describe("what changes", () => {
       assert.equal(await transportOf(page), "websocket");
       await until(() => frames.filter((frame) => frame.includes('"pub"')).length > 3, "publications");
       await moves(page);
-      assert.ok(!asked.includes("/events"), "no events are asked for");
+      assert.ok(!asked.includes("/events"), "no event stream is requested");
     });
   });
 
-  test("comes on every page that says it is live", async () => {
+  test("arrive on every page with a connection status", async () => {
     for (const address of ["/", "/feeds/city-vehicles", boardAddress(), routeAddress, "/map"]) {
       await visit(address, {}, async (page) => {
         await isLive(page);
@@ -430,7 +430,7 @@ describe("what changes", () => {
     }
   });
 
-  test("where no WebSocket comes through it comes as events", async () => {
+  test("use server-sent events if WebSockets are blocked", async () => {
     const { page, context } = await openPage(browser);
     try {
       await page.routeWebSocket(/connection\/websocket/, (socket) => socket.close({ code: 1011 }));
@@ -444,7 +444,7 @@ describe("what changes", () => {
     }
   });
 
-  test("goes on over a new WebSocket when the old one breaks, from where it was", async () => {
+  test("resume over a new WebSocket after a lost connection", async () => {
     const { page, context } = await openPage(browser);
     try {
       /** @type {import("playwright-core").WebSocketRoute[]} */
@@ -493,7 +493,7 @@ describe("a departure board", () => {
     });
   });
 
-  test("it updates by itself", async () => {
+  test("it updates without interaction", async () => {
     await visit(boardAddress(), {}, async (page) => {
       await page.waitForSelector('#live[data-status="live"]');
       const text = () => page.locator(".board tbody").innerText();
@@ -503,27 +503,27 @@ describe("a departure board", () => {
   });
 });
 
-describe("a departure board on paper", () => {
-  test("has its departures and not what can only be clicked", async () => {
+describe("a printed departure board", () => {
+  test("has its departures and no navigation", async () => {
     await visit(boardAddress(), { javaScriptEnabled: false }, async (page) => {
       const isShown = (selector) => page.locator(selector).first().isVisible();
       const clickable = [".masthead", ".footer"];
       for (const selector of clickable) assert.ok(await isShown(selector), `${selector} is on the screen`);
       const rows = await page.locator(".board tbody tr").count();
       await page.emulateMedia({ media: "print", colorScheme: "dark" });
-      for (const selector of clickable) assert.ok(!(await isShown(selector)), `${selector} is on paper`);
+      for (const selector of clickable) assert.ok(!(await isShown(selector)), `${selector} is printed`);
       assert.equal(await page.locator(".board tbody tr:visible").count(), rows);
       assert.ok((await isShown("h1")) && rows > 0);
       const colors = await page.locator(".board tbody tr .scheduled").first().evaluate((cell) => [getComputedStyle(document.body).backgroundColor, getComputedStyle(cell).color]);
       const light = (color) => Math.max(...color.match(/[\d.]+/g).slice(0, 3).map(Number));
       assert.equal(colors[0], "rgb(255, 255, 255)");
-      assert.ok(light(colors[1]) < 128, `${colors[1]} is not read on white`);
+      assert.ok(light(colors[1]) < 128, `${colors[1]} is not readable on white`);
     });
   });
 });
 
 describe("a departure board of some lines", () => {
-  test("asks the server for its rows when something changes", async () => {
+  test("fetches its rows from the server after a change", async () => {
     const line = async (page) => (await page.locator(".board tbody .line").first().innerText()).trim();
     let wanted = "";
     await visit(boardAddress(), { javaScriptEnabled: false }, async (page) => (wanted = await line(page)));
@@ -542,7 +542,7 @@ describe("a departure board of some lines", () => {
 });
 
 describe("a departure board without the server", () => {
-  test("greys its times and lets go of what has left", async () => {
+  test("greys its times and removes departures that have left", async () => {
     const own = await startDemo();
     const { page, context } = await openPage(browser);
     await page.clock.install();
@@ -558,7 +558,7 @@ describe("a departure board without the server", () => {
       await page.clock.fastForward(30_000);
       await page.waitForSelector(".board.is-lost");
       await page.clock.fastForward(3 * 3_600_000);
-      await until(async () => (await n()) < before, "rows that go");
+      await until(async () => (await n()) < before, "fewer rows");
     } finally {
       await context.close();
       await own.stop();
@@ -569,7 +569,7 @@ describe("a departure board without the server", () => {
 describe("a line", () => {
   const vehicles = (page) => page.locator(".vehicle").evaluateAll((all) => all.map((each) => [each.closest("[data-stop]")?.getAttribute("data-stop"), each.textContent].join(" | ")));
 
-  test("its stops stand in order, its vehicles between them, without scripts", async () => {
+  test("it shows stops in order with vehicles, without scripts", async () => {
     await visit(routeAddress, { javaScriptEnabled: false }, async (page) => {
       assert.ok((await page.locator(".direction").count()) >= 1);
       assert.ok((await page.locator(".line-stops > li").count()) > 5);
@@ -579,7 +579,7 @@ describe("a line", () => {
     });
   });
 
-  test("scripts show what the server shows, and move it", async () => {
+  test("scripts show the server's vehicles and move them", async () => {
     await visit(routeAddress, {}, async (page) => {
       await page.waitForSelector('#live[data-status="live"]');
       const first = await until(async () => (await vehicles(page)).length > 0 && vehicles(page), "vehicles");
@@ -593,7 +593,7 @@ describe("a line", () => {
   });
 });
 
-describe("for everyone", () => {
+describe("accessibility", () => {
   const wide = { width: 1280, height: 800 };
   const narrow = { width: 390, height: 844 };
   /** @type {["light"|"dark", {width: number, height: number}][]} */
@@ -610,7 +610,7 @@ describe("for everyone", () => {
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).slice(0, 3).join(" ; ")}`);
   }
 
-  test("axe finds nothing and nothing is too wide, light and dark, on a desk and on a phone", async () => {
+  test("axe reports no violations and nothing is too wide, light and dark, on a desktop and on a phone", async () => {
     const stop = encodeURIComponent(station.id);
     const board = await (await fetch(`${demo.base}${boardAddress()}`)).text();
     const [trip] = /\/trips\/city\/[^"]+/.exec(board) ?? assert.fail("a trip");
@@ -652,7 +652,7 @@ describe("for everyone", () => {
     }
   });
 
-  test("on a phone every entry of the navigation is in sight", async () => {
+  test("on a phone every entry of the navigation is visible", async () => {
     for (const width of [320, 390]) {
       await visit("/networks/city", { ...phone, viewport: { width, height: 844 } }, async (page) => {
         const out = await page.locator(".nav a").evaluateAll((links) => links.filter((link) => {
@@ -665,7 +665,7 @@ describe("for everyone", () => {
     }
   });
 
-  test("what is tapped is large enough on a phone", async () => {
+  test("touch targets are large enough on a phone", async () => {
     for (const address of ["/feeds/city", "/feeds/city-trips", routeAddress]) {
       await visit(address, { ...phone, bypassCSP: true }, async (page) => {
         await page.evaluate(axeSource);
@@ -676,7 +676,7 @@ describe("for everyone", () => {
     }
   });
 
-  test("a phone by touch", async () => {
+  test("the map works by touch on a phone", async () => {
     await visit("/map", phone, async (page) => {
       await mapIsDrawn(page);
       await page.tap("#show-list");
@@ -688,16 +688,16 @@ describe("for everyone", () => {
   });
 
   /**
-   * How many different pictures there are of the vehicles in five after a report that moved one, between which the page's time
-   * goes on by 100 ms and nothing comes from the server. The machine may take as long as it likes for each.
+   * Takes five pictures of the vehicles after a report that moved one, and returns the number of different ones. The page's clock
+   * advances by 100 ms between pictures, independent of real time, and no messages arrive.
    * @param {import("playwright-core").Page} page
    */
   async function picturesAlone(page) {
-    const enoughReports = 5; // of one vehicle: the page has learnt how often they come
-    const moved = 0.0003; // degrees: some 20 m, more than a vehicle at its stop does
-    /** How often each vehicle was reported, and where it was. @type {Map<string, {count: number, at: {longitude: number, latitude: number}}>} */
+    const enoughReports = 5; // of one vehicle: the page then knows its report interval
+    const moved = 0.0003; // degrees: about 20 m, more than a vehicle moves at a stop
+    /** The number of reports and the last position by vehicle. @type {Map<string, {count: number, at: {longitude: number, latitude: number}}>} */
     const reports = new Map();
-    /** Whether this is one report more of a vehicle on its way. @param {any} change */
+    /** Returns true for a report of a vehicle that moves and has had enough reports. @param {any} change */
     const isDriving = ({ kind, id, record }) => {
       if (kind !== "vehicle" || !record?.position) return false;
       const before = reports.get(id);
@@ -706,13 +706,13 @@ describe("for everyone", () => {
       reports.set(id, { count, at });
       return before !== undefined && count >= enoughReports && Math.hypot(at.longitude - before.at.longitude, at.latitude - before.at.latitude) > moved;
     };
-    /** A message of which no vehicle leaves its cell: one that did would be shown a little longer, and then not. @param {any} message */
+    /** Removes the removals from a message: a vehicle that left its cell would disappear after a moment. @param {any} message */
     const withoutRemoves = (message) => {
       const data = message.push?.pub?.data;
       if (data?.changes) data.changes = data.changes.filter((/** @type {any} */ { op }) => op !== "remove");
       return message;
     };
-    /** The last message, which comes once the page's time stands still. @type {Promise<void> | undefined} */
+    /** The last message, which is delivered after the page's clock has stopped. @type {Promise<void> | undefined} */
     let last;
     await page.routeWebSocket(/connection\/websocket/, (route) => {
       const server = route.connectToServer();
@@ -737,7 +737,7 @@ describe("for everyone", () => {
     });
     await page.goto(`${demo.base}/map`);
     await mapIsDrawn(page);
-    await until(() => last !== undefined, "vehicles that report", 60_000);
+    await until(() => last !== undefined, "a report of a moving vehicle", 60_000);
     await last;
     const pictureAfter = async (/** @type {number} */ ms) => {
       await page.evaluate(async (ms) => {
@@ -751,18 +751,18 @@ describe("for everyone", () => {
     await until(async () => {
       settling.push(await pictureAfter(0));
       return settling.length >= 5 && new Set(settling.slice(-5)).size === 1;
-    }, "a picture that stands while time does", 60_000);
+    }, "the same picture while the clock is stopped", 60_000);
     const pictures = new Set();
     for (let at = 0; at < 5; at += 1) pictures.add(await pictureAfter(100));
     return pictures.size;
   }
 
-  test("vehicles glide between reports, and with less motion they do not", async () => {
+  test("vehicles glide between reports, but not with reduced motion", async () => {
     await visit("/", {}, async (page) => assert.equal(await picturesAlone(page), 5));
     await visit("/", { reducedMotion: "reduce" }, async (page) => assert.equal(await picturesAlone(page), 1));
   });
 
-  test("every control can be reached and seen by keyboard", async () => {
+  test("every control can be focused by keyboard and shows its focus", async () => {
     await visit("/", {}, async (page) => {
       const seen = [];
       for (let at = 0; at < 12; at += 1) {

@@ -1,4 +1,4 @@
-/** The flame graph of a recording, as an admin's browser shows it: with and without scripts, by mouse and by keyboard. */
+/** The flame graph of a recording, with and without scripts, by mouse and by keyboard. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -22,7 +22,7 @@ after(async () => {
   await demo?.stop();
 });
 
-/** Records until something was seen, hands the page over, and sees that it complained of nothing. */
+/** Records until there is a sample, calls `look` with the page, and checks that the console has no errors. */
 async function visit(options, look) {
   const extraHTTPHeaders = { authorization: `Bearer ${TOKEN}` };
   const { page, context, faults } = await openPage(browser, { ...options, extraHTTPHeaders });
@@ -44,15 +44,15 @@ const named = (page) => page.evaluate(() => document.activeElement?.querySelecto
 const shown = (page) => page.locator(".f:visible").count();
 
 describe("a flame graph", () => {
-  test("reads without scripts", async () => {
+  test("works without scripts", async () => {
     await visit({ javaScriptEnabled: false }, async (page) => {
       assert.match(await page.locator("p").first().innerText(), /^\d+ samples in \d/);
       assert.ok(await page.locator("table").first().locator("tbody tr").count());
-      assert.ok(!(await page.locator("#bar").isVisible()), "what needs scripts is not there");
+      assert.ok(!(await page.locator("#bar").isVisible()), "controls that need scripts are hidden");
     });
   });
 
-  test("is looked into by mouse and by keyboard", async () => {
+  test("can be zoomed by mouse and by keyboard", async () => {
     await visit({}, async (page) => {
       const all = await shown(page);
       const thread = page.locator(".f[data-d='0']").last();
@@ -74,7 +74,7 @@ describe("a flame graph", () => {
     });
   });
 
-  test("is searched", async () => {
+  test("can be searched", async () => {
     await visit({}, async (page) => {
       await page.keyboard.press("/");
       const name = (await page.locator(".f[data-d='0'] text").first().textContent()) ?? "";
@@ -87,7 +87,7 @@ describe("a flame graph", () => {
   });
 
   for (const [kind, options] of Object.entries({ desktop: {}, phone, dark: { colorScheme: "dark" } })) {
-    test(`keeps to the rules that anybody can read it by: ${kind}`, async () => {
+    test(`has no accessibility violations: ${kind}`, async () => {
       await visit(/** @type {any} */ (options), async (page) => {
         await page.evaluate(axeSource);
         const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run(document));

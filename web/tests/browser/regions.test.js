@@ -1,4 +1,4 @@
-/** The map of a server with networks in two regions, which the test itself makes. */
+/** The map with networks in two regions. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const at = ({ lat, lon }, dLat = 0, dLon = 0) => ({ lat: lat + dLat, lon: lon + 
 const CENTRAL = at(NORTH);
 /** A stop where only buses call. */
 const DEPOT = at(NORTH, -0.004, 0.012);
-/** Two stops of one name, on either side of a street. */
+/** Two stops with the same name, on either side of a street. */
 const MARKETS = [at(NORTH, 0.03, 0.03), at(NORTH, 0.0302, 0.0303)];
 
 const northStops = [
@@ -29,7 +29,7 @@ const northStops = [
   { id: "market-out", name: "Market", ...MARKETS[1], code: "102" },
   { id: "harbour", name: "Harbour", ...at(NORTH, -0.03, -0.03) },
   { id: "airport", name: "Airport", ...at(NORTH, 0.05, 0.05) },
-  // Where no trip calls at any time of day.
+  // A stop without trips.
   { id: "quarry", name: "Quarry", ...at(NORTH, -0.03, 0.05) },
 ];
 const northLines = [
@@ -64,7 +64,7 @@ before(async () => {
   await writeSchedule(path.join(folder, "north"), "Northtown Transport", northStops, northLines);
   await writeSchedule(path.join(folder, "south"), "Southport Transport", southStops, southLines, { time: inMinutes(20) });
   producer.feeds.set("north", { positions: northVehicles });
-  // Its position is ten minutes old whenever it is reported.
+  // The position is always ten minutes old.
   producer.feeds.set("south", { age: 600, positions: [{ id: "s-1", route: "s1", ...at(SOUTH, -0.001, -0.003) }] });
   server = await startServer(folder, config());
   await until(async () => (await vehiclesOf("north")) === 3 && (await vehiclesOf("south")) === 1, "the vehicles of both networks");
@@ -76,7 +76,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Seconds since midnight, UTC, so many minutes from now: the next day's after 24 hours. @param {number} minutes */
+/** Returns the time of day some minutes from now, in seconds since midnight UTC; it may exceed 24 hours. @param {number} minutes */
 function inMinutes(minutes) {
   const now = new Date();
   return (now.getUTCHours() * 60 + now.getUTCMinutes() + minutes) * 60;
@@ -114,7 +114,7 @@ async function vehiclesOf(network) {
 }
 
 /**
- * Opens a page of its own, and sees that it complained of nothing.
+ * Opens a page, calls `look`, and checks that the console has no errors.
  * @param {string} address @param {import("playwright-core").BrowserContextOptions} options
  * @param {(page: import("playwright-core").Page, context: import("playwright-core").BrowserContext) => Promise<void>} look
  * @param {(page: import("playwright-core").Page) => Promise<void>} [prepare]
@@ -131,7 +131,7 @@ async function visit(address, options, look, prepare = async () => {}) {
   }
 }
 
-/** The view that the address names, once it does. @param {import("playwright-core").Page} page */
+/** Waits for a view in the address and returns it. @param {import("playwright-core").Page} page */
 async function viewOf(page) {
   await page.waitForURL(/[?&]at=/);
   const [lat, lon, zoom] = (new URL(page.url()).searchParams.get("at") ?? "").split(",").map(Number);
@@ -145,7 +145,7 @@ const showsPlace = (page, place, zoom = 8) =>
     return Math.hypot(view.lat - place.lat, view.lon - place.lon) < 0.2 && view.zoom >= zoom;
   }, `the map at ${place.lat}, ${place.lon}`);
 
-/** Where a place is on the screen, by the view of the address. @param {import("playwright-core").Page} page @param {{lat: number, lon: number}} place */
+/** Returns the position of a place on the screen, from the view in the address. @param {import("playwright-core").Page} page @param {{lat: number, lon: number}} place */
 async function onScreen(page, place) {
   const view = await viewOf(page);
   const world = 512 * 2 ** view.zoom;
@@ -159,7 +159,7 @@ const link = (/** @type {import("playwright-core").Page} */ page, /** @type {str
 const focusId = (/** @type {import("playwright-core").Page} */ page) => page.evaluate(() => document.activeElement?.id || document.activeElement?.className || document.activeElement?.tagName);
 
 describe("two regions", () => {
-  test("the map opens at the network with most vehicles and leads to the other by name", async () => {
+  test("the map opens at the network with most vehicles and links to the other", async () => {
     await visit("/map", {}, async (page) => {
       await showsPlace(page, NORTH, 9);
       await page.waitForFunction(() => /^3 /.test(document.querySelector("#count")?.textContent ?? ""));
@@ -168,26 +168,26 @@ describe("two regions", () => {
       await showsPlace(page, SOUTH, 9);
       await page.waitForSelector('.panel [data-region="south"][aria-current]');
       await page.waitForFunction(() => /^1 /.test(document.querySelector("#count")?.textContent ?? ""));
-      // Without a view in the address it opens where the reader was.
+      // Without a view in the address the map opens at the last visited network.
       await page.goto(`${server.base}/map`, { waitUntil: "load" });
       await showsPlace(page, SOUTH, 9);
     });
   });
 
-  test("a link names a network", async () => {
+  test("a link can name a network", async () => {
     await visit("/map?network=south", {}, (page) => showsPlace(page, SOUTH, 9).then(() => {}));
   });
 
-  test("it opens at the nearest network where the browser may say the place", async () => {
+  test("it opens at the nearest network if the location permission is granted", async () => {
     const near = { permissions: ["geolocation"], geolocation: { latitude: SOUTH.lat + 1, longitude: SOUTH.lon } };
     await visit("/map", near, (page) => showsPlace(page, SOUTH, 9).then(() => {}));
   });
 
-  test("far away each network is a bubble with its number, on land and sea", async () => {
+  test("at low zoom each network is a bubble with its count, above land and sea", async () => {
     await visit("/map?at=48,2,3", {}, async (page) => {
       const bubble = page.locator(".region-bubble", { hasText: "Northtown" });
       await bubble.waitFor();
-      await until(async () => (await bubble.locator("strong").innerText()) === "3", "its number");
+      await until(async () => (await bubble.locator("strong").innerText()) === "3", "its count");
       assert.match((await page.locator(".region-bubble", { hasText: "Southport" }).getAttribute("aria-label")) ?? "", /1 vehicle\b/);
       const seaAndLand = async () => colorsAt(page, [await onScreen(page, { lat: 45, lon: -30 }), await onScreen(page, { lat: 47, lon: 22 })]);
       await until(async () => (await seaAndLand()).join() === [LIGHT.sea, LIGHT.paper].join(), "sea and land").catch(async () => assert.deepEqual(await seaAndLand(), [LIGHT.sea, LIGHT.paper]));
@@ -198,11 +198,11 @@ describe("two regions", () => {
     await visit("/map?at=48,2,2", { viewport: { width: 700, height: 600 } }, async (page) => {
       await page.locator(".region-bubble").first().focus();
       await page.keyboard.press("Enter");
-      await until(async () => (await viewOf(page)).zoom > 4, "the map to go there");
+      await until(async () => (await viewOf(page)).zoom > 4, "the map to zoom in");
     });
   });
 
-  test("without scripts the list has the networks, and one of them alone", async () => {
+  test("without scripts the list links to networks and can show one of them", async () => {
     await visit("/map", { javaScriptEnabled: false }, async (page) => {
       assert.equal(await page.locator("#list tbody tr").count(), 4);
       await page.locator('.list-view [data-region="south"]').click();
@@ -217,7 +217,7 @@ describe("two regions", () => {
     });
   });
 
-  test("the number of a network that is not in view is kept", async () => {
+  test("the count of a network outside of the view is updated", async () => {
     const south = /** @type {any} */ (producer.feeds.get("south"));
     const before = south.positions;
     const { page, context } = await openPage(browser, { reducedMotion: "reduce" });
@@ -231,7 +231,7 @@ describe("two regions", () => {
       await until(async () => {
         await page.clock.runFor(10_000);
         return (await count.innerText()) === "2";
-      }, "its number");
+      }, "its count");
     } finally {
       south.positions = before;
       await context.close();
@@ -239,7 +239,7 @@ describe("two regions", () => {
     await until(async () => (await vehiclesOf("south")) === 1, "one vehicle again");
   });
 
-  test("vehicles without a position are counted where none is in view", async () => {
+  test("vehicles without a position are counted if none is in view", async () => {
     const counts = [{ id: "north", vehicles: 3, stations: 0, unplaced: 0 }, { id: "south", vehicles: 1, stations: 0, unplaced: 160 }];
     const { page, context } = await openPage(browser, { reducedMotion: "reduce" });
     try {
@@ -255,10 +255,10 @@ describe("two regions", () => {
     }
   });
 
-  /** The state of the south's vehicles, once it is one of these. @param {string[]} states */
+  /** Waits until the south's vehicles have one of these states. @param {string[]} states */
   const southIs = (states) => until(async () => states.includes((await (await fetch(`${server.base}/api/v1/feeds/south-vehicles`)).json()).state), states.join(" or "));
 
-  test("only networks in view are said to be in trouble", async () => {
+  test("only networks in view have notices", async () => {
     const south = /** @type {any} */ (producer.feeds.get("south"));
     south.headerAge = 3_600;
     try {
@@ -280,7 +280,7 @@ describe("two regions", () => {
     }
   });
 
-  test("the sign does not say Live while polls fail, though the last positions are young", async () => {
+  test("the status does not say Live while polls fail, even with recent positions", async () => {
     const south = /** @type {any} */ (producer.feeds.get("south"));
     south.fails = true;
     try {
@@ -314,8 +314,8 @@ describe("two regions", () => {
     });
   });
 
-  test("near a coast the map shows its water and the towns", async () => {
-    // The Oslo fjord, and the town of Asker beside it.
+  test("near a coast the map shows water", async () => {
+    // The Oslo fjord.
     const fjord = { lat: 59.75, lon: 10.57 };
     await visit("/map?at=59.8,10.6,9", {}, async (page) => {
       const color = async () => (await colorsAt(page, [await onScreen(page, fjord)]))[0];
@@ -338,8 +338,8 @@ async function colorsAt(page, places) {
   }, { picture, places });
 }
 
-describe("links to what is on the map", () => {
-  /** Whether a place lies beside the panel and above the card. @param {import("playwright-core").Page} page @param {{lat: number, lon: number}} place */
+describe("links to stops, lines and vehicles", () => {
+  /** Returns true if neither the panel nor the card covers a place. @param {import("playwright-core").Page} page @param {{lat: number, lon: number}} place */
   async function isFree(page, place) {
     const { x, y } = await onScreen(page, place);
     const covered = await page.evaluate(({ x, y }) => document.elementFromPoint(x, y)?.closest(".panel .card, .map-buttons") !== null, { x, y });
@@ -348,12 +348,12 @@ describe("links to what is on the map", () => {
   }
 
   for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
-    test(`a stop is gone to, beside its card, on ${name}`, async () => {
+    test(`the map moves to a stop, next to its card, on ${name}`, async () => {
       await visit("/map?stop=south:belem", options, async (page) => {
         await page.waitForSelector("#detail .detail-title");
         await showsPlace(page, southStops[1], 14);
         await until(() => isFree(page, southStops[1]), "the stop beside its card");
-        // The address that the map writes shows the same again.
+        // The address that the map has written restores the view.
         await page.reload();
         await page.waitForSelector("#detail .detail-title");
         await until(() => isFree(page, southStops[1]), "the stop beside its card again");
@@ -361,7 +361,7 @@ describe("links to what is on the map", () => {
     });
   }
 
-  test("a vehicle and a line are gone to", async () => {
+  test("the map moves to a vehicle and to a line", async () => {
     await visit("/map?vehicle=south-vehicles:s-1", {}, (page) => showsPlace(page, SOUTH, 13.5).then(() => {}));
     await visit("/map?route=south:s1", {}, async (page) => {
       await showsPlace(page, at(SOUTH, -0.01, -0.03), 9);
@@ -370,7 +370,7 @@ describe("links to what is on the map", () => {
     });
   });
 
-  test("the card of a vehicle leads to its line and to its whole trip", async () => {
+  test("a vehicle's card links to its line and to its whole trip", async () => {
     await visit("/map?vehicle=north-vehicles:tram-1", {}, async (page) => {
       const line = page.locator('#detail a[href="/routes/north/t1"]');
       await line.waitFor();
@@ -381,7 +381,7 @@ describe("links to what is on the map", () => {
     });
   });
 
-  test("a departure on the card of a stop leads to its trip", async () => {
+  test("a departure on a stop's card links to its trip", async () => {
     await visit("/map?stop=south:rossio", {}, async (page) => {
       await page.locator("#detail .detail-board a").click();
       await page.waitForURL(/\/trips\/south\/s1-1\?date=\d{4}-\d\d-\d\d$/);
@@ -389,7 +389,7 @@ describe("links to what is on the map", () => {
     });
   });
 
-  test("a stop of a timetable that has ended says so", async () => {
+  test("a stop's card says that the timetable has ended", async () => {
     const ended = (/** @type {import("playwright-core").Page} */ page) =>
       page.route("**/map/stop?*", async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), timetable_ended: "2024-06-01" } }));
     await visit("/map?stop=north:quarry", {}, async (page) => {
@@ -397,7 +397,7 @@ describe("links to what is on the map", () => {
     }, ended);
   });
 
-  test("the pages of a stop and of a line lead to it on the map", async () => {
+  test("the pages of a stop and a line link to the map", async () => {
     for (const [address, place, pattern] of /** @type {[string, any, RegExp][]} */ ([["/stops/south/belem", southStops[1], /stop=south:belem/], ["/routes/south/s1", at(SOUTH, -0.01, -0.03), /route=south:s1/]])) {
       await visit(address, {}, async (page) => {
         await page.locator('a[href^="/map?"]', { hasText: "On the map" }).click();
@@ -407,7 +407,7 @@ describe("links to what is on the map", () => {
     }
   });
 
-  test("rows without scripts lead to the line and the trip", async () => {
+  test("rows without scripts link to line and trip", async () => {
     await visit("/map?network=south", { javaScriptEnabled: false }, async (page) => {
       const row = page.locator("#list tbody tr");
       assert.equal(await row.locator('a[href="/routes/south/s1"]').count(), 1);
@@ -420,7 +420,7 @@ describe("links to what is on the map", () => {
     await visit("/map?network=north", {}, async (page) => {
       await showsPlace(page, NORTH, 9);
       await page.fill("#search", "harbour");
-      // Lines have their badge before their name.
+      // The text of a line begins with its badge, so this matches a stop.
       await page.locator('#results [role="option"]', { hasText: /^Harbour/ }).first().click();
       await page.waitForSelector("#detail .detail-title");
       await page.waitForURL(/stop=north:harbour/);
@@ -438,7 +438,7 @@ describe("links to what is on the map", () => {
 });
 
 describe("the search box", () => {
-  /** The options for a question, each as its text. @param {import("playwright-core").Page} page @param {string} question */
+  /** Returns the texts of the options for a question. @param {import("playwright-core").Page} page @param {string} question */
   async function optionsFor(page, question) {
     await page.fill("#search", question);
     await page.locator(`#results[data-question="${question}"] [role="option"]`).first().waitFor();
@@ -446,7 +446,7 @@ describe("the search box", () => {
   }
   const line = (/** @type {string} */ text) => text.split("\n")[0].trim();
 
-  test("it finds lines by mode and letter, a misspelled stop, and a stop's code", async () => {
+  test("it finds lines by mode and letter, misspelled stops, and stop codes", async () => {
     await visit("/map?network=north", {}, async (page) => {
       await showsPlace(page, NORTH, 9);
       await page.waitForFunction(() => document.querySelectorAll("#modes .chip").length === 2);
@@ -463,7 +463,7 @@ describe("the search box", () => {
     });
   });
 
-  test("distances are from the reader while the reader is in view, else from the middle of the map", async () => {
+  test("distances are measured from the reader while in view, else from the middle of the map", async () => {
     const options = { permissions: ["geolocation"], geolocation: { latitude: NORTH.lat, longitude: NORTH.lon } };
     await visit("/map?network=north", options, async (page) => {
       await showsPlace(page, NORTH, 9);
@@ -479,12 +479,12 @@ describe("the search box", () => {
   });
 });
 
-describe("where I am", () => {
+describe("the reader's location", () => {
   const beside = { latitude: MARKETS[0].lat, longitude: MARKETS[0].lon + 0.0004 };
   const allowed = { permissions: ["geolocation"], geolocation: beside };
 
   for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
-    test(`"Near me" lists what is near me, on ${name}`, async () => {
+    test(`"Near me" lists the nearest stops, on ${name}`, async () => {
       await visit("/map?network=south", { ...allowed, ...options, reducedMotion: "no-preference" }, async (page) => {
         await showsPlace(page, SOUTH, 9);
         const asked = page.waitForRequest(/\/api\/v1\/stops\?/);
@@ -508,7 +508,7 @@ describe("where I am", () => {
     });
   }
 
-  test("a refusal is said beside the button", async () => {
+  test("a refused permission is explained next to the button", async () => {
     await visit("/map?network=north", phone, async (page) => {
       await showsPlace(page, NORTH, 9);
       await page.click("#locate");
@@ -517,7 +517,7 @@ describe("where I am", () => {
     });
   });
 
-  test("so is a connection over which browsers tell no place", async () => {
+  test("an insecure connection is explained next to the button", async () => {
     const insecure = (/** @type {import("playwright-core").Page} */ page) => page.addInitScript(() => Object.defineProperty(globalThis, "isSecureContext", { value: false }));
     await visit("/map?network=north", {}, async (page) => {
       await showsPlace(page, NORTH, 9);
@@ -527,8 +527,8 @@ describe("where I am", () => {
   });
 });
 
-describe("what is shown", () => {
-  test("vehicles whose positions are old are grey", async () => {
+describe("vehicles and filters", () => {
+  test("vehicles with old positions are grey", async () => {
     await visit("/map?network=north", {}, async (page) => {
       await page.waitForFunction(() => /^3 /.test(document.querySelector("#count")?.textContent ?? ""));
       assert.equal(await page.locator('.vehicles[data-stale="0"]').count(), 1);
@@ -539,7 +539,7 @@ describe("what is shown", () => {
     });
   });
 
-  test("vehicles of a message that is eight years old are grey, and its network is in trouble", async () => {
+  test("vehicles of an eight years old message are grey, and their network has a notice", async () => {
     const eightYears = 8 * 365 * 86_400;
     producer.feeds.set("ancient", { age: eightYears, headerAge: eightYears, positions: [{ id: "s-1", route: "s1", ...at(SOUTH, -0.001, -0.003) }] });
     const ancient = `[[feed]]\nid = "south"\nurl = "${folder}/south"\nformat = "gtfs"\n[[feed]]\nid = "ancient"\nurl = "${producer.origin}/ancient.pb"\nformat = "gtfs-rt"\nstatic = "south"\npoll = "1s"\n`;
@@ -558,7 +558,7 @@ describe("what is shown", () => {
     }
   });
 
-  test("all of them are grey when the connection is lost", async () => {
+  test("all vehicles are grey while the connection is lost", async () => {
     const own = await startServer(await mkdtemp(path.join(folder, "own-")), config().replaceAll('url = "north"', `url = "${folder}/north"`).replaceAll('url = "south"', `url = "${folder}/south"`));
     const { page, context } = await openPage(browser);
     try {
@@ -579,7 +579,7 @@ describe("what is shown", () => {
     }
   });
 
-  test("a filter by mode hides the stops of the others", async () => {
+  test("a filter by mode hides the stops of other modes", async () => {
     const opensCard = async (/** @type {string} */ mode) => {
       let isOpen = false;
       await visit(`/map?at=${DEPOT.lat},${DEPOT.lon},16${mode}`, {}, async (page) => {
@@ -609,7 +609,7 @@ describe("what is shown", () => {
     });
   });
 
-  test("the list's buttons cover nothing of it", async () => {
+  test("the list's buttons do not cover its rows", async () => {
     await visit("/map?network=north&show=list", {}, async (page) => {
       await page.waitForSelector("#list tbody tr");
       const boxes = await page.locator("#list thead th, #locate, #show-list").evaluateAll((all) => all.map((each) => each.getBoundingClientRect().toJSON()));
@@ -620,7 +620,7 @@ describe("what is shown", () => {
 });
 
 describe("by keyboard", () => {
-  test("the focus leaves the search box for the next control, and comes back from a card", async () => {
+  test("the focus moves from the search box to the next control, and returns from a card", async () => {
     await visit("/map?network=north", {}, async (page) => {
       await showsPlace(page, NORTH, 9);
       await page.keyboard.press("/");

@@ -1,4 +1,4 @@
-/** The way of a rider: from a network to a line, a trip and a board, alerts that come by themselves, and the search. */
+/** A rider's way from a network to a line, a trip and a board, live alerts, and the search. */
 import assert from "node:assert/strict";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ const begin = now();
 const midnight = begin - (begin % 86_400);
 const date = new Date(midnight * 1_000).toISOString().slice(0, 10).replaceAll("-", "");
 
-/** Two stops of one name, one for each direction. */
+/** The stops; two have the same name, one for each direction. */
 const stops = [
   { id: "h", name: "Harbour", lat: 59.9, lon: 10.7 },
   { id: "c", name: "Central", lat: 59.91, lon: 10.71 },
@@ -76,7 +76,7 @@ describe("a rider", () => {
     });
   });
 
-  test("sees alerts come and go on an open page", async () => {
+  test("sees alerts appear and disappear on an open page", async () => {
     await open("/alerts/north", async (page) => {
       await page.locator('#live[data-status="live"]').waitFor();
       await say("alerts", [alert("second")]);
@@ -101,7 +101,7 @@ describe("a rider", () => {
     });
   });
 
-  test("can tell stops of one name apart by where their trips go", async () => {
+  test("can distinguish stops with the same name by their destinations", async () => {
     for (const [address, entry] of [["/?q=market", '[data-found="stops"] li'], ["/networks/north?q=market", ".stop-list li"]]) {
       await open(address, async (page) => {
         const to = async (/** @type {string} */ stop) => page.locator(entry).filter({ has: page.locator(`a[href="/stops/north/${stop}"]`) }).innerText();
@@ -111,7 +111,7 @@ describe("a rider", () => {
     }
   });
 
-  test("reads a share of a station and a word of a line", async () => {
+  test("sees a percentage for a station and yes or no for a line", async () => {
     await open("/delays/north?stop=c", async (page) => assert.equal(await page.locator(".answer.is-share").count(), 1));
     await open("/delays/north?route=T1", async (page) => {
       assert.equal(await page.locator(".answer.is-share").count(), 0);
@@ -121,12 +121,12 @@ describe("a rider", () => {
 });
 
 describe("an open board", () => {
-  test("has a Later that never leads back to the present board", async () => {
+  test("has a Later link that never leads back to the current departures", async () => {
     await open("/stops/north/c", async (page) => {
       await page.locator('#live[data-status="live"]').waitFor();
       const after = () => page.locator("a[data-later]").evaluate((link) => Number(new URL(/** @type {HTMLAnchorElement} */ (link).href).searchParams.get("after")));
       const last = () => page.locator(".board tbody tr").last().evaluate((row) => Number(row.getAttribute("data-leaves")));
-      // On a page that has been open for a while the server's link leads into the past.
+      // On a page that has been open for long, the server's link leads into the past.
       await page.locator("a[data-later]").evaluate((link) => (/** @type {HTMLAnchorElement} */ (link).href = `${location.pathname}?after=1`));
       await say("trips", [late("T1-1", 660), late("B2-1", 0)]);
       await page.locator('[data-trip="T1-1"] .delay', { hasText: "11 min late" }).waitFor();

@@ -1,4 +1,4 @@
-/** A browser to look at the pages with; `LINESIDE_CHROMIUM` names it. */
+/** Starts a browser and opens pages; `LINESIDE_CHROMIUM` is the path of the browser. */
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
@@ -6,7 +6,7 @@ export { startDemo, startServer, until } from "../server.js";
 
 const CHROMIUM = process.env.LINESIDE_CHROMIUM ?? "/usr/bin/chromium";
 
-/** Software drawing, and none of the services that a browser else calls home for. */
+/** Software rendering, and no background requests. */
 const FLAGS = [
   "--headless",
   "--no-sandbox",
@@ -21,13 +21,13 @@ const FLAGS = [
   "--ignore-gpu-blocklist",
 ];
 
-/** What the browser says of its software drawing, and not of the page. */
+/** Console messages about software rendering, which the page does not cause. */
 const NOT_THE_PAGE = /GL Driver Message|GPU stall|Automatic fallback to software WebGL/;
 
 export const launch = () => chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
 
 /**
- * A page of its own, that keeps what goes wrong in it.
+ * Opens an empty page that records console errors and exceptions in `faults`.
  * @param {import("playwright-core").Browser} browser
  * @param {import("playwright-core").BrowserContextOptions} [options]
  */
@@ -44,7 +44,7 @@ export async function openPage(browser, options = {}) {
 }
 
 /**
- * Opens a page, hands it over, and checks that its console has no complaint.
+ * Opens a page, calls `look`, and checks that the console has no errors.
  * @param {import("playwright-core").Browser} browser @param {string} address
  * @param {(page: import("playwright-core").Page) => Promise<void>} look
  * @param {import("playwright-core").BrowserContextOptions} [options]
@@ -60,7 +60,7 @@ export async function visitPage(browser, address, look, options = {}) {
   }
 }
 
-/** The picture of the vehicles, as text that changes when one moves. @param {import("playwright-core").Page} page */
+/** Returns the canvas of the vehicles as a data URL, which changes when a vehicle moves. @param {import("playwright-core").Page} page */
 export const vehiclesPicture = (page) => page.evaluate(() => /** @type {HTMLCanvasElement} */ (document.querySelector("canvas.vehicles"))?.toDataURL());
 
 export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };

@@ -10,7 +10,7 @@ import WebSocket from "ws";
 import { Events } from "../../plain/events.js";
 import { startServer, until } from "../server.js";
 import { CLIENTS, TRANSPORTS, connect, read, written } from "./clients.js";
-import { openLine } from "./line.js";
+import { openProxy } from "./proxy.js";
 import { inSeconds, sign } from "./token.js";
 
 const KEY = "the key of a back end";
@@ -96,22 +96,22 @@ describe("an operator's channels", { concurrency: true }, () => {
 
       test("publications during a lost connection are not missed", async () => {
         const channel = fresh();
-        const line = await openLine(server.base);
-        const follower = follow(line.base, [channel], { network: channel });
+        const proxy = await openProxy(server.base);
+        const follower = follow(proxy.base, [channel], { network: channel });
         try {
           await until(async () => {
             await api("publish", { channel, data: { warm: true } });
             return follower.heard.length > 0;
           }, "a first publication");
-          line.down();
+          proxy.down();
           for (let number = 1; number <= PUBLICATIONS_KEPT - 1; number += 1) await api("publish", { channel, data: { number } });
-          line.mend();
+          proxy.mend();
           await until(() => follower.heard.some(({ data }) => data.number === PUBLICATIONS_KEPT - 1), "what was missed");
           assert.deepEqual(follower.heard.map(({ data }) => data.number).filter(Boolean), [1, 2, 3, 4]);
           assert.equal(follower.opened.at(-1)?.resumed, true);
         } finally {
           follower.close();
-          line.close();
+          proxy.close();
         }
       });
     });
@@ -150,24 +150,24 @@ describe("an operator's channels", { concurrency: true }, () => {
 
       test("a subscription is not recovered if more was missed than the log has", async () => {
         const channel = fresh();
-        const line = await openLine(server.base);
-        const follower = follow(line.base, [channel], {});
+        const proxy = await openProxy(server.base);
+        const follower = follow(proxy.base, [channel], {});
         try {
           await until(() => follower.opened.length > 0, "a subscription");
           await api("publish", { channel, data: 0 });
           await until(() => follower.heard.length > 0, "a publication");
-          line.down();
+          proxy.down();
           // A channel's log is larger than its history: this many publications evict the first from both.
           const publish = (/** @type {any} */ _, /** @type {number} */ number) => api("publish", { channel, data: { number } });
           for (let round = 0; round < LOG_PUBLICATIONS_MAX / 64 + 1; round += 1) await Promise.all(Array.from({ length: 64 }, publish));
-          line.mend();
+          proxy.mend();
           await until(() => follower.opened.length > 1, "a subscription again");
           assert.equal(follower.opened[1].resumed, false);
           await api("publish", { channel, data: { number: "next" } });
           await until(() => follower.heard.at(-1).data.number === "next", "the next publication");
         } finally {
           follower.close();
-          line.close();
+          proxy.close();
         }
       });
 
@@ -405,7 +405,7 @@ test("a page without a token is refused by a server that requires one, and does 
   const place = await mkdtemp(path.join(tmpdir(), "lineside-"));
   const strict = await startServer(place, `[token]\nhmac = "${SECRET}"\n`);
   /** @type {string[]} */
-  const [tries, said] = [[], []];
+  const [tries, statuses] = [[], []];
   class Socket extends WebSocket {
     constructor(address) {
       super(address);
@@ -419,13 +419,13 @@ test("a page without a token is refused by a server that requires one, and does 
     close() {}
   }
   globalThis.location = /** @type {any} */ (new URL(strict.base));
-  const onStatus = (/** @type {string} */ status) => said.push(status);
+  const onStatus = (/** @type {string} */ status) => statuses.push(status);
   const events = new Events({ onChange: () => {}, onStatus, socket: /** @type {any} */ (Socket), source: /** @type {any} */ (Source) });
   try {
     events.follow(["app/x"]);
-    await until(() => said.includes("refused"), "a refusal");
+    await until(() => statuses.includes("refused"), "a refusal");
     await new Promise((resolve) => setTimeout(resolve, 3_000));
-    assert.deepEqual([tries, said], [["websocket"], ["connecting", "refused"]]);
+    assert.deepEqual([tries, statuses], [["websocket"], ["connecting", "refused"]]);
   } finally {
     events.close();
     delete globalThis.location;

@@ -4,8 +4,8 @@ import { describe, test } from "node:test";
 import { cellOf } from "../../map/geohash.js";
 import { until } from "../server.js";
 import { TRANSPORTS } from "./clients.js";
-import { changes, holdsWhatTheServerHolds, states } from "./state_match.js";
-import { openLine } from "./line.js";
+import { changes, waitForServerState, states } from "./state_match.js";
+import { openProxy } from "./proxy.js";
 
 /** Default maximum number of channels of a connection. */
 export const CHANNELS_MAX = 512;
@@ -33,7 +33,7 @@ export function cityScenarios(place) {
           assert.equal(first.data.state.part, 1);
           assert.equal(first.data.gap, undefined, "a new client has missed nothing");
           await until(() => changes(follower).length > 2, "changes");
-          for (const channel of channels) await holdsWhatTheServerHolds(place.base, follower, channel);
+          for (const channel of channels) await waitForServerState(place.base, follower, channel);
         });
       });
 
@@ -41,27 +41,27 @@ export function cityScenarios(place) {
         const [longitude, latitude] = place.vehicles[0].geometry.coordinates;
         const cell = cellOf(latitude, longitude, 5);
         const channel = `area/${cell}`;
-        await following(transport, place.base, [channel], {}, (follower) => holdsWhatTheServerHolds(place.base, follower, channel));
+        await following(transport, place.base, [channel], {}, (follower) => waitForServerState(place.base, follower, channel));
       });
 
       test("a lost connection resumes without a second state", async () => {
-        const line = await openLine(place.base);
-        await following(transport, line.base, ["feed/city", "feed/city-vehicles"], {}, async (follower) => {
-          for (const channel of ["feed/city", "feed/city-vehicles"]) await holdsWhatTheServerHolds(place.base, follower, channel);
-          line.down();
+        const proxy = await openProxy(place.base);
+        await following(transport, proxy.base, ["feed/city", "feed/city-vehicles"], {}, async (follower) => {
+          for (const channel of ["feed/city", "feed/city-vehicles"]) await waitForServerState(place.base, follower, channel);
+          proxy.down();
           await until(() => follower.ends.length > 0, "the end of the connection");
           const [before, openedBefore] = [follower.heard.length, follower.opened.length];
           await new Promise((resolve) => setTimeout(resolve, 2_500));
           assert.equal(follower.heard.length, before, "no messages arrive while the connection is down");
-          line.mend();
+          proxy.mend();
           await until(() => changes(follower, before).length > 1, "changes after the cut");
           assert.deepEqual(states(follower, before), [], "no second state");
           assert.ok(follower.opened.slice(openedBefore).every(({ resumed }) => resumed));
-          for (const channel of ["feed/city", "feed/city-vehicles"]) await holdsWhatTheServerHolds(place.base, follower, channel);
+          for (const channel of ["feed/city", "feed/city-vehicles"]) await waitForServerState(place.base, follower, channel);
           const offsets = follower.heard.filter(({ channel, offset }) => channel === "feed/city" && offset).map(({ offset }) => offset);
           const unique = [...new Set(offsets)];
           assert.deepEqual(unique, Array.from(unique, (_, at) => unique[0] + at), "each change of the network, none missing");
-        }).finally(() => line.close());
+        }).finally(() => proxy.close());
       });
 
       test("an unknown position gives the state with a gap", async () => {
@@ -71,7 +71,7 @@ export function cityScenarios(place) {
           assert.equal(follower.opened[0].resumed, false);
           await until(() => changes(follower).length > 0, "changes");
           assert.ok(changes(follower).every(({ data }) => data.gap === undefined));
-          await holdsWhatTheServerHolds(place.base, follower, "feed/city-vehicles");
+          await waitForServerState(place.base, follower, "feed/city-vehicles");
         });
       });
 
@@ -104,7 +104,7 @@ export function cityScenarios(place) {
           await until(() => channels.every((channel) => follower.store.holdings.get(channel)?.whole), "all their states", 30_000);
           assert.deepEqual(follower.refused, []);
           await until(() => changes(follower).length > 5, "changes");
-          for (const channel of channels.slice(0, 3)) await holdsWhatTheServerHolds(place.base, follower, channel);
+          for (const channel of channels.slice(0, 3)) await waitForServerState(place.base, follower, channel);
         });
       });
     });

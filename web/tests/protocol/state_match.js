@@ -11,7 +11,7 @@ function sorted(value) {
 }
 
 /** @param {string} base @param {string} channel */
-export async function serverHolds(base, channel) {
+export async function fetchServerState(base, channel) {
   const reply = await fetch(`${base}/api/v1/state?${new URLSearchParams({ channel })}`);
   assert.equal(reply.status, 200, channel);
   const { changes } = await reply.json();
@@ -19,7 +19,7 @@ export async function serverHolds(base, channel) {
 }
 
 /** @param {import("./clients.js").Follower} follower @param {string} channel */
-function followerHolds(follower, channel) {
+function followerState(follower, channel) {
   const holding = follower.store.holdings.get(channel);
   if (!holding?.whole || holding.incoming) return null;
   return [...holding.records].map(([key, { record }]) => [key, JSON.stringify(sorted(record))].join(" ")).sort();
@@ -29,10 +29,10 @@ function followerHolds(follower, channel) {
  * Waits until both states are equal. The server's state keeps changing, so it is polled until no change is in flight.
  * @param {string} base @param {import("./clients.js").Follower} follower @param {string} channel
  */
-export async function holdsWhatTheServerHolds(base, follower, channel) {
+export async function waitForServerState(base, follower, channel) {
   const isSame = async () => {
-    const there = await serverHolds(base, channel);
-    const here = followerHolds(follower, channel);
+    const there = await fetchServerState(base, channel);
+    const here = followerState(follower, channel);
     return here !== null && here.length === there.length && here.every((line, at) => line === there[at]);
   };
   await until(isSame, `${channel} to be the same at both ends`, 60_000);

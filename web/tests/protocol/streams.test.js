@@ -4,7 +4,7 @@ import { after, before, describe, test } from "node:test";
 import WebSocket from "ws";
 import { startDemo, until } from "../server.js";
 import { CLIENTS, TRANSPORTS, connect } from "./clients.js";
-import { holdsWhatTheServerHolds } from "./state_match.js";
+import { waitForServerState } from "./state_match.js";
 import { CHANNELS_MAX, cityScenarios } from "./scenarios.js";
 
 /** Few enough vehicles that a change of all of them fits one message. */
@@ -30,7 +30,7 @@ describe("a city's channels", { concurrency: 3 }, () => {
         const first = await startDemo(CITY);
         const follower = transport.follow(first.base, ["feed/city-vehicles"], {});
         try {
-          await holdsWhatTheServerHolds(first.base, follower, "feed/city-vehicles");
+          await waitForServerState(first.base, follower, "feed/city-vehicles");
           await first.stop();
           await until(() => follower.ends.length > 0, "the end of the connection");
           if (transport.isWebSocket) assert.equal(follower.ends[0], 3001);
@@ -38,7 +38,7 @@ describe("a city's channels", { concurrency: 3 }, () => {
           const second = await startDemo(CITY, first.port);
           try {
             await until(() => follower.heard.length > before, "messages of the new server", 30_000);
-            await holdsWhatTheServerHolds(second.base, follower, "feed/city-vehicles");
+            await waitForServerState(second.base, follower, "feed/city-vehicles");
             // With a new epoch the server cannot know the missed changes, so the state has a gap.
             if (follower.heard[before].epoch !== follower.heard[0].epoch) assert.equal(follower.heard[before].data.gap, true);
           } finally {

@@ -1,4 +1,4 @@
-/** What pages say of data that are not well: timetables that have ended, data of years ago, a source that fails, a paused feed. */
+/** Pages with unhealthy feeds: ended timetables, data years old, a failing source, a paused feed. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { launch, startServer, until, visitPage } from "./support.js";
 
 const TOKEN = "a token of the tests";
 const DAY_S = 86_400;
-/** Eight years. */
+/** Age of the old data: eight years. */
 const LONG_AGO_S = 8 * 365 * DAY_S;
 const DAYS_LEFT = 5;
 
@@ -67,7 +67,7 @@ const row = (/** @type {import("playwright-core").Page} */ page, /** @type {stri
 const stateIn = (/** @type {import("playwright-core").Page} */ page, /** @type {string} */ feed, /** @type {string} */ state) => page.locator(`[data-state-of="${feed}"][data-state="${state}"]`).first();
 
 describe("a timetable that has ended", () => {
-  test("is expired in the catalog, its filter, on its page, on the dashboard and on its boards", async () => {
+  test("is shown as expired in the catalog, its filter, on the feed's page, the dashboard and boards", async () => {
     await open("/", async (page) => {
       await isLive(page);
       assert.equal(await row(page, "ended").locator('[data-state="expired"]').count(), 1);
@@ -90,7 +90,7 @@ describe("a timetable that has ended", () => {
     }
   });
 
-  test("is announced in its last days", async () => {
+  test("is announced in the last days before its end", async () => {
     await open("/stops/ending/s", async (page) => {
       assert.equal(await page.locator('[data-expired-of="ending"]').isVisible(), false);
       const { service_days_left: left } = await item("ending");
@@ -101,22 +101,22 @@ describe("a timetable that has ended", () => {
 });
 
 describe("a feed that fails", () => {
-  test("is the first on the dashboard, with the words why in full", async () => {
+  test("is first on the dashboard, with its full reason", async () => {
     await open("/ops", async (page) => {
       await page.fill("#token", TOKEN);
       await Promise.all([page.waitForURL("**/ops"), page.keyboard.press("Enter")]);
-      // An admin is shown the states as they are now, and the state was waited for.
+      // The page shows current states to an admin, and the test has waited for this state.
       assert.equal(await page.locator("#ops-rows tr[data-feed]").first().getAttribute("data-feed"), "down");
       await isLive(page);
       await page.locator('#ops-rows tr[data-feed]:first-child [data-state-of="down"][data-state="failing"]').waitFor();
       const reason = page.locator('#feed-down [data-reason-of="down"]');
-      assert.ok(await reason.evaluate((it) => it.scrollWidth <= it.clientWidth && it.scrollHeight <= it.clientHeight), "not cut");
+      assert.ok(await reason.evaluate((it) => it.scrollWidth <= it.clientWidth && it.scrollHeight <= it.clientHeight), "not cut off");
     });
   });
 });
 
-describe("data of eight years ago", () => {
-  test("are stale, with their age in days and a date wherever riders read", async () => {
+describe("data that are eight years old", () => {
+  test("are stale, with their age in days and a date on pages for riders", async () => {
     const year = String(new Date(Date.now() - LONG_AGO_S * 1_000).getUTCFullYear());
     await open("/", async (page) => {
       assert.equal(await row(page, "museum-live").locator('[data-state="stale"]').count(), 1);
@@ -131,8 +131,8 @@ describe("data of eight years ago", () => {
   });
 });
 
-describe("under an open page", () => {
-  test("a source that fails changes headline, reason, filter and the time of the change", async () => {
+describe("an open page", () => {
+  test("shows a failing source in headline, reason, filter and time of the change", async () => {
     await open("/", async (catalog) => {
       await isLive(catalog);
       const headline = await catalog.locator("#feeds-headline").innerText();
@@ -155,7 +155,7 @@ describe("under an open page", () => {
     });
   });
 
-  test("the sign of a line is not live while polls fail, before there is a banner", async () => {
+  test("of a line does not say Live while polls fail, before there is a banner", async () => {
     await open("/routes/town/A", async (page) => {
       await isLive(page);
       producer.feeds.set("town-live", { positions, fails: true });
@@ -166,7 +166,7 @@ describe("under an open page", () => {
     });
   });
 
-  test("a filtered list loses and gains the feed whose state changes", async () => {
+  test("with a filtered list removes and adds a feed whose state changes", async () => {
     await open("/?state=ok", async (page) => {
       await isLive(page);
       await row(page, "town-live").waitFor();
@@ -175,12 +175,12 @@ describe("under an open page", () => {
       const listed = await page.locator(".feed-name").count();
       assert.match(await page.locator("#feeds .card-head").innerText(), new RegExp(`\\b${listed} `));
       producer.feeds.set("town-live", { positions });
-      // It is not followed while it is not listed: the list is read again now and then.
+      // The page does not follow unlisted feeds, so the feed appears with the next fetch of the list.
       await row(page, "town-live").waitFor({ timeout: 60_000 });
     });
   });
 
-  test("a paused feed is paused in the catalog and on its page", async () => {
+  test("shows a paused feed in the catalog and on the feed's page", async () => {
     await open("/", async (catalog) => {
       await isLive(catalog);
       await open("/feeds/town-live", async (page) => {

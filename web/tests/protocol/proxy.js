@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 
 /** @param {string} base the server's address */
-export async function openLine(base) {
+export async function openProxy(base) {
   const { protocol, hostname, port } = new URL(base);
   /** @type {Set<import("node:net").Socket>} */
   const sockets = new Set();

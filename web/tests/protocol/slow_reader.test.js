@@ -7,8 +7,8 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { startDemo, startServer, until } from "../server.js";
 import { CLIENTS, TRANSPORTS, connect } from "./clients.js";
-import { changes, holdsWhatTheServerHolds, states } from "./state_match.js";
-import { openLine } from "./line.js";
+import { changes, waitForServerState, states } from "./state_match.js";
+import { openProxy } from "./proxy.js";
 
 const KEY = "the key of a back end";
 /** Configured maximum size of a channel's log, in bytes. */
@@ -91,30 +91,30 @@ describe("a reader that falls behind the log", { concurrency: true }, () => {
     test(`over ${name}: it receives the state with a gap over the same connection`, async () => {
       const folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
       const server = await startServer(folder, config(demo.base), "/proxy/city-vehicles");
-      const line = await openLine(server.base);
-      const follower = follow(line.base, [CITY, FLOOD], {});
+      const proxy = await openProxy(server.base);
+      const follower = follow(proxy.base, [CITY, FLOOD], {});
       try {
         await until(() => changes(follower).length > 0, "a state and changes");
         if (isWebSocket) await until(() => follower.opened.length === 2, "both subscriptions");
         const before = follower.heard.length;
-        line.hold();
+        proxy.hold();
         // An event stream would end with the channel without a state.
         await fill(server.base, FLOOD, isWebSocket);
         await overtaken(server.base);
-        line.release();
+        proxy.release();
         const again = () => states(follower, before).filter(({ channel }) => channel === CITY);
         await until(() => again().length > 0, "a state that replaces the missed changes");
         const [{ data }] = again();
         assert.deepEqual([data.state.part, data.gap], [1, true]);
         const from = follower.heard.length;
         await until(() => changes(follower, from).some(({ channel }) => channel === CITY), "changes after it");
-        await holdsWhatTheServerHolds(server.base, follower, CITY);
+        await waitForServerState(server.base, follower, CITY);
         assert.deepEqual([follower.ends, again().filter(({ data }) => data.state.part === 1).length], [[], 1]);
         // A channel without a state is unsubscribed, and a WebSocket client subscribes to it again.
         if (isWebSocket) await until(() => follower.opened.some(({ channel }, at) => channel === FLOOD && at > 1), "the flood again");
       } finally {
         follower.close();
-        line.close();
+        proxy.close();
         await server.stop();
         await rm(folder, { recursive: true });
       }
