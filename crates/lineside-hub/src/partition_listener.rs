@@ -139,7 +139,7 @@ impl PartitionSlots {
         }
         let entry = rooms.vacant_entry();
         let number = entry.key() as u32;
-        let listener = ready.new_place(number);
+        let listener = ready.new_topic(number);
         if !room.add_listener(ListenerHandle::Partition(listener.clone())) {
             return None;
         }

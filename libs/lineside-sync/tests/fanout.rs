@@ -105,7 +105,7 @@ fn a_partition_receives_the_list_of_its_changed_topics() {
     let mut ready = ReadyTopics::new(1, bell.clone());
     let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
     for (key, topic) in topics.iter().enumerate() {
-        topic.0.lock().listeners.insert(ready.new_place(key));
+        topic.0.lock().listeners.insert(ready.new_topic(key));
     }
     let publish = |concerned: &[usize], revision| {
         let mut batch = TopicBatch::open();
@@ -227,7 +227,7 @@ fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64)
     let wake = Arc::new(Unparks { thread: thread::current(), wakes: AtomicU64::new(0) });
     let mut ready = ReadyTopics::new(number, wake.clone());
     for (key, topic) in topics.iter().enumerate() {
-        topic.0.lock().listeners.insert(ready.new_place(key));
+        topic.0.lock().listeners.insert(ready.new_topic(key));
     }
     started.fetch_add(1, Ordering::Release);
     let mut cursors = vec![RingCursor::at_offset(0); topics.len()];

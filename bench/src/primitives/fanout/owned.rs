@@ -161,7 +161,7 @@ impl Partition {
     ) -> Partition {
         let ready = ReadyTopics::new(number as u64, Arc::new(Unparks(thread::current())));
         for (key, room) in rooms.iter().enumerate() {
-            room.0.lock().listeners.insert(ready.new_place(key));
+            room.0.lock().listeners.insert(ready.new_topic(key));
         }
         let cursors = vec![RingCursor::at_offset(0); rooms.len()];
         let rows = vec![Row::default(); rooms.len() * share];
