@@ -8,9 +8,6 @@ import { ageWords, clockOrDay, moment, reportWords, seconds, serviceWords } from
 /** Interval at which the ages of data are fetched, in milliseconds: a feed without changes sends no message. */
 const AGES_MS = 10_000;
 
-/** States to show to riders where no `unreliable_since` is known. */
-export const TROUBLE = ["late", "stale", "failing", "empty", "paused"];
-
 /** States of feeds with failing polls, including those whose last data are too recent for a banner. */
 export const DELAYED = ["late", "stale", "failing"];
 
@@ -41,7 +38,7 @@ export function showState(feed, record) {
 }
 
 /**
- * Updates the banners for riders that the server made (crates/lineside/src/pages/of_network.rs): each lists the feeds with
+ * Updates the banners for riders that the server made (crates/lineside/src/pages/network_page.rs): each lists the feeds with
  * unreliable live data and shows the earliest time since when.
  * @param {string} feed @param {{unreliable_since?: string|null}} record
  */

@@ -153,7 +153,7 @@ test("the card of a free vehicle shows type and range, and when the vehicle is g
   });
 });
 
-test("a station for returns only is shown as such", async () => {
+test("a station's card says that it accepts only returns", async () => {
   await visit(`/map?at=${HARBOUR.lat},${HARBOUR.lon},16`, {}, async (page) => {
     await says(page, "#count", /^1 station in view$/);
     await clickMiddle(page);

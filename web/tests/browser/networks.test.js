@@ -98,7 +98,7 @@ for (const [name, options, sees] of /** @type {[string, any, string[]][]} */ ([[
       await until(async () => (await current(page)) === "york", "New York");
       await page.click("#show-all-networks");
       await page.locator(".region-bubble").first().waitFor();
-      for (const each of sees) await until(() => allAreSeen(page, `.region-bubble[aria-label*="${each}"]`), `${each} beside the panel`);
+      for (const each of sees) await until(() => allAreSeen(page, `.region-bubble[aria-label*="${each}"]`), `${each} next to the panel`);
       await page.goBack();
       await until(async () => (await current(page)) === "york", "New York again");
     });

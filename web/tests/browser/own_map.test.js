@@ -171,12 +171,12 @@ test("a style's tiles and fonts load from another origin, with and without an al
       await visit(`[map]\nstyle = "style.json"\n${origins}${feed}`, async (page, base) => {
         await looksLike(page, { ground: [LAND, "#28a05a"] });
         assert.ok(await page.locator(".maplibregl-ctrl-attrib", { hasText: "The Painters" }).isVisible());
-        await until(() => elsewhere.asked.some((address) => address.startsWith("/fonts/")), "letters for the station's name");
+        await until(() => elsewhere.asked.some((address) => address.startsWith("/fonts/")), "glyphs for the station's name");
         const policy = (await fetch(`${base}/map`)).headers.get("content-security-policy") ?? "";
         assert.equal(policy.includes("https:"), origins === "", policy);
       }, near);
       const foreign = elsewhere.asked.filter((address) => address.startsWith("/fonts/") && !address.startsWith(`/fonts/${FONT}/`));
-      assert.deepEqual(foreign, [], "only the style's own font is asked for");
+      assert.deepEqual(foreign, [], "only the style's own font is requested");
     }
   } finally {
     elsewhere.stop();

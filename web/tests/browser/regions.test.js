@@ -352,11 +352,11 @@ describe("links to stops, lines and vehicles", () => {
       await visit("/map?stop=south:belem", options, async (page) => {
         await page.waitForSelector("#detail .detail-title");
         await showsPlace(page, southStops[1], 14);
-        await until(() => isFree(page, southStops[1]), "the stop beside its card");
+        await until(() => isFree(page, southStops[1]), "the stop next to its card");
         // The address that the map has written restores the view.
         await page.reload();
         await page.waitForSelector("#detail .detail-title");
-        await until(() => isFree(page, southStops[1]), "the stop beside its card again");
+        await until(() => isFree(page, southStops[1]), "the stop next to its card again");
       });
     });
   }
@@ -495,12 +495,12 @@ describe("the reader's location", () => {
         const [first, second] = await found.allInnerTexts();
         assert.match(first, /Market[\s\S]*\b\d0 m\b/);
         assert.match(second, /Market/);
-        const told = (/** @type {string} */ text) => text.replace(/\d+ m\b/, "");
-        assert.notEqual(told(first), told(second), "two stops of one name are told apart");
+        const details = (/** @type {string} */ text) => text.replace(/\d+ m\b/, "");
+        assert.notEqual(details(first), details(second), "stops with the same name have different details");
         assert.match(first + second, /towards Harbour[\s\S]*towards Airport|towards Airport[\s\S]*towards Harbour/);
         assert.match(await page.locator("#results-from").innerText(), /you/);
         await page.waitForSelector(".here");
-        assert.equal((await focusId(page)) === "search", options !== phone, "no keyboard comes up on a phone");
+        assert.equal((await focusId(page)) === "search", options !== phone, "a phone shows no on-screen keyboard");
         await showsPlace(page, NORTH, 14);
         await found.first().click();
         await page.waitForURL(/stop=north:market/);
@@ -602,7 +602,7 @@ describe("vehicles and filters", () => {
       await page.waitForSelector("#list tbody tr");
       const [list, buttons] = await page.locator("#list, .map-buttons").evaluateAll((all) => all.sort((a) => (a.id === "list" ? -1 : 1)).map((each) => ({ ...each.getBoundingClientRect().toJSON(), border: parseFloat(getComputedStyle(each).borderBlockEndWidth) })));
       assert.ok(list.bottom - list.border <= buttons.top, JSON.stringify([list, buttons]));
-      assert.ok(await page.locator("#show-list svg").isHidden(), "the sign of a list does not lead to the map");
+      assert.ok(await page.locator("#show-list svg").isHidden(), "the list icon is hidden while the button leads to the map");
       await page.waitForFunction(() => document.querySelectorAll("#modes .chip").length === 2);
       const tops = await page.locator("#modes .chip").evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
       assert.equal(new Set(tops).size, 1, tops.join());

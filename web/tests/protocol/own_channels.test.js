@@ -142,10 +142,10 @@ describe("an operator's channels", { concurrency: true }, () => {
       /** Records joins and leaves as text. @param {any} subscription */
       function recordJoins(subscription) {
         /** @type {string[]} */
-        const told = [];
-        subscription.on("join", ({ info }) => told.push(`join ${info.user}`));
-        subscription.on("leave", ({ info }) => told.push(`leave ${info.user}`));
-        return told;
+        const events = [];
+        subscription.on("join", ({ info }) => events.push(`join ${info.user}`));
+        subscription.on("leave", ({ info }) => events.push(`leave ${info.user}`));
+        return events;
       }
 
       test("a subscription is not recovered if more was missed than the log has", async () => {
@@ -210,12 +210,12 @@ describe("an operator's channels", { concurrency: true }, () => {
         const channel = fresh();
         await connected({ token: tokenOf("anna", { info: { name: "Anna" } }) }, async (anna) => {
           const subscription = anna.newSubscription(channel, { joinLeave: true });
-          const told = recordJoins(subscription);
+          const events = recordJoins(subscription);
           subscription.subscribe();
           await subscription.ready(10_000);
           await connected({ token: tokenOf("bert") }, async (bert) => {
             const other = await subscribed(bert, channel);
-            await until(() => told.includes("join bert"), "Bert's coming");
+            await until(() => events.includes("join bert"), "Bert's coming");
             const { clients } = await subscription.presence();
             assert.deepEqual(Object.values(clients).map(({ user }) => user).sort(), ["anna", "bert"]);
             const own = Object.values(clients).find(({ user }) => user === "anna");
@@ -229,12 +229,12 @@ describe("an operator's channels", { concurrency: true }, () => {
               assert.deepEqual(conn_info, user === "anna" ? { name: "Anna" } : undefined);
             }
             other.unsubscribe();
-            await until(() => told.includes("leave bert"), "Bert's going");
+            await until(() => events.includes("leave bert"), "Bert's going");
             assert.deepEqual(await subscription.presenceStats(), { numClients: 1, numUsers: 1 });
             const { presence: left } = await api("presence", { channel });
             assert.deepEqual(Object.values(left).map(({ user }) => user), ["anna"]);
           });
-          assert.deepEqual(told.filter((line) => line.endsWith("bert")), ["join bert", "leave bert"]);
+          assert.deepEqual(events.filter((line) => line.endsWith("bert")), ["join bert", "leave bert"]);
         });
       });
 

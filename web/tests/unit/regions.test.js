@@ -178,7 +178,7 @@ test("the status says Live only if something in view is live", () => {
   assert.equal(liveWords([], [oslo]), null);
   assert.equal(liveWords([], []), null);
   const words = [liveWords([], [timetable]), liveWords([], [ended]), liveWords(failing, [oslo]), liveWords(failing, [oslo, lisbon]), liveWords(young, [oslo])];
-  assert.equal(liveWords([], [oslo, ended]), null, "a network beside one that is live");
+  assert.equal(liveWords([], [oslo, ended]), null, "an ended network next to a live one");
   assert.equal(liveWords(failing, [lisbon]), null, "it is not in view");
   assert.equal(new Set([null, ...words]).size, 6, words.join(" | "));
   const recording = { ...lisbon, recording: true };

@@ -137,7 +137,7 @@ test("a lost connection is retried with backoff and resumes", () => {
   assert.deepEqual(subscribe, { channel: "feed/city", recover: true, epoch: "e1", offset: 4 });
   sockets[2].say({ id, subscribe: { epoch: "e1", recovered: true, was_recovering: true, publications: [{ data: { at: 2, changes: [] }, offset: 5 }] } });
   assert.equal(offsetOf(events, "feed/city"), 5);
-  assert.equal(sources.length, 0, "a socket that has worked is not given up for one that fails");
+  assert.equal(sources.length, 0, "a single failure does not end the use of sockets after one has worked");
 });
 
 test("an incomplete state is discarded on reconnect", () => {
