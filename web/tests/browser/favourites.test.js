@@ -69,19 +69,19 @@ async function starBoth(page, go) {
 test("favourites are listed on the front page and on their network's page until they are removed", async () => {
   await visit({}, async (page, go) => {
     await go("/");
-    assert.equal(await page.locator(".favourites").isVisible(), false, "nothing is listed before");
+    assert.equal(await page.locator(".favourites").isVisible(), false, "no list before the first favourite");
     await starBoth(page, go);
     await go("/");
     assert.deepEqual(await listed(page), [LINE, BOARD]);
     await go("/networks/north");
     assert.deepEqual(await listed(page), [LINE, BOARD]);
     await go("/networks/south");
-    assert.deepEqual(await listed(page), [], "those of another network are not");
+    assert.deepEqual(await listed(page), [], "no favourites of another network");
     await go("/");
     await page.locator(".favourites a", { hasText: "Central Station" }).first().focus();
     await page.locator(`.favourites li:has(a[href="${BOARD}"]) button`).press("Enter");
     assert.deepEqual(await listed(page), [LINE]);
-    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("href")), LINE, "the keyboard stays in the list");
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("href")), LINE, "the focus stays in the list");
     await go(BOARD);
     assert.equal(await star(page, false).count(), 1);
     await go(LINE);
@@ -116,7 +116,7 @@ test("the map's empty search box lists favourites and shows them on the map", as
     assert.match(stop, /Central Station/);
     await page.fill("#search", "harbour");
     await page.locator('#results[data-question="harbour"]').waitFor();
-    assert.equal(await page.locator("#results .star-sign").count(), 0, "not while something is typed");
+    assert.equal(await page.locator("#results .star-sign").count(), 0, "no favourites while text is typed");
     await page.fill("#search", "");
     await page.locator('#results[data-question=""] [role="option"]').nth(1).click();
     await page.waitForURL(/stop=north:central/);
@@ -133,7 +133,7 @@ test("without scripts there are no stars and no list", async () => {
   });
   await visit({}, async (page, go) => {
     await go(`${BOARD}?embed=1`);
-    assert.equal(await page.locator(".star").count(), 0, "nor in a frame of others");
+    assert.equal(await page.locator(".star").count(), 0, "no stars in a frame");
   });
 });
 

@@ -167,7 +167,7 @@ test("on a phone the panel takes less than half of the screen, shows that its ro
     const row = await page.locator(".panel .regions ul").evaluate((list) => ({ isCut: list.scrollWidth > list.clientWidth, shadow: getComputedStyle(list).backgroundImage }));
     assert.ok(row.isCut && row.shadow.includes("gradient"), JSON.stringify(row));
     const cut = await page.locator(".panel-more > :not([hidden])").evaluateAll((all) => all.filter((each) => each.clientHeight > 0 && each.scrollHeight > each.clientHeight + 1).map((each) => each.className));
-    assert.deepEqual(cut, [], "nothing is squeezed");
+    assert.deepEqual(cut, [], "no element is cut off");
     await page.click("#panel-toggle");
     assert.equal(await page.locator("#panel-toggle").getAttribute("aria-expanded"), "false");
     assert.ok(await page.locator("#panel-more").isHidden());

@@ -59,7 +59,7 @@ async function visit(config, look, address = VIEW) {
     await page.goto(`${server.base}${address}`, { waitUntil: "load" });
     await page.waitForSelector(".maplibregl-canvas");
     await look(page, server.base);
-    assert.ok(pieces.every((reply) => reply.status() === 206), "an archive is read in ranges");
+    assert.ok(pieces.every((reply) => reply.status() === 206), "the archive is read with range requests");
     assert.equal(pieces.length > 0, config.includes("pmtiles"), "the archive is read where one is configured");
     assert.deepEqual(faults, []);
   } finally {

@@ -634,7 +634,7 @@ describe("by keyboard", () => {
       await page.keyboard.press("Enter");
       await page.waitForFunction(() => document.activeElement?.id === "detail-title");
       const outline = await page.locator("#detail-title").evaluate((title) => getComputedStyle(title).outlineStyle);
-      assert.equal(outline, "none", "a heading is no text field");
+      assert.equal(outline, "none", "the focused heading has no outline");
       await page.keyboard.press("Escape");
       await page.waitForSelector("#detail", { state: "hidden" });
       assert.equal(await focusId(page), "search");

@@ -28,10 +28,10 @@ test("a line is found by name, mode or mode letter, as on the server", () => {
   }
   assert.equal(rank("T1", "1", "Harbour", 0), 1);
   assert.equal(rank("T1", "1", "Harbour", 3), null, "a bus");
-  assert.equal(rank("T1", "T1", "Harbour", 3), 0, "it is called so");
+  assert.equal(rank("T1", "T1", "Harbour", 3), 0, "the exact name");
   assert.equal(rank("bus 1", "1", "Harbour", 0), null);
   assert.equal(rank("tram museum", "9", "Tram Museum", 3), 2);
-  assert.equal(rank("tram", "9", "Harbour", 0), null, "a mode alone is no name");
+  assert.equal(rank("tram", "9", "Harbour", 0), null, "a mode word alone does not match");
   assert.equal(rank(" ", "9", "Harbour", 0), null);
 });
 

@@ -21,7 +21,7 @@ test("a view is covered by the smallest cells within the limit", () => {
   for (const [longitude, latitude] of [[2.3, 48.83], [2.4, 48.89], [2.35, 48.86]]) {
     assert.ok(cells.includes(cellOf(latitude, longitude, 5)));
   }
-  assert.deepEqual(cover({ west: -10, east: 30, south: 36, north: 60 }, 64), [], "a continent is too much");
+  assert.deepEqual(cover({ west: -10, east: 30, south: 36, north: 60 }, 64), [], "a continent needs too many cells");
 });
 
 test("a view across the date line is covered on both sides", () => {
@@ -66,16 +66,16 @@ test("a vehicle arrives when its next report is due", () => {
   assert.ok(near(positionAt(path, 1_000), at(0, 0)));
   assert.ok(near(positionAt(path, 2_000), at(0.0005, 0)));
   assert.ok(near(positionAt(path, 3_000), at(0.001, 0)));
-  assert.ok(near(positionAt(path, 9_000), at(0.001, 0)), "and waits there");
-  assert.ok(Math.abs((positionAt(path, 2_000).heading ?? 0) - Math.PI / 2) < 1e-6, "it looks east");
+  assert.ok(near(positionAt(path, 9_000), at(0.001, 0)), "the vehicle waits there");
+  assert.ok(Math.abs((positionAt(path, 2_000).heading ?? 0) - Math.PI / 2) < 1e-6, "the heading is east");
 });
 
 test("a vehicle follows the corner of its line", () => {
   const corner = [at(0, 0), at(0.001, 0), at(0.001, -0.001)];
   const path = glide(at(0.0002, 0), at(0.001, -0.0008), [corner], 0, 2_000);
-  assert.ok(near(positionAt(path, 1_000), at(0.001, 0)), "half-way is the corner");
+  assert.ok(near(positionAt(path, 1_000), at(0.001, 0)), "the corner is half-way");
   const back = glide(at(0.001, -0.0008), at(0.0002, 0), [corner], 0, 2_000);
-  assert.ok(near(positionAt(back, 1_000), at(0.001, 0)), "also on the way back");
+  assert.ok(near(positionAt(back, 1_000), at(0.001, 0)), "the corner is half-way back");
 });
 
 test("a distant line or a long detour is not followed", () => {

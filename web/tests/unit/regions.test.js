@@ -37,7 +37,7 @@ test("a chosen network stays current while the map shows it", () => {
   assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], null)?.id, "almada");
   assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], "lisbon")?.id, "lisbon");
   assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], "oslo")?.id, "almada");
-  assert.equal(currentRegion(all, [-9.1, 38.5, -8.9, 38.59], "lisbon"), null, "it is not in the middle");
+  assert.equal(currentRegion(all, [-9.1, 38.5, -8.9, 38.59], "lisbon"), null, "the network is not in the middle");
 });
 
 test("a network across the date line is found from both sides", () => {
@@ -65,14 +65,14 @@ test("all networks are shown at once, or as many as fit, also across the date li
   assert.deepEqual(boundsOfMost([oslo, cairns, peru, lisbon], 100), union([peru.frame, oslo.frame, lisbon.frame]));
   assert.deepEqual(boundsOfMost([cairns, fiji], 60), [145, -19, 182, -16]);
   assert.deepEqual(boundsOfMost([peru, cairns, fiji], 160), [145, -19, 284, -11]);
-  assert.deepEqual(boundsOfMost([fiji], 1), fiji.frame, "too wide for the map");
+  assert.deepEqual(boundsOfMost([fiji], 1), fiji.frame, "the network is wider than the map");
 });
 
 test("networks too small to draw are bubbles, and near ones share a bubble", () => {
   assert.deepEqual(clusterRegions(all, 3).map(({ regions }) => regions.map(({ id }) => id)), [["oslo"], ["lisbon", "almada"]]);
   const [, cluster] = clusterRegions(all, 3);
   assert.deepEqual(cluster.bounds, union([lisbon.bounds, almada.bounds]));
-  assert.deepEqual(clusterRegions(all, 12), [], "near enough, each is drawn");
+  assert.deepEqual(clusterRegions(all, 12), [], "at this zoom each network is drawn");
 });
 
 test("bubbles and their labels never overlap at any zoom", () => {
@@ -109,7 +109,7 @@ test("bubbles are as wide as their labels, and each network of a bubble has a do
   assert.deepEqual(apart.flatMap(({ dots }) => dots), []);
   const [together, ...none] = clusterRegions([norway, kuopio], 1);
   assert.deepEqual(none, []);
-  assert.ok(Math.abs(together.center[0] - 10.7) < 0.01 && Math.abs(together.center[1] - 60.35) < 0.01, "the bubble lies at its first network");
+  assert.ok(Math.abs(together.center[0] - 10.7) < 0.01 && Math.abs(together.center[1] - 60.35) < 0.01, "the bubble is at its first network");
   assert.deepEqual(together.dots.map(({ id }) => id), ["Kuopio"]);
   assert.ok(Math.abs(together.dots[0].center[0] - 27.75) < 0.01);
 });
@@ -137,7 +137,7 @@ test("an empty list gives the reason", () => {
   const unplaced = { ...oslo, unplaced: 156 };
   const reason = (/** @type {any[]} */ visible, hasFilter = false) => emptyList(visible, hasFilter).reason;
   assert.equal(reason([]), "no_network");
-  assert.equal(reason([timetable], true), "timetable_only", "without the filter there is nothing either");
+  assert.equal(reason([timetable], true), "timetable_only", "the filter is not the reason");
   assert.equal(reason([timetable, unplaced]), "no_position");
   assert.equal(reason([oslo], true), "filtered");
   assert.equal(reason([oslo]), "no_vehicle");
@@ -163,11 +163,11 @@ test("notices list only networks in view, each once, with its worst live feed", 
   assert.deepEqual(troubleIn(states, [oslo]).map(({ name, feed }) => [name, feed]), [["oslo", "oslo-vehicles"]]);
   assert.deepEqual(troubleIn(states, [almada]), []);
   assert.deepEqual(troubleIn(states.slice(0, 2), [oslo]), [], "a timetable and alerts move no vehicle");
-  assert.deepEqual(troubleIn([{ feed: "oslo-trips", record: { state: "stale" } }], [oslo]), [], "its last data are young enough");
+  assert.deepEqual(troubleIn([{ feed: "oslo-trips", record: { state: "stale" } }], [oslo]), [], "the last data are recent");
   assert.ok(STANDSTILL.includes("paused"));
   const now = Date.parse("2026-01-02T08:00:00Z") / 1000;
   assert.match(advice(states[3].record, "UTC", now), /07:53$/);
-  assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2 Jan 2026, 07:53$/, "an older moment has its date");
+  assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2 Jan 2026, 07:53$/, "a time on another day has its date");
 });
 
 test("the status says Live only if something in view is live", () => {
@@ -183,7 +183,7 @@ test("the status says Live only if something in view is live", () => {
   assert.equal(new Set([null, ...words]).size, 6, words.join(" | "));
   const recording = { ...lisbon, recording: true };
   assert.equal(liveWords([], [recording]), "Recording");
-  assert.equal(liveWords([], [recording, timetable]), "Recording", "nothing else in view is live");
+  assert.equal(liveWords([], [recording, timetable]), "Recording", "no network in view is live");
   assert.equal(liveWords([], [recording, oslo]), null);
 });
 
@@ -196,7 +196,7 @@ test("stops with the same name have distinguishing details", () => {
 test("hidden lines are counted", () => {
   const lines = Array.from({ length: 15 }, (_, at) => String(15 - at));
   assert.deepEqual(shownLines(lines), { shown: ["1", "2", "3", "4", "5", "6", "7"], more: 8 });
-  assert.deepEqual(shownLines(lines.slice(0, 8)).more, 0, "one more takes no more room than its number");
+  assert.deepEqual(shownLines(lines.slice(0, 8)).more, 0, "one hidden line is shown instead of its count");
 });
 
 test("the address contains the network until it contains a place", () => {

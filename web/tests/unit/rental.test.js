@@ -11,7 +11,7 @@ const at = (counts, more) => ({ num_vehicles_available: Object.values(counts).re
 test("a station's vehicles are named by their form factor if they share one", () => {
   assert.equal(stationWords(at({ b: 5, e: 2 }, { num_docks_available: 3 }), TYPES), "7 bikes, 3 docks");
   assert.equal(stationWords(at({ b: 1, k: 0 }, { num_docks_available: 1 }), TYPES), "1 bike, 1 dock");
-  assert.equal(stationWords(at({ k: 2 }), TYPES), "2 scooters", "a place without docks has none to tell");
+  assert.equal(stationWords(at({ k: 2 }), TYPES), "2 scooters", "no docks without a dock count");
   assert.equal(stationWords(at({ b: 1, k: 1 }), TYPES), "2 vehicles");
   assert.equal(stationWords(at({ new: 1 }), TYPES), "1 vehicle");
   assert.equal(stationWords({ num_vehicles_available: 4 }, new Map([["", type("bicycle")]])), "4 bikes", "a system without types has bicycles only");
@@ -54,17 +54,17 @@ test("rentals of a dropped cell expire after a moment, except for the selected o
   const put = (id) => ({ op: "upsert", feed: "hire", kind: "vehicle", id, record: { vehicle_id: id, lat: 59.9, lon: 10.7 } });
   tell([put("a"), put("b"), put("c"), { op: "upsert", feed: "hire", kind: "station", id: "s", record: { station_id: "s" } }], { offset: 1, data: { state: { part: 1, parts: 1 } } });
   const ids = () => [...bikes.all.values()].map(({ id }) => id);
-  assert.deepEqual(ids(), ["a", "b", "c"], "a station without a place is on no map");
+  assert.deepEqual(ids(), ["a", "b", "c"], "no station without a position");
   tell([{ op: "remove", feed: "hire", kind: "vehicle", id: "a", why: "gone" }], { offset: 2 });
   assert.deepEqual(ids(), ["b", "c"]);
   bikes.drop(store.keepOnly([]), store);
   bikes.sweep(undefined);
-  assert.deepEqual(ids(), ["b", "c"], "another cell may bring them");
+  assert.deepEqual(ids(), ["b", "c"], "rentals stay for a moment");
   now = 60_000;
   bikes.sweep("hire\nvehicle\nc");
   assert.deepEqual(ids(), ["c"]);
   assert.equal(bikes.features(false, null).features.length, 0, "the filter hides them");
-  assert.equal(bikes.features(false, "hire\nvehicle\nc").features.length, 1, "but not the selected one");
+  assert.equal(bikes.features(false, "hire\nvehicle\nc").features.length, 1, "the selected rental is always drawn");
   bikes.sweep(undefined);
   assert.deepEqual(ids(), []);
 });
@@ -86,7 +86,7 @@ test("vehicle types are requested again after a failure, and a system without ty
   for (const n of [1, 2]) {
     assert.deepEqual([...types.of("late"), ...types.of("late")], []);
     await settled();
-    assert.equal(asked.length, n, "once at a time");
+    assert.equal(asked.length, n, "one request at a time");
     t.mock.timers.tick(29_999);
     types.of("late");
     assert.equal(asked.length, n);

@@ -84,7 +84,7 @@ test("changes of another epoch cannot be applied", () => {
   const holding = holdingWith(whole(["a=1"]));
   const applied = holding.apply(message(["a=2"], { epoch: "e2", offset: 2 }));
   assert.ok(applied.lost);
-  assert.equal(held(holding), "a=1", "what was held stays visible until the state comes");
+  assert.equal(held(holding), "a=1", "the records stay visible until the new state arrives");
   holding.apply(whole(["a=9"], { epoch: "e2", offset: 1, gap: true }));
   assert.equal(held(holding), "a=9");
   assert.equal(holding.epoch, "e2");
