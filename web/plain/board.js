@@ -8,7 +8,7 @@ import { badge } from "./badge.js";
 import { DataClock } from "./clock.js";
 import { element, island, replaceContent, tripAddress } from "./dom.js";
 import { Events } from "./events.js";
-import { isUnreliable, keepAges, showState } from "./states.js";
+import { isUnreliable, pollFeeds, showState } from "./states.js";
 import { departureWords, liveSign } from "./trouble.js";
 import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
@@ -77,7 +77,7 @@ function platform({ platform, scheduled_platform }) {
 }
 
 /** Greys the times of an unreliable feed, or removes the grey. @param {string} feed @param {boolean} isStale */
-function showTrust(feed, isStale) {
+function showReliability(feed, isStale) {
   stale[isStale ? "add" : "delete"](feed);
   for (const row of body.children) if (row.getAttribute("data-source") === feed) row.classList.toggle("is-stale", isStale);
 }
@@ -95,11 +95,11 @@ function show(departures, changed) {
     else if (before && delayOf(before) !== delayOf(made)) made.querySelector(".status")?.classList.add("has-changed");
     return made;
   });
-  put(rows);
+  showRows(rows);
 }
 
 /** @param {Element[]} rows */
-function put(rows) {
+function showRows(rows) {
   body.replaceChildren(...rows);
   table.hidden = rows.length === 0;
   empty.hidden = rows.length > 0;
@@ -124,19 +124,19 @@ function moveLater(rows) {
 }
 
 /** True while a request for rows is pending. */
-let isAsked = false;
+let isPending = false;
 
 /** Fetches the rows from the server after `GATHER_MS`. */
-function ask() {
-  if (isAsked) return;
-  isAsked = true;
+function fetchRows() {
+  if (isPending) return;
+  isPending = true;
   setTimeout(async () => {
-    isAsked = false;
+    isPending = false;
     try {
       const reply = await fetch(location.href, { headers: { accept: "text/html" } });
       if (!reply.ok) return;
       const made = new DOMParser().parseFromString(await reply.text(), "text/html");
-      put([...made.querySelectorAll(".board tbody > tr")]);
+      showRows([...made.querySelectorAll(".board tbody > tr")]);
       const [pager, newPager] = [document, made].map((it) => /** @type {HTMLElement|null} */ (it.querySelector(".board-pager")));
       if (pager && newPager) {
         replaceContent(pager, [...newPager.childNodes]);
@@ -153,7 +153,7 @@ function ask() {
 let lostAt = 0;
 
 /** Greys all times after `LOST_MS` without a connection, and removes departures that have left. @param {number} now */
-function judge(now) {
+function updateLost(now) {
   const isLost = lostAt > 0 && Date.now() - lostAt > LOST_MS;
   table.classList.toggle("is-lost", isLost);
   if (!isLost) return;
@@ -162,7 +162,7 @@ function judge(now) {
 
 function tick() {
   const now = clock.now() / 1000;
-  judge(now);
+  updateLost(now);
   if (bigClock) bigClock.textContent = hours(now, page.timezone);
   for (const each of body.children) {
     const due = each.querySelector(".due");
@@ -184,11 +184,11 @@ const events = new Events({
     for (const { kind, feed, record } of applied.upserts) {
       if (kind !== "feed") continue;
       showState(feed, record);
-      showTrust(feed, isUnreliable(record));
+      showReliability(feed, isUnreliable(record));
       sign.update();
     }
     if (!applied.shown) return;
-    if (isServerMade) return ask();
+    if (isServerMade) return fetchRows();
     const changed = new Set(applied.upserts.filter(({ kind }) => kind === "departure").map(({ id }) => id));
     show(events.store.list("departure"), changed);
     tick();
@@ -196,6 +196,6 @@ const events = new Events({
 });
 
 events.follow([page.channel]);
-keepAges(page.feeds, clock);
+pollFeeds(page.feeds, clock);
 setInterval(tick, TICK_MS);
-if (isServerMade) setInterval(() => document.hidden || ask(), RELOAD_MS);
+if (isServerMade) setInterval(() => document.hidden || fetchRows(), RELOAD_MS);

@@ -2,7 +2,7 @@
 import { DataClock } from "./clock.js";
 import { island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
-import { connectionSign, keepAges, showState } from "./states.js";
+import { connectionSign, pollFeeds, showState } from "./states.js";
 
 /** @type {{now: number, channels: string[], feeds: string[]}} */
 const page = island("catalog-data");
@@ -22,7 +22,7 @@ let soon;
 const listed = (of) => [...of.querySelectorAll("#feeds .feed-name")].map((link) => link.getAttribute("href")).join();
 
 /** Replaces the list if its feeds have changed: with a filter, a feed's state decides whether it is listed. @param {Document} drawn */
-function takeList(drawn) {
+function replaceList(drawn) {
   const [list, newList] = [document, drawn].map((it) => it.getElementById("feeds"));
   if (!list || !newList || listed(document) === listed(drawn)) return;
   replaceContent(list, [...newList.childNodes]);
@@ -32,13 +32,13 @@ function takeList(drawn) {
 }
 
 /** Fetches the headline, the list and the states to filter by. They depend on all feeds, including those on other pages. */
-async function readSummary() {
+async function fetchSummary() {
   const reply = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!reply.ok) return;
   const drawn = new DOMParser().parseFromString(await reply.text(), "text/html");
   const [headline, newHeadline] = [document, drawn].map((it) => it.getElementById("feeds-headline"));
   if (headline && newHeadline && headline.innerHTML !== newHeadline.innerHTML) headline.replaceChildren(...newHeadline.childNodes);
-  takeList(drawn);
+  replaceList(drawn);
   const [select, newSelect] = [document, drawn].map((it) => it.querySelector("select#state"));
   if (!(select instanceof HTMLSelectElement) || !newSelect) return;
   const [offered, wanted] = [select, newSelect].map((it) => [...it.querySelectorAll("option")].map((option) => option.value));
@@ -53,7 +53,7 @@ function noteState(feed, state) {
   if (summarized.get(feed) === state) return;
   summarized.set(feed, state);
   clearTimeout(soon);
-  soon = setTimeout(() => readSummary().catch(() => {}), SUMMARY_SOON_MS); // the server is unreachable; the status above shows it
+  soon = setTimeout(() => fetchSummary().catch(() => {}), SUMMARY_SOON_MS); // the server is unreachable; the status above shows it
 }
 
 const events = new Events({
@@ -68,9 +68,9 @@ const events = new Events({
   },
 });
 events.follow(page.channels);
-keepAges(page.feeds, clock, noteState);
+pollFeeds(page.feeds, clock, noteState);
 setInterval(() => {
-  if (!document.hidden) readSummary().catch(() => {}); // as above
+  if (!document.hidden) fetchSummary().catch(() => {}); // as above
 }, SUMMARY_MS);
 
 const form = document.querySelector("form.search");

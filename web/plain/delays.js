@@ -6,7 +6,7 @@
 import { byId, replaceContent } from "./dom.js";
 
 /** Interval at which the age of the answer is checked, in milliseconds. */
-const JUDGED_MS = 1_000;
+const CHECK_MS = 1_000;
 
 const shown = byId("delays");
 const every = Number(shown.dataset.refresh) * 1_000;
@@ -17,7 +17,7 @@ let heard = Date.now();
 let isBack = false;
 
 /** Shows the connection status next to the time of the answer. @param {boolean} isLive */
-function sign(isLive) {
+function showConnection(isLive) {
   const live = document.getElementById("live");
   if (live) live.dataset.status = isLive ? "live" : "off";
   const lost = document.getElementById("connection");
@@ -27,10 +27,10 @@ function sign(isLive) {
 }
 
 /** Withdraws the answer once the server has been silent for longer than the maximum age of data. */
-function judge() {
+function withdrawStaleAnswer() {
   const answer = /** @type {HTMLElement|null} */ (shown.querySelector(".answer"));
   if (!answer || (Date.now() - heard) / 1_000 <= Number(answer.dataset.lateAfter)) return;
-  sign(false);
+  showConnection(false);
   const word = answer.querySelector(".answer-word");
   const unknown = document.getElementById("unknown-answer");
   if (answer.dataset.lost !== undefined || !word || !(unknown instanceof HTMLTemplateElement)) return;
@@ -59,9 +59,9 @@ async function refresh() {
     if (chosen && choice) for (const option of choice.options) option.toggleAttribute("selected", option.value === chosen.value);
     replaceContent(shown, [...next.childNodes]);
     heard = Date.now();
-    sign(true);
+    showConnection(true);
   } catch {
-    sign(false); // the server is unreachable; the answer stays, with its time
+    showConnection(false); // the server is unreachable; the answer stays, with its time
   }
 }
 
@@ -76,6 +76,6 @@ document.addEventListener("visibilitychange", async () => {
 });
 setInterval(() => {
   // A hidden page does not ask the server, so silence means nothing.
-  if (!document.hidden && !isBack) judge();
-}, JUDGED_MS);
-sign(true);
+  if (!document.hidden && !isBack) withdrawStaleAnswer();
+}, CHECK_MS);
+showConnection(true);

@@ -92,7 +92,7 @@ export class Events {
   #idle() {
     this.#drop();
     this.failures = 0;
-    if (!this.isOver) this.#say("idle");
+    if (!this.isOver) this.#setStatus("idle");
   }
 
   #drop() {
@@ -107,7 +107,7 @@ export class Events {
     return {
       opened: () => this.link === link() && this.#opened(),
       received: (message) => this.link === link() && this.#received(message),
-      waiting: () => this.link === link() && this.#say("waiting"),
+      waiting: () => this.link === link() && this.#setStatus("waiting"),
       ended: (end) => this.link === link() && this.#ended(end),
       // A null link means that a retry is pending.
       refused: () => (this.link ?? link()) === link() && this.#refused(),
@@ -120,12 +120,12 @@ export class Events {
     const refusalsMax = this.socketWorked ? REFUSALS_WHERE_IT_WORKED : REFUSALS;
     const link = this.socket && this.refusals < refusalsMax ? this.socket : this.stream;
     this.link = link;
-    if (this.failures === 0) this.#say("connecting");
+    if (this.failures === 0) this.#setStatus("connecting");
     link.open(this.channels);
   }
 
   /** @param {Status} status */
-  #say(status) {
+  #setStatus(status) {
     this.onStatus(status, this.link?.name ?? "");
   }
 
@@ -136,7 +136,7 @@ export class Events {
       this.socketWorked = true;
       this.stream.forget();
     }
-    this.#say("live");
+    this.#setStatus("live");
   }
 
   /** @param {import("./state.js").Message} message */
@@ -149,7 +149,7 @@ export class Events {
   /** @param {{wasOpen: boolean, isFinal: boolean}} end */
   #ended({ wasOpen, isFinal }) {
     const wasSocket = this.link === this.socket;
-    this.#say(isFinal ? "ended" : "waiting");
+    this.#setStatus(isFinal ? "ended" : "waiting");
     this.link = null;
     this.isOver = isFinal;
     if (isFinal) return;
@@ -163,7 +163,7 @@ export class Events {
   /** Ends without a retry, which would be refused again. */
   #refused() {
     this.isOver = true;
-    this.#say("refused");
+    this.#setStatus("refused");
     this.#drop();
   }
 

@@ -2,7 +2,7 @@
 import { DataClock } from "./clock.js";
 import { island } from "./dom.js";
 import { Events } from "./events.js";
-import { connectionSign, keepAges, showState } from "./states.js";
+import { connectionSign, pollFeeds, showState } from "./states.js";
 
 /** @type {{now: number, channels: string[], feeds: string[]}} */
 const page = island("feed-data");
@@ -16,7 +16,7 @@ const events = new Events({
   },
 });
 events.follow(page.channels);
-keepAges(page.feeds, clock);
+pollFeeds(page.feeds, clock);
 
 /** Time for which a button confirms that it has copied, in milliseconds. */
 const COPIED_MS = 1_600;

@@ -17,7 +17,7 @@ const data = island("live-page-data");
 const content = byId("live-page");
 const sign = liveSign("live");
 /** True while a request for the page is pending. */
-let isAsked = false;
+let isPending = false;
 
 /**
  * Returns the details elements by id; those without an id are named by their position.
@@ -32,8 +32,8 @@ const namedDetails = (within) => [
 const openedDetails = (within) => namedDetails(within).flatMap(([name, each]) => (each.open ? [name] : []));
 
 function reload() {
-  if (isAsked || document.hidden) return;
-  isAsked = true;
+  if (isPending || document.hidden) return;
+  isPending = true;
   setTimeout(async () => {
     try {
       const reply = await fetch(location.href, { headers: { accept: "text/html" } });
@@ -48,7 +48,7 @@ function reload() {
     } catch {
       // The server is unreachable; the connection status shows it.
     } finally {
-      isAsked = false;
+      isPending = false;
     }
   }, GATHER_MS);
 }

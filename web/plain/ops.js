@@ -101,7 +101,7 @@ function readSort(text) {
   return column in COLUMNS ? { column, isDown } : null;
 }
 
-function keepInAddress() {
+function writeAddress() {
   const url = new URL(location.href);
   const open = [...opened].at(-1);
   const isUsual = sort.column === TROUBLE_FIRST.column && sort.isDown === TROUBLE_FIRST.isDown;
@@ -159,7 +159,7 @@ function rowOf({ id, record }) {
     edit.href = `/ops/feeds/${encodeURIComponent(id)}`;
     edit.setAttribute("aria-label", `Edit: ${id}`);
   }
-  for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (row.querySelectorAll("form.ops-act"))) makeAct(form, id, form.dataset.act ?? "");
+  for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (row.querySelectorAll("form.ops-act"))) setAction(form, id, form.dataset.act ?? "");
   row.querySelector(".state")?.setAttribute("data-state-of", id);
   row.querySelector(".reason")?.setAttribute("data-reason-of", id);
   row.querySelector(".service-tag")?.setAttribute("data-service-of", id);
@@ -169,7 +169,7 @@ function rowOf({ id, record }) {
 /** @param {HTMLElement} row @param {Feed} feed */
 function fill(row, { id, record }) {
   const pause = /** @type {HTMLFormElement|null} */ (row.querySelector('form[data-act="pause"], form[data-act="resume"]'));
-  if (pause) makeAct(pause, id, record.paused ? "resume" : "pause");
+  if (pause) setAction(pause, id, record.paused ? "resume" : "pause");
   for (const cell of /** @type {NodeListOf<HTMLElement>} */ (row.querySelectorAll("[data-col]"))) {
     const words = COLUMNS[cell.dataset.col ?? ""]?.words?.(record);
     if (words !== undefined && cell.textContent !== words) cell.textContent = words;
@@ -250,7 +250,7 @@ for (const row of /** @type {NodeListOf<HTMLElement>} */ (rows.querySelectorAll(
 }
 
 /** @param {string} id */
-async function askFor(id) {
+async function fetchDetails(id) {
   const reply = await fetch(`/ops/rows/${encodeURIComponent(id)}`);
   if (!reply.ok || !opened.has(id)) return;
   const text = await reply.text();
@@ -268,7 +268,7 @@ async function askFor(id) {
 }
 
 /** @param {string} id */
-function turn(id) {
+function toggleDetails(id) {
   if (opened.delete(id)) sheets.delete(id);
   else opened.add(id);
   const more = document.querySelector(`#${CSS.escape(`feed-${id}`)} .ops-more`);
@@ -277,9 +277,9 @@ function turn(id) {
   const word = isOpen ? "Less" : "More";
   if (more) more.textContent = word;
   more?.setAttribute("aria-label", `${word} about ${id}`);
-  keepInAddress();
+  writeAddress();
   show();
-  if (isOpen) askFor(id).catch(() => {}); // the server is unreachable; the status above shows it
+  if (isOpen) fetchDetails(id).catch(() => {}); // the server is unreachable; the status above shows it
 }
 
 /* ---- actions on a feed ------------------------------------------------------------------------ */
@@ -291,7 +291,7 @@ const pending = new Set();
 const ACTS = { poll: "Poll now", pause: "Pause", resume: "Resume" };
 
 /** Sets a button's action and feed; the focus stays on the button. @param {HTMLFormElement} form @param {string} id @param {string} act */
-function makeAct(form, id, act) {
+function setAction(form, id, act) {
   const action = `/ops/feeds/${encodeURIComponent(id)}/${act}`;
   if (form.getAttribute("action") === action) return;
   form.setAttribute("action", action);
@@ -451,19 +451,19 @@ setInterval(show, TICK_MS);
 setInterval(() => fetchTiles().catch(() => {}), TILES_MS); // the server is unreachable; the status above shows it
 setInterval(() => {
   if (document.hidden) return;
-  for (const id of opened) askFor(id).catch(() => {}); // as above
+  for (const id of opened) fetchDetails(id).catch(() => {}); // as above
 }, DETAIL_MS);
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   pageNumber = 1;
-  keepInAddress();
+  writeAddress();
   show();
 });
 for (const field of [search, stateFilter]) {
   field.addEventListener("input", () => {
     pageNumber = 1;
-    keepInAddress();
+    writeAddress();
     show();
   });
 }
@@ -485,16 +485,16 @@ document.addEventListener("click", (event) => {
     const isFigure = column !== "name";
     sort = { column, isDown: sort.column === column ? !sort.isDown : isFigure };
     pageNumber = 1;
-    keepInAddress();
+    writeAddress();
     show();
   } else if (link.dataset.page) {
     event.preventDefault();
     pageNumber += link.dataset.page === "next" ? 1 : -1;
-    keepInAddress();
+    writeAddress();
     show();
     byId("ops-title").scrollIntoView({ block: "start" });
   } else if (link.classList.contains("ops-more")) {
     event.preventDefault();
-    turn(/** @type {HTMLElement} */ (link.closest("[data-feed]")).dataset.feed ?? "");
+    toggleDetails(/** @type {HTMLElement} */ (link.closest("[data-feed]")).dataset.feed ?? "");
   }
 });

@@ -32,7 +32,7 @@ const LOST_MS = 20_000;
 const stale = new Set([...document.querySelectorAll(".vehicle.is-stale")].map((vehicle) => vehicle.getAttribute("data-source") ?? ""));
 
 /** Greys the vehicles of an unreliable feed, or removes the grey. @param {string} feed @param {boolean} isStale */
-function showTrust(feed, isStale) {
+function showReliability(feed, isStale) {
   stale[isStale ? "add" : "delete"](feed);
   for (const vehicle of document.querySelectorAll(`.vehicle[data-source="${CSS.escape(feed)}"]`)) vehicle.classList.toggle("is-stale", isStale);
 }
@@ -111,7 +111,7 @@ const events = new Events({
     for (const { kind, feed, record } of applied.upserts) {
       if (kind !== "feed") continue;
       showState(feed, record);
-      showTrust(feed, isUnreliable(record));
+      showReliability(feed, isUnreliable(record));
       sign.update();
     }
     // Vehicles without a position are among the server's estimates.

@@ -61,7 +61,7 @@ export class Socket {
     this.socket = socket;
     this.timer = setTimeout(() => this.#end(socket, 0), OPEN_MS_MAX);
     socket.onopen = () => this.#send([{ id: this.#number(), connect: { name: "lineside" } }, ...[...this.channels].map((channel) => this.#subscribe(channel))]);
-    socket.onmessage = ({ data }) => socket === this.socket && this.#heard(data);
+    socket.onmessage = ({ data }) => socket === this.socket && this.#handleText(data);
     socket.onclose = ({ code }) => this.#end(socket, code);
   }
 
@@ -136,7 +136,7 @@ export class Socket {
   }
 
   /** @param {string} text */
-  #heard(text) {
+  #handleText(text) {
     this.heardAt = Date.now();
     const socket = this.socket;
     for (const line of text.split("\n")) {

@@ -115,7 +115,7 @@ function showReport(feed, report) {
  * Updates the ages of these feeds' data, the totals of their reports, and their states.
  * @param {string[]} feeds @param {import("./clock.js").DataClock} clock @param {(feed: string, state: string) => void} [onState] called with each state read
  */
-export function keepAges(feeds, clock, onState = () => {}) {
+export function pollFeeds(feeds, clock, onState = () => {}) {
   /** @type {Map<string, number>} data times in seconds, where they are newer than the page */
   const times = new Map();
   const show = () => {
