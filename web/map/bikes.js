@@ -36,7 +36,7 @@ function placeOf({ lon, lat }) {
   return valid ? [lon, lat] : null;
 }
 
-/** Converts a record of a system; null if it has no position. @param {import("../plain/state.js").Held} held @returns {Rental|null} */
+/** Converts a record of a system; null if it has no position. @param {import("../plain/state.js").StoredRecord} held @returns {Rental|null} */
 export function rentalOf({ feed, kind, id, record }) {
   const place = placeOf(record);
   return place && { key: keyOf({ feed, kind, id }), feed, kind: /** @type {"station"} */ (kind), id, record, place, leavesAt: null };
@@ -62,7 +62,7 @@ export class Bikes {
     }
   }
 
-  /** Lets these records expire, because their cells are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
+  /** Lets these records expire, because their cells are no longer followed. @param {import("../plain/state.js").StoredRecord[]} dropped @param {import("../plain/state.js").Store} store */
   drop(dropped, store) {
     for (const held of dropped) if (isRental(held) && !store.find(held)) this.#expire(keyOf(held));
   }
@@ -73,7 +73,7 @@ export class Bikes {
     for (const { key, leavesAt } of this.all.values()) if (leavesAt !== null && leavesAt <= now && key !== selected) this.#remove(key);
   }
 
-  /** @param {import("../plain/state.js").Held} held */
+  /** @param {import("../plain/state.js").StoredRecord} held */
   #put(held) {
     const rental = rentalOf(held);
     if (!rental) return this.#remove(keyOf(held));

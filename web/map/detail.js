@@ -177,8 +177,8 @@ export function detailChannels({ vehicle, station, stop }, tripId, feeds) {
 
 /** @param {import("../plain/state.js").Store} store @param {import("./view.js").Ref} stop @returns {{id: string, record: any}[]|null} null until they have arrived */
 export function heldDepartures(store, stop) {
-  const holding = store.holdings.get(stopChannel(stop));
-  return holding?.whole ? [...holding.records.values()].filter(({ kind }) => kind === "departure") : null;
+  const channelState = store.channels.get(stopChannel(stop));
+  return channelState?.hasState ? [...channelState.records.values()].filter(({ kind }) => kind === "departure") : null;
 }
 
 /** Finds the trip update of a trip on its date. @param {import("../plain/state.js").Store} store @param {{trip_id?: string, start_date?: string}|undefined} trip */

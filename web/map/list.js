@@ -73,7 +73,7 @@ const button = (key, name, { pick }) => element("button.link", { type: "button",
 function row(vehicle, options) {
   const { key, feed, id, label, color, record } = vehicle;
   const join = record.lineside ?? {};
-  // A vehicle without a delay is not on schedule: nothing is known of it.
+  // A vehicle without a delay is not on time: its delay is unknown.
   const { words, tone } = Number.isFinite(join.delay) ? delayWords("realtime", join.delay) : { words: "–", tone: "scheduled" };
   return element(
     options.isStale(vehicle) ? "tr.is-stale" : "tr",

@@ -230,7 +230,7 @@ export class NetworkViews {
    */
   count(store, vehicles, rentals) {
     for (const region of this.regions) {
-      const feeds = region.feeds.filter((feed) => store.holdings.get(`feed/${feed}`)?.whole);
+      const feeds = region.feeds.filter((feed) => store.channels.get(`feed/${feed}`)?.hasState);
       if (feeds.length === 0) continue;
       const isOf = (/** @type {{feed: string}} */ { feed }) => feeds.includes(feed);
       const own = rentals.filter(isOf);

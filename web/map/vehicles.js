@@ -105,13 +105,13 @@ export class Vehicles {
     this.dirty = true;
   }
 
-  /** Lets these records expire, because their cells are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
+  /** Lets these records expire, because their cells are no longer followed. @param {import("../plain/state.js").StoredRecord[]} dropped @param {import("../plain/state.js").Store} store */
   drop(dropped, store) {
     const now = performance.now();
     for (const held of dropped) if (held.kind === "vehicle" && !store.find(held)) this.#expire(keyOf(held), now);
   }
 
-  /** @param {import("../plain/state.js").Held} held @param {number} now */
+  /** @param {import("../plain/state.js").StoredRecord} held @param {number} now */
   #put(held, now) {
     const place = placeOf(held.record);
     const key = keyOf(held);

@@ -64,7 +64,7 @@ export class Events {
   /**
    * Follows these channels, and only these. The state of channels in both the old and the new set is preserved.
    * @param {string[]} channels  at most CHANNELS_MAX; further ones are ignored
-   * @returns {import("./state.js").Held[]} records that only the dropped channels held
+   * @returns {import("./state.js").StoredRecord[]} records that only the dropped channels held
    */
   follow(channels) {
     const wanted = [...new Set(channels)].slice(0, CHANNELS_MAX);
@@ -74,7 +74,7 @@ export class Events {
       return [];
     }
     this.channels = wanted;
-    const dropped = this.store.keepOnly(wanted);
+    const dropped = this.store.retainChannels(wanted);
     if (wanted.length === 0) this.#idle();
     else if (this.link) this.link.follow(wanted);
     else this.#open();

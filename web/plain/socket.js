@@ -183,7 +183,7 @@ export class Socket {
     if (pub) this.#published(channel, pub);
     if (!unsubscribe) return;
     this.epochs.delete(channel);
-    if (unsubscribe.code === INSUFFICIENT_STATE) this.store.lose(channel);
+    if (unsubscribe.code === INSUFFICIENT_STATE) this.store.invalidate(channel);
     if (unsubscribe.code >= UNSUBSCRIBED_FOR_NOW) this.#subscribeLater(channel);
   }
 

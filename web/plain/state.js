@@ -19,22 +19,22 @@
  * @typedef {{op: "upsert"|"remove", feed: string, kind: string, id: string, record?: any, why?: string}} Change
  * @typedef {{at: number, state?: {part: number, parts: number}, gap?: boolean, changes: Change[]}} Data
  * @typedef {{channel: string, epoch: string, offset?: number, data: Data}} Message
- * @typedef {{feed: string, kind: string, id: string, record: any, at: number}} Held
+ * @typedef {{feed: string, kind: string, id: string, record: any, at: number}} StoredRecord
  * @typedef {object} Applied
  * @property {string} channel
  * @property {boolean} shown     the visible records may have changed
  * @property {boolean} replaced  a full state replaced the records
  * @property {boolean} gap       changes were missed before this state
  * @property {boolean} lost      subscribe to the channel again, without position
- * @property {Held[]} upserts    records that are new or changed
- * @property {(Held & {why?: string})[]} removes  records that are gone
+ * @property {StoredRecord[]} upserts    records that are new or changed
+ * @property {(StoredRecord & {why?: string})[]} removes  records that are gone
  */
 
 /** Returns the identity of a record inside a channel. @param {{feed: string, kind: string, id: string}} of */
 export const keyOf = ({ feed, kind, id }) => `${feed}\n${kind}\n${id}`;
 
 /** The state of one channel. */
-export class Holding {
+export class ChannelState {
   /** @param {string} channel */
   constructor(channel) {
     this.channel = channel;
@@ -43,10 +43,10 @@ export class Holding {
     /** The offset of the last applied message; 0 before the first. */
     this.offset = 0;
     /** True if a full state of this epoch has arrived and changes can be applied to it. */
-    this.whole = false;
-    /** @type {Map<string, Held>} */
+    this.hasState = false;
+    /** @type {Map<string, StoredRecord>} */
     this.records = new Map();
-    /** @type {{epoch: string, next: number, gap: boolean, records: Map<string, Held>}|null} */
+    /** @type {{epoch: string, next: number, gap: boolean, records: Map<string, StoredRecord>}|null} */
     this.incoming = null;
   }
 
@@ -60,7 +60,7 @@ export class Holding {
     const { part, parts } = /** @type {{part: number, parts: number}} */ (data.state);
     if (part === 1) this.incoming = { epoch, next: 1, gap: false, records: new Map() };
     const incoming = this.incoming;
-    if (!incoming || incoming.next !== part || incoming.epoch !== epoch) return this.#lose();
+    if (!incoming || incoming.next !== part || incoming.epoch !== epoch) return this.#invalidate();
     incoming.next += 1;
     incoming.gap ||= data.gap === true;
     for (const change of data.changes) put(incoming.records, change, data.at);
@@ -71,7 +71,7 @@ export class Holding {
     this.incoming = null;
     this.epoch = epoch;
     this.offset = offset ?? 0;
-    this.whole = true;
+    this.hasState = true;
     const removes = [...before].filter(([key]) => !this.records.has(key)).map(([, held]) => held);
     const upserts = [...this.records.values()];
     return { ...nothing(this.channel), shown: true, replaced: true, gap: incoming.gap, upserts, removes };
@@ -79,7 +79,7 @@ export class Holding {
 
   /** @param {Message} message @returns {Applied} */
   #applyChanges({ epoch, offset, data }) {
-    if (!this.whole || this.incoming || epoch !== this.epoch) return this.#lose();
+    if (!this.hasState || this.incoming || epoch !== this.epoch) return this.#invalidate();
     if (offset !== undefined && offset <= this.offset) return nothing(this.channel);
     const applied = { ...nothing(this.channel), shown: data.changes.length > 0 };
     for (const change of data.changes) {
@@ -92,17 +92,17 @@ export class Holding {
   }
 
   /** Keeps the records visible, but applies no changes until a new state arrives. */
-  #lose() {
+  #invalidate() {
     this.incoming = null;
-    this.whole = false;
+    this.hasState = false;
     return { ...nothing(this.channel), lost: true };
   }
 }
 
 /**
  * Applies one change to a table.
- * @param {Map<string, Held>} records @param {Change} change @param {number} at
- * @returns {Held|undefined} the stored record, or the removed one
+ * @param {Map<string, StoredRecord>} records @param {Change} change @param {number} at
+ * @returns {StoredRecord|undefined} the stored record, or the removed one
  */
 function put(records, change, at) {
   const key = keyOf(change);
@@ -124,18 +124,18 @@ function nothing(channel) {
 /** All channels of one client. */
 export class Store {
   constructor() {
-    /** @type {Map<string, Holding>} */
-    this.holdings = new Map();
+    /** @type {Map<string, ChannelState>} */
+    this.channels = new Map();
   }
 
   /** @param {Message} message @returns {Applied} */
   apply(message) {
-    let holding = this.holdings.get(message.channel);
-    if (!holding) {
-      holding = new Holding(message.channel);
-      this.holdings.set(message.channel, holding);
+    let channelState = this.channels.get(message.channel);
+    if (!channelState) {
+      channelState = new ChannelState(message.channel);
+      this.channels.set(message.channel, channelState);
     }
-    return holding.apply(message);
+    return channelState.apply(message);
   }
 
   /**
@@ -143,29 +143,29 @@ export class Store {
    * @param {string} channel @returns {{epoch: string, offset: number}|null}
    */
   position(channel) {
-    const holding = this.holdings.get(channel);
-    if (!holding?.whole || holding.epoch === null) return null;
-    holding.incoming = null;
-    return { epoch: holding.epoch, offset: holding.offset };
+    const channelState = this.channels.get(channel);
+    if (!channelState?.hasState || channelState.epoch === null) return null;
+    channelState.incoming = null;
+    return { epoch: channelState.epoch, offset: channelState.offset };
   }
 
   /** Keeps a channel's records visible, but applies no more changes to them. @param {string} channel */
-  lose(channel) {
-    const holding = this.holdings.get(channel);
-    if (holding) holding.whole = false;
+  invalidate(channel) {
+    const channelState = this.channels.get(channel);
+    if (channelState) channelState.hasState = false;
   }
 
   /**
    * Removes all channels but the wanted ones.
-   * @param {Iterable<string>} wanted @returns {Held[]} records that only the removed channels held
+   * @param {Iterable<string>} wanted @returns {StoredRecord[]} the records of the removed channels
    */
-  keepOnly(wanted) {
+  retainChannels(wanted) {
     const keep = new Set(wanted);
     const dropped = [];
-    for (const [channel, holding] of this.holdings) {
+    for (const [channel, channelState] of this.channels) {
       if (keep.has(channel)) continue;
-      dropped.push(...holding.records.values());
-      this.holdings.delete(channel);
+      dropped.push(...channelState.records.values());
+      this.channels.delete(channel);
     }
     return dropped;
   }
@@ -174,18 +174,18 @@ export class Store {
   find(of) {
     const key = keyOf(of);
     let newest;
-    for (const { records } of this.holdings.values()) {
+    for (const { records } of this.channels.values()) {
       const held = records.get(key);
       if (held && (!newest || held.at > newest.at)) newest = held;
     }
     return newest;
   }
 
-  /** Returns the newest version of every record of one kind. @param {string} kind @returns {Held[]} */
+  /** Returns the newest version of every record of one kind. @param {string} kind @returns {StoredRecord[]} */
   list(kind) {
-    /** @type {Map<string, Held>} */
+    /** @type {Map<string, StoredRecord>} */
     const newest = new Map();
-    for (const { records } of this.holdings.values()) {
+    for (const { records } of this.channels.values()) {
       for (const [key, held] of records) {
         if (held.kind !== kind) continue;
         const other = newest.get(key);

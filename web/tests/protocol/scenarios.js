@@ -28,7 +28,7 @@ export function cityScenarios(place) {
         const vehicle = place.vehicles.find(({ properties }) => properties.route_id).properties;
         const channels = ["feed/city", "feed/city-vehicles", "alerts/city-alerts", `route/city/${vehicle.route_id}`];
         await following(transport, place.base, channels, {}, async (follower) => {
-          for (const channel of channels) await until(() => follower.store.holdings.get(channel)?.whole, `a state of ${channel}`);
+          for (const channel of channels) await until(() => follower.store.channels.get(channel)?.hasState, `a state of ${channel}`);
           const first = follower.heard.find(({ channel }) => channel === "feed/city");
           assert.equal(first.data.state.part, 1);
           assert.equal(first.data.gap, undefined, "a new client has missed nothing");
@@ -66,7 +66,7 @@ export function cityScenarios(place) {
 
       test("an unknown position gives the state with a gap", async () => {
         await following(transport, place.base, ["feed/city-vehicles"], { since: { offset: 5, epoch: "zzzzzzzz" } }, async (follower) => {
-          await until(() => follower.store.holdings.get("feed/city-vehicles")?.whole, "a state");
+          await until(() => follower.store.channels.get("feed/city-vehicles")?.hasState, "a state");
           assert.equal(follower.heard[0].data.gap, true);
           assert.equal(follower.opened[0].resumed, false);
           await until(() => changes(follower).length > 0, "changes");
@@ -91,7 +91,7 @@ export function cityScenarios(place) {
       test("an unknown vehicle has an empty state", async () => {
         const channel = "vehicle/city-vehicles/nobody%20knows%20it";
         await following(transport, place.base, [channel], {}, async ({ heard, store }) => {
-          await until(() => store.holdings.get(channel)?.whole, "a state");
+          await until(() => store.channels.get(channel)?.hasState, "a state");
           assert.deepEqual(heard[0].data.changes.filter(({ kind }) => kind !== "feed"), []);
         });
       });
@@ -101,7 +101,7 @@ export function cityScenarios(place) {
         const real = place.vehicles.map(({ properties }) => `vehicle/city-vehicles/${encodeURIComponent(properties.id ?? properties.vehicle_id)}`);
         const channels = [...real, ...Array.from({ length: CHANNELS_MAX }, (_, at) => `vehicle/city-vehicles/none-${at}`)].slice(0, many);
         await following(transport, place.base, channels, {}, async (follower) => {
-          await until(() => channels.every((channel) => follower.store.holdings.get(channel)?.whole), "all their states", 30_000);
+          await until(() => channels.every((channel) => follower.store.channels.get(channel)?.hasState), "all their states", 30_000);
           assert.deepEqual(follower.refused, []);
           await until(() => changes(follower).length > 5, "changes");
           for (const channel of channels.slice(0, 3)) await waitForServerState(place.base, follower, channel);

@@ -20,9 +20,9 @@ export async function fetchServerState(base, channel) {
 
 /** @param {import("./clients.js").Follower} follower @param {string} channel */
 function followerState(follower, channel) {
-  const holding = follower.store.holdings.get(channel);
-  if (!holding?.whole || holding.incoming) return null;
-  return [...holding.records].map(([key, { record }]) => [key, JSON.stringify(sorted(record))].join(" ")).sort();
+  const channelState = follower.store.channels.get(channel);
+  if (!channelState?.hasState || channelState.incoming) return null;
+  return [...channelState.records].map(([key, { record }]) => [key, JSON.stringify(sorted(record))].join(" ")).sort();
 }
 
 /**

@@ -84,11 +84,11 @@ test("a new set resumes shared channels, and the old stream is read until the ne
   const second = opened[1];
   assert.equal(second.lastId, "area/u2@e2:9");
   first.send({ channel: "area/u2", epoch: "e2", offset: 10, data: { at: 2, changes: [] } });
-  assert.equal(events.store.holdings.get("area/u2").offset, 10);
+  assert.equal(events.store.channels.get("area/u2").offset, 10);
   second.answer();
   assert.equal(first.readyState, 2);
   assert.deepEqual(seen.status, ["connecting", "live", "live"]);
-  assert.equal(events.store.holdings.has("area/u1"), false);
+  assert.equal(events.store.channels.has("area/u1"), false);
 });
 
 test("following the same set again changes nothing", () => {

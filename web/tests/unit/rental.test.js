@@ -57,7 +57,7 @@ test("rentals of a dropped cell expire after a moment, except for the selected o
   assert.deepEqual(ids(), ["a", "b", "c"], "no station without a position");
   tell([{ op: "remove", feed: "hire", kind: "vehicle", id: "a", why: "gone" }], { offset: 2 });
   assert.deepEqual(ids(), ["b", "c"]);
-  bikes.drop(store.keepOnly([]), store);
+  bikes.drop(store.retainChannels([]), store);
   bikes.sweep(undefined);
   assert.deepEqual(ids(), ["b", "c"], "rentals stay for a moment");
   now = 60_000;

@@ -83,7 +83,7 @@ function start(channels) {
   return { events, seen };
 }
 
-const offsetOf = (events, channel) => events.store.holdings.get(channel)?.offset;
+const offsetOf = (events, channel) => events.store.channels.get(channel)?.offset;
 
 beforeEach(() => {
   mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"] });
@@ -163,7 +163,7 @@ test("new channels are subscribed over the same connection", () => {
   const [gone, fresh] = sockets[0].commands.slice(before);
   assert.deepEqual([gone.unsubscribe, fresh.subscribe], [{ channel: "area/u1" }, { channel: "area/u3" }]);
   sockets[0].push("area/u1", 5);
-  assert.equal(events.store.holdings.has("area/u1"), false);
+  assert.equal(events.store.channels.has("area/u1"), false);
   assert.equal(sockets.length, 1);
 });
 
