@@ -64,7 +64,7 @@ export class Events {
   /**
    * Follows these channels, and only these. The state of channels in both the old and the new set is preserved.
    * @param {string[]} channels  at most CHANNELS_MAX; further ones are ignored
-   * @returns {import("./state.js").StoredRecord[]} records that only the dropped channels held
+   * @returns {import("./state.js").StoredRecord[]} the records of the dropped channels
    */
   follow(channels) {
     const wanted = [...new Set(channels)].slice(0, CHANNELS_MAX);
