@@ -215,7 +215,7 @@ describe("an operator's channels", { concurrency: true }, () => {
           await subscription.ready(10_000);
           await connected({ token: tokenOf("bert") }, async (bert) => {
             const other = await subscribed(bert, channel);
-            await until(() => events.includes("join bert"), "Bert's coming");
+            await until(() => events.includes("join bert"), "Bert's join");
             const { clients } = await subscription.presence();
             assert.deepEqual(Object.values(clients).map(({ user }) => user).sort(), ["anna", "bert"]);
             const own = Object.values(clients).find(({ user }) => user === "anna");
@@ -229,7 +229,7 @@ describe("an operator's channels", { concurrency: true }, () => {
               assert.deepEqual(conn_info, user === "anna" ? { name: "Anna" } : undefined);
             }
             other.unsubscribe();
-            await until(() => events.includes("leave bert"), "Bert's going");
+            await until(() => events.includes("leave bert"), "Bert's leave");
             assert.deepEqual(await subscription.presenceStats(), { numClients: 1, numUsers: 1 });
             const { presence: left } = await api("presence", { channel });
             assert.deepEqual(Object.values(left).map(({ user }) => user), ["anna"]);
