@@ -1,5 +1,7 @@
 //! Conventions of the Rust files: heads, bounded queues, names.
 
+use std::collections::BTreeMap;
+
 use crate::report;
 use crate::tree::{File, files, files_ending};
 
@@ -122,6 +124,34 @@ fn names_contain_no_short_forms() {
                     "{}:{line}: {name}: name the test after the fact that it checks",
                     file.path
                 ));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+/// Search must find one definition: a public type has a name of its own in its crate. A fallback for another system
+/// replaces its original and has the same name.
+#[test]
+fn public_type_names_are_unique_in_their_crate() {
+    let mut definitions: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut complaints = Vec::new();
+    let is_source = |file: &File| {
+        file.is_in(&["crates/", "libs/"])
+            && file.path.split('/').nth(2) == Some("src")
+            && !file.path.ends_with("_fallback.rs")
+    };
+    for file in sources().into_iter().filter(is_source) {
+        let crate_name: String = file.path.split('/').take(2).collect::<Vec<_>>().join("/");
+        for (line, text) in file.lines().filter(|(_, text)| text.starts_with("pub")) {
+            let Some(name) = defined_name(text) else { continue };
+            if !name.starts_with(char::is_uppercase) {
+                continue;
+            }
+            let place = format!("{}:{line}", file.path);
+            let key = (crate_name.clone(), name.to_owned());
+            if let Some(first) = definitions.insert(key, place.clone()) {
+                complaints.push(format!("{place}: {name} is also defined in {first}"));
             }
         }
     }

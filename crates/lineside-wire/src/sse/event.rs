@@ -13,7 +13,7 @@ use crate::json;
 use crate::partition::CloseReason;
 
 /// The pieces of one event, in order. Bound: head, data and tail.
-pub(super) type Pieces = [Bytes; 3];
+pub(super) type EventPieces = [Bytes; 3];
 
 /// Returns the `retry:` line with the client's reconnect delay. The line starts the block of the first event: alone it
 /// would be a block without data, which some clients report as an empty event.
@@ -71,7 +71,7 @@ pub(super) fn encode_id(session: &mut Session) -> Option<String> {
 }
 
 /// Encodes the session's last delivery; returns `None` for an end, or for a delivery that SSE has no event for.
-pub(super) fn encode_delivery(delivery: &Delivery, session: &mut Session) -> Option<Pieces> {
+pub(super) fn encode_delivery(delivery: &Delivery, session: &mut Session) -> Option<EventPieces> {
     match delivery {
         Delivery::Publication { channel, epoch, publication }
             if session.subscription_count() == 1 =>
@@ -135,7 +135,7 @@ fn encode_state_part(
     part: usize,
     gap: bool,
     session: &mut Session,
-) -> Pieces {
+) -> EventPieces {
     let last = part + 1 == state.parts().len();
     let Position { epoch, offset } = state.position();
     let mut head = BytesMut::with_capacity(channel.as_str().len() + 96);

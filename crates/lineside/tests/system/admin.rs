@@ -36,7 +36,7 @@ async fn only_the_admin_token_grants_access() {
     assert_eq!(good.status(), 200);
     assert_eq!(header(&good, "cache-control"), "no-store");
     assert_eq!(header(&good, "access-control-allow-origin"), "", "no page elsewhere reads it");
-    assert_eq!(json_of(good).await, json!({"by": "token", "left": null}));
+    assert_eq!(json_of(good).await, json!({"by": "token", "seconds_left": null}));
 }
 
 #[tokio::test]

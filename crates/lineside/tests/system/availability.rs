@@ -33,7 +33,7 @@ async fn an_outage_of_the_source_is_distinct_from_one_of_serving() {
         (Some("failed"), Some("http_500"))
     );
     assert_eq!((poll["status"].as_u64(), poll["serving"].as_str()), (Some(500), Some("nothing")));
-    assert!(poll["words"].as_str().unwrap().contains("500"), "{poll}");
+    assert!(poll["message"].as_str().unwrap().contains("500"), "{poll}");
     assert!(poll["duration"].as_f64().unwrap() >= 0.0 && poll["at"].is_string());
     let incident = &found["incidents"][0];
     assert_eq!((incident["state"].as_str(), &incident["ended"]), (Some("failing"), &Value::Null));

@@ -41,7 +41,7 @@ async fn late_and_cancelled_trips_are_counted_without_early_ones() {
         let found = until_json(&url, has_trips).await;
         let expect = json!({
             "late": true, "answer": "yes", "worst": 400, "late_trips": 1, "cancelled": 1, "trips": 6,
-            "late_after": 300, "stale": false, "early": 1, "on_time": 3, "unknown": 0, "untold": 0
+            "late_after": 300, "stale": false, "early": 1, "on_time": 3, "unknown": 0, "scheduled_only": 0
         });
         for (key, value) in expect.as_object().unwrap() {
             assert_eq!(&found[key], value, "{id} {key}: {found}");
@@ -62,7 +62,11 @@ async fn late_and_cancelled_trips_are_counted_without_early_ones() {
     );
     let at_stop = get_json(&town.url("/api/v1/feeds/town/delays?stop=S&route=A")).await;
     assert_eq!((&at_stop["late"], &at_stop["trips"]), (&json!(true), &json!(6)), "{at_stop}");
-    assert_eq!((&at_stop["unknown"], &at_stop["untold"]), (&json!(2), &json!(2)), "{at_stop}");
+    assert_eq!(
+        (&at_stop["unknown"], &at_stop["scheduled_only"]),
+        (&json!(2), &json!(2)),
+        "{at_stop}"
+    );
     let at_last = get_json(&town.url("/api/v1/feeds/town/delays?stop=s3")).await;
     assert_eq!((&at_last["late"], &at_last["trips"]), (&Value::Null, &json!(0)), "nothing leaves");
 }
@@ -124,7 +128,7 @@ async fn with_few_live_data_the_answer_is_not_no() {
         let url = town.url(&format!("/api/v1/feeds/town/delays{query}"));
         let n_on_time = u64::from(query != "?route=B");
         let found = until_json(&url, |found| found["on_time"] == n_on_time).await;
-        let counts = ["trips", "unknown", "untold"].map(|key| found[key].as_u64());
+        let counts = ["trips", "unknown", "scheduled_only"].map(|key| found[key].as_u64());
         assert_eq!(
             counts,
             [Some(trips), Some(scheduled_only), Some(scheduled_only)],

@@ -64,9 +64,9 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     let server = serve(folder_path, &format!("{CANONICAL}{FEED}")).await;
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     let has_result =
-        |report: &Value| find_validator(report, "canonical")["said"]["codes"].is_array();
+        |report: &Value| find_validator(report, "canonical")["result"]["codes"].is_array();
     let first = until_report(&api, has_result).await;
-    let result_of_run = &find_validator(&first, "canonical")["said"];
+    let result_of_run = &find_validator(&first, "canonical")["result"];
     assert_eq!(
         (&result_of_run["kind"], &result_of_run["validator"]),
         (&json!("report"), &json!("8.0.0")),
@@ -103,7 +103,7 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     assert_eq!(it["failed"]["text"], "no memory for ***\n");
     assert_eq!(it["failed"]["version"], failed["lineside"]["version"]);
     assert_eq!(
-        (&it["said"]["version"], &it["said"]["codes"]),
+        (&it["result"]["version"], &it["result"]["codes"]),
         (&json!(before), &result_of_run["codes"])
     );
     let page = text(&format!("{}/feeds/city", server.url)).await;
@@ -125,12 +125,12 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     let now = version(&failed);
     let mended = until_report(&api, |report| {
-        find_validator(report, "canonical")["said"]["version"] == now.as_str()
+        find_validator(report, "canonical")["result"]["version"] == now.as_str()
     })
     .await;
     assert_eq!(find_validator(&mended, "canonical")["failed"], Value::Null);
     let earlier = get_json(&format!("{api}?version={before}")).await;
-    assert_eq!(find_validator(&earlier, "canonical")["said"]["codes"], result_of_run["codes"]);
+    assert_eq!(find_validator(&earlier, "canonical")["result"]["codes"], result_of_run["codes"]);
     assert!(server.stop("-TERM").0.success());
 
     // A finished version is not validated again.
@@ -138,7 +138,7 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     put(folder_path, "city.zip", &bytes);
     until_report(&api, |report| {
-        find_validator(report, "canonical")["said"]["version"] == before.as_str()
+        find_validator(report, "canonical")["result"]["version"] == before.as_str()
     })
     .await;
     let runs = std::fs::read_to_string(folder_path.join("runs")).unwrap();
@@ -184,7 +184,7 @@ async fn failures_of_a_validator_are_reported_and_block_nothing() {
     let server = serve(folder_path, &format!("{all}{FEED}")).await;
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     let names = ["coded", "crash", "hangs", "large", "missing", "silent", "text"];
-    let is_done = |it: &Value| !it["said"].is_null() || !it["failed"].is_null();
+    let is_done = |it: &Value| !it["result"].is_null() || !it["failed"].is_null();
     let report =
         until_report(&api, |report| names.iter().all(|name| is_done(find_validator(report, name))))
             .await;
@@ -197,14 +197,14 @@ async fn failures_of_a_validator_are_reported_and_block_nothing() {
     ] {
         let it = find_validator(&report, name);
         let reason = it["failed"]["reason"].as_str().unwrap();
-        assert!(reason.starts_with(why) && it["said"].is_null(), "{name}: {it}");
+        assert!(reason.starts_with(why) && it["result"].is_null(), "{name}: {it}");
     }
     assert_eq!(
         find_validator(&report, "crash")["failed"]["text"],
         "line 3\n",
         "there was nothing else"
     );
-    let find_result = |name: &str| find_validator(&report, name)["said"].clone();
+    let find_result = |name: &str| find_validator(&report, name)["result"].clone();
     assert_eq!(find_result("coded")["ended"], "ended with exit code 1");
     assert_eq!(
         (find_result("coded")["kind"].clone(), find_result("coded")["errors"].clone()),
@@ -228,7 +228,7 @@ async fn failures_of_a_validator_are_reported_and_block_nothing() {
     let another = validator("text", "echo 'all is well'", "");
     configure(folder_path, &format!("{another}{FEED}"));
     let report = until_json(&api, |report| {
-        find_validator(report, "text")["said"]["text"] == "all is well\n"
+        find_validator(report, "text")["result"]["text"] == "all is well\n"
     })
     .await;
     assert_eq!(report["lineside"]["validators"].as_array().unwrap().len(), 1, "{report}");

@@ -101,7 +101,7 @@ async fn adding_changing_and_removing_a_feed_can_each_be_undone() {
     assert_eq!(keys_set, ["format", "headers.X-Key", "url"], "defaults are no changes");
     assert_eq!(server.feed_status("b").await, 404);
     let (status, added) = server.send_request(Method::POST, "feeds", Some(keys.clone())).await;
-    assert_eq!((status, &added["feed"]["kept"]), (201, &json!(true)), "{added}");
+    assert_eq!((status, &added["feed"]["persistent"]), (201, &json!(true)), "{added}");
     server.until_served("b").await;
     assert!(server.producer.heads().iter().any(|it| it.contains("x-key: hunter3")));
     assert_eq!(server.send_request(Method::POST, "feeds", Some(keys)).await.0, 409);
@@ -205,7 +205,7 @@ async fn invalid_changes_are_refused_by_key_without_any_effect() {
     let url = self::producer().await.url("/c");
     let c = json!({"id": "c", "url": url, "static": "a", "rate": "1/h", "format": "raw"});
     let (status, added) = server.send_request(Method::POST, "feeds", Some(c)).await;
-    assert_eq!((status, &added["feed"]["kept"]), (201, &json!(false)), "{added}");
+    assert_eq!((status, &added["feed"]["persistent"]), (201, &json!(false)), "{added}");
     refused(Method::DELETE, "feeds/a", Value::Null, "feed_in_use", "feed c").await;
     server.until_served("c").await;
     let request = client().post(format!("{}/api/v1/admin/feeds/c/poll", server.process.url));
@@ -218,7 +218,7 @@ async fn invalid_changes_are_refused_by_key_without_any_effect() {
     assert_eq!(delete_request.send().await.unwrap().status(), 401);
     assert_eq!(server.feed_status("a").await, 200);
     let (_, state) = server.send_request(Method::GET, "config", None).await;
-    assert_eq!((&state["errors"], &state["waiting"]), (&json!([]), &json!([])), "{state}");
+    assert_eq!((&state["errors"], &state["deferred"]), (&json!([]), &json!([])), "{state}");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ struct ConfigState {
     /// All errors of the file: file, line, key and reason.
     errors: Vec<String>,
     /// Keys whose change takes effect at the next start.
-    waiting: Vec<&'static str>,
+    deferred: Vec<&'static str>,
 }
 
 /// Returns the state of the configuration file and its errors
@@ -47,6 +47,6 @@ async fn get_config(State(app): State<App>) -> Json<ConfigState> {
         read_at: format_rfc3339(state.read_at),
         refused_at: refused.and_then(|refused| format_rfc3339(refused.at)),
         errors: refused.map(|refused| refused.errors.clone()).unwrap_or_default(),
-        waiting: state.deferred_keys.clone(),
+        deferred: state.deferred_keys.clone(),
     })
 }

@@ -23,7 +23,7 @@ struct AdminSessionReply {
     /// `token` or `session`.
     by: &'static str,
     /// Seconds until the session ends; null for a token, which does not expire.
-    left: Option<u64>,
+    seconds_left: Option<u64>,
 }
 
 /// Checks that a token or a session is an admin's
@@ -39,9 +39,9 @@ struct AdminSessionReply {
 )]
 async fn get_session(credential: AdminCredential) -> Json<AdminSessionReply> {
     Json(match credential {
-        AdminCredential::Token => AdminSessionReply { by: "token", left: None },
+        AdminCredential::Token => AdminSessionReply { by: "token", seconds_left: None },
         AdminCredential::Session(left) => {
-            AdminSessionReply { by: "session", left: Some(left.as_secs()) }
+            AdminSessionReply { by: "session", seconds_left: Some(left.as_secs()) }
         }
     })
 }

@@ -101,7 +101,7 @@ struct PollItem {
     /// The HTTP status of the failed poll's reply.
     status: Option<u16>,
     /// A description of the failure.
-    words: Option<String>,
+    message: Option<String>,
     /// The beginning of the body of the failed poll's reply.
     first_bytes: Option<String>,
     /// Time until the source had answered in full or failed, in seconds.
@@ -248,7 +248,7 @@ fn past_poll_item(poll: PollRecord) -> PollItem {
         outcome: if failed { "failed".to_owned() } else { poll.outcome.to_string() },
         code: failed.then(|| poll.outcome.to_string()),
         first_bytes: failure.as_ref().and_then(|failure| failure.head.clone()),
-        words: failure.map(|failure| failure.message),
+        message: failure.map(|failure| failure.message),
         duration: poll.took.as_secs_f64(),
         bytes: poll.bytes,
         serving: poll.serving.as_str(),
@@ -277,7 +277,7 @@ fn write_bin_line(text: &mut String, bin: &PollBin, span: ArchiveSpan, now: Unix
 
 /// Writes one line per poll.
 fn polls_table(polls: &[PollRecord]) -> String {
-    let heads = "at,outcome,phase,status,words,first_bytes,seconds,bytes,serving\n";
+    let heads = "at,outcome,phase,status,message,first_bytes,seconds,bytes,serving\n";
     let mut text = String::from(heads);
     for poll in polls {
         let PollRecord { at, outcome, failure, bytes, serving, .. } = poll;

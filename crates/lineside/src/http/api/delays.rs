@@ -59,7 +59,7 @@ struct DelaysItem {
     /// Trips whose times are unknown.
     unknown: Option<usize>,
     /// The trips among `unknown` that are in the timetable but in no live feed.
-    untold: Option<usize>,
+    scheduled_only: Option<usize>,
     /// The share of trips that are neither late nor cancelled, among those with known times and the cancelled ones, from 0 to
     /// 1; null if too few are known.
     on_time_share: Option<f64>,
@@ -228,7 +228,7 @@ fn delays_item(answer: &DelayReport) -> DelaysItem {
         on_time: counts.map(|counts| counts.on_time),
         early: counts.map(|counts| counts.early),
         unknown: counts.map(|counts| counts.unknown),
-        untold: counts.map(|counts| counts.scheduled_only),
+        scheduled_only: counts.map(|counts| counts.scheduled_only),
         on_time_share: answer.on_time_share(),
         sources: sources.collect(),
         trips_late: trips(&answer.late),

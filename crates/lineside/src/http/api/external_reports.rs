@@ -20,7 +20,7 @@ pub(super) struct ExternalReportItem<'a> {
     /// The failure of the newest run; null if it did not fail. The previous result is still shown.
     failed: Option<FailedRunItem<'a>>,
     /// The last result; null if there is none.
-    said: Option<ExternalResultItem<'a>>,
+    result: Option<ExternalResultItem<'a>>,
 }
 
 /// A failed run of a validator
@@ -119,7 +119,7 @@ impl<'a> ExternalReportItem<'a> {
             name: &comparison.name,
             pending: comparison.is_pending,
             failed,
-            said: comparison
+            result: comparison
                 .latest_result()
                 .map(|result| ExternalResultItem::from_result(result, comparison)),
         }

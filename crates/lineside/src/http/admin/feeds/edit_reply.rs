@@ -28,7 +28,7 @@ pub(super) struct OverrideReply {
     /// The same keys as a TOML table for the file; null if there are none.
     toml: Option<String>,
     /// True if the override survives a restart, which needs a `data_dir`.
-    kept: bool,
+    persistent: bool,
 }
 
 impl OverrideReply {
@@ -48,7 +48,7 @@ impl OverrideReply {
             paused: feed_override.is_some_and(|feed_override| feed_override.paused),
             toml: format_toml(id, &keys).ok().filter(|_| !keys.is_empty()),
             keys,
-            kept: app.settings().persists_edits(),
+            persistent: app.settings().persists_edits(),
         }
     }
 }
