@@ -108,7 +108,7 @@ fn ask(timetable: &gtfs::Timetable, from: i64) {
         assert!(board.len() <= 40 && board.is_sorted_by_key(|it| it.departure));
         assert!(board.iter().all(|it| (from..=until).contains(&it.departure)));
     }
-    for instance in timetable.trip_instances_at(from) {
+    for instance in timetable.active_trips_at(from) {
         let is_active = timetable
             .is_service_active(timetable.trip(instance.trip).service, instance.service_date);
         assert!(is_active, "only trips of active services are under way");

@@ -242,7 +242,7 @@ fn busiest_morning(timetable: &Timetable) -> anyhow::Result<(Date, i64)> {
     let days = (0..DAYS).filter_map(|day| first.checked_add(jiff::Span::new().days(day)).ok());
     let busiest = days
         .filter(|day| *day <= last)
-        .max_by_key(|&day| timetable.trip_instances_at(timetable.service_time(day, MORNING)).len());
+        .max_by_key(|&day| timetable.active_trips_at(timetable.service_time(day, MORNING)).len());
     let day = busiest.context("the schedule has a first day")?;
     Ok((day, timetable.service_time(day, MORNING)))
 }

@@ -310,7 +310,7 @@ impl Dataset {
             return trips;
         }
         // Computed outside of the lock: tasks take the lock too and must not wait.
-        let trips: Arc<[TripInstance]> = self.timetable.trip_instances_at(minute * 60).into();
+        let trips: Arc<[TripInstance]> = self.timetable.active_trips_at(minute * 60).into();
         *self.active_trips.lock() = Some((minute, Arc::clone(&trips)));
         trips
     }

@@ -26,7 +26,7 @@ use crate::{
     poll::PollRequest,
     service_window::ServiceWindow,
     snapshot::Snapshot,
-    snapshot_store::{SnapshotHead, SnapshotKey},
+    snapshot_store::{SnapshotKey, SnapshotMetadata},
     source::SiriMode,
     status::{FeedStatus, HealthRules},
 };
@@ -84,7 +84,7 @@ pub struct RejectedSchedule {
 #[derive(Clone, Debug)]
 pub(crate) struct RestoredSnapshot {
     /// Metadata of the stored bytes.
-    pub(crate) head: SnapshotHead,
+    pub(crate) head: SnapshotMetadata,
     /// True if the bytes still have to be decoded.
     pub(crate) is_undecoded: bool,
 }
@@ -166,7 +166,7 @@ impl Feed {
     }
 
     /// Restores the bytes that an earlier process stored; the feed's task decodes them.
-    pub(crate) fn restore_snapshot(&self, head: SnapshotHead, bytes: Bytes, now: UnixMillis) {
+    pub(crate) fn restore_snapshot(&self, head: SnapshotMetadata, bytes: Bytes, now: UnixMillis) {
         let snapshot = head.to_snapshot(bytes);
         let mut status = FeedStatus {
             last_success: Some(head.confirmed_at),
@@ -176,7 +176,7 @@ impl Feed {
         };
         status.update_state(now, now, &HealthRules::from_config(&self.config));
         self.set_status(status);
-        let head = SnapshotHead { hash: snapshot.hash, ..head };
+        let head = SnapshotMetadata { hash: snapshot.hash, ..head };
         self.set_snapshot(snapshot);
         self.set_restored_snapshot(RestoredSnapshot { head, is_undecoded: true });
     }

@@ -75,7 +75,7 @@ mod route_variants;
 
 pub use active_trips::{ActiveTrip, AnnouncedTrip};
 pub use archive::{
-    ArchiveError, ArchiveSpan, FeedAvailability, FeedIncident, LastPoll, MemoryArchive,
+    ArchiveError, ArchiveSpan, FeedAvailability, FeedStatePeriod, LastPoll, MemoryArchive,
     PollArchive, PollBin, PollFailure, PollQuery, PollRecord, ServedContent, ServerRun,
     ServingState, SourceState, StateStretch,
 };
@@ -123,8 +123,8 @@ pub use service_calendar::{ServiceCalendar, ServiceDays};
 pub use service_window::{EXPIRES_SOON_DAYS, ServiceEnd, ServiceWindow};
 pub use snapshot::Snapshot;
 pub use snapshot_store::{
-    CacheValidators, CountChanges, DatasetFacts, Done, MemorySnapshotStore, SnapshotHead,
-    SnapshotKey, SnapshotStore,
+    CacheValidators, CountChanges, DatasetFacts, Done, MemorySnapshotStore, SnapshotKey,
+    SnapshotMetadata, SnapshotStore,
 };
 pub use source::{
     BadLocation, BasicAuth, IdKind, IdTable, IdTableError, OAuth2Client, Secret, SiriAnswers,

@@ -328,7 +328,7 @@ pub(crate) mod tests {
         plan.validate_plan().expect_err("the plan was accepted").to_string()
     }
 
-    fn publish_plan(rate: f64) -> Option<PublishPlan> {
+    fn plan_with_rate(rate: f64) -> Option<PublishPlan> {
         Some(PublishPlan { rate, bytes: 200, key: ApiKey::default() })
     }
 
@@ -358,11 +358,13 @@ pub(crate) mod tests {
         assert!(check_refusal(|plan| plan.channels = vec!["a/b".to_owned(); 2]).contains("twice"));
         assert!(check_refusal(|plan| plan.processes = 65).contains("64"));
         assert!(check_refusal(|plan| plan.format = MessageFormat::Protobuf).contains("websocket"));
-        assert!(check_refusal(|plan| plan.publishing = publish_plan(10.0)).contains("app/load/1"));
+        assert!(
+            check_refusal(|plan| plan.publishing = plan_with_rate(10.0)).contains("app/load/1")
+        );
         let into_ours = |rate| {
             check_refusal(|plan| {
                 plan.channels = vec!["app/load/1".to_owned()];
-                plan.publishing = publish_plan(rate);
+                plan.publishing = plan_with_rate(rate);
             })
         };
         assert!(into_ours(f64::NAN).contains("above 0"));

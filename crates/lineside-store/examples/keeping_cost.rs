@@ -8,7 +8,7 @@
 use std::{env, path::PathBuf, sync::Arc, sync::mpsc::channel, time::Duration, time::Instant};
 
 use bytes::Bytes;
-use lineside_ingest::{CacheValidators, FeedId, SnapshotHead, SnapshotKey, SnapshotStore as _};
+use lineside_ingest::{CacheValidators, FeedId, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
 use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{RealClock, UnixMillis};
 
@@ -76,11 +76,11 @@ fn save_round(
     Ok(ended.into_iter().map(|(_, wait)| wait).collect())
 }
 
-fn sample_head() -> SnapshotHead {
-    SnapshotHead {
+fn sample_head() -> SnapshotMetadata {
+    SnapshotMetadata {
         source: "https://example.org/a".to_owned(),
         hash: 0,
-        format: SnapshotHead::parse_format("raw").expect("a valid format"),
+        format: SnapshotMetadata::parse_format("raw").expect("a valid format"),
         content_type: "application/x-protobuf".to_owned(),
         file_name: "a.pb".to_owned(),
         fetched_at: UnixMillis(1),

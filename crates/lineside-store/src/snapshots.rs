@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use lineside_ingest::{CacheValidators, DatasetFacts, FeedId, SnapshotHead, SnapshotKey};
+use lineside_ingest::{CacheValidators, DatasetFacts, FeedId, SnapshotKey, SnapshotMetadata};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
@@ -12,7 +12,7 @@ use crate::{blobs::BlobHash, limits::UNCONFIGURED_FEED_RETENTION, reports, versi
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotRow {
     pub(crate) key: SnapshotKey,
-    pub(crate) head: SnapshotHead,
+    pub(crate) head: SnapshotMetadata,
     pub(crate) blob: BlobHash,
     pub(crate) size: u64,
     /// Facts about the schedule, if it is a version of one.
@@ -124,7 +124,7 @@ pub(crate) fn retain_feeds(
 pub(crate) fn find_row(
     connection: &Connection,
     key: &SnapshotKey,
-) -> rusqlite::Result<Option<(SnapshotHead, BlobHash)>> {
+) -> rusqlite::Result<Option<(SnapshotMetadata, BlobHash)>> {
     let found = connection
         .prepare_cached(
             "SELECT blob, hash, source, format, content_type, file_name, fetched, modified, etag, last_modified, \
@@ -136,15 +136,15 @@ pub(crate) fn find_row(
 }
 
 /// Parses a row; `None` if it has values that the store never writes.
-fn parse_head(row: &Row<'_>) -> rusqlite::Result<Option<(SnapshotHead, BlobHash)>> {
+fn parse_head(row: &Row<'_>) -> rusqlite::Result<Option<(SnapshotMetadata, BlobHash)>> {
     let blob: Vec<u8> = row.get(0)?;
     let format: String = row.get(3)?;
     let Some((blob, format)) =
-        BlobHash::from_digest(&blob).zip(SnapshotHead::parse_format(&format))
+        BlobHash::from_digest(&blob).zip(SnapshotMetadata::parse_format(&format))
     else {
         return Ok(None);
     };
-    let head = SnapshotHead {
+    let head = SnapshotMetadata {
         hash: u128::from_be_bytes(row.get(1)?),
         source: row.get(2)?,
         format,

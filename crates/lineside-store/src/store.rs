@@ -13,9 +13,9 @@ use std::{
 
 use bytes::Bytes;
 use lineside_ingest::{
-    ArchiveError, ArchiveSpan, CacheValidators, DatasetFacts, Done, FeedId, FeedIncident,
-    FeedState, FetchPhase, LastPoll, PollArchive, PollBin, PollFailure, PollQuery, PollRecord,
-    ServedContent, ServerRun, SnapshotHead, SnapshotKey, SnapshotStore,
+    ArchiveError, ArchiveSpan, CacheValidators, DatasetFacts, Done, FeedId, FeedState,
+    FeedStatePeriod, FetchPhase, LastPoll, PollArchive, PollBin, PollFailure, PollQuery,
+    PollRecord, ServedContent, ServerRun, SnapshotKey, SnapshotMetadata, SnapshotStore,
 };
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, Row, params};
@@ -259,7 +259,7 @@ impl SnapshotStore for Store {
     fn save_snapshot(
         &self,
         key: &SnapshotKey,
-        head: SnapshotHead,
+        head: SnapshotMetadata,
         bytes: Bytes,
         facts: Option<DatasetFacts>,
         done: Done,
@@ -272,11 +272,11 @@ impl SnapshotStore for Store {
         self.send_to_writer(WriteRequest::Confirmed { key: key.clone(), at, validators });
     }
 
-    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotHead> {
+    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotMetadata> {
         self.find_blob(key).map(|(head, _)| head)
     }
 
-    fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotHead, Bytes)> {
+    fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotMetadata, Bytes)> {
         let (head, hash) = self.find_blob(key)?;
         match self.saver.blobs.read_blob(&hash) {
             Ok(bytes) => Some((head, bytes)),
@@ -334,7 +334,7 @@ impl Store {
         self.saver.blobs.blob_path(hash)
     }
 
-    fn find_blob(&self, key: &SnapshotKey) -> Option<(SnapshotHead, BlobHash)> {
+    fn find_blob(&self, key: &SnapshotKey) -> Option<(SnapshotMetadata, BlobHash)> {
         match self.readers.with_connection(|tables| snapshots::find_row(tables, key)) {
             Ok(found) => found,
             Err(error) => {
@@ -417,7 +417,7 @@ impl PollArchive for Store {
         feed: &FeedId,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<FeedIncident>, ArchiveError> {
+    ) -> Result<Vec<FeedStatePeriod>, ArchiveError> {
         self.with_reader(|connection| {
             let mut incidents = connection.prepare_cached(
                 "SELECT state, reason, began, ended FROM incident \
@@ -432,7 +432,7 @@ impl PollArchive for Store {
         &self,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError> {
+    ) -> Result<Vec<(FeedId, FeedStatePeriod)>, ArchiveError> {
         // The states that are no trouble, as in `FeedState::is_trouble`.
         let [ok, paused, unknown] =
             [FeedState::Ok, FeedState::Paused, FeedState::Unknown].map(FeedState::as_str);
@@ -498,9 +498,9 @@ fn parse_failure(row: &Row<'_>) -> rusqlite::Result<Option<PollFailure>> {
     Ok(Some(PollFailure { message: text, phase, status: row.get(7)?, head: row.get(8)? }))
 }
 
-fn parse_incident(row: &Row<'_>) -> rusqlite::Result<FeedIncident> {
+fn parse_incident(row: &Row<'_>) -> rusqlite::Result<FeedStatePeriod> {
     let state: String = row.get(0)?;
-    Ok(FeedIncident {
+    Ok(FeedStatePeriod {
         state: FeedState::parse(&state).unwrap_or_default(),
         reason: row.get(1)?,
         began: UnixMillis(row.get(2)?),

@@ -14,7 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_ingest::{CacheValidators, FeedId, SnapshotHead, SnapshotKey, SnapshotStore as _};
+use lineside_ingest::{CacheValidators, FeedId, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
 use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 
@@ -58,11 +58,11 @@ fn body(feed: usize, number: u64) -> Bytes {
     body.into()
 }
 
-fn head(number: u64) -> SnapshotHead {
-    SnapshotHead {
+fn head(number: u64) -> SnapshotMetadata {
+    SnapshotMetadata {
         source: "https://example.org/a".to_owned(),
         hash: u128::from(number),
-        format: SnapshotHead::parse_format("raw").expect("a format"),
+        format: SnapshotMetadata::parse_format("raw").expect("a format"),
         content_type: String::new(),
         file_name: number.to_string(),
         fetched_at: UnixMillis(1),

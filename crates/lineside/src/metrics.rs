@@ -153,7 +153,7 @@ fn build_registry(app: &App) -> Registry {
         &queues::VALIDATORS,
         app.external_validators().queue_stats(),
     );
-    register_message_checks(&mut registry, app.reports().message_checks().check_counts());
+    register_message_checks(&mut registry, app.reports().message_checker().check_counts());
     register_notifications(&mut registry, app.notification_counts());
     if let Some(store) = app.store() {
         register_store(&mut registry, store.metrics());

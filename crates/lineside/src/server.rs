@@ -114,7 +114,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         archive: storage.archive,
         snapshots: storage.snapshots,
         extra_channels: Some(extra_channels(&ops, &reports)),
-        message_observer: Some(Arc::clone(reports.message_checks()) as _),
+        message_observer: Some(Arc::clone(reports.message_checker()) as _),
         inboxes: configure_inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
     };
     let ingest = start_ingest(options, handoff_folder.clone()).await?;

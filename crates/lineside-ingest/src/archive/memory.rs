@@ -8,7 +8,7 @@ use std::{
 use lineside_sync::{Clock, UnixMillis};
 
 use super::{
-    ArchiveError, ArchiveSpan, FeedIncident, PollArchive, PollBin, PollQuery, PollRecord,
+    ArchiveError, ArchiveSpan, FeedStatePeriod, PollArchive, PollBin, PollQuery, PollRecord,
     ServedContent, ServerRun,
 };
 use crate::{
@@ -33,7 +33,7 @@ struct FeedHistory {
     bins: [VecDeque<PollBin>; ArchiveSpan::ALL.len()],
     polls: VecDeque<PollRecord>,
     failed: VecDeque<PollRecord>,
-    incidents: VecDeque<FeedIncident>,
+    incidents: VecDeque<FeedStatePeriod>,
 }
 
 impl MemoryArchive {
@@ -101,7 +101,7 @@ impl PollArchive for MemoryArchive {
         if let Some(last) = incidents.back_mut() {
             last.ended = Some(since.max(last.began));
         }
-        let new = FeedIncident { state, reason: reason.to_owned(), began: since, ended: None };
+        let new = FeedStatePeriod { state, reason: reason.to_owned(), began: since, ended: None };
         push_bounded(incidents, new, MEMORY_INCIDENTS_MAX);
     }
 
@@ -133,7 +133,7 @@ impl PollArchive for MemoryArchive {
         feed: &FeedId,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<FeedIncident>, ArchiveError> {
+    ) -> Result<Vec<FeedStatePeriod>, ArchiveError> {
         let read = |history: &FeedHistory| {
             let incidents = history.incidents.iter().rev();
             let selected =
@@ -147,8 +147,8 @@ impl PollArchive for MemoryArchive {
         &self,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError> {
-        let mut found: Vec<(FeedId, FeedIncident)> = Vec::new();
+    ) -> Result<Vec<(FeedId, FeedStatePeriod)>, ArchiveError> {
+        let mut found: Vec<(FeedId, FeedStatePeriod)> = Vec::new();
         for (feed, history) in &*self.lock_feeds() {
             let selected = history.incidents.iter().filter(|incident| {
                 incident.state.is_trouble() && incident.ended.is_none_or(|end| end >= from)

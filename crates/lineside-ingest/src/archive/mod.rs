@@ -75,7 +75,7 @@ impl From<&FetchFailure> for PollFailure {
 
 /// A period during which a feed was in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedIncident {
+pub struct FeedStatePeriod {
     /// The state.
     pub state: FeedState,
     /// The reason, as reported when the state began.
@@ -154,7 +154,7 @@ pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
         feed: &FeedId,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<FeedIncident>, ArchiveError>;
+    ) -> Result<Vec<FeedStatePeriod>, ArchiveError>;
 
     /// Returns the failure states of all feeds that lasted until `from` or later, newest first, at most `limit`.
     ///
@@ -164,7 +164,7 @@ pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
         &self,
         from: UnixMillis,
         limit: usize,
-    ) -> Result<Vec<(FeedId, FeedIncident)>, ArchiveError>;
+    ) -> Result<Vec<(FeedId, FeedStatePeriod)>, ArchiveError>;
 
     /// Returns the runs of this server at `from` or later, in order.
     ///

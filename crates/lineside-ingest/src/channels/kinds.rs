@@ -41,7 +41,7 @@ pub(crate) const GROUP_NONE: u32 = 0;
 pub(crate) const WHOLE_NETWORK: u64 = u64::MAX;
 
 /// Returns the room id of an item of a feed; `number` is the feed's number in its network.
-pub(crate) fn feed_room_id(seed: HashSeed, number: usize, id: &str) -> u64 {
+pub(crate) fn feed_item_room_id(seed: HashSeed, number: usize, id: &str) -> u64 {
     HashSeed(seed.0 ^ (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)).hash_texts(&[id])
 }
 

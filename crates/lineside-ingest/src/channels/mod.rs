@@ -208,7 +208,7 @@ impl StateSource for ChannelStates {
             RoomKind::Route | RoomKind::Stop if whole => {
                 kinds::network_room_id(self.seed, &name.id)
             }
-            _ => kinds::feed_room_id(self.seed, number, &name.id),
+            _ => kinds::feed_item_room_id(self.seed, number, &name.id),
         };
         Ok(kinds::room_key(network.group(), name.kind, id))
     }

@@ -293,7 +293,7 @@ impl Ingest {
             }
             let new_networks = new.into_iter().map(|(network, feed_records)| {
                 let mut writer = NetworkWriter::new(network, Some(Arc::clone(&hub)), keys);
-                let inherited = writer.inherit_networks(&old, feed_records, now);
+                let inherited = writer.inherit_feeds(&old, feed_records, now);
                 (writer, inherited)
             });
             new_networks.collect()

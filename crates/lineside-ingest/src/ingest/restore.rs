@@ -10,7 +10,7 @@ use crate::{
     config::{FeedConfig, FeedId},
     feed::{Feed, RestoredSnapshot, ServedSnapshot},
     poll::PollerContext,
-    snapshot_store::{SnapshotHead, SnapshotStore, describe_source},
+    snapshot_store::{SnapshotMetadata, SnapshotStore, describe_source},
     source::SourceLocation,
 };
 
@@ -59,7 +59,7 @@ fn restore_conversion_input(feed: &Feed, snapshots: &dyn SnapshotStore) {
 }
 
 /// Returns true if the stored bytes are of the feed's current source and format.
-fn matches_feed(feed: &Feed, head: &SnapshotHead) -> bool {
+fn matches_feed(feed: &Feed, head: &SnapshotMetadata) -> bool {
     let config = feed.config();
     let is_recording = matches!(config.url, SourceLocation::Replay { .. });
     let is_same = head.source == describe_source(config)

@@ -12,7 +12,7 @@ use lineside_sync::{UnixMillis, stage};
 use tokio::sync::oneshot;
 
 use super::{
-    FeedPoller, decoder_crash_failure, decoding::decode_message, observe::PendingObservation,
+    FeedPoller, decoder_crash_failure, decoding::decode_message, observe::UnobservedMessage,
     system::SystemPollers,
 };
 use crate::{
@@ -85,7 +85,7 @@ impl FeedPoller {
             }
             Format::GtfsRt => {
                 self.accept_message(body.bytes.clone(), now).await?;
-                observation = Some(PendingObservation::GtfsRt(body.bytes.clone()));
+                observation = Some(UnobservedMessage::GtfsRt(body.bytes.clone()));
             }
             Format::Siri => observation = self.accept_siri(body.bytes.clone(), now).await?,
             Format::Gbfs => self.accept_gbfs(&body.bytes).await?,

@@ -21,7 +21,7 @@ use crate::{
     fetch::{FailureCode, FetchError, FetchedBody, Redactor},
     limits::{REALTIME_CONVERSIONS_MAX, SCHEDULE_CONVERSIONS_MAX},
     snapshot::{Snapshot, default_file_name, media_type},
-    snapshot_store::{SnapshotMetadata, SnapshotStore, SnapshotWriter},
+    snapshot_store::{SnapshotStore, SnapshotWriter, SourceFacts},
     source::Secret,
     subprocess::{self, ProgramOutput, RunFailure},
 };
@@ -259,7 +259,7 @@ impl FeedPoller {
         if let Some(before) = before.as_ref().filter(|before| before.hash == hash) {
             return self.conversions.snapshot_writer.confirm_snapshot(
                 before,
-                SnapshotMetadata::default(),
+                SourceFacts::default(),
                 now,
             );
         }
@@ -280,7 +280,7 @@ impl FeedPoller {
         {
             self.conversions
                 .snapshot_writer
-                .save_snapshot(&Arc::clone(input.snapshot()), SnapshotMetadata::default(), now)
+                .save_snapshot(&Arc::clone(input.snapshot()), SourceFacts::default(), now)
                 .await;
             self.feed.set_conversion_input(Some(input));
         }

@@ -10,16 +10,16 @@ use super::FeedPoller;
 use crate::message_observer::{ObservedMessage, SiriPart};
 
 /// A message retained until it has been observed.
-pub(super) enum PendingObservation {
+pub(super) enum UnobservedMessage {
     GtfsRt(Bytes),
     Siri(Box<SiriMessage>, SiriPart),
 }
 
-impl PendingObservation {
+impl UnobservedMessage {
     fn as_observed(&self) -> ObservedMessage<'_> {
         match self {
-            PendingObservation::GtfsRt(bytes) => ObservedMessage::GtfsRt(bytes),
-            PendingObservation::Siri(message, part) => ObservedMessage::Siri(message, *part),
+            UnobservedMessage::GtfsRt(bytes) => ObservedMessage::GtfsRt(bytes),
+            UnobservedMessage::Siri(message, part) => ObservedMessage::Siri(message, *part),
         }
     }
 }
@@ -59,7 +59,7 @@ impl FeedPoller {
             Some(snapshot) if snapshot.format == Format::Siri && self.has_observer() => {
                 self.decode_restored_siri(snapshot.bytes.clone()).await
             }
-            snapshot => snapshot.map(|snapshot| PendingObservation::GtfsRt(snapshot.bytes.clone())),
+            snapshot => snapshot.map(|snapshot| UnobservedMessage::GtfsRt(snapshot.bytes.clone())),
         };
         self.observe_message(observation, self.clock.wall_time()).await;
     }
@@ -67,7 +67,7 @@ impl FeedPoller {
     /// Passes a published message to the observer.
     pub(super) async fn observe_message(
         &self,
-        observation: Option<PendingObservation>,
+        observation: Option<UnobservedMessage>,
         now: UnixMillis,
     ) {
         let (Some(observation), Some(inspector)) = (observation, self.message_observer.clone())

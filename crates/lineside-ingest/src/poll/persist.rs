@@ -10,7 +10,7 @@ use crate::config::SharedConfig;
 use crate::feed::ServedSnapshot;
 use crate::limits;
 use crate::snapshot_store::{
-    CacheValidators, DatasetFacts, SnapshotHead, SnapshotMetadata, describe_source,
+    CacheValidators, DatasetFacts, SnapshotMetadata, SourceFacts, describe_source,
 };
 
 /// Publishes new bytes to readers, even if polling is stopped while they are being stored.
@@ -60,7 +60,7 @@ impl FeedPoller {
     }
 
     /// Returns the metadata stored with accepted bytes.
-    fn snapshot_metadata(&self, snapshot: &Snapshot) -> SnapshotMetadata {
+    fn snapshot_metadata(&self, snapshot: &Snapshot) -> SourceFacts {
         let dataset =
             self.feed.network().dataset().filter(|dataset| dataset.matches_hash(snapshot.hash));
         let is_schedule = snapshot.format.is_schedule();
@@ -68,7 +68,7 @@ impl FeedPoller {
         let is_converted = self.feed.config().converter.is_some();
         let validators =
             if is_converted { CacheValidators::default() } else { self.fetcher.validators() };
-        SnapshotMetadata {
+        SourceFacts {
             validators,
             facts: dataset
                 .filter(|_| is_schedule)
@@ -95,7 +95,7 @@ impl FeedPoller {
         }
         self.restore_trip_history().await;
         let Some(snapshot) = self.feed.snapshot() else { return };
-        let is_same_snapshot = |head: &SnapshotHead| {
+        let is_same_snapshot = |head: &SnapshotMetadata| {
             head.hash == snapshot.hash && head.source == describe_source(self.feed.config())
         };
         let restored =

@@ -28,7 +28,7 @@ use self::{
 pub(super) use self::{
     error_bodies::error_body_reader, requests::SiriRequests, subscription::PendingTermination,
 };
-use super::{FeedPoller, decoder_crash_failure, observe::PendingObservation};
+use super::{FeedPoller, decoder_crash_failure, observe::UnobservedMessage};
 use crate::{
     config::FeedConfig,
     fetch::{FailureCode, FetchError, SourceRequest},
@@ -258,7 +258,7 @@ impl FeedPoller {
         &mut self,
         body: Bytes,
         now: UnixMillis,
-    ) -> Result<Option<PendingObservation>, FetchError> {
+    ) -> Result<Option<UnobservedMessage>, FetchError> {
         let schedule = self.schedule_version();
         let siri_message = self.read_siri_body(body).await?;
         self.siri.read_with = Some(schedule);
@@ -269,12 +269,12 @@ impl FeedPoller {
     }
 
     /// Decodes a restored message for the observer, unless it is one page of several.
-    pub(super) async fn decode_restored_siri(&self, body: Bytes) -> Option<PendingObservation> {
+    pub(super) async fn decode_restored_siri(&self, body: Bytes) -> Option<UnobservedMessage> {
         let (zone, config) = (self.default_time_zone(), self.feed.shared_config().clone());
         let decoding = tokio::task::spawn_blocking(move || decode_siri(&body, &zone, &config));
         let (message, _) = decoding.await.ok()?.ok()?;
         let is_whole = !message.has_more_data();
-        is_whole.then(|| PendingObservation::Siri(Box::new(message), SiriPart::Whole))
+        is_whole.then(|| UnobservedMessage::Siri(Box::new(message), SiriPart::Whole))
     }
 
     /// Decodes a message on a blocking thread.
@@ -344,7 +344,7 @@ impl FeedPoller {
         &mut self,
         mut answer: DecodedAnswer,
         now: UnixMillis,
-    ) -> Result<Option<PendingObservation>, FetchError> {
+    ) -> Result<Option<UnobservedMessage>, FetchError> {
         let as_sent = answer.message.take();
         let (message, problems) = self.merge_answer(answer, now);
         let mut is_part = self.siri.is_gathering_pages();
@@ -366,7 +366,7 @@ impl FeedPoller {
             0 => SiriPart::Whole,
             _ => SiriPart::Page,
         };
-        Ok(as_sent.map(|message| PendingObservation::Siri(message, part)))
+        Ok(as_sent.map(|message| UnobservedMessage::Siri(message, part)))
     }
 
     /// Records a part of the first answer. It is held back: published alone, it would say that nothing else runs and

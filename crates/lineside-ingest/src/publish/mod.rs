@@ -280,17 +280,17 @@ impl NetworkPublisher {
         match record.kind {
             // A rental vehicle gets another id after each rental, so it cannot be followed.
             RecordKind::Vehicle if record.rental_vehicle().is_none() => {
-                put(RoomKind::Vehicle, &|| kinds::feed_room_id(self.seed, number, &record.id));
+                put(RoomKind::Vehicle, &|| kinds::feed_item_room_id(self.seed, number, &record.id));
             }
             RecordKind::Alert => put(RoomKind::Alerts, &|| number as u64),
             RecordKind::Station => {
-                put(RoomKind::Station, &|| kinds::feed_room_id(self.seed, number, &record.id));
+                put(RoomKind::Station, &|| kinds::feed_item_room_id(self.seed, number, &record.id));
             }
             _ => {}
         }
         if targets.has_kind(RoomKind::Trip) {
             for trip in record.trip_ids() {
-                put(RoomKind::Trip, &|| kinds::feed_room_id(self.seed, number, trip));
+                put(RoomKind::Trip, &|| kinds::feed_item_room_id(self.seed, number, trip));
             }
         }
         if targets.has_kind(RoomKind::Route) {

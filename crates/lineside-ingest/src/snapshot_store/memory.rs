@@ -8,15 +8,15 @@ use std::{
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
 
-use super::{CacheValidators, DatasetFacts, Done, SnapshotHead, SnapshotKey, SnapshotStore};
+use super::{CacheValidators, DatasetFacts, Done, SnapshotKey, SnapshotMetadata, SnapshotStore};
 use crate::config::FeedId;
 
 /// A [`SnapshotStore`] without a disk. Shares the bytes with the feeds, and has only the last version.
 #[derive(Debug, Default)]
-pub struct MemorySnapshotStore(Mutex<HashMap<SnapshotKey, (SnapshotHead, Bytes)>>);
+pub struct MemorySnapshotStore(Mutex<HashMap<SnapshotKey, (SnapshotMetadata, Bytes)>>);
 
 impl MemorySnapshotStore {
-    fn lock_snapshots(&self) -> MutexGuard<'_, HashMap<SnapshotKey, (SnapshotHead, Bytes)>> {
+    fn lock_snapshots(&self) -> MutexGuard<'_, HashMap<SnapshotKey, (SnapshotMetadata, Bytes)>> {
         // Each insertion touches one entry, so a panic left the others intact.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -26,7 +26,7 @@ impl SnapshotStore for MemorySnapshotStore {
     fn save_snapshot(
         &self,
         key: &SnapshotKey,
-        head: SnapshotHead,
+        head: SnapshotMetadata,
         bytes: Bytes,
         _: Option<DatasetFacts>,
         done: Done,
@@ -42,11 +42,11 @@ impl SnapshotStore for MemorySnapshotStore {
         }
     }
 
-    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotHead> {
+    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotMetadata> {
         self.lock_snapshots().get(key).map(|(head, _)| head.clone())
     }
 
-    fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotHead, Bytes)> {
+    fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotMetadata, Bytes)> {
         self.lock_snapshots().get(key).cloned()
     }
 

@@ -18,7 +18,7 @@ use crate::{config::FeedId, snapshot::Snapshot};
 
 pub use facts::{CountChanges, DatasetFacts};
 pub use memory::MemorySnapshotStore;
-pub(crate) use writer::{SnapshotMetadata, SnapshotWriter, describe_source};
+pub(crate) use writer::{SnapshotWriter, SourceFacts, describe_source};
 
 /// The key of stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,7 +56,7 @@ pub struct CacheValidators {
 
 /// Metadata of stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotHead {
+pub struct SnapshotMetadata {
     /// The redacted URL of the source: the bytes are used only if it is unchanged.
     pub source: String,
     /// Hash of the bytes.
@@ -77,7 +77,7 @@ pub struct SnapshotHead {
     pub confirmed_at: UnixMillis,
 }
 
-impl SnapshotHead {
+impl SnapshotMetadata {
     /// Parses the name of a format, for implementations of the store.
     pub fn parse_format(name: &str) -> Option<Format> {
         Format::from_name(name)
@@ -111,7 +111,7 @@ pub trait SnapshotStore: Send + Sync + fmt::Debug + 'static {
     fn save_snapshot(
         &self,
         key: &SnapshotKey,
-        head: SnapshotHead,
+        head: SnapshotMetadata,
         bytes: Bytes,
         facts: Option<DatasetFacts>,
         done: Done,
@@ -121,10 +121,10 @@ pub trait SnapshotStore: Send + Sync + fmt::Debug + 'static {
     fn confirm_snapshot(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators);
 
     /// Returns the metadata of the stored bytes.
-    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotHead>;
+    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotMetadata>;
 
     /// Returns the stored bytes; `None` if they are missing or damaged.
-    fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotHead, Bytes)>;
+    fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotMetadata, Bytes)>;
 
     /// Deletes the bytes of a file that the feed no longer has.
     fn forget_snapshot(&self, key: &SnapshotKey);

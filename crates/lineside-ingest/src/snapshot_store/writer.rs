@@ -9,7 +9,7 @@ use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::oneshot;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::{CacheValidators, DatasetFacts, SnapshotHead, SnapshotKey, SnapshotStore};
+use super::{CacheValidators, DatasetFacts, SnapshotKey, SnapshotMetadata, SnapshotStore};
 use crate::{
     config::FeedConfig,
     limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_PER_MIB},
@@ -19,7 +19,7 @@ use crate::{
 
 /// Metadata stored with bytes.
 #[derive(Debug, Default)]
-pub(crate) struct SnapshotMetadata {
+pub(crate) struct SourceFacts {
     /// The source's validators.
     pub(crate) validators: CacheValidators,
     /// Facts about the bytes, if they are a schedule.
@@ -85,7 +85,7 @@ impl SnapshotWriter {
     pub(crate) async fn save_snapshot(
         &mut self,
         snapshot: &Snapshot,
-        metadata: SnapshotMetadata,
+        metadata: SourceFacts,
         now: UnixMillis,
     ) {
         if !self.is_persistent {
@@ -114,7 +114,7 @@ impl SnapshotWriter {
     pub(crate) fn confirm_snapshot(
         &mut self,
         snapshot: &Snapshot,
-        metadata: SnapshotMetadata,
+        metadata: SourceFacts,
         now: UnixMillis,
     ) {
         self.settle_save();
@@ -132,8 +132,8 @@ impl SnapshotWriter {
         }
     }
 
-    fn begin_save(&mut self, snapshot: &Snapshot, metadata: SnapshotMetadata, now: UnixMillis) {
-        let head = SnapshotHead {
+    fn begin_save(&mut self, snapshot: &Snapshot, metadata: SourceFacts, now: UnixMillis) {
+        let head = SnapshotMetadata {
             source: self.source.clone(),
             hash: snapshot.hash,
             format: snapshot.format,
@@ -241,7 +241,7 @@ mod tests {
         fn save_snapshot(
             &self,
             _: &SnapshotKey,
-            _: SnapshotHead,
+            _: SnapshotMetadata,
             bytes: Bytes,
             _: Option<DatasetFacts>,
             done: Done,
@@ -253,11 +253,11 @@ mod tests {
             self.confirmed.lock().push(at);
         }
 
-        fn find_head(&self, _: &SnapshotKey) -> Option<SnapshotHead> {
+        fn find_head(&self, _: &SnapshotKey) -> Option<SnapshotMetadata> {
             None
         }
 
-        fn read_snapshot(&self, _: &SnapshotKey) -> Option<(SnapshotHead, Bytes)> {
+        fn read_snapshot(&self, _: &SnapshotKey) -> Option<(SnapshotMetadata, Bytes)> {
             None
         }
 
@@ -304,22 +304,15 @@ mod tests {
     }
 
     fn save(bench: &mut Bench, text: &'static str) -> bool {
-        poll(bench.writer.save_snapshot(
-            &snapshot(text),
-            SnapshotMetadata::default(),
-            UnixMillis(0),
-        ))
+        poll(bench.writer.save_snapshot(&snapshot(text), SourceFacts::default(), UnixMillis(0)))
     }
 
     #[test]
     fn publishing_waits_until_the_bytes_are_saved() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
-        let mut saving = Box::pin(bench.writer.save_snapshot(
-            &snapshot,
-            SnapshotMetadata::default(),
-            UnixMillis(0),
-        ));
+        let mut saving =
+            Box::pin(bench.writer.save_snapshot(&snapshot, SourceFacts::default(), UnixMillis(0)));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
         assert_eq!(bench.disk.answer(true), "a");
@@ -332,11 +325,8 @@ mod tests {
     fn a_hanging_disk_delays_one_poll_for_a_limited_time() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
-        let mut saving = Box::pin(bench.writer.save_snapshot(
-            &snapshot,
-            SnapshotMetadata::default(),
-            UnixMillis(0),
-        ));
+        let mut saving =
+            Box::pin(bench.writer.save_snapshot(&snapshot, SourceFacts::default(), UnixMillis(0)));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
         bench.clock.advance(SAVE_TIME_MAX + Duration::from_millis(1));
@@ -347,9 +337,9 @@ mod tests {
         assert_eq!(bench.disk.answer(true), "a");
         // Bytes served meanwhile are stored as soon as possible.
         let b = self::snapshot("b");
-        bench.writer.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(9));
+        bench.writer.confirm_snapshot(&b, SourceFacts::default(), UnixMillis(9));
         assert_eq!(bench.disk.answer(true), "b");
-        bench.writer.confirm_snapshot(&b, SnapshotMetadata::default(), UnixMillis(10));
+        bench.writer.confirm_snapshot(&b, SourceFacts::default(), UnixMillis(10));
         assert!(bench.disk.waiting.lock().is_empty());
         assert!(bench.writer.saving.is_none() && bench.writer.saved == Some(b.hash));
     }
@@ -361,10 +351,10 @@ mod tests {
         let id = FeedId::new("city").unwrap();
         let other = FeedConfig::new(id, SourceLocation::parse("https://example.org/b").unwrap());
         bench.writer.reconfigure(&other);
-        bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), UnixMillis(0));
         assert_eq!(bench.disk.waiting.lock().len(), 1, "only one save runs at a time");
         bench.disk.answer(true);
-        bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), UnixMillis(0));
         assert_eq!(bench.disk.answer(true), "a", "saved for the other source");
         bench.writer.settle_save();
         assert_eq!(bench.writer.saved, Some(snapshot("a").hash));
@@ -382,7 +372,7 @@ mod tests {
         assert!(bench.writer.is_late, "a failed save does not end the slow state");
         let b = snapshot("b");
         let mut saving =
-            Box::pin(bench.writer.save_snapshot(&b, SnapshotMetadata::default(), UnixMillis(0)));
+            Box::pin(bench.writer.save_snapshot(&b, SourceFacts::default(), UnixMillis(0)));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
         bench.disk.answer(true);
@@ -421,7 +411,7 @@ mod tests {
         let mut bench = bench("https://example.org/a");
         assert!(!save(&mut bench, "a"));
         bench.disk.answer(false);
-        bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(5));
+        bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), UnixMillis(5));
         assert_eq!(bench.disk.answer(true), "a");
         assert!(bench.disk.confirmed.lock().is_empty());
     }
@@ -433,7 +423,7 @@ mod tests {
         for _ in 0..10 {
             bench.clock.advance(CONFIRM_INTERVAL / 4);
             let now = bench.clock.wall_time();
-            bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), now);
+            bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), now);
         }
         assert_eq!(bench.disk.confirmed.lock().len(), 3);
         assert!(bench.disk.waiting.lock().is_empty());
@@ -443,7 +433,7 @@ mod tests {
     fn snapshots_of_a_replay_are_not_saved() {
         let mut bench = bench("replay:///recorded");
         assert!(save(&mut bench, "a"));
-        bench.writer.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
+        bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), UnixMillis(0));
         assert!(bench.disk.waiting.lock().is_empty());
     }
 }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_ingest::{DatasetFacts, Done, SnapshotHead, SnapshotKey};
+use lineside_ingest::{DatasetFacts, Done, SnapshotKey, SnapshotMetadata};
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 
@@ -34,7 +34,7 @@ use crate::{
 /// A snapshot to save.
 pub(crate) struct SaveRequest {
     pub(crate) key: SnapshotKey,
-    pub(crate) head: SnapshotHead,
+    pub(crate) head: SnapshotMetadata,
     pub(crate) bytes: Bytes,
     pub(crate) facts: Option<DatasetFacts>,
     pub(crate) done: Done,

@@ -3,15 +3,15 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::mpsc::sync_channel};
 
 use bytes::Bytes;
-use lineside_ingest::{CacheValidators, SnapshotHead, SnapshotKey, SnapshotStore as _};
+use lineside_ingest::{CacheValidators, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
 
 use super::*;
 
-fn head(file_name: &str) -> SnapshotHead {
-    SnapshotHead {
+fn head(file_name: &str) -> SnapshotMetadata {
+    SnapshotMetadata {
         source: "https://example.org/a".to_owned(),
         hash: u128::MAX - 7,
-        format: SnapshotHead::parse_format("gtfs-rt").unwrap(),
+        format: SnapshotMetadata::parse_format("gtfs-rt").unwrap(),
         content_type: "application/x-protobuf".to_owned(),
         file_name: file_name.to_owned(),
         fetched_at: EIGHT,

@@ -4,7 +4,7 @@ use std::sync::mpsc::sync_channel;
 
 use bytes::Bytes;
 use lineside_ingest::{
-    CacheValidators, DatasetFacts, SnapshotHead, SnapshotKey, SnapshotStore as _,
+    CacheValidators, DatasetFacts, SnapshotKey, SnapshotMetadata, SnapshotStore as _,
 };
 use lineside_store::{BlobHash, ScheduleVersion};
 use lineside_sync::Clock as _;
@@ -27,10 +27,10 @@ fn facts(label: &str) -> DatasetFacts {
 /// Saves a version now.
 fn come(fixture: &StoreFixture, store: &Store, id: &str, text: &'static str) {
     let now = fixture.clock.wall_time();
-    let head = SnapshotHead {
+    let head = SnapshotMetadata {
         source: "https://example.org/a.zip".to_owned(),
         hash: 1,
-        format: SnapshotHead::parse_format("gtfs").unwrap(),
+        format: SnapshotMetadata::parse_format("gtfs").unwrap(),
         content_type: "application/zip".to_owned(),
         file_name: "a.zip".to_owned(),
         fetched_at: now,

@@ -3,7 +3,7 @@
 use lineside_validate::rules::gtfs::IncompleteFile;
 
 use super::format_grouped;
-use super::unread_files::is_partly_read;
+use super::unread_files::is_count_incomplete;
 
 /// The blocks that trips belong to.
 const BLOCKS: &str = "blocks";
@@ -38,7 +38,7 @@ pub(crate) fn describe_contents<'a>(
         |kind: &str| KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len());
     counts.sort_by_key(|(kind, _)| position_of(kind));
     let texts = counts.iter().filter_map(|(kind, n)| {
-        let is_part = is_partly_read(kind, unread);
+        let is_part = is_count_incomplete(kind, unread);
         let readable = if is_part { "readable " } else { "" };
         // Most schedules have no blocks, so zero readable blocks would mean nothing.
         let is_shown = *n > 0 || (is_part && kind != BLOCKS);

@@ -43,7 +43,7 @@ fn format_row_count(rows: u64) -> String {
 }
 
 /// Returns true if a file has unreadable rows, so that the count of its records is too low.
-pub(super) fn is_partly_read(kind: &str, unread: &[IncompleteFile]) -> bool {
+pub(super) fn is_count_incomplete(kind: &str, unread: &[IncompleteFile]) -> bool {
     let file = match kind {
         "agencies" => "agency.txt",
         "routes" => "routes.txt",
@@ -100,8 +100,8 @@ mod tests {
                 rules: 1,
             }]
         };
-        assert!(is_partly_read("routes", &unread(MissingPart::Rows)));
-        assert!(!is_partly_read("trips", &unread(MissingPart::Rows)));
-        assert!(!is_partly_read("routes", &unread(MissingPart::File)));
+        assert!(is_count_incomplete("routes", &unread(MissingPart::Rows)));
+        assert!(!is_count_incomplete("trips", &unread(MissingPart::Rows)));
+        assert!(!is_count_incomplete("routes", &unread(MissingPart::File)));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue};
-use lineside_ingest::{FeedId, FeedIncident};
+use lineside_ingest::{FeedId, FeedStatePeriod};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -95,10 +95,10 @@ struct AtomDocument<'a> {
 async fn reply_with_incidents(
     app: &App,
     document: &AtomDocument<'_>,
-    incidents: Vec<(FeedId, FeedIncident)>,
+    incidents: Vec<(FeedId, FeedStatePeriod)>,
     preferences: &ReplyPreferences,
 ) -> Response {
-    let named: Vec<(FeedId, String, FeedIncident)> = incidents
+    let named: Vec<(FeedId, String, FeedStatePeriod)> = incidents
         .into_iter()
         .filter_map(|(id, incident)| {
             let name = app.ingest().find_feed(id.as_str())?.config().display_name().to_owned();
@@ -115,14 +115,14 @@ async fn reply_with_incidents(
 }
 
 /// Returns the time of an incident's last change: its end, or its start while it lasts.
-fn last_changed(incident: &FeedIncident) -> UnixMillis {
+fn last_changed(incident: &FeedStatePeriod) -> UnixMillis {
     incident.ended.unwrap_or(incident.began)
 }
 
 /// Writes the Atom document (RFC 4287).
 fn write_atom(
     AtomDocument { base, path, subject }: &AtomDocument<'_>,
-    incidents: &[(FeedId, String, FeedIncident)],
+    incidents: &[(FeedId, String, FeedStatePeriod)],
     updated: UnixMillis,
 ) -> String {
     let time = |at| format_rfc3339(at).unwrap_or_default();
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn text_of_a_producer_is_escaped_in_the_atom_feed() {
-        let incident = FeedIncident {
+        let incident = FeedStatePeriod {
             state: FeedState::Stale,
             reason: "http_500: <b>\u{1}\"&".to_owned(),
             began: UnixMillis(0),

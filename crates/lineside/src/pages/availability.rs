@@ -5,7 +5,7 @@
 
 use jiff::tz::TimeZone;
 use lineside_ingest::{
-    ArchiveError, ArchiveSpan, FailureCode, FeedAvailability, FeedId, FeedIncident, FeedStatus,
+    ArchiveError, ArchiveSpan, FailureCode, FeedAvailability, FeedId, FeedStatePeriod, FeedStatus,
     PollArchive, PollFailure, PollQuery, PollRecord, ServingState, SourceState, StateStretch,
 };
 use lineside_sync::UnixMillis;
@@ -31,7 +31,7 @@ const VISIBLE_PARTS: i64 = 300;
 pub(super) struct PollingHistory {
     spans: Vec<FeedAvailability>,
     failed: Vec<PollRecord>,
-    incidents: Vec<FeedIncident>,
+    incidents: Vec<FeedStatePeriod>,
 }
 
 impl PollingHistory {
@@ -67,7 +67,7 @@ impl PollingHistory {
 
 /// Returns the beginning of an incident. A current incident began when the feed's state did: an expired timetable
 /// expired after its last day, but the archive has the time when the server noticed.
-pub(super) fn began(incident: &FeedIncident, status: &FeedStatus) -> UnixMillis {
+pub(super) fn began(incident: &FeedStatePeriod, status: &FeedStatus) -> UnixMillis {
     let is_current = incident.ended.is_none() && incident.state == status.state;
     if is_current { status.since } else { incident.began }
 }
@@ -261,7 +261,7 @@ fn render_legend() -> Markup {
     }
 }
 
-fn render_incidents(incidents: &[FeedIncident], zone: &TimeZone) -> Markup {
+fn render_incidents(incidents: &[FeedStatePeriod], zone: &TimeZone) -> Markup {
     html! {
         @if !incidents.is_empty() {
             details.past {

@@ -38,7 +38,7 @@ pub(crate) use self::changes::ChangedCode;
 #[cfg(test)]
 pub(crate) use self::changes::ReportChanges;
 pub(crate) use self::realtime::{
-    CodeLifecycle, MessageCheckCounts, MessageChecks, RealtimeDetails, run_reporter,
+    CodeLifecycle, MessageCheckCounts, MessageChecker, RealtimeDetails, run_reporter,
 };
 pub(crate) use self::report_record::ReportRecord;
 pub(crate) use self::validation_report::{
@@ -113,7 +113,7 @@ pub(crate) struct LatestReports {
     update_lock: Mutex<()>,
     queue: JobQueue<FeedId, Version>,
     /// The checks of messages as they pass.
-    message_checks: Arc<MessageChecks>,
+    message_checker: Arc<MessageChecker>,
     /// The list of existing feeds; empty until polling begins.
     ingest: OnceLock<Weak<Ingest>>,
 }
@@ -122,7 +122,7 @@ impl LatestReports {
     /// Creates an empty set. `limits` limits the resources of message checks; `store` has versions of schedules, if
     /// there is one.
     pub(crate) fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
-        Self { message_checks: Arc::new(MessageChecks::new(limits, store)), ..Self::default() }
+        Self { message_checker: Arc::new(MessageChecker::new(limits, store)), ..Self::default() }
     }
 
     /// Sets the list of existing feeds, once.
@@ -136,8 +136,8 @@ impl LatestReports {
     }
 
     /// Returns the checks of messages.
-    pub(crate) fn message_checks(&self) -> &Arc<MessageChecks> {
-        &self.message_checks
+    pub(crate) fn message_checker(&self) -> &Arc<MessageChecker> {
+        &self.message_checker
     }
 
     /// Returns the statistics of the queue.
@@ -161,9 +161,9 @@ impl LatestReports {
             format if format.is_schedule() && self.queue_stats().slots > 0 => {
                 Some(ReportPrerequisite::Version(JobStatus::Waiting(self.queue_stats().waiting)))
             }
-            Format::GtfsRt | Format::Siri => self.message_checks.report_prerequisite(feed.id()),
+            Format::GtfsRt | Format::Siri => self.message_checker.report_prerequisite(feed.id()),
             Format::Gbfs => self
-                .message_checks
+                .message_checker
                 .report_prerequisite(feed.id())
                 .map(|_| ReportPrerequisite::System),
             _ => None,

@@ -96,7 +96,7 @@ impl Timetable {
     }
 
     /// Returns the trips that are active at a time (Unix seconds).
-    pub fn trip_instances_at(&self, unix: i64) -> Vec<TripInstance> {
+    pub fn active_trips_at(&self, unix: i64) -> Vec<TripInstance> {
         self.active_trips(unix, unix)
     }
 

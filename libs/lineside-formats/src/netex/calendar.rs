@@ -174,7 +174,7 @@ impl PublicationReader<'_, '_> {
                 "ToDate" => to = self.read_day()?,
                 _ => {
                     let before = self.unread_count();
-                    self.read_members()?;
+                    self.read_child_members()?;
                     n_unread += self.unread_count() - before;
                 }
             }

@@ -57,7 +57,7 @@ impl PublicationReader<'_, '_> {
                         }
                     }
                 }
-                _ => self.read_members()?,
+                _ => self.read_child_members()?,
             }
         }
         network.lines = self.store_references(&lines)?;

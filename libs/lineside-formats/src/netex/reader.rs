@@ -256,7 +256,7 @@ impl<'x> PublicationReader<'x, '_> {
     }
 
     /// Reads the members of the open element, which is not a frame.
-    pub(super) fn read_members(&mut self) -> Result<(), Error> {
+    pub(super) fn read_child_members(&mut self) -> Result<(), Error> {
         self.read_members_in(ElementContext::Other)
     }
 
@@ -341,7 +341,7 @@ impl<'x> PublicationReader<'x, '_> {
             _ if name.ends_with("Frame") && name != "TypeOfFrame" => {
                 self.read_members_in(ElementContext::Frame)
             }
-            _ => self.read_members(),
+            _ => self.read_child_members(),
         }
     }
 

@@ -141,7 +141,7 @@ out,00:20:00,00:20:00,center:2,3
         ]
     );
     let under_way = |seconds| -> Vec<Option<i32>> {
-        let instances = timetable.trip_instances_at(monday(&timetable, seconds));
+        let instances = timetable.active_trips_at(monday(&timetable, seconds));
         instances.into_iter().map(|instance| instance.start_time).collect()
     };
     assert_eq!(under_way(7 * H + 15 * 60), [Some(25_200), Some(25_800)]);

@@ -97,7 +97,7 @@ fn check_timetable(timetable: &Timetable, path: &Path) {
     assert!(n_stop_times <= timetable.row_counts()["stop_times.txt"], "{place}");
     if let Some((first, _)) = timetable.service_range() {
         let noon = timetable.service_time(first, 12 * 3_600);
-        for instance in timetable.trip_instances_at(noon) {
+        for instance in timetable.active_trips_at(noon) {
             assert!(
                 timetable.is_service_active(
                     timetable.trip(instance.trip).service,

@@ -113,7 +113,7 @@ impl NetworkWriter {
 
     /// Takes over the feeds' data from other networks, whose writers have ended. Call it before any input is applied
     /// and before the network is visible. `doing` contains the status of each feed, in order.
-    pub(crate) fn inherit_networks(
+    pub(crate) fn inherit_feeds(
         &mut self,
         from: &[NetworkWriter],
         feed_records: Vec<FeedRecord>,

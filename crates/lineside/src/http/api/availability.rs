@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
 use lineside_ingest::{
-    ArchiveSpan, FeedAvailability, FeedId, FeedIncident, FetchPhase, PollBin, PollFailure,
+    ArchiveSpan, FeedAvailability, FeedId, FeedStatePeriod, FetchPhase, PollBin, PollFailure,
     PollQuery, PollRecord, StateStretch,
 };
 use lineside_sync::UnixMillis;
@@ -158,7 +158,7 @@ async fn get_availability(
         until: format_rfc3339(strips.until),
         source: strips.source.iter().map(|it| stretch_item(it, it.state.as_str())).collect(),
         serving: strips.serving.iter().map(|it| stretch_item(it, it.state.as_str())).collect(),
-        incidents: incidents.into_iter().map(incident_item).collect(),
+        incidents: incidents.into_iter().map(state_period_item).collect(),
         items: polls.items,
         next: polls.next,
     };
@@ -229,7 +229,7 @@ fn stretch_item<S>(stretch: &StateStretch<S>, state: &'static str) -> StretchIte
     }
 }
 
-fn incident_item(incident: FeedIncident) -> IncidentItem {
+fn state_period_item(incident: FeedStatePeriod) -> IncidentItem {
     IncidentItem {
         state: incident.state.as_str(),
         reason: incident.reason,

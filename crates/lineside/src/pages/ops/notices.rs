@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use lineside_ingest::{FeedId, FeedIncident};
+use lineside_ingest::{FeedId, FeedStatePeriod};
 use maud::{Markup, html};
 
 use super::INCIDENTS_ATOM;
@@ -20,10 +20,10 @@ const SPAN: Duration = Duration::from_secs(7 * 86_400);
 /// Returns the incidents of all feeds with the name of each feed, newest first; `None` if they cannot be read.
 pub(super) async fn read_recent_incidents(
     app: &App,
-) -> Option<Vec<(FeedId, String, FeedIncident)>> {
+) -> Option<Vec<(FeedId, String, FeedStatePeriod)>> {
     let from = app.now() - SPAN;
     let read = read_archive(app, move |archive| archive.list_troubles(from, INCIDENTS_MAX)).await;
-    let named = |(id, mut incident): (FeedId, FeedIncident)| {
+    let named = |(id, mut incident): (FeedId, FeedStatePeriod)| {
         let feed = app.ingest().find_feed(id.as_str())?;
         incident.began = availability::began(&incident, &feed.status());
         Some((id, feed.config().display_name().to_owned(), incident))
@@ -33,7 +33,9 @@ pub(super) async fn read_recent_incidents(
     Some(named)
 }
 
-pub(super) fn render_incidents(incidents: &Option<Vec<(FeedId, String, FeedIncident)>>) -> Markup {
+pub(super) fn render_incidents(
+    incidents: &Option<Vec<(FeedId, String, FeedStatePeriod)>>,
+) -> Markup {
     html! {
         section.card #incidents aria-labelledby="incidents-title" {
             div.card-head {
@@ -54,7 +56,7 @@ pub(super) fn render_incidents(incidents: &Option<Vec<(FeedId, String, FeedIncid
     }
 }
 
-fn render_row(id: &FeedId, name: &str, incident: &FeedIncident) -> Markup {
+fn render_row(id: &FeedId, name: &str, incident: &FeedStatePeriod) -> Markup {
     let lasted = incident.ended.map(|ended| ended.duration_since(incident.began).as_secs_f64());
     html! {
         tr {

@@ -14,7 +14,7 @@ use lineside_validate::rules::gtfs_rt::MatchRate;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::gbfs_history::GbfsHistory;
-use super::{FoundNotices, LatestCheck, MessageChecks};
+use super::{FoundNotices, LatestCheck, MessageChecker};
 use crate::check::{estimate_json_memory, gbfs_rows};
 use crate::timeout::Stopwatch;
 
@@ -173,7 +173,7 @@ fn comparable_files<'a>(
     if needed <= memory { before } else { &[] }
 }
 
-impl MessageChecks {
+impl MessageChecker {
     /// Checks a system if it has changed and its pause is over. The check is cut short after the time limit of a
     /// schedule's validation. If `is_ending` interrupts it, it reports nothing.
     pub(super) fn check_system(&self, feed: &Feed, now: UnixMillis, is_ending: &dyn Fn() -> bool) {

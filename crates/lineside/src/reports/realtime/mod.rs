@@ -62,7 +62,7 @@ const FRESH_POLLS: u32 = 3;
 
 /// Checks messages, and holds their findings.
 #[derive(Debug, Default)]
-pub(crate) struct MessageChecks {
+pub(crate) struct MessageChecker {
     limits: ValidationConfig,
     feeds: Mutex<HashMap<FeedId, Arc<FeedMessages>>>,
     prepared_schedules: PreparedScheduleCache,
@@ -199,7 +199,7 @@ pub(crate) struct RealtimeDetails {
     pub(crate) presence: FindingLifecycle,
 }
 
-impl MessageChecks {
+impl MessageChecker {
     /// Creates the checks. `limits` limits the resources of a check; `store` has versions of schedules, if there is
     /// one.
     pub(crate) fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
@@ -245,7 +245,7 @@ impl MessageChecks {
     }
 }
 
-impl MessageObserver for MessageChecks {
+impl MessageObserver for MessageChecker {
     fn observe_message(&self, feed: &Arc<Feed>, observed: ObservedMessage<'_>, now: UnixMillis) {
         if self.limits.message_time.is_zero() {
             return;
@@ -272,7 +272,7 @@ impl MessageObserver for MessageChecks {
     }
 }
 
-impl MessageChecks {
+impl MessageChecker {
     /// Checks a message, or keeps it until its schedule is prepared.
     fn check_message(&self, feed: &Feed, message: WaitingMessage) {
         let (network, feed_messages) = (feed.network(), self.feed_messages(feed.id()));

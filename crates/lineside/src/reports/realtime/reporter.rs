@@ -65,7 +65,7 @@ fn spawn_system_checks(app: &App) -> JoinHandle<()> {
         let is_system = |feed: &&Arc<Feed>| feed.format() == Some(Format::Gbfs);
         for feed in app.ingest().feeds().iter().filter(is_system) {
             let check_system =
-                || app.reports().message_checks().check_system(feed, app.now(), &is_ending);
+                || app.reports().message_checker().check_system(feed, app.now(), &is_ending);
             run_catching_panic(feed.id(), check_system);
         }
     })
@@ -84,7 +84,7 @@ async fn report_all_feeds(
     last_reports: &mut HashMap<FeedId, LastReported>,
     is_ending: bool,
 ) {
-    let messages = app.reports().message_checks();
+    let messages = app.reports().message_checker();
     let feed_exists = |id: &FeedId| app.ingest().find_feed(id.as_str()).is_some();
     messages.retain(feed_exists);
     last_reports.retain(|id, _| feed_exists(id));

@@ -18,7 +18,7 @@ use lineside_validate::rules::siri::validate_while;
 
 use super::staleness::AgeCheck;
 use super::{
-    FeedMessages, FoundNotices, MessageChecks, MessageInput, decode_message, has_trips_or_vehicles,
+    FeedMessages, FoundNotices, MessageChecker, MessageInput, decode_message, has_trips_or_vehicles,
 };
 use crate::timeout::Stopwatch;
 
@@ -120,7 +120,7 @@ impl FeedMessages {
     }
 }
 
-impl MessageChecks {
+impl MessageChecker {
     /// Validates a message by SIRI's own rules, and the whole state if the message contains it.
     pub(super) fn gather_message(
         &self,

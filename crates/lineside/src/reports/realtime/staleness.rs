@@ -11,7 +11,7 @@ use lineside_validate::rules::gtfs_rt::{
     AGE_CODES, MessageSubject, RuleScope, ScheduleIndex, validate_age,
 };
 
-use super::{FeedMessages, LatestCheck, MessageChecks, MessageFindings, SAMPLES};
+use super::{FeedMessages, LatestCheck, MessageChecker, MessageFindings, SAMPLES};
 
 /// Minimum time between two age checks.
 const AGE_CHECK_INTERVAL_MIN: Duration = Duration::from_secs(30);
@@ -89,7 +89,7 @@ struct RepeatedMessage<'a> {
     last_check: UnixMillis,
 }
 
-impl MessageChecks {
+impl MessageChecker {
     /// Checks the age of a feed's message, if its source has confirmed it for a while.
     pub(super) fn recheck_age(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
         let status = feed.status();
@@ -217,7 +217,7 @@ mod tests {
             message_time: Duration::from_secs(60),
             ..ValidationConfig::default()
         };
-        let messages = Arc::new(MessageChecks { limits, ..MessageChecks::default() });
+        let messages = Arc::new(MessageChecker { limits, ..MessageChecker::default() });
         let inspector = Some(Arc::clone(&messages) as _);
         let (feed, file) = (("buses", Format::GtfsRt), ("buses.json", text.as_bytes()));
         let ingest = poll_test_feed(feed, file, &folder, &clock, inspector);

@@ -95,7 +95,7 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// XML.
     #[cfg(feature = "netex")]
     pub fn from_xml_archive(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
-        ZipFiles::open_with_selection(reader, limits, |paths, _| find_xml_files(paths))
+        ZipFiles::open_with_selection(reader, limits, |paths, _| select_xml_files(paths))
     }
 
     /// Reads the archive's directory; `choose` selects and names the files.
@@ -244,7 +244,7 @@ fn lowercase_table_names(files: BTreeMap<String, usize>) -> BTreeMap<String, usi
 }
 
 #[cfg(feature = "netex")]
-fn find_xml_files(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
+fn select_xml_files(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
     let is_xml = |path: &str| path.to_ascii_lowercase().ends_with(".xml");
     let files: BTreeMap<String, usize> =
         paths.iter().filter(|(path, _)| is_xml(path)).cloned().collect();

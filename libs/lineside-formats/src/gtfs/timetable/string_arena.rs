@@ -62,7 +62,7 @@ impl StringInterner {
     pub(crate) fn new(seed: u64) -> StringInterner {
         let strings = StringArena { bytes: String::new(), ends: vec![0] };
         let mut interner = StringInterner { strings, table: HashTable::new(), seed, full: false };
-        let empty = interner.hash_with_seed("");
+        let empty = interner.seeded_hash("");
         interner.table.insert_unique(empty, 0, |_| empty);
         interner
     }
@@ -73,7 +73,7 @@ impl StringInterner {
         if text.is_empty() {
             return TextId::EMPTY;
         }
-        let (hash, seed) = (self.hash_with_seed(text), self.seed);
+        let (hash, seed) = (self.seeded_hash(text), self.seed);
         let strings = &mut self.strings;
         if let Some(&found) = self.table.find(hash, |&number| strings.get(TextId(number)) == text) {
             return TextId(found);
@@ -92,7 +92,7 @@ impl StringInterner {
         TextId(number)
     }
 
-    pub(crate) fn hash_with_seed(&self, text: &str) -> u64 {
+    pub(crate) fn seeded_hash(&self, text: &str) -> u64 {
         hash_text(self.seed, text.as_bytes())
     }
 
