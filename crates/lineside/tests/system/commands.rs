@@ -206,7 +206,7 @@ fn a_failed_conversion_preserves_the_existing_output() {
     fs::write(path("town.zip"), "as before").unwrap();
     let reason =
         check(&["convert", &path("town.xml"), "--to", "gtfs", "--output", &path("town.zip")], 3);
-    assert!(reason.contains("cut off"), "{reason}");
+    assert!(reason.contains("truncated"), "{reason}");
     assert_eq!(fs::read_to_string(path("town.zip")).unwrap(), "as before");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing half-written stays");
 }

@@ -217,8 +217,8 @@ async fn an_invalid_channel_is_refused_with_the_expected_form() {
     for (address, expected_message) in [
         ("/api/v1/state", "?channel=feed/city"),
         ("/events", "?channel=feed/city"),
-        ("/api/v1/state?channel=area/u33", "4 to 6 of"),
-        ("/events?channel=area/u33dbfcy", "4 to 6 of"),
+        ("/api/v1/state?channel=area/u33", "4 to 6 characters"),
+        ("/events?channel=area/u33dbfcy", "4 to 6 characters"),
     ] {
         let (_, _, problem) = problem(&format!("{server}{address}")).await;
         let detail = problem["detail"].as_str().unwrap();
