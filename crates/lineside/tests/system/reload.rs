@@ -176,7 +176,7 @@ async fn an_invalid_file_is_refused_by_line_and_key_and_changes_nothing() {
 async fn keys_that_require_a_restart_are_logged() {
     let it = ConfiguredServer::start(&feed("a")).await;
     it.until_served("a").await;
-    let limits = "[limits]\nframe = \"64KiB\"\n[token]\nhmac = \"s3cret\"\n";
+    let limits = "[limits]\nmax_message_size = \"64KiB\"\n[token]\nhmac = \"s3cret\"\n";
     it.replace(&format!("{limits}{}{}", feed("a"), feed("b")));
     it.until_served("b").await;
     it.until_metric("lineside_config_waiting_keys 2").await;

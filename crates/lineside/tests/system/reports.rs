@@ -380,7 +380,7 @@ fn write_feeds(folder: &Path, n: usize, keys: &str) -> String {
 async fn a_full_queue_is_counted_and_every_feed_is_checked() {
     const FEEDS: usize = 20;
     let folder = tempfile::tempdir().unwrap();
-    let config = write_feeds(folder.path(), FEEDS, "[validation]\nwaiting = 1\n");
+    let config = write_feeds(folder.path(), FEEDS, "[validation]\nqueue = 1\n");
     let server = ServerProcess::start(&["serve", "--config", &config]);
     for n in 0..FEEDS {
         let url = format!("{}/api/v1/feeds/city-{n}/report", server.url);
@@ -406,7 +406,7 @@ async fn a_full_queue_is_counted_and_every_feed_is_checked() {
 #[tokio::test]
 async fn without_slots_nothing_is_validated() {
     let folder = tempfile::tempdir().unwrap();
-    let config = write_feeds(folder.path(), 1, "[validation]\nslots = 0\n");
+    let config = write_feeds(folder.path(), 1, "[validation]\nconcurrency = 0\n");
     let server = ServerProcess::start(&["serve", "--config", &config]);
     until_json(&format!("{}/api/v1/feeds/city-0", server.url), |found| found["state"] == "ok")
         .await;
