@@ -231,6 +231,7 @@ impl<'a> DepartureBoard<'a> {
         let zone = self.time_zone();
         html! {
             @match self.window.from {
+                None if network_page::last_service_day(self.network).is_some() => "No departures are known: the timetable has ended.",
                 None => "No departures in the next two hours.",
                 Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
             }

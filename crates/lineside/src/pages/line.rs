@@ -203,7 +203,8 @@ impl<'a> LineView<'a> {
         let id = self.timetable.route(self.route).id;
         html! {
             div.page.delays {
-                (self.render_head())
+                @let has_times = times.has_departures() || network_page::last_service_day(self.network).is_none();
+                (self.render_head(has_times))
                 (times.render_idle_note(self.timetable, self.now))
                 @if !self.alerts.is_empty() { (alerts::render_alerts(&self.alerts)) }
                 @if self.directions.is_empty() && self.n_left_out == 0 { p.soft { "The timetable has no trips of this line." } }
@@ -214,14 +215,15 @@ impl<'a> LineView<'a> {
                 (self.render_omitted())
                 (self.render_elsewhere())
                 (line_estimates::render_announced(self.timetable, &self.announced))
-                (times.render_markup(self.timetable, self.feed_id(), id))
+                // After the end of the timetable, an empty day would say that nothing runs.
+                @if has_times { (times.render_markup(self.timetable, self.feed_id(), id)) }
                 (states::render_templates())
                 (layout::render_data_island("route-data", &self.live_data()))
             }
         }
     }
 
-    fn render_head(&self) -> Markup {
+    fn render_head(&self, has_times: bool) -> Markup {
         let route = self.timetable.route(self.route);
         let zone = self.timetable.timezone();
         let name = network_page::network_name(self.app, self.network);
@@ -242,7 +244,7 @@ impl<'a> LineView<'a> {
                     span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, zone)) { (words::format_clock_seconds(self.now, zone)) } }
                     a.small.target href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
                     a.small.target href=(format!("/map?route={}:{}", self.feed_id(), map::query_value(route.id))) { "On the map" }
-                    a.small.target href="#times" { "Times" }
+                    @if has_times { a.small.target href="#times" { "Times" } }
                 }
                 (network_page::render_timetable_end(self.network))
                 (network_page::render_trouble_banner(self.app, &feeds, zone, "live positions", "Vehicles below are where they were last seen."))

@@ -71,6 +71,11 @@ impl LineTimes {
         }
     }
 
+    /// Returns true if trips run on the date.
+    pub(super) fn has_departures(&self) -> bool {
+        !self.directions.is_empty()
+    }
+
     /// Renders the note that the line does not run now, with its next trip. The page's script replaces it with that of
     /// a newer page.
     pub(super) fn render_idle_note(&self, timetable: &Timetable, now: i64) -> Markup {

@@ -132,6 +132,8 @@ struct AlertsView {
     recording: Markup,
     /// True if the network has real-time feeds, which may have alerts.
     has_realtime: bool,
+    /// True if one of them is not in trouble.
+    has_current_feed: bool,
     /// The names of the network's feeds, by id.
     feed_names: BTreeMap<String, String>,
 }
@@ -173,7 +175,20 @@ impl AlertsView {
             now,
             recording: states::recording_tag(network),
             has_realtime: !network.realtime_feeds().is_empty(),
+            has_current_feed: network
+                .realtime_feeds()
+                .iter()
+                .any(|feed| !feed.status().state.is_trouble()),
             feed_names: names.collect(),
+        }
+    }
+
+    /// Returns the reason why no alerts are known, if there is one.
+    fn source_mark(&self) -> Option<&'static str> {
+        match (self.has_realtime, self.has_current_feed) {
+            (false, _) => Some("none"),
+            (true, false) => Some("outdated"),
+            (true, true) => None,
         }
     }
 
@@ -190,14 +205,15 @@ impl AlertsView {
                         }
                     }
                     h1 { "Alerts" }
-                    p.soft data-source=[(!self.has_realtime).then_some("none")] {
+                    p.soft data-source=[self.source_mark()] {
                         @if !self.has_realtime { "This network has a timetable and no real-time feed, so no alerts are known." }
+                        @else if !self.has_current_feed && self.n_in_force == 0 { "The live data of this network are out of date, so no alerts are known." }
                         @else if self.n_in_force == 0 { "No alerts now." } @else { (words::format_count(self.n_in_force as u64, "alert", "alerts")) " now." }
                     }
                     p.answer-at {
                         (self.recording)
                         // Of a network without real-time feeds nothing is live.
-                        @if self.has_realtime { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
+                        @if self.has_current_feed { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
                     }
                 }
                 @for phase in [AlertPhase::InForce, AlertPhase::Upcoming, AlertPhase::Past] {

@@ -99,6 +99,11 @@ async fn an_expired_timetable_is_shown_as_expired_everywhere() {
     }
     let line = text(format!("{url}/routes/old/R")).await;
     assert!(line.find("line-idle").unwrap() < line.find("data-stop=").unwrap(), "{line}");
+    assert!(!line.contains("#times") && !line.contains("id=\"times\""), "{line}");
+    until("the badge says so once there is a report", async || {
+        text(format!("{url}/feeds/old/report.svg")).await.contains(">expired<")
+    })
+    .await;
     let index = text(format!("{url}/networks")).await;
     let (_, entry) = index.split_once("data-network=\"old\"").unwrap();
     let entry = entry.split("</li>").next().unwrap();

@@ -123,6 +123,9 @@ async fn a_feed_without_any_data_has_a_banner_and_an_alert_feed_has_none() {
         assert!(is_shown(&page, "town-trips") && is_shown(&page, "town-other"), "{path}: {page}");
         assert_eq!(page.matches("data-trouble=").count(), 1, "one banner for both: {page}");
     }
+    let alerts = get(&format!("{}/alerts/town", server.url)).await.text().await.unwrap();
+    assert!(alerts.contains("data-source=\"outdated\""), "{alerts}");
+    assert!(!alerts.contains("id=\"live\""), "{alerts}");
     server.stop("-TERM");
 
     let alerts = |_| message(now(), vec![alert(Some("A"), None, &[("", "Works")])]);

@@ -26,7 +26,7 @@ impl FeedView {
         let body = html! {
             dl.facts.card-body {
                 dt { "Requests" } dd.numeric { (note) }
-                dt { "Interval" } dd { (self.poll_interval()) }
+                dt { "Configured interval" } dd { (self.poll_interval()) }
                 dt { "Last success" } dd { (self.render_optional_moment(status.last_success)) }
                 dt { "Last attempt" } dd { (self.render_optional_moment(status.last_attempt)) }
                 dt { "Next attempt" } dd { (self.render_optional_moment(status.next_poll)) }

@@ -176,7 +176,7 @@ impl FeedView {
             ))
         });
         html! {
-            dt { "Polled" } dd { (self.poll_interval()) }
+            dt { "Configured interval" } dd { (self.poll_interval()) }
             @if let Some(snapshot) = &self.snapshot { dt { "Last change" } dd { (self.render_moment(snapshot.fetched_at)) } }
             @if let Some(schedule) = schedule {
                 dt { "Timetable" } dd {

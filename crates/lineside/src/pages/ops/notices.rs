@@ -14,6 +14,8 @@ use crate::pages::{availability, states, words};
 
 /// The most recent incidents on the page.
 const INCIDENTS_MAX: usize = 10;
+/// Incidents that are read: they are ordered by their detection, and an expired timetable ended long before that.
+const INCIDENTS_READ_MAX: usize = 1_000;
 /// The time span of the incidents.
 const SPAN: Duration = Duration::from_secs(7 * 86_400);
 
@@ -22,7 +24,8 @@ pub(super) async fn read_recent_incidents(
     app: &App,
 ) -> Option<Vec<(FeedId, String, FeedStatePeriod)>> {
     let from = app.now() - SPAN;
-    let read = read_archive(app, move |archive| archive.list_troubles(from, INCIDENTS_MAX)).await;
+    let read =
+        read_archive(app, move |archive| archive.list_troubles(from, INCIDENTS_READ_MAX)).await;
     let named = |(id, mut incident): (FeedId, FeedStatePeriod)| {
         let feed = app.ingest().find_feed(id.as_str())?;
         incident.began = availability::began(&incident, &feed.status());
@@ -30,6 +33,7 @@ pub(super) async fn read_recent_incidents(
     };
     let mut named: Vec<_> = read.ok()?.into_iter().filter_map(named).collect();
     named.sort_by_key(|(_, _, incident)| Reverse(incident.began));
+    named.truncate(INCIDENTS_MAX);
     Some(named)
 }
 

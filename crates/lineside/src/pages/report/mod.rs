@@ -107,8 +107,15 @@ fn draw_badge(feed: &Feed, report: Option<&Arc<ValidationReport>>) -> String {
     let label = feed.format().map_or("data", |format| format.as_str());
     let report = report.map(|report| &**report);
     let is_real_time = feed.format().is_some_and(Format::is_realtime);
-    let doubt =
-        report.filter(|_| is_real_time).and_then(|it| explain_doubt(feed.status().state, it));
+    let is_expired = || {
+        let window = feed.service_window();
+        window.is_some_and(|it| it.service_end(feed.network().data_now()).is_some())
+    };
+    let doubt = match report {
+        Some(report) if is_real_time => explain_doubt(feed.status().state, report),
+        Some(_) if is_expired() => Some("expired"),
+        _ => None,
+    };
     let (badge_label, ground) = badge_text(report, doubt);
     let title = format!("{}: {badge_label}", feed.config().display_name());
     badge::draw_badge(label, &badge_label, &title, ground).into_string()
