@@ -228,7 +228,8 @@ async fn a_failure_records_its_phase_status_and_bytes() {
 
 #[tokio::test]
 async fn a_body_that_drips_is_a_timeout() {
-    let good = http("200 OK", &[], &body(48.87));
+    let first = body(48.87);
+    let good = http("200 OK", &[], &first);
     let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
     let ingest = start(vec![impatient("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
@@ -241,7 +242,7 @@ async fn a_body_that_drips_is_a_timeout() {
     let failure = feed.status().last_error.clone().unwrap();
     assert_eq!((failure.phase, failure.status), (Some(FetchPhase::Body), Some(200)));
     assert!((1..1_024).contains(&failure.bytes), "{}", failure.bytes);
-    assert_eq!(feed.snapshot().unwrap().bytes, body(48.87));
+    assert_eq!(feed.snapshot().unwrap().bytes, first);
     ingest.shut_down().await;
 }
 
