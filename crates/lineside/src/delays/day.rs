@@ -589,7 +589,10 @@ mod tests {
         let day = DelayDay::default();
         assert!(day.unsaved_rows().is_empty() && day.begin_round(at(0)).is_empty());
         sample_day(&day, "a", "1", (1, 1), at(0));
-        assert!(day.begin_round(at(0) + Duration::from_secs(60)).is_empty(), "the quarter goes on");
+        assert!(
+            day.begin_round(at(0) + Duration::from_secs(60)).is_empty(),
+            "the quarter has not ended"
+        );
         sample_day(&day, "a", "1", (1, 1), at(0) + Duration::from_secs(60));
         let ended = day.begin_round(at(1));
         sample_day(&day, "a", "1", (0, 1), at(1));

@@ -111,7 +111,11 @@ mod tests {
         let stops = StopDelays::default();
         let counts = DelayCounts { trips: 4, late: 1, unknown: 1, ..DelayCounts::default() };
         stops.add_counts(&stop_key(1), &counts, live(NOW));
-        assert_eq!(history_of(&stops, 1, NOW), DelayHistory::default(), "nobody had asked");
+        assert_eq!(
+            history_of(&stops, 1, NOW),
+            DelayHistory::default(),
+            "the history was never requested"
+        );
         assert_eq!(stops.list_watched(NOW), [stop_key(1)]);
         stops.add_counts(&stop_key(1), &counts, live(NOW));
         stops.add_counts(&stop_key(1), &counts, live(NOW + std::time::Duration::from_secs(60)));

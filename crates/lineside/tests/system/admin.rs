@@ -100,7 +100,7 @@ async fn pages_of_other_origins_cannot_use_a_session() {
         assert_problem(403, "other_origin", refusal(left).await);
     }
     let session = get_with(&url, &[("cookie", &cookie)]).await;
-    assert_eq!(session.status(), 200, "and nobody else logged it out");
+    assert_eq!(session.status(), 200, "other clients did not end the session");
     for (name, value) in [FROM_HERE, ("origin", own_origin.as_str())] {
         let login = log_in(&server, TOKEN, "/", &[]).await;
         let cookie = admin::cookie(&login);

@@ -112,7 +112,10 @@ async fn a_page_refuses_a_parameter_with_links_to_corrected_addresses() {
     let url = format!("{server}/delays/city?embed=1&x=1");
     let embedded = get_with(&url, &[("accept", "text/html")]).await;
     let policy = header(&embedded, "content-security-policy").to_owned();
-    assert!(policy.contains("frame-ancestors *"), "it stands where the page would have: {policy}");
+    assert!(
+        policy.contains("frame-ancestors *"),
+        "the error page can be embedded like the page: {policy}"
+    );
     for path in ["/?utm_source=mail", "/map?fbclid=1", "/docs/guide/reports?gclid=1"] {
         assert_eq!(get(&format!("{server}{path}")).await.status(), 200, "{path}");
     }

@@ -95,7 +95,7 @@ async fn alerts_of_an_agency_or_mode_are_shown_at_stops_of_its_lines() {
     })
     .await;
     for path in ["/stops/town/S", "/routes/town/A"] {
-        until("the alerts are told", async || {
+        until("the alerts are on the board", async || {
             let reply = get(&town.url(path)).await;
             reply.status() == 200 && reply.text().await.unwrap().contains("All trains")
         })

@@ -473,7 +473,7 @@ async fn watch_resumes_a_broken_connection() {
     upstream_url.lock().unwrap().clone_from(&second.url);
     drop(first);
     watching
-        .until("it goes on with the state", |output| {
+        .until("the stream continues with the state", |output| {
             let (_, broken) = output.split_once("retrying in").unwrap_or_default();
             let (_, again) = broken.split_once("reconnected").unwrap_or_default();
             again.contains("state again, after a gap")

@@ -276,7 +276,7 @@ async fn a_feed_is_added_paused_and_removed() {
     assert!(!history.contains("as in the file"), "the file does not have it: {history}");
     assert_eq!(listed(&history), previewed, "the history lists what the preview listed");
     // From then on it is polled once an hour, or on request.
-    until("its first poll is over", async || browser.feed("new").await["state"] == "ok").await;
+    until("its first poll has ended", async || browser.feed("new").await["state"] == "ok").await;
 
     let list = [("next", "/ops?sort=name")];
     let next = browser.do_it("/ops/feeds/new/pause", &list).await;

@@ -50,7 +50,7 @@ async fn late_and_cancelled_trips_are_counted_without_early_ones() {
         assert_eq!(found["trips_late"][0]["trip_id"], "a0");
         assert_eq!(found["trips_late"][0]["headsign"], "Harbour A");
         assert_eq!(found["trips_cancelled"][0]["trip_id"], "a3");
-        assert_eq!(found["lines"][0]["route_id"], "A", "the line with the trouble stands first");
+        assert_eq!(found["lines"][0]["route_id"], "A", "the line with the trouble is first");
     }
     let line_delays_reply = get_json(&town.url("/api/v1/feeds/town/delays?route=B")).await;
     let list_counts = |found: &Value| {

@@ -51,7 +51,7 @@ async fn assert_holds_what_the_server_holds(
             silent_at = Instant::now() + SILENCE;
             continue;
         };
-        let event = event.expect("the stream goes on");
+        let event = event.expect("the stream continues");
         let is_ours = event.data["channel"] == channel;
         let is_state = event.data["data"].get("state").is_some();
         let offset = event.data["offset"].as_u64();

@@ -160,7 +160,7 @@ async fn files_are_polled_at_their_ttl_and_only_at_the_host_of_the_feed() {
             file("elsewhere", &format!("{other}/secret")),
             file("local", "file:///etc/passwd"),
             file("quick", &format!("{producer}/twice")),
-            file("told", &format!("{other}/x?token=s3cret")),
+            file("reported", &format!("{other}/x?token=s3cret")),
         ],
     );
     let body = json!({"ttl": 99_999_999_999_u64, "data": {"feeds": files}}).to_string();
@@ -188,7 +188,7 @@ async fn files_are_polled_at_their_ttl_and_only_at_the_host_of_the_feed() {
     assert!(n_slow < n_quick, "asked {n_slow} times for what is good for an hour");
     assert!(site.requests_for("/twice?token=s3cret").is_empty());
     assert!(other_site.heads().is_empty());
-    for name in ["elsewhere", "local", "told", "f900"] {
+    for name in ["elsewhere", "local", "reported", "f900"] {
         let url = format!("{}/proxy/bikes/{name}", server.url);
         assert_problem(404, "not_found", problem(&url).await);
     }

@@ -211,7 +211,7 @@ async fn two_languages_are_one_system_in_version_3_and_two_in_version_2() {
         r#"{"version":"2.3","ttl":1,"data":{"error":"maintenance"}}"#,
     );
     site.put("/two/gbfs.json", r#"{"version":"2.3","ttl":1,"data":{}}"#);
-    until("both are told", async || {
+    until("both are reported", async || {
         let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
         let is_reported =
             feed["state"] != "ok" && feed["files"].as_array()?.iter().any(|it| it["state"] != "ok");

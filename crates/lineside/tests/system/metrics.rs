@@ -26,7 +26,7 @@ async fn metric_value(series: &str) -> f64 {
 /// Reads until a publication without a state arrives.
 async fn next_change(stream: &mut Stream) {
     loop {
-        let event = stream.next_within(WAIT_MAX).await.expect("the city goes on");
+        let event = stream.next_within(WAIT_MAX).await.expect("the city continues");
         if event.data["data"].get("state").is_none() {
             return;
         }

@@ -81,7 +81,7 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
     let config = write_config(folder.path(), &keys);
 
     let server = start(&config);
-    until("trouble is told", async || has_sent(&hook, "city", "failing")).await;
+    until("the failure is notified", async || has_sent(&hook, "city", "failing")).await;
     let first = &notifications(&hook)[0];
     assert_eq!((&first["kind"], &first["previous"]), (&"state".into(), &"ok".into()));
     assert!(first["reason"].as_str().unwrap().starts_with("file: "), "{first}");
@@ -99,7 +99,7 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
     until_state(&server, "city", "failing").await;
     until_state(&server, "city-2", "ok").await;
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other is told of", async || {
+    until("the other feed's failure is notified", async || {
         list_sent(&hook).iter().any(|(sent_feed, _)| sent_feed == "city-2")
     })
     .await;
@@ -110,7 +110,7 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
         list_sent(&hook)
     );
     write_data(folder.path(), "city");
-    until("the end is told", async || has_sent(&hook, "city", "ok")).await;
+    until("the recovery is notified", async || has_sent(&hook, "city", "ok")).await;
     server.stop("-TERM");
 }
 
@@ -128,7 +128,7 @@ async fn a_reconfigured_target_receives_no_notification_twice() {
     let alert = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\nquiet = \"0s\"\n");
     let config = write_config(folder.path(), &alert);
     let server = start(&config);
-    until("both are told of", async || {
+    until("both failures are notified", async || {
         has_sent(&hook, "city", "failing") && has_sent(&hook, "city-2", "failing")
     })
     .await;
@@ -142,14 +142,14 @@ async fn a_reconfigured_target_receives_no_notification_twice() {
     until("the end is refused", async || list_sent(&hook).len() > n_sent).await;
     let smtp = "[smtp]\nhost = \"127.0.0.1\"\nfrom = \"lineside@example.org\"\n";
     write_config(folder.path(), &format!("{smtp}{alert}secret = \"s\"\n"));
-    until("it is told, signed", async || hook.requests().iter().any(is_signed)).await;
+    until("a signed notification arrives", async || hook.requests().iter().any(is_signed)).await;
     takes.store(true, Ordering::Release);
     write_data(folder.path(), "city-2");
-    until("the other's end is told", async || has_sent(&hook, "city-2", "ok")).await;
+    until("the other feed's recovery is notified", async || has_sent(&hook, "city-2", "ok")).await;
     let signed: Vec<String> = hook.requests().into_iter().filter(is_signed).collect();
     assert!(signed[0].contains("\"city\"") && signed[0].contains("\"ok\""), "{signed:?}");
     let troubles = list_sent(&hook).into_iter().filter(|(_, state)| state == "failing").count();
-    assert_eq!(troubles, 2, "what was told is not told again: {:?}", list_sent(&hook));
+    assert_eq!(troubles, 2, "no notification is sent twice: {:?}", list_sent(&hook));
     server.stop("-TERM");
 }
 
@@ -188,7 +188,8 @@ async fn further_failures_wait_for_the_end_of_the_quiet_time() {
     until("the one without a quiet time hears of more", async || n_sent_for_city(&loud) == 3).await;
     // Another feed's trouble is not silenced, and follows that of the first feed.
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other feed is told of", async || has_sent(&quiet, "city-2", "stale")).await;
+    until("the other feed's failure is notified", async || has_sent(&quiet, "city-2", "stale"))
+        .await;
     assert_eq!(n_sent_for_city(&quiet), 2, "{:?}", list_sent(&quiet));
     server.stop("-TERM");
 }
@@ -212,7 +213,7 @@ async fn state_changes_of_a_paused_feed_are_not_sent() {
     assert_eq!(paused.status(), 200);
     until_state(&server, "city", "paused").await;
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other is told of", async || {
+    until("the other feed's failure is notified", async || {
         list_sent(&hook).iter().any(|(sent_feed, _)| sent_feed == "city-2")
     })
     .await;
@@ -244,7 +245,7 @@ async fn undelivered_notifications_are_sent_after_a_kill() {
         let later = notifications(&hook).split_off(refused.len());
         later.iter().any(|notification| notification["id"] == refused[0]["id"])
     };
-    until("it is told again, known as the same", has_retried).await;
+    until("the notification is retried with the same id", has_retried).await;
     server.stop("-TERM");
 }
 

@@ -97,7 +97,7 @@ async fn a_long_feed_list_is_paged_and_filtered() {
     let rows = |text: &str| text.matches("class=\"feed-name\"").count();
     assert_eq!(rows(&page(&format!("{url}/")).await), 25);
     assert_eq!(rows(&page(&format!("{url}/?page=3")).await), 10);
-    assert_eq!(rows(&page(&format!("{url}/?page=99")).await), 10, "the last page stands in");
+    assert_eq!(rows(&page(&format!("{url}/?page=99")).await), 10, "the last page is shown instead");
     let second = page(&format!("{url}/?theme=roads&page=2")).await;
     assert_eq!(rows(&second), 5);
     assert!(second.contains("href=\"/?theme=roads\""), "the way back keeps the filter");

@@ -147,7 +147,7 @@ async fn only_admins_profile_exclusively_and_for_a_limited_time() {
             return;
         }
     }
-    panic!("a recording that nobody waits for goes on");
+    panic!("an abandoned recording is still running");
 }
 
 #[tokio::test]

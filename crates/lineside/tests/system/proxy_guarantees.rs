@@ -129,7 +129,7 @@ async fn no_client_waits_while_the_producer_hangs() {
     // The current request may still be answered, but the one after it hangs.
     until("the producer is asked again", async || producer.heads().len() > before).await;
     let asking = join_all((0..50).map(|_| get(&url)));
-    let replies = tokio::time::timeout(WAIT_MAX, asking).await.expect("nobody waits");
+    let replies = tokio::time::timeout(WAIT_MAX, asking).await.expect("no client waits");
     for reply in replies {
         assert_eq!(reply.status(), 200);
         assert_eq!(reply.bytes().await.unwrap(), MESSAGE);
@@ -216,7 +216,10 @@ async fn nothing_is_served_before_the_first_success_or_past_max_age() {
     let fresh = until_reply("fresh", &url, is_fresh).await;
     let cache = header(&fresh, "cache-control");
     let good_for = cache.split("stale-if-error=").nth(1).unwrap();
-    assert!(good_for.parse::<u64>().unwrap() <= 3, "{cache}: past max_age nobody serves them");
+    assert!(
+        good_for.parse::<u64>().unwrap() <= 3,
+        "{cache}: caches must not serve data past max_age"
+    );
     once.set(Answer::Bytes(answer("500 Sorry", &[], b"")));
     until_reply("too old", &url, |response| response.status() == 503).await;
     assert_problem(503, "stale", problem(&url).await);

@@ -144,7 +144,7 @@ async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
     shown(&server.url, &first, &second).await;
     listed(&server.url, &second).await;
     in_the_catalog(&server.url, &second).await;
-    until("the hook is told", async || !findings(&hook).is_empty()).await;
+    until("the webhook is notified", async || !findings(&hook).is_empty()).await;
     let sent = &findings(&hook)[0];
     assert_eq!(sent["errors"], json!([{"code": "point_near_origin", "before": 0, "now": 1}]));
     let address = second["lineside"]["url"].as_str().unwrap();
@@ -189,7 +189,7 @@ async fn recurring_errors_are_announced_again() {
             until_report(&report_url, is_well).await;
         }
         setup.give(&schedule(FAR));
-        until("the hook is told", async || findings(&hook).len() >= n_sent).await;
+        until("the webhook is notified", async || findings(&hook).len() >= n_sent).await;
     }
     let ids: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
     assert_eq!(ids.len(), 2, "{ids:?}");

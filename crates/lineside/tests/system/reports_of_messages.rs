@@ -164,7 +164,7 @@ async fn messages_are_validated_and_persistent_errors_announced_once() {
     buses.is_bad.store(true, Ordering::Relaxed);
     let bad = until_report(&url, |found| count(found, "E003") == 1).await;
     assert_eq!(bad["summary"]["matchedTrips"], 0);
-    until("the hook is told", async || !findings(&hook).is_empty()).await;
+    until("the webhook is notified", async || !findings(&hook).is_empty()).await;
     let sent = &findings(&hook)[0];
     assert_eq!(sent["errors"], json!([{"code": "E003", "before": 0, "now": 1}]));
     assert!(sent["report"].as_str().unwrap().ends_with("/feeds/buses#report-realtime"), "{sent}");
@@ -300,7 +300,7 @@ async fn a_feed_that_loses_its_trips_is_empty_and_stays_so_after_a_restart() {
         .await;
     let badge = format!("{}/feeds/buses/report.svg", server.url);
     until("the badge says so", async || text(&badge).await.contains(">empty<")).await;
-    until("the hook is told", async || !states(&hook).is_empty()).await;
+    until("the webhook is notified", async || !states(&hook).is_empty()).await;
     server.stop("-TERM");
 
     let server = setup.start().await;
@@ -315,7 +315,7 @@ async fn a_feed_that_loses_its_trips_is_empty_and_stays_so_after_a_restart() {
     assert_eq!(get_json(&feed).await["state"], "empty");
     assert_eq!(states(&hook), ["empty"], "the trouble has not ended");
     buses.is_empty.store(false, Ordering::Relaxed);
-    until("its end is told", async || states(&hook).len() > 1).await;
+    until("the recovery is notified", async || states(&hook).len() > 1).await;
     assert_eq!(states(&hook), ["empty", "ok"]);
     server.stop("-TERM");
 }

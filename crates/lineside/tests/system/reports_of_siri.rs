@@ -133,7 +133,7 @@ async fn siri_changes_are_validated_together_without_staleness_findings() {
     let codes = codes(&found);
     let [(code, count)] = codes.as_slice() else { panic!("{codes:?}") };
     assert_eq!(code, "vehicle_without_ref");
-    assert!(*count > 1, "several messages are told of together: {count}");
+    assert!(*count > 1, "several messages are counted in one report: {count}");
     server.stop("-TERM");
 }
 

@@ -107,7 +107,7 @@ async fn siri_journeys_have_the_delays_of_the_state() {
 
 #[tokio::test]
 async fn siri_vehicles_are_those_of_the_state() {
-    let found = until_some("all vehicles are told", async || {
+    let found = until_some("all vehicles are delivered", async || {
         let delivery = fetch_delivery("/siri/2.0/vehicle-monitoring.json").await;
         let vehicles = get_json(&format!("{}/geojson/city/vehicles.geojson", shared_demo())).await;
         let n_vehicles = delivery.vehicle_monitorings[0].vehicle_activities.len();
@@ -302,7 +302,7 @@ async fn a_repeated_request_returns_only_changes() {
     assert_eq!((head.status().as_u16(), header(&head, "cache-control")), (200, "no-store"));
     // Vehicles move, so at some point an answer contains some of them but not all.
     let mut last = HashMap::new();
-    until_some("some vehicles and not all are told", async || {
+    until_some("only changed vehicles are delivered", async || {
         let more = fetch_delivery(path).await;
         let activities = &more.vehicle_monitorings[0].vehicle_activities;
         for activity in activities {

@@ -85,7 +85,7 @@ impl Twins {
 
     /// Advances to an instant, and waits until every feed has data of that instant.
     async fn step_to(&self, target_time: UnixMillis) {
-        until("nobody is being asked", async || {
+        until("no request is pending", async || {
             let now = self.clock.wall_time();
             self.all_feeds(|feed| instant(&feed["next_poll"]) > now.0).await
         })

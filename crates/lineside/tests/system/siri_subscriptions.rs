@@ -194,7 +194,7 @@ async fn a_subscriber_receives_a_heartbeat_all_data_and_then_changes() {
     assert_eq!(answer[0].status, Some(true), "{answer:?}");
     assert_eq!(answer[0].subscription_ref.as_deref(), Some("vehicles"));
     assert!(answer[0].valid_until.is_some());
-    let changes = until_some("changes are told", async || {
+    let changes = until_some("changes are delivered", async || {
         let deliveries = consumer.deliveries();
         if deliveries.len() > 1 { Ok(deliveries) } else { Err(deliveries.len()) }
     });
@@ -262,7 +262,8 @@ async fn changed_visits_are_delivered_and_removed_ones_cancelled() {
         let all = consumer.deliveries().into_iter().flat_map(|it| it.stop_monitorings);
         all.collect::<Vec<_>>()
     };
-    let first = until_some("all visits are told", async || stops().into_iter().next().ok_or(()));
+    let first =
+        until_some("all visits are delivered", async || stops().into_iter().next().ok_or(()));
     let first = first.await;
     assert_eq!(first.head.subscription_ref.as_deref(), Some("stop"));
     assert!(first.monitored_stop_visits.len() > 8, "{first:?}");
@@ -274,7 +275,7 @@ async fn changed_visits_are_delivered_and_removed_ones_cancelled() {
     let deleted_trip = &mut deleted.trip_update.as_mut().unwrap().trip;
     deleted_trip.set_schedule_relationship(ScheduleRelationship::Deleted);
     producer.set(good(&message_of(now(), vec![lines.behind("a1", 400), deleted])));
-    until("the change is told, and what is gone", async || {
+    until("the change and the removals are delivered", async || {
         let new_visits = stops().split_off(1);
         let visits = new_visits.iter().flat_map(|stop| &stop.monitored_stop_visits);
         let mut late = visits.filter(|visit| trip(visit) == "a1").filter_map(|visit| {
@@ -290,7 +291,7 @@ async fn changed_visits_are_delivered_and_removed_ones_cancelled() {
     .await;
     let others = stops().split_off(1);
     let others = others.iter().flat_map(|stop| &stop.monitored_stop_visits);
-    assert!(others.map(trip).all(|trip| trip != "b3"), "what is as it was is not told again");
+    assert!(others.map(trip).all(|trip| trip != "b3"), "an unchanged visit is not delivered again");
     schema::hold("visits that a subscriber is told", &consumer.named_bodies());
 }
 
@@ -318,7 +319,7 @@ async fn a_soap_subscription_is_delivered_in_soap_until_it_expires() {
     assert_eq!(error.kind.as_deref(), Some("AccessNotAllowedError"));
     let answer = statuses(post(&server, &body, &[admin::BEARER]).await);
     assert_eq!(answer[0].status, Some(true), "{answer:?}");
-    until("journeys are told", async || !consumer.deliveries().is_empty()).await;
+    until("journeys are delivered", async || !consumer.deliveries().is_empty()).await;
     for body in consumer.bodies.lock().unwrap().iter() {
         assert!(is_soap_envelope(body.as_bytes()), "{body}");
         assert!(body.contains("<sw:Notify"), "{body}");
@@ -358,7 +359,7 @@ async fn another_client_cannot_end_or_replace_a_subscription() {
     let address = consumer.start().await;
     let requests_xml = subscription_xml("VehicleMonitoring", "v", &in_minutes(10).to_string());
     post(&server, &subscription(&at(&address), &requests_xml), &[]).await;
-    until("it is told", async || !consumer.deliveries().is_empty()).await;
+    until("a delivery arrives", async || !consumer.deliveries().is_empty()).await;
     let other_client = reqwest::Client::builder().local_address(IpAddr::from([127, 0, 0, 2]));
     let other_client = other_client.build().unwrap();
     let all = plain(
@@ -387,10 +388,10 @@ async fn another_client_cannot_end_or_replace_a_subscription() {
         panic!("one")
     };
     assert_eq!(status.status, Some(true), "{status:?}");
-    until("the other is told", async || !other.deliveries().is_empty()).await;
+    until("the other subscriber gets a delivery", async || !other.deliveries().is_empty()).await;
     until_counted(&server, 2).await;
     let before = consumer.messages().len();
-    until("it is told all the same", async || consumer.messages().len() > before).await;
+    until("the subscriber still gets messages", async || consumer.messages().len() > before).await;
     let ended = statuses(post_by(&other_client, &server, &all, &[admin::BEARER]).await);
     assert_eq!((ended.len(), ended[0].status), (1, Some(true)));
     until_counted(&server, 0).await;

@@ -91,7 +91,7 @@ fn body(number: u64) -> Vec<u8> {
 async fn read_until_reset(read: &mut OwnedReadHalf, stream: u32) {
     let reset = async {
         loop {
-            let (kind, stream_id, _) = next_frame(read).await.expect("the connection goes on");
+            let (kind, stream_id, _) = next_frame(read).await.expect("the connection stays open");
             if kind == RST_STREAM && stream_id == stream {
                 return;
             }
@@ -160,7 +160,7 @@ async fn an_unread_http2_stream_is_reset_and_its_connection_continues() {
     let (mut n_reset, mut was_answered) = (0, false);
     while n_reset < STREAMS || !was_answered {
         let next = tokio::time::timeout(WAIT_MAX, next_frame(&mut read)).await;
-        let (kind, stream, payload) = next.unwrap().expect("the connection goes on");
+        let (kind, stream, payload) = next.unwrap().expect("the connection stays open");
         match kind {
             RST_STREAM => {
                 assert_ne!(stream, good);

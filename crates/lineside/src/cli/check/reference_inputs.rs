@@ -32,7 +32,7 @@ pub(super) fn check_usage(arguments: &CheckArguments) -> Result<(), CommandFailu
     })
 }
 
-/// Returns the existing file that stands in the way of a folder or of one of its parents.
+/// Returns the existing file that prevents the creation of a folder, at its path or at that of a parent.
 fn find_blocking_file(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|above| above.exists()).filter(|above| !above.is_dir())
 }

@@ -200,8 +200,8 @@ async fn well_behaved_clients_lose_nothing_to_misbehaving_ones() {
         (flooded * 2 * BAD) as u64 > 2 * RESIDENT_MAX,
         "a flood of {flooded} bytes shows nothing"
     );
-    assert!(back_end.metric("lineside_wire_blocked_total").await > 0.0, "nobody was slow");
-    assert!(violations.load(Relaxed) >= VIOLATIONS.len(), "not every lie was told");
+    assert!(back_end.metric("lineside_wire_blocked_total").await > 0.0, "no client was slow");
+    assert!(violations.load(Relaxed) >= VIOLATIONS.len(), "not every violation was sent");
 
     (bad.idle, bad.streams, bad.silent) = Default::default();
     bad.busy.join_all().await.into_iter().for_each(drop);

@@ -288,7 +288,7 @@ async fn long_sessions_miss_nothing_and_memory_does_not_grow() {
     let (visits, resumed) = (soak.visits.load(Relaxed), soak.resumed.load(Relaxed));
     println!("{visits} visits, {resumed} went on where they were");
     assert!(visits > ROAMING_CLIENTS && resumed > 0, "hardly anybody came: {visits}, {resumed}");
-    eventually("nobody is counted as present", async || {
+    eventually("no member is counted as present", async || {
         back_end.metric("lineside_hub_presence_members").await == 0.0
     })
     .await;

@@ -54,13 +54,14 @@ async fn time_changes_below_the_requested_threshold_are_not_delivered() {
             .flatten()
             .any(|it| *it == (trip.to_owned(), late))
     };
-    until("both are told all", async || {
+    until("both subscribers have all journeys", async || {
         ["fine", "coarse"].iter().all(|it| has_delay(it, "a4", 0) && has_delay(it, "a5", 0))
     })
     .await;
     set(&producer, lines, &[("a4", 60), ("a5", 400)]);
-    until("who wants every change is told it", async || has_delay("fine", "a4", 60)).await;
-    until("who wants large ones is told that", async || has_delay("coarse", "a5", 400)).await;
+    until("the fine subscriber gets the small change", async || has_delay("fine", "a4", 60)).await;
+    until("the coarse subscriber gets the large change", async || has_delay("coarse", "a5", 400))
+        .await;
     assert!(!has_delay("coarse", "a4", 60));
     // Together with the previous change it is large enough.
     set(&producer, lines, &[("a4", 121), ("a5", 400)]);
@@ -86,10 +87,16 @@ async fn without_incremental_updates_every_change_delivers_all_data() {
         last.sort();
         last
     };
-    until("all is told", async || sorted() == list_times(&[("a3", 0), ("a4", 0), ("a5", 0)])).await;
+    until("all times are delivered", async || {
+        sorted() == list_times(&[("a3", 0), ("a4", 0), ("a5", 0)])
+    })
+    .await;
     let before = list_delivered_times(&consumer, "whole").len();
     set(&producer, lines, &[("a3", 400), ("a4", 0)]);
-    until("all there is is told", async || sorted() == list_times(&[("a3", 400), ("a4", 0)])).await;
+    until("all current times are delivered", async || {
+        sorted() == list_times(&[("a3", 400), ("a4", 0)])
+    })
+    .await;
     assert!(list_delivered_times(&consumer, "whole").len() <= before + 2, "and not all the time");
 }
 
@@ -109,7 +116,7 @@ async fn vehicles_are_delivered_at_the_requested_interval() {
         let all = consumer.deliveries().into_iter().flat_map(|it| it.vehicle_monitorings);
         all.filter(|it| it.head.subscription_ref.as_deref() == Some(subscription)).count()
     };
-    until("both are told, and one of them goes on", async || {
+    until("both are delivered, and one subscription continues", async || {
         n_updates("often") >= 3 && n_updates("rarely") > 0
     })
     .await;
