@@ -15,6 +15,7 @@ mod message;
 mod plan;
 mod process;
 mod publisher;
+mod reasons;
 mod report;
 mod run;
 mod tally;

@@ -302,9 +302,26 @@ pub(crate) fn split_plan(plan: &LoadPlan, processes: usize) -> Vec<PlanShare> {
     (0..processes).map(share).collect()
 }
 
+/// Returns the number of a channel's last publication, if `all` are distributed in turn over `channels` channels.
+pub(crate) fn last_publication_number(all: u64, channels: u64, index: u64) -> u64 {
+    (all + channels - 1 - index) / channels
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+
+    #[test]
+    fn publications_are_distributed_round_robin() {
+        for all in 0..20 {
+            for channels in 1..5 {
+                let counts =
+                    (0..channels).map(|index| last_publication_number(all, channels, index));
+                assert_eq!(counts.sum::<u64>(), all);
+            }
+        }
+        assert_eq!((last_publication_number(5, 2, 0), last_publication_number(5, 2, 1)), (3, 2));
+    }
 
     pub(crate) fn test_plan(url: &str) -> LoadPlan {
         LoadPlan {

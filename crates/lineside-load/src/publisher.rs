@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoadError;
 use crate::clock::{self, Nanos, SECOND};
-use crate::engine::{TlsClient, count_reason};
+use crate::engine::TlsClient;
 use crate::limits::{ANSWER_BYTES_MAX, PUBLISH_ANSWER_MAX};
 use crate::message::write_own_data;
 use crate::plan::{LoadPlan, PublishPlan};
-use crate::run::failure_advice;
+use crate::reasons::{count_reason, failure_advice};
 
 /// Timeout for opening a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -31,11 +31,6 @@ pub(crate) struct PublishTotals {
     pub(crate) accepted: Vec<u64>,
     /// Number of failed publications, by reason.
     pub(crate) failed: Vec<(String, u64)>,
-}
-
-/// Returns the number of a channel's last publication, if `all` are distributed in turn over `channels` channels.
-pub(crate) fn last_publication_number(all: u64, channels: u64, index: u64) -> u64 {
-    (all + channels - 1 - index) / channels
 }
 
 trait ByteStream: Read + Write + Send {}
@@ -223,18 +218,6 @@ fn wait_until_due(due: Nanos) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn publications_are_distributed_round_robin() {
-        for all in 0..20 {
-            for channels in 1..5 {
-                let counts =
-                    (0..channels).map(|index| last_publication_number(all, channels, index));
-                assert_eq!(counts.sum::<u64>(), all);
-            }
-        }
-        assert_eq!((last_publication_number(5, 2, 0), last_publication_number(5, 2, 1)), (3, 2));
-    }
 
     #[test]
     fn a_response_is_complete_at_its_content_length() {

@@ -5,11 +5,12 @@ use std::process::Command;
 
 use crate::LoadError;
 use crate::clock::{self, Nanos};
-use crate::engine::{ConnectOutcome, count_reason};
+use crate::engine::ConnectOutcome;
 use crate::limits::{PROCESSES_MAX, RESERVED_DESCRIPTORS, SESSIONS_PER_PROCESS_MAX};
 use crate::plan::{LoadPlan, split_plan};
 use crate::process::{ProcessHandle, raise_descriptor_limit};
 use crate::publisher::{ApiPublisher, PublishTotals};
+use crate::reasons::{count_reason, failure_advice};
 use crate::report::{LoadReport, RunResults};
 use crate::workers::WorkerSet;
 
@@ -104,37 +105,4 @@ fn no_session_error(plan: &LoadPlan, connected: &[ConnectOutcome]) -> LoadError 
     let most_frequent = reasons.iter().filter(given_up).max_by_key(|(_, times)| *times);
     let why = most_frequent.map_or("no session could connect", |(reason, _)| reason.as_str());
     LoadError::Unreachable(format!("{}: {why}; {}", plan.target.url, failure_advice(why)))
-}
-
-/// Returns advice on a failure.
-pub(crate) fn failure_advice(why: &str) -> &'static str {
-    let all = |words: &[&str]| words.iter().all(|word| why.contains(word));
-    if all(&["listens"]) {
-        "start the server, or correct the URL"
-    } else if all(&["certificate"]) {
-        "set SSL_CERT_FILE to a file with trusted certificates"
-    } else if all(&["404", "Not Found"]) {
-        "check the URL, the channel and --transport"
-    } else if all(&["the server refused"]) {
-        "correct the channel, or allow everyone to subscribe to it"
-    } else {
-        "check the server's log"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_advice_matches_the_failure() {
-        let refused =
-            failure_advice("the server refused feed/nowhere with code 102 (unknown channel)");
-        assert!(refused.starts_with("correct the channel"), "{refused}");
-        assert_eq!(
-            failure_advice("connection refused: no server listens there"),
-            "start the server, or correct the URL"
-        );
-        assert_eq!(failure_advice("another error"), "check the server's log");
-    }
 }

@@ -16,8 +16,8 @@ use lineside_formats::gbfs::{FileContent, FileHeader, GbfsVersion, encode_discov
 use lineside_sync::UnixMillis;
 
 use crate::city::City;
+use crate::city::gtfs::{FOREIGN, SITE};
 use crate::geography::plane::{Point, point_from_xy};
-use crate::gtfs::{FOREIGN, SITE};
 use crate::network::StopPlace;
 use crate::noise;
 use crate::time::HOUR;

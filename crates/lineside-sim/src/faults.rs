@@ -7,8 +7,8 @@ use std::time::Duration;
 use lineside_sync::UnixMillis;
 use parking_lot::RwLock;
 
+use crate::city_feed::CityFeed;
 use crate::limits;
-use crate::origin::CityFeed;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,28 +16,31 @@
 //! published in GTFS-Realtime and in SIRI, by request and by subscription, and shared bikes in GBFS.
 //!
 //! # Modules
-//! `geography` (ground and streets) → `network` (routes and stops) → `timetable` (trips and vehicles) → `gtfs` and
-//! `realtime`, `bikes` → `faults`, `siri`, `origin`; `bench` generates feeds of any size without a city.
+//! `geography` (ground and streets) → `network` (routes and stops) → `timetable` (trips and vehicles) → `city` with its
+//! `gtfs` and `realtime`, `bikes` → `siri` → `faults` → `origin`; `bench` generates feeds of any size without a city.
 
 mod bench;
 mod bikes;
 mod city;
+mod city_feed;
 mod faults;
 mod geography;
-mod gtfs;
 pub mod limits;
 mod names;
 mod network;
 mod noise;
 mod origin;
-mod realtime;
+mod origin_reply;
 mod siri;
+mod street_class;
 mod time;
 mod timetable;
 
 pub use bench::{generate_bench_trip_updates, generate_bench_vehicles, write_benchmark_city};
+pub use city::RealtimeFeeds;
 pub use city::{City, CityOptions, CitySize};
+pub use city_feed::CityFeed;
 pub use faults::{FaultControl, FaultParseError, FaultPlan, FeedFault, ScriptedFault};
-pub use origin::{CityFeed, FeedOrigin, OriginReply, ReplyBody};
-pub use realtime::RealtimeFeeds;
+pub use origin::FeedOrigin;
+pub use origin_reply::{OriginReply, ReplyBody};
 pub use siri::{SiriDelivery, SiriFeedKind};

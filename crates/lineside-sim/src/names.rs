@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::geography::streets::StreetClass;
+use crate::street_class::StreetClass;
 
 const STEMS: [&str; 188] = [
     "Alder",

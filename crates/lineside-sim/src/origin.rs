@@ -17,8 +17,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::bikes::BikesFile;
 use crate::city::City;
+use crate::city::gtfs::{FOREIGN, ScheduleVariant};
+use crate::city_feed::CityFeed;
 use crate::faults::{FaultControl, FaultPlan, FeedFault};
-use crate::gtfs::{FOREIGN, ScheduleVariant};
+use crate::origin_reply::{OriginReply, ReplyBody};
 use crate::siri::{self, CityScene, SiriDelivery, SiriFeedKind, SubscriptionStore};
 
 /// The age of a feed with old timestamps, in seconds.
@@ -27,133 +29,6 @@ const SKEW_SECONDS: i64 = 40 * 60;
 const SKEW_DAYS: i32 = 420;
 /// Seconds between two editions of the alerts; positions and predictions change every second.
 const ALERTS_EVERY: i64 = 15;
-
-/// The feeds of the city.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CityFeed {
-    /// The schedule, a GTFS zip.
-    City,
-    /// Vehicle positions.
-    Vehicles,
-    /// Trip updates.
-    Trips,
-    /// Alerts.
-    Alerts,
-    /// Shared bikes, GBFS 3.0.
-    Bikes,
-    /// The schedule once more, for the SIRI feeds.
-    Twin,
-    /// The trip updates as SIRI estimated timetables.
-    TwinTimetables,
-    /// The vehicle positions as SIRI vehicle monitoring.
-    TwinVehicles,
-    /// The alerts as SIRI situations.
-    TwinSituations,
-}
-
-impl CityFeed {
-    /// All feeds, the schedule first.
-    pub const ALL: [Self; 9] = [
-        Self::City,
-        Self::Vehicles,
-        Self::Trips,
-        Self::Alerts,
-        Self::Bikes,
-        Self::Twin,
-        Self::TwinTimetables,
-        Self::TwinVehicles,
-        Self::TwinSituations,
-    ];
-
-    /// Returns the feed's id in configurations, channels and faults.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::City => "city",
-            Self::Vehicles => "city-vehicles",
-            Self::Trips => "city-trips",
-            Self::Alerts => "city-alerts",
-            Self::Bikes => "city-bikes",
-            Self::Twin => "twin",
-            Self::TwinTimetables => "twin-et",
-            Self::TwinVehicles => "twin-vm",
-            Self::TwinSituations => "twin-sx",
-        }
-    }
-
-    /// Returns the feed with an id.
-    #[must_use]
-    pub fn from_id(id: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|feed| feed.as_str() == id)
-    }
-
-    /// Returns the path of the feed's file, relative to the origin's URL.
-    #[must_use]
-    pub fn file_name(self) -> &'static str {
-        match self {
-            Self::City => "gtfs.zip",
-            Self::Vehicles => "vehicle-positions.pb",
-            Self::Trips => "trip-updates.pb",
-            Self::Alerts => "alerts.pb",
-            Self::Bikes => "gbfs/gbfs.json",
-            Self::Twin => "siri/gtfs.zip",
-            Self::TwinTimetables => "siri/et",
-            Self::TwinVehicles => "siri/vm",
-            Self::TwinSituations => "siri/sx",
-        }
-    }
-
-    /// Returns the feed and the file at a path.
-    fn find_by_path(path: &str) -> Option<(Self, BikesFile)> {
-        let whole = Self::ALL.into_iter().find(|feed| feed.file_name() == path);
-        let of_bikes = || Some((Self::Bikes, BikesFile::from_path(path.strip_prefix("gbfs/")?)?));
-        whole.map(|feed| (feed, BikesFile::Discovery)).or_else(of_bikes)
-    }
-
-    /// Returns the SIRI service of the feed, if it is a SIRI feed.
-    #[must_use]
-    pub fn siri_service(self) -> Option<SiriFeedKind> {
-        match self {
-            Self::TwinTimetables => Some(SiriFeedKind::Timetables),
-            Self::TwinVehicles => Some(SiriFeedKind::Vehicles),
-            Self::TwinSituations => Some(SiriFeedKind::Situations),
-            _ => None,
-        }
-    }
-
-    fn is_schedule(self) -> bool {
-        matches!(self, Self::City | Self::Twin)
-    }
-
-    fn content_type(self) -> &'static str {
-        match self {
-            Self::City | Self::Twin => "application/zip",
-            Self::Bikes => "application/json",
-            Self::TwinTimetables | Self::TwinVehicles | Self::TwinSituations => siri::XML,
-            _ => "application/x-protobuf",
-        }
-    }
-}
-
-/// The answer to a request.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OriginReply {
-    /// The HTTP status.
-    pub status: u16,
-    /// The headers, with lower-case names.
-    pub headers: Vec<(&'static str, String)>,
-    /// The body.
-    pub body: ReplyBody,
-}
-
-/// The body of an [`OriginReply`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum ReplyBody {
-    /// These bytes, possibly none.
-    Bytes(Bytes),
-    /// Nothing is ever sent, not even the headers; the connection stays open.
-    Hang,
-}
 
 /// A feed's bytes with their HTTP validators.
 #[derive(Clone, Debug)]

@@ -7,13 +7,9 @@
 //! - `writer`: the only writing thread, which batches requests in one transaction
 //! - `reader_pool`: a few reading connections, which never wait for the writer
 //! - `blobs`: snapshots, each in a file named by its hash, and the threads that save them
-//! - `snapshots`: the references from feeds to snapshots
-//! - `versions`: the versions of schedules and their periods
-//! - `reports`: validation reports
-//! - `delays`: counts of late trips over the day
-//! - `edits`: the operator's changes, committed one by one
-//! - `notification`: the last notifications of each target
-//! - `retention`: the deletion of old rows
+//! - `tables`: the rows of each table and their statements: snapshots and versions of schedules, validation reports,
+//!   counts of late trips, notifications, runs of the server, and the deletion of old rows
+//! - `store/edits.rs`: the operator's changes, committed one by one
 //!
 //! # Guarantees
 //! Requests to write never block: they are added to a bounded queue, and dropped ones are counted. Data that
@@ -23,28 +19,25 @@
 //! The crate does not know HTTP and does not decide what to store. Reads and flushes block, so threads that serve
 //! sockets must not call them.
 
+mod blob_hash;
 mod blobs;
-mod delays;
-mod edits;
 mod error;
-mod retention;
-mod life;
 pub mod limits;
-mod notification;
 mod reader_pool;
-mod reports;
 mod schema;
-mod snapshots;
 mod store;
-mod versions;
+mod tables;
 mod writable_file;
+mod write_request;
 mod writer;
 
-pub use blobs::BlobHash;
-pub use delays::DelayRow;
-pub use edits::{NumberedEdit, OverrideEdit};
+pub use blob_hash::BlobHash;
 pub use error::StoreError;
-pub use notification::NotificationRow;
-pub use reports::{ReportRow, ReportSummaryRow};
-pub use store::{RetentionPolicy, Store, StoreMetrics};
-pub use versions::ScheduleVersion;
+pub use store::{NumberedEdit, OverrideEdit, Store, StoreMetrics};
+pub use tables::{
+    delays::DelayRow,
+    notification::NotificationRow,
+    reports::{ReportRow, ReportSummaryRow},
+    retention::RetentionPolicy,
+    versions::ScheduleVersion,
+};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lineside_hub::Channel;
 
-use crate::centrifuge::codes::ErrorCode;
+use crate::codes::ErrorCode;
 
 /// The identity of a connection, from its token; all fields are empty for an anonymous connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct ChannelGrant {
     pub info: Bytes,
 }
 
-/// The reason for a refusal: one of [`codes`](crate::centrifuge::codes).
+/// The reason for a refusal: one of [`codes`](crate::codes).
 pub type Refusal = &'static ErrorCode;
 
 /// Decides which connections are accepted and what they may do.

@@ -11,5 +11,8 @@ pub mod websocket;
 pub mod auth;
 pub mod centrifuge;
 
+mod close_reason;
+pub mod codes;
 mod frames;
 mod json;
+mod protocol_format;

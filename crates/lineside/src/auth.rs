@@ -9,7 +9,7 @@ use std::time::Duration;
 use lineside_hub::{AccessPolicy, Channel, Hub};
 use lineside_sync::{Clock, UnixMillis};
 use lineside_wire::auth::{self, ChannelGrant, ClientIdentity, Refusal};
-use lineside_wire::centrifuge::codes;
+use lineside_wire::codes;
 
 use crate::config;
 use crate::ops::is_ops_channel;

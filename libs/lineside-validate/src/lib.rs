@@ -17,6 +17,7 @@ pub mod notice;
 pub mod report;
 pub mod rules;
 mod cancel;
+mod jobs;
 
 pub use cancel::{CancelToken, RowNumbers};
 pub use notice::{NoticeKind, Notices, Severity};

@@ -22,12 +22,11 @@ use crate::LoadError;
 use crate::clock::{self, Nanos, SECOND};
 use crate::distribution::{Distribution, bucket_bounds};
 use crate::framing::ControlFrame;
-use crate::limits::{
-    QUIET_MAX, READ_BYTES, REASON_CHARS_MAX, REASONS_MAX, SETTLE_MAX, SETTLE_MIN, STALL_MAX,
-};
+use crate::limits::{QUIET_MAX, READ_BYTES, SETTLE_MAX, SETTLE_MIN, STALL_MAX};
 use crate::message::MessageCodec;
-use crate::plan::{LoadPlan, PlanShare};
+use crate::plan::{LoadPlan, PlanShare, last_publication_number};
 use crate::process::{ProcessHandle, ProcessUsage};
+use crate::reasons::count_reason;
 use crate::tally::{ChannelReport, DeliverySlice, DeliveryTally};
 use lineside_sync::histogram::{Histogram, LocalHistogram};
 
@@ -252,7 +251,7 @@ impl LoadEngine {
         let arrived = |(place, index): (usize, &usize)| {
             self.tally.has_seen_own_publication(
                 *index,
-                crate::publisher::last_publication_number(wanted, width, place as u64),
+                last_publication_number(wanted, width, place as u64),
             )
         };
         waited >= clock::duration_to_nanos(SETTLE_MIN) && ours.iter().enumerate().all(arrived)
@@ -288,19 +287,6 @@ impl LoadEngine {
 
 fn polling_error(error: io::Error) -> LoadError {
     LoadError::Unreachable(format!("waiting for sockets failed: {error}"))
-}
-
-/// Counts a reason; further distinct reasons are counted together.
-pub(crate) fn count_reason(reasons: &mut Vec<(String, u64)>, reason: &str, times: u64) {
-    if times == 0 {
-        return;
-    }
-    let short = &reason[..reason.floor_char_boundary(REASON_CHARS_MAX)];
-    let short = if reasons.len() + 1 < REASONS_MAX { short } else { "other reasons" };
-    match reasons.iter_mut().find(|(known, _)| known == reason || known == short) {
-        Some((_, count)) => *count += times,
-        None => reasons.push((short.to_owned(), times)),
-    }
 }
 
 /// Returns the interval of a rate in nanoseconds.

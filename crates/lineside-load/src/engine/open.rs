@@ -52,7 +52,7 @@ impl LoadEngine {
             let index = self.opened;
             self.opened += 1;
             if let Err(error) = self.open_session(index) {
-                super::count_reason(&mut self.ended, &describe_socket_error(&error), 1);
+                crate::reasons::count_reason(&mut self.ended, &describe_socket_error(&error), 1);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Texts for the codes of the protocol.
 
-use lineside_wire::centrifuge::codes::{DISCONNECTS, ERRORS, UNSUBSCRIBES};
+use lineside_wire::codes::{DISCONNECTS, ERRORS, UNSUBSCRIBES};
 
 pub(crate) fn error_text(code: u32) -> Option<&'static str> {
     ERRORS.iter().find(|known| known.code == code).map(|known| known.text)

@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use crate::clock::{self, Nanos};
 use crate::distribution::Distribution;
-use crate::engine::{ConnectOutcome, MeasureOutcome, count_reason};
+use crate::engine::{ConnectOutcome, MeasureOutcome};
 use crate::plan::{LoadPlan, MessageFormat, SessionTransport};
 use crate::process::ProcessUsage;
 use crate::publisher::PublishTotals;
+use crate::reasons::count_reason;
 use crate::tally::{DeliverySlice, PublicationArrival};
 
 /// The complete report. Times are in milliseconds unless the name has another unit.

@@ -8,7 +8,8 @@ use std::collections::BinaryHeap;
 
 use super::grid::SpatialGrid;
 use super::plane::{MeasuredLine, Point, closest_on_segment, intersect_segments};
-use super::streets::{Street, StreetClass};
+use super::streets::Street;
+use crate::street_class::StreetClass;
 
 /// Two crossings closer than this are one, in metres.
 const SNAP: f64 = 9.0;

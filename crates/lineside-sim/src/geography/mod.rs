@@ -16,7 +16,9 @@ use graph::StreetGraph;
 use plan::District;
 use plane::{MeasuredLine, Point, Projection, smooth_spline};
 use raster::Raster;
-use streets::{Street, StreetClass, StreetTracer};
+use streets::{Street, StreetTracer};
+
+use crate::street_class::StreetClass;
 use terrain::{Terrain, TerrainArea};
 
 use crate::names::{NamePool, StreetKind};

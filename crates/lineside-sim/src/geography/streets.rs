@@ -12,30 +12,7 @@ use super::plan;
 use super::plane::{MeasuredLine, Point, intersect_segments, simplify_line, smooth_spline};
 use super::raster::{GroundCover, Raster};
 use crate::noise;
-
-/// Classes of streets, widest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum StreetClass {
-    Motorway,
-    Main,
-    Avenue,
-    Collector,
-    Lane,
-    Street,
-}
-
-impl StreetClass {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Motorway => "motorway",
-            Self::Main => "main",
-            Self::Avenue => "avenue",
-            Self::Collector => "collector",
-            Self::Lane => "lane",
-            Self::Street => "street",
-        }
-    }
-}
+use crate::street_class::StreetClass;
 
 #[derive(Debug)]
 pub(crate) struct Street {

@@ -6,8 +6,8 @@ use super::{PatternCall, RouteDirection, RoutePlan, TransitNetwork, TransportMod
 use crate::geography::Geography;
 use crate::geography::plan::DistrictCharacter;
 use crate::geography::plane::{MeasuredLine, Point, simplify_line};
-use crate::geography::streets::StreetClass;
 use crate::noise;
+use crate::street_class::StreetClass;
 
 /// The distance of stops after a crossing, in metres.
 const BEHIND_CROSSING: f64 = 26.0;

@@ -10,8 +10,8 @@ use lineside_formats::siri::{
 use lineside_sync::UnixMillis;
 
 use super::{CityScene, VERSION};
-use crate::gtfs::FOREIGN;
-use crate::realtime::journeys::siri_time;
+use crate::city::gtfs::FOREIGN;
+use crate::city::realtime::journeys::siri_time;
 
 /// A SIRI service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

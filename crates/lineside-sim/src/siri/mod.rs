@@ -20,8 +20,8 @@ pub use subscriptions::SiriDelivery;
 pub(crate) use subscriptions::SubscriptionStore;
 
 use crate::city::City;
-use crate::origin::{OriginReply, ReplyBody};
-use crate::realtime::journeys::{SOURCE, siri_time};
+use crate::city::realtime::journeys::{SOURCE, siri_time};
+use crate::origin_reply::{OriginReply, ReplyBody};
 
 /// The SIRI version of all messages.
 const VERSION: &str = "2.0";

@@ -19,8 +19,8 @@ use super::items::{ServiceItems, SiriItem};
 use super::{
     CityScene, SiriFeedKind, delivery_head, encode_message, error_condition, wrap_message,
 };
+use crate::city::realtime::journeys::{SOURCE, siri_time};
 use crate::limits::{DELIVERY_RECORDS_MAX, DELIVERY_TRIES_MAX, SUBSCRIPTIONS_MAX};
-use crate::realtime::journeys::{SOURCE, siri_time};
 
 /// The lifetime of a subscription whose request gives none.
 const DEFAULT_LIFETIME: Duration = Duration::from_hours(24);

@@ -20,15 +20,16 @@ use lineside_ingest::{DatasetFacts, Done, SnapshotKey, SnapshotMetadata};
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 
-use super::{BlobFolder, BlobHash, PendingBlob};
+use super::{BlobFolder, PendingBlob};
 use crate::{
+    blob_hash::BlobHash,
     limits::{
         FLUSH_MAX, LARGE_BYTES, SAVE_BYTES_PER_BATCH_MAX, SAVES_MAX, SAVES_PER_BATCH_MAX,
         SWEEP_INTERVAL, THREAD_END_POLL_INTERVAL,
     },
     reader_pool::ReaderPool,
-    snapshots::{SnapshotRow, is_referenced, referenced_blobs},
-    writer::WriteRequest,
+    tables::snapshots::{SnapshotRow, is_referenced, referenced_blobs},
+    write_request::WriteRequest,
 };
 
 /// A snapshot to save.

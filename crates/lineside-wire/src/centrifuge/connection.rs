@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use lineside_hub::RunCache;
 
-use super::codes;
 use super::{ClientHandler, ConnectionClose, ReceiveOutcome};
+use crate::codes;
 use crate::websocket::{Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReader, frame};
 
 /// The longest time from a message's first byte to its last.

@@ -14,9 +14,10 @@ mod command;
 mod connection;
 mod json_object;
 mod reply;
-pub mod codes;
 pub mod message;
 pub mod push;
+
+pub use crate::protocol_format::ProtocolFormat;
 
 pub use self::client_handler::{
     CentrifugeService, ClientHandler, ClientLimits, ConnectionClose, PING_INTERVAL,
@@ -25,37 +26,3 @@ pub use self::client_handler::{
 pub use self::command::{BadCommand, Command, CommandReader, CommandRequest};
 pub use self::connection::{CentrifugeConnection, MESSAGE_TIMEOUT, ThreadCodecs};
 pub use self::message::Reply;
-
-use crate::websocket::frame::Opcode;
-
-/// The encoding of commands and replies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProtocolFormat {
-    /// Text messages, one JSON object per line.
-    Json,
-    /// Binary messages, each object preceded by its length as a varint.
-    Protobuf,
-}
-
-impl ProtocolFormat {
-    /// Returns the format's name in `Sec-WebSocket-Protocol`.
-    pub fn subprotocol_name(self) -> &'static str {
-        match self {
-            Self::Json => "centrifuge-json",
-            Self::Protobuf => "centrifuge-protobuf",
-        }
-    }
-
-    /// Returns the opcode of the format's messages.
-    pub fn frame_opcode(self) -> Opcode {
-        match self {
-            Self::Json => Opcode::Text,
-            Self::Protobuf => Opcode::Binary,
-        }
-    }
-
-    /// Returns the format with this name.
-    pub fn from_subprotocol(name: &str) -> Option<Self> {
-        [Self::Json, Self::Protobuf].into_iter().find(|format| format.subprotocol_name() == name)
-    }
-}

@@ -8,11 +8,13 @@ use lineside_hub::{
 use prost::Message as _;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 
+use super::ProtocolFormat;
 use super::json_object::JsonObject;
 use super::message::{self, ClientInfo, JoinLeave, Push, Reply, UnsubscribePush};
-use super::{ProtocolFormat, codes};
+use crate::codes;
 use crate::frames::{WS_JSON, WS_JSON_DEFLATED, WS_PROTOBUF, WS_PROTOBUF_DEFLATED};
 use crate::json;
+use crate::websocket::frame::Opcode;
 use crate::websocket::{DEFLATE_BYTES_MIN, Deflater, end_stored, frame, write_stored};
 
 /// The pieces of one frame, in order; some may be empty.
@@ -68,6 +70,14 @@ pub fn deflate_part(part: &FramedPayload, deflater: &mut Deflater) {
     }
 }
 
+/// Returns the opcode of a format's messages.
+pub(super) fn frame_opcode(format: ProtocolFormat) -> Opcode {
+    match format {
+        ProtocolFormat::Json => Opcode::Text,
+        ProtocolFormat::Protobuf => Opcode::Binary,
+    }
+}
+
 /// Returns a ping as a frame: an empty reply.
 pub fn encode_ping(format: ProtocolFormat) -> Bytes {
     match format {
@@ -110,7 +120,7 @@ fn encode_push(push: Push, format: ProtocolFormat) -> Bytes {
     Reply { push: Some(push), ..Reply::default() }.write_message(format, &mut payload);
     let mut frame = frame::begin_payload(payload.len());
     frame.put_slice(&payload);
-    frame::finish_frame(frame, format.frame_opcode(), false)
+    frame::finish_frame(frame, frame_opcode(format), false)
 }
 
 pub(super) fn to_client_info(member: &PresenceMember) -> ClientInfo {
@@ -160,14 +170,14 @@ pub(super) fn encode_publication(
         None => payload.frame_in_slot(plain, |data| {
             let mut frame = frame::begin_payload(bytes);
             write(data, &mut frame);
-            frame::finish_frame(frame, format.frame_opcode(), false)
+            frame::finish_frame(frame, frame_opcode(format), false)
         }),
         Some(deflater) => payload.frame_in_slot(deflated, |data| {
             let mut message = BytesMut::with_capacity(bytes);
             write(data, &mut message);
             let mut frame = frame::begin_payload(bytes / 2);
             deflater.deflate_message(&message, &mut frame);
-            frame::finish_frame(frame, format.frame_opcode(), true)
+            frame::finish_frame(frame, frame_opcode(format), true)
         }),
     };
     shared.clone()
@@ -208,7 +218,7 @@ fn encode_state_part(
         None => {
             let payload = prefix.len() + rest.len() + after.len();
             let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + prefix.len());
-            frame::write_head(&mut head, format.frame_opcode(), false, payload);
+            frame::write_head(&mut head, frame_opcode(format), false, payload);
             head.put_slice(&prefix);
             [head.freeze(), data.slice_ref(rest), after.freeze()]
         }
@@ -238,7 +248,7 @@ fn deflated_part(prefix: &[u8], middle: &Bytes, after: &[u8], format: ProtocolFo
     write_stored(&mut blocks, prefix);
     let payload = blocks.len() + middle.len() + end.len();
     let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + blocks.len());
-    frame::write_head(&mut head, format.frame_opcode(), true, payload);
+    frame::write_head(&mut head, frame_opcode(format), true, payload);
     head.put_slice(&blocks);
     [head.freeze(), middle.clone(), end.freeze()]
 }

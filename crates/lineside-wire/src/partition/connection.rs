@@ -10,10 +10,10 @@ use bytes::Bytes;
 use super::limits::{
     CLOSE_TIMEOUT, OUTBOX_BYTES, PIECES_MAX, PING_INTERVAL, SLICE_BYTES, STALL_MAX,
 };
-use super::metrics::CloseReason;
 use super::socket::ConnectionSocket;
 use super::transport::{ConnectionEnding, ConnectionTransport, ReceiveStep};
 use crate::centrifuge::ThreadCodecs;
+use crate::close_reason::CloseReason;
 
 /// The connection's place among those allowed, held while the connection is open.
 pub(super) type Place = Box<dyn Any + Send>;

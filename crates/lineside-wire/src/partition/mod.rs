@@ -38,7 +38,8 @@ use parking_lot::Mutex;
 use crate::centrifuge::{CentrifugeService, ProtocolFormat};
 use crate::sse::SseSubscriber;
 
-pub use self::metrics::{CloseReason, PartitionMetrics};
+pub use self::metrics::PartitionMetrics;
+pub use crate::close_reason::CloseReason;
 
 use self::limits::PENDING_CONNECTIONS_MAX;
 use self::thread::{PartitionConfig, PartitionThread};

@@ -23,11 +23,12 @@ use super::fanout_scheduler::FanoutScheduler;
 use super::limits::{
     BUSY_PER_TURN, EVENTS_AT_ONCE, READ_SLICE_BYTES, SLICES_PER_TURN, STATES_AT_ONCE,
 };
-use super::metrics::{CloseReason, PartitionMetrics};
+use super::metrics::PartitionMetrics;
 use super::timer_wheel::TimerWheel;
 use super::waker::{CheckedTokens, PartitionWaker, WAKER_TOKEN};
 use super::workers::WorkerThreads;
 use crate::centrifuge::CentrifugeService;
+use crate::close_reason::CloseReason;
 
 /// The parameters of a partition.
 pub(super) struct PartitionConfig {

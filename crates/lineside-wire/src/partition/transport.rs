@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_hub::Session;
 
-use super::metrics::CloseReason;
-use crate::centrifuge::codes::{self, DisconnectCode};
 use crate::centrifuge::{CentrifugeConnection, ConnectionClose, ReceiveOutcome, ThreadCodecs};
+use crate::close_reason::CloseReason;
+use crate::codes::{self, DisconnectCode};
 use crate::sse::SseConnection;
 
 /// A connection's protocol.

@@ -9,7 +9,7 @@ use lineside_hub::{Hub, PartitionListener, RunCache, Session, SessionLimits, Sub
 
 use super::open::subscribe_all;
 use super::{CHANNELS_MAX, LastEventId, OpenError, RETRY_MILLIS, event};
-use crate::partition::CloseReason;
+use crate::close_reason::CloseReason;
 
 /// The subscriber of a stream; anonymous and without expiry by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

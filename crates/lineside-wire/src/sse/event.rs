@@ -8,9 +8,9 @@ use lineside_hub::{
     RunCache, Session, SubscriptionEnd,
 };
 
+use crate::close_reason::CloseReason;
 use crate::frames::{SSE_DATA, SSE_EVENT};
 use crate::json;
-use crate::partition::CloseReason;
 
 /// The pieces of one event, in order. Bound: head, data and tail.
 pub(super) type EventPieces = [Bytes; 3];

@@ -15,7 +15,7 @@ use lineside_sync::{Clock, Sleep};
 use super::connection::{LIMITS, SseConnection, SseSubscriber};
 use super::open::check_channel_count;
 use super::{HEARTBEAT_INTERVAL, LastEventId, OpenError, RETRY_MILLIS, event};
-use crate::partition::CloseReason;
+use crate::close_reason::CloseReason;
 
 /// The body of an `/events` reply.
 ///

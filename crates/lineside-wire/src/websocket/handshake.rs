@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use tungstenite::handshake::client::generate_key;
 use tungstenite::handshake::derive_accept_key;
 
-use crate::centrifuge::ProtocolFormat;
+use crate::protocol_format::ProtocolFormat;
 
 /// The longest head of a server's reply that a client reads, in bytes.
 pub const REPLY_BYTES_MAX: usize = 16 << 10;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{
-    BadCommand, ClientLimits, Command, CommandReader, CommandRequest, ProtocolFormat, Reply, codes,
+    BadCommand, ClientLimits, Command, CommandReader, CommandRequest, ProtocolFormat, Reply,
 };
+use lineside_wire::codes;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;

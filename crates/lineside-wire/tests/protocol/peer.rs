@@ -9,8 +9,10 @@ use lineside_wire::auth::{Authorizer, ChannelGrant, ClientIdentity, Refusal};
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{
     CentrifugeConnection, CentrifugeService, ClientHandler, ClientLimits, Command, CommandRequest,
-    ConnectionClose, ProtocolFormat, ReceiveOutcome, Reply, ThreadCodecs, codes,
+    ConnectionClose, ProtocolFormat, ReceiveOutcome, Reply, ThreadCodecs,
 };
+use lineside_wire::codes;
+use lineside_wire::websocket::frame::Opcode;
 use lineside_wire::websocket::{EndpointRole, Inflater, WebSocketEvent, WebSocketReader, frame};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -257,7 +259,11 @@ impl Peer {
             Command { id, request }.write_message(self.format, &mut message).expect("JSON");
         }
         let mut bytes = BytesMut::new();
-        frame::write_masked(&mut bytes, self.format.frame_opcode(), false, &message, [1, 2, 3, 4]);
+        let opcode = match self.format {
+            ProtocolFormat::Json => Opcode::Text,
+            ProtocolFormat::Protobuf => Opcode::Binary,
+        };
+        frame::write_masked(&mut bytes, opcode, false, &message, [1, 2, 3, 4]);
         let replies = self.send(&bytes);
         if self.closed.is_none() {
             let ids: Vec<u32> = replies.iter().map(|reply| reply.id).collect();

@@ -230,7 +230,7 @@ fn publisher_and_tags_are_encoded() {
 fn an_unsubscribe_push_has_its_code() {
     let channel = Channel::parse_name("app/chat").expect("a channel");
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
-        let code = lineside_wire::centrifuge::codes::INSUFFICIENT_STATE;
+        let code = lineside_wire::codes::INSUFFICIENT_STATE;
         let frame = push::encode_unsubscribe(&channel, &code, format);
         let push = read(&BytesMut::from(&frame[..]), format, false).push.expect("a push");
         let unsubscribe = push.unsubscribe.expect("an unsubscribe push");

@@ -147,7 +147,7 @@ fn read_files(
         tables[job.file as usize] = read_file(source, *job, true, context, notices)?;
     }
     let read = |job: &_, out: &mut Notices| read_file(source, *job, false, context, out);
-    for (job, result) in others.iter().zip(crate::rules::run_jobs(others, context, notices, read)) {
+    for (job, result) in others.iter().zip(crate::jobs::run_jobs(others, context, notices, read)) {
         tables[job.file as usize] = result?;
     }
     Ok(tables)

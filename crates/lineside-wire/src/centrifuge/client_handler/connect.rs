@@ -9,10 +9,10 @@ use super::reply_writer::ReplyWriter;
 use super::subscribe::{ReplyBudget, subscribe_refusal};
 use super::{ClientHandler, ConnectedClient};
 use crate::auth::{ChannelGrant, ClientIdentity, Refusal};
-use crate::centrifuge::codes;
 use crate::centrifuge::message::{
     ConnectRequest, ConnectResult, RefreshRequest, RefreshResult, Reply, ServerSub,
 };
+use crate::codes;
 
 impl ClientHandler {
     /// Accepts the client, with the subscriptions that its token names. Subscriptions that fail are left out; if the

@@ -26,9 +26,10 @@ use self::meter::CommandMeter;
 use self::reply_writer::ReplyWriter;
 use super::message::{Reply, ReplyError};
 use super::{
-    BadCommand, Command, CommandReader, CommandRequest, ProtocolFormat, ThreadCodecs, codes, push,
+    BadCommand, Command, CommandReader, CommandRequest, ProtocolFormat, ThreadCodecs, push,
 };
 use crate::auth::{Authorizer, ClientIdentity, Refusal};
+use crate::codes;
 use crate::websocket::{Deflater, ReadError, frame};
 
 /// The state shared by all connections of a node.

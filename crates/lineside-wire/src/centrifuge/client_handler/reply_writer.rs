@@ -75,7 +75,7 @@ impl<'a> ReplyWriter<'a> {
             Some(deflater) => deflater.deflate_message(&payload, &mut frame),
             None => frame.put_slice(&payload),
         }
-        let frame = frame::finish_frame(frame, self.format.frame_opcode(), compressed);
+        let frame = frame::finish_frame(frame, push::frame_opcode(self.format), compressed);
         self.bytes += frame.len();
         self.frames.push_back(frame);
     }

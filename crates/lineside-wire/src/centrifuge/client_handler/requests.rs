@@ -19,7 +19,8 @@ use crate::centrifuge::message::{
     EmptyMessage, HistoryRequest, HistoryResult, PresenceResult, PresenceStatsResult,
     PublishRequest, Reply, StreamPosition,
 };
-use crate::centrifuge::{CommandRequest, codes, push};
+use crate::centrifuge::{CommandRequest, push};
+use crate::codes;
 
 impl ClientHandler {
     pub(super) fn answer_request(

@@ -16,7 +16,8 @@ use crate::centrifuge::message::{
     Publication, Reply, ResumePoint, SubRefreshRequest, SubRefreshResult, SubscribeRequest,
     SubscribeResult,
 };
-use crate::centrifuge::{codes, push};
+use crate::centrifuge::push;
+use crate::codes;
 
 /// The remaining capacity of a reply.
 pub(super) struct ReplyBudget {

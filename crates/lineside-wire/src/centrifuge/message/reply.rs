@@ -56,7 +56,7 @@ pub struct Reply {
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct ReplyError {
-    /// The code; see [`codes::ERRORS`](crate::centrifuge::codes::ERRORS).
+    /// The code; see [`codes::ERRORS`](crate::codes::ERRORS).
     #[prost(uint32, tag = "1")]
     pub code: u32,
     /// A text for logs.
@@ -150,7 +150,7 @@ pub struct JoinLeave {
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct UnsubscribePush {
-    /// The code; see [`codes::UNSUBSCRIBES`](crate::centrifuge::codes::UNSUBSCRIBES).
+    /// The code; see [`codes::UNSUBSCRIBES`](crate::codes::UNSUBSCRIBES).
     #[prost(uint32, tag = "2")]
     pub code: u32,
     /// A text for logs.

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use lineside_hub::{BadChannel, Channel, HistoryError, PresenceError, PublishError, ResolveError};
-use lineside_wire::centrifuge::codes::{self, ErrorCode};
+use lineside_wire::codes::{self, ErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,7 +1,7 @@
 //! The methods of Centrifugo's API that this server does not implement, such as `batch`, `channels`, `info` and
 //! `unsubscribe`.
 
-use lineside_wire::centrifuge::codes;
+use lineside_wire::codes;
 use serde_json::Value;
 
 use super::answer::{ApiError, CallResult, wrap_result};

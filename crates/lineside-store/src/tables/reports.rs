@@ -1,10 +1,10 @@
 //! Validation reports in the tables: the latest report on each validated version.
 
-use lineside_ingest::{ArchiveError, FeedId};
+use lineside_ingest::FeedId;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::{limits::REFUSED_REPORTS_MAX, store::Store, writer::WriteRequest};
+use crate::limits::REFUSED_REPORTS_MAX;
 
 /// A report on one version of a feed's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,68 +32,6 @@ pub struct ReportSummaryRow {
     pub version: String,
     /// The summary in JSON; empty if an older version of the program stored the report.
     pub brief: String,
-}
-
-impl Store {
-    /// Stores a report on a version of a feed's data.
-    pub fn store_report(&self, row: ReportRow) {
-        self.send_to_writer(WriteRequest::Report(row));
-    }
-
-    /// Returns the reports on a feed, the latest first.
-    ///
-    /// # Errors
-    /// Returns an error if the read fails.
-    pub fn list_reports(
-        &self,
-        feed: &FeedId,
-        subject: &str,
-        limit: usize,
-    ) -> Result<Vec<ReportRow>, ArchiveError> {
-        self.with_reader(|connection| select_rows(connection, feed.as_str(), subject, limit))
-    }
-
-    /// Returns the summaries of a feed's reports, the latest first.
-    ///
-    /// # Errors
-    /// Returns an error if the read fails.
-    pub fn list_report_summaries(
-        &self,
-        feed: &FeedId,
-        subject: &str,
-        limit: usize,
-    ) -> Result<Vec<ReportSummaryRow>, ArchiveError> {
-        self.with_reader(|connection| select_summaries(connection, feed.as_str(), subject, limit))
-    }
-
-    /// Returns the reports on one version whose subjects begin with `subjects`, ordered by subject, at most `limit`.
-    ///
-    /// # Errors
-    /// Returns an error if the read fails.
-    pub fn list_version_reports(
-        &self,
-        feed: &FeedId,
-        subjects: &str,
-        version: &str,
-        limit: usize,
-    ) -> Result<Vec<ReportRow>, ArchiveError> {
-        self.with_reader(|connection| {
-            select_version_rows(connection, feed.as_str(), subjects, version, limit)
-        })
-    }
-
-    /// Returns the report on one version.
-    ///
-    /// # Errors
-    /// Returns an error if the read fails.
-    pub fn find_report(
-        &self,
-        feed: &FeedId,
-        subject: &str,
-        version: &str,
-    ) -> Result<Option<ReportRow>, ArchiveError> {
-        self.with_reader(|connection| find_row(connection, feed.as_str(), subject, version))
-    }
 }
 
 /// Inserts a report or replaces the earlier one on its version. Refused data may differ each time, so excess reports on
@@ -146,7 +84,7 @@ const COLUMNS: &str = "SELECT name, subject, version, at, refused, brief, body F
      WHERE name = ?1 AND subject = ?2";
 
 /// Returns the reports on a feed, the latest first.
-fn select_rows(
+pub(crate) fn select_rows(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -160,7 +98,7 @@ fn select_rows(
 }
 
 /// Returns the summaries of a feed's reports, the latest first.
-fn select_summaries(
+pub(crate) fn select_summaries(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -178,7 +116,7 @@ fn select_summaries(
 }
 
 /// Returns the report on one version.
-fn find_row(
+pub(crate) fn find_row(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -190,7 +128,7 @@ fn find_row(
 }
 
 /// Returns the reports on one version whose subjects begin with `subjects`, ordered by subject.
-fn select_version_rows(
+pub(crate) fn select_version_rows(
     connection: &Connection,
     feed: &str,
     subjects: &str,

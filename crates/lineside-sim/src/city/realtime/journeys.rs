@@ -94,7 +94,7 @@ impl City {
             origin_names: vec![siri_text(self.call_stop_name(run, 0))],
             destination_ref: Some(self.call_stop_id(run, last).into()),
             destination_names: vec![siri_text(self.call_stop_name(run, last))],
-            operator_ref: Some(crate::gtfs::agency_id_of_mode(route.mode).into()),
+            operator_ref: Some(crate::city::gtfs::agency_id_of_mode(route.mode).into()),
             headway_service: matches!(run.kind, RunKind::Headway { .. }).then_some(true),
             origin_aimed_departure_time: siri_time(start),
             destination_aimed_arrival_time: siri_time(end),

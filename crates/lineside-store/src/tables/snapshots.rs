@@ -6,7 +6,8 @@ use lineside_ingest::{CacheValidators, DatasetFacts, FeedId, SnapshotKey, Snapsh
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::{blobs::BlobHash, limits::UNCONFIGURED_FEED_RETENTION, reports, versions};
+use super::{reports, versions};
+use crate::{blob_hash::BlobHash, limits::UNCONFIGURED_FEED_RETENTION};
 
 /// The snapshot of a feed, or of one of its files.
 #[derive(Clone, Debug)]

@@ -1,5 +1,11 @@
 //! The open store.
 
+mod delays;
+mod edits;
+mod reports;
+
+pub use self::edits::{NumberedEdit, OverrideEdit};
+
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -21,18 +27,24 @@ use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
+    blob_hash::BlobHash,
     blobs::{
-        BlobFolder, BlobHash,
+        BlobFolder,
         snapshot_saver::{SaveRequest, SaverShared, SnapshotSaver, join_with_timeout},
     },
     error::StoreError,
     limits::{FLUSH_FAILING_MAX, FLUSH_MAX, FLUSH_STEP, QUEUE_MAX},
-    notification::{self, NotificationRow},
     reader_pool::ReaderPool,
-    schema, snapshots,
-    versions::{self, ScheduleVersion},
+    schema,
+    tables::{
+        notification::{self, NotificationRow},
+        retention::RetentionPolicy,
+        snapshots,
+        versions::{self, ScheduleVersion},
+    },
     writable_file::WritableFile,
-    writer::{DatabaseWriter, WriteRequest, WriterCounters},
+    write_request::WriteRequest,
+    writer::{DatabaseWriter, WriterCounters},
 };
 
 /// The folder of bodies next to the file.
@@ -54,19 +66,6 @@ pub struct Store {
     /// `None` while the store is dropped, which ends the writer.
     queue: Option<SyncSender<WriteRequest>>,
     writing: Option<JoinHandle<()>>,
-}
-
-/// The retention of stored data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetentionPolicy {
-    /// Retention of failed polls, incidents and hourly sums of polls.
-    pub availability: Duration,
-    /// Number of versions of each schedule, including the served one.
-    pub versions: usize,
-    /// Retention of versions that are no longer served, since they were last seen.
-    pub versions_age: Duration,
-    /// Number of reports on each feed and subject.
-    pub reports: usize,
 }
 
 /// Metrics of a store.

@@ -1,5 +1,8 @@
 //! The city as a whole: its options, and its parts for the modules that write feeds.
 
+pub(crate) mod gtfs;
+pub(crate) mod realtime;
+
 use lineside_sync::UnixMillis;
 use serde_json::Value;
 
@@ -7,9 +10,12 @@ use crate::geography::{Geography, plan};
 use crate::limits;
 use crate::network::TransitNetwork;
 use crate::noise;
-use crate::realtime::RealtimeModel;
 use crate::time::CityTime;
 use crate::timetable::{Timetable, Trip, TripTemplate};
+
+pub use self::realtime::RealtimeFeeds;
+
+use self::realtime::RealtimeModel;
 
 /// The fleet size for which the routes of the plan are enough.
 const VEHICLES: usize = 300;

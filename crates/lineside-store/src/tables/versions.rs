@@ -4,7 +4,8 @@ use lineside_ingest::DatasetFacts;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::{RetentionPolicy, blobs::BlobHash, snapshots::SnapshotRow};
+use super::{retention::RetentionPolicy, snapshots::SnapshotRow};
+use crate::blob_hash::BlobHash;
 
 /// One version of a feed's schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Counts of late trips over the day: a row for each quarter of an hour of a feed, and of each of its lines.
 
-use lineside_ingest::{ArchiveError, FeedId};
+use lineside_ingest::FeedId;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, Row, Transaction, params};
 
-use crate::{Store, limits::DELAYS_MAX, writer::WriteRequest};
+use crate::limits::DELAYS_MAX;
 
 /// The counts of a quarter of an hour, summed over its samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,23 +21,6 @@ pub struct DelayRow {
     pub late: u32,
     /// Number of cancelled trips among them.
     pub cancelled: u32,
-}
-
-impl Store {
-    /// Stores the rows, replacing earlier ones of the same quarter.
-    pub fn store_delays(&self, rows: Vec<DelayRow>) {
-        if !rows.is_empty() {
-            self.send_to_writer(WriteRequest::Delays(rows));
-        }
-    }
-
-    /// Returns the rows from a time on, ordered by time.
-    ///
-    /// # Errors
-    /// Returns an error if the read fails.
-    pub fn list_delays(&self, from: UnixMillis) -> Result<Vec<DelayRow>, ArchiveError> {
-        self.with_reader(|connection| select_rows(connection, from))
-    }
 }
 
 /// Inserts or replaces a row.
@@ -57,7 +40,10 @@ pub(crate) fn upsert_row(
     Ok(())
 }
 
-fn select_rows(connection: &Connection, from: UnixMillis) -> rusqlite::Result<Vec<DelayRow>> {
+pub(crate) fn select_rows(
+    connection: &Connection,
+    from: UnixMillis,
+) -> rusqlite::Result<Vec<DelayRow>> {
     let mut rows = connection.prepare_cached(
         "SELECT name, line, start, trips, late, cancelled FROM delay JOIN feed ON feed.id = delay.feed \
          WHERE start >= ?1 ORDER BY start LIMIT ?2",

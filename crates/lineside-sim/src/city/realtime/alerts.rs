@@ -147,7 +147,7 @@ impl City {
     fn route_selector(&self, route: u32) -> proto::EntitySelector {
         let route = &self.network().routes[route as usize];
         proto::EntitySelector {
-            agency_id: Some(crate::gtfs::agency_id_of_mode(route.mode).to_owned()),
+            agency_id: Some(crate::city::gtfs::agency_id_of_mode(route.mode).to_owned()),
             route_id: Some(route.id.clone()),
             ..Default::default()
         }
@@ -317,7 +317,7 @@ impl City {
             let of_ferries = (0..self.network().routes.len() as u32)
                 .filter(|r| self.network().routes[*r as usize].mode == TransportMode::Ferry)
                 .map(|r| self.route_selector(r));
-            let of_all = crate::gtfs::AGENCIES.iter().map(|a| proto::EntitySelector {
+            let of_all = crate::city::gtfs::AGENCIES.iter().map(|a| proto::EntitySelector {
                 agency_id: Some(a.id.to_owned()),
                 ..Default::default()
             });
@@ -372,7 +372,7 @@ impl City {
 
 /// Returns the URL of the notice's page.
 pub(super) fn notice_page_url(notice: &AlertNotice) -> String {
-    format!("{}/alerts/{}", crate::gtfs::SITE, notice.id)
+    format!("{}/alerts/{}", crate::city::gtfs::SITE, notice.id)
 }
 
 fn alert_entity(notice: AlertNotice) -> proto::FeedEntity {

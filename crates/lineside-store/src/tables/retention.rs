@@ -6,11 +6,24 @@ use lineside_ingest::{ArchiveSpan, FeedId};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::{reports, snapshots, versions};
 use crate::limits::{
     DELAYS_MAX, FAILED_MAX, INCIDENTS_MAX, NOTIFICATION_RETENTION, POLLS_MAX, PURGE_ROWS_MAX,
     SERVER_RUNS_MAX, SINGLE_POLL_RETENTION,
 };
-use crate::{RetentionPolicy, reports, snapshots, versions};
+
+/// The retention of stored data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetentionPolicy {
+    /// Retention of failed polls, incidents and hourly sums of polls.
+    pub availability: Duration,
+    /// Number of versions of each schedule, including the served one.
+    pub versions: usize,
+    /// Retention of versions that are no longer served, since they were last seen.
+    pub versions_age: Duration,
+    /// Number of reports on each feed and subject.
+    pub reports: usize,
+}
 
 /// A kind of rows that expire.
 struct RetentionRule {
