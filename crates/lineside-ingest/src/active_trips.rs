@@ -7,10 +7,11 @@ use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
 use crate::{
-    config::FeedId,
-    network::NetworkState,
-    normalize::{CallForecast, ScheduledRun, TripKey, event_time, nonempty_text},
+    feed_id::FeedId,
+    network_state::NetworkState,
     record::{Record, RecordKind},
+    trip_forecast::{CallForecast, ScheduledRun, event_time},
+    trip_identity::{TripKey, nonempty_text},
     trip_phase::{TripPhase, descriptor_start, find_scheduled_run, run_start},
 };
 

@@ -84,6 +84,42 @@ impl AxisDistribution {
     }
 }
 
+/// A box on the map, in degrees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BoundingBox {
+    /// Western edge; greater than `max_lon` if the box crosses the date line.
+    pub min_lon: f64,
+    /// Southern edge.
+    pub min_lat: f64,
+    /// Eastern edge.
+    pub max_lon: f64,
+    /// Northern edge.
+    pub max_lat: f64,
+}
+
+impl BoundingBox {
+    /// Parses `min_lon,min_lat,max_lon,max_lat`.
+    pub fn parse(text: &str) -> Option<BoundingBox> {
+        let mut numbers = text.split(',').map(|number| number.trim().parse::<f64>().ok());
+        let mut next = || numbers.next()?.filter(|number| number.is_finite());
+        let bbox =
+            BoundingBox { min_lon: next()?, min_lat: next()?, max_lon: next()?, max_lat: next()? };
+        let on_earth = [bbox.min_lat, bbox.max_lat].iter().all(|lat| lat.abs() <= 90.0)
+            && [bbox.min_lon, bbox.max_lon].iter().all(|lon| lon.abs() <= 180.0);
+        (numbers.next().is_none() && on_earth && bbox.min_lat <= bbox.max_lat).then_some(bbox)
+    }
+
+    /// Returns true if a point is inside the box or on an edge.
+    pub fn contains(&self, lat: f64, lon: f64) -> bool {
+        let between = if self.min_lon <= self.max_lon {
+            (self.min_lon..=self.max_lon).contains(&lon)
+        } else {
+            lon >= self.min_lon || lon <= self.max_lon
+        };
+        between && (self.min_lat..=self.max_lat).contains(&lat)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,12 +17,13 @@ use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
     bounds::Extent,
-    config::FeedId,
-    feed::ServedSnapshot,
+    feed_id::FeedId,
     limits::LOAD_MEMORY_DEFAULT,
     record::{DatasetRecord, Record, RecordBody},
     route_variants::RouteVariants,
     search::StopIndex,
+    search::StopPage,
+    served_snapshot::ServedSnapshot,
     service_calendar::ServiceCalendar,
     snapshot::{Snapshot, default_file_name, media_type},
 };
@@ -117,6 +118,17 @@ struct ConvertedSchedule {
 }
 
 impl Dataset {
+    /// Returns the searchable stops of the timetable, without entrances and the platforms of stations: from index
+    /// `skip` on, at most `limit`. Without words all stops in the order of their names, else the best matches first.
+    pub fn stop_page(&self, text: &str, skip: usize, limit: usize) -> StopPage {
+        self.search.stop_page(&self.timetable, text, skip, limit)
+    }
+
+    /// Returns the routes that a text names, the best matches first: by names, and as in "line 1", "tram 1" and "T1".
+    pub fn find_routes(&self, text: &str) -> Vec<RouteIdx> {
+        self.search.find_routes(&self.timetable, text)
+    }
+
     /// Decodes a schedule of `format`: a GTFS zip, or a NeTEx publication, which is also converted to a GTFS zip. Takes
     /// seconds for a large one, so call it where blocking is allowed.
     ///

@@ -16,17 +16,16 @@ use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
-    config::FeedId,
     dataset::Dataset,
+    feed_id::FeedId,
     limits::{
         BOARD_DEPARTURES, BOARD_EARLY_MAX, BOARD_HORIZON, BOARD_LATE_MAX, BOARD_LINGER,
         BOARD_RECORD_BYTES_MAX, BOARD_SCHEDULED_MAX, BOARD_STALE_MAX,
     },
-    network::{FeedSlice, NetworkState},
-    normalize::{
-        CallForecast, ScheduledRun, TripKey, format_gtfs_date, nonempty_text, nonzero_seconds,
-    },
+    network_state::{FeedSlice, NetworkState},
     record::{Departure, DepartureStatus, Record, RecordBody},
+    trip_forecast::{CallForecast, ScheduledRun},
+    trip_identity::{TripKey, format_gtfs_date, nonempty_text, nonzero_seconds},
 };
 
 mod announced;
@@ -34,12 +33,11 @@ mod best_update;
 mod live_only;
 
 pub(crate) use best_update::{find_run_update, is_superseded};
-pub(crate) use live_only::LiveOnlyCalls;
 
 /// Returns the next departures from a stop, or from all stops of a station, in time order: at most `limit`, within
 /// `horizon`, including those of the last minute. `None` if there is no such stop.
 ///
-/// `now` is the present of the network's data ([`Network::data_now`](crate::Network::data_now)).
+/// `now` is the present of the network's data ([`Network::data_now`](crate::catalog::Network::data_now)).
 pub fn departures(
     state: &NetworkState,
     stop_id: &str,

@@ -1,6 +1,9 @@
 //! GTFS-Realtime exports: messages rebuilt from the state, made of the entities' original bytes.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::{
@@ -12,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{
     departures::is_superseded,
-    network::{FeedSlice, NetworkState, PerPart},
+    network_state::{FeedSlice, NetworkState},
     record::{Record, RecordKind},
 };
 
@@ -81,6 +84,9 @@ impl ExportMessage {
     }
 }
 
+/// A value per export part, computed once.
+type PerPart<T> = [OnceLock<T>; ExportPart::COUNT];
+
 /// The messages of one state, each encoded on first use and then shared.
 #[derive(Debug, Default)]
 pub(crate) struct ExportCache {
@@ -131,8 +137,8 @@ impl<'a> ExportSource<'a> {
 
     fn export_cache(&self) -> &'a ExportCache {
         match self {
-            ExportSource::Feed(feed) => &feed.cache.exports,
-            ExportSource::Network(state) => &state.cache.exports,
+            ExportSource::Feed(feed) => feed.cache.get_or_init(ExportCache::default),
+            ExportSource::Network(state) => state.cache.get_or_init(ExportCache::default),
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     dataset::Dataset,
-    network::{DerivedViews, NetworkState},
+    network_state::NetworkState,
     record::{HexColor, Record, format_rfc3339},
 };
 
@@ -22,7 +22,7 @@ pub fn encode_vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
     cached_for_feed(
         state,
         id,
-        |cache| &cache.vehicles_geojson,
+        |views| &views.vehicles,
         |includes_record| {
             let vehicles = state.vehicles().filter(|record| includes_record(record));
             let rental = state.rental_vehicles().filter(|record| includes_record(record));
@@ -38,7 +38,7 @@ pub fn encode_stations(state: &NetworkState, id: &str) -> Option<Bytes> {
     cached_for_feed(
         state,
         id,
-        |cache| &cache.stations_geojson,
+        |views| &views.stations,
         |includes_record| {
             let stations = state.stations().filter(|record| includes_record(record));
             encode_collection(stations.filter_map(|record| gbfs_feature(record)))
@@ -46,18 +46,26 @@ pub fn encode_stations(state: &NetworkState, id: &str) -> Option<Bytes> {
     )
 }
 
+/// The encodings of one state.
+#[derive(Default)]
+struct EncodedViews {
+    vehicles: OnceLock<Bytes>,
+    stations: OnceLock<Bytes>,
+}
+
 /// Returns the cached encoding of a feed's records, or of all records if `id` names the network.
-fn cached_for_feed<'a>(
-    state: &'a NetworkState,
+fn cached_for_feed(
+    state: &NetworkState,
     id: &str,
-    cached: impl Fn(&'a DerivedViews) -> &'a OnceLock<Bytes>,
+    select_view: fn(&EncodedViews) -> &OnceLock<Bytes>,
     make: impl FnOnce(&dyn Fn(&Record) -> bool) -> Bytes,
 ) -> Option<Bytes> {
     let slice = state.find_feed_slice(id)?;
     let whole = state.feeds.first().is_some_and(|first| Arc::ptr_eq(first, slice));
-    let cache = cached(if whole { &state.cache } else { &slice.cache });
+    let cache = if whole { &state.cache } else { &slice.cache };
     let includes_record = |record: &Record| whole || record.feed.as_str() == id;
-    Some(cache.get_or_init(|| make(&includes_record)).clone())
+    let view = select_view(cache.get_or_init(EncodedViews::default));
+    Some(view.get_or_init(|| make(&includes_record)).clone())
 }
 
 /// Encodes a GBFS record with its own fields as properties.

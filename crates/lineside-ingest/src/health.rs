@@ -4,6 +4,9 @@
 //! one line's vehicles, or also trips that have not begun. So the share is learnt from the messages, fast while they
 //! are usual and slowly while they are not: a feed that permanently reports less counts as healthy after some hours.
 
+use crate::status::ACTIVE_TRIPS_MIN;
+use crate::status::ContentExpectation;
+use crate::status::SHARE_MIN;
 use std::time::Duration;
 
 use lineside_formats::gtfs_rt::{EntityPayloads, ShallowMessage};
@@ -12,17 +15,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The time for which a feed is observed before its usual content is known.
 const LEARN_TIME: Duration = Duration::from_secs(10 * 60);
-/// Below this many running trips, the share of reported trips is not meaningful.
-const ACTIVE_TRIPS_MIN: u32 = 10;
-/// The minimum of expected entities: of fewer, half may be missing by chance.
-const EXPECTED_ENTITIES_MIN: f64 = 10.0;
-/// Less than this fraction of the usual content is too little.
-const SHARE_MIN: f64 = 0.5;
 /// Weight of one message in the usual share, and of one with too little content.
 const LEARNING_RATE: f64 = 0.02;
 const LEARNING_RATE_UNUSUAL: f64 = 0.001;
-/// Fewer trips and vehicles may all stand still.
-const STILL_MIN: u32 = 10;
 
 /// The content that one feed has reported so far.
 #[derive(Debug, Default)]
@@ -39,23 +34,6 @@ pub(crate) struct ContentHistory {
     unchanged_since: UnixMillis,
     /// Reported entities per running trip, and the time since which this is learnt.
     usual_share: Option<(f64, UnixMillis)>,
-}
-
-/// The expected and actual content of a feed, for the health rules.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct ContentExpectation {
-    /// Running trips by the timetable; `None` if unknown.
-    pub(crate) n_active_trips: Option<u32>,
-    /// The usual number of trips and vehicles for this many running trips; `None` if unknown.
-    pub(crate) n_expected: Option<f64>,
-    /// Trips and vehicles in the last message.
-    pub(crate) n_reported: u32,
-    /// True if any message contained trips or vehicles.
-    pub(crate) has_trip_data: bool,
-    /// The time of the last message.
-    pub(crate) last_message_at: UnixMillis,
-    /// The time since which the content is unchanged.
-    pub(crate) unchanged_since: UnixMillis,
 }
 
 impl ContentHistory {
@@ -141,22 +119,6 @@ impl ContentHistory {
             last_message_at,
             unchanged_since,
         }
-    }
-}
-
-impl ContentExpectation {
-    /// Returns true if much of the usual content is missing.
-    pub(crate) fn is_too_little(&self) -> bool {
-        let typical = self.n_expected.filter(|typical| *typical >= EXPECTED_ENTITIES_MIN);
-        typical.is_some_and(|typical| f64::from(self.n_reported) < typical * SHARE_MIN)
-    }
-
-    /// Returns true if the content was unchanged for longer than `limit` at the last message, although much should
-    /// move.
-    pub(crate) fn is_frozen(&self, limit: Duration) -> bool {
-        self.n_reported >= STILL_MIN
-            && self.n_active_trips.is_some_and(|n_active| n_active >= ACTIVE_TRIPS_MIN)
-            && self.last_message_at.duration_since(self.unchanged_since) > limit
     }
 }
 

@@ -19,29 +19,30 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     archive::PollArchive,
-    catalog::{FeedCatalog, SharedCatalog},
+    catalog::{Feed, FeedCatalog, Network, SharedCatalog},
+    catalog_search::{CatalogResults, StopHit, search_catalog, search_stops},
     channels::{ChannelStates, ExtraChannels},
     config::FeedConfig,
     dataset::LoadLimits,
-    feed::Feed,
     fetch::FetchContext,
     handoff::HandoffState,
     inbox::InboxSettings,
+    ingest::running::spawn_poller,
     limits::{READY_AFTER, SEARCH_LIMIT_MAX},
     load_budget::LoadBudget,
     message_observer::MessageObserver,
-    network::{Network, NetworkWriter},
+    network_writer::NetworkWriter,
     poll::{ConverterSlots, FeedPoller, PollerContext},
     poll_schedule::StartStagger,
     poll_stages::{PollStage, StageTimes},
     rate_limit::RateLimiter,
-    search::{CatalogResults, StopHit, StopQuery, search_catalog, search_stops},
+    search::StopQuery,
     snapshot_store::SnapshotStore,
+    task_spawner::TaskSpawner,
 };
 
 pub use self::change::{ConfigChange, PollRefused, PollingStopped};
 pub use self::restart::WrittenNetworks;
-pub(crate) use self::running::TaskSpawner;
 pub use self::source_test::{SourceTest, SourceTestFailure};
 use self::{
     groups::{build_catalog, dedup_feeds, group_feeds},
@@ -167,7 +168,7 @@ impl Ingest {
             for (number, feed) in feeds.into_iter().enumerate() {
                 let (queue, seed) = (network.queue.clone(), running.rng.u64(..));
                 let poller = FeedPoller::new(Arc::clone(&feed), number, queue, &shared, seed);
-                network.feeds.push(tasks.spawn_poller(feed, poller));
+                network.feeds.push(spawn_poller(&tasks, feed, poller));
             }
             running.networks.push(network);
         }

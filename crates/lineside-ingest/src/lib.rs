@@ -22,7 +22,9 @@ mod rate_limit;
 mod archive;
 mod bounds;
 mod catalog;
+mod catalog_search;
 mod change;
+mod channel_kinds;
 mod channels;
 mod config;
 mod dataset;
@@ -31,9 +33,10 @@ mod departures;
 mod dns_lookup;
 pub mod exports;
 mod subprocess;
-mod feed;
 mod feed_metrics;
+mod feed_id;
 mod fetch;
+mod fetch_failure;
 pub mod geojson;
 mod geohash;
 mod health;
@@ -45,9 +48,9 @@ mod handoff;
 pub mod limits;
 mod load_budget;
 mod trip_matching;
-mod network;
+mod network_state;
+mod network_writer;
 mod normalize;
-mod gbfs_files;
 mod poll;
 mod public_only;
 mod publish;
@@ -64,10 +67,18 @@ mod search;
 pub mod siri;
 mod service_calendar;
 mod service_window;
+mod served_snapshot;
+mod service_date;
 mod snapshot;
+mod snapshot_writer;
 mod source;
 mod poll_stages;
 mod status;
+mod task_spawner;
+mod trip_forecast;
+mod trip_identity;
+mod trip_links;
+mod view_cache;
 mod trip_phase;
 mod trip_run;
 mod active_trips;
@@ -79,23 +90,25 @@ pub use archive::{
     PollArchive, PollBin, PollFailure, PollQuery, PollRecord, ServedContent, ServerRun,
     ServingState, SourceState, StateStretch,
 };
+pub use bounds::BoundingBox;
 pub use bounds::{Bounds, Extent};
+pub use catalog::GbfsFeedFile;
+pub use catalog::Network;
+pub use catalog::{Feed, RejectedSchedule};
+pub use catalog_search::{CatalogHit, CatalogHitKind, CatalogResults, StopHit};
 pub use change::RecordChange;
-pub use channels::{ChannelStates, ExtraChannels, kinds::KIND_EXTRA};
-pub use config::{
-    BadFeedId, ExternalProgram, FeedConfig, FeedId, FormatConverter, InvalidRate, RequestRate,
-};
+pub use channel_kinds::KIND_EXTRA;
+pub use channels::{ChannelStates, ExtraChannels};
+pub use config::{ExternalProgram, FeedConfig, FormatConverter, InvalidRate, RequestRate};
 pub use dataset::{Dataset, LoadLimits};
 pub use delays::{
     DelayClass, DelayCounts, DelayQuery, TripDelay, TripDelayStatus, classify_delays,
 };
 pub use departures::{departures, departures_from};
-pub use feed::{Feed, RejectedSchedule, ServedSnapshot};
+pub use feed_id::{BadFeedId, FeedId};
 pub use feed_metrics::FeedMetrics;
-pub use fetch::{
-    FailureCode, FetchFailure, FetchPhase, fetch_into, fetch_once, pack_folder, probe_format,
-};
-pub use gbfs_files::GbfsFeedFile;
+pub use fetch::{fetch_into, fetch_once, pack_folder, probe_format};
+pub use fetch_failure::{FailureCode, FetchFailure, FetchPhase};
 pub use geohash::{CELL_CHARS, GeohashCell};
 pub use handoff::{HandoffError, HandoffNetwork, HandoffState, HandoffWriter};
 pub use inbox::{DeliveryError, FeedInbox, InboxReservation, InboxSettings};
@@ -105,9 +118,8 @@ pub use ingest::{
 };
 pub use memfd::MemoryFile;
 pub use message_observer::{MessageObserver, ObservedMessage, SiriPart};
-pub use network::{
-    ApplyOutcome, BoundingBox, Network, NetworkState, NetworkWriter, ResumedNetwork,
-};
+pub use network_state::NetworkState;
+pub use network_writer::{ApplyOutcome, NetworkWriter, ResumedNetwork};
 pub use normalize::siri_to_gtfs_rt;
 pub use poll_stages::PollStage;
 pub use public_only::{NotPublic, PublicOnly, is_public};
@@ -118,7 +130,8 @@ pub use record::{
 };
 pub use route_mode::RouteMode;
 pub use route_variants::{RouteVariant, RouteVariants};
-pub use search::{CatalogHit, CatalogHitKind, CatalogResults, StopHit, StopPage, StopQuery};
+pub use search::{StopPage, StopQuery};
+pub use served_snapshot::ServedSnapshot;
 pub use service_calendar::{ServiceCalendar, ServiceDays};
 pub use service_window::{EXPIRES_SOON_DAYS, ServiceEnd, ServiceWindow};
 pub use snapshot::Snapshot;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use lineside_formats::siri;
 use lineside_sync::UnixMillis;
 
-use crate::feed::Feed;
+use crate::catalog::Feed;
 
 /// A realtime message that has been applied, published and stored.
 #[derive(Clone, Copy, Debug)]

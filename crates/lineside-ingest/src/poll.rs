@@ -10,13 +10,14 @@ mod observe;
 mod siri;
 mod system;
 mod accept;
+mod poll_log;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use lineside_formats::Format;
 use lineside_sync::{Clock, UnixMillis, stage};
 use smol_str::ToSmolStr;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -28,33 +29,34 @@ use self::{
 };
 pub(crate) use self::{conversion::ConverterSlots, decoding::decode_message};
 use crate::{
-    archive::{PollArchive, PollLog},
+    archive::PollArchive,
+    catalog::Feed,
+    catalog::PollRequest,
     config::{FeedConfig, SharedConfig},
     dataset::LoadLimits,
-    feed::Feed,
-    fetch::{FailureCode, FetchContext, FetchError, FetchOutcome, SourceFetcher, SourceRequest},
+    fetch::{FetchContext, FetchOutcome, SourceFetcher, SourceRequest},
+    fetch_failure::{FailureCode, FetchError},
     health::ContentHistory,
     inbox::{FeedInbox, InboxDelivery, InboxSettings},
-    ingest::TaskSpawner,
     limits::POLL_MIN,
     load_budget::LoadBudget,
     message_observer::MessageObserver,
-    network::NetworkQueue,
+    network_writer::NetworkQueue,
+    poll::poll_log::PollLog,
     poll_schedule::{PollSchedule, StartStagger},
     poll_stages::PollStage,
     rate_limit::{RateLimitBucket, RateLimitPermit, RateLimitReservation},
     snapshot::Snapshot,
-    snapshot_store::{SnapshotStore, SnapshotWriter},
+    snapshot_store::SnapshotStore,
+    snapshot_writer::SnapshotWriter,
     status::{FeedStatus, HealthRules},
+    task_spawner::TaskSpawner,
 };
 
 /// Interval at which a waiting feed checks the age of its data.
 const HEALTH_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of queued requests for an immediate poll; further ones would be redundant.
 const POLL_REQUESTS_MAX: usize = 1;
-
-/// A request for an immediate poll. The reply is the remaining time if the rate limit allows none.
-pub(crate) type PollRequest = oneshot::Sender<Result<(), Duration>>;
 
 /// The poller of one feed.
 #[derive(Debug)]

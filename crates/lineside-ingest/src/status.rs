@@ -6,9 +6,16 @@ use lineside_formats::{Format, Problems};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use crate::{
-    config::FeedConfig, fetch::FetchFailure, health::ContentExpectation, service_window::ServiceEnd,
-};
+use crate::{config::FeedConfig, fetch_failure::FetchFailure, service_window::ServiceEnd};
+
+/// Below this many running trips, the share of reported trips is not meaningful.
+pub(crate) const ACTIVE_TRIPS_MIN: u32 = 10;
+/// The minimum of expected entities: of fewer, half may be missing by chance.
+const EXPECTED_ENTITIES_MIN: f64 = 10.0;
+/// Less than this fraction of the usual content is too little.
+pub(crate) const SHARE_MIN: f64 = 0.5;
+/// Fewer trips and vehicles may all stand still.
+const STILL_MIN: u32 = 10;
 
 /// The states of a feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -386,6 +393,39 @@ const IMPOSSIBLE_TIME_REASON: &str =
 /// The reason for the state of a paused feed.
 const PAUSED_REASON: &str =
     "paused by an admin: the source is not polled, the last data stay available";
+
+/// The expected and actual content of a feed, for the health rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ContentExpectation {
+    /// Running trips by the timetable; `None` if unknown.
+    pub(crate) n_active_trips: Option<u32>,
+    /// The usual number of trips and vehicles for this many running trips; `None` if unknown.
+    pub(crate) n_expected: Option<f64>,
+    /// Trips and vehicles in the last message.
+    pub(crate) n_reported: u32,
+    /// True if any message contained trips or vehicles.
+    pub(crate) has_trip_data: bool,
+    /// The time of the last message.
+    pub(crate) last_message_at: UnixMillis,
+    /// The time since which the content is unchanged.
+    pub(crate) unchanged_since: UnixMillis,
+}
+
+impl ContentExpectation {
+    /// Returns true if much of the usual content is missing.
+    pub(crate) fn is_too_little(&self) -> bool {
+        let typical = self.n_expected.filter(|typical| *typical >= EXPECTED_ENTITIES_MIN);
+        typical.is_some_and(|typical| f64::from(self.n_reported) < typical * SHARE_MIN)
+    }
+
+    /// Returns true if the content was unchanged for longer than `limit` at the last message, although much should
+    /// move.
+    pub(crate) fn is_frozen(&self, limit: Duration) -> bool {
+        self.n_reported >= STILL_MIN
+            && self.n_active_trips.is_some_and(|n_active| n_active >= ACTIVE_TRIPS_MIN)
+            && self.last_message_at.duration_since(self.unchanged_since) > limit
+    }
+}
 
 /// The rules for a feed's state: configured ages and expected content.
 #[derive(Clone, Copy, Debug)]

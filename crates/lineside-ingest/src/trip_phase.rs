@@ -6,12 +6,10 @@ use lineside_sync::UnixMillis;
 
 use crate::{
     departures::find_run_update,
-    network::NetworkState,
-    normalize::{
-        CallForecast, ScheduledRun, TripKey, event_time, is_extra_trip, nonempty_text,
-        parse_gtfs_date, parse_gtfs_time,
-    },
+    network_state::NetworkState,
     record::Record,
+    trip_forecast::{CallForecast, ScheduledRun, event_time, parse_gtfs_date, parse_gtfs_time},
+    trip_identity::{TripKey, is_extra_trip, nonempty_text},
 };
 
 /// The phase of a trip.

@@ -17,16 +17,16 @@ use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
 use crate::{
-    config::FeedId,
     departures::{RunUpdate, find_run_update, format_gtfs_time},
+    feed_id::FeedId,
     limits::TRIP_CALLS_MAX,
-    network::NetworkState,
-    normalize::{
-        CallForecast, ScheduledRun, TripKey, clamp_to_i32, format_gtfs_date,
-        is_cancelled_extra_trip, is_extra_trip, nearest_service_date, nonempty_text,
-        parse_gtfs_date, parse_gtfs_time,
-    },
+    network_state::NetworkState,
     record::{DepartureStatus, Record, RecordKind},
+    service_date::nearest_service_date,
+    trip_forecast::{CallForecast, ScheduledRun, clamp_to_i32, parse_gtfs_date, parse_gtfs_time},
+    trip_identity::{
+        TripKey, format_gtfs_date, is_cancelled_extra_trip, is_extra_trip, nonempty_text,
+    },
 };
 
 /// The run of a trip to find.
@@ -486,7 +486,7 @@ t,08:20:00,08:20:00,s3,3
             Dataset::from_timetable(feed.clone(), timetable(), Problems::default(), 1, now);
         let clock = Arc::new(lineside_sync::RealClock::new());
         let network =
-            crate::network::Network::new(feed, [], 1, lineside_hub::Epoch::from_bits(1), clock);
+            crate::catalog::Network::new(feed, [], 1, lineside_hub::Epoch::from_bits(1), clock);
         let empty = network.state();
         let state = NetworkState {
             revision: 1,

@@ -3,7 +3,7 @@
 use lineside_sync::UnixMillis;
 
 use super::{ArchiveError, ArchiveSpan, LastPoll, PollArchive, PollBin, ServedContent, ServerRun};
-use crate::config::FeedId;
+use crate::feed_id::FeedId;
 
 /// The state of a source during a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -312,10 +312,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{
-        archive::{PollFailure, PollRecord},
-        fetch::FetchPhase,
-    };
+    use crate::archive::{PollFailure, PollRecord};
+    use crate::fetch_failure::FetchPhase;
 
     const NOW: UnixMillis = UnixMillis(1_772_607_600_000 + 90_000);
 

@@ -12,7 +12,7 @@ use super::{
     ServedContent, ServerRun,
 };
 use crate::{
-    config::FeedId,
+    feed_id::FeedId,
     limits::{MEMORY_BINS_MAX, MEMORY_INCIDENTS_MAX, MEMORY_POLLS_MAX},
     status::FeedState,
 };
@@ -172,10 +172,8 @@ mod tests {
     use lineside_sync::SimulatedClock;
 
     use super::*;
-    use crate::{
-        archive::{PollFailure, ServedContent},
-        fetch::FetchPhase,
-    };
+    use crate::archive::{PollFailure, ServedContent};
+    use crate::fetch_failure::FetchPhase;
 
     fn archive() -> MemoryArchive {
         MemoryArchive::new(Arc::new(SimulatedClock::new(UnixMillis(0))))

@@ -5,7 +5,6 @@
 
 mod availability;
 mod poll_bin;
-mod poll_log;
 mod memory;
 
 use std::{fmt, time::Duration};
@@ -14,15 +13,14 @@ use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
 use crate::{
-    config::FeedId,
-    fetch::{FetchFailure, FetchPhase},
+    feed_id::FeedId,
+    fetch_failure::{FetchFailure, FetchPhase},
     status::FeedState,
 };
 
 pub use availability::{FeedAvailability, ServingState, SourceState, StateStretch};
 pub use memory::MemoryArchive;
 pub use poll_bin::{ArchiveSpan, LastPoll, PollBin, ServedContent};
-pub(crate) use poll_log::PollLog;
 
 /// A completed poll.
 #[derive(Clone, Debug, PartialEq, Eq)]

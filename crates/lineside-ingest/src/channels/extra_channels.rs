@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use lineside_hub::StateSource;
 
-/// The source of channels that the program fills itself. Their rooms have [`KIND_BESIDE`](super::kinds::KIND_BESIDE)
+/// The source of channels that the program fills itself. Their rooms have [`KIND_BESIDE`](crate::channel_kinds::KIND_BESIDE)
 /// and their own offsets.
 #[derive(Clone)]
 pub struct ExtraChannels(pub Arc<dyn StateSource>);

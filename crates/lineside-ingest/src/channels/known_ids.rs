@@ -3,8 +3,8 @@
 use lineside_hub::ResolveError;
 
 use super::ChannelName;
-use super::kinds::RoomKind;
-use crate::network::Network;
+use crate::catalog::Network;
+use crate::channel_kinds::RoomKind;
 
 /// Rejects the channel of a stop, route or trip that is neither in the network's timetable nor in its realtime data.
 ///

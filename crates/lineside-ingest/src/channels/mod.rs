@@ -1,8 +1,7 @@
 //! Channels: mapping from channel names to rooms, and their state (docs/protocol/channels.md).
 
 mod extra_channels;
-pub(crate) mod kinds;
-mod known_ids;
+pub(crate) mod known_ids;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -12,13 +11,13 @@ use lineside_hub::{BadChannel, Channel, Position, ResolveError, RoomKey, RoomSta
 use lineside_sync::{Clock, UnixMillis};
 
 pub use self::extra_channels::ExtraChannels;
-use self::kinds::{GROUP_NONE, KIND_EXTRA, RoomKind, WHOLE_NETWORK};
 use crate::{
-    catalog::{FeedCatalog, SharedCatalog},
+    catalog::{FeedCatalog, Network, SharedCatalog},
+    channel_kinds::{self, GROUP_NONE, KIND_EXTRA, RoomKind, WHOLE_NETWORK},
     departures::list_board_records,
     geohash::{CELL_CHARS, GeohashCell},
     hashing::HashSeed,
-    network::{Network, NetworkState},
+    network_state::NetworkState,
     publish::encode_state_parts,
     record::Record,
 };
@@ -191,10 +190,10 @@ impl StateSource for ChannelStates {
             (Err(error), _) => return Err(error.into()),
         };
         if name.kind == RoomKind::Area {
-            return Ok(kinds::room_key(
+            return Ok(channel_kinds::room_key(
                 GROUP_NONE,
                 RoomKind::Area,
-                kinds::cell_room_id(name.parse_cell()?),
+                channel_kinds::cell_room_id(name.parse_cell()?),
             ));
         }
         let catalog = self.catalog.load();
@@ -206,11 +205,11 @@ impl StateSource for ChannelStates {
             RoomKind::Feed if whole => WHOLE_NETWORK,
             RoomKind::Feed | RoomKind::Alerts => number as u64,
             RoomKind::Route | RoomKind::Stop if whole => {
-                kinds::network_room_id(self.seed, &name.id)
+                channel_kinds::network_room_id(self.seed, &name.id)
             }
-            _ => kinds::feed_item_room_id(self.seed, number, &name.id),
+            _ => channel_kinds::feed_item_room_id(self.seed, number, &name.id),
         };
-        Ok(kinds::room_key(network.group(), name.kind, id))
+        Ok(channel_kinds::room_key(network.group(), name.kind, id))
     }
 
     fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {

@@ -120,7 +120,7 @@ mod tests {
     use smol_str::SmolStr;
 
     use super::*;
-    use crate::config::FeedId;
+    use crate::feed_id::FeedId;
 
     fn trips(statuses: &[TripDelayStatus]) -> Vec<TripDelay> {
         let trip = |&status: &TripDelayStatus| TripDelay {

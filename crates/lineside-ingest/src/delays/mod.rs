@@ -23,14 +23,13 @@ use smol_str::SmolStr;
 pub use count::{DelayClass, DelayCounts, classify_delays};
 
 use crate::{
-    config::FeedId,
     departures::{departures, is_delay_only},
+    feed_id::FeedId,
     limits::{BOARD_HORIZON, BOARD_LINGER, STOP_DELAYS_MAX},
-    network::{FeedSlice, NetworkState},
-    normalize::{
-        ScheduledRun, TripKey, is_extra_trip, nonempty_text, nonzero_seconds, parse_gtfs_date,
-    },
+    network_state::{FeedSlice, NetworkState},
     record::{Departure, DepartureStatus, Record},
+    trip_forecast::{ScheduledRun, parse_gtfs_date},
+    trip_identity::{TripKey, is_extra_trip, nonempty_text, nonzero_seconds},
 };
 
 /// The status of a trip.
@@ -192,7 +191,7 @@ impl NetworkState {
     /// Returns the trips of one feed.
     fn feed_delays<'a>(&'a self, slice: &'a FeedSlice) -> &'a FeedDelays {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
-        slice.cache.delays.get_or_init(|| FeedDelays::from_slice(slice, timetable))
+        slice.cache.get_or_init(|| FeedDelays::from_slice(slice, timetable))
     }
 
     /// Returns true if a feed has trip updates.

@@ -12,12 +12,12 @@ use smol_str::SmolStr;
 
 use super::{DelayQuery, TripDelay, TripDelayStatus};
 use crate::{
-    config::FeedId,
     departures::format_gtfs_time,
+    feed_id::FeedId,
     limits::DELAYS_AHEAD,
-    network::NetworkState,
-    normalize::{TripKey, format_gtfs_date},
+    network_state::NetworkState,
     record::Departure,
+    trip_identity::{TripKey, format_gtfs_date},
 };
 
 impl NetworkState {

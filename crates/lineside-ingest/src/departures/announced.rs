@@ -13,8 +13,9 @@ use smol_str::{SmolStr, format_smolstr};
 
 use super::{BUS, DepartureSearch, RunUpdate};
 use crate::{
-    normalize::{TripKey, clamp_to_i32, is_cancelled_extra_trip, is_extra_trip, nonempty_text},
     record::{Departure, DepartureStatus},
+    trip_forecast::clamp_to_i32,
+    trip_identity::{TripKey, is_cancelled_extra_trip, is_extra_trip, nonempty_text},
 };
 
 impl DepartureSearch<'_> {

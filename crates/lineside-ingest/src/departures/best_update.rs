@@ -3,7 +3,7 @@
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 
 use super::RunUpdate;
-use crate::{config::FeedId, network::NetworkState, normalize::TripKey, record::Record};
+use crate::{feed_id::FeedId, network_state::NetworkState, record::Record, trip_identity::TripKey};
 
 /// Returns the best update of a run: the latest one, but updates of calls or of the whole run take precedence over
 /// updates with only the vehicle's delay. An update without a time counts as made at `now`, and one from a message too

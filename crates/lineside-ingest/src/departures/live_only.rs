@@ -18,9 +18,9 @@ use super::{
 use crate::{
     dataset::Dataset,
     limits::LIVE_ONLY_EARLY_MAX,
-    network::{FeedSlice, NetworkState},
-    normalize::{is_extra_trip, nonempty_text},
+    network_state::{FeedSlice, NetworkState},
     record::{Departure, DepartureStatus, Record},
+    trip_identity::{is_extra_trip, nonempty_text},
 };
 
 /// The departures of one feed's live-only trips by stop, computed once per state of the feed. A trip is live-only if
@@ -74,10 +74,13 @@ fn is_known_trip(update: &TripUpdate, timetable: &Timetable) -> Option<bool> {
     (is_known || is_scheduled).then_some(is_known)
 }
 
+/// True for a feed whose trips cannot be matched with the timetable.
+struct IsUnmatched(bool);
+
 impl FeedSlice {
     fn live_only_calls(&self, dataset: &Dataset) -> &LiveOnlyCalls {
         let make = || LiveOnlyCalls::from_slice(self, &dataset.timetable);
-        self.cache.live_only_calls.get_or_init(make)
+        self.cache.get_or_init(make)
     }
 
     /// Returns true if the feed updates trips and the timetable has none of them. Then its trips cannot be matched with
@@ -88,9 +91,9 @@ impl FeedSlice {
             let updates = self.tables.trip_updates.records().iter();
             let mut known = updates
                 .filter_map(|record| is_known_trip(record.trip_update()?, &dataset.timetable));
-            known.next() == Some(false) && !known.any(|is_known| is_known)
+            IsUnmatched(known.next() == Some(false) && !known.any(|is_known| is_known))
         };
-        *self.cache.is_unmatched.get_or_init(find)
+        self.cache.get_or_init(find).0
     }
 }
 

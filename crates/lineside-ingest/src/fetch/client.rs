@@ -22,10 +22,11 @@ use reqwest::{
 };
 use url::Url;
 
-use super::{FailureCode, FetchError, FetchPhase, PostRequest, failure::root_cause};
+use super::PostRequest;
 use crate::{
     config::FeedConfig,
     dns_lookup::{lookup_marker, with_lookup_marker},
+    fetch_failure::{FailureCode, FetchError, FetchPhase, root_cause},
     limits::{CONNECT_SHARE, CONNECT_TIME_MAX},
     public_only::{AddressPolicy, NotPublic, PublicOnly, UnknownHost},
 };

@@ -10,7 +10,8 @@ use std::{
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
 
-use super::{FetchError, FetchOutcome, FetchedBody, run_blocking};
+use super::{FetchOutcome, FetchedBody, run_blocking};
+use crate::fetch_failure::FetchError;
 
 /// Reads a file again when its size or modification time has changed.
 #[derive(Debug)]

@@ -11,10 +11,11 @@ use lineside_formats::{Format, gtfs::fields::find_file_spec};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{
-    FetchError, FetchOutcome, FetchedBody,
+    FetchOutcome, FetchedBody,
     file::{Stamp, display_path, read_stamp, to_unix_millis},
     run_blocking,
 };
+use crate::fetch_failure::FetchError;
 
 /// Maximum number of files in a GTFS folder; GTFS defines some 35.
 const TABLES_MAX: usize = 500;

@@ -10,10 +10,9 @@ use url::Url;
 
 use super::ErrorBodyReader;
 use super::{
-    FailureCode, FetchContext, FetchError, FetchOutcome, FetchPhase, FetchedBody, SourceRequest,
+    FetchContext, FetchOutcome, FetchedBody, SourceRequest,
     advice::parse_advice,
     client::{self, HostReach},
-    failure::root_cause,
     inflate::BodyCollector,
     permit_waits::PermitWaits,
     redact::Redactor,
@@ -22,6 +21,7 @@ use super::{
 };
 use crate::{
     config::SharedConfig,
+    fetch_failure::{FailureCode, FetchError, FetchPhase, root_cause},
     limits::{BODY_RATE_MIN, FETCH_TIME_MAX, PROBE_BYTES, REPLY_HEAD_TIME_MAX},
     poll_schedule::PollAdvice,
     rate_limit::RateLimitPermit,

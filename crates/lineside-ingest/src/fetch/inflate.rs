@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
 
-use super::{FailureCode, FetchError};
+use crate::fetch_failure::{FailureCode, FetchError};
 
 /// Maximum decompression ratio; gzip's own limit is about 1,030, text and protobuf stay below 50.
 const RATIO_MAX: u64 = 200;

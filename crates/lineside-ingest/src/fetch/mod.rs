@@ -5,7 +5,6 @@
 
 mod advice;
 mod client;
-mod failure;
 mod file;
 mod folder;
 mod http;
@@ -28,8 +27,6 @@ use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::Semaphore;
 use url::Url;
 
-pub(crate) use failure::FetchError;
-pub use failure::{FailureCode, FetchFailure, FetchPhase};
 pub use folder::pack_folder;
 pub use probe::{fetch_into, fetch_once, probe_format};
 pub(crate) use redact::Redactor;
@@ -38,6 +35,8 @@ pub(crate) use replay::ReplayClock;
 use self::{client::HttpClient, token::TokenSources};
 use crate::{
     config::{FeedConfig, SharedConfig},
+    fetch_failure::FailureCode,
+    fetch_failure::FetchError,
     poll_schedule::PollAdvice,
     rate_limit::{RateLimitBucket, RateLimitPermit, RateLimiter},
     snapshot_store::CacheValidators,

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{FetchError, FetchOutcome, file::FileFetcher, folder::FolderFetcher, run_blocking};
+use super::{FetchOutcome, file::FileFetcher, folder::FolderFetcher, run_blocking};
+use crate::fetch_failure::FetchError;
 
 /// Checks the path at each fetch: a folder may appear after the server has started, for example when it is mounted or
 /// unpacked later, and a zip may replace it.

@@ -5,10 +5,8 @@ use std::{future::Future, sync::Arc, time::Duration};
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 
-use super::{
-    FetchError,
-    http::{timeout_failure, within_limit},
-};
+use super::http::{timeout_failure, within_limit};
+use crate::fetch_failure::FetchError;
 
 /// The wait time of one fetch.
 #[derive(Debug, Default)]

@@ -6,12 +6,13 @@ use bytes::Bytes;
 use lineside_formats::{Format, sniff_format};
 use lineside_sync::Clock;
 
-use super::{
-    FailureCode, FetchContext, FetchError, FetchFailure, FetchOutcome, SourceFetcher,
-    SourceRequest, folder, spool::BodySpool,
-};
+use super::{FetchContext, FetchOutcome, SourceFetcher, SourceRequest, folder, spool::BodySpool};
 use crate::{
-    config::FeedConfig, limits::PROBE_BYTES, rate_limit::RateLimitPermit, source::SourceLocation,
+    config::FeedConfig,
+    fetch_failure::{FailureCode, FetchError, FetchFailure},
+    limits::PROBE_BYTES,
+    rate_limit::RateLimitPermit,
+    source::SourceLocation,
 };
 
 /// Detects the format of a feed without a configured one, as its first poll would.

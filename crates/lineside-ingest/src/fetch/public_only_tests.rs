@@ -15,11 +15,12 @@ use tokio::{
 };
 
 use super::{
-    FailureCode, FetchContext, FetchError, FetchOutcome, PostRequest, SourceFetcher, SourceRequest,
-    client::HttpClient,
+    FetchContext, FetchOutcome, PostRequest, SourceFetcher, SourceRequest, client::HttpClient,
 };
 use crate::{
-    config::{FeedConfig, FeedId},
+    config::FeedConfig,
+    feed_id::FeedId,
+    fetch_failure::{FailureCode, FetchError},
     limits::REDIRECTS_MAX,
     public_only::AddressPolicy,
     source::SourceLocation,

@@ -259,7 +259,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{config::FeedId, source::BasicAuth};
+    use crate::feed_id::FeedId;
+    use crate::source::BasicAuth;
 
     fn feed() -> FeedConfig {
         let url = "https://me:p4ss%2Fw0rd@a.example/x?api_key=inurl1&line=4";

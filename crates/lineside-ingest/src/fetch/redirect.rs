@@ -7,11 +7,13 @@
 use http::{StatusCode, header};
 use reqwest::Response;
 
-use super::{
-    FailureCode, FetchError, SourceRequest, client::HttpClient, http::HttpFetcher,
-    token::AccessToken,
+use super::{SourceRequest, client::HttpClient, http::HttpFetcher, token::AccessToken};
+use crate::{
+    fetch_failure::{FailureCode, FetchError},
+    limits::REDIRECTS_MAX,
+    rate_limit::RateLimitPermit,
+    source::url_host,
 };
-use crate::{limits::REDIRECTS_MAX, rate_limit::RateLimitPermit, source::url_host};
 
 impl HttpFetcher {
     /// Sends the request and follows redirects until a final reply begins.

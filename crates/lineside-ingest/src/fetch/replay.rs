@@ -14,10 +14,11 @@ use lineside_formats::{Format, gtfs_rt, is_gtfs_rt_json, sniff_format};
 use lineside_sync::{Clock, UnixMillis};
 
 use super::{
-    FailureCode, FetchError, FetchOutcome, FetchedBody,
+    FetchOutcome, FetchedBody,
     file::{display_path, read_file, read_stamp, to_unix_millis},
     run_blocking,
 };
+use crate::fetch_failure::{FailureCode, FetchError};
 use crate::limits::REPLAY_FILES_MAX;
 
 /// The longest gap of a recording that is played in full.

@@ -2,7 +2,7 @@
 
 use std::{fmt, io::Write};
 
-use super::{FailureCode, FetchError};
+use crate::fetch_failure::{FailureCode, FetchError};
 
 /// The destination of the pieces. Writing may block on a disk, so this is for commands, not for feeds.
 pub(super) struct BodySpool(Box<dyn Write + Send + Sync>);

@@ -22,11 +22,12 @@ use tokio::sync::Mutex;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::{
-    FailureCode, FetchContext, FetchError, FetchPhase, advice::parse_advice as advice_of, client,
-    http::within_limit, permit_waits::PermitWaits,
+    FetchContext, advice::parse_advice as advice_of, client, http::within_limit,
+    permit_waits::PermitWaits,
 };
 use crate::{
     config::FeedConfig,
+    fetch_failure::{FailureCode, FetchError, FetchPhase},
     limits::{TOKEN_BYTES_MAX, TOKEN_LIFETIME_DEFAULT, TOKEN_RENEW_BEFORE_MAX, TOKEN_RETRY},
     poll_schedule::{PollAdvice, retry_delay},
     source::{OAuth2Client, Secret},

@@ -19,7 +19,7 @@ use lineside_sync::UnixMillis;
 use prost::Message;
 
 use self::frames::{FrameReader, FrameWriter};
-use crate::{FeedId, limits::HANDOFF_CHUNK_BYTES};
+use crate::{feed_id::FeedId, limits::HANDOFF_CHUNK_BYTES};
 
 /// The version of the writing program.
 const PROGRAM_VERSION: &str = env!("CARGO_PKG_VERSION");

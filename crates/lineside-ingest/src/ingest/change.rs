@@ -17,13 +17,13 @@ use tokio::sync::{mpsc::error::TrySendError, oneshot};
 use super::{
     Ingest, Members, build_catalog, dedup_feeds, group_feeds,
     restore::retain_feeds,
-    running::{RunningNetwork, RunningTasks},
+    running::{RunningNetwork, RunningTasks, spawn_poller},
 };
 use crate::{
-    catalog::FeedCatalog,
-    config::{FeedConfig, FeedId},
-    feed::Feed,
-    network::{InheritedNetwork, Network, NetworkWriter},
+    catalog::{Feed, FeedCatalog, Network},
+    config::FeedConfig,
+    feed_id::FeedId,
+    network_writer::{InheritedNetwork, NetworkWriter},
     poll::{FeedPoller, PollerContext},
     poll_schedule::StartStagger,
     record::FeedRecord,
@@ -359,7 +359,7 @@ impl Ingest {
                     Some(poller) => poller.reconfigure(Arc::clone(&feed), number, queue, &shared),
                     None => FeedPoller::new(Arc::clone(&feed), number, queue, &shared, rng.u64(..)),
                 };
-                let polls = self.tasks.spawn_poller(feed, poller);
+                let polls = spawn_poller(&self.tasks, feed, poller);
                 match running.feeds.get_mut(number) {
                     Some(slot) => *slot = polls,
                     None => running.feeds.push(polls),

@@ -4,10 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::Members;
 use crate::{
-    catalog::FeedCatalog,
-    config::{FeedConfig, FeedId},
-    feed::Feed,
-    network::Network,
+    catalog::{Feed, FeedCatalog, Network},
+    config::FeedConfig,
+    feed_id::FeedId,
 };
 
 /// Removes feeds whose id occurred before.

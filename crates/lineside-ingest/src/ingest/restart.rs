@@ -14,16 +14,14 @@ use lineside_sync::UnixMillis;
 
 use super::{Ingest, Members, RunningNetwork};
 use crate::{
-    channels::{
-        ChannelStates,
-        kinds::{GROUP_NONE, RoomKind},
-    },
-    config::FeedId,
+    catalog::{Feed, Network},
+    channel_kinds::{GROUP_NONE, RoomKind},
+    channels::ChannelStates,
     dataset::{Dataset, LoadLimits},
-    feed::Feed,
+    feed_id::FeedId,
     handoff::{HandoffNetwork, HandoffState, HandoffWriter, schema},
     limits::{CONCURRENT_LOADS_MAX, HANDOFF_PUBLICATIONS_BYTES_MAX},
-    network::{Network, NetworkWriter, ResumedNetwork},
+    network_writer::{NetworkWriter, ResumedNetwork},
     snapshot::Snapshot,
     source::SourceLocation,
     status::{FeedState, FeedStatus},

@@ -7,10 +7,13 @@
 use std::sync::Arc;
 
 use crate::{
-    config::{FeedConfig, FeedId},
-    feed::{Feed, RestoredSnapshot, ServedSnapshot},
+    catalog::{Feed, RestoredSnapshot},
+    config::FeedConfig,
+    feed_id::FeedId,
     poll::PollerContext,
-    snapshot_store::{SnapshotMetadata, SnapshotStore, describe_source},
+    served_snapshot::ServedSnapshot,
+    snapshot_store::{SnapshotMetadata, SnapshotStore},
+    snapshot_writer::describe_source,
     source::SourceLocation,
 };
 

@@ -5,30 +5,15 @@ use std::sync::Arc;
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    feed::Feed,
-    network::{Network, NetworkQueue, NetworkWriter, run_network},
+    catalog::{Feed, Network},
+    network_writer::{NetworkQueue, NetworkWriter, run_network},
     poll::FeedPoller,
     rate_limit::RateLimitBucket,
+    task_spawner::TaskSpawner,
 };
-
-/// Spawns tasks and stops all of them.
-#[derive(Clone, Debug)]
-pub(crate) struct TaskSpawner {
-    pub(crate) stop: CancellationToken,
-    pub(crate) tracker: TaskTracker,
-}
-
-impl TaskSpawner {
-    /// Starts the task of a feed.
-    pub(super) fn spawn_poller(&self, feed: Arc<Feed>, poller: FeedPoller) -> RunningFeed {
-        let (retire, bucket) = (CancellationToken::new(), poller.rate_limit_bucket().clone());
-        let task = self.tracker.spawn(poller.run_until_retired(self.stop.clone(), retire.clone()));
-        RunningFeed { feed, rate_limit_bucket: bucket, retire, task }
-    }
-}
 
 /// The running tasks.
 #[derive(Debug)]
@@ -85,4 +70,15 @@ pub(super) struct RunningFeed {
     pub(super) retire: CancellationToken,
     /// The task, which returns the poller after `retire` was cancelled.
     pub(super) task: JoinHandle<Option<FeedPoller>>,
+}
+
+/// Starts the task of a feed.
+pub(super) fn spawn_poller(
+    tasks: &TaskSpawner,
+    feed: Arc<Feed>,
+    poller: FeedPoller,
+) -> RunningFeed {
+    let (retire, bucket) = (CancellationToken::new(), poller.rate_limit_bucket().clone());
+    let task = tasks.tracker.spawn(poller.run_until_retired(tasks.stop.clone(), retire.clone()));
+    RunningFeed { feed, rate_limit_bucket: bucket, retire, task }
 }

@@ -16,12 +16,13 @@ use super::Ingest;
 use crate::{
     config::FeedConfig,
     dataset::{Dataset, LoadLimits},
-    fetch::{FailureCode, FetchError, FetchFailure, FetchOutcome, FetchedBody},
+    fetch::{FetchOutcome, FetchedBody},
+    fetch_failure::{FailureCode, FetchError, FetchFailure},
     limits::SOURCE_TEST_WAIT_MAX,
     load_budget::estimate_load_bytes,
-    normalize::nonzero_seconds,
     poll::{decode_message, first_request, new_fetcher},
     source::{SiriMode, SiriSource},
+    trip_identity::nonzero_seconds,
 };
 
 /// The reply of a source and a summary of its content.
@@ -257,7 +258,8 @@ fn count_files(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{config::FeedId, source::SourceLocation};
+    use crate::feed_id::FeedId;
+    use crate::source::SourceLocation;
 
     fn config(format: Option<Format>) -> FeedConfig {
         let url = SourceLocation::parse("https://a.example/x").unwrap();

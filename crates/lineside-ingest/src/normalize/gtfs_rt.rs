@@ -1,5 +1,6 @@
 //! Normalization of GTFS-Realtime entities to record drafts with dates and ids, but not yet joined.
 
+use crate::trip_identity::nonzero_seconds;
 use lineside_formats::{Problem, gtfs_rt::proto::FeedEntity};
 use smol_str::SmolStr;
 
@@ -73,9 +74,4 @@ pub(crate) fn supersedes_record(old: &Record, new: &RecordBody, now: i64) -> boo
         (Some(old), Some(new)) => new >= old || old > now + FUTURE_SECONDS_MAX,
         _ => true,
     }
-}
-
-/// Returns a message's timestamp; 0 counts as missing.
-pub(crate) fn nonzero_seconds(timestamp: Option<u64>) -> Option<i64> {
-    i64::try_from(timestamp?).ok().filter(|&seconds| seconds > 0)
 }

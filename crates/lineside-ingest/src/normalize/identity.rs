@@ -1,48 +1,16 @@
 //! The ids of records (docs/protocol/messages.md), which are stable across polls.
 
-use jiff::civil::Date;
+use crate::trip_identity::TripKey;
+use crate::trip_identity::format_gtfs_date;
 use lineside_formats::gtfs_rt::proto::{
     TripDescriptor, TripUpdate, VehiclePosition, trip_descriptor::ScheduleRelationship,
     trip_update::StopTimeUpdate,
 };
 use smol_str::{SmolStr, format_smolstr};
 
-use super::{
-    NormalizeContext, nonempty_text,
-    service_date::{nearest_service_date, planned_service_date},
-};
-
-/// A trip on a date, as written in ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TripKey<'a> {
-    pub(crate) trip_id: &'a str,
-    pub(crate) start_date: &'a str,
-    pub(crate) start_time: &'a str,
-}
-
-impl<'a> TripKey<'a> {
-    /// Returns the key of the trip that a descriptor names; `None` without a trip id.
-    pub(crate) fn from_descriptor(trip: &'a TripDescriptor) -> Option<TripKey<'a>> {
-        Some(TripKey {
-            trip_id: nonempty_text(&trip.trip_id)?,
-            start_date: nonempty_text(&trip.start_date).unwrap_or_default(),
-            start_time: nonempty_text(&trip.start_time).unwrap_or_default(),
-        })
-    }
-
-    /// Returns true if both may be the same run: missing parts match anything.
-    pub(crate) fn may_be_same_run(self, other: TripKey<'_>) -> bool {
-        let agree = |a: &str, b: &str| a.is_empty() || b.is_empty() || a == b;
-        self.trip_id == other.trip_id
-            && agree(self.start_date, other.start_date)
-            && agree(self.start_time, other.start_time)
-    }
-}
-
-/// Formats a date as in GTFS.
-pub(crate) fn format_gtfs_date(date: Date) -> String {
-    format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
-}
+use super::NormalizeContext;
+use crate::service_date::{nearest_service_date, planned_service_date};
+use crate::trip_identity::nonempty_text;
 
 /// Fills in a missing `start_date` if the timetable knows the trip: from the scheduled times of its calls if given,
 /// else from `at`, the time of the record in Unix seconds. A trip announced a day ahead does not belong to the day

@@ -13,11 +13,10 @@ use lineside_formats::{
 };
 use smol_str::SmolStr;
 
-use super::{
-    CallForecast, NormalizeContext, ScheduledRun, TripKey, forecast::clamp_to_i32,
-    gtfs_rt::nonzero_seconds, nonempty_text,
-};
+use super::NormalizeContext;
 use crate::record::TimetableJoin;
+use crate::trip_forecast::{CallForecast, ScheduledRun, clamp_to_i32};
+use crate::trip_identity::{TripKey, nonempty_text, nonzero_seconds};
 
 /// Returns the join of an alert, which names its routes and stops itself.
 pub(crate) fn join_alert() -> TimetableJoin {

@@ -16,17 +16,18 @@ use super::{
     system::SystemPollers,
 };
 use crate::{
+    catalog::RejectedSchedule,
     dataset::Dataset,
-    feed::RejectedSchedule,
-    fetch::{FailureCode, FetchError, FetchedBody},
+    fetch::FetchedBody,
+    fetch_failure::{FailureCode, FetchError},
     limits::HASH_CHUNK_BYTES_MAX,
     load_budget::estimate_load_bytes,
-    network::NetworkInput,
-    normalize::nonzero_seconds,
+    network_writer::NetworkInput,
     poll_stages::PollStage,
     record::FeedRecord,
     service_window::ServiceWindow,
     snapshot::{Snapshot, default_file_name, media_type},
+    trip_identity::nonzero_seconds,
 };
 
 /// The reason for rejecting a schedule without trips.

@@ -16,12 +16,14 @@ use super::{
     FeedPoller, HEALTH_CHECK_INTERVAL, accept::hash_body, reconfigure::answer_poll_request,
 };
 use crate::{
+    catalog::Feed,
     config::{FeedConfig, FormatConverter},
-    feed::Feed,
-    fetch::{FailureCode, FetchError, FetchedBody, Redactor},
+    fetch::{FetchedBody, Redactor},
+    fetch_failure::{FailureCode, FetchError},
     limits::{REALTIME_CONVERSIONS_MAX, SCHEDULE_CONVERSIONS_MAX},
     snapshot::{Snapshot, default_file_name, media_type},
-    snapshot_store::{SnapshotStore, SnapshotWriter, SourceFacts},
+    snapshot_store::SnapshotStore,
+    snapshot_writer::{SnapshotWriter, SourceFacts},
     source::Secret,
     subprocess::{self, ProgramOutput, RunFailure},
 };

@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use super::FeedPoller;
 use crate::{
     limits::GBFS_INLINE_BYTES_MAX,
-    network::{NetworkInput, NetworkQueue},
+    network_writer::{NetworkInput, NetworkQueue},
     normalize::{ParsedSystemFile, SystemFile, SystemKind, read_system_file},
     poll_stages::PollStage,
 };

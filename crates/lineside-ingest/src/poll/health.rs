@@ -6,7 +6,7 @@ use lineside_sync::UnixMillis;
 
 use super::FeedPoller;
 use crate::{
-    network::{NetworkGone, NetworkInput},
+    network_writer::{NetworkGone, NetworkInput},
     record::FeedRecord,
 };
 

@@ -7,11 +7,10 @@ use lineside_sync::UnixMillis;
 
 use super::{Feed, FeedPoller, FetchError, Snapshot};
 use crate::config::SharedConfig;
-use crate::feed::ServedSnapshot;
 use crate::limits;
-use crate::snapshot_store::{
-    CacheValidators, DatasetFacts, SnapshotMetadata, SourceFacts, describe_source,
-};
+use crate::served_snapshot::ServedSnapshot;
+use crate::snapshot_store::{CacheValidators, DatasetFacts, SnapshotMetadata};
+use crate::snapshot_writer::{SourceFacts, describe_source};
 
 /// Publishes new bytes to readers, even if polling is stopped while they are being stored.
 struct PublishGuard<'a> {

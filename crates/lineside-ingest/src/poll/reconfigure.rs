@@ -6,16 +6,16 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use super::{
-    FeedPoller, HEALTH_CHECK_INTERVAL, PollRequest, PollerContext, SystemPollers,
-    decoder_crash_failure, new_fetcher,
+    FeedPoller, HEALTH_CHECK_INTERVAL, PollerContext, SystemPollers, decoder_crash_failure,
+    new_fetcher,
     siri::{PendingTermination, error_body_reader},
 };
 use crate::{
-    feed::Feed,
-    fetch::FetchError,
+    catalog::{Feed, PollRequest},
+    fetch_failure::FetchError,
     health::ContentHistory,
     inbox::FeedInbox,
-    network::{NetworkInput, NetworkQueue},
+    network_writer::{NetworkInput, NetworkQueue},
     rate_limit::{RateLimitBucket, RateLimitReservation},
     status::HealthRules,
 };

@@ -31,7 +31,8 @@ pub(super) use self::{
 use super::{FeedPoller, decoder_crash_failure, observe::UnobservedMessage};
 use crate::{
     config::FeedConfig,
-    fetch::{FailureCode, FetchError, SourceRequest},
+    fetch::SourceRequest,
+    fetch_failure::{FailureCode, FetchError},
     inbox::FeedInbox,
     message_observer::SiriPart,
     normalize::{NormalizedMessage, SiriEntity, SiriRules, normalize_siri, siri_header},

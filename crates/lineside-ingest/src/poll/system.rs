@@ -17,15 +17,14 @@ use url::Url;
 use super::{FeedPoller, FetchError, PollerContext, gbfs_file::NetworkLink};
 use crate::{
     FeedConfig, PublicOnly,
-    feed::{Feed, RestoredSnapshot},
-    fetch::FailureCode,
-    gbfs_files::{GbfsFeedFile, join_language_path},
+    catalog::{Feed, GbfsFeedFile, RestoredSnapshot, join_language_path},
+    fetch_failure::FailureCode,
     limits::{
         GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_DEFAULT, GBFS_TTL_LONGEST,
         GBFS_TTL_SHORTEST, HOST_START_GAP,
     },
     normalize::SystemKind,
-    snapshot_store::describe_source,
+    snapshot_writer::describe_source,
     source::{SourceLocation, url_host},
     status::FeedStatus,
 };
@@ -386,7 +385,7 @@ mod tests {
         let (all, details) = listed(&["https://cdn.example/status.json", "status.json"]);
         assert!(details.is_empty(), "{details:?}");
         let mut system = FeedConfig::new(
-            crate::FeedId::new("bikes").unwrap(),
+            crate::feed_id::FeedId::new("bikes").unwrap(),
             SourceLocation::parse(BASE).unwrap(),
         );
         system.headers = vec![("key".to_owned(), crate::Secret::new("s3cret"))];

@@ -3,7 +3,8 @@
 use std::{collections::HashMap, time::Duration};
 
 use crate::{
-    config::{FeedConfig, FeedId},
+    config::FeedConfig,
+    feed_id::FeedId,
     limits::{HOST_START_GAP, START_GAP},
 };
 

@@ -5,13 +5,12 @@ use std::{collections::HashMap, sync::Arc};
 use super::{room_removal_reason, targets::TargetRooms};
 use crate::{
     change::RecordChange,
-    channels::kinds::{self, RoomKind},
-    config::FeedId,
+    channel_kinds::{self, RoomKind},
+    feed_id::FeedId,
     geohash::{CELL_CHARS, GeohashCell},
     hashing::HashSeed,
-    network::NetworkState,
-    record::RemovalReason,
-    record::{Record, RecordKind},
+    network_state::NetworkState,
+    record::{Record, RecordKind, RemovalReason},
 };
 
 /// The number of vehicles and stations of each feed of this network in cells with subscribers.
@@ -78,8 +77,9 @@ impl AreaCounts {
         let (old_position, new_position) = (position_of(&change.old), position_of(&change.new));
         for chars in CELL_CHARS {
             let cell = |coordinates: Option<(f64, f64)>| {
-                coordinates
-                    .map(|(lat, lon)| kinds::cell_room_id(GeohashCell::from_point(lat, lon, chars)))
+                coordinates.map(|(lat, lon)| {
+                    channel_kinds::cell_room_id(GeohashCell::from_point(lat, lon, chars))
+                })
             };
             let (old_cell, new_cell) = (cell(old_position), cell(new_position));
             if let (Some(cell), Some(new)) = (new_cell, &change.new)

@@ -13,8 +13,12 @@ use lineside_hub::Room;
 
 use super::targets::{Key, TargetRooms};
 use crate::{
-    change::RecordChange, channels::kinds::RoomKind, departures::list_board_records,
-    network::NetworkState, normalize::nonempty_text, record::Record, record::RemovalReason,
+    change::RecordChange,
+    channel_kinds::RoomKind,
+    departures::list_board_records,
+    network_state::NetworkState,
+    record::{Record, RemovalReason},
+    trip_identity::nonempty_text,
 };
 
 /// The last published board of each existing room of a stop. Bounded by these rooms.

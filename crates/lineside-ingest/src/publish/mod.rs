@@ -12,8 +12,7 @@ mod targets;
 use std::{ops::Range, sync::Arc};
 
 use lineside_hub::{Hub, Position, PublishBatch, Room};
-use lineside_sync::{UnixMillis, stage};
-use smol_str::SmolStr;
+use lineside_sync::stage;
 
 pub(crate) use message::{MESSAGE_OVERHEAD, encode_state_parts};
 
@@ -29,15 +28,14 @@ use self::{
     targets::TargetRooms,
 };
 use crate::{
+    catalog::Network,
     change::RecordChange,
-    channels::kinds::{self, GROUP_NONE, RoomKind, WHOLE_NETWORK},
-    config::FeedId,
+    channel_kinds::{self, GROUP_NONE, RoomKind, WHOLE_NETWORK},
+    feed_id::FeedId,
     hashing::HashSeed,
-    network::{Network, NetworkState},
+    network_state::NetworkState,
     poll_stages::PollStage,
-    record::RemovalReason,
-    record::{FeedRecord, Record, RecordBody, RecordKind, encode_removal},
-    status::FeedState,
+    record::{Record, RecordKind, RemovalReason, encode_removal},
 };
 
 /// The outcome of a poll, besides its changes.
@@ -90,7 +88,7 @@ impl NetworkPublisher {
 
     pub(crate) fn listener_status(&self) -> ListenerStatus {
         let group = self.network.group();
-        let whole = kinds::room_key(group, RoomKind::Feed, WHOLE_NETWORK);
+        let whole = channel_kinds::room_key(group, RoomKind::Feed, WHOLE_NETWORK);
         ListenerStatus {
             network: self.hub.find_room(whole).is_some(),
             stops: self.hub.group_interest(group).has_rooms(RoomKind::Stop as u8),
@@ -154,7 +152,7 @@ impl NetworkPublisher {
         changes: &[RecordChange],
         chunks: &[Range<usize>],
     ) {
-        let key = kinds::room_key(self.network.group(), RoomKind::Feed, WHOLE_NETWORK);
+        let key = channel_kinds::room_key(self.network.group(), RoomKind::Feed, WHOLE_NETWORK);
         let Some(room) = self.hub.find_room(key) else { return };
         for (chunk, revision) in chunks.iter().zip(before.revision + 1..) {
             let mut message = ChangeMessage::default();
@@ -280,22 +278,26 @@ impl NetworkPublisher {
         match record.kind {
             // A rental vehicle gets another id after each rental, so it cannot be followed.
             RecordKind::Vehicle if record.rental_vehicle().is_none() => {
-                put(RoomKind::Vehicle, &|| kinds::feed_item_room_id(self.seed, number, &record.id));
+                put(RoomKind::Vehicle, &|| {
+                    channel_kinds::feed_item_room_id(self.seed, number, &record.id)
+                });
             }
             RecordKind::Alert => put(RoomKind::Alerts, &|| number as u64),
             RecordKind::Station => {
-                put(RoomKind::Station, &|| kinds::feed_item_room_id(self.seed, number, &record.id));
+                put(RoomKind::Station, &|| {
+                    channel_kinds::feed_item_room_id(self.seed, number, &record.id)
+                });
             }
             _ => {}
         }
         if targets.has_kind(RoomKind::Trip) {
             for trip in record.trip_ids() {
-                put(RoomKind::Trip, &|| kinds::feed_item_room_id(self.seed, number, trip));
+                put(RoomKind::Trip, &|| channel_kinds::feed_item_room_id(self.seed, number, trip));
             }
         }
         if targets.has_kind(RoomKind::Route) {
             for route in record.route_ids() {
-                put(RoomKind::Route, &|| kinds::network_room_id(self.seed, route));
+                put(RoomKind::Route, &|| channel_kinds::network_room_id(self.seed, route));
             }
         }
     }
@@ -344,18 +346,4 @@ fn push_change(message: &mut ChangeMessage, change: &RecordChange) {
         (None, Some(old)) => message.push_with(|out| encode_removal(out, old, change.why)),
         (None, None) => {}
     }
-}
-
-/// Returns a feed's status as a record.
-pub(crate) fn build_feed_record(feed: &FeedId, record: FeedRecord) -> Record {
-    Record::new_local(feed.clone(), SmolStr::new(feed.as_str()), RecordBody::Feed(Box::new(record)))
-}
-
-/// Returns the status of a feed that has not been polled yet.
-pub(crate) fn build_empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
-    let reason = "has not been polled yet".to_owned();
-    let state = FeedState::Unknown;
-    let record =
-        FeedRecord { state, reason, since: now, state_before_pause: None, unreliable_since: None };
-    build_feed_record(feed, record)
 }

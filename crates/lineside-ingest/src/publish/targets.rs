@@ -8,10 +8,9 @@ use lineside_sync::UnixMillis;
 
 use super::message::ChangeMessage;
 use crate::{
-    channels::kinds::RoomKind,
+    channel_kinds::RoomKind,
     hashing::HashSeed,
-    record::RemovalReason,
-    record::{Record, encode_removal},
+    record::{Record, RemovalReason, encode_removal},
 };
 
 /// The kind and id of a room.
@@ -95,7 +94,7 @@ impl TargetRooms {
     ) {
         for at in 0..self.targets.len() {
             let target = &self.targets[at];
-            let whole = target.room.key().id == crate::channels::kinds::WHOLE_NETWORK
+            let whole = target.room.key().id == crate::channel_kinds::WHOLE_NETWORK
                 && target.kind == RoomKind::Feed;
             if !whole && is_concerned(target.kind, &target.room) {
                 self.open_message(at, upsert.len()).push(upsert);

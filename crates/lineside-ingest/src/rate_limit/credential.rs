@@ -82,7 +82,8 @@ pub(super) fn is_anonymous(feed: &FeedConfig) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{config::FeedId, source::Secret};
+    use crate::feed_id::FeedId;
+    use crate::source::Secret;
 
     type Pairs = [(&'static str, &'static str)];
 

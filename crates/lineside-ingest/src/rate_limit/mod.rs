@@ -18,7 +18,8 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::window::RateWindow;
-use crate::config::{FeedConfig, FeedId, RequestRate};
+use crate::config::{FeedConfig, RequestRate};
+use crate::feed_id::FeedId;
 
 /// The rate limits of all hosts. A host has none unless one of its feeds has a `rate` or
 /// `max_concurrent_requests`.

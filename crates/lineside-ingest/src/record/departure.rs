@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use smol_str::SmolStr;
 
 use super::join::HexColor;
-use crate::config::FeedId;
+use crate::feed_id::FeedId;
 
 /// The status of a departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::RemovalReason;
 use super::{Record, RecordBody, RecordKind};
-use crate::config::FeedId;
+use crate::feed_id::FeedId;
 
 /// Returns the upsert of `record`, and the range of the record's own JSON in it.
 pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {

@@ -31,7 +31,7 @@ pub use join::TimetableJoin;
 pub use removal_reason::RemovalReason;
 
 use crate::{
-    config::FeedId,
+    feed_id::FeedId,
     status::{FeedState, FeedStatus},
 };
 
@@ -352,4 +352,18 @@ impl Serialize for DatasetRecord {
         record.serialize_field("trips", &self.trips)?;
         record.end()
     }
+}
+
+/// Returns a feed's status as a record.
+pub(crate) fn build_feed_record(feed: &FeedId, record: FeedRecord) -> Record {
+    Record::new_local(feed.clone(), SmolStr::new(feed.as_str()), RecordBody::Feed(Box::new(record)))
+}
+
+/// Returns the status of a feed that has not been polled yet.
+pub(crate) fn build_empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
+    let reason = "has not been polled yet".to_owned();
+    let state = FeedState::Unknown;
+    let record =
+        FeedRecord { state, reason, since: now, state_before_pause: None, unreliable_since: None };
+    build_feed_record(feed, record)
 }

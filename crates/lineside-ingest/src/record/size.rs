@@ -6,7 +6,7 @@
 use lineside_formats::gtfs_rt::proto;
 
 use super::{Departure, RecordBody, TimetableJoin};
-use crate::config::FeedId;
+use crate::feed_id::FeedId;
 
 /// The envelope of a record: `{"op":"upsert","feed":"","kind":"trip_update","id":,"record":}` and a comma.
 const ENVELOPE: usize = 80;

@@ -7,7 +7,7 @@ use lineside_formats::gtfs::{DatasetLimits, TextFiles, load_timetable};
 use lineside_sync::UnixMillis;
 
 use super::*;
-use crate::{config::FeedId, dataset::Dataset};
+use crate::{dataset::Dataset, feed_id::FeedId};
 
 fn variant(n_trips: usize) -> PatternTrips {
     PatternTrips { n_trips, ..PatternTrips::default() }

@@ -42,7 +42,7 @@ pub(crate) fn fold_text(text: &str) -> String {
 }
 
 /// Returns the folded words of a query.
-pub(super) fn query_words(query: &str) -> Vec<String> {
+pub(crate) fn query_words(query: &str) -> Vec<String> {
     let query: String = query.chars().take(SEARCH_CHARS_MAX).collect();
     fold_text(&query)
         .split(' ')
@@ -53,7 +53,7 @@ pub(super) fn query_words(query: &str) -> Vec<String> {
 }
 
 /// Returns true if each word begins a word of the folded text.
-pub(super) fn has_words(folded: &str, words: &[String]) -> bool {
+pub(crate) fn has_words(folded: &str, words: &[String]) -> bool {
     words.iter().all(|word| folded.split(' ').any(|other| other.starts_with(word.as_str())))
 }
 

@@ -1,12 +1,9 @@
-//! Search: stops by name, distance or box; feeds, routes and stops for the catalog.
+//! Search in one schedule: stops by name, distance or box, and routes by name.
 
-mod catalog;
-mod fold;
-mod routes;
+pub(crate) mod fold;
+pub(crate) mod routes;
 mod spelling;
-mod stops;
+pub(crate) mod stops;
 
-pub(crate) use catalog::search_catalog;
-pub use catalog::{CatalogHit, CatalogHitKind, CatalogResults};
-pub use stops::{StopHit, StopPage, StopQuery};
-pub(crate) use stops::{StopIndex, search_stops};
+pub(crate) use self::stops::StopIndex;
+pub use self::stops::{StopPage, StopQuery};

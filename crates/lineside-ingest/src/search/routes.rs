@@ -8,7 +8,7 @@ const GENERIC_WORDS: [&str; 6] = ["line", "route", "linie", "ligne", "linje", "l
 
 /// A search for routes.
 #[derive(Debug)]
-pub(super) struct RouteQuery {
+pub(crate) struct RouteQuery {
     /// All words of the query.
     words: Vec<String>,
     /// The words that are neither generic nor the name of a mode.
@@ -19,12 +19,12 @@ pub(super) struct RouteQuery {
 }
 
 /// Returns true if a folded word is generic or names a mode.
-pub(super) fn is_generic_word(word: &str) -> bool {
+pub(crate) fn is_generic_word(word: &str) -> bool {
     GENERIC_WORDS.contains(&word) || RouteMode::from_word(word).is_some()
 }
 
 impl RouteQuery {
-    pub(super) fn new(words: Vec<String>) -> RouteQuery {
+    pub(crate) fn new(words: Vec<String>) -> RouteQuery {
         let is_name = |word: &&String| !is_generic_word(word);
         let name: Vec<String> = words.iter().filter(is_name).cloned().collect();
         let mode = words.iter().find_map(|word| RouteMode::from_word(word));
@@ -36,7 +36,7 @@ impl RouteQuery {
     }
 
     /// Returns the rank of a route, 0 is best; `None` if it does not match. `folded` is its short and long name.
-    pub(super) fn rank_route(&self, folded: &str, short_name: &str, route_type: u16) -> Option<u8> {
+    pub(crate) fn rank_route(&self, folded: &str, short_name: &str, route_type: u16) -> Option<u8> {
         let mode = RouteMode::from_route_type(route_type);
         let fits_mode = self.mode.is_none_or(|requested_mode| requested_mode == mode);
         if !self.name.is_empty() && fits_mode && has_words(folded, &self.name) {

@@ -9,7 +9,7 @@ const COMPARED_CHARS_MAX: usize = 40;
 
 /// Searches for the known word nearest to a misspelled one.
 #[derive(Debug)]
-pub(super) struct SpellingMatcher {
+pub(crate) struct SpellingMatcher {
     word: Vec<char>,
     errors_max: usize,
     best: Option<SpellingCandidate>,
@@ -27,7 +27,7 @@ struct SpellingCandidate {
 
 impl SpellingMatcher {
     /// Returns `None` for a word that is not corrected: a short one, or a number.
-    pub(super) fn new(word: &str) -> Option<SpellingMatcher> {
+    pub(crate) fn new(word: &str) -> Option<SpellingMatcher> {
         let letters: Vec<char> = word.chars().collect();
         let is_corrected = (CORRECTED_CHARS_MIN..=COMPARED_CHARS_MAX).contains(&letters.len())
             && !letters.iter().any(char::is_ascii_digit);
@@ -36,12 +36,12 @@ impl SpellingMatcher {
     }
 
     /// Returns the letter with which corrections begin: first letters are rarely wrong, and so few words are compared.
-    pub(super) fn first_letter(&self) -> char {
+    pub(crate) fn first_letter(&self) -> char {
         self.word[0]
     }
 
     /// Compares a known word.
-    pub(super) fn compare_word(&mut self, known: &str) {
+    pub(crate) fn compare_word(&mut self, known: &str) {
         let n_chars = known.chars().count();
         if n_chars + self.errors_max < self.word.len() || n_chars > COMPARED_CHARS_MAX {
             return;
@@ -59,7 +59,7 @@ impl SpellingMatcher {
     }
 
     /// Returns the nearest known word.
-    pub(super) fn into_best(self) -> Option<String> {
+    pub(crate) fn into_best(self) -> Option<String> {
         self.best.map(|best| best.text)
     }
 }

@@ -1,20 +1,14 @@
-//! Stop search: an index per dataset, and a search over all of them.
+//! The search index of a schedule.
 
-use std::sync::Arc;
-
-use lineside_formats::gtfs::{StopIdx, Timetable};
+use lineside_formats::gtfs::{RouteIdx, StopIdx, Timetable};
 use rstar::{AABB, PointDistance, RTree, RTreeObject};
 
 use super::{
     fold::{fold_text, has_words, query_words},
-    routes::is_generic_word,
+    routes::{RouteQuery, is_generic_word},
     spelling::SpellingMatcher,
 };
-use crate::{
-    dataset::Dataset,
-    limits::{SEARCH_LIMIT_MAX, SPELLING_COMPARISONS_MAX},
-    network::{BoundingBox, Network},
-};
+use crate::{bounds::BoundingBox, limits::SPELLING_COMPARISONS_MAX};
 
 /// Mean radius of the earth in meters.
 const EARTH_RADIUS: f64 = 6_371_008.8;
@@ -35,49 +29,7 @@ pub struct StopQuery {
     pub limit: usize,
 }
 
-/// A stop that matches a search.
-#[derive(Clone, Debug)]
-pub struct StopHit {
-    /// The network of the stop.
-    pub network: Arc<Network>,
-    /// The dataset of the stop.
-    pub dataset: Arc<Dataset>,
-    /// The stop.
-    pub stop: StopIdx,
-    /// Distance in meters from the requested point.
-    pub distance: Option<f64>,
-}
-
-/// Searches for stops in all networks: stations instead of their platforms, no entrances; the nearest first, else the
-/// best matching names.
-pub(crate) fn search_stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
-    let hits = search_stops_by_words(networks, query);
-    // For a box, an empty result is no sign of a misspelling.
-    let is_corrected = hits.is_empty() && query.bbox.is_none();
-    let corrected = query.text.as_deref().filter(|_| is_corrected);
-    match corrected.and_then(|text| correct_words(networks, &query_words(text))) {
-        Some(words) => search_stops_by_words(
-            networks,
-            &StopQuery { text: Some(words.join(" ")), ..query.clone() },
-        ),
-        None => hits,
-    }
-}
-
-/// Corrects the misspelled words of a query: those that begin no word of any stop or route. `None` if there is nothing
-/// to correct.
-pub(super) fn correct_words(networks: &[Arc<Network>], words: &[String]) -> Option<Vec<String>> {
-    let datasets: Vec<Arc<Dataset>> = networks.iter().filter_map(|it| it.dataset()).collect();
-    let mut left = SPELLING_COMPARISONS_MAX;
-    let has_prefix = |word: &str| datasets.iter().any(|dataset| dataset.search.has_prefix(word));
-    correct_words_by(words, has_prefix, |matcher| {
-        for dataset in &datasets {
-            dataset.search.compare_spelling(matcher, &mut left);
-        }
-    })
-}
-
-fn correct_words_by(
+pub(crate) fn correct_words_by(
     words: &[String],
     has_prefix: impl Fn(&str) -> bool,
     mut compare: impl FnMut(&mut SpellingMatcher),
@@ -95,27 +47,6 @@ fn correct_words_by(
     };
     let corrected: Vec<String> = words.iter().map(&mut correct).collect();
     is_changed.then_some(corrected)
-}
-
-/// Searches for stops in all networks by the query's words as written.
-pub(super) fn search_stops_by_words(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
-    let limit = query.limit.min(SEARCH_LIMIT_MAX);
-    let mut hits: Vec<(f64, StopHit)> = Vec::new();
-    for network in networks {
-        let Some(dataset) = network.dataset() else { continue };
-        for (rank, stop, distance) in dataset.search.find_stops(&dataset.timetable, query, limit) {
-            let hit = StopHit {
-                network: Arc::clone(network),
-                dataset: Arc::clone(&dataset),
-                stop,
-                distance,
-            };
-            hits.push((rank, hit));
-        }
-    }
-    hits.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    hits.truncate(limit);
-    hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
 /// The search index of a dataset: positions and words of stops, and names of routes.
@@ -142,31 +73,6 @@ pub struct StopPage {
     pub total: usize,
     /// The corrected query, if the original one has no hits.
     pub corrected: Option<String>,
-}
-
-impl Dataset {
-    /// Returns the searchable stops of the timetable, without entrances and the platforms of stations: from index
-    /// `skip` on, at most `limit`. Without words all stops in the order of their names, else the best matches first.
-    pub fn stop_page(&self, text: &str, skip: usize, limit: usize) -> StopPage {
-        let words = query_words(text);
-        if words.is_empty() {
-            let stops = self.search.by_name.iter().skip(skip).take(limit);
-            let stops = stops.map(|&span| self.search.spans[span as usize].0);
-            let total = self.search.by_name.len();
-            return StopPage { stops: stops.collect(), total, corrected: None };
-        }
-        let find = |text: &str| {
-            let query = StopQuery { text: Some(text.to_owned()), ..StopQuery::default() };
-            self.search.find_stops(&self.timetable, &query, usize::MAX)
-        };
-        let (mut found, mut corrected) = (find(text), None);
-        if found.is_empty() {
-            corrected = self.search.correct_words(&words).map(|words| words.join(" "));
-            found = corrected.as_deref().map(find).unwrap_or_default();
-        }
-        let stops = found.iter().skip(skip).take(limit).map(|&(_, stop, _)| stop);
-        StopPage { stops: stops.collect(), total: found.len(), corrected }
-    }
 }
 
 #[derive(Debug)]
@@ -245,7 +151,7 @@ impl StopIndex {
     }
 
     /// Returns true if a folded word begins a word of a stop or a route.
-    pub(super) fn has_prefix(&self, word: &str) -> bool {
+    pub(crate) fn has_prefix(&self, word: &str) -> bool {
         let first = self.words.partition_point(|&known| self.word_with_suffix(known) < word);
         let is_stop_word =
             self.words.get(first).is_some_and(|&it| self.word_with_suffix(it).starts_with(word));
@@ -255,7 +161,7 @@ impl StopIndex {
 
     /// Compares a misspelled word with the words of stops and routes that begin with the same letter, with at most
     /// `left` comparisons.
-    pub(super) fn compare_spelling(&self, matcher: &mut SpellingMatcher, left: &mut usize) {
+    pub(crate) fn compare_spelling(&self, matcher: &mut SpellingMatcher, left: &mut usize) {
         let letter = matcher.first_letter();
         let mut initial_buffer = [0; 4];
         let initial: &str = letter.encode_utf8(&mut initial_buffer);
@@ -297,13 +203,67 @@ impl StopIndex {
         &self.names[at as usize..end as usize]
     }
 
+    /// Returns the searchable stops of the timetable, without entrances and the platforms of stations: from index
+    /// `skip` on, at most `limit`. Without words all stops in the order of their names, else the best matches first.
+    pub(crate) fn stop_page(
+        &self,
+        timetable: &Timetable,
+        text: &str,
+        skip: usize,
+        limit: usize,
+    ) -> StopPage {
+        let words = query_words(text);
+        if words.is_empty() {
+            let stops = self.by_name.iter().skip(skip).take(limit);
+            let stops = stops.map(|&span| self.spans[span as usize].0);
+            let total = self.by_name.len();
+            return StopPage { stops: stops.collect(), total, corrected: None };
+        }
+        let find = |text: &str| {
+            let query = StopQuery { text: Some(text.to_owned()), ..StopQuery::default() };
+            self.find_stops(timetable, &query, usize::MAX)
+        };
+        let (mut found, mut corrected) = (find(text), None);
+        if found.is_empty() {
+            corrected = self.correct_words(&words).map(|words| words.join(" "));
+            found = corrected.as_deref().map(find).unwrap_or_default();
+        }
+        let stops = found.iter().skip(skip).take(limit).map(|&(_, stop, _)| stop);
+        StopPage { stops: stops.collect(), total: found.len(), corrected }
+    }
+
+    /// Returns the matching routes with their rank: the least is best.
+    pub(crate) fn rank_routes(
+        &self,
+        timetable: &Timetable,
+        query: &RouteQuery,
+    ) -> impl Iterator<Item = ((u8, usize), RouteIdx)> {
+        let routes = timetable.routes().zip(self.route_names());
+        routes.filter_map(|(route, folded)| {
+            let rank = query.rank_route(folded, &fold_text(route.short_name), route.kind)?;
+            Some(((rank, route.short_name.len()), route.idx))
+        })
+    }
+
+    /// Returns the routes that a text names, the best matches first.
+    pub(crate) fn find_routes(&self, timetable: &Timetable, text: &str) -> Vec<RouteIdx> {
+        let words = query_words(text);
+        if words.is_empty() {
+            return Vec::new();
+        }
+        let query = RouteQuery::new(words);
+        let mut found: Vec<_> = self.rank_routes(timetable, &query).collect();
+        found.sort_by_key(|&(rank, _)| rank);
+        found.into_iter().map(|(_, route)| route).collect()
+    }
+
     /// Returns the folded names of the routes, in the order of their indexes.
-    pub(super) fn route_names(&self) -> &[Box<str>] {
+    pub(crate) fn route_names(&self) -> &[Box<str>] {
         &self.routes
     }
 
     /// Returns stops with their rank (smaller is better) and their distance.
-    fn find_stops(
+    pub(crate) fn find_stops(
         &self,
         timetable: &Timetable,
         query: &StopQuery,

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     departures::find_run_update,
-    normalize::{TripKey, nonempty_text},
     record::Record,
+    trip_identity::{TripKey, nonempty_text},
 };
 
 /// Encodes a vehicle as a vehicle activity.

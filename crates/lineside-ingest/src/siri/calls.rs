@@ -23,7 +23,8 @@ use smol_str::SmolStr;
 use super::{
     INACCURATE_SECONDS, ON_TIME_SECONDS, delay_between, terms, to_siri_time, untagged_text,
 };
-use crate::normalize::{ScheduledRun, event_time, nonempty_text};
+use crate::trip_forecast::{ScheduledRun, event_time};
+use crate::trip_identity::nonempty_text;
 
 mod order;
 

@@ -20,7 +20,7 @@ use lineside_formats::{
 };
 
 use super::{calls::have_rising_sequences, data_frame_ref, journeys::is_first_number, terms};
-use crate::normalize::{is_extra_trip, nonempty_text};
+use crate::trip_identity::{is_extra_trip, nonempty_text};
 
 const NO_ELEMENT: &str = "SIRI has no element for it";
 const NO_TERM: &str = "SIRI has no equivalent value";

@@ -10,7 +10,7 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{RecordFilter, journeys::route_operator, untagged_text};
-use crate::network::NetworkState;
+use crate::network_state::NetworkState;
 
 /// Returns the lines of a network's schedule; none without a schedule.
 pub fn list_lines<'a>(

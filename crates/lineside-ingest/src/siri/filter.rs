@@ -11,11 +11,11 @@ use super::{
     journeys::{TripSubject, route_operator},
 };
 use crate::{
-    config::FeedId,
     departures::is_superseded,
-    network::NetworkState,
-    normalize::nonempty_text,
+    feed_id::FeedId,
+    network_state::NetworkState,
     record::{Record, RecordKind},
+    trip_identity::nonempty_text,
 };
 
 /// A resolved reference to an item of a network.

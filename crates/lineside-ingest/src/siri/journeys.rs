@@ -13,11 +13,9 @@ use super::{
     data_frame_ref, terms, to_siri_time, untagged_text,
 };
 use crate::{
-    normalize::{
-        ScheduledRun, TripKey, is_cancelled_extra_trip, is_extra_trip, nonempty_text,
-        parse_gtfs_date, parse_gtfs_time,
-    },
     record::Record,
+    trip_forecast::{ScheduledRun, parse_gtfs_date, parse_gtfs_time},
+    trip_identity::{TripKey, is_cancelled_extra_trip, is_extra_trip, nonempty_text},
 };
 
 /// Encodes a trip update as a journey.

@@ -35,9 +35,10 @@ pub use selection::{ConsumerPosition, RecordSelection, select_new_records, selec
 pub use visits::{VisitQuery, find_stop_visits};
 
 use crate::{
-    network::NetworkState,
-    normalize::{clamp_to_i32, nonzero_seconds},
+    network_state::NetworkState,
     record::{Record, RecordKind},
+    trip_forecast::clamp_to_i32,
+    trip_identity::nonzero_seconds,
 };
 
 /// Validity of a vehicle's position after it was measured.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{RecordFilter, SiriOutput};
-use crate::{network::NetworkState, record::Record};
+use crate::{network_state::NetworkState, record::Record};
 
 /// Records in the order of their creation.
 #[derive(Debug)]

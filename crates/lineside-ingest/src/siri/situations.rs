@@ -13,8 +13,8 @@ use smol_str::{SmolStr, format_smolstr};
 
 use super::{RecordContext, data_frame_ref, terms, to_siri_time, untagged_text};
 use crate::{
-    normalize::{nonempty_text, nonzero_seconds},
     record::Record,
+    trip_identity::{nonempty_text, nonzero_seconds},
 };
 
 /// Encodes an alert as a situation. A removed alert is closed, and ends at its removal if it has no end.

@@ -17,11 +17,11 @@ use super::{
     to_siri_time,
 };
 use crate::{
-    config::FeedId,
     departures::{departures_from, find_run_update},
-    network::NetworkState,
-    normalize::{TripKey, nonempty_text},
+    feed_id::FeedId,
+    network_state::NetworkState,
     record::{Departure, DepartureStatus},
+    trip_identity::{TripKey, nonempty_text},
 };
 
 /// A query for the visits of a stop.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use lineside_sync::UnixMillis;
 
 use super::{CacheValidators, DatasetFacts, Done, SnapshotKey, SnapshotMetadata, SnapshotStore};
-use crate::config::FeedId;
+use crate::feed_id::FeedId;
 
 /// A [`SnapshotStore`] without a disk. Shares the bytes with the feeds, and has only the last version.
 #[derive(Debug, Default)]

@@ -4,7 +4,6 @@
 //! on a disk or in memory ([`MemorySnapshotStore`]).
 
 mod facts;
-mod writer;
 mod memory;
 
 use std::fmt;
@@ -14,11 +13,10 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use crate::{config::FeedId, snapshot::Snapshot};
+use crate::{feed_id::FeedId, snapshot::Snapshot};
 
 pub use facts::{CountChanges, DatasetFacts};
 pub use memory::MemorySnapshotStore;
-pub(crate) use writer::{SnapshotWriter, SourceFacts, describe_source};
 
 /// The key of stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

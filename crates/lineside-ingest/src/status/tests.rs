@@ -1,7 +1,7 @@
 //! Tests of feed states.
 
 use super::*;
-use crate::fetch::{FailureCode, FetchError};
+use crate::fetch_failure::{FailureCode, FetchError};
 
 const RULES: HealthRules = HealthRules {
     late_after: Duration::from_secs(300),

@@ -77,8 +77,9 @@ pub(super) async fn read_stderr(pipe: Option<impl AsyncRead + Unpin>, capture: &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feed_id::FeedId;
     use crate::{
-        config::{FeedConfig, FeedId},
+        config::FeedConfig,
         source::{Secret, SourceLocation},
     };
 

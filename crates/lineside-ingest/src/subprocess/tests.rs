@@ -4,11 +4,7 @@ use lineside_formats::Format;
 use lineside_sync::{RealClock, SimulatedClock, UnixMillis};
 
 use super::*;
-use crate::{
-    config::{FeedConfig, FeedId},
-    fetch::Redactor,
-    source::SourceLocation,
-};
+use crate::{config::FeedConfig, feed_id::FeedId, fetch::Redactor, source::SourceLocation};
 
 /// Longer than any test takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);

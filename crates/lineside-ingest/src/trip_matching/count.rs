@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use crate::{
     limits::{MATCH_ID_CHARS_MAX, MATCH_SAMPLES_MAX, MATCH_TIMETABLE_IDS_MAX},
-    normalize::nonempty_text,
+    trip_identity::nonempty_text,
 };
 
 /// The reason why a reference is not matched.

@@ -10,7 +10,8 @@ use lineside_formats::{
 };
 
 use super::count::{MatchCount, MatchReason, UnmatchedId, Verdict};
-use crate::normalize::{is_extra_trip, nonempty_text, parse_gtfs_date};
+use crate::trip_forecast::parse_gtfs_date;
+use crate::trip_identity::{is_extra_trip, nonempty_text};
 
 /// Counts the trips of entities: of their trip updates, else of vehicles on a trip.
 pub fn match_trips<'e>(

@@ -18,8 +18,8 @@ pub use matcher::match_trips;
 use self::matcher::EntityMatcher;
 use crate::{
     dataset::Dataset,
-    network::{FeedSlice, NetworkState},
-    normalize::nonempty_text,
+    network_state::{FeedSlice, NetworkState},
+    trip_identity::nonempty_text,
 };
 
 /// The matches of one feed, by kind of reference.
@@ -98,7 +98,7 @@ impl NetworkState {
         let dataset = self.dataset.as_ref()?;
         let slice = self.find_feed_slice(feed)?;
         let build_matches = || Arc::new(FeedMatches::for_feed(slice, dataset));
-        Some(Arc::clone(slice.cache.matches.get_or_init(build_matches)))
+        Some(Arc::clone(slice.cache.get_or_init(build_matches)))
     }
 }
 

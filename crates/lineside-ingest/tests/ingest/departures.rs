@@ -22,7 +22,7 @@ fn world() -> World {
 }
 
 fn board(world: &World, stop: &str) -> Vec<Departure> {
-    world.network.next_departures(stop, world.now().unix_seconds(), 40).unwrap()
+    next_departures(&world.network, stop, world.now().unix_seconds(), 40).unwrap()
 }
 
 fn find<'a>(board: &'a [Departure], trip: &str) -> Option<&'a Departure> {
@@ -48,7 +48,7 @@ fn a_board_shows_the_next_departures_in_order() {
     // The frequent ferry runs every half hour, each run with its own time.
     assert_eq!(board.iter().filter(|it| it.trip_id == "F0").count(), 5);
     assert_eq!(board[0].id, "F0:20260304:08:00:00:1");
-    assert!(world.network.next_departures("nowhere", EIGHT, 40).is_none());
+    assert!(next_departures(&world.network, "nowhere", EIGHT, 40).is_none());
 }
 
 #[test]

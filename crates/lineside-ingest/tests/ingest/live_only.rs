@@ -17,7 +17,7 @@ fn world(entities: Vec<FeedEntity>) -> World {
 }
 
 fn board(world: &World, stop: &str) -> Vec<Departure> {
-    world.network.next_departures(stop, world.now().unix_seconds(), 40).unwrap()
+    next_departures(&world.network, stop, world.now().unix_seconds(), 40).unwrap()
 }
 
 fn trips_of_route(board: &[Departure], route: &str) -> Vec<String> {

@@ -63,7 +63,7 @@ async fn a_replay_advances_at_its_speed_with_recorded_times() {
     until("the schedule is loaded", || network.timetable().is_some()).await;
     let join = || network.state().vehicles().next().unwrap().join.route_short_name.clone();
     until("the vehicle has its route", || join().as_deref() == Some("12")).await;
-    let board = network.next_departures("C", network.data_now().unix_seconds(), 40).unwrap();
+    let board = next_departures(&network, "C", network.data_now().unix_seconds(), 40).unwrap();
     assert!(board.iter().any(|departure| departure.trip_id == "T19"));
     ingest.shut_down().await;
 }

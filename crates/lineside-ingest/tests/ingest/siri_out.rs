@@ -153,7 +153,7 @@ fn a_cancelled_extra_journey_keeps_its_id_and_its_board_entry() {
         assert_eq!((journey.extra_journey, journey.cancellation), (Some(true), is_cancelled));
         let aimed = journey.estimated_calls[0].aimed_departure_time.map(|it| it.as_seconds());
         assert_eq!(aimed, Some(EIGHT + 5 * 60));
-        let board = world.network.next_departures("C", EIGHT, 40).unwrap();
+        let board = next_departures(&world.network, "C", EIGHT, 40).unwrap();
         let row = board.iter().find(|row| row.trip_id == "X").unwrap();
         assert_eq!((row.status, row.scheduled), (status, Some(EIGHT + 5 * 60)), "{row:?}");
         assert_eq!(row.expected.is_none(), is_cancelled.is_some(), "{row:?}");

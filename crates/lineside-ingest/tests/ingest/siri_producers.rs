@@ -414,7 +414,7 @@ async fn an_extra_call_keeps_planned_calls_unless_the_list_is_complete() {
     let ingest = Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
     let board = |stop: &str| {
         let network = ingest.find_feed("city").unwrap().network();
-        let board = network.next_departures(stop, EIGHT, 40).unwrap_or_default();
+        let board = next_departures(&network, stop, EIGHT, 40).unwrap_or_default();
         let trip_departures =
             board.into_iter().filter(|it| it.trip_id == "T18" && it.expected.is_some());
         trip_departures

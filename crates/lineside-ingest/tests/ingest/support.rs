@@ -22,10 +22,23 @@ use lineside_hub::{
     Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, Session, SessionLimits,
     StateSource,
 };
-use lineside_ingest::{ChannelStates, Dataset, FeedId, Network, NetworkWriter};
+use lineside_ingest::{
+    ChannelStates, Dataset, Departure, FeedId, Network, NetworkWriter, departures,
+    limits::BOARD_HORIZON,
+};
 use lineside_sync::{Clock, SimulatedClock, UnixMillis};
 use prost::Message as _;
 use serde_json::Value;
+
+/// Returns the departures from a stop that a board shows at `now` in Unix seconds.
+pub(crate) fn next_departures(
+    network: &Network,
+    stop: &str,
+    now: i64,
+    limit: usize,
+) -> Option<Vec<Departure>> {
+    departures(&network.state(), stop, UnixMillis::from_seconds(now), limit, BOARD_HORIZON)
+}
 
 /// Wednesday 4 March 2026, 08:00 in Paris.
 pub(crate) const EIGHT: i64 = 1_772_607_600;

@@ -15,7 +15,7 @@ use lineside_formats::{
 use smol_str::SmolStr;
 
 use super::{IdKind, SiriIds, first_text, terms, to_unix_seconds};
-use crate::normalize::clamp_to_i32;
+use crate::trip_forecast::clamp_to_i32;
 
 /// The rules for mapping a journey's calls.
 #[derive(Clone, Copy, Debug)]

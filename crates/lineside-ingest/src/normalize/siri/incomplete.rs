@@ -14,7 +14,8 @@ use lineside_formats::{
 };
 
 use super::{GRACE_SECONDS, SiriEntity};
-use crate::normalize::{CallForecast, ScheduledRun, TripKey, event_time, nonempty_text};
+use crate::trip_forecast::{CallForecast, ScheduledRun, event_time};
+use crate::trip_identity::{TripKey, nonempty_text};
 
 /// Returns the indexes of extra calls, if other calls may be missing.
 pub(super) fn find_extra_calls(

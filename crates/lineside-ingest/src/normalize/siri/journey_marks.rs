@@ -11,7 +11,7 @@ use super::{
     journeys::{PREFIX, framed_date, journey_entity_id},
     vehicles::{VehicleScope, find_vehicle_scope, netex_codespace},
 };
-use crate::normalize::nonempty_text;
+use crate::trip_identity::nonempty_text;
 
 /// The kinds of marks that distinguish journeys with the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use super::{
     sequences::CallHints, service_days::aimed_calls, terms, to_timestamp,
     vehicles::vehicle_descriptor,
 };
-use crate::normalize::{format_gtfs_date, nonempty_text};
+use crate::trip_identity::{format_gtfs_date, nonempty_text};
 
 /// The prefix of entity ids of journeys.
 pub(super) const PREFIX: &str = "journey";
@@ -95,7 +95,7 @@ pub(super) fn has_own_calls<'a>(
 
 /// Returns true if the calls of a trip come from its update alone.
 fn has_update_only_calls(trip: &TripDescriptor) -> bool {
-    crate::normalize::is_extra_trip(trip)
+    crate::trip_identity::is_extra_trip(trip)
 }
 
 /// Returns the trip of a journey. A cancelled journey stays cancelled, whatever else it says.

@@ -39,8 +39,8 @@ use sequences::CallHints;
 use service_days::AimedCall;
 pub(crate) use visits::{JourneyVisits, VisitStop};
 
-use super::nonempty_text;
 use crate::source::{IdKind, SiriIds};
+use crate::trip_identity::nonempty_text;
 
 /// Seconds for which a journey is retained after its last call, and a vehicle after its last report, unless it is
 /// cancelled. SIRI servers use the same time.

@@ -12,7 +12,8 @@ use lineside_formats::{
 };
 
 use super::{SiriEntity, calls::CallQuays, to_unix_seconds};
-use crate::normalize::{ScheduledRun, TripKey, is_extra_trip, nonempty_text};
+use crate::trip_forecast::ScheduledRun;
+use crate::trip_identity::{TripKey, is_extra_trip, nonempty_text};
 
 /// A producer's hints that identify a call within its journey.
 #[derive(Clone, Copy, Debug, Default)]

@@ -12,7 +12,8 @@ use lineside_formats::{
 use smol_str::SmolStr;
 
 use super::{IdKind, SiriEntity, SiriIds, calls::CallQuays, visits::journey_calls};
-use crate::normalize::{format_gtfs_date, nonempty_text, parse_gtfs_date};
+use crate::trip_forecast::parse_gtfs_date;
+use crate::trip_identity::{format_gtfs_date, nonempty_text};
 
 /// Maximum difference in seconds between the times of producer and timetable for the times to decide the day. Both may
 /// round, and the plan may have changed a little; a larger difference means another plan.

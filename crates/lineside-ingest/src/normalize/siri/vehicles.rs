@@ -19,7 +19,7 @@ use super::{
     terms, to_timestamp, to_unix_seconds,
     visits::journey_calls,
 };
-use crate::normalize::is_extra_trip;
+use crate::trip_identity::is_extra_trip;
 
 /// Maps an activity to an entity; `None` without a journey.
 pub(super) fn map_activity(

@@ -16,7 +16,7 @@ use super::{
     service_days::aimed_calls,
     to_timestamp,
 };
-use crate::{limits::JOURNEY_VISITS_MAX, normalize::nonempty_text};
+use crate::{limits::JOURNEY_VISITS_MAX, trip_identity::nonempty_text};
 
 /// The prefix of entity ids made of visits. A journey's own entity has another prefix: data about some stops must not
 /// replace those about all.
@@ -70,7 +70,7 @@ pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
         visit_names(visit, journey, nonempty_text(&trip.trip_id).zip(Some(&trip.start_date)));
     let taking = CallMapper {
         ids,
-        is_unscheduled: crate::normalize::is_extra_trip(&trip),
+        is_unscheduled: crate::trip_identity::is_extra_trip(&trip),
         is_cancelled: false,
     };
     let visit_call = |(call, is_past): (&SiriCall, bool)| {

@@ -167,10 +167,8 @@ pub(in crate::poll::siri) mod tests {
     use lineside_formats::siri::{self, MessageLimits};
 
     use super::*;
-    use crate::{
-        config::FeedId,
-        source::{SiriAnswers, SourceLocation},
-    };
+    use crate::feed_id::FeedId;
+    use crate::source::{SiriAnswers, SourceLocation};
 
     fn request_for_source(source: SiriSource) -> SourceRequest {
         let url = SourceLocation::parse("https://a.example/siri").unwrap();

@@ -31,7 +31,8 @@ use super::{
     DecodedAnswer, PAGES_MAX, ProducerMessage, decode_siri, missing_delivery, requests::build_post,
 };
 use crate::{
-    fetch::{FailureCode, FetchError, FetchOutcome, FetchedBody, SourceFetcher, SourceRequest},
+    fetch::{FetchOutcome, FetchedBody, SourceFetcher, SourceRequest},
+    fetch_failure::{FailureCode, FetchError},
     inbox::{DELIVERIES_MAX, InboxDelivery},
     poll::{FeedPoller, accept::hash_body, decoder_crash_failure},
     rate_limit::RateLimitBucket,

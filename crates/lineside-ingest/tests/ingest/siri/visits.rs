@@ -163,7 +163,7 @@ fn expected_after(age: std::time::Duration) {
     let journeys = journeys(&world);
     assert_eq!(journeys.len(), 100);
     for stop in ["C", "C1", "B", "D"] {
-        let board = world.network.next_departures(stop, world.now().unix_seconds(), 40).unwrap();
+        let board = next_departures(&world.network, stop, world.now().unix_seconds(), 40).unwrap();
         let visits = visits(&world, stop, &RecordFilter::default());
         assert!(visits.len() > 3, "{age:?} {stop}");
         for (visit, departure) in visits.iter().zip(&board) {
@@ -186,7 +186,7 @@ fn expected_after(age: std::time::Duration) {
     }
     let mut n = 0;
     for stop in ["C1", "B", "D"] {
-        for departure in world.network.next_departures(stop, EIGHT, 40).unwrap() {
+        for departure in next_departures(&world.network, stop, EIGHT, 40).unwrap() {
             let journey = journeys.iter().find(|it| it.journey_ref() == Some(&departure.trip_id));
             let Some(journey) = journey else { continue };
             let mut calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);

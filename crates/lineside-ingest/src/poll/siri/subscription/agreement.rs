@@ -2,7 +2,7 @@
 
 use lineside_formats::siri::{MessagePayload, SiriMessage, SiriTime, SubscriptionResponse};
 
-use crate::fetch::{FailureCode, FetchError};
+use crate::fetch_failure::{FailureCode, FetchError};
 
 /// Maximum number of reported refusals per answer: no request contains more subscriptions.
 const REFUSALS_MAX: usize = 1_010;

@@ -130,7 +130,8 @@ mod tests {
     use lineside_formats::siri::{self, MessageLimits, MessagePayload, SiriMessage, SoapExchange};
 
     use super::*;
-    use crate::{config::FeedId, poll::siri::requests::tests::golden, source::SourceLocation};
+    use crate::feed_id::FeedId;
+    use crate::{poll::siri::requests::tests::golden, source::SourceLocation};
 
     #[test]
     fn a_subscription_request_follows_the_schema() {

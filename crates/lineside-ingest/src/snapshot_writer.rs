@@ -9,11 +9,11 @@ use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::oneshot;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::{CacheValidators, DatasetFacts, SnapshotKey, SnapshotMetadata, SnapshotStore};
 use crate::{
     config::FeedConfig,
     limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_PER_MIB},
     snapshot::Snapshot,
+    snapshot_store::{CacheValidators, DatasetFacts, SnapshotKey, SnapshotMetadata, SnapshotStore},
     source::{Secret, SourceLocation},
 };
 
@@ -212,7 +212,8 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::{FeedId, snapshot_store::Done};
+    use crate::feed_id::FeedId;
+    use crate::snapshot_store::Done;
 
     /// A disk that completes saves on request.
     #[derive(Debug, Default)]

@@ -3,11 +3,19 @@
 //! Readers load the current catalog and hold no lock. Unchanged feeds and networks are shared between catalogs, so a
 //! holder of an older catalog still reads current data.
 
+mod feed;
+mod gbfs_files;
+mod network;
+
 use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 
-use crate::{feed::Feed, network::Network};
+pub use self::feed::{Feed, RejectedSchedule};
+pub(crate) use self::feed::{PollRequest, RestoredSnapshot};
+pub use self::gbfs_files::GbfsFeedFile;
+pub(crate) use self::gbfs_files::join_language_path;
+pub use self::network::Network;
 
 /// The current catalog, shared by all readers.
 pub(crate) type SharedCatalog = Arc<ArcSwap<FeedCatalog>>;

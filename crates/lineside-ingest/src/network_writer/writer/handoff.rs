@@ -12,16 +12,18 @@ use lineside_sync::UnixMillis;
 use prost::Message as _;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{EntityTable, FeedSlice, NetworkState, NetworkWriter, TripLinks};
 use crate::{
-    Feed,
-    config::FeedId,
+    catalog::Feed,
     dataset::Dataset,
+    feed_id::FeedId,
     handoff::{HandoffFeed, HandoffNetwork, HandoffWriter, schema},
     hashing::HashSeed,
-    network::table::FeedTables,
-    publish::build_feed_record,
-    record::{FeedRecord, Record, RecordBody},
+    network_state::table::FeedTables,
+    network_writer::{
+        NetworkWriter,
+        writer::{EntityTable, FeedSlice, NetworkState, TripLinks},
+    },
+    record::{FeedRecord, Record, RecordBody, build_feed_record},
     status::{FeedState, FeedStatus},
 };
 
@@ -77,7 +79,7 @@ impl NetworkWriter {
         let ResumedNetwork { state, entity_tables, links, .. } = continued;
         self.entity_tables = entity_tables;
         self.links = links;
-        self.network.state.store(Arc::new(state));
+        self.network.set_state(Arc::new(state));
     }
 }
 

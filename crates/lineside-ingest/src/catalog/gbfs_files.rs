@@ -7,7 +7,7 @@ use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
-    feed::Feed,
+    catalog::Feed,
     status::{FeedState, FeedStatus, HealthRules},
 };
 

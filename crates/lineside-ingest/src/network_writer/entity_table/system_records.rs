@@ -10,11 +10,10 @@ use smol_str::SmolStr;
 
 use crate::{
     change::RecordChange,
-    config::FeedId,
-    network::table::RecordTable,
+    feed_id::FeedId,
+    network_state::table::RecordTable,
     normalize::{RecordFragment, SystemFile, SystemKind},
-    record::RemovalReason,
-    record::{Record, RecordBody, RentalVehicle, Station, TimetableJoin},
+    record::{Record, RecordBody, RemovalReason, RentalVehicle, Station, TimetableJoin},
 };
 
 type ById = BTreeMap<SmolStr, Arc<Record>>;

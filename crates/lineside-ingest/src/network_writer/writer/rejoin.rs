@@ -7,20 +7,21 @@ use lineside_formats::gtfs_rt::{
 };
 use lineside_sync::UnixMillis;
 
-use super::{ApplyOutcome, NetworkWriter, clone_slice, put_feed_record};
 use crate::{
     change::RecordChange,
     dataset::Dataset,
-    network::{
-        NetworkState,
-        entity_table::EntityTable,
-        state::FeedSlice,
+    network_state::{
+        FeedSlice, NetworkState,
         table::{FeedTables, diff_tables},
-        trip_links::TripLinks,
+    },
+    network_writer::{
+        ApplyOutcome, NetworkWriter,
+        entity_table::EntityTable,
+        writer::{clone_slice, put_feed_record},
     },
     normalize::NormalizeContext,
-    record::FeedRecord,
-    record::RemovalReason,
+    record::{FeedRecord, RemovalReason},
+    trip_links::TripLinks,
 };
 
 /// A network built from other networks.
@@ -87,7 +88,7 @@ impl NetworkWriter {
             feeds,
             cache: Default::default(),
         });
-        self.network.state.store(Arc::clone(&next));
+        self.network.set_state(Arc::clone(&next));
         next
     }
 

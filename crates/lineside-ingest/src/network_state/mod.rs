@@ -1,21 +1,22 @@
 //! The data of a network at one revision: one immutable value, swapped as a whole.
 
-use std::sync::{Arc, OnceLock};
+mod closed_alerts;
+pub(crate) mod table;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedHeader;
 use lineside_sync::UnixMillis;
 
-use super::{closed_alerts::ClosedAlerts, table::FeedTables};
 use crate::{
-    config::FeedId,
+    bounds::BoundingBox,
     dataset::Dataset,
-    delays::FeedDelays,
-    departures::LiveOnlyCalls,
-    exports::{ExportCache, ExportPart},
+    feed_id::FeedId,
     geohash::GeohashCell,
+    network_state::{closed_alerts::ClosedAlerts, table::FeedTables},
     record::{Record, RecordKind},
-    trip_matching::FeedMatches,
+    view_cache::ViewCache,
 };
 
 /// A network at one revision. Immutable and cheap to hold; indexes and exports are built on first use.
@@ -34,23 +35,7 @@ pub struct NetworkState {
     pub(crate) feeds: Vec<Arc<FeedSlice>>,
     /// The timestamp of exports of the whole network, in Unix seconds: never decreases.
     pub(crate) timestamp: u64,
-    pub(crate) cache: DerivedViews,
-}
-
-/// Views of a state, computed on first use and then shared.
-#[derive(Debug, Default)]
-pub(crate) struct DerivedViews {
-    pub(crate) exports: ExportCache,
-    pub(crate) vehicles_geojson: OnceLock<Bytes>,
-    /// Delays; used for a single feed only.
-    pub(crate) delays: OnceLock<FeedDelays>,
-    /// Trip matches; used for a single feed only.
-    pub(crate) matches: OnceLock<Arc<FeedMatches>>,
-    /// Likewise.
-    pub(crate) live_only_calls: OnceLock<LiveOnlyCalls>,
-    /// Likewise.
-    pub(crate) is_unmatched: OnceLock<bool>,
-    pub(crate) stations_geojson: OnceLock<Bytes>,
+    pub(crate) cache: ViewCache,
 }
 
 /// A feed's part of a network's state.
@@ -67,7 +52,7 @@ pub(crate) struct FeedSlice {
     pub(crate) others: Arc<[Bytes]>,
     /// Recently removed alerts.
     pub(crate) closed: Arc<ClosedAlerts>,
-    pub(crate) cache: DerivedViews,
+    pub(crate) cache: ViewCache,
 }
 
 impl FeedSlice {
@@ -80,7 +65,7 @@ impl FeedSlice {
             tables: FeedTables::default(),
             others: Arc::new([]),
             closed: Arc::default(),
-            cache: DerivedViews::default(),
+            cache: ViewCache::default(),
         }
     }
 
@@ -171,7 +156,7 @@ impl NetworkState {
         self.feeds.iter().flat_map(move |feed| feed.records_in_cell(cell))
     }
 
-    fn tables(&self) -> impl Iterator<Item = &super::table::RecordTable> {
+    fn tables(&self) -> impl Iterator<Item = &crate::network_state::table::RecordTable> {
         self.feeds.iter().flat_map(|feed| feed.tables.all_tables()).map(|table| &**table)
     }
 
@@ -208,45 +193,6 @@ fn alert_names_stop(record: &Record, stop_id: &str, related: &[String]) -> bool 
     let mut stops = informed.filter_map(|entity| entity.stop_id.as_deref());
     stops.any(|stop| stop == stop_id || related.iter().any(|other| other == stop))
 }
-
-/// A box on the map, in degrees.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BoundingBox {
-    /// Western edge; greater than `max_lon` if the box crosses the date line.
-    pub min_lon: f64,
-    /// Southern edge.
-    pub min_lat: f64,
-    /// Eastern edge.
-    pub max_lon: f64,
-    /// Northern edge.
-    pub max_lat: f64,
-}
-
-impl BoundingBox {
-    /// Parses `min_lon,min_lat,max_lon,max_lat`.
-    pub fn parse(text: &str) -> Option<BoundingBox> {
-        let mut numbers = text.split(',').map(|number| number.trim().parse::<f64>().ok());
-        let mut next = || numbers.next()?.filter(|number| number.is_finite());
-        let bbox =
-            BoundingBox { min_lon: next()?, min_lat: next()?, max_lon: next()?, max_lat: next()? };
-        let on_earth = [bbox.min_lat, bbox.max_lat].iter().all(|lat| lat.abs() <= 90.0)
-            && [bbox.min_lon, bbox.max_lon].iter().all(|lon| lon.abs() <= 180.0);
-        (numbers.next().is_none() && on_earth && bbox.min_lat <= bbox.max_lat).then_some(bbox)
-    }
-
-    /// Returns true if a point is inside the box or on an edge.
-    pub fn contains(&self, lat: f64, lon: f64) -> bool {
-        let between = if self.min_lon <= self.max_lon {
-            (self.min_lon..=self.max_lon).contains(&lon)
-        } else {
-            lon >= self.min_lon || lon <= self.max_lon
-        };
-        between && (self.min_lat..=self.max_lat).contains(&lat)
-    }
-}
-
-/// A value per export part, computed once.
-pub(crate) type PerPart<T> = [OnceLock<T>; ExportPart::COUNT];
 
 #[cfg(test)]
 mod tests {

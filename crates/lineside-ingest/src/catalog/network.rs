@@ -1,15 +1,6 @@
-//! Networks: a schedule with its realtime feeds; each has one state, one sequence and one writer.
+//! A network as readers see it: a schedule with its realtime feeds, which have one state and one sequence.
 //!
-//! Readers load the current [`NetworkState`] and hold no lock; the writer builds the next one and swaps it in. The
-//! writer is a plain value ([`NetworkWriter`]) without tasks or sockets; `task` runs it.
-
-mod closed_alerts;
-mod trip_links;
-mod state;
-mod table;
-mod task;
-mod entity_table;
-mod writer;
+//! Readers load the current [`NetworkState`] and hold no lock; the network writer builds the next one and swaps it in.
 
 use std::{
     sync::{Arc, Weak},
@@ -22,22 +13,15 @@ use lineside_formats::gtfs::Timetable;
 use lineside_hub::{Epoch, Position};
 use lineside_sync::{Clock, UnixMillis};
 
-pub use state::{BoundingBox, NetworkState};
-pub(crate) use state::{DerivedViews, FeedSlice, PerPart};
-pub(crate) use task::{NetworkGone, NetworkInput, NetworkQueue, run_network};
-pub(crate) use writer::InheritedNetwork;
-pub use writer::{ApplyOutcome, NetworkWriter, ResumedNetwork};
-
 use crate::{
-    config::FeedId,
+    catalog::Feed,
     dataset::Dataset,
-    departures::departures,
-    feed::Feed,
+    feed_id::FeedId,
     fetch::ReplayClock,
-    limits::BOARD_HORIZON,
+    network_state::FeedSlice,
+    network_state::NetworkState,
     poll_stages::{PollStage, StageTimes},
-    publish::build_empty_feed_record,
-    record::Departure,
+    record::build_empty_feed_record,
 };
 
 /// A network as readers see it.
@@ -175,11 +159,14 @@ impl Network {
         now.to_zoned(zone).date()
     }
 
-    /// Returns the next departures from a stop or station within two hours, at most `limit`, as of `now` (Unix seconds,
-    /// on the clock of [`Network::data_now`]); `None` if there is no such stop.
-    pub fn next_departures(&self, stop_id: &str, now: i64, limit: usize) -> Option<Vec<Departure>> {
-        let now = UnixMillis::from_seconds(now);
-        departures(&self.state(), stop_id, now, limit, BOARD_HORIZON)
+    /// Returns the clock of the network.
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Replaces the state that readers load.
+    pub(crate) fn set_state(&self, state: Arc<NetworkState>) {
+        self.state.store(state);
     }
 
     pub(crate) fn group(&self) -> u32 {

@@ -1,11 +1,11 @@
 //! A feed as readers see it: its configuration, its status and its last good bytes.
 
 use std::{
-    any::Any,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -13,17 +13,16 @@ use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    config::{FeedConfig, FeedId, SharedConfig},
+    catalog::{GbfsFeedFile, Network},
+    config::{FeedConfig, SharedConfig},
+    feed_id::FeedId,
     feed_metrics::FeedMetrics,
     fetch::contains_secret,
-    gbfs_files::GbfsFeedFile,
     inbox::FeedInbox,
-    memfd::MemoryFile,
-    network::Network,
-    poll::PollRequest,
+    served_snapshot::ServedSnapshot,
     service_window::ServiceWindow,
     snapshot::Snapshot,
     snapshot_store::{SnapshotKey, SnapshotMetadata},
@@ -34,6 +33,9 @@ use crate::{
 /// The file name under which a converter's input is stored. No GBFS file has such a name, because those have another
 /// ending.
 const ORIGINAL: &str = "as sent";
+
+/// A request for an immediate poll. The reply is the remaining time if the rate limit allows none.
+pub(crate) type PollRequest = oneshot::Sender<Result<(), Duration>>;
 
 /// A feed of the catalog. Only its task writes; readers never wait.
 ///
@@ -209,7 +211,11 @@ impl Feed {
 
     /// Returns the last good bytes.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.shared_state.served_snapshot.load().as_ref().map(|served| Arc::clone(&served.snapshot))
+        self.shared_state
+            .served_snapshot
+            .load()
+            .as_ref()
+            .map(|served| Arc::clone(served.snapshot()))
     }
 
     /// Returns the last good bytes with the data that readers prepared from them.
@@ -336,66 +342,6 @@ impl Feed {
 
     pub(crate) fn set_polled(&self) {
         self.shared_state.has_been_polled.store(true, Ordering::Release);
-    }
-}
-
-/// The last good bytes and the data that readers prepared from them, which are replaced together.
-#[derive(Debug)]
-pub struct ServedSnapshot {
-    snapshot: Arc<Snapshot>,
-    memory_file: Option<Arc<MemoryFile>>,
-    config: SharedConfig,
-    prepared_reply: OnceLock<Box<dyn Any + Send + Sync>>,
-}
-
-impl ServedSnapshot {
-    /// Stores the bytes, in a memory file if they are large.
-    pub(crate) fn new(snapshot: Snapshot, config: SharedConfig) -> Self {
-        let memory_file = MemoryFile::new(&snapshot.bytes);
-        let bytes =
-            memory_file.as_ref().map_or_else(|| snapshot.bytes.clone(), MemoryFile::shared_bytes);
-        let snapshot = Arc::new(Snapshot { bytes, ..snapshot });
-        Self { snapshot, memory_file, config, prepared_reply: OnceLock::new() }
-    }
-
-    /// Returns the bytes and their metadata.
-    pub fn snapshot(&self) -> &Arc<Snapshot> {
-        &self.snapshot
-    }
-
-    /// Returns the memory file that holds the bytes, if there is one.
-    pub fn memory_file(&self) -> Option<&Arc<MemoryFile>> {
-        self.memory_file.as_ref()
-    }
-
-    /// Returns the configuration by which the bytes are served.
-    pub fn config(&self) -> &FeedConfig {
-        &self.config
-    }
-
-    pub(crate) fn shared_config(&self) -> &SharedConfig {
-        &self.config
-    }
-
-    /// Returns the bytes with another configuration, without the prepared data.
-    fn with_config(&self, config: SharedConfig) -> ServedSnapshot {
-        let (snapshot, memory_file) = (Arc::clone(&self.snapshot), self.memory_file.clone());
-        ServedSnapshot { snapshot, memory_file, config, prepared_reply: OnceLock::new() }
-    }
-
-    /// Returns the prepared data, if there are any of this type.
-    pub fn find_prepared<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.prepared_reply.get()?.downcast_ref()
-    }
-
-    /// Returns the data that `make` prepares from the bytes once for all readers; `None` if data of another type were
-    /// prepared before. `make` must be quick: concurrent readers wait for it.
-    pub fn get_or_prepare<T: Any + Send + Sync>(
-        &self,
-        make: impl FnOnce(&Arc<Snapshot>) -> T,
-    ) -> Option<&T> {
-        let ready = self.prepared_reply.get_or_init(|| Box::new(make(&self.snapshot)));
-        ready.downcast_ref()
     }
 }
 

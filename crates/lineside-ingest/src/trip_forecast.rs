@@ -10,7 +10,7 @@ use lineside_formats::{
     },
 };
 
-use super::nonempty_text;
+use crate::trip_identity::nonempty_text;
 
 /// A trip on a service date, or one run of a frequency-based trip, with its times as Unix seconds.
 #[derive(Clone, Copy, Debug)]

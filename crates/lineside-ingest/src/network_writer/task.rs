@@ -16,11 +16,11 @@ use lineside_sync::{
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::NetworkWriter;
 use crate::{
     dataset::Dataset,
-    fetch::FetchError,
+    fetch_failure::FetchError,
     limits::{BOARD_CHECK_INTERVAL, INPUT_RETRY, INPUTS_MAX},
+    network_writer::NetworkWriter,
     normalize::SystemFile,
     record::FeedRecord,
     status::{FeedStatus, HealthRules},
@@ -195,7 +195,9 @@ mod tests {
     use lineside_sync::ScaledClock;
 
     use super::*;
-    use crate::{Dataset, FeedId, Network, status::FeedState};
+    use crate::catalog::Network;
+    use crate::feed_id::FeedId;
+    use crate::{Dataset, status::FeedState};
 
     const SCHEDULE: &str = "# agency.txt
         agency_name,agency_url,agency_timezone

@@ -20,21 +20,18 @@ use self::{
     entity_slot::{EntitySlot, SlotItems},
     system_records::SystemRecords,
 };
-use super::{
-    table::{FeedTables, RecordTable},
-    trip_links::TripLinks,
-};
 use crate::{
     change::RecordChange,
-    config::FeedId,
+    feed_id::FeedId,
     hashing::{HashSeed, TextMap},
     limits::{RECORD_BYTES_MAX, RECORDS_MAX},
+    network_state::table::{FeedTables, RecordTable},
     normalize::{
         NormalizeContext, RecordDraft, SystemFile, draft_records, join_alert, join_trip_update,
         join_vehicle, supersedes_record,
     },
-    record::RemovalReason,
-    record::{Record, RecordBody, RecordKind},
+    record::{Record, RecordBody, RecordKind, RemovalReason},
+    trip_links::TripLinks,
 };
 
 /// Entities are grouped by content; an id may occur once per group, because combined feeds reuse their ids.

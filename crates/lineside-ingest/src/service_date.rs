@@ -6,7 +6,7 @@ use lineside_formats::{
     gtfs_rt::proto::trip_update::{StopTimeEvent, StopTimeUpdate},
 };
 
-use super::nonempty_text;
+use crate::trip_identity::nonempty_text;
 
 /// Returns the service date whose run is nearest to `at` (Unix seconds): the run that contains it, else the closest.
 /// Yesterday's trip may still run after midnight, tomorrow's may be announced before it.

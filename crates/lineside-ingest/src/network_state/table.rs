@@ -10,9 +10,8 @@ use smol_str::SmolStr;
 use crate::{
     change::RecordChange,
     geohash::GeohashCell,
-    normalize::{is_cancelled_extra_trip, is_extra_trip},
-    record::RemovalReason,
-    record::{Record, RecordKind},
+    record::{Record, RecordKind, RemovalReason},
+    trip_identity::{is_cancelled_extra_trip, is_extra_trip},
 };
 
 /// Length of the cells by which records are sorted: the finest that can be subscribed to.

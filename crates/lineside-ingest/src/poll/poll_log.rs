@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 use lineside_sync::{Clock, UnixMillis};
 use smol_str::ToSmolStr as _;
 
-use super::{PollArchive, PollFailure, PollRecord, ServedContent};
 use crate::{
-    config::FeedId,
-    feed::Feed,
+    archive::{PollArchive, PollFailure, PollRecord, ServedContent},
+    catalog::Feed,
+    feed_id::FeedId,
     status::{FeedState, FeedStatus},
 };
 

@@ -1,15 +1,20 @@
-//! Catalog search: feeds by their configuration, and by the routes and stops of their schedules.
+//! Search over all networks: stops, and feeds by their configuration or by the routes and stops of their schedules.
 
 use std::sync::Arc;
 
-use lineside_formats::gtfs::RouteIdx;
+use lineside_formats::gtfs::StopIdx;
 
-use super::{
-    fold::{fold_text, has_words, query_words},
-    routes::RouteQuery,
-    stops::{StopQuery, correct_words, search_stops_by_words},
+use crate::{
+    catalog::{Feed, Network},
+    dataset::Dataset,
+    limits::{SEARCH_LIMIT_MAX, SPELLING_COMPARISONS_MAX},
+    search::{
+        StopQuery,
+        fold::{fold_text, has_words, query_words},
+        routes::RouteQuery,
+        stops::correct_words_by,
+    },
 };
-use crate::{dataset::Dataset, feed::Feed, limits::SEARCH_LIMIT_MAX, network::Network};
 
 /// The kind of a hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +53,69 @@ pub struct CatalogResults {
     pub hits: Vec<CatalogHit>,
     /// The corrected query, if the original one has no hits.
     pub corrected: Option<String>,
+}
+
+/// A stop that matches a search.
+#[derive(Clone, Debug)]
+pub struct StopHit {
+    /// The network of the stop.
+    pub network: Arc<Network>,
+    /// The dataset of the stop.
+    pub dataset: Arc<Dataset>,
+    /// The stop.
+    pub stop: StopIdx,
+    /// Distance in meters from the requested point.
+    pub distance: Option<f64>,
+}
+
+/// Searches for stops in all networks: stations instead of their platforms, no entrances; the nearest first, else the
+/// best matching names.
+pub(crate) fn search_stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
+    let hits = search_stops_by_words(networks, query);
+    // For a box, an empty result is no sign of a misspelling.
+    let is_corrected = hits.is_empty() && query.bbox.is_none();
+    let corrected = query.text.as_deref().filter(|_| is_corrected);
+    match corrected.and_then(|text| correct_words(networks, &query_words(text))) {
+        Some(words) => search_stops_by_words(
+            networks,
+            &StopQuery { text: Some(words.join(" ")), ..query.clone() },
+        ),
+        None => hits,
+    }
+}
+
+/// Corrects the misspelled words of a query: those that begin no word of any stop or route. `None` if there is nothing
+/// to correct.
+fn correct_words(networks: &[Arc<Network>], words: &[String]) -> Option<Vec<String>> {
+    let datasets: Vec<Arc<Dataset>> = networks.iter().filter_map(|it| it.dataset()).collect();
+    let mut left = SPELLING_COMPARISONS_MAX;
+    let has_prefix = |word: &str| datasets.iter().any(|dataset| dataset.search.has_prefix(word));
+    correct_words_by(words, has_prefix, |matcher| {
+        for dataset in &datasets {
+            dataset.search.compare_spelling(matcher, &mut left);
+        }
+    })
+}
+
+/// Searches for stops in all networks by the query's words as written.
+fn search_stops_by_words(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
+    let limit = query.limit.min(SEARCH_LIMIT_MAX);
+    let mut hits: Vec<(f64, StopHit)> = Vec::new();
+    for network in networks {
+        let Some(dataset) = network.dataset() else { continue };
+        for (rank, stop, distance) in dataset.search.find_stops(&dataset.timetable, query, limit) {
+            let hit = StopHit {
+                network: Arc::clone(network),
+                dataset: Arc::clone(&dataset),
+                stop,
+                distance,
+            };
+            hits.push((rank, hit));
+        }
+    }
+    hits.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    hits.truncate(limit);
+    hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
 /// Searches for feeds, then routes, then stops, at most `limit` of each. A query without hits is repeated with its
@@ -116,7 +184,7 @@ fn search_routes(networks: &[Arc<Network>], query: &RouteQuery, limit: usize) ->
         let (Some(dataset), Some(feed)) = (network.dataset(), network.schedule_feed()) else {
             continue;
         };
-        for (rank, idx) in rank_routes(&dataset, query) {
+        for (rank, idx) in dataset.search.rank_routes(&dataset.timetable, query) {
             let route = dataset.timetable.route(idx);
             let names = [route.short_name, route.long_name].into_iter();
             let name = names.filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" ");
@@ -126,30 +194,4 @@ fn search_routes(networks: &[Arc<Network>], query: &RouteQuery, limit: usize) ->
     }
     found.sort_by_key(|&(rank, _)| rank);
     found.into_iter().take(limit).map(|(_, hit)| hit).collect()
-}
-
-/// Returns the matching routes of a dataset with their rank: the least is best.
-fn rank_routes(
-    dataset: &Dataset,
-    query: &RouteQuery,
-) -> impl Iterator<Item = ((u8, usize), RouteIdx)> {
-    let routes = dataset.timetable.routes().zip(dataset.search.route_names());
-    routes.filter_map(|(route, folded)| {
-        let rank = query.rank_route(folded, &fold_text(route.short_name), route.kind)?;
-        Some(((rank, route.short_name.len()), route.idx))
-    })
-}
-
-impl Dataset {
-    /// Returns the routes that a text names, the best matches first: by names, and as in "line 1", "tram 1" and "T1".
-    pub fn find_routes(&self, text: &str) -> Vec<RouteIdx> {
-        let words = query_words(text);
-        if words.is_empty() {
-            return Vec::new();
-        }
-        let query = RouteQuery::new(words);
-        let mut found: Vec<_> = rank_routes(self, &query).collect();
-        found.sort_by_key(|&(rank, _)| rank);
-        found.into_iter().map(|(_, route)| route).collect()
-    }
 }

@@ -7,13 +7,13 @@ use lineside_formats::gtfs_rt::proto;
 use prost::Message as _;
 use smol_str::SmolStr;
 
-use super::{
-    EntityTable, GROUPS, RecordItem, TripLinks,
-    entity_slot::{EntitySlot, SlotItems},
-};
 use crate::{
     handoff::{ChunkBuilder, HandoffWriter, schema},
     limits::RECORDS_MAX,
+    network_writer::entity_table::{
+        EntityTable, GROUPS, RecordItem, TripLinks,
+        entity_slot::{EntitySlot, SlotItems},
+    },
     record::{Record, RecordBody, TimetableJoin},
 };
 

@@ -14,25 +14,24 @@ use lineside_formats::{
 use lineside_hub::Hub;
 use lineside_sync::{UnixMillis, stage};
 
-pub use handoff::ResumedNetwork;
-pub(crate) use rejoin::InheritedNetwork;
+pub use self::handoff::ResumedNetwork;
+pub(crate) use self::rejoin::InheritedNetwork;
 
-use super::{
-    Network, NetworkState,
-    entity_table::{EntityTable, PollContext},
-    state::FeedSlice,
-    trip_links::TripLinks,
-};
 use crate::{
+    catalog::Network,
     change::RecordChange,
     dataset::Dataset,
     hashing::HashSeed,
     limits::{BOARD_TICK, MESSAGE_BYTES_MAX},
-    normalize::{self, NormalizeContext, SystemFile, nonempty_text},
+    network_state::{FeedSlice, NetworkState},
+    network_writer::entity_table::{EntityTable, PollContext},
+    normalize::{NormalizeContext, SystemFile},
     poll_stages::PollStage,
     publish::{AffectedBoards, MESSAGE_OVERHEAD, NetworkPublisher, PollOutcome},
-    record::RemovalReason,
-    record::{FeedRecord, Record, RecordKind},
+    record::{FeedRecord, Record, RecordKind, RemovalReason},
+    trip_identity::nonempty_text,
+    trip_identity::nonzero_seconds,
+    trip_links::TripLinks,
 };
 
 /// Applies inputs of feeds, in any order, from one caller at a time.
@@ -240,7 +239,7 @@ impl NetworkWriter {
         let board_at = self.network.data_now().unix_seconds();
         let next = Arc::new(NetworkState {
             revision: before.revision + 1,
-            at: before.at.max(self.network.clock.wall_time()),
+            at: before.at.max(self.network.clock().wall_time()),
             board_at,
             dataset: before.dataset.clone(),
             dataset_record: before.dataset_record.clone(),
@@ -248,7 +247,7 @@ impl NetworkWriter {
             timestamp: before.timestamp,
             cache: Default::default(),
         });
-        self.network.state.store(Arc::clone(&next));
+        self.network.set_state(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
             // One publication without changes: the network's own channel receives every revision.
             let chunks = std::iter::once(0..0).collect();
@@ -295,7 +294,7 @@ impl NetworkWriter {
             timestamp: before.timestamp,
             cache: Default::default(),
         });
-        self.network.state.store(Arc::clone(&next));
+        self.network.set_state(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
             publisher.publish_full_state(&before, &next, &[]);
         }
@@ -309,7 +308,7 @@ impl NetworkWriter {
         applied: &mut ApplyOutcome,
     ) {
         let now = self.network.data_now().unix_seconds();
-        let message_time = normalize::nonzero_seconds(message.header.timestamp).unwrap_or(now);
+        let message_time = nonzero_seconds(message.header.timestamp).unwrap_or(now);
         let timetable = dataset.map(|dataset| &*dataset.timetable);
         let mut poll = PollContext {
             context: NormalizeContext { timetable, message_time },
@@ -421,7 +420,7 @@ impl NetworkWriter {
             feeds,
             cache: Default::default(),
         });
-        self.network.state.store(Arc::clone(&next));
+        self.network.set_state(Arc::clone(&next));
         (next, PollOutcome { boards, chunks })
     }
 
@@ -469,7 +468,7 @@ fn remember_closed_alerts(feeds: &mut [Arc<FeedSlice>], changes: &[RecordChange]
 
 /// Puts a feed's status into its slice; returns a change if it differs.
 fn put_feed_record(slice: &mut FeedSlice, record: FeedRecord) -> Option<RecordChange> {
-    let record = crate::publish::build_feed_record(&slice.id, record);
+    let record = crate::record::build_feed_record(&slice.id, record);
     if slice.record.content_eq(&record) {
         return None;
     }

@@ -7,8 +7,8 @@ use smol_str::SmolStr;
 
 use crate::{
     hashing::{HashSeed, TextMap},
-    normalize::{TripKey, nonempty_text},
     record::Record,
+    trip_identity::{TripKey, nonempty_text},
 };
 
 /// The location of a record: its feed's number and its item there.
