@@ -30,10 +30,9 @@ use self::{
 pub(crate) use self::{conversion::ConverterSlots, decoding::decode_message};
 use crate::{
     archive::PollArchive,
-    catalog::Feed,
-    catalog::PollRequest,
-    config::{FeedConfig, SharedConfig},
+    catalog::{Feed, PollRequest},
     dataset::LoadLimits,
+    feed_config::{FeedConfig, SharedConfig},
     fetch::{FetchContext, FetchOutcome, SourceFetcher, SourceRequest},
     fetch_failure::{FailureCode, FetchError},
     health::ContentHistory,

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::{
-    config::FeedConfig,
+    feed_config::FeedConfig,
     limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_PER_MIB},
     snapshot::Snapshot,
     snapshot_store::{CacheValidators, DatasetFacts, SnapshotKey, SnapshotMetadata, SnapshotStore},

@@ -8,7 +8,7 @@
 use std::{env, path::PathBuf, sync::Arc, sync::mpsc::channel, time::Duration, time::Instant};
 
 use bytes::Bytes;
-use lineside_ingest::{CacheValidators, FeedId, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
+use lineside_model::{CacheValidators, FeedId, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
 use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{RealClock, UnixMillis};
 

@@ -1,7 +1,7 @@
 //! Persistent storage: one SQLite file in the data folder, and a folder of bodies next to it.
 //!
 //! # Layout
-//! - [`Store`]: the open file; it implements [`PollArchive`](lineside_ingest::PollArchive) for pollers and readers
+//! - [`Store`]: the open file; it implements [`PollArchive`](lineside_model::PollArchive) for pollers and readers
 //! - `schema`: the tables, and the migration of older files
 //! - `writable_file`: the connection of the writer, which is opened later if the disk is full
 //! - `writer`: the only writing thread, which batches requests in one transaction

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::SyncSender;
 
-use lineside_ingest::{CacheValidators, FeedId, FeedState, PollRecord, ServedContent, SnapshotKey};
+use lineside_model::{CacheValidators, FeedId, FeedState, PollRecord, ServedContent, SnapshotKey};
 use lineside_sync::UnixMillis;
 
 use crate::{

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use lineside_ingest::{ArchiveSpan, FeedId, FeedState, FetchPhase, PollBin, PollRecord};
+use lineside_model::{ArchiveSpan, FeedId, FeedState, FetchPhase, PollBin, PollRecord};
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Transaction, params};
 

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use lineside_ingest::{
+use lineside_model::{
     ArchiveSpan, FeedId, FeedState, FetchPhase, PollArchive as _, PollFailure, PollQuery,
     PollRecord, Secret, ServedContent,
 };

@@ -14,7 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_ingest::{CacheValidators, FeedId, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
+use lineside_model::{CacheValidators, FeedId, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
 use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     catalog::{GbfsFeedFile, Network},
-    config::{FeedConfig, SharedConfig},
+    feed_config::{FeedConfig, SharedConfig},
     feed_id::FeedId,
     feed_metrics::FeedMetrics,
     fetch::contains_secret,

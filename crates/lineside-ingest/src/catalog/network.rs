@@ -18,10 +18,8 @@ use crate::{
     dataset::Dataset,
     feed_id::FeedId,
     fetch::ReplayClock,
-    network_state::FeedSlice,
     network_state::NetworkState,
     poll_stages::{PollStage, StageTimes},
-    record::build_empty_feed_record,
 };
 
 /// A network as readers see it.
@@ -51,19 +49,7 @@ impl Network {
     ) -> Network {
         let now = clock.wall_time();
         let feed_ids: Vec<FeedId> = [id.clone()].into_iter().chain(others).collect();
-        let slices = feed_ids.iter().map(|id| {
-            Arc::new(FeedSlice::new(id.clone(), Arc::new(build_empty_feed_record(id, now))))
-        });
-        let state = NetworkState {
-            revision: 0,
-            at: now,
-            board_at: now.unix_seconds(),
-            dataset: None,
-            dataset_record: None,
-            feeds: slices.collect(),
-            timestamp: 0,
-            cache: Default::default(),
-        };
+        let state = NetworkState::new(&feed_ids, now);
         Network {
             id,
             group,

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     catalog::{Feed, FeedCatalog, Network},
-    config::FeedConfig,
+    feed_config::FeedConfig,
     feed_id::FeedId,
     network_writer::{InheritedNetwork, NetworkWriter},
     poll::{FeedPoller, PollerContext},

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::Members;
 use crate::{
     catalog::{Feed, FeedCatalog, Network},
-    config::FeedConfig,
+    feed_config::FeedConfig,
     feed_id::FeedId,
 };
 

@@ -284,13 +284,13 @@ fn prepare_network(
     if members.iter().any(|config| is_replay(&config.url)) {
         return Err("a replay starts from the beginning");
     }
-    let is_other =
-        |(config, handoff_feed): (&Arc<crate::FeedConfig>, &crate::handoff::HandoffFeed)| {
-            let was = handoff_feed.feed.format.as_deref().and_then(Format::from_name);
-            config.configured_format().is_some()
-                && was.is_some()
-                && config.configured_format() != was
-        };
+    let is_other = |(config, handoff_feed): (
+        &Arc<crate::feed_config::FeedConfig>,
+        &crate::handoff::HandoffFeed,
+    )| {
+        let was = handoff_feed.feed.format.as_deref().and_then(Format::from_name);
+        config.configured_format().is_some() && was.is_some() && config.configured_format() != was
+    };
     if members.iter().zip(&handoff.feeds).any(is_other) {
         return Err("the format of a feed has changed");
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::{
     catalog::{Feed, RestoredSnapshot},
-    config::FeedConfig,
+    feed_config::FeedConfig,
     feed_id::FeedId,
     poll::PollerContext,
     served_snapshot::ServedSnapshot,

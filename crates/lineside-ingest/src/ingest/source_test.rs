@@ -14,8 +14,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::Ingest;
 use crate::{
-    config::FeedConfig,
     dataset::{Dataset, LoadLimits},
+    feed_config::FeedConfig,
     fetch::{FetchOutcome, FetchedBody},
     fetch_failure::{FailureCode, FetchError, FetchFailure},
     limits::SOURCE_TEST_WAIT_MAX,

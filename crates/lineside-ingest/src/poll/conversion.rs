@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     catalog::Feed,
-    config::{FeedConfig, FormatConverter},
+    feed_config::{FeedConfig, FormatConverter},
     fetch::{FetchedBody, Redactor},
     fetch_failure::{FailureCode, FetchError},
     limits::{REALTIME_CONVERSIONS_MAX, SCHEDULE_CONVERSIONS_MAX},

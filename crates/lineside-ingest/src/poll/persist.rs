@@ -6,7 +6,7 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use super::{Feed, FeedPoller, FetchError, Snapshot};
-use crate::config::SharedConfig;
+use crate::feed_config::SharedConfig;
 use crate::limits;
 use crate::served_snapshot::ServedSnapshot;
 use crate::snapshot_store::{CacheValidators, DatasetFacts, SnapshotMetadata};

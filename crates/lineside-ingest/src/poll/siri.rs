@@ -30,7 +30,7 @@ pub(super) use self::{
 };
 use super::{FeedPoller, decoder_crash_failure, observe::UnobservedMessage};
 use crate::{
-    config::FeedConfig,
+    feed_config::FeedConfig,
     fetch::SourceRequest,
     fetch_failure::{FailureCode, FetchError},
     inbox::FeedInbox,

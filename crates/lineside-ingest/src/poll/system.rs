@@ -16,8 +16,9 @@ use url::Url;
 
 use super::{FeedPoller, FetchError, PollerContext, gbfs_file::NetworkLink};
 use crate::{
-    FeedConfig, PublicOnly,
+    PublicOnly,
     catalog::{Feed, GbfsFeedFile, RestoredSnapshot, join_language_path},
+    feed_config::FeedConfig,
     fetch_failure::FailureCode,
     limits::{
         GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_DEFAULT, GBFS_TTL_LONGEST,

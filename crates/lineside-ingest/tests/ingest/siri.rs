@@ -28,7 +28,7 @@ use lineside_formats::{
 };
 use lineside_ingest::{
     DepartureStatus, NetworkState,
-    siri::{
+    siri_output::{
         RecordFilter, RefError, RefKind, ResolvedRef, SiriElements, SiriOutput, VisitQuery,
         find_stop_visits, is_ref_known, list_lines, list_stop_points, resolve_ref,
         select_new_records,

@@ -15,7 +15,7 @@ use lineside_formats::{
 };
 use lineside_ingest::{
     SiriIds,
-    siri::{RecordFilter, SiriElements, SiriOutput, select_new_records},
+    siri_output::{RecordFilter, SiriElements, SiriOutput, select_new_records},
     siri_to_gtfs_rt,
 };
 

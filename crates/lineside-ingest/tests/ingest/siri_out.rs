@@ -15,7 +15,7 @@ use lineside_formats::{
 use lineside_ingest::{
     DelayQuery, DepartureStatus, NetworkState, SiriIds,
     exports::{ExportPart, gtfs_rt_json_message, gtfs_rt_message},
-    siri::{
+    siri_output::{
         ConsumerPosition, RecordFilter, SiriElements, SiriOutput, VisitQuery, find_stop_visits,
         select_new_records, select_records_after,
     },

@@ -16,7 +16,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_ingest::{DatasetFacts, Done, SnapshotKey, SnapshotMetadata};
+use lineside_model::{DatasetFacts, Done, SnapshotKey, SnapshotMetadata};
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 

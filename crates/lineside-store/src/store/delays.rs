@@ -1,6 +1,6 @@
 //! Delay counts in a store.
 
-use lineside_ingest::ArchiveError;
+use lineside_model::ArchiveError;
 use lineside_sync::UnixMillis;
 
 use crate::{

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use lineside_ingest::{ArchiveError, FeedId, Secret};
+use lineside_model::{ArchiveError, FeedId, Secret};
 use lineside_sync::UnixMillis;
 use rusqlite::{OptionalExtension as _, Row, TransactionBehavior, params};
 

@@ -18,7 +18,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_ingest::{
+use lineside_model::{
     ArchiveError, ArchiveSpan, CacheValidators, DatasetFacts, Done, FeedId, FeedState,
     FeedStatePeriod, FetchPhase, LastPoll, PollArchive, PollBin, PollFailure, PollQuery,
     PollRecord, ServedContent, ServerRun, SnapshotKey, SnapshotMetadata, SnapshotStore,

@@ -1,6 +1,6 @@
 //! Reports in a store.
 
-use lineside_ingest::{ArchiveError, FeedId};
+use lineside_model::{ArchiveError, FeedId};
 
 use crate::{
     store::Store,

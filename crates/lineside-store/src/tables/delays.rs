@@ -1,6 +1,6 @@
 //! Counts of late trips over the day: a row for each quarter of an hour of a feed, and of each of its lines.
 
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, Row, Transaction, params};
 

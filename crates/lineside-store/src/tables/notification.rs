@@ -1,6 +1,6 @@
 //! The last notifications of each target.
 
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use lineside_sync::UnixMillis;
 use rusqlite::{Row, Transaction, params};
 

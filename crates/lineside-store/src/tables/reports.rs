@@ -1,6 +1,6 @@
 //! Validation reports in the tables: the latest report on each validated version.
 
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside_ingest::{ArchiveSpan, FeedId};
+use lineside_model::{ArchiveSpan, FeedId};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, params};
 

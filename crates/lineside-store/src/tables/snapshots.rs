@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use lineside_ingest::{CacheValidators, DatasetFacts, FeedId, SnapshotKey, SnapshotMetadata};
+use lineside_model::{CacheValidators, DatasetFacts, FeedId, SnapshotKey, SnapshotMetadata};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 

@@ -1,6 +1,6 @@
 //! Versions of schedules in the tables, with the period in which the source delivered each.
 
-use lineside_ingest::DatasetFacts;
+use lineside_model::DatasetFacts;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 

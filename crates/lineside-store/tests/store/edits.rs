@@ -1,6 +1,6 @@
 //! The operator's edits.
 
-use lineside_ingest::Secret;
+use lineside_model::Secret;
 use lineside_store::OverrideEdit;
 
 use super::*;

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use lineside_ingest::{Secret, SnapshotStore as _};
+use lineside_model::{Secret, SnapshotStore as _};
 use lineside_store::{OverrideEdit, StoreError};
 
 use super::{

@@ -13,7 +13,7 @@ mod versions;
 
 use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
-use lineside_ingest::{
+use lineside_model::{
     FeedId, FetchPhase, PollArchive as _, PollFailure, PollQuery, PollRecord, ServedContent,
 };
 use lineside_store::{RetentionPolicy, Store};

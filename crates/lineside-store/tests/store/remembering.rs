@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside_ingest::{
+use lineside_model::{
     ArchiveSpan, FeedAvailability, FeedState, LastPoll, MemoryArchive, PollArchive, PollQuery,
 };
 

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::mpsc::sync_channel};
 
 use bytes::Bytes;
-use lineside_ingest::{CacheValidators, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
+use lineside_model::{CacheValidators, SnapshotKey, SnapshotMetadata, SnapshotStore as _};
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::sync_channel;
 
 use bytes::Bytes;
-use lineside_ingest::{
+use lineside_model::{
     CacheValidators, DatasetFacts, SnapshotKey, SnapshotMetadata, SnapshotStore as _,
 };
 use lineside_store::{BlobHash, ScheduleVersion};

@@ -22,7 +22,7 @@ use lineside_formats::{
 use lineside_hub::Epoch;
 use lineside_ingest::{
     Dataset, FeedId, Network, NetworkState, NetworkWriter, SiriIds, exports, geojson, match_trips,
-    siri::{RecordFilter, SiriElements, SiriOutput, conversion_report, select_new_records},
+    siri_output::{RecordFilter, SiriElements, SiriOutput, conversion_report, select_new_records},
     siri_to_gtfs_rt,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};

@@ -6,7 +6,7 @@ use lineside_formats::{
     siri::{MessageLimits, SiriMessage, decode_message, looks_like_siri},
 };
 
-use crate::{config::FeedConfig, fetch::ErrorBodyReader, normalize::siri_refusal};
+use crate::{feed_config::FeedConfig, fetch::ErrorBodyReader, normalize::siri_refusal};
 
 /// Most bytes of a reply that are decoded in search of a fault.
 const FAULT_BYTES_MAX: usize = 64 << 10;

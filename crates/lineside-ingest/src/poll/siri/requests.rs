@@ -10,7 +10,7 @@ use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::{
-    config::FeedConfig,
+    feed_config::FeedConfig,
     fetch::{PostRequest, SourceRequest},
     source::{Secret, SiriEnvelope, SiriMode, SiriService, SiriSource},
 };

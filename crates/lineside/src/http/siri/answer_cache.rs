@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::Epoch;
-use lineside_ingest::siri::{ConsumerPosition, SiriOutput};
+use lineside_ingest::siri_output::{ConsumerPosition, SiriOutput};
 use lineside_sync::UnixMillis;
 use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use xxhash_rust::xxh3::xxh3_128;

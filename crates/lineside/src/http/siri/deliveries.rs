@@ -11,7 +11,7 @@ use lineside_formats::siri::{
 use lineside_hub::Epoch;
 use lineside_ingest::Record;
 use lineside_ingest::limits::BOARD_TICK;
-use lineside_ingest::siri::{
+use lineside_ingest::siri_output::{
     ConsumerPosition, RecordSelection, SiriElements, SiriOutput, VEHICLE_VALID_FOR, VisitQuery,
     find_stop_visits, list_lines, list_stop_points, select_new_records, select_records_after, size,
 };

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
-use lineside_ingest::siri::SiriOutput;
+use lineside_ingest::siri_output::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

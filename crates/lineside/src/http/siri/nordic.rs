@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use lineside_ingest::siri::SiriOutput;
+use lineside_ingest::siri_output::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -8,7 +8,7 @@ use lineside_formats::siri::{
     StopMonitoringRequest, StopPointsRequest, VehicleMonitoringRequest,
 };
 use lineside_ingest::NetworkState;
-use lineside_ingest::siri::{
+use lineside_ingest::siri_output::{
     RecordFilter, RefError, RefKind, ResolvedRef, SiriOutput, is_ref_known, resolve_ref,
 };
 

@@ -15,7 +15,7 @@ use lineside_formats::siri::{
     ServiceRequest, SiriMessage, SiriTime, SoapExchange, SoapFault, is_soap_envelope,
     soap_operation,
 };
-use lineside_ingest::siri::SiriOutput;
+use lineside_ingest::siri_output::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -3,7 +3,7 @@
 use lineside_formats::gtfs::{DatasetLimits as LoadLimits, TextFiles, load_timetable};
 
 use super::*;
-use crate::trip_matching::{MatchReason, match_trips};
+use lineside_model::trip_matching::{MatchReason, match_trips};
 
 /// `night` runs on Saturdays, `daily` every day, `morning` on Sundays; the first two begin at ten past midnight.
 fn timetable() -> Timetable {

@@ -11,7 +11,7 @@ use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{super::requests::VERSION, lifecycle::LIFETIME};
 use crate::{
-    config::FeedConfig,
+    feed_config::FeedConfig,
     source::{SiriService, SiriSource},
 };
 

@@ -12,7 +12,7 @@ use lineside_formats::siri::{
     TerminateSubscriptionResponse, VehicleMonitoringSubscriptionRequest,
 };
 use lineside_ingest::PublicOnly;
-use lineside_ingest::siri::SiriOutput;
+use lineside_ingest::siri_output::SiriOutput;
 use lineside_sync::UnixMillis;
 use url::Url;
 use utoipa_axum::router::OpenApiRouter;

@@ -1,0 +1,505 @@
+//! HTTP fetching: conditional requests with limits on size and time. `redirect.rs` follows redirects.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use lineside_sync::{Clock, UnixMillis};
+use reqwest::{RequestBuilder, Response};
+use url::Url;
+
+use super::ErrorBodyReader;
+use super::{
+    FetchContext, FetchOutcome, FetchedBody, SourceRequest,
+    advice::parse_advice,
+    client::{self, HostReach},
+    inflate::BodyCollector,
+    permit_waits::PermitWaits,
+    redact::Redactor,
+    spool::BodySpool,
+    token::{AccessToken, TokenRequester, TokenSource},
+};
+use crate::{
+    feed_config::SharedConfig,
+    fetch_failure::{FailureCode, FetchError, FetchPhase, root_cause},
+    limits::{BODY_RATE_MIN, FETCH_TIME_MAX, PROBE_BYTES, REPLY_HEAD_TIME_MAX},
+    poll_schedule::PollAdvice,
+    rate_limit::RateLimitPermit,
+    snapshot_store::CacheValidators,
+    source::Secret,
+};
+
+/// Fetches one URL.
+#[derive(Debug)]
+pub struct HttpFetcher {
+    pub(super) url: Url,
+    pub(super) request: SourceRequest,
+    pub(super) config: SharedConfig,
+    pub(super) shared: FetchContext,
+    /// The source of access tokens.
+    tokens: Option<Arc<TokenSource>>,
+    /// The tokens sent in the last fetch: a producer may echo them, even after they were renewed.
+    sent: Vec<Arc<AccessToken>>,
+    etag: Option<HeaderValue>,
+    last_modified: Option<HeaderValue>,
+    /// The advice of the last reply about the next request.
+    advice: PollAdvice,
+    /// The time that the last fetch waited for rate limit permits.
+    waits: Arc<PermitWaits>,
+    /// The destination of the next body, if not memory.
+    spool: Option<BodySpool>,
+    /// The host of the last reply, if a redirect led to another host than the feed's.
+    pub(super) other_host: Option<String>,
+    /// The reach of requests to the feed's own origin, once a public host has answered there.
+    pub(super) public_reach: Option<HostReach>,
+    /// Reads the bodies of error replies, if the feed's protocol defines them.
+    pub(super) error_bodies: Option<ErrorBodyReader>,
+}
+
+impl HttpFetcher {
+    pub(super) fn new(url: Url, config: SharedConfig, shared: FetchContext) -> HttpFetcher {
+        let mut url = url;
+        if !config.query.is_empty() {
+            let secrets = config.query.iter().map(|(name, value)| (name.as_str(), value.reveal()));
+            url.query_pairs_mut().extend_pairs(secrets);
+        }
+        let tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.source_for_client(oauth2));
+        let (sent, etag, last_modified, advice) = (Vec::new(), None, None, PollAdvice::default());
+        let waits = Arc::default();
+        let question = SourceRequest::Plain;
+        HttpFetcher {
+            url,
+            request: question,
+            config,
+            shared,
+            tokens,
+            sent,
+            etag,
+            last_modified,
+            advice,
+            waits,
+            spool: None,
+            other_host: None,
+            public_reach: None,
+            error_bodies: None,
+        }
+    }
+
+    /// Streams the next body into `spool`; the body that the fetch returns is only its end.
+    pub(super) fn spool_next_body(&mut self, spool: BodySpool) {
+        self.spool = Some(spool);
+    }
+
+    /// Applies another configuration of the same URL.
+    pub(super) fn reconfigure(&mut self, config: SharedConfig, shared: &FetchContext) {
+        self.tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.source_for_client(oauth2));
+        self.config = config;
+    }
+
+    pub(super) fn wait_time(&self) -> Duration {
+        self.waits.total_wait(self.shared.clock.monotonic())
+    }
+
+    pub(super) fn last_advice(&self) -> PollAdvice {
+        self.advice
+    }
+
+    pub(super) fn forget_validators(&mut self) {
+        self.etag = None;
+        self.last_modified = None;
+    }
+
+    pub(super) fn validators(&self) -> CacheValidators {
+        let bytes = |value: &Option<HeaderValue>| value.as_ref().map(|it| it.as_bytes().to_vec());
+        CacheValidators { etag: bytes(&self.etag), last_modified: bytes(&self.last_modified) }
+    }
+
+    pub(super) fn set_validators(&mut self, validators: &CacheValidators) {
+        let header = |bytes: &Option<Vec<u8>>| HeaderValue::from_bytes(bytes.as_deref()?).ok();
+        self.etag = header(&validators.etag);
+        self.last_modified = header(&validators.last_modified);
+    }
+
+    /// Returns the first bytes of a reply with the feed's secrets redacted. Empty for a reply of another host: a
+    /// redirect must not publish content that only this machine can read there.
+    pub(super) fn redact_head(&self, bytes: &[u8], key: Option<&Secret>) -> String {
+        if self.other_host.is_some() {
+            String::new()
+        } else {
+            self.reply_redactor(key).redact_bytes(bytes)
+        }
+    }
+
+    /// Returns the host of the last reply, if it is not the feed's.
+    pub(super) fn other_host(&self) -> Option<&str> {
+        self.other_host.as_deref()
+    }
+
+    fn reply_redactor(&self, key: Option<&Secret>) -> Redactor {
+        let posted = match &self.request {
+            SourceRequest::Post(post) => post.secret.as_ref(),
+            _ => None,
+        };
+        let tokens: Vec<&Secret> =
+            self.sent.iter().map(|token| &token.text).chain(posted).chain(key).collect();
+        Redactor::for_feed(&self.config, &tokens)
+    }
+
+    pub(super) async fn fetch_url(
+        &mut self,
+        permit: RateLimitPermit,
+        question: SourceRequest,
+    ) -> Result<FetchOutcome, FetchError> {
+        self.request = question;
+        self.advice = PollAdvice::default();
+        let (clock, waits) = (Arc::clone(&self.shared.clock), Arc::new(PermitWaits::default()));
+        self.waits = Arc::clone(&waits);
+        let fetching = self.fetch_once(permit);
+        let fetched =
+            waits.within_limit(&clock, FETCH_TIME_MAX, "the complete response", fetching).await;
+        // Earlier phases have set their own.
+        fetched.map_err(|failure| failure.with_phase(FetchPhase::Body))?
+    }
+
+    async fn fetch_once(&mut self, permit: RateLimitPermit) -> Result<FetchOutcome, FetchError> {
+        // The permit is held until the last byte of the reply.
+        let (response, _permit) = self.send_authorized(permit).await?;
+        let status = response.status();
+        self.advice = parse_advice(status, response.headers(), self.shared.clock.wall_time());
+        if status == StatusCode::NOT_MODIFIED
+            && (self.etag.is_some() || self.last_modified.is_some())
+        {
+            return Ok(FetchOutcome::NotModified);
+        }
+        if status == StatusCode::NO_CONTENT {
+            return Ok(FetchOutcome::Empty(status.as_u16()));
+        }
+        if status != StatusCode::OK {
+            let answer = self.explain_refusal(response).await;
+            if answer.is_ok() {
+                self.forget_validators();
+            }
+            return answer;
+        }
+        let headers = response.headers().clone();
+        let (bytes, is_empty) = self.read_body(response).await?;
+        if is_empty {
+            return Ok(FetchOutcome::Empty(status.as_u16()));
+        }
+        if !matches!(self.request, SourceRequest::Plain) {
+            self.forget_validators();
+            return Ok(FetchOutcome::Body(self.build_body(&headers, status, bytes)));
+        }
+        self.etag = headers.get(header::ETAG).cloned();
+        self.last_modified = headers.get(header::LAST_MODIFIED).cloned();
+        Ok(FetchOutcome::Body(self.build_body(&headers, status, bytes)))
+    }
+
+    fn build_body(&self, headers: &HeaderMap, status: StatusCode, bytes: Bytes) -> FetchedBody {
+        FetchedBody {
+            bytes,
+            status: Some(status.as_u16()),
+            content_type: header_text(headers, header::CONTENT_TYPE),
+            last_modified: header_text(headers, header::LAST_MODIFIED)
+                .as_deref()
+                .and_then(parse_http_date),
+            file_name: self.config.url.file_name().map(str::to_owned),
+        }
+    }
+
+    /// Sends the request with its access token until the reply's head arrives. A rejected token is renewed once.
+    async fn send_authorized(
+        &mut self,
+        permit: RateLimitPermit,
+    ) -> Result<(Response, RateLimitPermit), FetchError> {
+        self.sent.clear();
+        let Some(tokens) = self.tokens.clone() else {
+            return self.follow_redirects(permit, None).await;
+        };
+        let cached_token = tokens.find_cached(self.shared.clock.monotonic());
+        let (token, permit) = match cached_token {
+            Some(token) => (token, permit),
+            None => {
+                // The token endpoint may be on the host that the permit is for.
+                permit.return_unused();
+                self.renew_token(&tokens, None).await?
+            }
+        };
+        self.sent.push(Arc::clone(&token));
+        let (response, permit) = self.follow_redirects(permit, Some(&token)).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok((response, permit));
+        }
+        drop((response, permit));
+        let (token, permit) = self.renew_token(&tokens, Some(&token)).await?;
+        self.sent.push(Arc::clone(&token));
+        self.follow_redirects(permit, Some(&token)).await
+    }
+
+    /// Gets a token, then a permit for the request that uses it. The caller must hold no permit: the token endpoint may
+    /// be on the same host.
+    async fn renew_token(
+        &self,
+        tokens: &TokenSource,
+        refused: Option<&Arc<AccessToken>>,
+    ) -> Result<(Arc<AccessToken>, RateLimitPermit), FetchError> {
+        let requester =
+            TokenRequester { shared: &self.shared, feed: &self.config, waits: &self.waits };
+        let token = tokens.get_token(refused, requester).await?;
+        Ok((token, self.wait_for_permit(&self.url).await))
+    }
+
+    pub(super) async fn wait_for_permit(&self, url: &Url) -> RateLimitPermit {
+        let permit = self.shared.wait_for_permit(&self.config, url);
+        self.waits.track_wait(&*self.shared.clock, permit).await
+    }
+
+    /// Sends the request to one URL. `reach` limits the hosts that may answer.
+    pub(super) async fn send_to_url(
+        &self,
+        url: &Url,
+        token: Option<&AccessToken>,
+        reach: HostReach,
+    ) -> Result<Response, FetchError> {
+        let is_own = url.origin() == self.url.origin();
+        let mut url = url.clone();
+        // A redirect to another origin gets no credentials.
+        let own_user =
+            is_own.then(|| client::take_url_credentials(&mut self.url.clone())).flatten();
+        let user = if is_own { client::take_url_credentials(&mut url).or(own_user) } else { None };
+        if let SourceRequest::Parameter(name, value) = &self.request
+            && is_own
+        {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        let mut request = match &self.request {
+            SourceRequest::Post(post) if is_own => {
+                self.shared.client.begin_post(&self.config, &url, post, reach).await?
+            }
+            _ => self.shared.client.begin_get(self.config.timeout, &url, reach).await?,
+        };
+        request = request.header(header::ACCEPT_ENCODING, "gzip");
+        if let Some((user, password)) = user {
+            request = request.basic_auth(user, password);
+        }
+        if is_own {
+            request = self.with_credentials(request, token)?;
+        }
+        if !matches!(self.request, SourceRequest::Plain) {
+            return self.within_feed_timeout("the response", client::send_request(request)).await?;
+        }
+        if let Some(etag) = &self.etag {
+            request = request.header(header::IF_NONE_MATCH, etag);
+        }
+        if let Some(date) = &self.last_modified {
+            request = request.header(header::IF_MODIFIED_SINCE, date);
+        }
+        self.within_feed_timeout("the response", client::send_request(request)).await?
+    }
+
+    fn with_credentials(
+        &self,
+        request: RequestBuilder,
+        token: Option<&AccessToken>,
+    ) -> Result<RequestBuilder, FetchError> {
+        let mut request = request.headers(self.secret_headers()?);
+        if let Some(basic) = &self.config.basic {
+            request = request.basic_auth(&basic.user, Some(basic.password.reveal()));
+        }
+        if let Some(token) = token {
+            request = request.header(header::AUTHORIZATION, token.header.clone());
+        }
+        Ok(request)
+    }
+
+    fn secret_headers(&self) -> Result<HeaderMap, FetchError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.config.headers {
+            let header = HeaderName::from_bytes(name.as_bytes()).ok();
+            let value = HeaderValue::from_str(value.reveal()).ok();
+            let (Some(header), Some(mut value)) = (header, value) else {
+                let detail = format!("the configured header {name:?} is invalid");
+                return Err(FetchError::new(FailureCode::Connect, detail));
+            };
+            value.set_sensitive(true);
+            headers.append(header, value);
+        }
+        Ok(headers)
+    }
+
+    /// Builds the failure of a reply with an error status, with the beginning of its body. A reply with status 500 is
+    /// returned as a body if the feed's protocol sends answers so, as SOAP does.
+    async fn explain_refusal(&self, response: Response) -> Result<FetchOutcome, FetchError> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let code = FailureCode::Http(status.as_u16());
+        let hidden = self.reply_redactor(None);
+        let may_answer = self.error_bodies.is_some() && status == StatusCode::INTERNAL_SERVER_ERROR;
+        let short = REPLY_HEAD_TIME_MAX.min(self.config.timeout);
+        let (enough, limit) = match may_answer {
+            true => (usize::MAX, self.config.timeout),
+            false => {
+                let max = self.error_bodies.map(|it| it.reason_bytes_max);
+                (max.unwrap_or_else(|| hidden.lookahead_bytes()), short)
+            }
+        };
+        let mut response = response;
+        let mut collector = BodyCollector::new(
+            is_gzip_encoded(&response).unwrap_or(false),
+            self.config.body_bytes_max(),
+        );
+        let reading = async {
+            while collector.body_head().len() < enough {
+                match response.chunk().await {
+                    Ok(Some(piece)) if collector.push_piece(&piece).is_ok() => {}
+                    Ok(None) => return true,
+                    _ => return false,
+                }
+            }
+            false
+        };
+        // A late or broken body is ignored: the status already reports the failure.
+        let read = within_limit(&self.shared.clock, limit, "the body", reading).await;
+        let n_received = collector.bytes_taken();
+        let (body, is_whole) = match collector.finish_body() {
+            Ok(body) => (body, matches!(read, Ok(true))),
+            Err(_) => (collector.body_head().to_vec(), false),
+        };
+        let is_answer =
+            |reader: ErrorBodyReader| may_answer && is_whole && (reader.is_answer)(&body);
+        if self.error_bodies.is_some_and(is_answer) {
+            return Ok(FetchOutcome::Body(self.build_body(&headers, status, body.into())));
+        }
+        let reader = self.error_bodies.filter(|_| self.other_host.is_none());
+        let why = reader.and_then(|reader| (reader.find_reason)(&body));
+        let why =
+            why.map(|why| format!(": {}", hidden.redact_bytes(why.as_bytes()))).unwrap_or_default();
+        let detail = format!("the server returned {status}{why}");
+        let head = self.redact_head(&body, None);
+        Err(FetchError::new(code, detail).with_reply(Some(status.as_u16()), n_received, Some(head)))
+    }
+
+    /// Reads a body and returns it with true if it is empty. Of a spooled body only the end is returned.
+    async fn read_body(&mut self, response: Response) -> Result<(Bytes, bool), FetchError> {
+        let mut response = response;
+        let mut spool = self.spool.take();
+        let status = response.status().as_u16();
+        let max = self.config.body_bytes_max();
+        if response.content_length().is_some_and(|length| length > max) {
+            return Err(FetchError::body_too_large(max).with_reply(Some(status), 0, None));
+        }
+        let gzip = is_gzip_encoded(&response)
+            .map_err(|failure| failure.with_reply(Some(status), 0, None))?;
+        let mut collector = BodyCollector::new(gzip, max);
+        let outcome = self.collect_body(&mut response, &mut collector, spool.as_mut()).await;
+        let finished = outcome.and_then(|()| {
+            let rest = collector.finish_body()?;
+            spool.as_mut().map_or(Ok(()), |spool| spool.write_piece(&rest))?;
+            Ok((Bytes::from(rest), collector.bytes_taken()))
+        });
+        let finished = finished.map(|(rest, n_received)| {
+            let is_empty = rest.is_empty() && (spool.is_none() || n_received == 0);
+            (rest, is_empty)
+        });
+        finished.map_err(|failure| {
+            let head = self.redact_head(collector.body_head(), None);
+            failure.with_reply(Some(status), collector.bytes_taken(), Some(head))
+        })
+    }
+
+    async fn collect_body(
+        &self,
+        response: &mut Response,
+        collector: &mut BodyCollector,
+        mut spool: Option<&mut BodySpool>,
+    ) -> Result<(), FetchError> {
+        let began = self.shared.clock.monotonic();
+        let mut is_probed = false;
+        loop {
+            let piece =
+                self.within_feed_timeout("the next part of the body", response.chunk()).await;
+            match piece.map_err(|failure| failure.with_phase(FetchPhase::Body))? {
+                Ok(Some(piece)) => {
+                    collector.push_piece(&piece)?;
+                    if !is_probed && collector.body_head().len() >= PROBE_BYTES {
+                        is_probed = true;
+                        collector.lower_max(self.config.body_bytes_max_for(collector.body_head()));
+                    }
+                    self.check_pace(began, collector.bytes_taken())?;
+                    if let Some(spool) = spool.as_deref_mut() {
+                        spool.write_piece(&collector.drain_body())?;
+                    }
+                }
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    let cause = root_cause(&error.without_url());
+                    let detail = format!("reading the body failed: {cause}");
+                    return Err(FetchError::new(FailureCode::Truncated, detail));
+                }
+            }
+        }
+    }
+
+    /// Fails if a body that takes longer than the timeout is slower than the minimum rate: a trickling body would be
+    /// served as fresh for minutes.
+    fn check_pace(&self, began: Duration, n_received: u64) -> Result<(), FetchError> {
+        let elapsed = self.shared.clock.monotonic().saturating_sub(began);
+        let bytes_min = elapsed.as_millis().saturating_mul(BODY_RATE_MIN) / 1000;
+        if elapsed <= self.config.timeout || u128::from(n_received) >= bytes_min {
+            return Ok(());
+        }
+        let detail = format!("the body arrives at less than {BODY_RATE_MIN} bytes per second");
+        Err(FetchError::new(FailureCode::Timeout, detail).with_phase(FetchPhase::Body))
+    }
+
+    /// Waits for `future` at most for the feed's timeout.
+    async fn within_feed_timeout<T>(
+        &self,
+        what: &str,
+        future: impl Future<Output = T>,
+    ) -> Result<T, FetchError> {
+        within_limit(&self.shared.clock, self.config.timeout, what, future).await
+    }
+}
+
+/// Waits for `future` no longer than `limit`.
+pub(super) async fn within_limit<T>(
+    clock: &Arc<dyn Clock>,
+    limit: Duration,
+    what: &str,
+    future: impl Future<Output = T>,
+) -> Result<T, FetchError> {
+    let deadline = clock.sleep_until(clock.monotonic() + limit);
+    tokio::select! {
+        biased;
+        done = future => Ok(done),
+        () = deadline => Err(timeout_failure(what, limit)),
+    }
+}
+
+pub(super) fn timeout_failure(what: &str, limit: Duration) -> FetchError {
+    let detail = format!("{what} did not arrive within {} s", limit.as_secs_f32());
+    FetchError::new(FailureCode::Timeout, detail)
+}
+
+fn is_gzip_encoded(response: &Response) -> Result<bool, FetchError> {
+    let encoding = header_text(response.headers(), header::CONTENT_ENCODING).unwrap_or_default();
+    match encoding.trim().to_ascii_lowercase().as_str() {
+        "" | "identity" => Ok(false),
+        "gzip" | "x-gzip" => Ok(true),
+        other => {
+            let detail =
+                format!("the body has the encoding {other:?}, but only gzip was requested");
+            Err(FetchError::new(FailureCode::Decode, detail))
+        }
+    }
+}
+
+pub(super) fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+pub(super) fn parse_http_date(text: &str) -> Option<UnixMillis> {
+    let time = httpdate::parse_http_date(text).ok()?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(UnixMillis)
+}

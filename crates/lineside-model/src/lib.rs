@@ -1,0 +1,102 @@
+//! The data of networks as immutable values, and the views that are derived from them.
+//!
+//! A [`NetworkState`] is a network at one revision: its timetable and the records of its feeds. Boards, delays, trip runs,
+//! exports and searches are functions of a state. The crate fetches nothing and publishes nothing.
+//!
+//! # Layout
+//! - [`FeedConfig`], [`SourceLocation`], [`Secret`]: the configuration of sources
+//! - [`Record`], [`NetworkState`], [`Dataset`]: the data
+//! - [`departures()`], [`DelayCounts`], [`FeedMatches`], [`exports`], [`geojson`], [`search`], [`siri_output`]: views
+//! - [`Snapshot`], [`FeedStatus`], [`FetchFailure`]: the bytes of a feed, its status, and the reason why it has none
+//! - [`PollArchive`], [`SnapshotStore`]: the history of polls and the stored bytes, behind traits
+//!
+//! # Guarantees
+//! A state never changes; a view is computed once for each state. No function reads a clock.
+
+pub mod active_trips;
+pub mod archive;
+pub mod bounds;
+pub mod change;
+pub mod dataset;
+pub mod delays;
+pub mod departures;
+pub mod exports;
+pub mod feed_config;
+pub mod feed_id;
+pub mod fetch_failure;
+pub mod geohash;
+pub mod geojson;
+pub mod hashing;
+pub mod limits;
+pub mod network_state;
+pub mod record;
+pub mod route_mode;
+pub mod route_variants;
+pub mod search;
+pub mod served_snapshot;
+pub mod service_calendar;
+pub mod service_date;
+pub mod service_window;
+pub mod siri_output;
+pub mod snapshot;
+pub mod snapshot_store;
+pub mod source;
+pub mod status;
+pub mod trip_forecast;
+pub mod trip_identity;
+pub mod trip_links;
+pub mod trip_matching;
+pub mod trip_phase;
+pub mod trip_run;
+pub mod view_cache;
+#[cfg(target_os = "linux")]
+pub mod memfd;
+#[cfg(not(target_os = "linux"))]
+#[path = "memfd_fallback.rs"]
+pub mod memfd;
+
+pub use active_trips::{ActiveTrip, AnnouncedTrip};
+pub use archive::{
+    ArchiveError, ArchiveSpan, FeedAvailability, FeedStatePeriod, LastPoll, MemoryArchive,
+    PollArchive, PollBin, PollFailure, PollQuery, PollRecord, ServedContent, ServerRun,
+    ServingState, SourceState, StateStretch,
+};
+pub use bounds::BoundingBox;
+pub use bounds::{Bounds, Extent};
+pub use change::RecordChange;
+pub use dataset::{Dataset, LoadLimits};
+pub use delays::{
+    DelayClass, DelayCounts, DelayQuery, TripDelay, TripDelayStatus, classify_delays,
+};
+pub use departures::{departures, departures_from};
+pub use feed_config::{ExternalProgram, FeedConfig, FormatConverter, InvalidRate, RequestRate};
+pub use feed_id::{BadFeedId, FeedId};
+pub use fetch_failure::{FailureCode, FetchFailure, FetchPhase};
+pub use geohash::{CELL_CHARS, GeohashCell};
+pub use memfd::MemoryFile;
+pub use network_state::NetworkState;
+pub use record::{
+    DatasetRecord, Departure, DepartureStatus, FeedRecord, Record, RecordBody, RecordKind,
+    RemovalReason, RentalVehicle, Station, TimetableJoin,
+};
+pub use route_mode::RouteMode;
+pub use route_variants::{RouteVariant, RouteVariants};
+pub use search::{StopPage, StopQuery};
+pub use served_snapshot::ServedSnapshot;
+pub use service_calendar::{ServiceCalendar, ServiceDays};
+pub use service_window::{EXPIRES_SOON_DAYS, ServiceEnd, ServiceWindow};
+pub use snapshot::Snapshot;
+pub use snapshot_store::{
+    CacheValidators, CountChanges, DatasetFacts, Done, MemorySnapshotStore, SnapshotKey,
+    SnapshotMetadata, SnapshotStore,
+};
+pub use source::{
+    BadLocation, BasicAuth, IdKind, IdTable, IdTableError, OAuth2Client, Secret, SiriAnswers,
+    SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource, SourceLocation,
+};
+pub use status::{FeedState, FeedStatus};
+pub use trip_matching::{
+    FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips,
+};
+pub use trip_phase::TripPhase;
+pub use trip_run::{TripCall, TripNotFound, TripQuery, TripRun};

@@ -1,0 +1,9 @@
+//! Search in one schedule: stops by name, distance or box, and routes by name.
+
+pub mod fold;
+pub mod routes;
+mod spelling;
+pub mod stops;
+
+pub use self::stops::StopIndex;
+pub use self::stops::{StopPage, StopQuery};

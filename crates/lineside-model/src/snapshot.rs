@@ -1,0 +1,171 @@
+//! Snapshots: the last good bytes of a feed with their metadata.
+
+use std::io::{self, Read, Seek};
+
+use bytes::Bytes;
+use lineside_formats::Format;
+use lineside_sync::UnixMillis;
+use smol_str::{SmolStr, format_smolstr};
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+/// One version of a feed's bytes.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The body as the source sent it, decompressed.
+    pub bytes: Bytes,
+    /// Hash of the bytes.
+    pub hash: u128,
+    /// The format of the bytes.
+    pub format: Format,
+    /// The source's media type, else the default one of the format.
+    pub content_type: String,
+    /// The file name for downloads.
+    pub file_name: String,
+    /// The time at which these bytes were first fetched.
+    pub fetched_at: UnixMillis,
+    /// The time at which the source says the bytes changed, if plausible: see `changed_at`.
+    pub last_modified: Option<UnixMillis>,
+}
+
+impl Snapshot {
+    /// Returns the hash by which bodies are compared.
+    pub fn hash_bytes(bytes: &[u8]) -> u128 {
+        xxh3_128(bytes)
+    }
+
+    /// Hashes a body from the beginning of a reader.
+    pub fn hash_reader(reader: &mut (impl Read + Seek)) -> io::Result<u128> {
+        let mut hasher = Xxh3::new();
+        let mut buffer = vec![0; 64 << 10];
+        reader.rewind()?;
+        loop {
+            match reader.read(&mut buffer)? {
+                0 => break,
+                n => hasher.update(&buffer[..n]),
+            }
+        }
+        reader.rewind()?;
+        Ok(hasher.digest128())
+    }
+
+    /// Returns a strong entity tag, in quotes.
+    pub fn etag(&self) -> SmolStr {
+        format_smolstr!("\"{:032x}\"", self.hash)
+    }
+
+    /// Returns the modification time of bytes received `now`, given the source's `said` time; `None` means the time of
+    /// receipt.
+    ///
+    /// A client that requests by date alone would get `304 Not Modified` unless the new bytes have a later date than
+    /// those `before`, in whole seconds of HTTP: so a date that stays the same, decreases or is in the future is
+    /// ignored.
+    pub fn changed_at(
+        stated_time: Option<UnixMillis>,
+        now: UnixMillis,
+        before: Option<&Snapshot>,
+    ) -> Option<UnixMillis> {
+        let stated_time = stated_time.filter(|at| *at <= now);
+        let Some(before) = before else { return stated_time };
+        let earliest = UnixMillis::from_seconds(before.modified_at().unix_seconds() + 1);
+        let stated_time = stated_time.filter(|at| *at >= earliest);
+        // The clock went back, or there are two versions within a second.
+        stated_time.or((now < earliest).then_some(earliest))
+    }
+
+    /// Returns the time at which the content changed: by the source, else when it was first fetched.
+    pub fn modified_at(&self) -> UnixMillis {
+        self.last_modified.unwrap_or(self.fetched_at)
+    }
+}
+
+/// Returns the default media type for a body of a format.
+pub fn media_type(format: Format, body: &[u8]) -> &'static str {
+    match format {
+        Format::Netex if is_zip_body(body) => "application/zip",
+        Format::Gtfs => "application/zip",
+        Format::GtfsRt => "application/x-protobuf",
+        Format::Netex | Format::Siri => "application/xml",
+        Format::Gbfs => "application/json",
+        Format::Raw => "application/octet-stream",
+    }
+}
+
+/// Returns true for a zip: NeTEx is one file or a zip of many.
+fn is_zip_body(body: &[u8]) -> bool {
+    body.starts_with(b"PK\x03\x04")
+}
+
+/// Returns a file name for a feed whose URL has none.
+pub fn default_file_name(feed: &str, format: Format, body: &[u8]) -> String {
+    match format {
+        Format::Netex if is_zip_body(body) => format!("{feed}.zip"),
+        Format::Gtfs => format!("{feed}.zip"),
+        Format::GtfsRt => format!("{feed}.pb"),
+        Format::Netex | Format::Siri => format!("{feed}.xml"),
+        Format::Gbfs => format!("{feed}.json"),
+        Format::Raw => feed.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> UnixMillis {
+        UnixMillis::from_seconds(seconds)
+    }
+
+    fn snapshot(fetched_at: i64, last_modified: Option<i64>) -> Snapshot {
+        Snapshot {
+            bytes: Bytes::new(),
+            hash: 0,
+            format: Format::Raw,
+            content_type: String::new(),
+            file_name: String::new(),
+            fetched_at: at(fetched_at),
+            last_modified: last_modified.map(at),
+        }
+    }
+
+    #[test]
+    fn netex_is_one_file_or_a_zip() {
+        let type_and_name = |body: &[u8]| {
+            (media_type(Format::Netex, body), default_file_name("a", Format::Netex, body))
+        };
+        assert_eq!(type_and_name(b"<?xml"), ("application/xml", "a.xml".to_owned()));
+        assert_eq!(type_and_name(b"PK\x03\x04"), ("application/zip", "a.zip".to_owned()));
+    }
+
+    #[track_caller]
+    fn check(stated_time: Option<i64>, now: i64, before: Option<&Snapshot>, expect: Option<i64>) {
+        let changed = Snapshot::changed_at(stated_time.map(at), at(now), before);
+        assert_eq!(changed, expect.map(at));
+        let (changed, before) = (changed.unwrap_or(at(now)), before.map(Snapshot::modified_at));
+        assert!(before.is_none_or(|before| before.unix_seconds() < changed.unix_seconds()));
+    }
+
+    #[test]
+    fn bytes_and_readers_have_the_same_hash() {
+        let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
+        for part in [&bytes[..0], &bytes[..100], &bytes] {
+            let read = Snapshot::hash_reader(&mut io::Cursor::new(part)).unwrap();
+            assert_eq!(read, Snapshot::hash_bytes(part));
+        }
+    }
+
+    #[test]
+    fn changed_bytes_have_a_later_date() {
+        check(None, 100, None, None);
+        check(Some(50), 100, None, Some(50));
+        check(Some(150), 100, None, None);
+        let before = snapshot(60, Some(50));
+        check(Some(51), 100, Some(&before), Some(51));
+        check(Some(50), 100, Some(&before), None);
+        check(Some(49), 100, Some(&before), None);
+        check(Some(101), 100, Some(&before), None);
+        check(None, 100, Some(&before), None);
+        let before = snapshot(100, None);
+        check(Some(99), 100, Some(&before), Some(101));
+        check(None, 40, Some(&before), Some(101));
+    }
+}
