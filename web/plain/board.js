@@ -8,7 +8,7 @@ import { badge } from "./badge.js";
 import { DataClock } from "./clock.js";
 import { element, island, replaceContent, tripAddress } from "./dom.js";
 import { Events } from "./events.js";
-import { isUnreliable, pollFeeds, showState } from "./states.js";
+import { DELAYED, isUnreliable, pollFeeds, showState } from "./states.js";
 import { departureWords, liveSign } from "./trouble.js";
 import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
@@ -65,7 +65,7 @@ function row({ id, record }) {
 
 /** Returns a departure's destination, as a link to its trip where possible. @param {string} id @param {any} record */
 function destination(id, record) {
-  const to = record.headsign || record.trip_id;
+  const to = record.headsign || "Destination not known";
   if (!record.trip_id || document.body.classList.contains("embedded")) return to;
   return element("a.trip-link", { href: tripAddress(page.schedule, record.trip_id, id) }, to);
 }
@@ -103,7 +103,25 @@ function showRows(rows) {
   body.replaceChildren(...rows);
   table.hidden = rows.length === 0;
   empty.hidden = rows.length > 0;
+  hideEmptyColumns();
+  showSilentLines();
   if (!isServerMade) moveLater(rows);
+}
+
+/** Hides the columns that are empty in all rows, as the server does. */
+function hideEmptyColumns() {
+  const cells = { scheduled: ".scheduled time", platform: ".platform :is(.platform-sign, .platform-was)", status: ".delay:not(.tone-live)" };
+  for (const [column, cell] of Object.entries(cells)) table.classList.toggle(`without-${column}`, body.querySelector(cell) === null);
+}
+
+/** Removes the lines of the rows from the server's list of lines without known departures. */
+function showSilentLines() {
+  const note = document.querySelector("[data-silent-lines]");
+  if (!(note instanceof HTMLElement)) return;
+  const known = new Set([...body.querySelectorAll(".line .badge")].map((line) => line.textContent));
+  const lines = [.../** @type {NodeListOf<HTMLElement>} */ (note.querySelectorAll("[data-line]"))];
+  for (const line of lines) line.hidden = known.has(line.dataset.line ?? "");
+  note.hidden = lines.every(({ hidden }) => hidden);
 }
 
 /**
@@ -184,7 +202,7 @@ const events = new Events({
     for (const { kind, feed, record } of applied.upserts) {
       if (kind !== "feed") continue;
       showState(feed, record);
-      showReliability(feed, isUnreliable(record));
+      showReliability(feed, isUnreliable(record) || DELAYED.includes(record.state));
       sign.update();
     }
     if (!applied.shown) return;

@@ -4,13 +4,13 @@
  * vehicle, so those are fetched with a new page.
  */
 import { DataClock } from "./clock.js";
-import { byId, element, island, replaceContent } from "./dom.js";
+import { byId, element, island, replaceContent, runAddress } from "./dom.js";
 import { Events } from "./events.js";
 import { isUnreliable, showState } from "./states.js";
 import { departureWords, liveSign } from "./trouble.js";
 import { delayWords } from "./words.js";
 
-/** @type {{channel: string, wall: number, now: number}} */
+/** @type {{channel: string, network: string, wall: number, now: number}} */
 const page = island("route-data");
 const clock = new DataClock(page.wall, page.now);
 const elsewhere = byId("elsewhere");
@@ -41,12 +41,16 @@ function showReliability(feed, isStale) {
 function vehicle({ id, feed, record }) {
   const join = record.lineside ?? {};
   const { words, tone } = delayWords("realtime", join.delay);
+  const label = record.vehicle?.label || (/^(trip|entity):/.test(id) ? "" : id);
+  const name = label ? `Vehicle ${label}` : "Vehicle";
+  const title = join.headsign ? `to ${join.headsign}` : name;
+  const { trip_id: trip, start_date: date, start_time: start } = record.trip ?? {};
   return element(
     stale.has(feed) ? "li.vehicle.is-stale" : "li.vehicle",
     { "data-id": id, "data-source": feed },
     element("span.vehicle-sign", { "aria-hidden": "true" }, "▼"),
-    element("span.vehicle-name", {}, record.vehicle?.label || (/^(trip|entity):/.test(id) ? "Vehicle" : id)),
-    join.headsign && element("span.soft.small", {}, `to ${join.headsign}`),
+    element("span.vehicle-name", {}, trip ? element("a.target", { href: runAddress(page.network, trip, date, start) }, title) : title),
+    join.headsign && label && element("span.soft.small", {}, name),
     typeof join.delay === "number" && element(`span.delay.tone-${tone}`, {}, words),
   );
 }

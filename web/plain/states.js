@@ -63,12 +63,17 @@ function showBanner(banner) {
 }
 
 /**
- * Shows that a timetable has ended, also while its feed is failing or paused, because those states do not say so.
+ * Turns the note that a timetable ends soon into the banner that it has ended, and hides or shows the banner.
  * @param {string} feed @param {boolean} isExpired
  */
 function showExpired(feed, isExpired) {
-  for (const shown of document.querySelectorAll(`[data-expired-of="${CSS.escape(feed)}"]`)) shown.toggleAttribute("hidden", !isExpired);
-  if (isExpired) for (const shown of document.querySelectorAll(`[data-ends-of="${CSS.escape(feed)}"]`)) shown.remove();
+  const banners = document.querySelectorAll(`[data-expired-of="${CSS.escape(feed)}"]`);
+  for (const shown of banners) shown.toggleAttribute("hidden", !isExpired);
+  if (!isExpired) return;
+  for (const note of document.querySelectorAll(`[data-ends-of="${CSS.escape(feed)}"]`)) {
+    const banner = element("div.alert.trouble", { "data-expired-of": feed }, element("h2", {}, "This timetable ended on ", note.querySelector("time"), "."));
+    note.replaceWith(banner);
+  }
 }
 
 /** @param {Element} shown @param {number|null} since in seconds */

@@ -13,11 +13,17 @@ function bannerWords() {
   return states.some((state) => DELAYED.includes(state.getAttribute("data-state") ?? "")) ? "Live data delayed" : null;
 }
 
-/** Returns the text for a page of a recording. */
-const recordingWords = () => (document.querySelector("[data-recording-of]") ? "Recording" : null);
+/** The text for a page of a recording. */
+const RECORDING = "Recording";
 
-/** Returns the text for a page with departures: an ended timetable has none. */
-export const departureWords = () => bannerWords() ?? (document.querySelector("[data-expired-of]:not([hidden])") ? "Timetable ended" : recordingWords());
+/** Returns the text for a page of a recording. */
+const recordingWords = () => (document.querySelector("[data-recording-of]") ? RECORDING : null);
+
+/** Returns true if the timetable has ended and the page shows no departure and no vehicle. */
+const isEnded = () => document.querySelector("[data-expired-of]") !== null && !document.querySelector(".board [data-trip], .vehicle");
+
+/** Returns the text for a page with departures: without live data, an ended timetable has none. */
+export const departureWords = () => bannerWords() ?? (isEnded() ? "Timetable ended" : recordingWords());
 
 /**
  * Returns a status that shows the connection's state and, while it is open, whether the data are live.
@@ -32,6 +38,8 @@ export function liveSign(id, troubleWords = () => bannerWords() ?? recordingWord
     const sign = document.getElementById(id);
     if (!sign || !last) return;
     const trouble = last[0] === "live" ? troubleWords() : null;
+    // A tag beside the status may already say that the page shows a recording.
+    sign.hidden = trouble === RECORDING && sign.parentElement?.querySelector("[data-recording-of]") !== null;
     if (trouble !== null) {
       sign.dataset.transport = last[1];
       sign.dataset.status = "stale";

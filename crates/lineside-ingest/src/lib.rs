@@ -72,7 +72,7 @@ pub use lineside_model::{
     ServiceDays, ServiceEnd, ServiceWindow, ServingState, SiriAnswers, SiriEnvelope, SiriIds,
     SiriMode, SiriService, SiriSource, Snapshot, SnapshotKey, SnapshotMetadata, SnapshotStore,
     SourceLocation, SourceState, StateStretch, Station, StopPage, StopQuery, TimetableJoin,
-    TripCall, TripDelay, TripDelayStatus, TripNotFound, TripPhase, TripQuery, TripRun,
+    TripCall, TripDelay, TripDelayStatus, TripNotFound, TripPhase, TripQuery, TripRun, TripRunId,
     classify_delays, departures, departures_from, match_rate, match_trips,
 };
 pub use message_observer::{MessageObserver, ObservedMessage, SiriPart};

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use lineside_formats::{gtfs::Timetable, gtfs_rt::proto::TripUpdate};
+use lineside_formats::{gtfs::Timetable, gtfs_rt::proto::{TripDescriptor, TripUpdate}};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
@@ -22,6 +22,8 @@ pub struct ActiveTrip {
     pub feed: FeedId,
     /// The entity id of the trip update.
     pub id: SmolStr,
+    /// The trip's ids in its feed.
+    pub run: TripRunId,
     /// The headsign.
     pub headsign: Option<SmolStr>,
     /// GTFS `direction_id` from the timetable, else from the feed.
@@ -34,11 +36,35 @@ pub struct ActiveTrip {
     pub next_at: i64,
 }
 
+/// The ids of a trip on a service date, as its feed states them; empty where it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TripRunId {
+    /// GTFS `trip_id`.
+    pub trip_id: SmolStr,
+    /// The service date as `YYYYMMDD`.
+    pub start_date: SmolStr,
+    /// The start time as `HH:MM:SS`.
+    pub start_time: SmolStr,
+}
+
+impl TripRunId {
+    fn from_descriptor(trip: &TripDescriptor) -> Self {
+        let text = |value: &Option<String>| SmolStr::new(value.as_deref().unwrap_or_default());
+        Self {
+            trip_id: text(&trip.trip_id),
+            start_date: text(&trip.start_date),
+            start_time: text(&trip.start_time),
+        }
+    }
+}
+
 /// A trip that a feed announces, that the timetable does not have and that has not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnouncedTrip {
     /// The feed that announces it.
     pub feed: FeedId,
+    /// The trip's ids in its feed.
+    pub run: TripRunId,
     /// The headsign.
     pub headsign: Option<SmolStr>,
     /// The first announced stop.
@@ -188,6 +214,7 @@ fn find_active_trip(
     Some(ActiveTrip {
         feed: record.feed.clone(),
         id: record.id.clone(),
+        run: TripRunId::from_descriptor(&update.trip),
         headsign: record.join.headsign.clone(),
         direction: direction.or(update.trip.direction_id),
         delay,
@@ -211,6 +238,7 @@ fn find_announced_trip(
     let first = list_announced_calls(update).into_iter().next()?;
     Some(AnnouncedTrip {
         feed: record.feed.clone(),
+        run: TripRunId::from_descriptor(&update.trip),
         headsign: record.join.headsign.clone(),
         first_stop_id: first.stop_id,
         starts_at: first.at.filter(|at| *at > now)?,

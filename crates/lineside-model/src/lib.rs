@@ -55,7 +55,7 @@ pub mod memfd;
 #[path = "memfd_fallback.rs"]
 pub mod memfd;
 
-pub use active_trips::{ActiveTrip, AnnouncedTrip};
+pub use active_trips::{ActiveTrip, AnnouncedTrip, TripRunId};
 pub use archive::{
     ArchiveError, ArchiveSpan, FeedAvailability, FeedStatePeriod, LastPoll, MemoryArchive,
     PollArchive, PollBin, PollFailure, PollQuery, PollRecord, ServedContent, ServerRun,

@@ -19,11 +19,12 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::alerts::{self, AlertSummary};
+use super::board_rows::BoardRows;
 use super::board_window::{self, BoardWindow};
 use super::favourites::{self, FavouriteKind};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
-use super::{badge, catalog, line, map, network_page, states, trips, words};
+use super::{badge, catalog, line, map, nearby_stops, network_page, states, words};
 use crate::app::App;
 use crate::delays::{self, VehicleNoun};
 use crate::http::{EmbeddableReply, QueryParameters, Refusal, lookup};
@@ -56,7 +57,8 @@ pub(super) async fn get_board(
         let (feed, stop) = (lookup::shorten_id(&feed), lookup::shorten_id(&stop_id));
         return layout::refusal_page(&Refusal::UnknownStop { feed, stop }, is_embedded);
     };
-    let board = DepartureBoard::for_stop(&app, &network, timetable, stop, options);
+    let mut board = DepartureBoard::for_stop(&app, &network, timetable, stop, options);
+    board.nearby = nearby_stops::render_namesakes(network.id().as_str(), &dataset, stop);
     let mut page = PageLayout::new(&board.title, NavSection::Networks);
     page.description = Some(format!("The next departures from {}, in real time.", board.title));
     page.scripts = &["board.js", favourites::SCRIPT];
@@ -140,6 +142,8 @@ struct DepartureBoard<'a> {
     stale: BTreeSet<String>,
     now: i64,
     window: BoardWindow,
+    /// Links to other stops with the same name.
+    nearby: Markup,
     app: &'a App,
 }
 
@@ -169,7 +173,13 @@ impl<'a> DepartureBoard<'a> {
         departures.truncate(options.limit);
         let alerts = alerts::find_for_stop(network, timetable, stop, now, &options.languages);
         let feeds = network.realtime_feeds();
-        let misleading = feeds.iter().filter(|feed| feed.status().unreliable_since.is_some());
+        // The page says that data are delayed before they are unreliable.
+        let misleading = feeds.iter().filter(|feed| {
+            let status = feed.status();
+            let is_delayed =
+                matches!(status.state, FeedState::Late | FeedState::Stale | FeedState::Failing);
+            is_delayed || status.unreliable_since.is_some()
+        });
         let stale = misleading.map(|feed| feed.id().to_string()).collect();
         Self {
             title,
@@ -182,6 +192,7 @@ impl<'a> DepartureBoard<'a> {
             stale,
             now,
             window,
+            nearby: html! {},
             app,
         }
     }
@@ -206,22 +217,55 @@ impl<'a> DepartureBoard<'a> {
                 (network_page::render_timetable_end(self.network))
                 (self.render_troubles())
                 (alerts::render_alerts(&self.alerts))
-                @if self.network.state().has_unmatched_trips() {
-                    p.note data-unmatched { "The live trips of this network do not match its timetable: where a line has live trips, the board shows their live times in place of the timetable." }
-                }
                 section.card aria-label="Departures" {
-                    table.board role="table" hidden[self.departures.is_empty()] {
-                        (render_column_heads())
-                        tbody role="rowgroup" {
-                            @for departure in &self.departures { (self.render_row(departure)) }
-                        }
-                    }
+                    (self.rows().render_table(&self.departures))
                     p.board-empty hidden[!self.departures.is_empty()] { (self.render_empty()) }
                     @if !self.options.is_embedded { (self.render_pager()) }
                 }
+                (self.render_notes())
+                @if !self.options.is_embedded { (self.nearby) }
                 @if !self.options.is_embedded { (self.render_sources()) (self.render_platforms()) }
                 (states::render_templates())
                 (layout::render_data_island("board-data", &self.live_data()))
+            }
+        }
+    }
+
+    fn rows(&self) -> BoardRows<'_> {
+        BoardRows {
+            network: self.feed_id(),
+            zone: self.time_zone(),
+            is_embedded: self.options.is_embedded,
+            stale: &self.stale,
+            now: self.now,
+        }
+    }
+
+    fn timetable_has_ended(&self) -> bool {
+        network_page::last_service_day(self.network).is_some()
+    }
+
+    /// Renders what the rows do not say: that they replace the timetable, and the lines without known departures.
+    fn render_notes(&self) -> Markup {
+        let is_unmatched = self.network.state().has_unmatched_trips();
+        let is_live =
+            self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
+        let is_complete = self.options.lines.is_empty()
+            && self.window.from.is_none()
+            && (1..self.options.limit).contains(&self.departures.len());
+        let mut silent = self.list_routes();
+        silent.retain(|(name, _, _)| {
+            self.departures.iter().all(|it| it.route_short_name.as_str() != name)
+        });
+        html! {
+            @if is_complete && !silent.is_empty() && self.timetable_has_ended() {
+                p.board-note.soft data-silent-lines=(silent.len()) {
+                    "No departures known: "
+                    @for (name, color, _) in silent.iter().take(ROUTES_MAX) { span data-line=(name) { (badge::render_badge(name, *color)) " " } }
+                }
+            }
+            @if is_unmatched && is_live {
+                p.board-note.soft data-unmatched { "The live trips of this network do not match its timetable: where a line has live trips, the board shows their live times in place of the timetable." }
             }
         }
     }
@@ -231,7 +275,8 @@ impl<'a> DepartureBoard<'a> {
         let zone = self.time_zone();
         html! {
             @match self.window.from {
-                None if network_page::last_service_day(self.network).is_some() => "No departures are known: the timetable has ended.",
+                None if self.timetable_has_ended() && self.network.state().has_unmatched_trips() => "No departures are known: the live data have no trips that stop here.",
+                None if self.timetable_has_ended() => "No departures are known.",
                 None => "No departures in the next two hours.",
                 Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
             }
@@ -242,8 +287,7 @@ impl<'a> DepartureBoard<'a> {
     fn render_pager(&self) -> Markup {
         let address = |at: i64| self.address_after(Some(at));
         let earlier = self.window.earlier;
-        let has_later =
-            network_page::last_service_day(self.network).is_none() || !self.departures.is_empty();
+        let has_later = !self.timetable_has_ended() || !self.departures.is_empty();
         html! {
             nav.pager.board-pager aria-label="Earlier and later departures" hidden[earlier.is_none() && !has_later] {
                 @match earlier {
@@ -341,56 +385,6 @@ impl<'a> DepartureBoard<'a> {
         routes.into_iter().map(|(_, _, name, color, id)| (name, color, id)).collect()
     }
 
-    fn render_row(&self, departure: &Departure) -> Markup {
-        let delay = words::format_delay(departure.status.as_str(), departure.delay.map(i64::from));
-        let is_cancelled =
-            matches!(departure.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
-        let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
-        html! {
-            tr.is-cancelled[is_cancelled].is-plain[departure.expected.is_none()].is-stale[self.stale.contains(departure.source.as_str())]
-                role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.departure_time()) data-source=(departure.source) {
-                td.scheduled role="cell" { (self.render_time_or_dash(departure.scheduled)) }
-                td.expected role="cell" { (self.render_time_or_dash(expected)) }
-                td.line role="cell" { (badge::render_badge(&departure.route_short_name, departure.route_color)) }
-                td.to role="cell" { (self.render_destination(departure)) }
-                td.platform role="cell" {
-                    @if let Some(platform) = &departure.scheduled_platform { s.platform-was { (platform) } " " }
-                    @if let Some(platform) = &departure.platform {
-                        span.platform-sign.is-changed[departure.scheduled_platform.is_some()] { (platform) }
-                    }
-                }
-                td.status role="cell" {
-                    span class=(format!("delay tone-{}", delay.tone)) { (delay.text) }
-                    @if departure.status == DepartureStatus::Scheduled { span.source { "timetable" } }
-                }
-                td.due role="cell" { @if !is_cancelled { (words::format_due(departure.departure_time() - self.now)) } }
-            }
-        }
-    }
-
-    fn render_time(&self, at: i64) -> Markup {
-        html! { time datetime=(words::format_rfc3339(at, self.time_zone())) { (words::format_clock(at, self.time_zone())) } }
-    }
-
-    fn render_time_or_dash(&self, at: Option<i64>) -> Markup {
-        html! {
-            @match at {
-                Some(at) => (self.render_time(at)),
-                None => span.soft { "–" },
-            }
-        }
-    }
-
-    /// Renders the destination of a departure, as a link to its trip.
-    fn render_destination(&self, departure: &Departure) -> Markup {
-        let to = departure.headsign.as_deref().unwrap_or(&departure.trip_id);
-        let (date, start) = trips::split_departure_id(&departure.id);
-        html! {
-            @if departure.trip_id.is_empty() || self.options.is_embedded { (to) }
-            @else { a.trip-link href=(trips::trip_address(self.feed_id(), &departure.trip_id, date, start)) { (to) } }
-        }
-    }
-
     /// Renders a notice about unreliable predictions; the page's script shows and hides it as the states change.
     fn render_troubles(&self) -> Markup {
         let state = self.network.state();
@@ -456,22 +450,6 @@ impl<'a> DepartureBoard<'a> {
             "limit": self.options.limit,
             "feeds": feeds,
         })
-    }
-}
-
-fn render_column_heads() -> Markup {
-    html! {
-        thead role="rowgroup" {
-            tr role="row" {
-                th role="columnheader" scope="col" { "Scheduled" }
-                th role="columnheader" scope="col" { "Expected" }
-                th role="columnheader" scope="col" { "Line" }
-                th role="columnheader" scope="col" { "To" }
-                th role="columnheader" scope="col" { "Platform" }
-                th role="columnheader" scope="col" { "Status" }
-                th.end role="columnheader" scope="col" { "Leaves in" }
-            }
-        }
     }
 }
 

@@ -22,17 +22,14 @@ use super::favourites::{self, FavouriteKind};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
 use super::line_estimates::{self, LineEstimates};
-use super::line_times::LineTimes;
-use super::{badge, board, map, network_page, states, words};
+use super::line_times::{IdleReason, LineTimes};
+use super::{badge, board, line_vehicles, map, network_page, states, words};
 use crate::app::App;
 use crate::delays::VehicleNoun;
 use crate::http::{QueryParameters, Refusal, lookup, run_blocking};
 
 /// Seconds between reloads of the page without scripts.
 const REFRESH_S: u32 = 30;
-/// The prefixes of ids that Lineside derives from a trip or an entity for a vehicle without one; they mean nothing to
-/// riders.
-const GENERATED_ID_PREFIXES: [&str; 2] = ["trip:", "entity:"];
 /// The name of the list of vehicles and trips without a place on the line.
 const ELSEWHERE: &str = "elsewhere";
 /// The most vehicles shown; a line has some dozens.
@@ -181,21 +178,35 @@ impl<'a> LineView<'a> {
 
     fn title(&self) -> String {
         let route = self.timetable.route(self.route);
-        match route.display_name() {
-            "" => format!("Line {}", route.id),
-            name => format!("Line {}", words::shorten_name(name)),
-        }
+        let name = route.display_name();
+        words::line_title(if name.is_empty() { route.id } else { name })
+    }
+
+    /// Returns true if the page shows a vehicle or an estimated trip.
+    fn shows_trips(&self) -> bool {
+        let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
+        !self.unplaced_vehicles.is_empty()
+            || !self.reckoned_elsewhere.is_empty()
+            || places.any(|line_stop| {
+                !line_stop.approaching.is_empty() || !line_stop.reckoned.is_empty()
+            })
+    }
+
+    /// Returns true if the timetable has trips of the line.
+    fn has_scheduled_trips(&self) -> bool {
+        !self.timetable.route_trips(self.route).is_empty()
+    }
+
+    /// Returns true if the departures of days are shown. After the end of the timetable, an empty day would say that
+    /// nothing runs.
+    fn shows_times(&self, times: &LineTimes) -> bool {
+        let has_ended = network_page::last_service_day(self.network).is_some();
+        times.has_departures() || (!has_ended && self.has_scheduled_trips())
     }
 
     /// Returns the line's departures on a service date, today by default.
     fn times_on(&self, date: Option<Date>) -> LineTimes {
-        let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
-        let runs_now = !self.unplaced_vehicles.is_empty()
-            || !self.announced.is_empty()
-            || !self.reckoned_elsewhere.is_empty()
-            || places.any(|line_stop| {
-                !line_stop.approaching.is_empty() || !line_stop.reckoned.is_empty()
-            });
+        let runs_now = !self.announced.is_empty() || self.shows_trips();
         LineTimes::new(self.timetable, self.route, date, self.now, runs_now)
     }
 
@@ -203,23 +214,32 @@ impl<'a> LineView<'a> {
         let id = self.timetable.route(self.route).id;
         html! {
             div.page.delays {
-                @let has_times = times.has_departures() || network_page::last_service_day(self.network).is_none();
+                @let has_times = self.shows_times(times);
                 (self.render_head(has_times))
-                (times.render_idle_note(self.timetable, self.now))
+                (times.render_idle_note(self.timetable, self.now, self.idle_reason()))
                 @if !self.alerts.is_empty() { (alerts::render_alerts(&self.alerts)) }
-                @if self.directions.is_empty() && self.n_left_out == 0 { p.soft { "The timetable has no trips of this line." } }
                 (self.render_note())
                 div.directions {
                     @for (number, direction) in self.directions.iter().enumerate() { (self.render_direction(number, direction)) }
                 }
                 (self.render_omitted())
                 (self.render_elsewhere())
-                (line_estimates::render_announced(self.timetable, &self.announced))
-                // After the end of the timetable, an empty day would say that nothing runs.
+                (line_estimates::render_announced(self.feed_id(), self.timetable, &self.announced))
                 @if has_times { (times.render_markup(self.timetable, self.feed_id(), id)) }
                 (states::render_templates())
                 (layout::render_data_island("route-data", &self.live_data()))
             }
+        }
+    }
+
+    /// Returns the reason for a line without further trips.
+    fn idle_reason(&self) -> IdleReason {
+        if !self.has_scheduled_trips() {
+            IdleReason::NoTrips
+        } else if network_page::last_service_day(self.network).is_some() {
+            IdleReason::TimetableEnded
+        } else {
+            IdleReason::NoFurtherTrips
         }
     }
 
@@ -235,7 +255,8 @@ impl<'a> LineView<'a> {
             div.page-head.tight {
                 p.crumbs { a.target href=(format!("/networks/{}", self.feed_id())) { (name) } }
                 div.starred {
-                    h1 { (badge::render_badge(route.display_name(), route.color)) " " (self.title()) }
+                    // A badge with the whole title replaces it.
+                    h1 { (badge::render_badge(route.display_name(), route.color)) @if route.display_name() != self.title() { " " (self.title()) } }
                     (favourites::render_star(self.app, self.network, FavouriteKind::Line, &line_address(self.feed_id(), route.id), &self.title()))
                 }
                 @if !route.long_name.is_empty() && route.long_name != route.display_name() { p.soft { (words::shorten_name(route.long_name)) } }
@@ -243,11 +264,11 @@ impl<'a> LineView<'a> {
                     (states::recording_tag(self.network))
                     span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, zone)) { (words::format_clock_seconds(self.now, zone)) } }
                     a.small.target href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
-                    a.small.target href=(format!("/map?route={}:{}", self.feed_id(), map::query_value(route.id))) { "On the map" }
-                    @if has_times { a.small.target href="#times" { "Times" } }
+                    @if !self.directions.is_empty() || self.shows_trips() { a.small.target href=(format!("/map?route={}:{}", self.feed_id(), map::query_value(route.id))) { "On the map" } }
+                    @if has_times { a.small.target href="#times" { "Departures today" } }
                 }
                 (network_page::render_timetable_end(self.network))
-                (network_page::render_trouble_banner(self.app, &feeds, zone, "live positions", "Vehicles below are where they were last seen."))
+                (network_page::render_trouble_banner(self.app, &feeds, zone, "live positions", if self.shows_trips() { "Vehicles below are where they were last seen." } else { "" }))
             }
         }
     }
@@ -260,6 +281,7 @@ impl<'a> LineView<'a> {
             p.soft.small data-reckoned="note" hidden[!has_any] {
                 span.vehicle-sign aria-hidden="true" { "▽" }
                 " Estimated from predicted times, because no vehicle reports its position."
+                @if network_page::last_service_day(self.network).is_some() { " The stops are those of the timetable that has ended; trips may take another way." }
             }
         }
     }
@@ -271,7 +293,7 @@ impl<'a> LineView<'a> {
         html! {
             ul.coming data-reckoned=(name) {
                 @for vehicle in &estimates.vehicles { (self.render_vehicle(vehicle)) }
-                (line_estimates::render_trips(self.timetable, &estimates.trips, has_place))
+                (line_estimates::render_trips(self.feed_id(), self.timetable, &estimates.trips, has_place))
             }
         }
     }
@@ -337,25 +359,9 @@ impl<'a> LineView<'a> {
         }
     }
 
-    /// Renders a vehicle as `web/plain/route.js` does; grey if its feed is unreliable.
     fn render_vehicle(&self, record: &Record) -> Markup {
         let is_stale = self.misleading.contains(record.feed.as_str());
-        let delay_text = match record.join.delay {
-            Some(delay) => words::format_delay("realtime", Some(i64::from(delay))),
-            None => words::format_delay("scheduled", None),
-        };
-        let vehicle = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
-        let label = vehicle.and_then(|it| it.label.as_deref()).filter(|label| !label.is_empty());
-        let is_named = GENERATED_ID_PREFIXES.iter().all(|prefix| !record.id.starts_with(prefix));
-        let name = label.unwrap_or(if is_named { &record.id } else { "Vehicle" });
-        html! {
-            li.vehicle.is-stale[is_stale] data-id=(record.id) data-source=(record.feed) {
-                span.vehicle-sign aria-hidden="true" { "▼" }
-                span.vehicle-name { (name) }
-                @if let Some(headsign) = &record.join.headsign { span.soft.small { "to " (words::shorten_name(headsign)) } }
-                @if record.join.delay.is_some() { span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) } }
-            }
-        }
+        line_vehicles::render_vehicle(self.feed_id(), record, is_stale)
     }
 
     fn live_data(&self) -> serde_json::Value {
@@ -363,6 +369,7 @@ impl<'a> LineView<'a> {
         json!({
             "now": self.network.data_now().0,
             "wall": self.app.now().0,
+            "network": self.feed_id(),
             "channel": format!("route/{}/{}", self.feed_id(), encode_segment(id)),
         })
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{ActiveTrip, AnnouncedTrip, Record};
+use lineside_ingest::{ActiveTrip, AnnouncedTrip, Record, TripRunId};
 use maud::{Markup, html};
 
-use super::words;
+use super::{trips, words};
 
 /// Trips to one destination with their own rows; more of them share one row.
 const TRIPS_SHOWN_MAX: usize = 2;
@@ -34,7 +34,12 @@ impl LineEstimates {
 
 /// Renders trips at their estimated places; many to one destination share a row. Without a place on the line each names
 /// its next stop.
-pub(super) fn render_trips(timetable: &Timetable, trips: &[ActiveTrip], has_place: bool) -> Markup {
+pub(super) fn render_trips(
+    feed: &str,
+    timetable: &Timetable,
+    trips: &[ActiveTrip],
+    has_place: bool,
+) -> Markup {
     let mut groups: BTreeMap<Option<&str>, Vec<&ActiveTrip>> = BTreeMap::new();
     for trip in trips {
         groups.entry(trip.headsign.as_deref()).or_default().push(trip);
@@ -49,7 +54,7 @@ pub(super) fn render_trips(timetable: &Timetable, trips: &[ActiveTrip], has_plac
     rows.sort_by_key(|group| group.first().map(|trip| trip.next_at));
     html! {
         @for group in rows.iter().take(ROWS_MAX) {
-            @if let Some(trip) = group.first() { (render_trip_row(timetable, trip, group.len(), has_place)) }
+            @if let Some(trip) = group.first() { (render_trip_row(feed, timetable, trip, group.len(), has_place)) }
         }
         @if rows.len() > ROWS_MAX { li.soft.small { "and " (rows.len() - ROWS_MAX) " more" } }
     }
@@ -57,6 +62,7 @@ pub(super) fn render_trips(timetable: &Timetable, trips: &[ActiveTrip], has_plac
 
 /// Renders one trip, or the soonest of `n_trips` to one destination.
 fn render_trip_row(
+    feed: &str,
     timetable: &Timetable,
     trip: &ActiveTrip,
     n_trips: usize,
@@ -67,10 +73,13 @@ fn render_trip_row(
     html! {
         li.vehicle.reckoned data-id=(trip.id) data-trips=(n_trips) {
             span.vehicle-sign aria-hidden="true" { "▽" }
-            span.vehicle-name { @if n_trips > 1 { (n_trips) " trips " } "to " (to) }
+            span.vehicle-name {
+                @if n_trips > 1 { (n_trips) " trips to " (to) }
+                @else { (render_trip_link(feed, &trip.run, &format!("to {to}"))) }
+            }
             span.soft.small {
                 @if n_trips > 1 { "the next, estimated, at " } @else { "estimated, at " }
-                @if has_place { "the next stop" } @else { (stop_name(timetable, &trip.next_stop_id)) }
+                @if has_place { "the next stop" } @else { (stop_name(timetable, &trip.next_stop_id).unwrap_or("a stop that the timetable does not have")) }
                 " about " (render_time(trip.next_at, timetable.timezone()))
             }
             @if n_trips == 1 && trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.text) } }
@@ -80,14 +89,18 @@ fn render_trip_row(
 
 /// Renders the trips that start later, by first stop and destination. `web/plain/route.js` replaces the list with that
 /// of a newer page.
-pub(super) fn render_announced(timetable: &Timetable, trips: &[AnnouncedTrip]) -> Markup {
-    let mut groups: BTreeMap<(&str, Option<&str>), Vec<i64>> = BTreeMap::new();
+pub(super) fn render_announced(
+    feed: &str,
+    timetable: &Timetable,
+    trips: &[AnnouncedTrip],
+) -> Markup {
+    let mut groups: BTreeMap<(&str, Option<&str>), Vec<&AnnouncedTrip>> = BTreeMap::new();
     for trip in trips {
         let key = (trip.first_stop_id.as_str(), trip.headsign.as_deref());
-        groups.entry(key).or_default().push(trip.starts_at);
+        groups.entry(key).or_default().push(trip);
     }
     let mut rows: Vec<_> = groups.into_iter().collect();
-    rows.sort_by_key(|(_, starts)| starts.first().copied());
+    rows.sort_by_key(|(_, starts)| starts.first().map(|trip| trip.starts_at));
     let zone = timetable.timezone();
     html! {
         section.card data-reckoned="announced" aria-label="Starting later" hidden[rows.is_empty()] {
@@ -95,10 +108,11 @@ pub(super) fn render_announced(timetable: &Timetable, trips: &[AnnouncedTrip]) -
             ul.card-body.coming {
                 @for ((from, to), starts) in rows.iter().take(ROWS_MAX) {
                     li data-from=(from) data-starts=(starts.len()) {
-                        "From " (stop_name(timetable, from)) @if let Some(to) = to { " to " (words::shorten_name(to)) } " at "
-                        @for (number, at) in starts.iter().take(STARTS_MAX).enumerate() {
+                        @match stop_name(timetable, from) { Some(from) => { "From " (from) }, None => "From a stop that the timetable does not have" }
+                        @if let Some(to) = to { " to " (words::shorten_name(to)) } " at "
+                        @for (number, trip) in starts.iter().take(STARTS_MAX).enumerate() {
                             @if number > 0 { ", " }
-                            (render_time(*at, zone))
+                            (render_trip_link(feed, &trip.run, &words::format_clock(trip.starts_at, zone)))
                         }
                         @if starts.len() > STARTS_MAX { span.soft { " and " (starts.len() - STARTS_MAX) " more" } }
                     }
@@ -113,8 +127,16 @@ fn render_time(at: i64, zone: &TimeZone) -> Markup {
     html! { time datetime=(words::format_rfc3339(at, zone)) { (words::format_clock(at, zone)) } }
 }
 
-/// Returns the name of a stop, or its id.
-fn stop_name<'a>(timetable: &'a Timetable, stop_id: &'a str) -> &'a str {
-    let stop = timetable.find_stop(stop_id).map(|stop| timetable.stop(stop).name);
-    words::shorten_name(stop.filter(|name| !name.is_empty()).unwrap_or(stop_id))
+/// Renders a text as a link to the page of its trip, if the feed states the trip's id.
+fn render_trip_link(feed: &str, run: &TripRunId, text: &str) -> Markup {
+    html! {
+        @if run.trip_id.is_empty() { (text) }
+        @else { a.target href=(trips::trip_address(feed, &run.trip_id, &run.start_date, &run.start_time)) { (text) } }
+    }
+}
+
+/// Returns the name of a stop; `None` if the timetable does not have it.
+fn stop_name<'a>(timetable: &'a Timetable, stop_id: &'a str) -> Option<&'a str> {
+    let stop = timetable.find_stop(stop_id).map(|stop| timetable.stop(stop))?;
+    Some(words::shorten_name(if stop.name.is_empty() { stop.id } else { stop.name }))
 }

@@ -18,6 +18,27 @@ const NEXT_DAYS: i64 = 60;
 /// Days that the page offers.
 const DAYS_OFFERED: i64 = 7;
 
+/// The reason for a line without further trips.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IdleReason {
+    /// The timetable has no trips of the line on any day.
+    NoTrips,
+    /// The timetable has ended, so nothing is known about later trips.
+    TimetableEnded,
+    /// The timetable has no trip within [`NEXT_DAYS`] days.
+    NoFurtherTrips,
+}
+
+impl IdleReason {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::NoTrips => "no_trips",
+            Self::TimetableEnded => "timetable_ended",
+            Self::NoFurtherTrips => "no_further_trips",
+        }
+    }
+}
+
 /// The times of a line on a service date.
 #[derive(Debug)]
 pub(super) struct LineTimes {
@@ -78,10 +99,15 @@ impl LineTimes {
 
     /// Renders the note that the line does not run now, with its next trip. The page's script replaces it with that of
     /// a newer page.
-    pub(super) fn render_idle_note(&self, timetable: &Timetable, now: i64) -> Markup {
+    pub(super) fn render_idle_note(
+        &self,
+        timetable: &Timetable,
+        now: i64,
+        reason: IdleReason,
+    ) -> Markup {
         html! {
             div data-reckoned="idle" {
-                @if let Some(next) = &self.next { (render_next(timetable, next.as_ref(), now)) }
+                @if let Some(next) = &self.next { (render_next(timetable, next.as_ref(), now, reason)) }
             }
         }
     }
@@ -120,17 +146,26 @@ fn day_address(feed: &str, route_id: &str, day: Date, today: Date) -> String {
     if day == today { format!("{address}#times") } else { format!("{address}?date={day}#times") }
 }
 
-fn render_next(timetable: &Timetable, next: Option<&TripStart>, now: i64) -> Markup {
+fn render_next(
+    timetable: &Timetable,
+    next: Option<&TripStart>,
+    now: i64,
+    reason: IdleReason,
+) -> Markup {
     let zone = timetable.timezone();
     html! {
-        p.note.line-idle {
+        p.note.line-idle data-idle=(if next.is_some() { "next_trip" } else { reason.as_str() }) {
             @match next {
                 Some(next) => {
                     "This line does not run now. Next trip: "
                     time datetime=(words::format_rfc3339(next.at, zone)) { (words::format_clock_or_day(next.at, now, zone)) }
                     " from " (first_stop(timetable, next.trip)) "."
                 }
-                None => "This line does not run now, and the timetable has no further trips.",
+                None => @match reason {
+                    IdleReason::NoTrips => "The timetable has no trips of this line.",
+                    IdleReason::TimetableEnded => "No trips of this line are known now.",
+                    IdleReason::NoFurtherTrips => "This line does not run now, and the timetable has no further trips.",
+                }
             }
         }
     }

@@ -5,11 +5,13 @@
 //! `map`, `ops`, `docs`, `login`. They read the current state and never wait for a feed.
 
 mod addresses;
+mod alert_source;
 mod alerts;
 mod assets;
 mod availability;
 mod badge;
 mod board;
+mod board_rows;
 mod board_window;
 mod catalog;
 mod channels;
@@ -26,11 +28,13 @@ mod languages;
 mod layout;
 mod line_estimates;
 mod line_times;
+mod line_vehicles;
 mod login;
 mod conversion_report;
 mod map;
 mod trip_matching;
 mod not_found;
+mod nearby_stops;
 mod network_alerts;
 mod network_index;
 mod networks;

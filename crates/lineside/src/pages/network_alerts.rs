@@ -9,6 +9,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
 use lineside_formats::gtfs_rt::proto;
@@ -16,9 +17,10 @@ use lineside_ingest::{Network, Record, RouteMode};
 use maud::{Markup, html};
 use serde_json::json;
 
+use super::alert_source::AlertSource;
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
-use super::{alerts, badge, board, icons, line, network_page, states, trips, words};
+use super::{alerts, badge, board, icons, line, network_page, states, trip_sheet, trips, words};
 use crate::app::App;
 use crate::delays::VehicleNoun;
 use crate::http::{QueryParameters, Refusal, lookup};
@@ -130,10 +132,7 @@ struct AlertsView {
     now: i64,
     /// The notice that a recording is played.
     recording: Markup,
-    /// True if the network has real-time feeds, which may have alerts.
-    has_realtime: bool,
-    /// True if one of them is not in trouble.
-    has_current_feed: bool,
+    source: AlertSource,
     /// The names of the network's feeds, by id.
     feed_names: BTreeMap<String, String>,
 }
@@ -174,21 +173,39 @@ impl AlertsView {
             number,
             now,
             recording: states::recording_tag(network),
-            has_realtime: !network.realtime_feeds().is_empty(),
-            has_current_feed: network
-                .realtime_feeds()
-                .iter()
-                .any(|feed| !feed.status().state.is_trouble()),
+            source: AlertSource::for_network(network),
             feed_names: names.collect(),
         }
     }
 
-    /// Returns the reason why no alerts are known, if there is one.
-    fn source_mark(&self) -> Option<&'static str> {
-        match (self.has_realtime, self.has_current_feed) {
-            (false, _) => Some("none"),
-            (true, false) => Some("outdated"),
-            (true, true) => None,
+    /// Returns the first sentence of the page.
+    fn describe_count(&self) -> String {
+        match self.source {
+            AlertSource::None => {
+                "This network has a timetable and no real-time feed, so no alerts are known.".to_owned()
+            }
+            AlertSource::Outdated if self.n_in_force == 0 => {
+                "The live data of this network are out of date, so no alerts are known.".to_owned()
+            }
+            AlertSource::WithoutAlerts => {
+                "The live data of this network contain no alerts, so none are known.".to_owned()
+            }
+            AlertSource::Current if self.n_in_force == 0 => "No alerts now.".to_owned(),
+            AlertSource::Outdated | AlertSource::Current => {
+                format!("{} now.", words::format_count(self.n_in_force as u64, "alert", "alerts"))
+            }
+        }
+    }
+
+    /// Renders links to the network's other pages in place of a list.
+    fn render_other_pages(&self) -> Markup {
+        html! {
+            @if self.total == 0 && self.timetable.is_some() {
+                nav.network-links aria-label="Other pages of this network" {
+                    a.target href=(format!("/networks/{}", self.id)) { "Lines and stops" }
+                    a.target href=(format!("/delays/{}", self.id)) { "Delays" }
+                }
+            }
         }
     }
 
@@ -205,17 +222,14 @@ impl AlertsView {
                         }
                     }
                     h1 { "Alerts" }
-                    p.soft data-source=[self.source_mark()] {
-                        @if !self.has_realtime { "This network has a timetable and no real-time feed, so no alerts are known." }
-                        @else if !self.has_current_feed && self.n_in_force == 0 { "The live data of this network are out of date, so no alerts are known." }
-                        @else if self.n_in_force == 0 { "No alerts now." } @else { (words::format_count(self.n_in_force as u64, "alert", "alerts")) " now." }
-                    }
+                    p.soft data-source=[self.source.as_attribute()] { (self.describe_count()) }
                     p.answer-at {
                         (self.recording)
-                        // Of a network without real-time feeds nothing is live.
-                        @if self.has_current_feed { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
+                        // Without a current source of alerts nothing on the page is live.
+                        @if self.source == AlertSource::Current { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
                     }
                 }
+                (self.render_other_pages())
                 @for phase in [AlertPhase::InForce, AlertPhase::Upcoming, AlertPhase::Past] {
                     @let own: Vec<&Record> = self.alerts.iter().filter(|(of, _)| *of == phase).map(|(_, record)| &**record).collect();
                     @if !own.is_empty() {
@@ -247,7 +261,7 @@ impl AlertsView {
         });
         let url = url.map(|url| url.text.as_str()).filter(|url| is_web_address(url));
         html! {
-            article.alert.alert-entry data-alert=(record.id) {
+            article.alert.alert-entry data-alert=(record.id) data-severity=(alerts::severity_rank(alert)) {
                 (icons::warning())
                 @match &header {
                     Some(header) => h3 lang=[header.language()] { (header.as_str()) },
@@ -256,11 +270,14 @@ impl AlertsView {
                 @if let Some(description) = &description { p.alert-text lang=[description.language()] { (description.as_str()) } }
                 (self.render_affected(alert))
                 (self.render_periods(alert))
-                p.small.soft {
-                    @let languages = alert_languages(alert);
-                    @if !languages.is_empty() { "Languages: " (languages.join(", ")) ". " }
-                    "From " a href=(format!("/feeds/{}", record.feed)) { (self.feed_name(record)) } "."
-                    @if let Some(url) = url { " " a.target href=(url) rel="noopener nofollow" { "More information" } }
+                @if let Some(url) = url { p.small { a.target href=(url) rel="noopener nofollow" { "More information" } } }
+                details.small.soft {
+                    summary { "Source" }
+                    p {
+                        "From " a href=(format!("/feeds/{}", record.feed)) { (self.feed_name(record)) } "."
+                        @let languages = alert_languages(alert);
+                        @if !languages.is_empty() { " Languages: " (languages.join(", ")) "." }
+                    }
                 }
             }
         }
@@ -323,16 +340,17 @@ impl AlertsView {
                         @if let Some(platform) = stop.platform_code { ", platform " (platform) }
                     }
                 },
-                None => html! { "stop " (id) },
+                None => html! { "a stop that the timetable does not have" },
             };
-            all.push((format!("stop {id}"), markup));
+            let key = if stop.is_some() { format!("stop {id}") } else { "unknown stop".to_owned() };
+            all.push((key, markup));
         }
         if let Some(trip) = &entity.trip
             && let Some(id) = given(&trip.trip_id)
         {
             let date = trip.start_date.as_deref().unwrap_or_default();
             let start = trip.start_time.as_deref().unwrap_or_default();
-            let markup = html! { a.target href=(trips::trip_address(&self.id, &id, date, start)) { "trip " (id) } };
+            let markup = html! { a.target href=(trips::trip_address(&self.id, &id, date, start)) { (self.describe_trip(&id, date, start)) } };
             all.push((format!("trip {id} {date} {start}"), markup));
         }
         if all.is_empty() {
@@ -354,6 +372,28 @@ impl AlertsView {
             }
         }
         all
+    }
+
+    /// Describes a trip by its start and its destination, because its id means nothing to riders.
+    fn describe_trip(&self, id: &str, date: &str, start: &str) -> String {
+        let scheduled = self.timetable.as_deref().and_then(|it| Some((it, it.find_trip(id)?)));
+        let Some((timetable, trip)) = scheduled else {
+            return trip_sheet::parse_time(start)
+                .map_or_else(|| "a trip".to_owned(), |_| format!("the trip at {start}"));
+        };
+        let date = Date::strptime("%Y%m%d", date).unwrap_or(timetable.local_date(self.now));
+        let seconds = trip_sheet::parse_time(start).or_else(|| timetable.trip_start(trip));
+        let clock = seconds.map(|seconds| {
+            words::format_clock(timetable.service_time(date, seconds), &self.zone)
+        });
+        let last = timetable.stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
+        let to = timetable.trip(trip).headsign.or(last).map(words::shorten_name);
+        match (clock, to) {
+            (Some(clock), Some(to)) => format!("{clock} to {to}"),
+            (Some(clock), None) => format!("the trip at {clock}"),
+            (None, Some(to)) => format!("to {to}"),
+            (None, None) => "a trip".to_owned(),
+        }
     }
 
     fn render_periods(&self, alert: &proto::Alert) -> Markup {

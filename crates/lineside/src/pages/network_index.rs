@@ -93,7 +93,7 @@ pub(super) fn count_reliable_vehicles(network: &Network, filter: fn(&Record) -> 
 
 /// Returns true if a vehicle has a position, or its trip is running as far as is known. Some feeds report a vehicle for
 /// each trip that they announce.
-fn is_under_way(state: &NetworkState, vehicle: &Record, now: UnixMillis) -> bool {
+pub(super) fn is_under_way(state: &NetworkState, vehicle: &Record, now: UnixMillis) -> bool {
     vehicle.position().is_some()
         || state.find_trip_phase(vehicle, now).is_none_or(|phase| phase == TripPhase::UnderWay)
 }

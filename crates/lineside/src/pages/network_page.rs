@@ -78,9 +78,11 @@ pub(super) fn render_timetable_end(network: &Network) -> Markup {
     html! {
         @if let Some(window) = window {
             @let end = html! { time datetime=(window.end) { (window.end.strftime("%-d %B %Y")) } };
-            div.alert.trouble data-expired-of=(network.id()) hidden[window.service_end(now).is_none()] {
-                (icons::expired())
-                h2 { "This timetable ended on " (end) "." }
+            @if window.service_end(now).is_some() {
+                div.alert.trouble data-expired-of=(network.id()) {
+                    (icons::expired())
+                    h2 { "This timetable ended on " (end) "." }
+                }
             }
             @if let Some(days) = window.days_until_start(now).filter(|days| *days > 0) {
                 p.note data-starts-of=(network.id()) data-days-until-start=(days) {
@@ -119,7 +121,7 @@ pub(super) fn find_feeds_with<'a>(
 
 /// Renders the banner for riders if live data of one of the feeds are unreliable, with each of these feeds and its
 /// state under *Details*. It has the time of the first of them. The page's script updates it (`web/plain/states.js`).
-/// `what` is missing, such as "live times"; `instead` says what the page shows.
+/// `what` is missing, such as "live times"; `instead` says what the page shows, or is empty.
 pub(super) fn render_trouble_banner(
     app: &App,
     feeds: &[Arc<Feed>],
@@ -140,7 +142,7 @@ pub(super) fn render_trouble_banner(
                     time data-trouble-since="" datetime=(words::format_rfc3339(since, zone)) { (words::format_clock_or_day(since, now.unix_seconds(), zone)) }
                     "."
                 }
-                p { (instead) }
+                @if !instead.is_empty() { p { (instead) } }
                 details.alert-details {
                     summary { "Details" }
                     @for (feed, status) in &statuses {

@@ -7,11 +7,11 @@ use maud::{Markup, html};
 
 use super::name_search::FoundNames;
 use super::regions::{self, MapRegion, UnplacedNetwork};
-use super::{badge, board, line, network_index, trips, words};
+use super::{badge, board, line, network_index, network_page, states, trips, words};
 use crate::app::App;
 
 /// The most vehicles in the list without scripts.
-const LISTED_MAX: usize = 200;
+const LISTED_MAX: usize = 100;
 
 /// The map's content as a list: for readers without scripts, for the keyboard, and for screen readers.
 pub(super) struct VehicleList<'a> {
@@ -24,19 +24,33 @@ pub(super) struct VehicleList<'a> {
     pub(super) region: Option<&'a MapRegion>,
 }
 
+/// A vehicle of the list with its network.
+struct ListedVehicle {
+    network: Arc<Network>,
+    record: Arc<Record>,
+}
+
 impl VehicleList<'_> {
-    /// Returns the first vehicles of the list, and the total number.
-    fn first_vehicles(&self, app: &App) -> (Vec<Arc<Record>>, usize) {
+    /// Returns the first vehicles of the list, those with positions before the others, and the total number. Vehicles
+    /// without a position whose trip is not running are left out, as on other pages.
+    fn first_vehicles(&self, app: &App) -> (Vec<ListedVehicle>, usize) {
         let networks = app.ingest().networks();
         let is_listed = |network: &&Arc<Network>| {
             self.region.is_none_or(|region| region.id == network.id().as_str())
         };
-        let listed = networks.iter().filter(is_listed);
-        let mut vehicles: Vec<Arc<Record>> = listed
-            .flat_map(|network| network.state().vehicles().cloned().collect::<Vec<_>>())
-            .collect();
+        let mut vehicles: Vec<ListedVehicle> = Vec::new();
+        for network in networks.iter().filter(is_listed) {
+            let (state, now) = (network.state(), network.data_now());
+            let active = state
+                .vehicles()
+                .filter(|record| network_index::is_under_way(&state, record, now));
+            vehicles.extend(active.map(|record| ListedVehicle {
+                network: Arc::clone(network),
+                record: Arc::clone(record),
+            }));
+        }
         let total = vehicles.len();
-        vehicles.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+        vehicles.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
         vehicles.truncate(LISTED_MAX);
         (vehicles, total)
     }
@@ -53,13 +67,21 @@ impl VehicleList<'_> {
                             " to add the map. The list below is complete."
                         }
                     }
-                    p.note #no-webgl hidden { "This browser cannot draw maps because WebGL is off or missing. The list shows the same data." }
-                    noscript { p.note { "The map needs JavaScript. The list shows the same data." } }
+                    p.note #no-webgl hidden { "This browser cannot draw maps because WebGL is off or missing. The list shows the same vehicles." }
+                    noscript {
+                        p.note { "The map needs JavaScript. The list shows the vehicles of the map, and after them those that report no position." }
+                        (states::recording_list(app))
+                    }
                 }
                 @if !has_map { (self.render_without_scripts()) } @else { noscript { (self.render_without_scripts()) } }
                 (self.render_empty_note(vehicles.is_empty()))
-                (render_vehicle_table(app, &vehicles))
-                @if total > vehicles.len() { p.soft.small #list-more { "The first " (vehicles.len()) " of " (words::format_number(total as u64)) " vehicles." } }
+                (render_vehicle_table(app, &vehicles, self.region.is_none() && self.regions.len() > 1))
+                @if total > vehicles.len() {
+                    p.soft.small #list-more {
+                        "The first " (vehicles.len()) " of " (words::format_number(total as u64)) " vehicles."
+                        @if self.region.is_none() { " Choose a network above to see only its vehicles." }
+                    }
+                }
             }
         }
     }
@@ -101,7 +123,7 @@ impl VehicleList<'_> {
     }
 }
 
-fn render_vehicle_table(app: &App, vehicles: &[Arc<Record>]) -> Markup {
+fn render_vehicle_table(app: &App, vehicles: &[ListedVehicle], names_network: bool) -> Markup {
     html! {
         div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" hidden[vehicles.is_empty()] {
             table.list-table.vehicle-list {
@@ -114,37 +136,52 @@ fn render_vehicle_table(app: &App, vehicles: &[Arc<Record>]) -> Markup {
                         th.end scope="col" { "Last position" }
                     }
                 }
-                tbody { @for vehicle in vehicles { (render_vehicle_row(app, vehicle)) } }
+                tbody { @for vehicle in vehicles { (vehicle.render_row(app, names_network)) } }
             }
         }
     }
 }
 
-/// Sorts by line, shorter line names first, then by destination.
-fn sort_key(record: &Record) -> (usize, &str, &str, &str) {
-    let name = record.join.route_short_name.as_deref().unwrap_or("~");
-    (name.len(), name, record.join.headsign.as_deref().unwrap_or("~"), &record.id)
-}
+impl ListedVehicle {
+    /// Sorts vehicles with positions first, then by line, shorter line names first, then by destination.
+    fn sort_key(&self) -> (bool, usize, &str, &str, &str) {
+        let record = &self.record;
+        let name = record.join.route_short_name.as_deref().unwrap_or("~");
+        let headsign = record.join.headsign.as_deref().unwrap_or("~");
+        (record.position().is_none(), name.len(), name, headsign, &record.id)
+    }
 
-fn render_vehicle_row(app: &App, record: &Record) -> Markup {
-    let join = &record.join;
-    let network = app.ingest().find_network_of_feed(record.feed.as_str());
-    let network = network.as_ref().map_or(record.feed.as_str(), |network| network.id().as_str());
-    let vehicle = record.vehicle();
-    // A vehicle without a delay is not on schedule: its delay is unknown.
-    let delay = join.delay.map(|delay| words::format_delay("realtime", Some(i64::from(delay))));
-    let time = vehicle.and_then(|vehicle| vehicle.timestamp).and_then(|at| i64::try_from(at).ok());
-    html! {
-        tr {
-            td { (render_line_badge(network, join)) }
-            td { (render_destination(network, record)) }
-            td { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.text) } } @else { "–" } }
-            td {
-                @if let (Some(id), Some(name)) = (&join.next_stop_id, &join.next_stop_name) {
-                    a.target href=(board::board_address(network, id)) { (name) }
+    /// Returns the seconds since the last position, by the clock of the network's data; `None` without a position.
+    fn position_age(&self) -> Option<i64> {
+        self.record.position()?;
+        let at = self.record.vehicle()?.timestamp?;
+        Some(self.network.data_now().unix_seconds() - i64::try_from(at).ok()?)
+    }
+
+    fn render_row(&self, app: &App, names_network: bool) -> Markup {
+        let (record, join) = (&*self.record, &self.record.join);
+        let network = self.network.id().as_str();
+        // A vehicle without a delay is not on schedule: its delay is unknown.
+        let delay = join.delay.map(|delay| words::format_delay("realtime", Some(i64::from(delay))));
+        let age = self.position_age();
+        let feed = app.ingest().find_feed(record.feed.as_str());
+        let is_stale = feed.is_some_and(|feed| feed.status().unreliable_since.is_some());
+        html! {
+            tr.is-stale[is_stale] data-vehicle=(record.id) data-age=[age] {
+                td { (render_line_badge(network, join)) }
+                td {
+                    (render_destination(network, record))
+                    @if names_network { div.soft.small { (network_page::network_name(app, &self.network)) } }
                 }
+                td { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.text) } } @else { "–" } }
+                td {
+                    @match (&join.next_stop_id, &join.next_stop_name) {
+                        (Some(id), Some(name)) => a.target href=(board::board_address(network, id)) { (name) },
+                        _ => "–",
+                    }
+                }
+                td.end.numeric { @match age { Some(age) => (words::format_age(age)), None => { "–" span.visually-hidden { " not reported" } } } }
             }
-            td.end.numeric { @if let Some(time) = time { (words::format_age(app.now().0 / 1000 - time)) } }
         }
     }
 }
@@ -163,17 +200,23 @@ fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
     }
 }
 
-/// Renders the destination of a vehicle, as a link to its trip if the feed states the trip's id.
+/// Renders the destination of a vehicle, or its own name, as a link to its trip if the feed states the trip's id.
 fn render_destination(network: &str, record: &Record) -> Markup {
-    let Some(headsign) = record.join.headsign.as_deref() else { return html! { "–" } };
+    let named = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
+    let label = named.and_then(|it| it.label.as_deref()).filter(|label| !label.is_empty());
+    let title = match (record.join.headsign.as_deref(), label) {
+        (Some(headsign), _) => headsign.to_owned(),
+        (None, Some(label)) => format!("Vehicle {label}"),
+        (None, None) => "Destination not known".to_owned(),
+    };
     let trip = record.trip_descriptor();
     let id = trip.and_then(|trip| trip.trip_id.as_deref()).filter(|id| !id.is_empty());
     let date = trip.and_then(|trip| trip.start_date.as_deref()).unwrap_or_default();
     let start = trip.and_then(|trip| trip.start_time.as_deref()).unwrap_or_default();
     html! {
         @match id {
-            Some(id) => a.target href=(trips::trip_address(network, id, date, start)) { (headsign) },
-            None => (headsign),
+            Some(id) => a.target href=(trips::trip_address(network, id, date, start)) { (title) },
+            None => (title),
         }
     }
 }

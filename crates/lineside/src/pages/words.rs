@@ -25,6 +25,13 @@ pub(super) fn shorten_name(name: &str) -> &str {
     end.map_or(name, |(end, _)| &name[..end])
 }
 
+/// Returns the title of a line: `Line 7`, but `N Line` for a line with that name.
+pub(super) fn line_title(name: &str) -> String {
+    let name = shorten_name(name);
+    let has_noun = name.split_whitespace().any(|word| word.eq_ignore_ascii_case("line"));
+    if has_noun { name.to_owned() } else { format!("Line {name}") }
+}
+
 /// Returns the heading of the stored text of a failed poll.
 pub(super) fn response_heading(is_converter: bool) -> &'static str {
     if is_converter { "The converter's standard error" } else { "First bytes" }
@@ -268,6 +275,13 @@ pub(super) mod tests {
     fn a_long_name_is_cut_at_a_character_boundary() {
         assert_eq!(shorten_name("Gare de l’Est"), "Gare de l’Est");
         assert_eq!(shorten_name(&"é".repeat(70_000)), "é".repeat(NAME_CHARS_MAX));
+    }
+
+    #[test]
+    fn a_name_with_the_word_line_is_a_title() {
+        assert_eq!(line_title("7"), "Line 7");
+        assert_eq!(line_title("N Line"), "N Line");
+        assert_eq!(line_title("Airline"), "Line Airline");
     }
 
     /// Loads the cases that the tests of the browser's words use too.
