@@ -57,7 +57,8 @@ function noteState(feed, state) {
 }
 
 const events = new Events({
-  onStatus: connectionSign("live"),
+  // The results of a search have no sign of the connection.
+  onStatus: document.getElementById("live") ? connectionSign("live") : () => {},
   onChange({ upserts }, message) {
     clock.observe(message.data.at);
     for (const { kind, feed, record } of upserts) {
@@ -75,7 +76,7 @@ setInterval(() => {
 
 const form = document.querySelector("form.search");
 if (form instanceof HTMLFormElement) {
-  for (const select of form.querySelectorAll("select")) select.addEventListener("change", () => form.requestSubmit());
+  for (const field of form.elements) if (field instanceof HTMLSelectElement) field.addEventListener("change", () => form.requestSubmit());
   // Keeps empty parameters out of the address: ?q=tram instead of ?q=tram&format=&theme=…
   form.addEventListener("submit", () => {
     for (const field of form.elements) if (field instanceof HTMLSelectElement || field instanceof HTMLInputElement) field.disabled = field.value === "";

@@ -2,6 +2,7 @@
  * The stops and lines that a reader has starred. Only this browser stores them; the server does not know them.
  * The pages contain stars and lists (crates/lineside/src/pages/favourites.rs), hidden until this script shows them.
  */
+import { badge } from "./badge.js";
 import { element } from "./dom.js";
 
 /** Key of the favourites in local storage, and their maximum number; the oldest are dropped. */
@@ -10,16 +11,22 @@ export const FAVOURITES_MAX = 30;
 /** Addresses that a favourite may have: only pages of stops and lines of this server. */
 const ADDRESS = /^\/(stops|routes)\/([^/]+)\/([^/?#]+)$/;
 
-/** @typedef {{href: string, name: string, kind: "stop"|"line"}} Favourite */
+/** @typedef {{href: string, name: string, kind: "stop"|"line", badge?: string, color?: string}} Favourite  `badge` is a line's short name, `color` six hexadecimal digits */
 
 /** @param {any} entry @returns {entry is Favourite} */
 const isFavourite = (entry) => typeof entry?.name === "string" && entry.name !== "" && ["stop", "line"].includes(entry.kind) && ADDRESS.test(entry.href);
+
+/** @param {any} entry @returns {Favourite} only the known properties of a stored entry */
+function withoutOthers({ href, name, kind, badge, color }) {
+  const isColor = typeof color === "string" && /^[\da-f]{6}$/.test(color);
+  return { href, name, kind, ...(typeof badge === "string" && badge !== "" ? { badge } : {}), ...(isColor ? { color } : {}) };
+}
 
 /** @param {string|null} text the stored text @returns {Favourite[]} the newest first */
 export function parseFavourites(text) {
   try {
     const entries = JSON.parse(text ?? "[]");
-    return Array.isArray(entries) ? entries.filter(isFavourite).map(({ href, name, kind }) => ({ href, name, kind })).slice(0, FAVOURITES_MAX) : [];
+    return Array.isArray(entries) ? entries.filter(isFavourite).map(withoutOthers).slice(0, FAVOURITES_MAX) : [];
   } catch {
     return [];
   }
@@ -73,7 +80,7 @@ function showList(list, favourites) {
       element(
         "li",
         { "data-kind": favourite.kind },
-        element("a.target", { href: favourite.href }, favourite.name),
+        element("a.target", { href: favourite.href }, favourite.badge && badge(favourite.badge, favourite.color), favourite.badge && " ", favourite.name),
         element("button.close", { type: "button", "aria-label": `Remove ${favourite.name}`, onclick: () => toggle(favourite) }, "×"),
       ),
     ),
@@ -91,8 +98,8 @@ function show() {
 /** Shows the stars and lists of the page, and updates them when another tab changes the favourites. */
 export function setUpFavourites() {
   for (const star of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-favourite]"))) {
-    const { href = "", name = "", favourite } = star.dataset;
-    star.addEventListener("click", () => toggle({ href, name, kind: favourite === "line" ? "line" : "stop" }));
+    const { href = "", name = "", favourite, badge, color } = star.dataset;
+    star.addEventListener("click", () => toggle(withoutOthers({ href, name, kind: favourite === "line" ? "line" : "stop", badge, color })));
   }
   show();
   globalThis.addEventListener("storage", show);

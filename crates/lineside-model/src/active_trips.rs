@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use lineside_formats::{gtfs::Timetable, gtfs_rt::proto::{TripDescriptor, TripUpdate}};
+use lineside_formats::{
+    gtfs::Timetable,
+    gtfs_rt::proto::{TripDescriptor, TripUpdate},
+};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 

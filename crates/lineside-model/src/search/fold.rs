@@ -57,6 +57,13 @@ pub fn has_words(folded: &str, words: &[String]) -> bool {
     words.iter().all(|word| folded.split(' ').any(|other| other.starts_with(word.as_str())))
 }
 
+/// Returns true if each word of a query begins a word of a text, regardless of case and diacritics. False for a query
+/// without words.
+pub fn matches_query(text: &str, query: &str) -> bool {
+    let words = query_words(query);
+    !words.is_empty() && has_words(&fold_text(text), &words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

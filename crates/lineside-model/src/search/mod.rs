@@ -6,4 +6,5 @@ mod spelling;
 pub mod stops;
 
 pub use self::stops::StopIndex;
+pub use self::fold::matches_query;
 pub use self::stops::{StopPage, StopQuery};

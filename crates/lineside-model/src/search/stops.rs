@@ -139,7 +139,12 @@ impl StopIndex {
         // names.
         words.sort_by(|&a, &b| index.word_with_suffix(a).cmp(index.word_with_suffix(b)));
         index.words = words;
-        by_name.sort_by(|&a, &b| index.folded_name(a).cmp(index.folded_name(b)).then(a.cmp(&b)));
+        let lacks_trips: Vec<bool> =
+            index.spans.iter().map(|&(stop, ..)| !has_trips(timetable, stop)).collect();
+        by_name.sort_by(|&a, &b| {
+            let key = |span: u32| (lacks_trips[span as usize], index.folded_name(span), span);
+            key(a).cmp(&key(b))
+        });
         index.by_name = by_name;
         index
     }
@@ -358,10 +363,12 @@ impl StopIndex {
         boxes.flat_map(|it| self.positions.locate_in_envelope(&it)).map(|hit| hit.stop).collect()
     }
 
-    /// Returns the rank of a stop: names that begin with the query come first, then stations, then short names.
+    /// Returns the rank of a stop: stops with trips come first, then names that begin with the query, then stations,
+    /// then short names.
     fn rank_stop(&self, timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
+        let use_rank = if has_trips(timetable, stop) { 0.0 } else { 10_000.0 };
         let stop = timetable.stop(stop);
-        let kind = if stop.location_type == 1 { 0.0 } else { 1000.0 };
+        let kind = use_rank + if stop.location_type == 1 { 0.0 } else { 1000.0 };
         if words.is_empty() {
             return kind;
         }
@@ -375,6 +382,12 @@ impl StopIndex {
         };
         group + kind + name.len().min(999) as f64
     }
+}
+
+/// Returns true if trips call at a stop, or at a platform of a station.
+fn has_trips(timetable: &Timetable, stop: StopIdx) -> bool {
+    let mut stops = timetable.stop_and_descendants(stop).into_iter();
+    stops.any(|stop| !timetable.stop_patterns(stop).is_empty())
 }
 
 /// Returns the stops whose id or code equals the query. Stops on both sides of a street may share a code.

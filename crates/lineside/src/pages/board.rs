@@ -245,20 +245,28 @@ impl<'a> DepartureBoard<'a> {
         network_page::last_service_day(self.network).is_some()
     }
 
+    /// Returns the lines of a board of the present without known departures, once the timetable has ended. On a board
+    /// without rows these are all.
+    fn list_silent_lines(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
+        let is_present = self.window.from.is_none() && self.options.lines.is_empty();
+        if !is_present || self.departures.is_empty() || !self.timetable_has_ended() {
+            return Vec::new();
+        }
+        let stop_id = self.timetable.stop(self.stop).id;
+        let all = self.options.list_departures(self.network, stop_id, self.now, STOP_DELAYS_MAX);
+        let known: BTreeSet<&str> = all.iter().map(|it| it.route_short_name.as_str()).collect();
+        let mut lines = self.list_routes();
+        lines.retain(|(name, _, _)| !known.contains(name.as_str()));
+        lines
+    }
+
     /// Renders what the rows do not say: that they replace the timetable, and the lines without known departures.
     fn render_notes(&self) -> Markup {
         let is_unmatched = self.network.state().has_unmatched_trips();
-        let is_live =
-            self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
-        let is_complete = self.options.lines.is_empty()
-            && self.window.from.is_none()
-            && (1..self.options.limit).contains(&self.departures.len());
-        let mut silent = self.list_routes();
-        silent.retain(|(name, _, _)| {
-            self.departures.iter().all(|it| it.route_short_name.as_str() != name)
-        });
+        let is_live = self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
+        let silent = self.list_silent_lines();
         html! {
-            @if is_complete && !silent.is_empty() && self.timetable_has_ended() {
+            @if !silent.is_empty() {
                 p.board-note.soft data-silent-lines=(silent.len()) {
                     "No departures known: "
                     @for (name, color, _) in silent.iter().take(ROUTES_MAX) { span data-line=(name) { (badge::render_badge(name, *color)) " " } }
@@ -335,7 +343,7 @@ impl<'a> DepartureBoard<'a> {
                     }
                     div.starred {
                         h1 { (self.title) }
-                        @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.feed_id(), stop.id), &self.title)) }
+                        @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.feed_id(), stop.id), &self.title, None)) }
                     }
                     @if !routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {

@@ -22,9 +22,8 @@ pub(super) struct BoardRows<'a> {
 impl BoardRows<'_> {
     pub(super) fn render_table(&self, departures: &[Departure]) -> Markup {
         let has_scheduled = departures.iter().any(|it| it.scheduled.is_some());
-        let has_platform = departures
-            .iter()
-            .any(|it| it.platform.is_some() || it.scheduled_platform.is_some());
+        let has_platform =
+            departures.iter().any(|it| it.platform.is_some() || it.scheduled_platform.is_some());
         // Rows that only say "Live" say nothing about a single departure.
         let has_status = departures
             .iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{Redirect, Response};
 use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus};
@@ -81,7 +81,10 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
         "" => "Feeds".to_owned(),
         query_text => format!("Search “{query_text}”"),
     };
-    let mut page = PageLayout::new(&title, NavSection::Catalog);
+    let is_search = !query.text.trim().is_empty();
+    // Most people who search look for a stop or a line, not for a feed.
+    let section = if is_search { NavSection::Other } else { NavSection::Catalog };
+    let mut page = PageLayout::new(&title, section);
     page.canonical = Some(query.page_address(number));
     page.description = Some(
         "All public-transport feeds of this server: format, state, validation report and age of the data."
@@ -93,17 +96,17 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     page.alternates.push(("application/atom+xml", "/incidents.atom".to_owned()));
     let main = html! {
         div.page {
-            (render_head(&title, &entries, app.now()))
-            // In a search, the results come first.
-            @if query.text.trim().is_empty() {
+            @if is_search {
+                (render_search_head(&title, &query, &names, &filters, found.is_empty()))
+            } @else {
+                (render_head(&title, &entries, app.now()))
                 (favourites::render_list(None))
                 (network_index::render_rider_links(&app))
+                (render_search_form(&query, &filters))
             }
-            (render_search_form(&query, &filters))
-            (names.render_markup(&query.text))
             @if entries.is_empty() {
                 (render_no_feeds())
-            } @else {
+            } @else if !found.is_empty() || !is_search || query.has_filter() {
                 (render_feed_table(&app, &shown, &query, found.len()))
                 @if pages > 1 { (render_pager(&query, number, pages)) }
             }
@@ -112,6 +115,11 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
         }
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
+}
+
+/// Redirects `/search` to the search on the front page.
+pub(super) async fn redirect_search(parameters: QueryParameters) -> Redirect {
+    Redirect::permanent(&CatalogQuery::from_parameters(&parameters).page_address(1))
 }
 
 fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &FoundNames) -> bool {
@@ -194,7 +202,49 @@ impl CatalogFilters {
     }
 }
 
+/// Renders the head of a search: its results for riders before the filters of feeds.
+fn render_search_head(
+    title: &str,
+    query: &CatalogQuery,
+    names: &FoundNames,
+    filters: &CatalogFilters,
+    has_no_feed: bool,
+) -> Markup {
+    let is_empty = names.is_empty() && has_no_feed && !query.has_filter();
+    html! {
+        div.page-head { h1 { (title) } }
+        form.search #catalog-search role="search" action="/" { (render_search_line(query)) }
+        (names.render_markup(&query.text))
+        @if is_empty {
+            p.note data-nothing-found { "No network, stop, line or feed is called “" (query.text) "”. " a.target href="/networks" { "All networks" } }
+        } @else {
+            details.feed-filters open[query.has_filter()] { summary { "Filter feeds" } (render_filters(query, filters)) }
+        }
+    }
+}
+
 fn render_search_form(query: &CatalogQuery, filters: &CatalogFilters) -> Markup {
+    html! {
+        form.search #catalog-search role="search" action="/" {
+            (render_search_line(query))
+            (render_filters(query, filters))
+            @if query.is_narrowed() { p.small { a href="/" { "Show all feeds again" } } }
+        }
+    }
+}
+
+fn render_search_line(query: &CatalogQuery) -> Markup {
+    html! {
+        div.search-line {
+            label.visually-hidden for="q" { "Search networks, stops, lines and feeds" }
+            input.input #q type="search" name="q" value=(query.text) placeholder="Networks, stops, lines, feeds" maxlength="100" autocomplete="off";
+            button.button type="submit" { "Search" }
+        }
+    }
+}
+
+/// Renders the filters of feeds, which belong to the search form.
+fn render_filters(query: &CatalogQuery, filters: &CatalogFilters) -> Markup {
     let format_option = |format: &Format| {
         (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned())
     };
@@ -203,23 +253,15 @@ fn render_search_form(query: &CatalogQuery, filters: &CatalogFilters) -> Markup 
         |verdict: &ReportVerdict| (verdict.as_str().to_owned(), verdict_name(*verdict).to_owned());
     let state_option = |state: &FeedState| (state.as_str().to_owned(), state.as_str().to_owned());
     html! {
-        form.search role="search" action="/" {
-            div.search-line {
-                label.visually-hidden for="q" { "Search feeds, stops and lines" }
-                input.input #q type="search" name="q" value=(query.text) placeholder="Feeds, stops, lines" maxlength="100" autocomplete="off";
-                button.button type="submit" { "Search" }
+        div.filters {
+            (render_select("format", "Format", query.format.map(Format::as_str), filters.formats.iter().map(format_option)))
+            @if !filters.themes.is_empty() { (render_select("theme", "Mode", query.theme.as_deref(), filters.themes.iter().map(same))) }
+            @if !filters.publishers.is_empty() { (render_select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
+            (render_select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_option)))
+            @if filters.has_ending || query.expires_soon {
+                (render_select("expires", "Timetable", query.expires_soon.then_some("soon"), [("soon".to_owned(), "expires soon".to_owned())].into_iter()))
             }
-            div.filters {
-                (render_select("format", "Format", query.format.map(Format::as_str), filters.formats.iter().map(format_option)))
-                @if !filters.themes.is_empty() { (render_select("theme", "Mode", query.theme.as_deref(), filters.themes.iter().map(same))) }
-                @if !filters.publishers.is_empty() { (render_select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
-                (render_select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_option)))
-                @if filters.has_ending || query.expires_soon {
-                    (render_select("expires", "Timetable", query.expires_soon.then_some("soon"), [("soon".to_owned(), "expires soon".to_owned())].into_iter()))
-                }
-                (render_select("report", "Report", query.report.map(ReportVerdict::as_str), filters.reports.iter().map(report_option)))
-            }
-            @if query.is_narrowed() { p.small { a href="/" { "Show all feeds again" } } }
+            (render_select("report", "Report", query.report.map(ReportVerdict::as_str), filters.reports.iter().map(report_option)))
         }
     }
 }
@@ -242,7 +284,7 @@ fn render_select(
     html! {
         div.field {
             label for=(name) { (label) }
-            select.select id=(name) name=(name) {
+            select.select id=(name) name=(name) form="catalog-search" {
                 option value="" { "All" }
                 @for (value, text) in options {
                     option value=(value) selected[chosen == Some(value.as_str())] { (text) }

@@ -45,11 +45,15 @@ impl CatalogQuery {
         }
     }
 
-    /// Returns true if a filter narrows the list.
+    /// Returns true if words or a filter narrow the list.
     pub(super) fn is_narrowed(&self) -> bool {
-        let Self { text, format, theme, publisher, state, expires_soon, report, page: _ } = self;
-        !text.is_empty()
-            || format.is_some()
+        !self.text.is_empty() || self.has_filter()
+    }
+
+    /// Returns true if a filter narrows the list.
+    pub(super) fn has_filter(&self) -> bool {
+        let Self { text: _, format, theme, publisher, state, expires_soon, report, page: _ } = self;
+        format.is_some()
             || theme.is_some()
             || publisher.is_some()
             || state.is_some()

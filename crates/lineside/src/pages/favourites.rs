@@ -28,20 +28,23 @@ impl FavouriteKind {
 }
 
 /// Renders the star of a stop or a line of a network. `address` is its page; the list shows its title, with the
-/// network's name if the server has several.
+/// network's name if the server has several. `badge` is the name and the color of a line.
 pub(super) fn render_star(
     app: &App,
     network: &Network,
     kind: FavouriteKind,
     address: &str,
     title: &str,
+    badge: Option<(&str, Option<[u8; 3]>)>,
 ) -> Markup {
     let name = match app.ingest().networks().len() {
         ..=1 => title.to_owned(),
         _ => format!("{title} · {}", network_page::network_name(app, network)),
     };
+    let color = badge.and_then(|(_, color)| color);
+    let color = color.map(|[red, green, blue]| format!("{red:02x}{green:02x}{blue:02x}"));
     html! {
-        button.star type="button" hidden aria-pressed="false" title="Favourite" data-favourite=(kind.as_str()) data-href=(address) data-name=(name) {
+        button.star type="button" hidden aria-pressed="false" title="Favourite" data-favourite=(kind.as_str()) data-href=(address) data-name=(name) data-badge=[badge.map(|(name, _)| name)] data-color=[color] {
             (icons::star())
             span.visually-hidden { "Favourite" }
         }

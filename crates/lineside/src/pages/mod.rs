@@ -80,6 +80,7 @@ pub(crate) const OPS: &str = "/ops";
 pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
     Router::new()
         .route("/", get(catalog::get_catalog))
+        .route("/search", get(catalog::redirect_search))
         .route("/feeds/{feed}", get(feed::get_feed))
         .route("/feeds/{feed}/versions", get(versions::get_versions))
         .merge(report::page_routes())

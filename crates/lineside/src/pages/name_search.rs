@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lineside_formats::gtfs::{StopIdx, Timetable};
 use lineside_ingest::limits::SEARCH_LIMIT_MAX;
-use lineside_ingest::{CatalogHit, CatalogHitKind, Feed};
+use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, matches_query};
 use maud::{Markup, html};
 
-use super::{badge, board, line, network_page, words};
+use super::{badge, board, line, network_index, network_page, words};
 use crate::app::App;
 use crate::http::{Refusal, run_blocking};
 use crate::last_stops::list_last_stops;
@@ -48,9 +48,18 @@ pub(super) struct FoundRoute {
     pub(super) color: Option<[u8; 3]>,
 }
 
+/// A network that was found.
+#[derive(Debug)]
+pub(super) struct FoundNetwork {
+    pub(super) id: String,
+    pub(super) name: String,
+}
+
 /// The results of a search, and the feeds that contain them or whose schedule does.
 #[derive(Debug, Default)]
 pub(super) struct FoundNames {
+    /// The networks with a timetable whose name or id has the words.
+    pub(super) networks: Vec<FoundNetwork>,
     pub(super) stops: Vec<FoundStop>,
     pub(super) routes: Vec<FoundRoute>,
     /// Numbers of further stops and lines that are not listed.
@@ -81,7 +90,18 @@ fn find_names(app: &App, question: &str) -> FoundNames {
         found.feeds.insert(id);
     }
     disambiguate_namesakes(app, &mut found.stops);
+    found.networks = find_networks(app, found.corrected.as_deref().unwrap_or(question));
     found
+}
+
+fn find_networks(app: &App, question: &str) -> Vec<FoundNetwork> {
+    let networks = app.ingest().networks().into_iter();
+    let named = networks.filter(|network| network.timetable().is_some()).map(|network| {
+        let name = network_page::network_name(app, &network);
+        FoundNetwork { id: network.id().to_string(), name }
+    });
+    let found = named.filter(|it| matches_query(&format!("{} {}", it.name, it.id), question));
+    found.take(LISTED_MAX).collect()
 }
 
 /// Searches for words on a blocking thread: the names of a country may take milliseconds.
@@ -174,14 +194,29 @@ fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
 }
 
 impl FoundNames {
-    /// Renders the stops and lines as two cards.
+    /// Returns true if no network, stop or line was found.
+    pub(super) fn is_empty(&self) -> bool {
+        self.networks.is_empty() && self.stops.is_empty() && self.routes.is_empty()
+    }
+
+    /// Renders the networks, stops and lines as cards.
     pub(super) fn render_markup(&self, question: &str) -> Markup {
         html! {
             @if let Some(corrected) = &self.corrected {
                 p.note data-corrected=(corrected) { "Nothing is called “" (question) "”. Results for “" strong { (corrected) } "”:" }
             }
-            @if !self.stops.is_empty() || !self.routes.is_empty() {
+            @if !self.is_empty() {
                 div.found {
+                    @if !self.networks.is_empty() {
+                        section.card data-found="networks" {
+                            h2 { "Networks" }
+                            ul {
+                                @for network in &self.networks {
+                                    li data-network=(network.id) { a.target href=(network_index::network_address(&network.id)) { (network.name) } }
+                                }
+                            }
+                        }
+                    }
                     @if !self.stops.is_empty() {
                         section.card data-found="stops" {
                             h2 { "Stops" }

@@ -182,7 +182,8 @@ impl AlertsView {
     fn describe_count(&self) -> String {
         match self.source {
             AlertSource::None => {
-                "This network has a timetable and no real-time feed, so no alerts are known.".to_owned()
+                "This network has a timetable and no real-time feed, so no alerts are known."
+                    .to_owned()
             }
             AlertSource::Outdated if self.n_in_force == 0 => {
                 "The live data of this network are out of date, so no alerts are known.".to_owned()
@@ -383,9 +384,8 @@ impl AlertsView {
         };
         let date = Date::strptime("%Y%m%d", date).unwrap_or(timetable.local_date(self.now));
         let seconds = trip_sheet::parse_time(start).or_else(|| timetable.trip_start(trip));
-        let clock = seconds.map(|seconds| {
-            words::format_clock(timetable.service_time(date, seconds), &self.zone)
-        });
+        let clock = seconds
+            .map(|seconds| words::format_clock(timetable.service_time(date, seconds), &self.zone));
         let last = timetable.stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
         let to = timetable.trip(trip).headsign.or(last).map(words::shorten_name);
         match (clock, to) {

@@ -27,6 +27,10 @@ struct NetworkEntry {
     /// The last service day, if that is past.
     ended: Option<Date>,
     n_vehicles: usize,
+    /// Those of the vehicles that report no position.
+    n_unplaced: usize,
+    /// True if the network plays a recording.
+    is_recording: bool,
     n_alerts: usize,
     /// The state of its schedule, and the days until the timetable begins and ends.
     service: Option<(FeedState, ServiceCountdown)>,
@@ -46,6 +50,8 @@ impl NetworkEntry {
             n_lines: timetable.routes().len(),
             ended: network_page::last_service_day(network),
             n_vehicles: count_reliable_vehicles(network, |_| true),
+            n_unplaced: count_reliable_vehicles(network, |record| record.position().is_none()),
+            is_recording: network.replay_time().is_some(),
             n_alerts: network_alerts::count_in_force(network),
             service: schedule.map(|feed| (feed.status().state, ServiceCountdown::for_feed(&feed))),
             recording: states::recording_tag(network),
@@ -55,22 +61,27 @@ impl NetworkEntry {
     fn render_markup(&self) -> Markup {
         let modes: Vec<&str> = self.modes.iter().map(|mode| networks::mode_name(*mode)).collect();
         html! {
-            li data-network=(self.id) {
+            li data-network=(self.id) data-ended=[self.ended] {
                 a.target href=(network_address(&self.id)) { (self.name) }
-                @if let Some((state, service)) = self.service {
-                    " " (states::render_service_tag(&self.id, service, state))
-                    @if service.days_left.is_some_and(|days| days < 0) { " " (states::render_static_sign(FeedState::Expired)) }
-                }
+                @if let Some((state, service)) = self.service.filter(|_| self.ended.is_none()) { " " (states::render_service_tag(&self.id, service, state)) }
                 " " (self.recording)
                 div.soft.small {
                     @if !modes.is_empty() { (modes.join(", ")) " · " }
                     (words::format_count(self.n_lines as u64, "line", "lines"))
-                    @if let Some(day) = self.ended { " · ended " time datetime=(day) { (day.strftime("%B %Y")) } }
+                    @if let Some(day) = self.ended { " · timetable ended " time datetime=(day) { (day.strftime("%B %Y")) } }
                     @if self.n_vehicles > 0 { " · " (words::format_count(self.n_vehicles as u64, "vehicle", "vehicles")) }
+                    @if self.n_unplaced > 0 { " (" (words::format_number(self.n_unplaced as u64)) " without a position)" }
                     @if self.n_alerts > 0 { " · " a.target href=(network_alerts::alerts_address(&self.id)) { (words::format_count(self.n_alerts as u64, "alert", "alerts")) } }
                 }
             }
         }
+    }
+}
+
+impl NetworkEntry {
+    /// Returns true if something on the network's pages is live or replayed.
+    fn is_live(&self) -> bool {
+        self.is_recording || self.n_vehicles > 0 || self.n_alerts > 0
     }
 }
 
@@ -107,7 +118,11 @@ pub(super) async fn get_networks(State(app): State<App>) -> Response {
     let all = app.ingest().networks();
     let mut entries: Vec<NetworkEntry> =
         all.iter().filter_map(|network| NetworkEntry::new(&app, network)).collect();
-    entries.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.id.cmp(&b.id)));
+    // Networks that have something to show come first.
+    let key = |entry: &NetworkEntry| (!entry.is_live(), entry.ended.is_some());
+    entries.sort_by(|a, b| {
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name)).then_with(|| a.id.cmp(&b.id))
+    });
     let mut page = PageLayout::new("Networks", NavSection::Networks);
     page.description = Some("Lines, stops, departures and alerts of each network.".to_owned());
     page.styles = &["riders.css"];
@@ -115,7 +130,14 @@ pub(super) async fn get_networks(State(app): State<App>) -> Response {
         div.page.riders {
             div.page-head.tight {
                 h1 { "Networks" }
-                p.soft { (words::format_count(entries.len() as u64, "network", "networks")) " with lines, stops and departures." }
+                p.soft { (describe_networks(&entries)) }
+            }
+            form.search role="search" action="/" {
+                div.search-line {
+                    label.visually-hidden for="q" { "Search networks, stops and lines" }
+                    input.input #q type="search" name="q" placeholder="Networks, stops, lines" maxlength="100" autocomplete="off";
+                    button.button type="submit" { "Search" }
+                }
             }
             section.card aria-label="Networks" {
                 @if entries.is_empty() { p.board-empty { "No timetable has been loaded yet." } }
@@ -124,6 +146,20 @@ pub(super) async fn get_networks(State(app): State<App>) -> Response {
         }
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
+}
+
+/// Counts the networks, those with live or replayed data, and those with an ended timetable.
+fn describe_networks(entries: &[NetworkEntry]) -> String {
+    let count = |filter: fn(&NetworkEntry) -> bool| {
+        let n = entries.iter().filter(|entry| filter(entry)).count();
+        words::format_number(n as u64)
+    };
+    let total = words::format_count(entries.len() as u64, "network", "networks");
+    let mut text = format!("{total}, {} with live or replayed data", count(NetworkEntry::is_live));
+    if entries.iter().any(|entry| entry.ended.is_some()) {
+        text += &format!(", {} with an ended timetable", count(|entry| entry.ended.is_some()));
+    }
+    text + "."
 }
 
 /// Renders links for riders on the catalog of feeds; nothing if no timetable has been loaded.

@@ -39,15 +39,20 @@ pub(super) fn reply_with_page(page: &PageLayout<'_>, body: &Markup) -> Response 
 /// Returns the network's name: the common part before a colon in the configured names of its feeds, or the name of its
 /// schedule, or the schedule's only agency, or its id.
 pub(super) fn network_name(app: &App, network: &Network) -> String {
-    let names: Vec<String> =
-        network.feeds().iter().filter_map(|feed| feed.config().name.clone()).collect();
-    if let Some(shared) = common_prefix(&names) {
-        return shared.to_owned();
+    if let Some(shared) = shared_name(network) {
+        return shared;
     }
     let id = network.id().as_str();
     let schedule = app.ingest().find_feed(id);
     let configured = schedule.and_then(|feed| feed.config().name.clone());
     configured.or_else(|| only_agency(network)).unwrap_or_else(|| id.to_owned())
+}
+
+/// Returns the common part before a colon in the configured names of a network's feeds.
+pub(super) fn shared_name(network: &Network) -> Option<String> {
+    let names: Vec<String> =
+        network.feeds().iter().filter_map(|feed| feed.config().name.clone()).collect();
+    common_prefix(&names).map(str::to_owned)
 }
 
 /// Returns the text before ": " if all names begin with the same text.

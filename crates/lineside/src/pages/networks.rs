@@ -11,6 +11,7 @@ use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
 use lineside_ingest::{Dataset, Feed, Network, RouteMode, StopPage};
 use maud::{Markup, html};
 
+use super::alert_source::AlertSource;
 use super::layout::{self, NavSection, PageLayout};
 use super::name_search::{lines_at, main_destinations};
 use super::{badge, board, favourites, line, network_alerts, network_page, states, words};
@@ -115,6 +116,8 @@ struct NetworkView {
     n_lines: usize,
     stops: StopPage,
     n_alerts: usize,
+    /// True if the network has a source of alerts.
+    has_alerts: bool,
     /// The notice that a recording is played.
     recording: Markup,
     /// The notice that the timetable has ended, has not begun, or ends soon.
@@ -145,7 +148,21 @@ impl NetworkView {
         let timetable_end = network_page::render_timetable_end(network);
         let recording = states::recording_line(network);
         let id = network.id().to_string();
-        Self { id, name, dataset, query, lines, n_lines, stops, n_alerts, recording, timetable_end }
+        let source = AlertSource::for_network(network);
+        let has_alerts = matches!(source, AlertSource::Current | AlertSource::Outdated);
+        Self {
+            id,
+            name,
+            dataset,
+            query,
+            lines,
+            n_lines,
+            stops,
+            n_alerts,
+            has_alerts,
+            recording,
+            timetable_end,
+        }
     }
 
     fn timetable(&self) -> &Timetable {
@@ -184,9 +201,10 @@ impl NetworkView {
                 nav.network-links aria-label="This network" {
                     a.target href=(format!("/map?network={}", self.id)) { "Map" }
                     a.target href=(format!("/delays/{}", self.id)) { "Delays" }
-                    a.target href=(network_alerts::alerts_address(&self.id)) {
+                    // Without a source of alerts, the page has none to show.
+                    @if self.has_alerts { a.target href=(network_alerts::alerts_address(&self.id)) {
                         "Alerts" @if self.n_alerts > 0 { " " span.tag { (words::format_number(self.n_alerts as u64)) } }
-                    }
+                    } }
                     a.target href=(format!("/feeds/{}", self.id)) { "Data and sources" }
                 }
                 (self.recording)
@@ -232,11 +250,24 @@ impl NetworkView {
             @if self.stops.total > 0 {
                 section.card aria-labelledby="stops-title" {
                     div.card-head { h2 #stops-title { "Stops" } span.soft.small { (words::format_count(self.stops.total as u64, "stop", "stops")) } }
-                    ul.stop-list { @for stop in &self.stops.stops { (self.render_stop(*stop)) } }
+                    @let (served, unserved) = self.split_stops();
+                    @if !served.is_empty() { ul.stop-list { @for stop in served { (self.render_stop(*stop)) } } }
+                    @if !unserved.is_empty() {
+                        h3.stops-unserved { "Stops without departures" }
+                        ul.stop-list data-unserved=(unserved.len()) { @for stop in unserved { (self.render_stop(*stop)) } }
+                    }
                     @if pages > 1 { (self.render_pager(self.query.stops_page, pages, "stops", |page| self.query.page_address(&self.id, page, self.query.lines_page))) }
                 }
             }
         }
+    }
+
+    /// Splits the stops of the page at the first one without lines; those are last.
+    fn split_stops(&self) -> (&[StopIdx], &[StopIdx]) {
+        let stops = &self.stops.stops;
+        let is_served = |stop: &StopIdx| !lines_at(self.timetable(), *stop).is_empty();
+        let n_served = stops.iter().position(|stop| !is_served(stop)).unwrap_or(stops.len());
+        stops.split_at(n_served)
     }
 
     fn render_stop(&self, idx: StopIdx) -> Markup {
@@ -249,7 +280,7 @@ impl NetworkView {
                 @if self.has_namesake(stop.name) {
                     @if let Some(towards) = main_destinations(self.timetable(), idx) { span.small data-towards { "towards " (towards) } }
                 }
-                @if let Some(code) = stop.code.filter(|code| *code != stop.id) { span.soft.small { (code) } }
+                @if let Some(code) = stop.code.filter(|code| *code != stop.id) { span.soft.small { "stop " (code) } }
                 span.lines {
                     @for (name, color) in lines.iter().take(STOP_LINES_MAX) { (badge::render_badge(name, *color)) }
                     @if n_more > 0 { span.soft.small { "+" (n_more) } }

@@ -39,6 +39,7 @@ pub(crate) const PAGES: &[(&str, &[&str])] = &[
     ("/routes/{feed}/{route_id}", &["date", "lang"]),
     ("/rules", &[]),
     ("/rules/{code}", &[]),
+    ("/search", &["q"]),
     ("/stops/{feed}/{stop_id}", &["lines", "limit", "after", "lang", "embed"]),
     ("/trips/{feed}/{trip_id}", &["date", "start", "lang"]),
     ("/validate", &[]),

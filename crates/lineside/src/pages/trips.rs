@@ -173,7 +173,7 @@ impl<'a> TripView<'a> {
     }
 
     fn title(&self) -> String {
-        let line = self.route().map(|route| format!("Line {}", route.display_name()));
+        let line = self.route().map(|route| words::line_title(route.display_name()));
         let line = line.unwrap_or_else(|| "Trip".to_owned());
         let to = self.run.headsign.as_deref().map(|to| format!(" to {to}")).unwrap_or_default();
         let date = self.run.date.map(|date| format!(", {}", words::format_date(date)));
@@ -238,7 +238,7 @@ impl<'a> TripView<'a> {
                 p.crumbs {
                     a href=(format!("/networks/{}", self.feed_id())) { (network_page::network_name(self.app, self.network)) }
                     @if let Some(route) = &route {
-                        " › " a href=(line::line_address(self.feed_id(), route.id)) { "Line " (route.display_name()) }
+                        " › " a href=(line::line_address(self.feed_id(), route.id)) { (words::line_title(route.display_name())) }
                     }
                 }
                 h1 {
@@ -251,7 +251,7 @@ impl<'a> TripView<'a> {
                     span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } }
                     @if let Some(vehicle) = self.run.vehicle.as_ref().filter(|vehicle| vehicle.position().is_some()) { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
                     @if let Some(route) = &route {
-                        a.small href=(line::line_address(self.feed_id(), route.id)) { "Line " (route.display_name()) }
+                        a.small href=(line::line_address(self.feed_id(), route.id)) { (words::line_title(route.display_name())) }
                         a.small href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
                     }
                 }
@@ -297,8 +297,9 @@ impl<'a> TripView<'a> {
             } @else if let Some(call) = call {
                 @let delay_text = words::format_delay(call.status.as_str(), call.delay.map(i64::from));
                 p.trip-standing {
-                    span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) }
-                    @if has_begun { " Next stop: " } @else { " Starts at " }
+                    // Without a delay, the status has nothing to say.
+                    @if call.delay.is_some() || call.status != DepartureStatus::Realtime { span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) } " · " }
+                    @if has_begun { "Next stop: " } @else { "Starts at " }
                     strong { a.target href="#next" { (self.stop_name(call)) } }
                     @if let Some(at) = call.best_known_time() { ", " (self.render_time(at)) }
                 }
@@ -308,13 +309,25 @@ impl<'a> TripView<'a> {
         }
     }
 
+    /// Returns true if a running trip that the timetable does not have begins with its next call: producers drop past
+    /// calls.
+    fn lacks_earlier_calls(&self, next: Option<usize>) -> bool {
+        next == Some(0) && self.announced_start().is_some_and(|at| at <= self.now)
+    }
+
     /// Renders the list of calls. For a running trip, the stops before the next one are folded behind their number.
     fn calls(&self, next: Option<usize>) -> Markup {
         let n_earlier = next.filter(|next| *next >= COLLAPSED_CALLS_MIN).unwrap_or(0);
         let (earlier, ahead) = self.run.calls.split_at(n_earlier);
+        // Statuses that only say "Live" say nothing about a single call.
+        let is_bare = self
+            .run
+            .calls
+            .iter()
+            .all(|call| call.status == DepartureStatus::Realtime && call.delay.is_none());
         let list = |calls: &[TripCall], first: usize| {
             html! {
-                ol.trip-calls.is-stale[self.is_stale] start=[(first > 0).then_some(first + 1)] {
+                ol.trip-calls.is-stale[self.is_stale].without-status[is_bare] start=[(first > 0).then_some(first + 1)] {
                     @for (at, call) in calls.iter().enumerate() { (self.render_call(call, next == Some(first + at))) }
                 }
             }
@@ -322,6 +335,7 @@ impl<'a> TripView<'a> {
         html! {
             section.card aria-label="Calls" {
                 @if self.run.calls.is_empty() { p.board-empty { "No stops are announced for this trip." } }
+                @if self.lacks_earlier_calls(next) { p.earlier-note.soft.small data-earlier-calls="unreported" { "Earlier stops are no longer reported." } }
                 @if !earlier.is_empty() {
                     details.earlier-calls id="earlier-calls" {
                         summary { (words::format_count(n_earlier as u64, "earlier stop", "earlier stops")) }

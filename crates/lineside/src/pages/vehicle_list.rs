@@ -1,5 +1,6 @@
 //! The list of vehicles on `/map`: for readers without scripts, and for the map's script to fill.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lineside_ingest::{Network, Record, TimetableJoin};
@@ -28,11 +29,13 @@ pub(super) struct VehicleList<'a> {
 struct ListedVehicle {
     network: Arc<Network>,
     record: Arc<Record>,
+    /// True if its feed is unreliable.
+    is_stale: bool,
 }
 
 impl VehicleList<'_> {
-    /// Returns the first vehicles of the list, those with positions before the others, and the total number. Vehicles
-    /// without a position whose trip is not running are left out, as on other pages.
+    /// Returns the first vehicles of the list, those with current positions first, and the total number. Vehicles without a
+    /// position whose trip is not running are left out, as on other pages.
     fn first_vehicles(&self, app: &App) -> (Vec<ListedVehicle>, usize) {
         let networks = app.ingest().networks();
         let is_listed = |network: &&Arc<Network>| {
@@ -41,12 +44,15 @@ impl VehicleList<'_> {
         let mut vehicles: Vec<ListedVehicle> = Vec::new();
         for network in networks.iter().filter(is_listed) {
             let (state, now) = (network.state(), network.data_now());
-            let active = state
-                .vehicles()
-                .filter(|record| network_index::is_under_way(&state, record, now));
+            let feeds = network.realtime_feeds();
+            let unreliable = feeds.iter().filter(|it| it.status().unreliable_since.is_some());
+            let unreliable: BTreeSet<&str> = unreliable.map(|feed| feed.id().as_str()).collect();
+            let active =
+                state.vehicles().filter(|record| network_index::is_under_way(&state, record, now));
             vehicles.extend(active.map(|record| ListedVehicle {
                 network: Arc::clone(network),
                 record: Arc::clone(record),
+                is_stale: unreliable.contains(record.feed.as_str()),
             }));
         }
         let total = vehicles.len();
@@ -69,7 +75,7 @@ impl VehicleList<'_> {
                     }
                     p.note #no-webgl hidden { "This browser cannot draw maps because WebGL is off or missing. The list shows the same vehicles." }
                     noscript {
-                        p.note { "The map needs JavaScript. The list shows the vehicles of the map, and after them those that report no position." }
+                        p.note { "The map needs JavaScript. The list shows the vehicles of the map and those that report no position. Outdated positions are last." }
                         (states::recording_list(app))
                     }
                 }
@@ -116,7 +122,7 @@ impl VehicleList<'_> {
                 section.stack #plain-results aria-labelledby="plain-results-title" {
                     h2 #plain-results-title { "Results for “" (self.question) "”" }
                     (self.names.render_markup(self.question))
-                    @if self.names.stops.is_empty() && self.names.routes.is_empty() { p.soft { "No stop or line matches." } }
+                    @if self.names.is_empty() { p.soft { "No network, stop or line matches." } }
                 }
             }
         }
@@ -143,12 +149,12 @@ fn render_vehicle_table(app: &App, vehicles: &[ListedVehicle], names_network: bo
 }
 
 impl ListedVehicle {
-    /// Sorts vehicles with positions first, then by line, shorter line names first, then by destination.
-    fn sort_key(&self) -> (bool, usize, &str, &str, &str) {
+    /// Sorts current vehicles with positions first, then by line, shorter line names first, then by destination.
+    fn sort_key(&self) -> (bool, bool, usize, &str, &str, &str) {
         let record = &self.record;
         let name = record.join.route_short_name.as_deref().unwrap_or("~");
         let headsign = record.join.headsign.as_deref().unwrap_or("~");
-        (record.position().is_none(), name.len(), name, headsign, &record.id)
+        (self.is_stale, record.position().is_none(), name.len(), name, headsign, &record.id)
     }
 
     /// Returns the seconds since the last position, by the clock of the network's data; `None` without a position.
@@ -164,10 +170,8 @@ impl ListedVehicle {
         // A vehicle without a delay is not on schedule: its delay is unknown.
         let delay = join.delay.map(|delay| words::format_delay("realtime", Some(i64::from(delay))));
         let age = self.position_age();
-        let feed = app.ingest().find_feed(record.feed.as_str());
-        let is_stale = feed.is_some_and(|feed| feed.status().unreliable_since.is_some());
         html! {
-            tr.is-stale[is_stale] data-vehicle=(record.id) data-age=[age] {
+            tr.is-stale[self.is_stale] data-vehicle=(record.id) data-age=[age] {
                 td { (render_line_badge(network, join)) }
                 td {
                     (render_destination(network, record))
@@ -189,7 +193,7 @@ impl ListedVehicle {
 /// Renders the badge of a vehicle's line, as a link to the line's page if the timetable has it.
 fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
     let Some(name) = join.route_short_name.as_deref() else {
-        return badge::render_badge("–", None);
+        return html! { "–" };
     };
     let badge = badge::render_badge(name, join.route_color);
     html! {

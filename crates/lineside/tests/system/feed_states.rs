@@ -107,7 +107,8 @@ async fn an_expired_timetable_is_shown_as_expired_everywhere() {
     let index = text(format!("{url}/networks")).await;
     let (_, entry) = index.split_once("data-network=\"old\"").unwrap();
     let entry = entry.split("</li>").next().unwrap();
-    assert!(entry.contains("data-state=\"expired\""), "{entry}");
+    assert!(entry.contains("data-ended=\"2024-06-01\""), "{entry}");
+    assert!(!entry.contains("data-state="), "the end is said once: {entry}");
     let other = text(format!("{url}/stops/soon/S")).await;
     assert!(other.contains(&format!("data-days-left=\"{left}\"")), "{other}");
     assert!(catalog.contains("href=\"/?expires=soon\""), "{catalog}");

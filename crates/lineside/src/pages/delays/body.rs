@@ -20,8 +20,16 @@ const LINES_CHOSEN_MAX: usize = 500;
 pub(super) fn page_title(answer: &DelayReport) -> String {
     match question_scope(answer) {
         Some(scope) => format!("{} {scope}", question_text(answer)),
-        None => format!("{} {}", question_text(answer), answer.question.feed_name),
+        None => format!("{} {}", question_text(answer), network_name(answer)),
     }
+}
+
+/// Returns the name of the network; without a timetable or if the question is about one feed, that of the feed.
+fn network_name(answer: &DelayReport) -> String {
+    let question = &answer.question;
+    let has_network = question.timetable.is_some() && !question.is_only_feed;
+    let shared = network_page::shared_name(&question.network).filter(|_| has_network);
+    shared.unwrap_or_else(|| question.feed_name.clone())
 }
 
 /// Returns the question as text: a line has a late trip or none, a network and a station have shares.
@@ -41,8 +49,8 @@ pub(super) fn has_single_verdict(answer: &DelayReport) -> bool {
 /// Describes the line and the stop of the question.
 fn question_scope(answer: &DelayReport) -> Option<String> {
     match (answer.question.route_name(), answer.question.stop_name()) {
-        (Some(route), Some(stop)) => Some(format!("Line {route} at {stop}")),
-        (Some(route), None) => Some(format!("Line {route}")),
+        (Some(route), Some(stop)) => Some(format!("{} at {stop}", words::line_title(&route))),
+        (Some(route), None) => Some(words::line_title(&route)),
         (None, Some(stop)) => Some(format!("At {stop}")),
         (None, None) => None,
     }
@@ -104,8 +112,8 @@ fn render_head(answer: &DelayReport, is_embedded: bool) -> Markup {
             @if !is_embedded {
                 p.crumbs {
                     @match &question.timetable {
-                        Some(_) => a.target href=(format!("/networks/{}", question.network.id())) { (question.feed_name) },
-                        None => a.target href=(format!("/feeds/{}", question.feed)) { (question.feed_name) },
+                        Some(_) => a.target href=(format!("/networks/{}", question.network.id())) { (network_name(answer)) },
+                        None => a.target href=(format!("/feeds/{}", question.feed)) { (network_name(answer)) },
                     }
                     @if question_scope(answer).is_some() { " › " a href=(format!("/delays/{}", question.feed)) { "All lines" } }
                 }
@@ -204,7 +212,7 @@ fn describe_report(answer: &DelayReport) -> String {
     text
 }
 
-/// Renders `3 of 41 trips are late and 2 are cancelled. No live times for 4; timetable only for 1.`
+/// Renders `3 of 41 trips are late and 2 are cancelled. No live times for 4 of them; timetable only for 1.`
 pub(super) fn describe_counts(counts: &DelayCounts) -> String {
     let are = |count: usize| if count == 1 { "is" } else { "are" };
     let without_times = counts.unknown.saturating_sub(counts.scheduled_only);
@@ -243,18 +251,25 @@ pub(super) fn describe_counts(counts: &DelayCounts) -> String {
         (0, scheduled_only) => {
             text += &format!(" Timetable only for {}.", format_number(scheduled_only))
         }
-        (unknown, 0) => text += &format!(" No live times for {}.", format_number(unknown)),
+        (unknown, 0) => text += &format!(" No live times for {} of them.", format_number(unknown)),
         (unknown, scheduled_only) => {
             let (unknown, scheduled_only) = (format_number(unknown), format_number(scheduled_only));
-            text += &format!(" No live times for {unknown}; timetable only for {scheduled_only}.");
+            text += &format!(
+                " No live times for {unknown} of them; timetable only for {scheduled_only}."
+            );
         }
     }
     text
 }
 
 fn explain_unknown(answer: &DelayReport) -> String {
+    let only_timetable = if network_page::last_service_day(&answer.question.network).is_some() {
+        "There is neither live data nor a valid timetable for these trips."
+    } else {
+        "There is no live data for these trips, only the timetable."
+    };
     if answer.question.sources.is_empty() {
-        return "There is no live data for these trips, only the timetable.".to_owned();
+        return only_timetable.to_owned();
     }
     if answer.is_stale {
         return "Live data is out of date, so we can't say.".to_owned();
@@ -264,7 +279,7 @@ fn explain_unknown(answer: &DelayReport) -> String {
             format!("{} That is too little to say.", describe_counts(&counts))
         }
         Some(counts) if counts.scheduled_only > 0 && counts.scheduled_only == counts.trips => {
-            "There is no live data for these trips, only the timetable.".to_owned()
+            only_timetable.to_owned()
         }
         Some(counts) if counts.trips > 0 && has_only_unknown_trips(answer) => {
             format!(
@@ -295,7 +310,7 @@ fn render_match_link(answer: &DelayReport) -> Markup {
     let is_unmatched = answer.verdict == DelayVerdict::Unknown && has_only_unknown_trips(answer);
     html! {
         @if let Some(source) = answer.question.sources.first().filter(|_| is_unmatched) {
-            p.small { a.target href=(format!("/feeds/{}#matches", source.id)) { "Which ids do not match" } }
+            p.small { a.target href=(format!("/feeds/{}#matches", source.id)) { "Why the delays are not known" } }
         }
     }
 }
@@ -464,7 +479,7 @@ mod tests {
         };
         check(41, 3, 0, 0, 0, "3 of 41 trips are late.");
         check(41, 1, 1, 0, 0, "1 of 41 trips is late and 1 is cancelled.");
-        let all = "11 of 456 trips are late and 8 are cancelled. No live times for 2; timetable only for 1.";
+        let all = "11 of 456 trips are late and 8 are cancelled. No live times for 2 of them; timetable only for 1.";
         check(456, 11, 8, 3, 1, all);
         check(41, 0, 2, 0, 0, "No late trips; 2 cancelled (39 running).");
         check(1, 0, 0, 0, 0, "No late trips (1 running).");

@@ -65,7 +65,7 @@ fn describe_class(class: &DelayClass) -> String {
     };
     match (class.from, class.until) {
         (None, _) => "Early by 1 min or more".to_owned(),
-        (Some(from), _) if from < 0 => "On time".to_owned(),
+        (Some(from), _) if from < 0 => "Less than 1 min behind".to_owned(),
         (Some(from), Some(until)) => {
             format!("{} to {} behind", bare_lower_bound(from, until), time(until))
         }
@@ -297,7 +297,7 @@ mod tests {
         };
         let expect = [
             "Early by 1 min or more",
-            "On time",
+            "Less than 1 min behind",
             "1 to 3 min behind",
             "3 to 4 min behind",
             "4 to 5 min behind",
