@@ -165,6 +165,8 @@ describe("is my train late", () => {
             assert.deepEqual(found, [], `${address}, ${colorScheme}`);
             const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
             assert.ok(over <= 0, `${address} is ${over} px too wide`);
+            const cut = await page.evaluate(() => [...document.querySelectorAll(".scroll")].filter((table) => table.checkVisibility() && table.scrollWidth > table.clientWidth).length);
+            assert.equal(cut, 0, `tables of ${address} are cut`);
           }
         });
       }

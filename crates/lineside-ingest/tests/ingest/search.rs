@@ -62,6 +62,26 @@ async fn stops_are_found_by_name_box_and_distance() {
 }
 
 #[tokio::test]
+async fn stops_without_trips_are_last() {
+    let dir = tempfile::tempdir().unwrap();
+    write_city(dir.path());
+    let file = dir.path().join("stops.txt");
+    let rows = fs::read_to_string(&file).unwrap();
+    let unserved = "x,Cent,48.9,2.3,0,,\ny,Aardvark Depot,48.9,2.3,0,,\n";
+    fs::write(&file, format!("{}\n{unserved}", rows.trim_end())).unwrap();
+    let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
+    let ingest = start(vec![config]);
+    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    // The name of the first hit only begins with the query; the second has exactly this name.
+    assert_eq!(ids(&ingest.search_stops(&query("cent"))), ["C", "x"]);
+    let dataset = ingest.networks()[0].dataset().unwrap();
+    let stops = dataset.stop_page("", 0, 100).stops;
+    let names: Vec<&str> = stops.iter().map(|stop| dataset.timetable.stop(*stop).name).collect();
+    assert_eq!(names[names.len() - 2..], ["Aardvark Depot", "Cent"], "{names:?}");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
     let (ingest, _dir) = ingest().await;
     let near = |text: &str| StopQuery { near: Some((48.91, 2.34)), ..query(text) };

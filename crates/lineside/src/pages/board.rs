@@ -62,7 +62,7 @@ pub(super) async fn get_board(
     let mut page = PageLayout::new(&board.title, NavSection::Networks);
     page.description = Some(format!("The next departures from {}, in real time.", board.title));
     page.scripts = &["board.js", favourites::SCRIPT];
-    page.styles = &[favourites::STYLE];
+    page.styles = &["riders.css", favourites::STYLE];
     page.refresh = Some(REFRESH_S);
     page.is_embedded = is_embedded;
     page.alternates.push(("application/json", board.api_address()));

@@ -70,7 +70,8 @@ impl NetworkEntry {
                     (words::format_count(self.n_lines as u64, "line", "lines"))
                     @if let Some(day) = self.ended { " · timetable ended " time datetime=(day) { (day.strftime("%B %Y")) } }
                     @if self.n_vehicles > 0 { " · " (words::format_count(self.n_vehicles as u64, "vehicle", "vehicles")) }
-                    @if self.n_unplaced > 0 { " (" (words::format_number(self.n_unplaced as u64)) " without a position)" }
+                    @if self.n_unplaced > 0 && self.n_unplaced == self.n_vehicles { ", none with a position" }
+                    @else if self.n_unplaced > 0 { ", " (words::format_number(self.n_unplaced as u64)) " of them without a position" }
                     @if self.n_alerts > 0 { " · " a.target href=(network_alerts::alerts_address(&self.id)) { (words::format_count(self.n_alerts as u64, "alert", "alerts")) } }
                 }
             }

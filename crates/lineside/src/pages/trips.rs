@@ -30,6 +30,9 @@ const CHANNELS_MAX: usize = 16;
 /// The least number of stops before the next one that are collapsed, so that the next stop is on the first screen.
 const COLLAPSED_CALLS_MIN: usize = 3;
 
+/// Seconds from the stated start of a trip to its first call that mean that the feed has dropped calls.
+const UNREPORTED_S: i64 = 120;
+
 /// Returns the address of a trip's page. `date` is a service date as `YYYYMMDD`, `start_time` the start of a repeated
 /// trip; both may be empty.
 pub(super) fn trip_address(feed: &str, trip_id: &str, date: &str, start_time: &str) -> String {
@@ -309,10 +312,11 @@ impl<'a> TripView<'a> {
         }
     }
 
-    /// Returns true if a running trip that the timetable does not have begins with its next call: producers drop past
-    /// calls.
-    fn lacks_earlier_calls(&self, next: Option<usize>) -> bool {
-        next == Some(0) && self.announced_start().is_some_and(|at| at <= self.now)
+    /// Returns true if a trip that the timetable does not have started before its first call: producers drop past calls.
+    fn lacks_earlier_calls(&self) -> bool {
+        let first = self.run.calls.first().and_then(TripCall::best_known_time);
+        let start = self.announced_start().filter(|at| *at <= self.now);
+        first.zip(start).is_some_and(|(first, start)| first - start >= UNREPORTED_S)
     }
 
     /// Renders the list of calls. For a running trip, the stops before the next one are folded behind their number.
@@ -335,7 +339,7 @@ impl<'a> TripView<'a> {
         html! {
             section.card aria-label="Calls" {
                 @if self.run.calls.is_empty() { p.board-empty { "No stops are announced for this trip." } }
-                @if self.lacks_earlier_calls(next) { p.earlier-note.soft.small data-earlier-calls="unreported" { "Earlier stops are no longer reported." } }
+                @if self.lacks_earlier_calls() { p.earlier-note.soft.small data-earlier-calls="unreported" { "Earlier stops are no longer reported." } }
                 @if !earlier.is_empty() {
                     details.earlier-calls id="earlier-calls" {
                         summary { (words::format_count(n_earlier as u64, "earlier stop", "earlier stops")) }

@@ -13,6 +13,8 @@ use crate::app::App;
 
 /// The most vehicles in the list without scripts.
 const LISTED_MAX: usize = 100;
+/// The sentence on the content of the list without scripts.
+const LIST_CONTENT: &str = "The list shows the vehicles of the map and those that report no position. Outdated positions are last.";
 
 /// The map's content as a list: for readers without scripts, for the keyboard, and for screen readers.
 pub(super) struct VehicleList<'a> {
@@ -70,13 +72,16 @@ impl VehicleList<'_> {
                     @if !has_map {
                         p.note {
                             "This server was built without the map. Build it with " code { "cargo xtask build" }
-                            " to add the map. The list below is complete."
+                            " to add the map. " (LIST_CONTENT)
                         }
+                        (states::recording_list(app))
                     }
                     p.note #no-webgl hidden { "This browser cannot draw maps because WebGL is off or missing. The list shows the same vehicles." }
-                    noscript {
-                        p.note { "The map needs JavaScript. The list shows the vehicles of the map and those that report no position. Outdated positions are last." }
-                        (states::recording_list(app))
+                    @if has_map {
+                        noscript {
+                            p.note { "The map needs JavaScript. " (LIST_CONTENT) }
+                            (states::recording_list(app))
+                        }
                     }
                 }
                 @if !has_map { (self.render_without_scripts()) } @else { noscript { (self.render_without_scripts()) } }

@@ -28,7 +28,8 @@ pub(super) fn shorten_name(name: &str) -> &str {
 /// Returns the title of a line: `Line 7`, but `N Line` for a line with that name.
 pub(super) fn line_title(name: &str) -> String {
     let name = shorten_name(name);
-    let has_noun = name.split_whitespace().any(|word| word.eq_ignore_ascii_case("line"));
+    let mut name_words = name.split(|letter: char| !letter.is_alphanumeric());
+    let has_noun = name_words.any(|word| word.eq_ignore_ascii_case("line"));
     if has_noun { name.to_owned() } else { format!("Line {name}") }
 }
 
@@ -281,6 +282,7 @@ pub(super) mod tests {
     fn a_name_with_the_word_line_is_a_title() {
         assert_eq!(line_title("7"), "Line 7");
         assert_eq!(line_title("N Line"), "N Line");
+        assert_eq!(line_title("1-Line"), "1-Line");
         assert_eq!(line_title("Airline"), "Line Airline");
     }
 

@@ -2,9 +2,9 @@
 
 use lineside_formats::gtfs_rt::proto::Position;
 
-use crate::support::http::{get, get_json};
+use crate::support::http::{get, get_json, header};
 use crate::support::timetable::{Lines, alert, message, now};
-use crate::support::town::Town;
+use crate::support::town::{Town, good};
 use crate::support::wait::until;
 
 /// Returns a late trip, a trip from another platform, a cancelled one, a vehicle and an alert.
@@ -145,6 +145,16 @@ async fn a_network_lists_its_alerts_with_the_affected_lines_and_stops() {
     assert!(town.page("/alerts/town?lang=fr").await.contains("lang=\"fr\">Travaux"));
     assert!(town.page("/alerts/town-trips").await.contains("data-alert=\"alert\""));
     assert_eq!(get(&town.url("/alerts/none")).await.status(), 404);
+    // A trip is named by its start and its destination.
+    let mut closed = alert(None, None, &[("en", "Cancelled")]);
+    closed.alert.as_mut().unwrap().informed_entity[0].trip = Some(town.lines.trip("a2"));
+    town.producer.set(good(&message(now(), vec![closed])));
+    let affected = format!("href=\"/trips/town/a2?date={}\">", date(&town));
+    until("the alert names the trip", async || town.page("/alerts/town").await.contains(&affected))
+        .await;
+    let page = town.page("/alerts/town").await;
+    let (_, title) = page.split_once(&affected).unwrap();
+    assert!(!title.split('<').next().unwrap().contains("a2"), "{page}");
 }
 
 #[tokio::test]
@@ -193,9 +203,14 @@ async fn vehicles_in_the_list_link_to_their_line_and_trip() {
     let town = town().await;
     let page = town.page("/map").await;
     let (_, list) = page.split_once("id=\"list\"").unwrap();
-    for link in ["/routes/town/A".to_owned(), format!("/trips/town/a1?date={}", date(&town))] {
+    let trip = format!("/trips/town/a1?date={}", date(&town));
+    for link in ["/routes/town/A", &trip] {
         assert!(list.contains(&format!("href=\"{link}\"")), "no {link} in {list}");
     }
+    let line = town.page("/routes/town/A").await;
+    let (_, vehicle) = line.split_once("data-id=\"v-a1\"").unwrap();
+    let (vehicle, _) = vehicle.split_once("</li>").unwrap();
+    assert!(vehicle.contains(&format!("href=\"{trip}\"")), "{vehicle}");
 }
 
 #[tokio::test]
@@ -206,6 +221,15 @@ async fn a_search_finds_lines_by_mode_and_misspelled_stops() {
     let stop = town.page("/?q=Midle").await;
     assert!(stop.contains("data-corrected=\"middle\""), "{stop}");
     assert!(stop.contains("href=\"/stops/town/S\"") && stop.contains("Town &lt;b&gt;Lines"));
+    let network = town.page("/?q=town").await;
+    let (_, first) = network.split_once("data-found=\"").unwrap();
+    assert!(
+        first.starts_with("networks\"") && first.contains("data-network=\"town\""),
+        "{network}"
+    );
+    assert!(town.page("/?q=zzzz").await.contains("data-nothing-found"));
+    let reply = get(&town.url("/search?q=Midle")).await;
+    assert_eq!((reply.status().as_u16(), header(&reply, "location")), (308, "/?q=Midle"));
     let map = town.page("/map?q=Midle").await;
     assert!(map.contains("value=\"Midle\"") && map.contains("plain-results-title"), "{map}");
     for query in ["q=Midle", "q=Midle&near=59.9,10.7"] {

@@ -86,6 +86,9 @@ async fn a_board_shows_live_trips_once_and_without_scheduled_times() {
     let (query, _) = link.split_once('"').unwrap();
     let trip = town.page(&format!("/trips/town/announced{}", query.replace("&amp;", "&"))).await;
     assert_eq!(trip.matches("data-status=\"realtime\"").count(), 3, "{trip}");
+    assert!(!trip.contains("data-earlier-calls"), "it has not started: {trip}");
+    let under_way = town.page("/trips/town/under-way").await;
+    assert!(under_way.contains("data-earlier-calls=\"unreported\""), "{under_way}");
     // Once one trip is known by its id, the others are trips that the timetable does not have.
     let mut known = live_trips(town.lines);
     known.push(town.lines.behind("a1", 0));
@@ -94,6 +97,25 @@ async fn a_board_shows_live_trips_once_and_without_scheduled_times() {
     until_json(&url, |found| find(found, "a1").is_some() && find(found, "a2").is_some()).await;
     let page = town.page("/stops/town/s1").await;
     assert!(page.contains("data-trip=\"announced\"") && !page.contains("data-unmatched"), "{page}");
+}
+
+#[tokio::test]
+async fn a_column_without_values_is_hidden_and_a_stop_outside_the_timetable_has_no_raw_id() {
+    let town = town().await;
+    // All departures of line A from its middle stop that are shown are live, without a schedule or a delay.
+    let board = town.page("/stops/town/S?lines=A&limit=1").await;
+    let (_, table) = board.split_once("<table class=\"board").unwrap();
+    let (classes, _) = table.split_once('"').unwrap();
+    assert!(classes.contains("without-scheduled") && classes.contains("without-status"), "{board}");
+    let all = town.page("/stops/town/S").await;
+    assert!(!all.contains("without-scheduled"), "line B has the times of the timetable: {all}");
+    let strange = live(town.lines, "strange", -2, &[("nowhere", 3)]);
+    town.producer.set(good(&message(now(), strange.to_vec())));
+    let page = async || town.page("/routes/town/A").await;
+    until("the trip is there", async || page().await.contains("data-id=\"strange:")).await;
+    let visible = page().await;
+    let (_, elsewhere) = visible.split_once("data-reckoned=\"elsewhere\"").unwrap();
+    assert!(!elsewhere.contains("nowhere"), "{elsewhere}");
 }
 
 #[tokio::test]
@@ -107,6 +129,10 @@ async fn vehicles_of_trips_not_under_way_are_not_counted() {
     );
     let index = town.page("/networks").await;
     assert!(index.contains("1 vehicle") && !index.contains("vehicles"), "{index}");
+    // The list without scripts has the same vehicle, and no age of a position that it does not report.
+    let map = town.page("/map").await;
+    assert_eq!(map.matches("data-vehicle=\"").count(), 1, "{map}");
+    assert!(!map.contains("data-age="), "{map}");
 }
 
 #[tokio::test]
@@ -120,7 +146,9 @@ async fn a_line_shows_trips_under_way_and_later_trips_separately() {
     let [before, after] =
         ["s1", "s3"].map(|stop| shown.find(&format!("data-stop=\"{stop}\"")).unwrap());
     assert!(shown[before..after].contains("data-id=\"under-way:"), "{shown}");
+    assert!(shown[before..after].contains("href=\"/trips/town/under-way?date="), "{shown}");
     let (_, later) = shown.split_once("data-reckoned=\"announced\"").unwrap();
+    assert!(later.contains("href=\"/trips/town/announced?date="), "{later}");
     assert!(later.contains("data-from=\"s1\" data-starts=\"1\""), "{later}");
     // Many trips to one destination are one row.
     let mut many = live_trips(town.lines);

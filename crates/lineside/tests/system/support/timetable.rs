@@ -101,7 +101,8 @@ impl Lines {
         at.strftime("%Y%m%d").to_string()
     }
 
-    fn trip(self, id: &str) -> TripDescriptor {
+    /// Returns the descriptor of a trip on the service date.
+    pub(crate) fn trip(self, id: &str) -> TripDescriptor {
         TripDescriptor {
             trip_id: Some(id.to_owned()),
             start_date: Some(self.date()),
