@@ -7,7 +7,7 @@
 import { DataClock } from "./clock.js";
 import { byId, carryParameters, element, island } from "./dom.js";
 import { Events } from "./events.js";
-import { connectionSign, showState } from "./states.js";
+import { connectionSign, showRecordedDay, showState } from "./states.js";
 import { ageWords, bytesWords, decimalWords, durationWords, numberWords, reportFigures, seconds, shareWords } from "./words.js";
 
 /** Intervals at which countdowns are updated, and open rows and longer ranges fetched, in milliseconds. */
@@ -39,7 +39,7 @@ let isWhole = false;
 const nothing = "–";
 const age = (/** @type {any} */ record) => {
   const at = seconds(record.data_time ?? record.last_success);
-  return at === null ? null : clock.wall() / 1_000 - at;
+  return at === null ? null : clock.wall() / 1_000 - at - (record.data_time ? (record.recorded_seconds_ago ?? 0) : 0);
 };
 const untilNext = (/** @type {any} */ record) => {
   const at = seconds(record.next_poll);
@@ -176,6 +176,7 @@ function fill(row, { id, record }) {
   }
   const report = /** @type {HTMLElement|null} */ (row.querySelector('[data-col="report"]'));
   if (report && record.report) report.dataset.verdict = reportFigures(record.report).verdict;
+  showRecordedDay(row, record.recorded_day);
 }
 
 /** Updates the table. Rows that are already in place are not moved, so that the focus stays. */
@@ -275,8 +276,8 @@ function toggleDetails(id) {
   const isOpen = opened.has(id);
   more?.setAttribute("aria-expanded", String(isOpen));
   const word = isOpen ? "Less" : "More";
-  if (more) more.textContent = word;
   more?.setAttribute("aria-label", `${word} about ${id}`);
+  if (more) more.textContent = word;
   writeAddress();
   show();
   if (isOpen) fetchDetails(id).catch(() => {}); // the server is unreachable; the status above shows it
@@ -482,8 +483,7 @@ document.addEventListener("click", (event) => {
   if (head) {
     event.preventDefault();
     const column = head.dataset.sort ?? "";
-    const isFigure = column !== "name";
-    sort = { column, isDown: sort.column === column ? !sort.isDown : isFigure };
+    sort = { column, isDown: sort.column === column ? !sort.isDown : column !== "name" };
     pageNumber = 1;
     writeAddress();
     show();

@@ -33,7 +33,11 @@ export function showState(feed, record) {
     if (shown.hasAttribute("data-unless")) shown.toggleAttribute("hidden", shown.getAttribute("data-unless") === state);
   }
   if (state === "expired" || state === "ok") showExpired(feed, state === "expired");
-  for (const shown of document.querySelectorAll(`[data-since-of="${CSS.escape(feed)}"]`)) showSince(shown, seconds(since));
+  for (const shown of document.querySelectorAll(`[data-since-of="${CSS.escape(feed)}"]`)) {
+    const word = shown.querySelector("[data-since-word]");
+    if (word) word.textContent = state === "ok" || state === "expired" ? "since" : "seen since";
+    showSince(shown, seconds(since));
+  }
   if (daysLeft !== undefined) showService(feed, serviceWords(daysLeft, state, daysUntilStart));
 }
 
@@ -84,6 +88,18 @@ function showSince(shown, since) {
   if (known !== null && Math.floor(known) === Math.floor(since)) return;
   time.dateTime = new Date(since * 1000).toISOString();
   time.textContent = moment(since, shown.getAttribute("data-zone") ?? "UTC");
+}
+
+const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
+
+/** Shows the recorded day in a row of a feed whose network plays a recording. @param {HTMLElement} row @param {string|null} day */
+export function showRecordedDay(row, day) {
+  const tag = /** @type {HTMLElement} */ (row.querySelector(".recording-tag"));
+  const time = /** @type {HTMLTimeElement} */ (tag.querySelector("time"));
+  tag.hidden = day === null;
+  if (day === null || time.dateTime === day) return;
+  time.dateTime = day;
+  time.textContent = dayFormat.format(Date.parse(day));
 }
 
 /** @param {string} feed @param {{words: string, tone: string}} service */

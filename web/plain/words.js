@@ -93,7 +93,11 @@ const INCOMPLETE = "incomplete";
 const countWords = (value, one, many) => `${numberWords(value)} ${value === 1 ? one : many}`;
 
 /** Returns a report's totals in words, and its verdict. @param {any} report */
-export const reportWords = (report) => summarizeReport(report, `${countWords(report.errors, "error", "errors")}, ${countWords(report.warnings, "warning", "warnings")}`);
+export const reportWords = (report) => {
+  const isPartial = report.unread_files > 0 && report.outcome !== "cut_short" && report.faults === 0;
+  const counts = `${countWords(report.errors, "error", "errors")}, ${countWords(report.warnings, "warning", "warnings")}`;
+  return summarizeReport(report, isPartial ? `${counts}, partly checked` : counts);
+};
 
 /** Returns a report's totals as bare numbers, and its verdict. @param {any} report */
 export const reportFigures = (report) => summarizeReport(report, `${numberWords(report.errors)} · ${numberWords(report.warnings)}`);

@@ -426,6 +426,7 @@ impl FeedPoller {
         let config = self.feed.config();
         let mut advice = self.fetcher.last_advice();
         advice.fresh_for = advice.fresh_for.max(self.body_ttl);
+        self.status.fresh_for = advice.fresh_for;
         let own = self.gbfs_interval().filter(|_| config.poll.is_none());
         let schedule = PollSchedule {
             interval: own.unwrap_or_else(|| config.poll_interval(self.status.format)),

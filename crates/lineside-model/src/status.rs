@@ -108,6 +108,8 @@ pub struct FeedStatus {
     pub has_impossible_time: bool,
     /// The time of the next poll.
     pub next_poll: Option<UnixMillis>,
+    /// The time for which the source calls its last reply fresh: it is not polled sooner.
+    pub fresh_for: Option<Duration>,
     /// The number of served records; for schedules, of trips.
     pub entities: u64,
     /// The decoder's problems with the served data.
@@ -236,7 +238,7 @@ impl FeedStatus {
     ) -> (FeedState, String) {
         let late_after = rules.late_after;
         if let Some(failure) = &self.last_error {
-            let why = format!("{}: {}", failure.code, failure.detail);
+            let why = format!("{} ({})", failure.detail, failure.code);
             return match self.last_success {
                 None => (FeedState::Failing, format!("{why}; no data received yet")),
                 Some(at)
@@ -372,7 +374,7 @@ pub fn stale_after(late_after: Duration) -> Duration {
 
 /// Returns the state of a schedule whose last service day has passed.
 fn expired_state(end: ServiceEnd) -> (FeedState, String) {
-    (FeedState::Expired, format!("the timetable ended on {}", end.last_day.strftime("%-d %B %Y")))
+    (FeedState::Expired, format!("the timetable ended on {}", end.last_day.strftime("%-d %b %Y")))
 }
 
 const HOUR: Duration = Duration::from_secs(3600);

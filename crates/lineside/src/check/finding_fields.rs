@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_validate::NoticeKind;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
@@ -228,9 +229,11 @@ pub(crate) fn format_grouped(value: u64) -> String {
 
 /// Returns a field's name in plain words: `csvRowNumber` is "line", `prevShapePtSequence` "previous shape point
 /// sequence".
-fn plain_field_name(name: &str) -> String {
-    const NAMES: [(&str, &str); 12] = [
+pub(super) fn plain_field_name(name: &str) -> String {
+    const NAMES: [(&str, &str); 14] = [
         ("csvRowNumber", "line"),
+        ("csvRowNumber1", "first line"),
+        ("csvRowNumber2", "second line"),
         ("filename", "file"),
         ("childFilename", "file"),
         ("childFieldName", "field"),
@@ -294,7 +297,7 @@ pub(crate) fn render_findings_table(
                     tbody role="rowgroup" {
                         @for sample in samples {
                             tr role="row" {
-                                @for name in &names { td role="cell" data-label=(plain_field_name(name)) { (fields.format_cell(name, sample).unwrap_or_default()) } }
+                                @for name in &names { td role="cell" data-label=(plain_field_name(name)) { (render_cell(name, &fields.format_cell(name, sample).unwrap_or_default())) } }
                             }
                         }
                     }
@@ -302,6 +305,13 @@ pub(crate) fn render_findings_table(
             }
         }
     }
+}
+
+/// Renders a value, and a date such as `20141228` also in words.
+fn render_cell(name: &str, text: &str) -> Markup {
+    let is_date = text.len() == 8 && name.to_ascii_lowercase().contains("date");
+    let date = is_date.then(|| Date::strptime("%Y%m%d", text).ok()).flatten();
+    html! { (text) @if let Some(date) = date { " (" (date.strftime("%-d %b %Y").to_string()) ")" } }
 }
 
 #[cfg(test)]
@@ -322,6 +332,14 @@ mod tests {
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         pairs.iter().map(|(name, cell)| ((*name).to_owned(), (*cell).to_owned())).collect()
+    }
+
+    #[test]
+    fn dates_are_also_shown_in_words() {
+        let cell = |name: &str, text: &str| render_cell(name, text).into_string();
+        assert_eq!(cell("serviceWindowEndDate", "20141228"), "20141228 (28 Dec 2014)");
+        assert_eq!(cell("serviceWindowEndDate", "20141328"), "20141328");
+        assert_eq!(cell("tripId", "20141228"), "20141228");
     }
 
     #[test]

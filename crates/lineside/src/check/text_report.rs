@@ -8,7 +8,7 @@ use lineside_validate::Severity;
 use lineside_validate::rules::SystemError;
 use serde_json::{Map, Value};
 
-use super::finding_fields::{FindingFields, find_remedy};
+use super::finding_fields::{FindingFields, find_remedy, plain_field_name};
 use super::{
     CheckFinding, CheckReport, STDIN, UNREAD, describe_contents, describe_unread_file,
     format_grouped,
@@ -169,10 +169,15 @@ pub(super) fn finding_line(fields: &FindingFields, sample: &Map<String, Value>) 
     file_location.extend(file.map(cell));
     file_location.extend(line.map(|name| format!("line {}", cell(name))));
     let rest = names.iter().filter(|name| ![file, line].contains(&Some(**name)));
-    let format_field = |name: &&str| match sample.get(*name) {
-        Some(text @ Value::String(_)) => format!("{name} {text}"),
-        Some(Value::Array(_)) => format!("{name} [{}]", cell(name)),
-        _ => format!("{name} {}", cell(name)),
+    let format_field = |name: &&str| {
+        // Other fields keep their names in the reference validator's report, by which users search.
+        let label =
+            if name.contains("RowNumber") { plain_field_name(name) } else { (*name).to_owned() };
+        match sample.get(*name) {
+            Some(text @ Value::String(_)) => format!("{label} {text}"),
+            Some(Value::Array(_)) => format!("{label} [{}]", cell(name)),
+            _ => format!("{label} {}", cell(name)),
+        }
     };
     let rest: Vec<String> = rest.map(format_field).collect();
     match (file_location.is_empty(), rest.is_empty()) {

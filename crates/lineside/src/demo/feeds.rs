@@ -11,6 +11,8 @@ use super::{Demo, DemoSiriMode};
 
 /// Poll interval of the city's feeds.
 const POLL: Duration = Duration::from_secs(2);
+/// Describes the city's unusual place in time.
+const DESCRIPTION: &str = "A simulated city whose clock always starts at 07:30 on a working day.";
 /// The feeds of every demo, with their descriptions.
 const CITY: [(CityFeed, &str); 5] = [
     (CityFeed::City, "schedule"),
@@ -59,7 +61,8 @@ impl Demo {
         config.name = Some(format!("{city}: {what}"));
         config.publisher = Some(format!("{city} Transit (simulated)"));
         config.licence = Some("CC0-1.0".to_owned());
-        config.theme = Some("city".to_owned());
+        config.theme = Some(if feed == CityFeed::Bikes { "bike" } else { "multimodal" }.to_owned());
+        config.description = Some(DESCRIPTION.to_owned());
         config.static_feed = network_for_feed(feed).map(id);
         // GBFS files have a `ttl` and need no interval; but only a configured format makes the server poll each file.
         config.poll = Some(POLL).filter(|_| feed != CityFeed::Bikes);

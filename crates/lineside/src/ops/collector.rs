@@ -73,13 +73,13 @@ impl MetricsCollector {
     }
 
     fn collect_feeds(&self, feeds: &[Arc<Feed>], app: &App, now: Duration) -> Vec<FeedOverview> {
-        let (subscribers, reports) = (count_subscribers(app.hub()), app.reports());
+        let (subscribers, reports, wall) = (count_subscribers(app.hub()), app.reports(), app.now());
         let overviews = feeds.iter().map(|feed| {
             let requests =
                 self.previous.as_ref().and_then(|it| it.requests.get(feed.id().as_str()));
             let elapsed = self.elapsed_since_previous(now).unwrap_or_default();
             let requests = requests.copied();
-            let seen = FeedContext { requests, elapsed, subscribers: &subscribers, reports };
+            let seen = FeedContext { requests, elapsed, subscribers: &subscribers, wall, reports };
             FeedOverview::from_feed(feed, &seen)
         });
         overviews.collect()

@@ -44,6 +44,10 @@ pub(crate) struct FeedOverview {
     pub(crate) data_time: Option<UnixMillis>,
     #[serde(serialize_with = "as_time")]
     pub(crate) next_poll: Option<UnixMillis>,
+    /// The recorded day, `YYYY-MM-DD`, if the network plays a recording.
+    pub(crate) recorded_day: Option<String>,
+    /// The seconds from the recorded time to now, if the network plays a recording.
+    pub(crate) recorded_seconds_ago: Option<i64>,
     pub(crate) entities: u64,
     pub(crate) problems: u64,
     /// The summary of the latest report.
@@ -105,6 +109,8 @@ pub(super) struct FeedContext<'a> {
     pub(super) elapsed: Duration,
     /// Number of subscribers by feed.
     pub(super) subscribers: &'a HashMap<String, u64>,
+    /// The current time.
+    pub(super) wall: UnixMillis,
     pub(super) reports: &'a LatestReports,
 }
 
@@ -112,7 +118,9 @@ impl FeedOverview {
     pub(super) fn from_feed(feed: &Feed, seen: &FeedContext<'_>) -> Self {
         let (status, config) = (feed.status_with_files(), feed.config());
         let (served, window) = (request_stats(feed, seen), feed.service_window());
-        let now = feed.network().data_now();
+        let network = feed.network();
+        let now = network.data_now();
+        let recorded = network.replay_time();
         let fetches = fetch_stats(feed, &status);
         let ratio = || served.total as f64 / fetches.total as f64;
         Self {
@@ -129,6 +137,8 @@ impl FeedOverview {
             last_success: status.last_success,
             data_time: status.data_time,
             next_poll: status.next_poll,
+            recorded_day: recorded.map(|_| network.today().to_string()),
+            recorded_seconds_ago: recorded.map(|at| round_seconds(seen.wall.0 - at.0)),
             entities: status.entities,
             problems: status.problems.total_count(),
             report: seen
@@ -211,6 +221,11 @@ pub(super) fn round_to(value: f64, digits: f64) -> f64 {
     (value * digits).round() / digits
 }
 
+/// Rounds milliseconds to seconds: a further digit would change with each sample.
+fn round_seconds(millis: i64) -> i64 {
+    (millis + 500).div_euclid(1_000)
+}
+
 fn as_word<S: Serializer>(state: &FeedState, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(state.as_str())
 }
@@ -229,7 +244,7 @@ fn as_time<S: Serializer>(at: &Option<UnixMillis>, serializer: S) -> Result<S::O
 #[cfg(test)]
 impl FeedOverview {
     /// Returns the statistics of a feed without fetches and requests.
-    pub(super) fn empty_for(id: FeedId) -> Self {
+    pub(crate) fn empty_for(id: FeedId) -> Self {
         let fetches = FetchStats {
             total: 0,
             failed: 0,
@@ -253,6 +268,8 @@ impl FeedOverview {
             last_success: None,
             data_time: None,
             next_poll: None,
+            recorded_day: None,
+            recorded_seconds_ago: None,
             entities: 0,
             problems: 0,
             report: None,

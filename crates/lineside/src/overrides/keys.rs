@@ -124,10 +124,22 @@ fn parse_feed(
             };
             errors
                 .iter()
-                .map(|error| bad_key(&key(error.key()), error.reason()))
+                .map(|error| bad_key(&key(error.key()), plain_reason(error.reason())))
                 .collect::<Vec<_>>()
         })?;
     config.feeds.into_iter().next().ok_or_else(|| vec![bad_key("", "expected the keys of a feed")])
+}
+
+/// Rewrites serde's `invalid value: string "banana", expected a duration` as a sentence that begins with the fix.
+fn plain_reason(reason: &str) -> String {
+    let complaint =
+        reason.strip_prefix("invalid value: ").or_else(|| reason.strip_prefix("invalid type: "));
+    match complaint.and_then(|complaint| complaint.split_once(", expected ")) {
+        Some((found, expected)) => {
+            format!("expected {expected}, not {}", found.strip_prefix("string ").unwrap_or(found))
+        }
+        None => reason.to_owned(),
+    }
 }
 
 /// Formats a feed as in the configuration file.
@@ -278,6 +290,13 @@ mod tests {
     }
 
     #[test]
+    fn an_invalid_value_is_explained_by_its_fix_first() {
+        let reason = "invalid value: string \"banana\", expected a duration";
+        assert_eq!(plain_reason(reason), "expected a duration, not \"banana\"");
+        assert_eq!(plain_reason("no such key"), "no such key");
+    }
+
+    #[test]
     fn every_key_of_the_file_can_be_overridden() {
         let mut applied = feed();
         apply_keys(&mut applied, &keys(all_keys()), &[]).unwrap();
@@ -358,14 +377,14 @@ mod tests {
 
     #[test]
     fn errors_name_their_key() {
-        check_refused(json!({"poll": "soon"}), &["poll: invalid value"]);
+        check_refused(json!({"poll": "soon"}), &["poll: expected a duration"]);
         check_refused(json!({"poll": "1ms", "rate": "x"}), &["poll: 1ms is out", "rate: expected"]);
         check_refused(json!({"pol": "1s"}), &["pol: unknown field `pol`"]);
         check_refused(json!({"id": "b"}), &["id: "]);
-        check_refused(json!({"url": "/etc/passwd"}), &["url: expected an http(s) URL"]);
+        check_refused(json!({"url": "/etc/passwd"}), &["url: expected an address"]);
         let hidden = "https://b.example/x?key=***";
         check_refused(json!({"url": hidden}), &["url: expected the complete URL"]);
-        check_refused(json!({"url": "replay://x"}), &["url: expected an http(s) URL"]);
+        check_refused(json!({"url": "replay://x"}), &["url: expected an address"]);
         check_refused(json!({"static": "a b"}), &["static: the feed id"]);
         check_refused(json!({"headers": {"a": {"env": "HOME"}}}), &["headers.a: expected text"]);
         check_refused(json!({"headers": {"a": "***"}}), &["headers.a: the feed has no secret"]);

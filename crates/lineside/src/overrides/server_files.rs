@@ -13,6 +13,9 @@ use super::secrets::HIDDEN;
 /// Returns the error of a source address that is not on the web: a path would publish a file of the server.
 pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
     let text = keys.get("url")?.as_str().unwrap_or_default();
+    if text.is_empty() {
+        return Some(bad_key("url", "give the address of the feed: it begins with https://"));
+    }
     let is_web = text.starts_with("http://") || text.starts_with("https://");
     let reason = match SourceLocation::parse(text) {
         // The hidden part of the current address says nothing of another one.
@@ -27,7 +30,7 @@ pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
 }
 
 /// The error for any address that is not HTTP, whatever its scheme.
-pub(crate) const NOT_WEB: &str = "expected an http(s) URL, such as https://example.org/feed.pb: local files (file: and replay:) are only allowed in the configuration file";
+pub(crate) const NOT_WEB: &str = "expected an address that begins with https:// or http://: files of the server are only allowed in the configuration file";
 
 /// Removes a table of ids from the keys. Only the file's own table for this feed may be sent back; it is not read
 /// again.

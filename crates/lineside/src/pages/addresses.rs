@@ -4,7 +4,7 @@ use lineside_formats::Format;
 use maud::{Markup, html};
 
 use super::feed::render_fold;
-use super::words;
+use super::{report, words};
 
 /// Renders the section with all addresses of the feed. A feed of alerts has no delays.
 pub(super) fn render_card(id: &str, format: Option<Format>, has_only_alerts: bool) -> Markup {
@@ -38,7 +38,7 @@ fn list_paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
     if !matches!(format, Some(Format::Raw) | None) {
         paths.extend([
             ("Its report as JSON", format!("/api/v1/feeds/{id}/report")),
-            ("A badge of its report", format!("/feeds/{id}/report.svg")),
+            ("A badge of its report", report::badge_address(id)),
         ]);
     }
     match format {

@@ -112,8 +112,17 @@ fn starts_late(shown: &FeedAvailability) -> bool {
         && records_start(shown).is_some_and(|strip_start| shown.until.0 - strip_start.0 < day)
 }
 
+/// Returns the start of a span's axis: a first day is drawn from its first record.
+fn axis_start(shown: &FeedAvailability) -> UnixMillis {
+    match shown.span {
+        ArchiveSpan::Day => records_start(shown).unwrap_or(shown.from),
+        ArchiveSpan::Month => shown.from,
+    }
+}
+
 fn render_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
     let title = match shown.span {
+        ArchiveSpan::Day if records_start(shown).is_some() => "Since the first record",
         ArchiveSpan::Day => "The last 24 hours",
         ArchiveSpan::Month => "The last 30 days",
     };
@@ -122,7 +131,7 @@ fn render_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
             h3 { (title) }
             (render_strip("Source", shown, &shown.source, source_sign, &describe_source(shown)))
             (render_strip("Served", shown, &shown.serving, serving_sign, &describe_serving(shown)))
-            p.strip-ends.soft.small { (words::render_time(shown.from, zone)) span { "now" } }
+            p.strip-ends.soft.small { (words::render_time(axis_start(shown), zone)) span { "now" } }
         }
     }
 }
@@ -135,8 +144,9 @@ fn render_strip<S: Copy>(
     sign: fn(S) -> (&'static str, u32),
     label: &str,
 ) -> Markup {
-    let length = (shown.until.0 - shown.from.0).max(1);
-    let bar_position = |at: UnixMillis| (at.0 - shown.from.0).clamp(0, length) * LENGTH / length;
+    let start = axis_start(shown).0;
+    let length = (shown.until.0 - start).max(1);
+    let bar_position = |at: UnixMillis| (at.0 - start).clamp(0, length) * LENGTH / length;
     let width_min = LENGTH / VISIBLE_PARTS;
     let is_trouble = |height: u32| height > 1 && height < HEIGHT;
     // Bars of trouble are drawn last and the worst at the end, because they may be widened over their neighbours.
@@ -241,20 +251,29 @@ fn seconds_in<S: Copy>(stretches: &[StateStretch<S>], is_met: impl Fn(S) -> bool
 }
 
 fn render_legend() -> Markup {
-    let signs = [
-        ("good", HEIGHT, "answered; served fresh"),
-        ("warn", 8, "answered partly; last good data served"),
-        ("bad", 4, "failed; no data served"),
-        ("off", 1, "paused; server off or not started yet"),
+    let source = [
+        ("good", HEIGHT, "answered"),
+        ("warn", 8, "answered partly"),
+        ("bad", 4, "failed"),
+        ("off", 1, "paused, or server off"),
+    ];
+    let served = [
+        ("good", HEIGHT, "fresh data"),
+        ("warn", 8, "last good data"),
+        ("bad", 4, "no data"),
+        ("off", 1, "server off"),
     ];
     html! {
-        ul.strip-legend.small {
-            @for (class, height, means) in signs {
-                li {
-                    svg viewBox=(format!("0 0 {HEIGHT} {HEIGHT}")) aria-hidden="true" {
-                        rect class=(format!("strip-{class}")) x="0" y=(HEIGHT - height) width=(HEIGHT) height=(height) {}
+        @for (name, signs) in [("Source", source), ("Served", served)] {
+            ul.strip-legend.small {
+                li { (name) ":" }
+                @for (class, height, means) in signs {
+                    li {
+                        svg viewBox=(format!("0 0 {HEIGHT} {HEIGHT}")) aria-hidden="true" {
+                            rect class=(format!("strip-{class}")) x="0" y=(HEIGHT - height) width=(HEIGHT) height=(height) {}
+                        }
+                        (means)
                     }
-                    (means)
                 }
             }
         }
@@ -292,9 +311,10 @@ fn render_failed_polls(polls: &[PollRecord], zone: &TimeZone) -> Markup {
                 ul {
                     @for poll in polls {
                         li {
-                            (words::render_time(poll.at, zone)) " " strong { (poll.outcome) } ": "
+                            (words::render_time(poll.at, zone)) ": "
                             @if let Some(failure) = &poll.failure {
                                 (failure.message)
+                                " " span.mono.small { "(" (poll.outcome) ")" }
                                 span.soft { " (" (describe_progress(poll, failure)) ")" }
                                 @if let Some(head) = &failure.head {
                                     details { summary { (words::response_heading(is_converter_output(poll))) } pre.mono.small { (head) } }
@@ -364,12 +384,12 @@ mod tests {
         let text = render_card("city", Some(&past), &TimeZone::UTC).into_string();
         assert!(text.contains("aria-label=\"Source: 1 of 10 requests failed\""));
         assert!(text.contains("last good data for 60 seconds"), "{text}");
-        // One of each in the legend, and the failed minute in both timelines of the day: the month shows nothing more.
+        // One of each per line of the legend, and the failed minute in a timeline of the day: the month shows nothing more.
         let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
-        assert_eq!((n_drawn("bad"), n_drawn("warn")), (2, 2), "{text}");
+        assert_eq!((n_drawn("bad"), n_drawn("warn")), (3, 3), "{text}");
         assert_eq!(text.matches("fresh for 9 minutes, last good data for 60 seconds").count(), 2);
         assert!(
-            text.contains("<strong>http_502</strong>: the server returned &lt;502&gt;"),
+            text.contains("the server returned &lt;502&gt; <span class=\"mono small\">(http_502)"),
             "{text}"
         );
         assert!(
@@ -382,7 +402,8 @@ mod tests {
         let (drawn, _) = drawn.split_once("</svg>").unwrap();
         assert!(drawn.rfind("strip-off") < drawn.find("strip-bad"), "{drawn}");
         assert!(drawn.rfind("strip-good") < drawn.find("strip-bad"), "{drawn}");
-        // The ten minutes are the end of the day.
+        // The ten minutes fill the axis of the first day.
+        assert_eq!(text.matches("class=\"strip-good\" x=\"0\"").count(), 4, "{text}");
         let ends = |class: &str| -> Vec<i64> {
             let rect = format!("<rect class=\"strip-{class}\" x=\"");
             let number = |text: &str| text.split('"').next()?.parse::<i64>().ok();

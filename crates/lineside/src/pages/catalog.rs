@@ -320,7 +320,12 @@ fn render_feed_table(
                 }
             }
             @if shown.is_empty() {
-                p.board-empty { "No feeds match." }
+                p.board-empty {
+                    @match query.text.trim() {
+                        "" => "No feed matches these filters.",
+                        text => { "No feed matches “" (text) "”." }
+                    }
+                }
             } @else {
                 table.list-table.feeds role="table" {
                     thead role="rowgroup" {
@@ -329,7 +334,7 @@ fn render_feed_table(
                             th role="columnheader" scope="col" { "State" }
                             th role="columnheader" scope="col" { "Format" }
                             th.end role="columnheader" scope="col" { "Contents" }
-                            th.end role="columnheader" scope="col" title="Rows and values that could not be read" { "Problems" }
+                            th.end role="columnheader" scope="col" title="Rows and values that Lineside could not read" { "Unreadable data" }
                             th role="columnheader" scope="col" title="The result of its validation" { "Report" }
                             th.end role="columnheader" scope="col" title="By the data's own time, or when they were fetched" { "Updated" }
                         }

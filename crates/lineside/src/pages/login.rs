@@ -141,6 +141,7 @@ pub(super) fn redirect_to_login(from: &http::Uri) -> Response {
 fn login_page(status: StatusCode, main: &Markup) -> Response {
     let mut page = PageLayout::new("Log in", NavSection::Other);
     page.is_indexed = false;
+    page.styles = &["ops.css"];
     let page = page.render_document(&html! { div.page { (main) } });
     let mut response = layout::reply_with_page(status, page);
     let no_store = HeaderValue::from_static("no-store");
@@ -153,13 +154,14 @@ fn render_form(next: &str, failed: Option<LoginFailure>) -> Markup {
         div.page-head {
             h1 { "Log in" }
             p {
-                "Use the token from " code { "[admin]" } " or " code { (ADMIN_TOKEN_VARIABLE) } ". If neither is set, it "
+                "Use the key " code { "token" } " of the table " code { "[admin]" } " in the server’s configuration file, lineside.toml, or the "
+                "environment variable " code { (ADMIN_TOKEN_VARIABLE) } ". If neither is set, the token "
                 "was printed at startup."
             }
         }
         form.card.card-body.stack.login method="post" action=(LOGIN) {
             @if let Some(why) = failed {
-                p.note #why role="alert" { (failure_message(why)) }
+                p.note.bad #why role="alert" { (failure_message(why)) }
             }
             input type="hidden" name="next" value=(next);
             // Password managers store a token under a name.

@@ -82,6 +82,7 @@ pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
         .route("/", get(catalog::get_catalog))
         .route("/search", get(catalog::redirect_search))
         .route("/feeds/{feed}", get(feed::get_feed))
+        .merge(feed::section_routes())
         .route("/feeds/{feed}/versions", get(versions::get_versions))
         .merge(report::page_routes())
         .merge(rules::router())

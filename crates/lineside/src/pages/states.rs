@@ -44,7 +44,13 @@ pub(super) fn render_static_sign(state: FeedState) -> Markup {
 /// Renders the time since which a feed is in its state; the page's script updates it.
 pub(super) fn render_since(feed: &str, status: &FeedStatus, zone: &TimeZone) -> Markup {
     let name = zone.iana_name().unwrap_or("UTC");
-    html! { span.soft.small data-since-of=(feed) data-zone=(name) { "since " (words::render_time(status.since, zone)) } }
+    html! { span.soft.small data-since-of=(feed) data-zone=(name) { span data-since-word { (since_word(status.state)) } " " (words::render_time(status.since, zone)) } }
+}
+
+/// Returns the word before the beginning of a state. The server knows when a timetable ended and since when it has had
+/// good data; it sees other trouble only from its start.
+fn since_word(state: FeedState) -> &'static str {
+    if matches!(state, FeedState::Ok | FeedState::Expired) { "since" } else { "seen since" }
 }
 
 /// The days of service of a timetable, from today.

@@ -31,12 +31,22 @@ pub(super) fn summarize_matches(report: &MatchReport) -> Option<String> {
     let kinds = list_kinds(matches);
     let kind = kinds.iter().find(|kind| kind.counts.total_count() > 0)?;
     let all = kind.counts.total_count();
-    Some(format!(
+    let counted = format!(
         "{} of {} {}",
         words::format_number(kind.counts.matched),
         words::format_number(all),
         kind.things[usize::from(all != 1)]
-    ))
+    );
+    Some(match count_unreferenced(kind.counts) {
+        0 => counted,
+        n => format!("{counted}; {} without a trip or line", words::format_number(n)),
+    })
+}
+
+/// Returns the number of records without any reference, which are not counted as unmatched.
+fn count_unreferenced(counts: &MatchCount) -> u64 {
+    let without = counts.reasons().filter(|(reason, _)| *reason == MatchReason::NoReference);
+    without.map(|(_, found)| found.count).sum()
 }
 
 fn render_link(schedule: &Feed) -> Markup {
@@ -57,7 +67,7 @@ struct MatchedKind<'a> {
     nouns: [&'static str; 2],
     /// The singular and plural without a verb.
     things: [&'static str; 2],
-    /// The preposition before "the timetable": "in", or "on a trip of".
+    /// The words before "the timetable", such as "in".
     singular_place: &'static str,
 }
 
@@ -75,7 +85,7 @@ fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
     [
         kind("Trips", &matches.trip_updates, ["trip is", "trips are"], trips),
         MatchedKind {
-            singular_place: "on a trip or a line of",
+            singular_place: "on a trip, or without a trip id on a line, of",
             ..kind(
                 "Vehicles",
                 &matches.vehicles,
@@ -110,6 +120,10 @@ fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
                     " " (kind.nouns[usize::from(kind.counts.total_count() != 1)]) " " (kind.singular_place)
                     @if at == 0 { " the timetable of " (render_link(schedule)) } @else { " it" }
                     "." span.soft { " " (words::format_percent(kind.counts.matched_share().unwrap_or_default())) }
+                    @let unreferenced = count_unreferenced(kind.counts);
+                    @if unreferenced > 0 {
+                        span.soft data-unreferenced=(unreferenced) { " · " (words::format_number(unreferenced)) " more without a trip, line or stop id are not counted" }
+                    }
                 }
             }
             (render_causes(feed, schedule, matches))
@@ -168,9 +182,9 @@ fn describe_cause(cause: &MismatchCause) -> Markup {
             MismatchCause::NetexIds { kind } => {
                 "The " (id_kind_name(*kind)) " are NeTEx ids, of which the timetable has only the last part."
             }
-            MismatchCause::TimetableEnded { last } => { "The timetable ended on " (last) "." }
+            MismatchCause::TimetableEnded { last } => { "The timetable ended on " (words::format_day(*last)) "." }
             MismatchCause::DatesOutsideService { first, last } => {
-                "This feed has trips on days outside the timetable's service, which is " (first) " to " (last) "."
+                "This feed has trips on days outside the timetable's service, which is " (words::format_day(*first)) " to " (words::format_day(*last)) "."
             }
             MismatchCause::OtherDay => "The trips are in the timetable and do not run on the day that this feed names.",
             MismatchCause::OtherVersion => "Lines or stops match and trips do not, though their ids look alike: this feed was made for another version of the timetable.",
@@ -212,7 +226,7 @@ fn render_reason_row(kind: &str, reason: MatchReason, found: &ReasonCount) -> Ma
             details {
                 summary { strong { (kind) ":" } " " (describe_reason(reason)) span.tag { (words::format_number(found.count)) } }
                 ul {
-                    @for id in found.sample_ids() { li.mono { (id) } }
+                    li { @for (at, id) in found.sample_ids().enumerate() { @if at > 0 { ", " } span.mono { (id) } } }
                     @if usize::try_from(found.count).is_ok_and(|count| count > found.sample_ids().len()) {
                         li.soft { "The first ids of " (words::format_number(found.count)) "." }
                     }

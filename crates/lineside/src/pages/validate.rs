@@ -484,7 +484,7 @@ fn render_form(rules: &config::UploadsConfig, refused: Option<&str>) -> Markup {
             p { a href=(SAMPLE) { "See a sample report" } " · " a href="/rules" { "All rules" } }
             p.soft {
                 "Your report is at a private link for " (keep) ". Nobody else is told the link, and the file is deleted as soon as it is checked. "
-                "In a build, use " code { "lineside check" } "."
+                "In a build, use " code { "lineside check" } "; with " code { "--static gtfs.zip" } " it also validates real-time data against their schedule."
             }
         }
     }

@@ -144,6 +144,11 @@ pub(super) fn day_at(at: UnixMillis, zone: &TimeZone) -> String {
     format_with(at.unix_seconds(), zone, "%-d %b %Y")
 }
 
+/// Formats a date without its weekday, such as `8 Feb 2024`.
+pub(super) fn format_day(date: Date) -> String {
+    date.strftime("%-d %b %Y").to_string()
+}
+
 /// Formats a date, such as `Mon 23 Nov 2026`.
 pub(super) fn format_date(date: Date) -> String {
     date.strftime("%a %-d %b %Y").to_string()
@@ -261,6 +266,11 @@ pub(super) fn format_bytes(value: u64) -> String {
 /// Renders a code such as `expired_calendar`, with line breaks allowed after its underscores.
 pub(super) fn render_code(code: &str) -> Markup {
     html! { @for part in code.split_inclusive('_') { (part) @if part.ends_with('_') { wbr; } } }
+}
+
+/// Renders an address, with line breaks allowed before its slashes.
+pub(super) fn render_path(path: &str) -> Markup {
+    html! { @for (at, part) in path.split('/').enumerate() { @if at > 0 { wbr; "/" } (part) } }
 }
 
 /// Formats a count: `1 feed`, `2 feeds`.

@@ -25,6 +25,9 @@ pub(crate) struct ReportSummary {
     /// Number of Lineside's rules that failed: then there may be more.
     #[serde(default)]
     pub(crate) faults: u64,
+    /// Number of files that rules could not read: then there may be more.
+    #[serde(default)]
+    pub(crate) unread_files: u64,
 }
 
 impl ReportSummary {
@@ -36,6 +39,7 @@ impl ReportSummary {
             warnings: report.count_findings(Severity::Warning),
             infos: report.count_findings(Severity::Info),
             faults: report.faults.len() as u64,
+            unread_files: report.unread.len() as u64,
         }
     }
 

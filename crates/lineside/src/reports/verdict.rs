@@ -59,6 +59,7 @@ mod tests {
                 warnings,
                 infos: 9,
                 faults,
+                unread_files: 0,
             }))
         };
         assert_eq!(ReportVerdict::from_summary(None), ReportVerdict::Unknown);

@@ -256,11 +256,18 @@ async fn a_feed_is_added_paused_and_removed() {
         keys.map(|key| key.split('<').next().unwrap().to_owned()).collect()
     };
     assert!(!browser.page("/ops/add").await.contains("value=\"apply\""), "first it is previewed");
+    let taken = browser.send("/ops/add", &[("do", "test"), ("id", "a"), ("url", &url)]).await;
+    assert_eq!(taken.status(), 422);
+    assert!(taken.text().await.unwrap().contains("data-existing=\"a\""));
+    let closed = [("do", "test"), ("id", "new"), ("url", "http://127.0.0.1:1/x")];
+    let failed = browser.send("/ops/add", &closed).await.text().await.unwrap();
+    assert!(failed.contains("data-despite-failure"), "{failed}");
     let preview = browser.send("/ops/add", &[&[("do", "preview")], &fields[..]].concat()).await;
     let page = preview.text().await.unwrap();
     for part in ["id=\"source-test\"", "id=\"preview\"", "value=\"apply\""] {
         assert!(page.contains(part), "no {part} in {page}");
     }
+    assert!(!page.contains("data-despite-failure"), "{page}");
     let previewed = listed(&page);
     assert_eq!(previewed, ["format", "late_after", "poll", "url"], "{page}");
     assert_eq!(producer.count_requests("/b"), 1, "a preview requests the source");

@@ -89,6 +89,12 @@ async fn an_expired_timetable_is_shown_as_expired_everywhere() {
     let found = get_json(&format!("{url}/api/v1/feeds?state=expired")).await;
     assert_eq!(found["items"].as_array().unwrap().len(), 1);
     assert_eq!(found["items"][0]["id"], "old");
+    for section in ["availability", "badge", "matches"] {
+        let redirect = get(&format!("{url}/feeds/old/{section}")).await;
+        let target = format!("/feeds/old#{section}");
+        assert_eq!((redirect.status().as_u16(), header(&redirect, "location")), (303, &*target));
+        assert_eq!(get(&format!("{url}/feeds/none/{section}")).await.status(), 404);
+    }
     let catalog = text(format!("{url}/")).await;
     assert!(catalog.contains("/?state=expired") && catalog.contains("data-tone=\"warn\""));
     let board = text(format!("{url}/stops/old/S")).await;

@@ -215,10 +215,11 @@ async fn shown(server: &str, first: &Value, second: &Value) {
     let page = text(&format!("{server}/feeds/city/versions/{before}/report")).await;
     assert!(!page.contains("near_<wbr>origin") && !page.contains("point_near_origin"), "{page}");
     assert!(page.contains("<h1>Report on city</h1>"), "{page}");
+    assert!(page.contains("class=\"version-validity\""), "{page}");
     let badge = get(&format!("{server}/feeds/city/report.svg")).await;
     assert_eq!(header(&badge, "content-type"), "image/svg+xml");
     let badge = badge.text().await.unwrap();
-    assert!(badge.contains("aria-label=\"gtfs: 1 error\""), "{badge}");
+    assert!(badge.contains("aria-label=\"city: 1 error\""), "{badge}");
 }
 
 /// Asserts the reports in the lists of feeds.
@@ -265,6 +266,9 @@ async fn in_the_catalog(server: &str, second: &Value) {
         "<a href=\"#report-dataset\">1 error, ",
         "channel=report/city",
         "href=\"/feeds/city/report.svg\"",
+        "<img src=\"/feeds/city/report.svg\"",
+        "data-badge=\"markdown\"",
+        "data-badge=\"html\"",
         "id=\"problems\"",
     ] {
         assert!(page.contains(part), "{part}: {page}");

@@ -95,7 +95,7 @@ async fn the_report_shows_differing_ids_and_later_matching_ones() {
         "<strong class=\"numeric\">0 of 3</strong> trips are in the timetable of <a href=\"/feeds/town\">Town &amp; Lines</a>.",
         "data-cause=\"extra_prefix\"",
         "<code>net:</code>",
-        "<li class=\"mono\">net:&lt;i&gt;gone</li>",
+        "<span class=\"mono\">net:&lt;i&gt;gone</span>",
         "<code>&quot;same&quot;</code>",
     ] {
         assert!(html.contains(expected_part), "{expected_part} is not in {html}");
@@ -132,8 +132,7 @@ async fn vehicles_and_alerts_are_matched_by_their_references() {
     assert_eq!(found["alerts"]["reasons"][0]["reason"], "unknown_route");
     assert_eq!(found["alerts"]["reasons"][0]["samples"], json!(["Z"]));
     let html = town.page("/feeds/town-trips").await;
-    let expected_part = "1 of 2</strong> vehicles are on a trip or a line of the timetable of";
-    assert!(html.contains(expected_part), "{html}");
+    assert!(html.contains("1 of 2</strong> vehicles are on a trip"), "{html}");
     assert!(html.contains("0 of 1</strong> reference of an alert is in it."), "{html}");
     assert!(!town.page("/feeds/town").await.contains("matches-title"), "a schedule has none");
     let refused = problem(&town.url("/api/v1/feeds/town/matches")).await;

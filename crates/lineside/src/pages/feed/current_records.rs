@@ -14,9 +14,11 @@ use super::FeedView;
 const ROWS_MAX: usize = 4;
 
 impl FeedView {
-    /// Returns the section's title; "Last known" once the feed's data are unreliable.
+    /// Returns the section's title; "Last known" once the feed is in trouble.
     pub(super) fn current_title(&self) -> &'static str {
-        if self.status.unreliable_since.is_some() { "Last known" } else { "Right now" }
+        let is_last_known =
+            self.status.unreliable_since.is_some() || self.status.state.is_trouble();
+        if is_last_known { "Last known" } else { "Right now" }
     }
 
     /// Renders the card; `None` if the feed has no alert, trip or vehicle now.
@@ -36,8 +38,15 @@ impl FeedView {
             return None;
         }
         let n_trips = trips.len();
-        trips.sort_by_key(|record| (Reverse(record.join.delay), record.id.clone()));
-        vehicles.sort_by(|a, b| a.id.cmp(&b.id));
+        // Trips without a delay are last, and those without a next stop after them.
+        let weigh_trip =
+            |it: &Record| (Reverse(it.join.delay), it.join.next_stop_name.is_none(), it.id.clone());
+        trips.sort_by_key(|record| weigh_trip(record));
+        vehicles.sort_by_key(|record| (Reverse(report_time(record)), record.id.clone()));
+        let has_delays = trips.first().is_some_and(|record| record.join.delay.is_some());
+        let trip_order = if has_delays { ", the most delayed first" } else { "" };
+        let has_times = vehicles.first().is_some_and(|record| report_time(record).is_some());
+        let vehicle_order = if has_times { ", the newest reports first" } else { "" };
         let alerts_note =
             words::format_count(widen_count(summaries.len()), "alert in force", "alerts in force");
         Some(html! {
@@ -59,7 +68,7 @@ impl FeedView {
                             tbody role="rowgroup" { @for record in trips.iter().take(ROWS_MAX) { (self.render_trip_row(record)) } }
                         }
                     }
-                    (self.render_more(n_trips, "trips", "the most delayed first"))
+                    (self.render_more(n_trips, "trips", trip_order))
                 }
                 @if !vehicles.is_empty() {
                     div.scroll tabindex="0" role="region" aria-label="Vehicles" {
@@ -68,7 +77,7 @@ impl FeedView {
                             tbody role="rowgroup" { @for record in vehicles.iter().take(ROWS_MAX) { (self.render_vehicle_row(record)) } }
                         }
                     }
-                    (self.render_more(vehicles.len(), "vehicles", "by id"))
+                    (self.render_more(vehicles.len(), "vehicles", vehicle_order))
                 }
             }
         })
@@ -79,7 +88,7 @@ impl FeedView {
         html! {
             @if all > ROWS_MAX {
                 p.card-body.soft.small {
-                    (words::format_number(widen_count(ROWS_MAX))) " of " (words::format_number(widen_count(all))) " " (what) ", " (order) ". "
+                    (words::format_number(widen_count(ROWS_MAX))) " of " (words::format_number(widen_count(all))) " " (what) (order) ". "
                     a href=(format!("/api/v1/state?channel=feed/{}", self.feed_id())) { "All as JSON" }
                 }
             }
@@ -139,7 +148,7 @@ impl FeedView {
         let vehicle = record.vehicle();
         let label = vehicle.and_then(|it| it.vehicle.as_ref()?.label.as_deref());
         let label = label.filter(|label| !label.is_empty()).unwrap_or(&record.id);
-        let at = vehicle.and_then(|it| i64::try_from(it.timestamp?).ok());
+        let at = report_time(record);
         html! {
             tr role="row" {
                 td role="cell" { (self.render_line(record)) }
@@ -154,6 +163,11 @@ impl FeedView {
             }
         }
     }
+}
+
+/// Returns the time of a vehicle's report, in Unix seconds.
+fn report_time(record: &Record) -> Option<i64> {
+    record.vehicle().and_then(|it| i64::try_from(it.timestamp?).ok())
 }
 
 /// Renders the names of a table's columns.

@@ -9,9 +9,11 @@ mod usage;
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::get;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
 use lineside_formats::{ConversionReport, Format};
@@ -47,7 +49,7 @@ pub(super) async fn get_feed(
     let (Some(feed), Some(network)) =
         (app.ingest().find_feed(&id), app.ingest().find_network_of_feed(&id))
     else {
-        return layout::not_found_page("No feed has this name.");
+        return layout::not_found_page("No feed has this id.");
     };
     let past = read_history(&app, &feed).await;
     let matched = match_report(&feed, &network).await;
@@ -75,6 +77,23 @@ pub(super) async fn get_feed(
         StatusCode::OK,
         page.render_document(&shown.render_markup(map_data.as_ref(), page.bundle.is_some())),
     )
+}
+
+/// Sections of the page that have an address of their own, which redirects to the page.
+const SECTIONS: [&str; 3] = ["availability", "badge", "matches"];
+
+/// Returns the routes of the sections.
+pub(super) fn section_routes() -> Router<App> {
+    SECTIONS.into_iter().fold(Router::new(), |router, section| {
+        let redirect = async move |State(app): State<App>, Path(id): Path<String>| match app
+            .ingest()
+            .find_feed(&id)
+        {
+            Some(feed) => Redirect::to(&format!("/feeds/{}#{section}", feed.id())).into_response(),
+            None => layout::not_found_page("No feed has this id."),
+        };
+        router.route(&format!("/feeds/{{feed}}/{section}"), get(redirect))
+    })
 }
 
 /// Returns the subscribers and requests of a feed as the dashboard last counted them; `None` for a feed that it has not
@@ -193,13 +212,15 @@ impl FeedView {
 
     fn render_markup(&self, map_data: Option<&serde_json::Value>, has_bundle: bool) -> Markup {
         let current = self.render_current();
+        // A schedule has more to say in the first column.
+        let is_schedule = self.timetable.is_some();
         html! {
             div.page.feed-page {
                 (self.render_head())
                 (self.render_contents_list(current.is_some()))
                 div.feed-answers {
-                    div.stack { (self.render_health()) (self.render_contents()) (self.render_validity()) }
-                    div.stack { (self.render_area(map_data, has_bundle)) (self.render_publisher()) (self.render_usage()) }
+                    div.stack { (self.render_health()) (self.render_contents()) (self.render_validity()) @if !is_schedule { (self.render_publisher()) } }
+                    div.stack { (self.render_area(map_data, has_bundle)) @if is_schedule { (self.render_publisher()) } (self.render_usage()) }
                 }
                 div.stack {
                     @if let Some(current) = &current { (current) }
@@ -255,17 +276,14 @@ impl FeedView {
         }
     }
 
-    /// Renders the table of contents.
+    /// Renders the table of contents, without the cards that are in view anyway.
     fn render_contents_list(&self, has_current: bool) -> Markup {
         let report =
             self.reports.main_report().map(|found| format!("report-{}", found.subject.kind_name()));
         let report = report.or_else(|| self.report_prerequisite.map(|_| "report-ahead".to_owned()));
         let mut entries: Vec<(String, &str)> = vec![
             ("health".to_owned(), "Health"),
-            ("contents".to_owned(), "Contents"),
             ("validity".to_owned(), self.validity_title()),
-            ("area".to_owned(), "Area"),
-            ("publisher".to_owned(), "Publisher"),
             ("use".to_owned(), "Use"),
         ];
         if has_current {

@@ -31,7 +31,7 @@ impl FeedView {
                         dt { "Report" } dd { a href="#report-ahead" { "not checked yet" } }
                     }
                     @if self.snapshot.is_some() {
-                        dt { "Unreadable values" }
+                        dt { "Unreadable data" }
                         dd { @if problems == 0 { "none" } @else { a href="#problems" { (words::format_number(problems)) } } }
                     }
                     @if let Some(past) = &self.polling_history {
@@ -41,7 +41,7 @@ impl FeedView {
                         dt { "Matching" } dd { a href="#matches" { (said) } }
                     }
                     @if let Some(failure) = &self.status.last_error {
-                        dt { "Last failure" } dd { a href="#polling" { (failure.code) } ", " (self.render_moment(failure.at)) }
+                        dt { "Last failure" } dd { a href="#polling" { (self.render_moment(failure.at)) } " " span.mono.small { "(" (failure.code) ")" } }
                     }
                 }
             }
@@ -150,7 +150,7 @@ impl FeedView {
         html! {
             dt { "Service" }
             @match timetable.service_range() {
-                Some((first, last)) => dd.numeric { (first) " to " (last) " " strong { "(" (describe_remaining(self.service_day(today), first, last)) ")" } },
+                Some((first, last)) => dd.numeric { (words::format_day(first)) " to " (words::format_day(last)) " " strong { "(" (describe_remaining(self.service_day(today), first, last)) ")" } },
                 None => dd { "no day of service" },
             }
             @if let Some(version) = info.and_then(|info| info.version.as_deref()) { dt { "Publisher's version" } dd { (version) } }
@@ -176,8 +176,9 @@ impl FeedView {
             ))
         });
         html! {
-            dt { "Configured interval" } dd { (self.poll_interval()) }
-            @if let Some(snapshot) = &self.snapshot { dt { "Last change" } dd { (self.render_moment(snapshot.fetched_at)) } }
+            dt { "Interval" } dd { (self.render_interval()) }
+            @if let Some(at) = self.status.data_time { dt { "Data of" } dd { (self.render_moment(at)) } }
+            @if let Some(snapshot) = &self.snapshot { dt { "Last change seen" } dd { (self.render_moment(snapshot.fetched_at)) } }
             @if let Some(schedule) = schedule {
                 dt { "Timetable" } dd {
                     a href=(format!("/feeds/{}", schedule.id())) { (schedule.config().display_name()) }

@@ -3,7 +3,7 @@
 use lineside_formats::Format;
 use maud::{Markup, html};
 
-use super::super::{recipes, words};
+use super::super::{recipes, report, words};
 use super::FeedView;
 
 /// One file to download.
@@ -31,8 +31,10 @@ impl FeedView {
                         div.downloads {
                             @for (at, download) in downloads.iter().enumerate() {
                                 a.button.plain[at > 0] href=(download.path) download {
-                                    (download.label)
-                                    @if let Some(size) = download.size { span.numeric { " · " (words::format_bytes(size)) } }
+                                    span {
+                                        (download.label)
+                                        @if let Some(size) = download.size { span.nowrap.numeric { " · " (words::format_bytes(size)) } }
+                                    }
                                 }
                             }
                         }
@@ -53,6 +55,39 @@ impl FeedView {
                                     button.button.plain.compact type="button" data-copy hidden { "Copy" }
                                 }
                             }
+                        }
+                    }
+                    @if !matches!(self.format(), Some(Format::Raw) | None) { (self.render_badge_lines()) }
+                }
+            }
+        }
+    }
+
+    /// Renders the badge of the feed's report, with the lines that embed it.
+    fn render_badge_lines(&self) -> Markup {
+        let (base, id) = (&self.base, self.feed_id());
+        let image = report::badge_address(id);
+        // An id needs no escaping in Markdown and HTML; a name may.
+        let alt = format!("Validation report of {id}");
+        let lines = [
+            ("markdown", "Markdown", format!("[![{alt}]({base}{image})]({base}/feeds/{id})")),
+            (
+                "html",
+                "HTML",
+                format!(
+                    "<a href=\"{base}/feeds/{id}\"><img src=\"{base}{image}\" alt=\"{alt}\"></a>"
+                ),
+            ),
+        ];
+        html! {
+            details.recipe.badge-lines {
+                summary { "Badge for other sites " img src=(image) alt={ "Badge: " (alt) } height="22"; }
+                div #badge {
+                    @for (name, title, line) in &lines {
+                        p.small { (title) }
+                        div.copy {
+                            code tabindex="0" data-badge=(name) { (line) }
+                            button.button.plain.compact type="button" data-copy hidden { "Copy" }
                         }
                     }
                 }

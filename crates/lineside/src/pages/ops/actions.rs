@@ -96,7 +96,7 @@ pub(super) async fn post_undo(
 
 async fn reply_to_action(app: &App, id: &str, act: FeedAction, request: Request) -> Response {
     let Ok(id) = FeedId::new(id) else {
-        return layout::not_found_page("No feed has this name.");
+        return layout::not_found_page("No feed has this id.");
     };
     let own = super::settings::form_address(&id);
     let form = match read_form(request, limits::REQUEST_BODY_BYTES_MAX).await {
@@ -138,7 +138,7 @@ pub(super) async fn confirm_removal(
         Ok(outcome) => {
             confirmation_page(&format!("Remove {id}"), &render_question(&id, outcome.is_in_file))
         }
-        Err(EditError::UnknownFeed) => layout::not_found_page("No feed has this name."),
+        Err(EditError::UnknownFeed) => layout::not_found_page("No feed has this id."),
         Err(why) => refusal_page(why.into(), &own),
     }
 }

@@ -73,7 +73,7 @@ impl FeedColumn {
             Self::State => "State",
             Self::Report => "Errors · warnings",
             Self::Next => "Next poll",
-            Self::Took => "Fetch p50 · p99",
+            Self::Took => "Fetch time, median · p99",
             Self::Out => "Served",
             Self::Amplification => "Requests per fetch",
             Self::Subscribers => "Subscribers",
@@ -92,7 +92,9 @@ impl FeedColumn {
             Self::Out => "Bytes sent to clients",
             Self::Amplification => "Client requests per request to the source",
             Self::Subscribers => "Subscriptions to the feed’s channels",
-            Self::Lag => "Age of the data, by their own timestamp",
+            Self::Lag => {
+                "Age of the data by their own timestamp, or by their fetch if they have none"
+            }
         }
     }
 
@@ -173,7 +175,32 @@ pub(super) fn states_worst_first() -> Vec<FeedState> {
     states
 }
 
-/// Returns the age of the data in seconds: by their own time, or by their fetch.
+/// Returns the age of the data in seconds: by their own time, or by their fetch. During a replay, their own time is on
+/// the recording's clock.
 pub(super) fn data_lag(feed: &FeedOverview, now: UnixMillis) -> Option<i64> {
-    feed.data_time.or(feed.last_success).map(|at| (now.0 - at.0) / 1_000)
+    let elapsed = |at: UnixMillis| (now.0 - at.0) / 1_000;
+    match feed.data_time {
+        Some(at) => Some(elapsed(at) - feed.recorded_seconds_ago.unwrap_or_default()),
+        None => feed.last_success.map(elapsed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_ingest::FeedId;
+
+    use super::*;
+
+    #[test]
+    fn the_age_of_recorded_data_is_by_the_clock_of_the_recording() {
+        let now = UnixMillis::from_seconds(1_000_000);
+        let mut feed = FeedOverview::empty_for(FeedId::new("city").unwrap());
+        assert_eq!(data_lag(&feed, now), None);
+        feed.last_success = Some(UnixMillis::from_seconds(999_993));
+        assert_eq!(data_lag(&feed, now), Some(7));
+        feed.data_time = Some(UnixMillis::from_seconds(900_000));
+        assert_eq!(data_lag(&feed, now), Some(100_000));
+        feed.recorded_seconds_ago = Some(99_960);
+        assert_eq!(data_lag(&feed, now), Some(40));
+    }
 }

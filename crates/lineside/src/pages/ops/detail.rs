@@ -33,7 +33,7 @@ fn render_facts(feed: &FeedOverview, now: UnixMillis) -> Markup {
         dt { "Last success" } dd { (render_moment(feed.last_success)) }
         dt { "Data of" } dd { (render_moment(feed.data_time)) }
         dt { "Next poll" } dd { (render_moment(feed.next_poll)) }
-        dt { "Contents" } dd { (words::format_count(feed.entities, one, many)) ", " (words::format_count(feed.problems, "problem", "problems")) }
+        dt { "Contents" } dd { (words::format_count(feed.entities, one, many)) ", " (words::format_number(feed.problems)) " unreadable" }
         dt { "Fetches" } dd {
             (words::format_number(fetches.total)) ": " (words::format_number(fetches.failed)) " failed, "
             (words::format_number(fetches.not_modified)) " not modified (304); " (words::format_bytes(fetches.bytes)) " received"
@@ -42,6 +42,7 @@ fn render_facts(feed: &FeedOverview, now: UnixMillis) -> Markup {
             (requests) " (" (format!("{:.1}", served.rate)) " per second): " (words::format_number(served.not_modified))
             " not modified (304); " (words::format_bytes(served.bytes)) " sent"
         }
+        @if let Some(times) = feed.amplification { dt { "Requests per fetch" } dd { (words::decimal(times)) } }
         dt { "Cache" } dd {
             (words::format_count(feed.cache.representations as u64, "representation", "representations")) ", "
             (words::format_bytes(feed.cache.bytes as u64))

@@ -110,10 +110,9 @@ fn render_row(
             td.nowrap { (super::render_utc(edit.at)) }
             @if shows_feed { td { a href=(own) { (edit.feed) } } }
             td {
-                span.soft.small { (n) " " }
-                @match edit.undoes { Some(undone) => { "Undid change " (undone) }, None => (describe_edit(&edit.what)) }
+                @match edit.undoes { Some(undone) => { "Undid " (name_edit(undone, edits)) }, None => (describe_edit(&edit.what)) }
             }
-            td { (render_changes(&changed, nothing)) }
+            td { @if edit.what == "remove" { span.soft.no-change { "–" } } @else { (render_changes(&changed, nothing)) } }
             td { (edit.who) }
             td.end {
                 @match undo_edit(numbered, now.as_ref(), edits) {
@@ -141,9 +140,19 @@ fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> 
         edits.iter().find(|(_, edit)| edit.undoes == Some(n)).map(|(edit_number, _)| *edit_number);
     html! {
         @match (undone_by, conflict.edit_number) {
-            (Some(by), _) => { "Undone by " (by) },
-            (None, Some(by)) => { code { (conflict.part) } " changed by " (by) },
+            (Some(by), _) => { "Undone by " (name_edit(by, edits)) },
+            (None, Some(by)) => { code { (conflict.part) } " changed by " (name_edit(by, edits)) },
             (None, None) => { code { (conflict.part) } " changed since" },
+        }
+    }
+}
+
+/// Names an edit by its time, or by its number if it is not listed.
+fn name_edit(number: i64, edits: &[NumberedEdit]) -> Markup {
+    html! {
+        @match edits.iter().find(|(n, _)| *n == number) {
+            Some((_, edit)) => { "the change of " span.nowrap { (super::render_utc(edit.at)) } },
+            None => { "change " (number) },
         }
     }
 }

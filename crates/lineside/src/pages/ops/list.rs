@@ -155,6 +155,7 @@ fn render_row(
                     (states::render_sign(id, overview.state))
                     span.soft.small.reason data-reason-of=(id) title=(overview.reason) hidden[overview.state == FeedState::Ok] { (overview.reason) }
                     (states::render_service_tag(id, service_countdown(overview), overview.state))
+                    (render_recording_tag(overview.recorded_day.as_deref()))
                 }
             }
             @for column in FeedColumn::NUMERIC {
@@ -162,6 +163,16 @@ fn render_row(
                     data-verdict=[verdict.filter(|_| column == FeedColumn::Report)] { (column.cell_text(overview, now)) }
             }
             @if is_admin { td.cell-acts role="cell" { (render_actions(id, overview.paused, Some(&query.list_address()))) } }
+        }
+    }
+}
+
+/// Renders a tag with the recorded day of a feed whose network plays a recording.
+fn render_recording_tag(day: Option<&str>) -> Markup {
+    html! {
+        span.tag.recording-tag hidden[day.is_none()] {
+            "Recording of "
+            time datetime=[day] { (day.and_then(|day| day.parse().ok()).map(words::format_day).unwrap_or_default()) }
         }
     }
 }
@@ -185,7 +196,7 @@ pub(super) fn render_empty_row(is_admin: bool) -> Markup {
             td.cell-name role="cell" data-col="name" {
                 div.one-line { a.feed-name {} a.small.ops-more aria-expanded="false" { "More" } }
             }
-            td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::render_service_tag("", ServiceCountdown::default(), FeedState::Unknown)) } }
+            td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::render_service_tag("", ServiceCountdown::default(), FeedState::Unknown)) (render_recording_tag(None)) } }
             @for column in FeedColumn::NUMERIC {
                 td.end.numeric role="cell" data-col=(column.address_word()) data-label=(column.column_title()) {}
             }

@@ -70,13 +70,13 @@ async fn get_dashboard(
     page.alternates.push(("application/atom+xml", INCIDENTS_ATOM.to_owned()));
     let main = html! {
         div.page.wide {
-            (render_head(&board, &query, credential))
+            (render_head(&board, &query, credential, app.demo().is_some()))
             @if credential.is_some() { (render_admin_bar()) }
             (completed_action::render_notice(&parameters))
             (list::render_search_form(&query))
             (list::render_table(&app, &board, &query, credential.is_some()))
             (render_server(&app, &board, &query))
-            (notices::render_incidents(&incidents))
+            (notices::render_incidents(incidents.as_ref()))
             (notices::render_alert_rules(&app, credential.is_some()))
             (states::render_templates())
             template #ops-row { (list::render_empty_row(credential.is_some())) }
@@ -175,6 +175,7 @@ fn render_head(
     board: &DashboardSnapshot,
     query: &DashboardQuery,
     credential: Option<AdminCredential>,
+    is_demo: bool,
 ) -> Markup {
     html! {
         div.page-head {
@@ -192,7 +193,12 @@ fn render_head(
                     None => a.small href={ (login::LOGIN) "?next=/ops" } { "Log in as an admin" },
                 }
             }
-            p.small.soft { "Times in UTC." }
+            p.small.soft {
+                a href="#server-title" { "Server" } " · " a href="#incidents" { "Recent incidents" } " · "
+                a href="#alert-rules" { "Alert rules" } " · "
+                @if is_demo { a href="/demo/faults" { "Faults of the simulated sources" } " · " }
+                "Times in UTC."
+            }
         }
     }
 }

@@ -12,17 +12,24 @@ use crate::config::{AlertConfig, AlertTarget, format_duration};
 use crate::http::read_archive;
 use crate::pages::{availability, states, words};
 
-/// The most recent incidents on the page.
-const INCIDENTS_MAX: usize = 10;
+/// The most recent incidents that the page shows at first.
+const INCIDENTS_SHOWN_MAX: usize = 10;
+/// The incidents of the page.
+const INCIDENTS_MAX: usize = 100;
 /// Incidents that are read: they are ordered by their detection, and an expired timetable ended long before that.
 const INCIDENTS_READ_MAX: usize = 1_000;
 /// The time span of the incidents.
 const SPAN: Duration = Duration::from_secs(7 * 86_400);
 
-/// Returns the incidents of all feeds with the name of each feed, newest first; `None` if they cannot be read.
-pub(super) async fn read_recent_incidents(
-    app: &App,
-) -> Option<Vec<(FeedId, String, FeedStatePeriod)>> {
+/// The incidents of all feeds, the newest first, each with the name of its feed.
+pub(super) struct RecentIncidents {
+    incidents: Vec<(FeedId, String, FeedStatePeriod)>,
+    /// Their number before the list was cut.
+    total: usize,
+}
+
+/// Returns the incidents of all feeds; `None` if they cannot be read.
+pub(super) async fn read_recent_incidents(app: &App) -> Option<RecentIncidents> {
     let from = app.now() - SPAN;
     let read =
         read_archive(app, move |archive| archive.list_troubles(from, INCIDENTS_READ_MAX)).await;
@@ -33,28 +40,47 @@ pub(super) async fn read_recent_incidents(
     };
     let mut named: Vec<_> = read.ok()?.into_iter().filter_map(named).collect();
     named.sort_by_key(|(_, _, incident)| Reverse(incident.began));
+    let total = named.len();
     named.truncate(INCIDENTS_MAX);
-    Some(named)
+    Some(RecentIncidents { incidents: named, total })
 }
 
-pub(super) fn render_incidents(
-    incidents: &Option<Vec<(FeedId, String, FeedStatePeriod)>>,
-) -> Markup {
+pub(super) fn render_incidents(recent: Option<&RecentIncidents>) -> Markup {
     html! {
         section.card #incidents aria-labelledby="incidents-title" {
             div.card-head {
                 h2 #incidents-title { "Recent incidents" }
                 a.small href=(INCIDENTS_ATOM) type="application/atom+xml" { "Atom feed" }
             }
-            @match incidents.as_deref() {
+            @match recent {
                 None => p.card-body.soft { "The incidents cannot be read right now." },
-                Some([]) => p.card-body.soft { "No incidents in the last 7 days." },
-                Some(incidents) => div.scroll tabindex="0" role="region" aria-label="Table of recent incidents" {
-                    table.list-table.incidents {
-                        thead { tr { @for head in ["Began", "Feed", "State", "Lasted", "Reason"] { th scope="col" { (head) } } } }
-                        tbody { @for (id, name, incident) in incidents { (render_row(id, name, incident)) } }
-                    }
-                },
+                Some(recent) if recent.total == 0 => p.card-body.soft { "No incidents in the last 7 days." },
+                Some(recent) => (render_list(recent)),
+            }
+        }
+    }
+}
+
+fn render_list(recent: &RecentIncidents) -> Markup {
+    let RecentIncidents { incidents, total } = recent;
+    let (first, more) = incidents.split_at(incidents.len().min(INCIDENTS_SHOWN_MAX));
+    html! {
+        (render_table("Table of recent incidents", first))
+        @if !more.is_empty() {
+            details.more-incidents data-total=(total) {
+                summary { "Show " (more.len()) " more" @if *total > incidents.len() { ", of " (words::format_number(*total as u64)) " in the last 7 days" } }
+                (render_table("Table of further incidents", more))
+            }
+        }
+    }
+}
+
+fn render_table(label: &str, incidents: &[(FeedId, String, FeedStatePeriod)]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            table.list-table.incidents {
+                thead { tr { @for head in ["Began", "Feed", "State", "Lasted", "Reason"] { th scope="col" { (head) } } } }
+                tbody { @for (id, name, incident) in incidents { (render_row(id, name, incident)) } }
             }
         }
     }

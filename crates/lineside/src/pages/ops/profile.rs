@@ -33,7 +33,10 @@ pub(super) async fn record_profile(
     page.class = "ops-page";
     page.styles = &["ops.css"];
     let main = html! {
-        div.page.wide { p.crumbs { a href=(OPS) { "Operations" } " / Profile" } }
+        div.page.wide {
+            p.crumbs { a href=(OPS) { "Operations" } " / Profile" }
+            div.ops-bar { (render_button()) }
+        }
         (profile::render_section(&recorded))
     };
     let mut response =

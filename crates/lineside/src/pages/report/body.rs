@@ -1,5 +1,7 @@
 //! The text of a report: its summary, its changes, then the findings by severity.
 
+use std::cmp::Reverse;
+
 use jiff::tz::TimeZone;
 use lineside_validate::Severity;
 use maud::{Markup, html};
@@ -28,7 +30,7 @@ const KINDS_SHOWN: usize = 6;
 
 /// Severities in the order in which to fix their findings, each with its heading.
 const GROUPS: [(Severity, &str, &str); 3] = [
-    (Severity::Error, "Errors", "These break the specification; parts of the data can't be used."),
+    (Severity::Error, "Errors", "The specification does not allow these."),
     (Severity::Warning, "Warnings", "Against best practice; riders may see wrong information."),
     (Severity::Info, "Infos", "For information; nothing has to be fixed."),
 ];
@@ -102,7 +104,10 @@ fn render_groups(
 ) -> Markup {
     let outline = if report.outline.is_empty() { around } else { &report.outline };
     let n_shown = if examples > FEW { usize::MAX } else { KINDS_SHOWN };
-    let (shown, more) = report.findings.split_at(report.findings.len().min(n_shown));
+    // The kinds with the most findings come first, so that a page of few kinds shows what matters.
+    let mut findings: Vec<&ReportFinding> = report.findings.iter().collect();
+    findings.sort_by_key(|finding| (severity_order(finding.severity), Reverse(finding.total)));
+    let (shown, more) = findings.split_at(findings.len().min(n_shown));
     html! {
         (render_some_groups(report, shown, (outline, examples), zone))
         @if !more.is_empty() {
@@ -117,13 +122,13 @@ fn render_groups(
 /// Renders some of the findings by severity; they are sorted by it.
 fn render_some_groups(
     report: &ValidationReport,
-    findings: &[ReportFinding],
+    findings: &[&ReportFinding],
     extent: Extent<'_>,
     zone: &TimeZone,
 ) -> Markup {
     html! {
         @for (severity, title, why) in GROUPS {
-            @let group_findings: Vec<&ReportFinding> = findings.iter().filter(|it| it.severity == severity).collect();
+            @let group_findings: Vec<&ReportFinding> = findings.iter().copied().filter(|it| it.severity == severity).collect();
             @if !group_findings.is_empty() {
                 div.report-group data-severity=(severity_name(severity)) {
                     h3 { (title) " " span.soft.small { (words::format_number(report.count_findings(severity))) } }
@@ -133,6 +138,11 @@ fn render_some_groups(
             }
         }
     }
+}
+
+/// Returns the position of a severity's group.
+fn severity_order(severity: Severity) -> usize {
+    GROUPS.iter().position(|(it, _, _)| *it == severity).unwrap_or(GROUPS.len())
 }
 
 fn report_title(report: &ValidationReport) -> &'static str {
@@ -224,6 +234,8 @@ fn render_finding(
 ) -> Markup {
     let shown = &finding.samples[..finding.samples.len().min(examples)];
     let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+    let (shown, folded) = shown.split_at(shown.len().min(FEW));
+    let render_table = |rows| render_findings_table(&finding.code, &finding.summary, rows, zone);
     let first = first_sentence(&finding.summary);
     let rest = finding.summary.get(first.len()..).unwrap_or_default().trim();
     html! {
@@ -237,10 +249,16 @@ fn render_finding(
                 }
                 div.finding {
                     @if !rest.is_empty() { p { (render_prose(rest)) } }
-                    @if let Some(remedy) = find_remedy(&finding.code, &finding.summary) { p { strong { "How to fix: " } (render_prose(remedy)) } }
+                    @if let Some(remedy) = find_remedy(&finding.code, &finding.summary) { p { strong { "Why and how to fix: " } (render_prose(remedy)) } }
                     @if has_rule(&finding.code) { p.small { a href=(rule_address(&finding.code)) { "About this rule, with examples" } } }
                     (place_map::render_place_map(&finding.places, &finding.samples, outline))
-                    (render_findings_table(&finding.code, &finding.summary, shown, zone))
+                    (render_table(shown))
+                    @if !folded.is_empty() {
+                        details.more-rows {
+                            summary { "Show " (words::format_count(folded.len() as u64, "more row", "more rows")) }
+                            (render_table(folded))
+                        }
+                    }
                     (render_raw_rows(report, finding))
                     @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::format_number(more)) " more" } }
                 }
@@ -342,6 +360,30 @@ mod tests {
         assert!(
             !render_whole(&report, &[], &TimeZone::UTC).into_string().contains("more-findings")
         );
+    }
+
+    #[test]
+    fn kinds_with_the_most_findings_come_first_within_their_severity() {
+        let found = [
+            ("a", Severity::Error, 1),
+            ("b", Severity::Warning, 2),
+            ("c", Severity::Warning, 287_242),
+        ];
+        let page = render_card(&test_report("a", &found), &[], None, &[], &TimeZone::UTC);
+        let page = page.into_string();
+        let position =
+            |code: &str| page.find(&format!("<span class=\"mono small\">{code}<")).unwrap();
+        assert!(position("a") < position("c") && position("c") < position("b"), "{page}");
+    }
+
+    #[test]
+    fn further_rows_are_folded() {
+        let mut report = test_report("a", &[("unknown_file", Severity::Error, 8)]);
+        let row = |n: usize| [("filename".to_owned(), Value::from(format!("{n}.x")))];
+        report.findings[0].samples = (0..8).map(|n| row(n).into_iter().collect()).collect();
+        let page = render_upload(&report).into_string();
+        let (shown, folded) = page.split_once("class=\"more-rows\"").unwrap();
+        assert_eq!((shown.matches(".x<").count(), folded.matches(".x<").count()), (FEW, 3));
     }
 
     #[test]

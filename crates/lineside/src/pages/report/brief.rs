@@ -10,6 +10,8 @@ pub(in crate::pages) fn describe_brief(brief: &ReportSummary) -> String {
         words::format_count(brief.errors, "error", "errors"),
         words::format_count(brief.warnings, "warning", "warnings")
     );
+    let is_partial = brief.unread_files > 0 && brief.is_exhaustive();
+    let counts = if is_partial { format!("{counts}, partly checked") } else { counts };
     counts_or_status(brief, counts)
 }
 

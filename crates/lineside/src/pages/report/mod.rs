@@ -22,7 +22,7 @@ use maud::html;
 
 use super::delays::badge;
 use super::layout::{self, NavSection, PageLayout};
-use super::words;
+use super::{versions, words};
 use crate::app::App;
 use crate::external_validators;
 use crate::http::{Refusal, ReplyPreferences, Representation, find_report, producer_policy};
@@ -35,6 +35,14 @@ pub(super) use self::queue::render_card as card_ahead;
 
 /// The style sheet of the reports.
 pub(super) const STYLE: &str = "report.css";
+
+/// The most characters of a feed's name on a badge.
+const LABEL_CHARS_MAX: usize = 32;
+
+/// Returns the address of a feed's badge.
+pub(super) fn badge_address(id: &str) -> String {
+    format!("/feeds/{id}/report.svg")
+}
 
 /// Returns the route of a report's page.
 pub(super) fn page_routes() -> Router<App> {
@@ -51,7 +59,7 @@ async fn get_report(
     Path((id, version)): Path<(String, String)>,
 ) -> Response {
     let Some(feed) = app.ingest().find_feed(&id) else {
-        return layout::not_found_page("No feed has this name.");
+        return layout::not_found_page("No feed has this id.");
     };
     let report = match find_report(&app, &feed, Some(&version)).await {
         Ok(report) => report,
@@ -70,6 +78,7 @@ async fn get_report(
     let json = format!("/api/v1/feeds/{id}/report?version={version}");
     page.alternates.push(("application/json", json));
     let zone = words::network_zone(&feed.network());
+    let validity = versions::render_version_validity(&app, &feed, &version).await;
     let main = html! {
         div.page {
             div.page-head {
@@ -79,6 +88,7 @@ async fn get_report(
                     a href=(format!("/feeds/{id}/versions")) { "Versions" }
                 }
                 h1 { (title) }
+                (validity)
             }
             (body::render_whole(&report, &others, &zone))
         }
@@ -104,7 +114,6 @@ async fn get_badge(
 }
 
 fn draw_badge(feed: &Feed, report: Option<&Arc<ValidationReport>>) -> String {
-    let label = feed.format().map_or("data", |format| format.as_str());
     let report = report.map(|report| &**report);
     let is_real_time = feed.format().is_some_and(Format::is_realtime);
     let is_expired = || {
@@ -118,7 +127,16 @@ fn draw_badge(feed: &Feed, report: Option<&Arc<ValidationReport>>) -> String {
     };
     let (badge_label, ground) = badge_text(report, doubt);
     let title = format!("{}: {badge_label}", feed.config().display_name());
-    badge::draw_badge(label, &badge_label, &title, ground).into_string()
+    let label = shorten_label(feed.config().display_name());
+    badge::draw_badge(&label, &badge_label, &title, ground).into_string()
+}
+
+/// Shortens a name to the width of a badge.
+fn shorten_label(name: &str) -> String {
+    match name.char_indices().nth(LABEL_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", name[..end].trim_end()),
+        None => name.to_owned(),
+    }
 }
 
 /// Returns true if the last message is an old one: then its quality says nothing about the present.

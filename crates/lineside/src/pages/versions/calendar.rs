@@ -24,14 +24,26 @@ struct Month {
     days: Vec<(Date, u64)>,
 }
 
-/// Renders the section with the calendar of these days. `present` is the name of the mark for the current day.
-pub(super) fn section(days: ServiceDays<'_>, today: Date, present: &str) -> Markup {
+/// Renders the section with the calendar of these days. `present` is the name of the mark for the current day, `service`
+/// the whole service of the timetable.
+pub(super) fn section(
+    days: ServiceDays<'_>,
+    today: Date,
+    present: &str,
+    service: Option<(Date, Date)>,
+) -> Markup {
     let trips_max = days.trips.iter().copied().max().unwrap_or(0);
     let months = split_months(days);
+    let n_months = service.map_or(0, |(first, last)| count_months(first, last));
     html! {
         div.card-body.service-calendar #calendar data-days=(days.trips.len()) {
             div.calendar-head {
-                h3 { "Trips per day" }
+                h3 {
+                    "Trips per day"
+                    @if n_months > months.len() {
+                        span.soft.small data-months=(n_months) { ", " (months.len()) " of " (words::format_number(n_months as u64)) " months" }
+                    }
+                }
                 (legend(trips_max, days.iter().any(|(day, _)| day == today).then_some(present)))
             }
             div.months {
@@ -50,6 +62,12 @@ pub(super) fn section(days: ServiceDays<'_>, today: Date, present: &str) -> Mark
             }
         }
     }
+}
+
+/// Returns the number of calendar months from one day to another.
+fn count_months(first: Date, last: Date) -> usize {
+    let months = |day: Date| i32::from(day.year()) * 12 + i32::from(day.month());
+    usize::try_from(months(last) - months(first) + 1).unwrap_or(0)
 }
 
 fn split_months(days: ServiceDays<'_>) -> Vec<Month> {
@@ -208,6 +226,7 @@ fn typical_week(days: ServiceDays<'_>) -> Vec<UsualTrips> {
     }
     let names = |first: usize, last: usize| match first == last {
         true => WEEKDAYS[first].to_owned(),
+        false if last == first + 1 => format!("{} and {}", WEEKDAYS[first], WEEKDAYS[last]),
         false => format!("{} to {}", WEEKDAYS[first], WEEKDAYS[last]),
     };
     week.into_iter()
@@ -282,7 +301,7 @@ mod tests {
         // 30 November 2026 is a Monday.
         let trips = [0, 8, 8, 4, 1];
         let days = ServiceDays { first: date(2026, 11, 28), trips: &trips };
-        let text = section(days, date(2026, 11, 30), TODAY).into_string();
+        let text = section(days, date(2026, 11, 30), TODAY, None).into_string();
         assert_eq!(text.matches("<figure class=\"month\"").count(), 2);
         assert_eq!(text.matches("class=\"today\"").count(), 2, "with the legend");
         let squares = |level: usize| text.matches(&format!("class=\"level-{level}\"")).count();
@@ -297,8 +316,18 @@ mod tests {
         );
         // The 30th is the first square of the sixth week.
         assert!(text.contains("class=\"today\" x=\"0\" y=\"70\""), "{text}");
-        let later = section(days, date(2027, 1, 1), TODAY).into_string();
+        let later = section(days, date(2027, 1, 1), TODAY, None).into_string();
         assert!(!later.contains("class=\"today\"") && !later.contains("data-present"), "{later}");
+    }
+
+    #[test]
+    fn a_cut_calendar_states_the_months_of_the_whole_service() {
+        let days = ServiceDays { first: date(2026, 11, 30), trips: &[1, 1] };
+        let text = |service| section(days, date(2026, 11, 30), TODAY, service).into_string();
+        let whole = text(Some((date(2026, 11, 30), date(2026, 12, 1))));
+        assert!(!whole.contains("data-months"), "{whole}");
+        let cut = text(Some((date(2025, 1, 31), date(2026, 12, 1))));
+        assert!(cut.contains("data-months=\"24\""), "{cut}");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The current version: its state, its validity, its contents, and the trips of each of its days.
 
 use jiff::civil::Date;
-use lineside_ingest::{CountChanges, EXPIRES_SOON_DAYS, ServiceWindow};
+use lineside_ingest::{CountChanges, DatasetFacts, EXPIRES_SOON_DAYS, ServiceWindow};
 use lineside_store::ScheduleVersion;
 use maud::{Markup, html};
 
 use super::super::{states, words};
-use super::{VersionsView, calendar, signed};
+use super::{VersionsView, calendar, day, signed};
 
 /// The remaining validity of a timetable, or the time since it expired: the text after the badges *Expired*, *Expires
 /// in 6 days* and *Not yet valid*.
@@ -42,7 +42,7 @@ impl ValidityWords {
 }
 
 fn written(day: Date) -> String {
-    day.strftime("%-d %B %Y").to_string()
+    words::format_day(day)
 }
 
 impl VersionsView<'_> {
@@ -75,7 +75,7 @@ impl VersionsView<'_> {
                 div.version-parts {
                     (self.current_facts(dataset.timetable.service_range()))
                     @match days {
-                        Some(days) => (calendar::section(days, self.today, self.present_name())),
+                        Some(days) => (calendar::section(days, self.today, self.present_name(), dataset.timetable.service_range())),
                         None => p.card-body.soft { "No service of this timetable ever runs." },
                     }
                 }
@@ -102,6 +102,9 @@ impl VersionsView<'_> {
                 dt { "Publisher's version" } dd { (label.unwrap_or("unknown")) }
                 @if let Some((first, last)) = service {
                     dt { "Service" } dd.numeric { (day_words(first)) " to " (day_words(last)) }
+                }
+                @if let Some((from, until)) = version.and_then(|version| publisher_validity(&version.facts)) {
+                    dt { "Publisher says valid" } dd.numeric data-publisher-validity { (day(from)) " to " (day(until)) }
                 }
                 @for (name, count) in counts.into_iter().flatten() {
                     dt { (name) } dd.numeric { (words::format_number(count as u64)) }
@@ -134,8 +137,15 @@ fn change_words(changes: Option<CountChanges>) -> String {
     }
 }
 
+/// Returns the validity that the publisher states, if it is not that of the calendar.
+pub(super) fn publisher_validity(facts: &DatasetFacts) -> Option<(Option<&str>, Option<&str>)> {
+    let stated = (facts.valid_from.as_deref(), facts.valid_until.as_deref());
+    let service = (facts.service_start.as_deref(), facts.service_end.as_deref());
+    (service.0.is_some() && stated != service).then_some(stated)
+}
+
 fn day_words(day: Date) -> Markup {
-    html! { time.nowrap datetime=(day) { (day.strftime("%-d %b %Y")) } }
+    html! { time.nowrap datetime=(day) { (words::format_day(day)) } }
 }
 
 #[cfg(test)]
@@ -151,15 +161,31 @@ mod tests {
             ServiceWindow { start: date(2024, 1, 1), end: date(2024, 6, 1), zone: TimeZone::UTC };
         let describe_validity = |today| ValidityWords::new(&window, today);
         let validity_text = |today| describe_validity(today).text;
-        assert!(validity_text(date(2026, 11, 27)).starts_with("since 2 June 2024"));
+        assert!(validity_text(date(2026, 11, 27)).starts_with("since 2 Jun 2024"));
         for last_days in [date(2024, 5, 25), date(2024, 6, 1)] {
-            assert!(validity_text(last_days).contains("1 June 2024"));
+            assert!(validity_text(last_days).contains("1 Jun 2024"));
             assert_eq!(describe_validity(last_days).tone, "warn");
         }
-        assert!(validity_text(date(2023, 12, 30)).contains("in 2 days, on 1 January 2024"));
-        assert!(validity_text(date(2023, 12, 31)).contains("tomorrow, 1 January 2024"));
+        assert!(validity_text(date(2023, 12, 30)).contains("in 2 days, on 1 Jan 2024"));
+        assert!(validity_text(date(2023, 12, 31)).contains("tomorrow, 1 Jan 2024"));
         assert_eq!(describe_validity(date(2024, 5, 24)).tone, "good");
         assert_eq!(describe_validity(date(2026, 1, 1)).tone, "bad");
+    }
+
+    #[test]
+    fn a_publishers_validity_is_named_only_if_the_calendar_differs() {
+        let day = |text: &str| Some(text.to_owned());
+        let mut facts = DatasetFacts {
+            valid_from: day("2025-01-01"),
+            valid_until: day("2025-12-31"),
+            ..DatasetFacts::default()
+        };
+        assert_eq!(publisher_validity(&facts), None, "nothing is known of the calendar");
+        (facts.service_start, facts.service_end) = (day("2025-01-01"), day("2025-12-31"));
+        assert_eq!(publisher_validity(&facts), None);
+        facts.service_start = day("2024-01-01");
+        let stated = (Some("2025-01-01"), Some("2025-12-31"));
+        assert_eq!(publisher_validity(&facts), Some(stated));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use lineside_ingest::{CountChanges, Dataset, Feed, FeedId};
+use lineside_ingest::{CountChanges, Dataset, DatasetFacts, Feed, FeedId};
 use lineside_store::ScheduleVersion;
 use maud::{Markup, html};
 
@@ -28,6 +28,8 @@ use crate::reports::ReportSummaries;
 
 /// Versions on one page.
 const SHOWN: usize = 50;
+/// Versions among which the one of a report is searched.
+const VERSIONS_SEARCHED_MAX: usize = 1_000;
 /// Displayed digits of a hash: enough to distinguish versions.
 const DIGITS: usize = 12;
 
@@ -37,7 +39,7 @@ pub(super) async fn get_versions(
     parameters: QueryParameters,
 ) -> Response {
     let Some(feed) = app.ingest().find_feed(&id) else {
-        return layout::not_found_page("No feed has this name.");
+        return layout::not_found_page("No feed has this id.");
     };
     let offset = match parameters.parse_number("offset", limits::OFFSET_MAX) {
         Ok(offset) => offset.unwrap_or(0),
@@ -69,6 +71,28 @@ pub(super) async fn get_versions(
         offset,
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&shown.render_markup()))
+}
+
+/// Renders the validity of a version for the head of its report; nothing if the version is no longer stored.
+pub(super) async fn render_version_validity(app: &App, feed: &Feed, version: &str) -> Markup {
+    let versions = read_versions(app, feed.id(), 0, VERSIONS_SEARCHED_MAX).await;
+    let versions = versions.unwrap_or_default();
+    let found = versions.iter().find(|it| it.hash.to_string() == version);
+    let Some(ScheduleVersion { facts, .. }) = found else { return html! {} };
+    html! {
+        p.version-validity data-ended[facts.has_ended(feed.network().today())] {
+            "Valid " (day(facts.valid_from.as_deref())) " to " (day(facts.valid_until.as_deref()))
+            (render_ended(facts, feed.network().today()))
+        }
+    }
+}
+
+/// Renders a note on a version that has ended or does not begin yet.
+fn render_ended(facts: &DatasetFacts, today: Date) -> Markup {
+    html! {
+        @if facts.has_ended(today) { " " strong.soft data-ended { "(ended)" } }
+        @else if facts.is_not_yet_valid(today) { " " strong.soft data-not-yet-valid { "(not yet valid)" } }
+    }
 }
 
 struct VersionsView<'a> {
@@ -105,7 +129,8 @@ impl VersionsView<'_> {
                         a href="/" { "Feeds" } " / "
                         a href=(format!("/feeds/{}", config.id)) { (config.display_name()) }
                     }
-                    h1 { "Versions" }
+                    h1 { "Versions of " (config.display_name()) }
+                    @if let Some(description) = &config.description { p { (description) } }
                     (self.state())
                 }
                 @if self.offset == 0 { (self.current()) }
@@ -191,8 +216,10 @@ impl VersionsView<'_> {
                 }
                 td.valid-cell.numeric role="cell" data-label="Valid" {
                     span { (day(facts.valid_from.as_deref())) " to " (day(facts.valid_until.as_deref())) }
-                    @if facts.has_ended(self.today) { " " span.soft data-ended { "(ended)" } }
-                    @else if facts.is_not_yet_valid(self.today) { " " span.soft data-not-yet-valid { "(not yet valid)" } }
+                    @if current::publisher_validity(facts).is_some() {
+                        " " span.soft.small data-service { "(publisher; service is " (day(facts.service_start.as_deref())) " to " (day(facts.service_end.as_deref())) ")" }
+                    }
+                    (render_ended(facts, self.today))
                     @if let Some(timeline) = timeline { (timeline.bar(version)) }
                 }
                 td role="cell" data-label="Version" { (facts.publisher_version.as_deref().unwrap_or("unknown")) }

@@ -19,6 +19,8 @@ pub(super) struct SettingsView<'a> {
     pub(super) current_override: Option<&'a FeedOverride>,
     pub(super) is_in_file: bool,
     pub(super) errors: &'a [BadKey],
+    /// The feed that already has the id of the form.
+    pub(super) existing_feed: Option<String>,
     /// The id of the draft with the submitted secrets.
     pub(super) draft: Option<&'a str>,
     /// Feeds that may be schedules: ids and names.
@@ -222,7 +224,12 @@ impl SettingsView<'_> {
     fn render_error(&self, name: &str) -> Markup {
         html! {
             @if let Some(error) = self.find_error(name) {
-                p.fault id=(format!("e-{name}")) { (error.reason) }
+                p.fault id=(format!("e-{name}")) {
+                    (error.reason)
+                    @if let Some(id) = self.existing_feed.as_ref().filter(|_| name == "id") {
+                        ". " a href=(format!("/ops/feeds/{id}")) data-existing=(id) { "Edit " (id) }
+                    }
+                }
             }
         }
     }

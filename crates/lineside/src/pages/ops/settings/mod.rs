@@ -92,7 +92,7 @@ pub(super) async fn get_form(
     parameters: QueryParameters,
 ) -> Response {
     let Some(subject) = SettingsSubject::find_subject(&app, &id).await else {
-        return layout::not_found_page("No feed has this name.");
+        return layout::not_found_page("No feed has this id.");
     };
     let form = subject.initial_form();
     let sheet = SettingsSheet { app: &app, subject: Some(&subject), form: &form, outcome: None };
@@ -113,7 +113,7 @@ pub(super) async fn post_form(
     request: Request,
 ) -> Response {
     let Some(subject) = SettingsSubject::find_subject(&app, &id).await else {
-        return layout::not_found_page("No feed has this name.");
+        return layout::not_found_page("No feed has this id.");
     };
     let own = form_address(&subject.id);
     match process_form(&app, Some(&subject), request).await {
@@ -182,7 +182,9 @@ async fn process_form(
                     source::preview_or_test(app, edit_outcome, button, is_requested_otherwise).await
                 }
                 Err(EditError::BadKeys(errors)) => PreviewOutcome::Bad(errors),
-                Err(EditError::Exists) => PreviewOutcome::Bad(vec![duplicate_id_error()]),
+                Err(EditError::Exists) => {
+                    PreviewOutcome::Bad(vec![id_error(EditError::Exists.to_string())])
+                }
                 Err(why) => return Err(why.into()),
             }
         }
@@ -222,8 +224,8 @@ fn expired_secrets_error() -> BadKey {
     BadKey { key: String::new(), reason }
 }
 
-fn duplicate_id_error() -> BadKey {
-    BadKey { key: "id".to_owned(), reason: EditError::Exists.to_string() }
+fn id_error(reason: String) -> BadKey {
+    BadKey { key: "id".to_owned(), reason }
 }
 
 /// Returns the feed and the edit of a form.
@@ -242,12 +244,17 @@ fn wanted_edit(
         Some(subject) => Some(subject.id.clone()),
         None => match FeedId::new(&form.id) {
             Ok(id) => {
-                let is_known = app.ingest().find_feed(id.as_str()).is_some();
-                faults.splice(0..0, is_known.then(duplicate_id_error));
+                if app.ingest().find_feed(id.as_str()).is_some() {
+                    faults.insert(0, id_error(format!("{id} exists")));
+                }
                 Some(id)
             }
+            Err(_) if form.id.is_empty() => {
+                faults.insert(0, id_error("give an id, such as city-vehicles".to_owned()));
+                None
+            }
             Err(error) => {
-                faults.insert(0, BadKey { key: "id".to_owned(), reason: error.to_string() });
+                faults.insert(0, id_error(error.to_string()));
                 None
             }
         },

@@ -65,6 +65,11 @@ impl SettingsSheet<'_> {
             current_override: self.subject.and_then(|subject| subject.current_override.as_ref()),
             is_in_file: self.subject.is_some_and(|subject| subject.is_in_file),
             errors: self.form_errors(),
+            existing_feed: self
+                .app
+                .ingest()
+                .find_feed(&self.form.id)
+                .map(|feed| feed.id().to_string()),
             draft: draft.as_deref(),
             schedules: list_schedules(self.app),
             defaults: feed.map(|feed| default_keys(feed.config())).unwrap_or_default(),
@@ -78,13 +83,16 @@ impl SettingsSheet<'_> {
         html! {
             // For Enter in a field, a browser presses the form's first button: it must be the preview, also if the
             // previous preview has another one.
-            button.visually-hidden type="submit" form="settings" name="do" value="preview" tabindex="-1" aria-hidden="true" {}
+            button.visually-hidden type="submit" form="settings" name="do" value="test" tabindex="-1" aria-hidden="true" {}
             (shown.render_summary())
             @match self.outcome {
-                Some(PreviewOutcome::Tried(tried)) => (render_preview(tried, true, verb)),
+                Some(PreviewOutcome::Tried(tried)) => (render_preview(tried, true, verb, false)),
                 Some(PreviewOutcome::Tested(tried, result)) => {
                     (source::render_result(result))
-                    @if let Some(tried) = tried { (render_preview(tried, false, verb)) }
+                    @if let Some(tried) = tried {
+                        @let failed = !matches!(result, Some(Ok(_)));
+                        (render_preview(tried, false, verb, failed))
+                    }
                 },
                 Some(PreviewOutcome::Unchanged) => p.note role="alert" { "You have not changed anything." },
                 _ => {},
@@ -92,8 +100,7 @@ impl SettingsSheet<'_> {
             form.card.card-body.settings #settings method="post" action=(action) novalidate {
                 (shown.render_fields(self.subject.is_none()))
                 div.act-line {
-                    button.button type="submit" name="do" value="preview" { "Preview" }
-                    button.button.plain type="submit" name="do" value="test" { "Test the source" }
+                    button.button type="submit" name="do" value="test" { "Test and preview" }
                     // A new feed is added from its preview, whose test shows the source's answer.
                     @if self.subject.is_some() {
                         button.button.plain type="submit" name="do" value="apply" { (verb) }
@@ -204,20 +211,21 @@ fn render_removed(subject: &SettingsSubject) -> Markup {
     }
 }
 
-/// Renders the effect of the form, before it is applied.
-fn render_preview(outcome: &EditOutcome, has_focus: bool, verb: &str) -> Markup {
+/// Renders the effect of the form, before it is applied. `has_failed`: its source did not work when it was tested.
+fn render_preview(outcome: &EditOutcome, has_focus: bool, verb: &str, has_failed: bool) -> Markup {
     let changed = &outcome.change;
     let rebuilt: Vec<String> = changed.networks.iter().map(ToString::to_string).collect();
     html! {
         section.card.preview aria-labelledby="preview" {
             h2 #preview tabindex="-1" autofocus[has_focus] { "Preview" }
             div.card-body.stack {
+                @for id in &changed.added { p { "New feed: " code { (id) } } }
                 (history::render_changes(&outcome.differences, "not set"))
                 @if !rebuilt.is_empty() && changed.added.is_empty() {
                     p { "These networks will be rebuilt and clients resynchronised: " (rebuilt.join(", ")) "." }
                 }
                 div.act-line {
-                    button.button type="submit" form="settings" name="do" value="apply" { (verb) }
+                    button.button type="submit" form="settings" name="do" value="apply" data-despite-failure[has_failed] { (verb) @if has_failed { " anyway" } }
                     span.small.soft { "Nothing has changed yet." }
                 }
             }

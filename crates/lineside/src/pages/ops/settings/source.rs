@@ -47,7 +47,7 @@ pub(super) fn render_result(result: &TestResult) -> Markup {
                 @match result {
                     Some(Ok(test)) => dl.facts { (render_facts(test)) },
                     Some(Err(SourceTestFailure::Failed(failure))) => dl.facts {
-                        dt { "Failure" } dd { code { (failure.code) } " " (failure.detail) }
+                        dt { "Failure" } dd { (failure.detail) " (" code { (failure.code) } ")" }
                         @if let Some(phase) = failure.phase { dt { "While" } dd { (words::describe_phase(phase)) } }
                         @if let Some(status) = failure.status { dt { "Status" } dd { (status) } }
                         @if failure.bytes > 0 { dt { "Size" } dd { (words::format_bytes(failure.bytes)) } }
@@ -77,7 +77,7 @@ fn render_facts(test: &SourceTest) -> Markup {
         @if !test.contents.is_empty() {
             dt { "Contents" } dd { @if contents.is_empty() { "nothing" } @else { (contents.join(", ")) } }
         }
-        @if test.problems > 0 { dt { "Problems" } dd { (words::format_count(test.problems, "record or value", "records or values")) } }
+        @if test.problems > 0 { dt { "Unreadable data" } dd { (words::format_count(test.problems, "record or value", "records or values")) } }
         @if let Some(at) = test.data_time { dt { "Updated" } dd { (super::super::render_utc(at)) " UTC" } }
     }
 }
