@@ -219,7 +219,7 @@ fn rows(list: &mut String, format: &str, mut kinds: Vec<&NoticeKind>) {
         list.push_str(&format!(
             "| [`{}`](../../{rules}/{format}/{name}{page}) | {} | {summary} |\n",
             kind.code,
-            kind.severity.report_name(),
+            kind.severity.report_name().to_lowercase(),
         ));
     }
 }

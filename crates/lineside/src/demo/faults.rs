@@ -148,7 +148,7 @@ fn render_page(app: &App, demo: &Demo, base: &str) -> Markup {
         div.panel.faults {
             table.table {
                 thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
-                tbody { @for item in &items { (render_row(item, next_poll_in(app, item.feed))) } }
+                tbody { @for item in &items { (render_row(app, item)) } }
             }
         }
         p { "In a shell: " code { "curl -d 'feed=city-trips&fault=hang' " (base) (PATH) } }
@@ -164,11 +164,15 @@ fn next_poll_in(app: &App, feed: &str) -> Option<Duration> {
     Some(next.duration_since(app.now())).filter(|wait| !wait.is_zero())
 }
 
-fn render_row(item: &ProducerFault, next_poll: Option<Duration>) -> Markup {
-    let origin_note = if item.switched { " (set by hand)" } else { " (script)" };
+fn render_row(app: &App, item: &ProducerFault) -> Markup {
+    let next_poll = next_poll_in(app, item.feed);
+    let feed = app.ingest().find_feed(item.feed);
+    let name = feed.as_ref().map_or(item.feed, |feed| feed.config().display_name());
+    let origin_note =
+        if item.switched { " (set by hand)" } else { " (by the schedule of --fault)" };
     html! {
         tr {
-            th scope="row" { a href={ "/feeds/" (item.feed) } { (item.feed) } }
+            th scope="row" { a href={ "/feeds/" (item.feed) } { (name) } " " code { (item.feed) } }
             td data-label=(COLUMNS[1]) { strong { (item.fault.unwrap_or(NONE)) } (origin_note) }
             td data-label=(COLUMNS[2]) { @match next_poll { Some(wait) => { "in " (wait.as_secs() + 1) " s" } None => "now" } }
             td {
@@ -181,7 +185,7 @@ fn render_row(item: &ProducerFault, next_poll: Option<Duration>) -> Markup {
                                 (fault_meaning(fault))
                             }
                         }
-                        option value=(SCRIPT) { "script: follows --fault" }
+                        option value=(SCRIPT) { "script: follow the schedule of --fault" }
                     }
                     " "
                     button.button type="submit" { "Apply" }

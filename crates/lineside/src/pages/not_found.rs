@@ -37,6 +37,9 @@ pub(super) fn render_page(what: &str, is_embedded: bool) -> Markup {
             div.page-head {
                 h1 { "Page not found" }
                 p { (what) }
+                @if let Some(context) = context::current_context() {
+                    p.small { code.missing-path { (percent_decode_str(context.request_path()).decode_utf8_lossy()) } }
+                }
             }
             @if !is_embedded {
                 @if !suggestions.is_empty() {
@@ -84,6 +87,8 @@ fn suggest_addresses(context: &PageContext) -> Vec<(String, String)> {
     if let [first, rest @ ..] = segments.as_slice()
         && !PAGES.contains(first)
         && let Some(page) = find_nearest(first, PAGES)
+        // A short word is near every other short word.
+        && first.chars().next() == page.chars().next()
     {
         match rest.first().filter(|id| context.app().ingest().find_feed(id).is_some()) {
             Some(id) if FEED_PAGES.contains(&page) => {

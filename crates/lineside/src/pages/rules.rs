@@ -37,7 +37,7 @@ async fn get_rule_list() -> Response {
     let main = html! {
         div.page {
             div.page-head {
-                p.crumbs { a href="/" { "Feeds" } }
+                p.crumbs { a href="/docs" { "Documentation" } }
                 h1 { "Validation rules" }
                 p { "Each finding of a report has one of these codes. Its page says what it means and how to fix it." }
             }
@@ -50,7 +50,7 @@ async fn get_rule_list() -> Response {
             }
         }
     };
-    let mut page = PageLayout::new("Validation rules", NavSection::Other);
+    let mut page = PageLayout::new("Validation rules", NavSection::Documentation);
     page.styles = &[STYLE];
     page.description = Some(
         "Every rule for GTFS, GTFS-Realtime, SIRI, NeTEx and GBFS, with examples and how to fix findings."
@@ -62,8 +62,8 @@ async fn get_rule_list() -> Response {
 fn render_group(title: &str, rules: Vec<(&str, &str, Option<&NoticeKind>)>) -> Markup {
     let note = words::format_count(rules.len() as u64, "rule", "rules");
     html! {
-        section.card {
-            details {
+        section.card.fold {
+            details open {
                 summary.card-head { h2 { (title) } span.soft.small { (note) } }
                 ul.links.card-body {
                     @for (code, meaning, kind) in &rules {
@@ -96,7 +96,7 @@ async fn get_rule(Path(code): Path<String>) -> Response {
     let main = html! {
         div.page {
             div.page-head {
-                p.crumbs { a href="/" { "Feeds" } " / " a href="/rules" { "Rules" } }
+                p.crumbs { a href="/docs" { "Documentation" } " / " a href="/rules" { "Validation rules" } }
                 h1.rule-code { (words::render_code(&code)) }
             }
             div.stack {
@@ -111,7 +111,7 @@ async fn get_rule(Path(code): Path<String>) -> Response {
         }
     };
     let title = format!("Rule {code}");
-    let mut page = PageLayout::new(&title, NavSection::Other);
+    let mut page = PageLayout::new(&title, NavSection::Documentation);
     page.styles = &[STYLE];
     page.description = Some(format!(
         "What the validation rule {code} checks, why it matters, and how to fix its findings."

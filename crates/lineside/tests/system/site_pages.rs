@@ -158,6 +158,17 @@ async fn icons_manifest_and_robots_txt_are_served() {
 }
 
 #[tokio::test]
+async fn the_documentation_can_be_searched() {
+    let server = shared_demo();
+    let page = get(&format!("{server}/docs?q=polling+retry-after")).await.text().await.unwrap();
+    let (_, found) = page.split_once("id=\"found\"").unwrap();
+    let (found, _) = found.split_once("</section>").unwrap();
+    assert!(found.contains("href=\"/docs/operate/polling\""), "{found}");
+    let page = get(&format!("{server}/docs?q=xyzzy")).await.text().await.unwrap();
+    assert!(page.contains("data-found=\"0\""), "{page}");
+}
+
+#[tokio::test]
 async fn a_missing_page_suggests_similar_addresses() {
     let server = shared_demo();
     for (path, suggested) in [
@@ -180,9 +191,13 @@ async fn a_missing_page_suggests_similar_addresses() {
         assert!(suggestions.contains(&format!("href=\"{suggested}\"")), "{path}: {suggestions}");
         assert!(page.contains("role=\"search\"") && page.contains("noindex"), "{path}");
     }
-    let page = get_with(&format!("{server}/nothing/like/this"), &[HTML]).await;
-    assert_eq!(page.status(), 404);
-    assert!(!page.text().await.unwrap().contains("class=\"suggestions\""));
+    for path in ["/nothing/like/this", "/nope"] {
+        let page = get_with(&format!("{server}{path}"), &[HTML]).await;
+        assert_eq!(page.status(), 404);
+        let page = page.text().await.unwrap();
+        assert!(!page.contains("class=\"suggestions\""), "{page}");
+        assert!(page.contains(&format!("class=\"missing-path\">{path}<")), "{page}");
+    }
     assert_problem(404, "not_found", problem(&format!("{server}/nowhere")).await);
 }
 

@@ -13,6 +13,7 @@ use super::examples::{ApiExamples, sample_value};
 use super::{API, STYLE, markdown, render_crumbs, render_navigation, schema};
 use crate::app::App;
 use crate::pages::layout::{self, NavSection, PageLayout};
+use crate::pages::words;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -74,6 +75,7 @@ pub(super) async fn get_reference(
                     "For tools: " a href="/api/v1/openapi.json" { "openapi.json" } " (OpenAPI " (string_or_empty(&document["openapi"])) "). "
                     "Replies may be read by pages of any origin."
                 }
+                (render_address_list(&tags, &operations))
                 @for (tag, about) in &tags {
                     section {
                         h2 id=(tag_anchor(tag)) { (tag) }
@@ -85,21 +87,33 @@ pub(super) async fn get_reference(
                 }
                 (schema::render_schemas(&document))
             }
-            nav.docs-contents aria-label="On this page" {
-                h2 { "On this page" }
-                ul {
-                    @for (tag, _) in &tags {
-                        li { a href=(format!("#{}", tag_anchor(tag))) { (tag) } }
-                        @for operation in operations.iter().filter(|operation| operation.has_tag(tag)) {
-                            li.sub { a href=(format!("#{}", operation.anchor())) { (string_or_empty(&operation.value["summary"])) } }
-                        }
-                    }
-                    li { a href="#schemas" { "Schemas" } }
-                }
-            }
         }
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
+}
+
+/// Renders the list of all addresses, by tag.
+fn render_address_list(tags: &[(&str, &str)], operations: &[ApiOperation<'_>]) -> Markup {
+    html! {
+        nav.api-addresses aria-label="On this page" {
+            @for (tag, _) in tags {
+                details {
+                    summary { (tag) }
+                    ul {
+                        @for operation in operations.iter().filter(|operation| operation.has_tag(tag)) {
+                            li {
+                                a href=(format!("#{}", operation.anchor())) {
+                                    @if operation.method != "get" { (operation.method.to_uppercase()) " " }
+                                    (words::render_path(operation.path))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            p { a href="#schemas" { "Schemas" } }
+        }
+    }
 }
 
 fn list_tags(document: &Value) -> impl Iterator<Item = (&str, &str)> {
@@ -141,7 +155,7 @@ fn render_operation(
 fn render_parameter_table(parameters: &[&Value]) -> Markup {
     html! {
         div.scroll tabindex="0" {
-            table {
+            table.api-table {
                 thead { tr { th scope="col" { "Parameter" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
                 tbody {
                     @for parameter in parameters {
@@ -164,7 +178,7 @@ fn render_parameter_table(parameters: &[&Value]) -> Markup {
 fn render_responses(responses: &Value) -> Markup {
     html! {
         div.scroll tabindex="0" {
-            table {
+            table.api-table {
                 thead { tr { th scope="col" { "Status" } th scope="col" { "Reply" } th scope="col" { "Content" } } }
                 tbody {
                     @for (status, response) in responses.as_object().into_iter().flatten() {

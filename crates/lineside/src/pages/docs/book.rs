@@ -8,8 +8,13 @@ use rust_embed::RustEmbed;
 
 use super::markdown;
 
-/// The folders of `docs/` for users, in display order.
-const SECTIONS: [&str; 4] = ["guide", "protocol", "operate", "rules"];
+/// The folders of `docs/` for users, in display order, each with its purpose.
+const SECTIONS: [(&str, &str); 4] = [
+    ("guide", "Start here: a page for each task, from the first steps to reports on your feeds."),
+    ("protocol", "For developers of clients: channels, messages, streams and addresses."),
+    ("operate", "For operators: configuration, polling, monitoring, notifications and limits."),
+    ("rules", "For producers: what each finding of a report means, and how to fix it."),
+];
 /// The list of a section's chapters.
 const README: &str = "README.md";
 /// The folder of the rules' pages in the repository.
@@ -40,6 +45,7 @@ pub(super) struct DocBook {
 pub(super) struct BookSection {
     /// Never empty; the first is the `README.md`.
     chapters: Vec<BookChapter>,
+    purpose: &'static str,
 }
 
 /// A page of the documentation.
@@ -57,8 +63,10 @@ pub(super) struct BookChapter {
 
 impl DocBook {
     fn read_all() -> Self {
-        let sections =
-            SECTIONS.iter().filter_map(|folder| BookSection::read_section(folder)).collect();
+        let sections = SECTIONS
+            .iter()
+            .filter_map(|(folder, purpose)| BookSection::read_section(folder, purpose))
+            .collect();
         let others = BookChapter::read_chapter("dictionary.md").into_iter().collect();
         Self { sections, others }
     }
@@ -87,14 +95,15 @@ impl DocBook {
         (before.copied(), chapters.get(at + 1).copied())
     }
 
-    fn all_chapters(&self) -> impl Iterator<Item = &BookChapter> {
+    /// Returns all chapters of the sections, in order.
+    pub(super) fn all_chapters(&self) -> impl Iterator<Item = &BookChapter> {
         self.sections.iter().flat_map(|section| &section.chapters)
     }
 }
 
 impl BookSection {
     /// Reads a section's chapters in the order of the links in its `README.md`.
-    fn read_section(folder: &str) -> Option<Self> {
+    fn read_section(folder: &str, purpose: &'static str) -> Option<Self> {
         let readme = BookChapter::read_chapter(&format!("{folder}/{README}"))?;
         let position_of = |file: &str| {
             let name = file.rsplit('/').next().unwrap_or_default();
@@ -109,12 +118,17 @@ impl BookSection {
         let others: Vec<BookChapter> =
             files.iter().filter_map(|file| BookChapter::read_chapter(file)).collect();
         let chapters = std::iter::once(readme).chain(others).collect();
-        Some(Self { chapters })
+        Some(Self { chapters, purpose })
     }
 
     /// Returns the chapter that introduces the section.
     pub(super) fn readme(&self) -> &BookChapter {
         &self.chapters[0]
+    }
+
+    /// Returns a sentence on the section's readers and contents.
+    pub(super) fn purpose(&self) -> &'static str {
+        self.purpose
     }
 
     /// Returns the chapters without the `README.md`.

@@ -71,6 +71,11 @@ pub(super) fn render_chapter(file: &str, text: &str, base: &str) -> RenderedChap
             Event::Text(code) if is_code && code.contains(PRINTED_BASE) => {
                 events.push(Event::Text(code.replace(PRINTED_BASE, base).into()));
             }
+            // A code such as `expired_calendar` may break after its underscores.
+            Event::Code(code) if code.contains('_') && !code.contains(' ') => {
+                let code = escape_html(&code).replace('_', "_<wbr>");
+                events.push(Event::InlineHtml(format!("<code>{code}</code>").into()));
+            }
             // HTML inside a chapter is shown as text.
             Event::Html(text) | Event::InlineHtml(text) => events.push(Event::Text(text)),
             event => events.push(rewrite_link(file, event)),

@@ -1,12 +1,13 @@
 //! The documentation, embedded in the binary, and the API reference.
 //!
-//! `book` lists the chapters, `markdown` renders them, `api` and `schema` render the OpenAPI document, and `examples`
-//! fills in addresses that exist on this server.
+//! `book` lists the chapters, `markdown` renders them, `search` finds them by their words, `api` and `schema` render the OpenAPI
+//! document, and `examples` fills in addresses that exist on this server.
 
 mod api;
 mod book;
 mod examples;
 mod markdown;
+mod search;
 mod schema;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use self::book::{BOOK, BookChapter};
 use super::layout::{self, NavSection, PageLayout};
 use crate::app::App;
+use crate::http::QueryParameters;
 
 /// The address of the documentation.
 const ADDRESS: &str = "/docs";
@@ -41,7 +43,7 @@ pub(super) fn router(description: Arc<Value>) -> Router<App> {
         .layer(Extension(description))
 }
 
-async fn get_index() -> Response {
+async fn get_index(parameters: QueryParameters) -> Response {
     let mut page = PageLayout::new("Documentation", NavSection::Documentation);
     page.styles = &[STYLE];
     page.description =
@@ -52,15 +54,22 @@ async fn get_index() -> Response {
                 h1 { "Documentation" }
                 p { "It describes this version, " (env!("CARGO_PKG_VERSION")) ", and is part of the server: it needs no internet." }
             }
+            (search::render_search(parameters.find_value("q").unwrap_or_default()))
             div.docs-sections {
-                section.card.card-body {
-                    h2 { a href=(API) { "API reference" } }
-                    p.soft { "Every address with its parameters, replies and an example that runs here." }
-                }
                 @for section in BOOK.sections() {
                     section.card.card-body {
                         h2 { a href=(section.readme().address) { (section.readme().title) } }
+                        p.soft { (section.purpose()) }
                         ul { @for chapter in section.chapters() { li { a href=(chapter.address) { (chapter.title) } } } }
+                    }
+                }
+                section.card.card-body {
+                    h2 { a href=(API) { "API reference" } }
+                    p.soft { "Every address with its parameters, its replies, and an example that runs on this server." }
+                    ul {
+                        li { a href="/api/v1/openapi.json" { "openapi.json" } }
+                        li { a href="/rules" { "Validation rules by format" } }
+                        li { a href="/docs/dictionary" { "Dictionary" } }
                     }
                 }
             }
@@ -97,25 +106,29 @@ fn reply_with_chapter(chapter: &BookChapter, base: &str) -> Response {
     page.canonical = Some(chapter.address.clone());
     page.description = rendered.summary.clone();
     let (before, after) = BOOK.neighbors(&chapter.address);
+    // The list of headings comes after the title.
+    let title_end = rendered.html.find("</h1>").map_or(0, |at| at + "</h1>".len());
+    let (title, rest) = rendered.html.split_at(title_end);
     let main = html! {
         div.page.docs {
             (render_navigation(&chapter.address))
             article.prose {
                 (render_crumbs())
-                (PreEscaped(rendered.html))
+                (PreEscaped(title))
+                @if rendered.headings.len() > 1 {
+                    nav.docs-contents aria-label="On this page" {
+                        h2 { "On this page" }
+                        ul {
+                            @for heading in &rendered.headings {
+                                li.sub[heading.level > 2] { a href=(format!("#{}", heading.anchor)) { (heading.text) } }
+                            }
+                        }
+                    }
+                }
+                (PreEscaped(rest))
                 nav.docs-neighbors aria-label="Neighboring pages" {
                     @if let Some(before) = before { a rel="prev" href=(before.address) { "‹ " (before.title) } }
                     @if let Some(after) = after { a rel="next" href=(after.address) { (after.title) " ›" } }
-                }
-            }
-            @if rendered.headings.len() > 1 {
-                nav.docs-contents aria-label="On this page" {
-                    h2 { "On this page" }
-                    ul {
-                        @for heading in &rendered.headings {
-                            li.sub[heading.level > 2] { a href=(format!("#{}", heading.anchor)) { (heading.text) } }
-                        }
-                    }
                 }
             }
         }
