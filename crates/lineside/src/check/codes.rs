@@ -184,7 +184,9 @@ pub(crate) fn ensure_known_codes(codes: &[String]) -> Result<(), String> {
     };
     Err(match find_nearest(code, all_codes()) {
         Some(known) => format!("unknown code {code:?}; did you mean {known:?}?"),
-        None => format!("unknown code {code:?}; docs/rules lists all codes"),
+        None => format!(
+            "unknown code {code:?}: /rules of a running server and docs/rules of the repository list all codes"
+        ),
     })
 }
 

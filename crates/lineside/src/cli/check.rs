@@ -93,47 +93,51 @@ pub(crate) struct CheckArguments {
     #[arg(value_name = "IN")]
     input: String,
     /// The GTFS that GTFS-Realtime or SIRI belongs to: with it, all rules run
-    #[arg(long, value_name = "GTFS")]
+    #[arg(long, display_order = 1, value_name = "GTFS")]
     r#static: Option<String>,
     /// The previous message of the same feed; or an earlier state of the GBFS system
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, display_order = 7, value_name = "FILE")]
     previous: Option<String>,
     /// Mapping of SIRI ids to those of --static: same, prefix:TEXT, netex, or file:TABLE.csv
-    #[arg(long, value_name = "IDS")]
+    #[arg(long, display_order = 8, value_name = "IDS")]
     ids: Option<String>,
     /// Request only addresses that are reachable from the whole internet, also for the files that a gbfs.json lists
-    #[arg(long)]
+    #[arg(long, display_order = 13)]
     public_only: bool,
     /// The name of the input in the report; by default its path or address
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, display_order = 12, value_name = "NAME")]
     name: Option<String>,
     /// Findings of each kind to list; all are counted
-    #[arg(long, value_name = "N", default_value_t = SAMPLES_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(SAMPLES_MAX)))]
+    #[arg(long, display_order = 11, value_name = "N", default_value_t = SAMPLES_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(SAMPLES_MAX)))]
     samples: u32,
     /// Memory limit. Inputs that might exceed it are refused
-    #[arg(long, value_name = "SIZE", default_value = MEMORY, value_parser = parse_memory)]
+    #[arg(long, display_order = 14, value_name = "SIZE", default_value = MEMORY, value_parser = parse_memory)]
     memory: u64,
     /// The date of the validation (default: today)
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, display_order = 9, value_name = "YYYY-MM-DD", value_parser = parse_date)]
     date: Option<Date>,
     /// The country of telephone numbers, as two letters; without it they are not validated
-    #[arg(long, value_name = "CC", value_parser = parse_country)]
+    #[arg(long, display_order = 10, value_name = "CC", value_parser = parse_country)]
     country: Option<[u8; 2]>,
     /// Format of the report
-    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    #[arg(long, display_order = 2, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
     /// A folder for report.json, report.html, places.json, unread.json and system_errors.json
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, display_order = 5, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Lowest severity that makes the exit code 1 (default: error)
-    #[arg(long, value_enum, value_name = "SEVERITY")]
+    #[arg(long, display_order = 3, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     /// Codes to ignore, comma-separated
-    #[arg(long, value_name = "CODE,…", value_delimiter = ',')]
+    #[arg(long, display_order = 4, value_name = "CODE,…", value_delimiter = ',')]
     ignore: Vec<String>,
     /// A TOML file with these settings: fail_on, ignore, country, date. The command line overrides it; the ignored codes of both apply
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, display_order = 6, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+fn parse_date(text: &str) -> Result<Date, String> {
+    text.parse().map_err(|_| "expected a date such as 2026-06-15".to_owned())
 }
 
 fn parse_memory(text: &str) -> Result<u64, String> {

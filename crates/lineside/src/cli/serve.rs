@@ -22,7 +22,9 @@ const CONFIG_DEFAULT: &str = "lineside.toml";
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  lineside serve --feed https://example.org/gtfs.zip --feed https://example.org/vehicles.pb\n  \
-    lineside serve --config lineside.toml --check"
+    lineside serve --config lineside.toml --check\n\n\
+    The pages are at http://127.0.0.1:8080; [server] listen = \"0.0.0.0:80\" in the configuration changes that.\n\
+    To log in at /ops, set [admin] token in the configuration or LINESIDE_ADMIN_TOKEN; without them a token is printed at the start."
 )]
 pub(crate) struct ServeArguments {
     /// The configuration to read; lineside.toml unless --feed is given
@@ -90,31 +92,41 @@ fn print_config_check(config: &Config, file: Option<&Path>) {
         1 => "1 feed".to_owned(),
         count => format!("{count} feeds"),
     };
+    let warnings = list_warnings(config);
+    let counted = match warnings.len() {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        count => format!(", {count} warnings"),
+    };
     print::print_line(&format_args!(
-        "{source} is valid: {feeds}, listening on {}",
+        "{source} is valid{counted}: {feeds}, listening on {}",
         config.server.listen
     ));
     for feed in &config.feeds {
         print::print_line(&format_args!("  {}  {}", feed.id, feed.url));
     }
+    for warning in warnings {
+        print::print_note(&format_args!("warning: {warning}"));
+    }
+}
+
+/// Returns what is suspicious in a valid configuration.
+fn list_warnings(config: &Config) -> Vec<String> {
     // A missing file is only a warning, because it may be created later.
-    for (id, path) in
-        config.feeds.iter().filter_map(|feed| Some((&feed.id, find_missing_path(&feed.url)?)))
-    {
-        print::print_note(&format_args!("warning: feed {id}: {} does not exist", path.display()));
-    }
-    for fault in config.warnings() {
-        print::print_note(&format_args!("warning: {fault}"));
-    }
+    let missing = config.feeds.iter().filter_map(|feed| {
+        let path = find_missing_path(&feed.url)?;
+        Some(format!("feed {}: {} does not exist", feed.id, path.display()))
+    });
+    let mut warnings: Vec<String> = missing.collect();
+    warnings.extend(config.warnings());
     // An unknown feed id is only a warning, because admins add feeds too.
     let is_known = |id: &str| config.feeds.iter().any(|feed| feed.id.as_str() == id);
     for (number, alert) in config.alerts.iter().enumerate() {
-        for id in alert.unknown_feed_ids(is_known) {
-            print::print_note(&format_args!(
-                "warning: alert[{number}].feeds: feed {id:?} does not exist"
-            ));
-        }
+        let unknown = alert.unknown_feed_ids(is_known);
+        warnings
+            .extend(unknown.map(|id| format!("alert[{number}].feeds: feed {id:?} does not exist")));
     }
+    warnings
 }
 
 /// Returns the path of a local source if it does not exist.

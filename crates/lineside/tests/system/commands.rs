@@ -346,14 +346,17 @@ fn a_missing_feed_file_is_a_warning() {
     let feed = format!("a={}", absent.display());
     let warning = format!("warning: feed a: {} does not exist", absent.display());
     let output = check(&["serve", "--check", "--feed", &feed], 0);
-    assert!(output.contains("is valid: 1 feed") && output.contains(&warning), "{output}");
+    assert!(
+        output.contains("is valid, 1 warning: 1 feed") && output.contains(&warning),
+        "{output}"
+    );
     std::fs::write(&absent, "").unwrap();
     assert!(!check(&["serve", "--check", "--feed", &feed], 0).contains("warning"));
     std::fs::remove_file(&absent).unwrap();
     let file = folder.path().join("lineside.toml");
     std::fs::write(&file, "[[feed]]\nid = \"a\"\nurl = \"absent.pb\"\n").unwrap();
     let output = check(&["serve", "--check", "--config", file.to_str().unwrap()], 0);
-    assert!(output.contains(&warning), "{output}");
+    assert!(output.contains("is valid, 1 warning") && output.contains(&warning), "{output}");
 }
 
 #[test]
