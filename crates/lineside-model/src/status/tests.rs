@@ -229,8 +229,8 @@ fn a_schedule_is_expired_unless_its_source_keeps_failing() {
     let end = ServiceEnd { last_day: jiff::civil::date(2024, 6, 1), at: UnixMillis(7) };
     let ended = HealthRules { ended: Some(end), ..RULES };
     check(schedule.clone(), 1000, &RULES, FeedState::Ok, "fresh");
-    check(schedule.clone(), 1000, &ended, FeedState::Expired, "1 June 2024");
-    check(failed(schedule.clone(), 1010), 1010, &ended, FeedState::Expired, "1 June 2024");
+    check(schedule.clone(), 1000, &ended, FeedState::Expired, "1 Jun 2024");
+    check(failed(schedule.clone(), 1010), 1010, &ended, FeedState::Expired, "1 Jun 2024");
     check(failed(schedule.clone(), 1310), 1310, &ended, FeedState::Failing, "http_500");
     let mut status = schedule.clone();
     status.update_state(UnixMillis(9), UnixMillis(9), &ended);

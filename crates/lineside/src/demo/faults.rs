@@ -168,8 +168,7 @@ fn render_row(app: &App, item: &ProducerFault) -> Markup {
     let next_poll = next_poll_in(app, item.feed);
     let feed = app.ingest().find_feed(item.feed);
     let name = feed.as_ref().map_or(item.feed, |feed| feed.config().display_name());
-    let origin_note =
-        if item.switched { " (set by hand)" } else { " (by the schedule of --fault)" };
+    let origin_note = if item.switched { " (set by hand)" } else { " (as --fault says)" };
     html! {
         tr {
             th scope="row" { a href={ "/feeds/" (item.feed) } { (name) } " " code { (item.feed) } }
@@ -185,7 +184,7 @@ fn render_row(app: &App, item: &ProducerFault) -> Markup {
                                 (fault_meaning(fault))
                             }
                         }
-                        option value=(SCRIPT) { "script: follow the schedule of --fault" }
+                        option value=(SCRIPT) { "script: as --fault says" }
                     }
                     " "
                     button.button type="submit" { "Apply" }

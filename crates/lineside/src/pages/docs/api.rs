@@ -97,10 +97,11 @@ fn render_address_list(tags: &[(&str, &str)], operations: &[ApiOperation<'_>]) -
     html! {
         nav.api-addresses aria-label="On this page" {
             @for (tag, _) in tags {
+                @let own: Vec<_> = operations.iter().filter(|operation| operation.has_tag(tag)).collect();
                 details {
-                    summary { (tag) }
+                    summary { (tag) " " span.soft.small { (words::format_count(own.len() as u64, "operation", "operations")) } }
                     ul {
-                        @for operation in operations.iter().filter(|operation| operation.has_tag(tag)) {
+                        @for operation in own {
                             li {
                                 a href=(format!("#{}", operation.anchor())) {
                                     @if operation.method != "get" { (operation.method.to_uppercase()) " " }

@@ -81,7 +81,7 @@ impl FeedView {
         ];
         html! {
             details.recipe.badge-lines {
-                summary { "Badge for other sites " img src=(image) alt={ "Badge: " (alt) } height="22"; }
+                summary { "Badge " img src=(image) alt={ "Badge: " (alt) } height="22"; }
                 div #badge {
                     @for (name, title, line) in &lines {
                         p.small { (title) }
