@@ -85,7 +85,7 @@ fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
     [
         kind("Trips", &matches.trip_updates, ["trip is", "trips are"], trips),
         MatchedKind {
-            singular_place: "on a trip, or without a trip id on a line, of",
+            singular_place: "matched by trip id, or else by line id, with",
             ..kind(
                 "Vehicles",
                 &matches.vehicles,
