@@ -113,7 +113,8 @@ fn search_stops_by_words(networks: &[Arc<Network>], query: &StopQuery) -> Vec<St
             hits.push((rank, hit));
         }
     }
-    hits.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let meters = |hit: &StopHit| hit.distance.unwrap_or_default();
+    hits.sort_by(|(a, near), (b, far)| a.total_cmp(b).then(meters(near).total_cmp(&meters(far))));
     hits.truncate(limit);
     hits.into_iter().map(|(_, hit)| hit).collect()
 }

@@ -108,6 +108,31 @@ async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
 }
 
 #[tokio::test]
+async fn near_a_place_the_best_match_comes_first_and_stops_without_routes_last() {
+    let dir = tempfile::tempdir().unwrap();
+    write_city(dir.path());
+    let file = dir.path().join("stops.txt");
+    let rows = fs::read_to_string(&file).unwrap();
+    let first = rows.lines().find(|row| !row.is_empty()).unwrap();
+    let column = |name: &str| first.split(',').position(|column| column == name).unwrap();
+    let mut row = vec![""; first.split(',').count()];
+    row[column("stop_id")] = "unserved";
+    row[column("stop_name")] = "Airport";
+    (row[column("stop_lat")], row[column("stop_lon")]) = ("48.91", "2.34");
+    fs::write(&file, format!("{}\n{}\n", rows.trim_end(), row.join(","))).unwrap();
+    let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
+    let ingest = start(vec![config]);
+    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    for near in [None, Some((48.91, 2.34))] {
+        let found = ids(&ingest.search_stops(&StopQuery { near, ..query("airport") }));
+        assert_eq!(found, ["A", "unserved"], "{near:?}");
+    }
+    let nearest = StopQuery { near: Some((48.91, 2.34)), limit: 1, ..StopQuery::default() };
+    assert_eq!(ids(&ingest.search_stops(&nearest)), ["unserved"], "without words, by distance");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn the_catalog_search_finds_feeds_routes_and_stops() {
     let (ingest, _dir) = ingest().await;
     let kinds = |text: &str| -> Vec<CatalogHitKind> {

@@ -15,6 +15,14 @@ const EARTH_RADIUS: f64 = 6_371_008.8;
 /// Number of nearest candidates examined per requested hit: the order of distances in degrees differs from that in
 /// meters.
 const NEAR_CANDIDATES: usize = 4;
+/// Stops farther away than this, in meters, follow the nearer ones that match the same words.
+const NEAR_METERS_MAX: f64 = 100_000.0;
+
+/// Rank of stops that no route serves, of stops far away, and of stops that are not stations. Each exceeds the sum of
+/// the ranks after it, so that the first difference decides.
+const RANK_UNSERVED: f64 = 100_000.0;
+const RANK_FAR: f64 = 10_000.0;
+const RANK_NO_STATION: f64 = 1000.0;
 
 /// A search for stops; all given conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +31,7 @@ pub struct StopQuery {
     pub text: Option<String>,
     /// The box that must contain the stop.
     pub bbox: Option<BoundingBox>,
-    /// Latitude and longitude of a point: the nearest stops come first.
+    /// Latitude and longitude of a point: of equally good matches the nearest comes first.
     pub near: Option<(f64, f64)>,
     /// The maximum number of hits.
     pub limit: usize,
@@ -289,7 +297,7 @@ impl StopIndex {
             .into_iter()
             .filter(|&stop| is_in_box(timetable, stop, query.bbox))
             .map(|stop| {
-                (self.rank_stop(timetable, stop, words.as_deref().unwrap_or_default()), stop, None)
+                (rank_stop(timetable, stop, words.as_deref().unwrap_or_default()), stop, None)
             })
             .collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -298,8 +306,8 @@ impl StopIndex {
         ranked
     }
 
-    /// Returns stops with their distance from a point, the nearest first: those that match the words or a code, else
-    /// all.
+    /// Returns stops with their rank and their distance from a point: those that match the words or a code, of equal
+    /// matches the nearest first; without words all, the nearest first.
     fn find_stops_near(
         &self,
         timetable: &Timetable,
@@ -309,13 +317,14 @@ impl StopIndex {
         limit: usize,
     ) -> Vec<(f64, StopIdx, Option<f64>)> {
         let is_inside = |stop: &StopIdx| is_in_box(timetable, *stop, query.bbox);
+        let words = words.filter(|words| !words.is_empty());
         let candidates: Vec<StopIdx> = match words {
-            Some(words) if !words.is_empty() => self
+            Some(words) => self
                 .find_by_words(words)
                 .chain(find_by_code(timetable, query))
                 .filter(is_inside)
                 .collect(),
-            _ => {
+            None => {
                 let nearest = self.positions.nearest_neighbor_iter(&[point.1, point.0]);
                 let inside = nearest.map(|nearest_stop| nearest_stop.stop).filter(is_inside);
                 inside.take(limit.saturating_mul(NEAR_CANDIDATES)).collect()
@@ -324,10 +333,16 @@ impl StopIndex {
         let measure = |stop: StopIdx| {
             let stop_data = timetable.stop(stop);
             let meters = distance_meters(point, stop_data.lat.zip(stop_data.lon)?);
-            Some((meters, stop, Some(meters)))
+            let far = if meters > NEAR_METERS_MAX { RANK_FAR } else { 0.0 };
+            let rank = words.map_or(0.0, |words| far + rank_match(timetable, stop, words));
+            Some((rank, stop, Some(meters)))
         };
         let mut measured: Vec<_> = candidates.into_iter().filter_map(measure).collect();
-        measured.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let meters = |found: &(f64, StopIdx, Option<f64>)| found.2.unwrap_or_default();
+        measured.sort_by(|a, b| {
+            let by_distance = meters(a).total_cmp(&meters(b));
+            a.0.total_cmp(&b.0).then(by_distance).then(a.1.cmp(&b.1))
+        });
         measured.dedup_by_key(|&mut (_, stop, _)| stop);
         measured.truncate(limit);
         measured
@@ -362,26 +377,31 @@ impl StopIndex {
             .map(|(west, east)| AABB::from_corners([west, bbox.min_lat], [east, bbox.max_lat]));
         boxes.flat_map(|it| self.positions.locate_in_envelope(&it)).map(|hit| hit.stop).collect()
     }
+}
 
-    /// Returns the rank of a stop: stops with trips come first, then names that begin with the query, then stations,
-    /// then short names.
-    fn rank_stop(&self, timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
-        let use_rank = if has_trips(timetable, stop) { 0.0 } else { 10_000.0 };
-        let stop = timetable.stop(stop);
-        let kind = use_rank + if stop.location_type == 1 { 0.0 } else { 1000.0 };
-        if words.is_empty() {
-            return kind;
-        }
-        let name = fold_text(stop.name);
-        let begins = words.first().is_some_and(|word| name.starts_with(word.as_str()));
-        let exact = name == words.join(" ");
-        let group = match (exact, begins) {
-            (true, _) => 0.0,
-            (_, true) => 2000.0,
-            _ => 4000.0,
-        };
-        group + kind + name.len().min(999) as f64
+/// Returns the rank of a stop without a point: of equal matches, the shortest name comes first.
+fn rank_stop(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
+    let length = if words.is_empty() { 0 } else { fold_text(timetable.stop(stop).name).len() };
+    rank_match(timetable, stop, words) + length.min(999) as f64
+}
+
+/// Returns the rank of a stop by its match: stops that a route serves come first, then the exact name, then names that
+/// begin with the query, then stations.
+fn rank_match(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
+    let data = timetable.stop(stop);
+    let kind = if data.location_type == 1 { 0.0 } else { RANK_NO_STATION };
+    if words.is_empty() {
+        return kind;
     }
+    let name = fold_text(data.name);
+    let begins = words.first().is_some_and(|word| name.starts_with(word.as_str()));
+    let exact = name == words.join(" ");
+    let group = match (exact, begins) {
+        (true, _) => 0.0,
+        (_, true) => 2000.0,
+        _ => 4000.0,
+    };
+    group + kind + if has_trips(timetable, stop) { 0.0 } else { RANK_UNSERVED }
 }
 
 /// Returns true if trips call at a stop, or at a platform of a station.

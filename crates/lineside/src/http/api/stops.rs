@@ -50,7 +50,8 @@ struct StopItem {
 
 /// Searches the stops and stations of all schedules
 ///
-/// Without `near` the best matching names come first, with it the nearest.
+/// With `q` the best matching names come first, and stops that no route serves last; of equal matches the nearest to
+/// `near` comes first, and stops within 100 km of it come before others. With `near` alone the nearest come first.
 #[utoipa::path(
     get, path = "/api/v1/stops", tag = "catalog",
     params(
