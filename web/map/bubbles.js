@@ -2,15 +2,10 @@
 import { Marker } from "maplibre-gl";
 import { element } from "../plain/dom.js";
 import { numberWords } from "../plain/words.js";
-import { bubbleCount, bubbleName, clusterRegions } from "./regions.js";
+import { bubbleCount, bubbleName, clusterRegions } from "./clusters.js";
+import { regionCountWords } from "./regions.js";
 
 /** @typedef {import("./regions.js").Region} Region */
-
-/** @param {{vehicles: number, stations: number}} counts */
-function countWords({ vehicles, stations }) {
-  const words = (/** @type {number} */ n, /** @type {string} */ what) => `${numberWords(n)} ${what}${n === 1 ? "" : "s"}`;
-  return vehicles > 0 || stations === 0 ? words(vehicles, "vehicle") : words(stations, "station");
-}
 
 export class Bubbles {
   #map;
@@ -18,8 +13,6 @@ export class Bubbles {
   #go;
   /** @type {Map<string, {marker: Marker, button: HTMLElement}>} by the ids of their networks */
   #shown = new Map();
-  /** The dots of networks whose bubble is in another place. @type {Map<string, Marker>} by their ids */
-  #dots = new Map();
 
   /**
    * @param {import("maplibre-gl").Map} map @param {Region[]} regions in the server's order
@@ -31,9 +24,10 @@ export class Bubbles {
     this.#go = go;
   }
 
-  /** Updates bubbles and dots for the current zoom and counts. */
+  /** Updates the bubbles for the current zoom and counts. */
   show() {
-    const clusters = new Map(clusterRegions(this.#regions, this.#map.getZoom()).map((cluster) => [cluster.regions.map(({ id }) => id).join("\n"), cluster]));
+    const screen = { longitude: this.#map.getCenter().lng, width: this.#map.getContainer().clientWidth };
+    const clusters = new Map(clusterRegions(this.#regions, this.#map.getZoom(), screen).map((cluster) => [cluster.regions.map(({ id }) => id).join("\n"), cluster]));
     for (const [key, { marker }] of this.#shown) {
       if (clusters.has(key)) continue;
       marker.remove();
@@ -41,26 +35,13 @@ export class Bubbles {
     }
     for (const [key, cluster] of clusters) {
       const { button } = this.#shown.get(key) ?? this.#add(key, cluster);
-      label(button, cluster.regions);
-    }
-    this.#showDots([...clusters.values()].flatMap(({ dots }) => dots));
-  }
-
-  /** @param {{id: string, center: [number, number]}[]} dots */
-  #showDots(dots) {
-    for (const [id, marker] of this.#dots) {
-      if (dots.some((dot) => dot.id === id)) continue;
-      marker.remove();
-      this.#dots.delete(id);
-    }
-    for (const { id, center } of dots) {
-      if (!this.#dots.has(id)) this.#dots.set(id, new Marker({ element: element("span.region-dot", { "aria-hidden": "true", "data-network": id }) }).setLngLat(center).addTo(this.#map));
+      label(button, cluster);
     }
   }
 
-  /** @param {string} key @param {import("./regions.js").Cluster} cluster */
+  /** @param {string} key @param {import("./clusters.js").Cluster} cluster */
   #add(key, { regions, center, bounds }) {
-    const button = element("button.region-bubble", { type: "button" }, element("span"), " ", element("strong"));
+    const button = element("button.region-bubble", { type: "button", "data-networks": regions.map(({ id }) => id).join(" ") }, element("span"), " ", element("strong"));
     button.addEventListener("click", (event) => {
       // Otherwise the map handles the click, too.
       event.stopPropagation();
@@ -73,18 +54,22 @@ export class Bubbles {
   }
 }
 
-/** @param {HTMLElement} button @param {Region[]} regions */
-function label(button, regions) {
-  const counts = { vehicles: 0, stations: 0 };
-  for (const { vehicles, stations } of regions) {
+/** @param {HTMLElement} button @param {import("./clusters.js").Cluster} cluster */
+function label(button, { regions, hasFigure, label: side }) {
+  const counts = { vehicles: 0, rentals: 0, stations: 0 };
+  for (const { vehicles, rentals, stations } of regions) {
     counts.vehicles += vehicles;
+    counts.rentals += rentals;
     counts.stations += stations;
   }
   const [text, figure] = button.children;
-  const count = bubbleCount(regions);
-  figure.textContent = count > 0 ? numberWords(count) : "";
+  figure.textContent = hasFigure ? numberWords(bubbleCount(regions)) : "";
   text.textContent = bubbleName(regions);
+  button.dataset.label = side;
+  const members = regions.map((region) => region.name).join(", ");
+  if (regions.length > 1) button.title = members;
   // The accessible name begins with the visible text.
-  const names = regions.length > 1 ? ` ${regions.map((region) => region.name).join(", ")}.` : "";
-  button.setAttribute("aria-label", `${bubbleName(regions)}: ${countWords(counts)}.${names} Show on the map.`);
+  const names = regions.length > 1 ? ` ${members}.` : "";
+  const words = regionCountWords({ ...counts, only_bikes: regions.every((region) => region.only_bikes) }) || "0 vehicles";
+  button.setAttribute("aria-label", `${bubbleName(regions)}: ${words}.${names} Show on the map.`);
 }

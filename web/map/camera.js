@@ -43,17 +43,32 @@ export function coveredSides() {
   return sides;
 }
 
+/** Margin around a view of all networks, in pixels: bubbles and their labels extend beyond the places of networks. */
+const OVERVIEW_MARGIN_PX = { narrow: 32, wide: 64, label: 40 };
+
+/** Returns the space at each side of the map that is covered, or where a bubble would be covered, in pixels. @returns {Padding} */
+function overviewSides() {
+  const whole = /** @type {DOMRect} */ (document.querySelector("#map")?.getBoundingClientRect());
+  const isWide = matchMedia(WIDE).matches;
+  const aside = (isWide ? OVERVIEW_MARGIN_PX.wide : OVERVIEW_MARGIN_PX.narrow) - MARGIN_PX;
+  const { top, bottom, left, right } = coveredSides();
+  const [attribution, buttons] = [boxOf("#map .maplibregl-ctrl-attrib"), isWide ? boxOf(".map-buttons") : null];
+  const below = attribution ? whole.bottom - attribution.top : 0;
+  const above = buttons ? buttons.bottom - whole.top : 0;
+  return { top: Math.max(top, above + MARGIN_PX), bottom: Math.max(bottom, below) + OVERVIEW_MARGIN_PX.label, left: left + aside, right: right + aside };
+}
+
 export class Camera {
   #map;
   /** The place that stays in the free part while a card grows, until the reader moves the map. @type {[number, number]|null} */
   #pinned = null;
-  /** The box that is refitted when the panel grows, and the remaining refits, until the reader moves the map. @type {{bounds: [number, number, number, number], maxZoom: number, refits: number}|null} */
+  /** The box that is refitted when the panel grows, and the remaining refits, until the reader moves the map. @type {{bounds: [number, number, number, number], maxZoom: number, refits: number, sides: () => Padding}|null} */
   #fitted = null;
 
   /** @param {import("maplibre-gl").Map} map @param {any} [bounds] the initial box @param {number} [maxZoom] */
   constructor(map, bounds, maxZoom = 14) {
     this.#map = map;
-    if (bounds) this.#fitted = { bounds, maxZoom, refits: REFITS_MAX };
+    if (bounds) this.#fitted = { bounds, maxZoom, refits: REFITS_MAX, sides: coveredSides };
     const letGo = (/** @type {{originalEvent?: any}} */ event) => {
       if (event.originalEvent) this.#pinned = this.#fitted = null;
     };
@@ -91,12 +106,12 @@ export class Camera {
   }
 
   /**
-   * Returns the most degrees of longitude that the free part can show. The earth always fills the map's height, so a place far in the
+   * Returns the most degrees of longitude that a view of all networks can show. The earth always fills the map's height, so a place far in the
    * north can be kept above the panel only at a larger zoom.
    * @param {[number, number, number, number]} bounds the box that must fit into the free part
    */
   widestSpan([west, south, east, north]) {
-    const { top, bottom, left, right } = coveredSides();
+    const { top, bottom, left, right } = overviewSides();
     const { clientWidth: width, clientHeight: height } = this.#map.getContainer();
     const [above, below] = [project(west, north).y, 1 - project(east, south).y];
     const world = Math.max(WORLD_PX * 2 ** this.#map.getMinZoom(), height, top / above, bottom / below);
@@ -138,14 +153,24 @@ export class Camera {
 
   /** @param {[number, number, number, number]} bounds @param {number} [maxZoom] */
   fit(bounds, maxZoom = 14) {
+    this.#fit({ bounds, maxZoom, refits: REFITS_MAX, sides: coveredSides });
+  }
+
+  /** Fits a box around networks, with room for their bubbles. @param {[number, number, number, number]} bounds @param {number} maxZoom */
+  fitOverview(bounds, maxZoom) {
+    this.#fit({ bounds, maxZoom, refits: REFITS_MAX, sides: overviewSides });
+  }
+
+  /** @param {{bounds: [number, number, number, number], maxZoom: number, refits: number, sides: () => Padding}} fitted */
+  #fit(fitted) {
     this.#pinned = null;
-    this.#fitted = { bounds, maxZoom, refits: REFITS_MAX };
+    this.#fitted = fitted;
     this.#fitAgain(!isStill());
   }
 
   /** @param {boolean} animate */
   #fitAgain(animate) {
-    if (this.#fitted) this.#map.fitBounds(this.#fitted.bounds, { padding: coveredSides(), maxZoom: this.#fitted.maxZoom, animate, maxDuration: FLIGHT_MS_MAX });
+    if (this.#fitted) this.#map.fitBounds(this.#fitted.bounds, { padding: this.#fitted.sides(), maxZoom: this.#fitted.maxZoom, animate, maxDuration: FLIGHT_MS_MAX });
   }
 
   /** Moves the map by the least distance that makes a place visible. @param {[number, number]} place */

@@ -22,7 +22,7 @@ const OCCUPANCY = new Map([
   ["NOT_ACCEPTING_PASSENGERS", "Not taking passengers"],
 ]);
 
-/** @typedef {{timezone: string, now: () => number, nameOf: (feed: string) => string, close: () => void, pickStop: (feed: string, id: string) => void}} Surroundings  `now` in seconds */
+/** @typedef {{timezone: string, now: () => number, nameOf: (feed: string) => string, live: import("./trouble.js").LiveState|"lost"|null, close: () => void, pickStop: (feed: string, id: string) => void}} Surroundings  `now` in seconds; `live` is the state of the stop's network, null if unknown */
 
 /** @param {Node[]} title @param {(Node|null)[]} meta @param {() => void} close */
 export function head(title, meta, close) {
@@ -63,25 +63,25 @@ export function vehicleCard(vehicle, trip, update, route, around) {
   const age = record.timestamp ? ageWords(around.now() - Number(record.timestamp)) : "at an unknown time";
   const name = record.vehicle?.label || record.vehicle?.id;
   const small = [name ? `Vehicle ${name}` : null, occupancy, `position ${age}`].filter(Boolean).join(" · ");
+  const whole = trip && record.trip?.trip_id ? element("a.trip-link", { href: runAddress(trip.network, record.trip.trip_id, record.trip.start_date, record.trip.start_time) }, "Whole trip") : null;
   const card = [
     head(
       [badge(label || "–", color), element("span", {}, join.headsign ?? trip?.headsign ?? "No destination given")],
-      [route ? lineLink(route) : null, element("p", {}, ...facts), element("p.soft.small", {}, small)],
+      [route || whole ? element("p.small", {}, route && lineLink(route), route && whole && " · ", whole) : null, element("p", {}, ...facts), element("p.soft.small", {}, small)],
       around.close,
     ),
   ];
   if (trip && coming.calls.length > 0) card.push(callList(coming, trip.network, color, around));
   else if (trip && calls.length > 0) card.push(element("p.detail-foot.soft", {}, "This trip has reached its last stop."));
   else if (!record.trip?.trip_id) card.push(element("p.detail-foot.soft", {}, "This vehicle reports no trip."));
-  const whole = trip && record.trip?.trip_id ? element("a.trip-link", { href: runAddress(trip.network, record.trip.trip_id, record.trip.start_date, record.trip.start_time) }, "Whole trip") : null;
-  card.push(element("p.detail-foot", {}, whole, whole && " · ", "Position from ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed))));
+  card.push(element("p.detail-foot", {}, "Position from ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed))));
   return card;
 }
 
 /** Returns a line's name as a link to its page. @param {import("./routes.js").Route} route */
 function lineLink(route) {
   const long = route.long && route.long !== route.name ? ` · ${route.long}` : "";
-  return element("p.small", {}, element("a", { href: routeAddress(route) }, `Line ${route.name}${long}`));
+  return element("a", { href: routeAddress(route) }, `Line ${route.name}${long}`);
 }
 
 /** @param {{passed: number, calls: import("./calls.js").LiveCall[]}} coming @param {string} network @param {string|null} color @param {Surroundings} around */
@@ -138,10 +138,25 @@ export function stopCard(stop, departures, around) {
   });
   const body = rows.length > 0 ? element("ol.detail-board", { "aria-label": "Departures" }, ...rows) : departures === null ? element("p.detail-foot.soft", {}, "Loading departures …") : noDepartures(stop);
   return [
-    head([element("span", {}, stop.name)], [element("p.soft.small", {}, stop.platform ? `Platform ${stop.platform} · ` : "", "departures, live")], around.close),
+    head([element("span", {}, stop.name)], [boardState(stop, departures, around)], around.close),
     body,
     element("p.detail-foot", {}, element("a", { href: `/stops/${stop.feed}/${encodeURIComponent(stop.id)}` }, "Whole departure board")),
   ];
+}
+
+/** What the card says about the departures, by the state of the live data. @type {Record<string, string>} */
+const BOARD_WORDS = {
+  lost: "Connection lost", missing: "Live data missing", some_missing: "Live data missing", late: "Live data delayed", some_late: "Live data delayed", delayed: "Live data delayed",
+  ended: "Timetable ended", timetable: "Timetable only",
+};
+
+/** Returns the platform and whether the departures are live; null if there is nothing to say. @param {{platform: string|null}} stop @param {{record: any}[]|null} departures @param {Surroundings} around */
+function boardState({ platform }, departures, { live, now, timezone }) {
+  const hasLive = (departures ?? []).some(({ record }) => record.status !== "scheduled");
+  const ofLive = hasLive ? "Departures, live" : departures?.length ? "Departures of the timetable" : null;
+  const words = live === "recording" ? `Recording, ${hours(now(), timezone)}` : live === "live" ? ofLive : live && BOARD_WORDS[live];
+  const texts = [platform ? `Platform ${platform}` : null, words].filter(Boolean);
+  return texts.length > 0 ? element("p.soft.small", { "data-live": live === "live" && !hasLive ? "scheduled" : live }, texts.join(" · ")) : null;
 }
 
 /** Returns a departure's destination, as a link to its trip where possible. @param {string} feed @param {string} id @param {any} record */

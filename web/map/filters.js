@@ -4,25 +4,33 @@ import { byId, element } from "../plain/dom.js";
 import { rentalSign } from "./rental.js";
 import { MODES, formatRef, modeOf, routeAddress } from "./view.js";
 
+/** Names of modes in a sentence, where they differ from "<name> lines". */
+const LINES_OF_MODE = new Map([["bike", "bikes"], ["ferry", "ferries"], ["tram", "trams"]]);
+
+/** @param {string} mode */
+const linesOfMode = (mode) => LINES_OF_MODE.get(mode) ?? `${(MODES.get(mode) ?? mode).toLowerCase()} lines`;
+
 export class Filters {
   #view;
   #routes;
   #networkOf;
-  #hasBikes;
+  #inView;
   #changing;
+  /** What the chips show, so that unchanged ones keep the focus. */
+  #shown = "";
 
   /**
    * @param {import("./view.js").View} view its modes and routes are the filters
    * @param {import("./routes.js").Routes} routes
    * @param {(feed: string) => string|undefined} networkOf
-   * @param {boolean} hasBikes true if there are GBFS systems
+   * @param {() => {networks: string[], hasBikes: boolean}} inView  the ids of the networks in view, and whether a GBFS system is in view
    * @param {(change: () => void) => void} changing calls `change` and shows the result
    */
-  constructor(view, routes, networkOf, hasBikes, changing) {
+  constructor(view, routes, networkOf, inView, changing) {
     this.#view = view;
     this.#routes = routes;
     this.#networkOf = networkOf;
-    this.#hasBikes = hasBikes;
+    this.#inView = inView;
     this.#changing = changing;
   }
 
@@ -47,14 +55,21 @@ export class Filters {
     return modes.size > 0 ? modes.has("bike") : routes.length === 0;
   }
 
+  /** Shows the modes of the networks in view, and the set filters. */
   show() {
     const { modes, routes } = this.#view;
-    const all = [...this.#routes.all.values()];
-    const offered = [...MODES].filter(([mode]) => modes.has(mode) || (mode === "bike" && this.#hasBikes) || all.some(({ type }) => modeOf(type) === mode));
+    const { networks, hasBikes } = this.#inView();
+    const present = this.#routes.modesOf(networks);
+    if (hasBikes) present.add("bike");
+    const offered = [...MODES].filter(([mode]) => modes.has(mode) || present.has(mode));
+    this.#showMissing(networks, [...modes].filter((mode) => !present.has(mode)));
+    const shown = JSON.stringify([offered, [...modes], routes.map((ref) => [ref, this.#routes.all.has(formatRef(ref))])]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
     byId("modes").replaceChildren(
       ...offered.map(([mode, name]) => element("button.chip", { type: "button", "aria-pressed": String(modes.has(mode)), onclick: () => this.#toggleMode(mode) }, mode === "bike" ? rentalSign() : null, name)),
     );
-    byId("modes").hidden = offered.length < 2;
+    byId("modes").hidden = offered.length < 2 && modes.size === 0;
     byId("routes").replaceChildren(
       ...routes.map((ref) => {
         const route = this.#routes.all.get(formatRef(ref));
@@ -68,6 +83,16 @@ export class Filters {
       }),
     );
     byId("routes").hidden = routes.length === 0;
+  }
+
+  /** Says which of the set modes no network in view has, once the lines are loaded. @param {string[]} networks @param {string[]} missing modes */
+  #showMissing(networks, missing) {
+    const isKnown = networks.every((id) => this.#routes.isLoaded(id));
+    const note = byId("modes-note");
+    note.hidden = missing.length === 0 || !isKnown;
+    const words = note.hidden ? "" : `No ${missing.map(linesOfMode).join(" or ")} in view.`;
+    if (note.textContent !== words) note.textContent = words;
+    note.dataset.missing = missing.join(" ");
   }
 
   /** @param {string} mode */

@@ -1,19 +1,27 @@
 /** Finds stops and lines by name or by distance. */
+import { numberWords } from "../plain/words.js";
 import { union } from "./regions.js";
 import { RouteQuery } from "./route_query.js";
 import { formatRef } from "./view.js";
 
 /** Maximum number of stops of a request. */
 const STOPS_MAX = 8;
+/** Number of nearest stops requested, so that those without lines can be shown last. */
+const NEAREST_MAX = 24;
+/** From this distance on, in meters, kilometers have no decimals. */
+const WHOLE_KM_MIN = 9_950;
 /** Maximum numbers of lines and destinations shown for a stop. */
 const LINES_MAX = 7;
 const TOWARDS_MAX = 2;
 
 /** @param {number} meters */
-const distanceWords = (meters) => (meters < 1000 ? `${Math.round(meters / 10) * 10} m` : `${(meters / 1000).toFixed(1)} km`);
+export function distanceWords(meters) {
+  if (meters < 1_000) return `${Math.round(meters / 10) * 10} m`;
+  return meters < WHOLE_KM_MIN ? `${(meters / 1_000).toFixed(1)} km` : `${numberWords(Math.round(meters / 1_000))} km`;
+}
 
 /**
- * Finds stops that match a question, nearest first; without a question, the nearest stops.
+ * Finds stops that match a question, best match first; without a question, the nearest stops. Stops without lines come last.
  * @param {string} question
  * @param {import("./regions.js").Place|null} origin  the place from which distances are measured
  * @param {(feed: string) => string|null} nameOf  returns a network's name, or null if there is only one
@@ -21,15 +29,17 @@ const distanceWords = (meters) => (meters < 1000 ? `${Math.round(meters / 10) * 
  */
 export async function findStops(question, origin, nameOf) {
   if (!question && !origin) return [];
-  const query = new URLSearchParams({ limit: String(STOPS_MAX) });
+  const query = new URLSearchParams({ limit: String(question ? STOPS_MAX : NEAREST_MAX) });
   if (question) query.set("q", question);
   if (origin) query.set("near", `${origin.latitude.toFixed(5)},${origin.longitude.toFixed(5)}`);
   const reply = await fetch(`/api/v1/stops?${query}`);
   if (!reply.ok) return [];
   const { items } = await reply.json();
-  return items.map((/** @type {any} */ { feed, id, name, code, platform_code, lat, lon, distance, routes, towards }) => {
+  const isServed = (/** @type {any} */ { routes }) => (routes ?? []).length > 0;
+  const ordered = [...items.filter(isServed), ...items.filter((/** @type {any} */ item) => !isServed(item))];
+  return ordered.slice(0, STOPS_MAX).map((/** @type {any} */ { feed, id, name, code, platform_code, lat, lon, distance, routes, towards }) => {
     const note = [Number.isFinite(distance) ? distanceWords(distance) : null, nameOf(feed)].filter(Boolean).join(" · ");
-    return { feed, id, name, latitude: lat, longitude: lon, note, lines: routes ?? [], detail: detailWords({ code, platform: platform_code, towards: towards ?? [] }) };
+    return { feed, id, name, latitude: lat, longitude: lon, note, lines: routes ?? [], detail: isServed({ routes }) ? detailWords({ code, platform: platform_code, towards: towards ?? [] }) : "No line stops here" };
   });
 }
 

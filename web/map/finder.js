@@ -4,6 +4,7 @@ import { readFavourites, refOf } from "../plain/favourites.js";
 import { fetchJson } from "./fetch_json.js";
 import { findRoutes, findStops } from "./find.js";
 import { Location } from "./location.js";
+import { nearestRegion } from "./regions.js";
 import { setUpSearch } from "./search.js";
 import { formatRef } from "./view.js";
 
@@ -79,6 +80,8 @@ export class Finder {
   async locate(before) {
     const place = await this.#here.ask();
     if (!place) return;
+    const nearest = nearestRegion(this.#networks.regions, place);
+    if (nearest && !nearest.isNear) return this.#here.offerNearest(nearest.region.name, () => this.#networks.go(nearest.region));
     before();
     const shown = this.#shown();
     if (shown) {

@@ -1,7 +1,8 @@
 /** The vehicles and rentals in view as a table: for keyboards, screen readers, and browsers that cannot draw the map. */
 import { badge } from "../plain/badge.js";
 import { element } from "../plain/dom.js";
-import { ageWords, delayWords } from "../plain/words.js";
+import { ageWords, countWords, delayWords } from "../plain/words.js";
+import { rentalCountWords } from "./regions.js";
 import { freeWords, rangeWords, rentalSign, reportedWords, serviceWords, stationName, stationWords, vehicleName } from "./rental.js";
 
 /** Maximum number of rows of vehicles, and of rentals. */
@@ -16,54 +17,57 @@ const order = new Intl.Collator("en", { numeric: true });
  * @property {(key: string) => void} pick
  */
 
-/**
- * @param {HTMLElement} body  the table's body
- * @param {import("./vehicles.js").Vehicle[]} vehicles
- * @param {import("./bikes.js").Rental[]} rentals  stations and free vehicles, listed after the vehicles
- * @param {Options} options
- */
-export function showList(body, vehicles, rentals, options) {
+/** @param {HTMLElement} body  the table's body @param {import("./vehicles.js").Vehicle[]} vehicles @param {Options} options */
+export function showList(body, vehicles, options) {
   const headsign = (/** @type {import("./vehicles.js").Vehicle} */ { record }) => record.lineside?.headsign ?? "";
   const sorted = [...vehicles].sort((a, b) => order.compare(a.label, b.label) || order.compare(headsign(a), headsign(b)) || order.compare(a.id, b.id)).slice(0, ROWS_MAX);
-  const rows = [...sorted.map((vehicle) => row(vehicle, options)), ...rentalRows(rentals, options)];
-  const focused = body.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
-  body.replaceChildren(...rows);
+  replaceRows(body, sorted.map((vehicle) => row(vehicle, options)));
   // The server's note counts the rows that were just replaced.
   document.getElementById("list-more")?.remove();
+}
+
+/** @param {HTMLElement} body  the table's body @param {import("./bikes.js").Rental[]} rentals @param {Options} options */
+export const showRentals = (body, rentals, options) => replaceRows(body, rentalRows(rentals, options));
+
+/** @param {HTMLElement} body @param {HTMLElement[]} rows */
+function replaceRows(body, rows) {
+  const focused = body.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
+  body.replaceChildren(...rows);
   if (focused) /** @type {HTMLElement|null} */ (body.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
 }
 
-/** Sets the titles of the list and of its columns. @param {HTMLElement} list @param {boolean} hasRentals */
-export function nameTitle(list, hasRentals) {
-  const title = (/** @type {string} */ which, /** @type {string} */ words) => (/** @type {HTMLElement} */ (list.querySelector(which)).textContent = words);
-  // The server's title may name a single network, but this list follows the map.
-  title("#list-title", hasRentals ? "Vehicles and stations in view" : "Vehicles in view");
-  if (!hasRentals) return;
-  const columns = { 2: "Destination or station", 3: "Delay or availability", 4: "Next stop or status", 5: "Last report" };
-  for (const [at, words] of Object.entries(columns)) title(`th:nth-child(${at})`, words);
+/** Makes the table of stations and free vehicles. */
+export function rentalTable() {
+  const columns = ["", "Station or vehicle", "Availability", "Status"].map((words) => element("th", { scope: "col" }, words || element("span.visually-hidden", {}, "Kind")));
+  const head = element("thead", {}, element("tr", {}, ...columns, element("th.end", { scope: "col" }, "Last report")));
+  const table = element("table.list-table.vehicle-list", {}, head, element("tbody"));
+  return element("section.rental-list", { id: "rental-list", "aria-labelledby": "rental-title", hidden: true }, element("h2", { id: "rental-title" }, "Stations and free vehicles in view"), element("div.card.scroll", { tabindex: "0", role: "region", "aria-label": "Table of stations and free vehicles" }, table));
 }
 
 /**
- * Returns a text such as "34 vehicles, 12 stations in view, 5 more with old positions", or the number of vehicles without a
- * position if none is in view.
+ * Returns a text such as "34 vehicles, 7 bikes, 12 stations in view, 5 more with old positions", or the number of vehicles
+ * without a position if none is in view.
  * @param {{feed: string}[]} vehicles @param {{kind: string}[]} rentals
  * @param {object} context
  * @param {boolean} context.hasNetworks true if vehicles are expected: then zero vehicles are mentioned, too
  * @param {number} [context.unplaced] number of vehicles without a position, in the networks in view
+ * @param {boolean} [context.onlyBikes] true if all rental vehicles are bicycles
  * @param {(feed: string) => boolean} [context.isOld] returns true if a feed's positions may be out of date
  */
-export function countWords(vehicles, rentals, { hasNetworks, unplaced = 0, isOld = () => false }) {
-  const count = (/** @type {number} */ n, /** @type {string} */ what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+export function countInView(vehicles, rentals, { hasNetworks, unplaced = 0, onlyBikes = false, isOld = () => false }) {
   const stations = rentals.filter(({ kind }) => kind === "station").length;
+  const free = rentals.length - stations;
   const old = vehicles.filter(({ feed }) => isOld(feed)).length;
-  const others = vehicles.length - old + rentals.length - stations;
-  if (others + old === 0 && unplaced > 0) {
-    const reports = `${count(unplaced, "vehicle")} ${unplaced === 1 ? "reports" : "report"} no position`;
-    return stations > 0 ? `${count(stations, "station")} in view, ${reports}` : reports;
+  const current = vehicles.length - old;
+  const rentalWords = [free > 0 ? rentalCountWords(free, onlyBikes) : null, stations > 0 ? countWords(stations, "station", "stations") : null].filter(Boolean);
+  if (vehicles.length === 0 && unplaced > 0) {
+    const reports = `${countWords(unplaced, "vehicle reports", "vehicles report")} no position`;
+    return rentalWords.length > 0 ? `${rentalWords.join(", ")} in view, ${reports}` : reports;
   }
-  const words = [others > 0 || stations === 0 || hasNetworks ? count(others, "vehicle") : null, stations > 0 ? count(stations, "station") : null];
-  const oldWords = old > 0 ? `, ${old}${others > 0 ? " more" : ""} with ${old === 1 ? "an old position" : "old positions"}` : "";
-  return `${words.filter(Boolean).join(", ")} in view${oldWords}`;
+  const isCounted = current > 0 || rentals.length === 0 || hasNetworks;
+  const words = isCounted ? [countWords(current, "vehicle", "vehicles"), ...rentalWords] : rentalWords;
+  const oldWords = old > 0 ? `, ${old}${current > 0 ? " more" : ""} with ${old === 1 ? "an old position" : "old positions"}` : "";
+  return `${words.join(", ")} in view${oldWords}`;
 }
 
 /** @param {string} key @param {string} name @param {Options} options */

@@ -1,7 +1,7 @@
 /** The list that replaces the map: shows it, fills it, and explains why it is empty. */
 import { byId, element } from "../plain/dom.js";
 import { dateWords } from "../plain/words.js";
-import { nameTitle, showList } from "./list.js";
+import { rentalTable, showList, showRentals } from "./list.js";
 
 /** Number of ticks between updates of the list. */
 const TICKS = 2;
@@ -32,9 +32,12 @@ export function emptyList(visible, hasFilter) {
 export class ListView {
   #ticks = 0;
 
-  /** @param {boolean} hasRentals true if there are GBFS systems */
-  constructor(hasRentals) {
-    nameTitle(byId("list"), hasRentals);
+  #rentals = rentalTable();
+
+  constructor() {
+    // The server's title may name a single network, but this list follows the map.
+    byId("list-title").textContent = "Vehicles in view";
+    document.querySelector("#list .vehicle-list")?.parentElement?.after(this.#rentals);
   }
 
   /** @param {boolean} isShown */
@@ -53,9 +56,11 @@ export class ListView {
     this.#ticks += 1;
     if (this.#ticks % TICKS !== 1) return;
     const table = /** @type {HTMLElement} */ (document.querySelector("#list .vehicle-list"));
-    showList(/** @type {HTMLElement} */ (table.querySelector("tbody")), vehicles, rentals, options);
+    showList(/** @type {HTMLElement} */ (table.querySelector("tbody")), vehicles, options);
+    showRentals(/** @type {HTMLElement} */ (this.#rentals.querySelector("tbody")), rentals, options);
     const isEmpty = vehicles.length + rentals.length === 0;
-    /** @type {HTMLElement} */ (table.parentElement).hidden = isEmpty;
+    /** @type {HTMLElement} */ (table.parentElement).hidden = vehicles.length === 0;
+    this.#rentals.hidden = rentals.length === 0;
     const note = byId("list-empty");
     note.hidden = !isEmpty;
     if (isEmpty) showEmpty(note, visible, hasFilter);

@@ -55,12 +55,21 @@ export class Location {
     return this.place;
   }
 
-  /** @param {string} text an empty text hides the note @returns {null} */
-  say(text) {
+  /** @param {string} text an empty text hides the note @param {...Node} more @returns {null} */
+  say(text, ...more) {
     const note = byId("locate-note");
-    note.textContent = text;
+    note.replaceChildren(text, ...more);
     note.hidden = text === "";
     return null;
+  }
+
+  /** Says that no network is near, and offers the nearest one. @param {string} name of the nearest network @param {() => void} go shows it */
+  offerNearest(name, go) {
+    const leave = () => {
+      this.say("");
+      go();
+    };
+    return this.say("No network within 100 km of you; nearest: ", element("button.link.target", { type: "button", "data-nearest": "", onclick: leave }, name));
   }
 
   /** @param {import("maplibre-gl").Map} map */

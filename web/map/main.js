@@ -13,13 +13,12 @@ import { boundsOfRoutes } from "./find.js";
 import { FollowedArea } from "./area.js";
 import { Bikes, isRental, rentalOf, systemsAmong } from "./bikes.js";
 import { Camera } from "./camera.js";
-import { fetchJson } from "./fetch_json.js";
 import { Filters } from "./filters.js";
 import { Finder } from "./finder.js";
 import { CellsInView, WORLD, canDraw, loadGround, makeMap } from "./ground.js";
 import { MapHistory } from "./history.js";
 import { listenToKeys } from "./keys.js";
-import { countWords } from "./list.js";
+import { countInView } from "./list.js";
 import { ListView } from "./list_view.js";
 import { unproject } from "./motion.js";
 import { NetworkViews } from "./networks.js";
@@ -27,6 +26,7 @@ import { listenToPanel } from "./panel.js";
 import { VehicleTypes, freeCard, stationCard } from "./rental.js";
 import { REGION_ZOOM_MAX } from "./regions.js";
 import { Routes } from "./routes.js";
+import { Selection } from "./selection.js";
 import { makeStyle, pickStopOf } from "./style.js";
 import { Vehicles, vehicleWithoutMap } from "./vehicles.js";
 import { formatRef, formatView, hasSameSelection, modeOf, parseView } from "./view.js";
@@ -70,11 +70,7 @@ let ground = null;
 
 // ---- selection ----------------------------------------------------------------------------------
 
-/**
- * @typedef {{network: string, calls: import("./calls.js").Call[], headsign: string|null, shape: [number, number][], color: string|null}} Trip
- * @type {{trip: Trip|null, tripId: string|null, rental: import("./bikes.js").Rental|null, stop: {feed: string, id: string, name: string, platform: string|null, latitude: number, longitude: number}|null}}
- */
-const selected = { trip: null, tripId: null, rental: null, stop: null };
+const selected = new Selection();
 /** @type {HTMLElement|null} the element that had the focus before a card opened */
 let cameFrom = null;
 
@@ -102,7 +98,7 @@ function show(vehicle, stop, station) {
   camera?.release();
   goesToNamed = false;
   Object.assign(view, { vehicle, stop, station });
-  Object.assign(selected, { trip: null, tripId: null, rental: null, stop: null });
+  selected.clear();
   vehicles?.select(vehicle ? keyOf({ ...vehicle, kind: "vehicle" }) : null);
   if (stop) loadStop(stop);
   detailIsNew = true;
@@ -114,15 +110,16 @@ function show(vehicle, stop, station) {
 /** @param {import("./view.js").View} past the view of the entry that Back or Forward has reached */
 function restore(past) {
   if (filters.restore(past)) showFiltered();
-  if (hasSameSelection(past, view)) {
-    if (past.at) camera?.restore(past.at);
-    return;
+  if (map && past.list !== view.list) showListView(past.list);
+  const isSame = hasSameSelection(past, view);
+  if (!isSame) {
+    const wasSelected = isSelected();
+    show(past.vehicle, past.stop, past.station);
+    goesToNamed = isSelected();
+    goToNamed();
+    if (wasSelected && !isSelected()) returnFocus();
   }
-  const wasSelected = isSelected();
-  show(past.vehicle, past.stop, past.station);
-  goesToNamed = isSelected();
-  goToNamed();
-  if (wasSelected && !isSelected()) returnFocus();
+  if (past.at && (isSame || !isSelected())) camera?.restore(past.at);
 }
 
 const entries = new MapHistory(() => formatView(view), restore);
@@ -144,28 +141,17 @@ function returnFocus() {
 }
 
 /** @param {import("./view.js").Ref} stop */
-async function loadStop({ feed, id }) {
-  const stop = await fetchJson("/map/stop", { feed, stop_id: id });
-  if (!stop || view.stop?.id !== id) return;
-  selected.stop = stop;
+async function loadStop(stop) {
+  if (!(await selected.loadStop(stop, () => view.stop))) return;
   showDetail();
   restyle();
   goToNamed();
 }
 
-/** Loads the timetable of the selected vehicle's trip, once per trip. */
 async function loadTrip() {
   const vehicle = selectedVehicle();
-  const trip = vehicle?.record.trip;
-  if (!vehicle || !trip?.trip_id || selected.tripId === trip.trip_id) return;
-  selected.tripId = trip.trip_id;
-  selected.trip = null;
-  follow();
-  const network = networkOf(vehicle.feed)?.id ?? vehicle.feed;
-  const query = { feed: network, trip_id: trip.trip_id, start_date: trip.start_date ?? "", start_time: trip.start_time ?? "" };
-  const known = await fetchJson("/map/trip", query);
-  if (!known || selected.tripId !== trip.trip_id) return;
-  selected.trip = { ...known, network, color: vehicle.color };
+  const network = networkOf(vehicle?.feed ?? "")?.id ?? vehicle?.feed ?? "";
+  if (!(await selected.loadTrip(vehicle, network, follow))) return;
   showDetail();
   restyle();
 }
@@ -184,6 +170,7 @@ function showDetail() {
     timezone: networkOf(view.stop?.feed ?? view.vehicle?.feed ?? "")?.timezone ?? "UTC",
     now: () => nowOf(view.stop?.feed ?? view.vehicle?.feed ?? ""),
     nameOf: (/** @type {string} */ feed) => networks.regionOf(feed)?.name ?? feed,
+    live: isLost() ? /** @type {const} */ ("lost") : networks.liveStateOf(view.stop?.feed ?? ""),
     close: closeDetail,
     pickStop: (/** @type {string} */ feed, /** @type {string} */ id) => select(null, { feed, id }),
   };
@@ -195,7 +182,8 @@ function showDetail() {
   else if (rental) content = freeCard(rental, bikes.all.has(rental.key), types.of(rental.feed), around);
   replaceContent(card, content);
   card.hidden = content.length === 0;
-  document.title = [card.querySelector("#detail-title")?.textContent, "Map · Lineside"].filter(Boolean).join(" · ");
+  const title = [...(card.querySelector("#detail-title")?.childNodes ?? [])].map(({ textContent }) => textContent).filter(Boolean).join(" ");
+  document.title = [title, "Map · Lineside"].filter(Boolean).join(" · ");
   document.body.classList.toggle("has-detail", content.length > 0);
   if (content.length > 0 && detailIsNew) {
     detailIsNew = false;
@@ -208,6 +196,7 @@ function showDetail() {
 const sign = liveSign("live", () => networks.liveWords());
 /** Time at which the connection was lost, by the page's clock; 0 while it is open. */
 let lostAt = 0;
+const isLost = () => lostAt > 0 && performance.now() - lostAt > LOST_MS;
 
 const events = new Events({
   onStatus(status, transport) {
@@ -265,7 +254,7 @@ function showFiltered() {
   tick();
 }
 
-const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, systems.length > 0, (change) => {
+const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, () => networks.inView(), (change) => {
   entries.enter(change);
   showFiltered();
 });
@@ -295,9 +284,16 @@ function moved() {
   view.at = { longitude, latitude, zoom: map.getZoom() };
   const hasNewGround = cells.update(map);
   if (networks.moved(view.at.zoom) || hasNewGround) restyle();
+  showLines();
   follow();
   showFeedStates();
   tick();
+}
+
+/** Shows which modes the networks in view have, and which lines cannot be drawn. */
+function showLines() {
+  filters.show();
+  networks.showIdleLines(routes);
 }
 
 async function startMap() {
@@ -369,8 +365,7 @@ function selectedPlace() {
   const vehicle = selectedVehicle();
   const place = vehicle && vehicles?.whereIs(vehicle.key);
   if (place) return unproject(place);
-  if (selected.stop) return Number.isFinite(selected.stop.longitude) ? [selected.stop.longitude, selected.stop.latitude] : null;
-  return selectedRental()?.place ?? null;
+  return selected.stop ? selected.stopPlace() : (selectedRental()?.place ?? null);
 }
 
 function goToNamed() {
@@ -428,7 +423,7 @@ function shownVehicles() {
   return events.store.list("vehicle").filter((held) => !isRental(held)).map(({ feed, id, record }) => vehicleWithoutMap(feed, id, record)).filter(isShown);
 }
 
-const listView = new ListView(systems.length > 0);
+const listView = new ListView();
 
 function tick() {
   const shown = shownVehicles();
@@ -436,8 +431,8 @@ function tick() {
   drawRentals();
   const rentals = filters.showsBikes ? bikes.inView(map?.getBounds() ?? null) : [];
   networks.count(events.store, [...(vehicles?.all.values() ?? [])], [...bikes.all.values()]);
-  vehicles?.showLost(lostAt > 0 && performance.now() - lostAt > LOST_MS);
-  const words = countWords(shown, rentals, { hasNetworks: page.networks.length > 0, unplaced: networks.countUnplaced(), isOld: networks.isInTrouble });
+  vehicles?.showLost(isLost());
+  const words = countInView(shown, rentals, { hasNetworks: page.networks.length > 0, unplaced: networks.countUnplaced(), onlyBikes: networks.visible().every((region) => region.only_bikes), isOld: networks.isInTrouble });
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
     const isStale = (/** @type {import("./vehicles.js").Vehicle} */ vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed);
@@ -486,7 +481,7 @@ async function start() {
   writeAddress();
   setInterval(() => document.hidden || tick(), TICK_MS);
   const loaded = () => {
-    filters.show();
+    showLines();
     restyle();
     goToRoutes();
   };

@@ -2,15 +2,17 @@
  * The networks on the map: tracks which are in view, drawn or in trouble, counts their vehicles, and
  * jumps from one to another.
  */
-import { element } from "../plain/dom.js";
+import { byId, element, replaceContent } from "../plain/dom.js";
 import { isUnreliable } from "../plain/states.js";
-import { numberWords } from "../plain/words.js";
 import { Bubbles } from "./bubbles.js";
 import { coveredSides } from "./camera.js";
+import { shownLines } from "./find.js";
 import { grantedPlace } from "./location.js";
-import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, lastVisited, regionsInView, rememberVisited, union } from "./regions.js";
+import { foldPanel } from "./panel.js";
+import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, lastVisited, regionCountWords, regionsInView, regionsOutside, rememberVisited, union } from "./regions.js";
 import { fold } from "./route_query.js";
-import { STANDSTILL, liveWords, showTrouble, troubleIn } from "./trouble.js";
+import { STANDSTILL, liveState, liveWords, showTrouble, troubleIn } from "./trouble.js";
+import { routeAddress } from "./view.js";
 
 /** Interval at which the counts of networks are fetched, in milliseconds. */
 const COUNTS_MS = 30_000;
@@ -26,9 +28,20 @@ const VISITED_ZOOM_MIN = 7;
 const links = () => [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".panel [data-region]"))];
 
 /** @param {Region} region */
-function showCount({ id, vehicles, stations }) {
-  const shown = links().find((link) => link.dataset.region === id)?.querySelector(".region-count");
-  if (shown) shown.textContent = vehicles + stations > 0 ? numberWords(vehicles || stations) : "";
+function showCount(region) {
+  const shown = links().find((link) => link.dataset.region === region.id)?.querySelector(".region-count");
+  if (shown) shown.textContent = regionCountWords(region);
+}
+
+/** Scrolls the panel's list of networks to the current one. */
+function revealCurrent() {
+  const link = links().find((each) => each.hasAttribute("aria-current"));
+  const list = link?.closest("ul");
+  if (!link || !list) return;
+  const [box, frame] = [link.getBoundingClientRect(), list.getBoundingClientRect()];
+  const isInside = box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom;
+  if (box.width === 0 || isInside) return;
+  list.scrollBy({ left: (box.left + box.right - frame.left - frame.right) / 2, top: (box.top + box.bottom - frame.top - frame.bottom) / 2, behavior: "instant" });
 }
 
 /** Shows the panel's recordings of networks in view, or of networks without a known place. @param {Region[]} regions @param {Region[]} visible */
@@ -59,6 +72,10 @@ export class NetworkViews {
   #drawn = new Set();
   /** @type {Map<string, import("./trouble.js").State>} the received states by feed */
   #states = new Map();
+  /** The network in the middle of the map. @type {Region|null} */
+  #current = null;
+  /** True after "Show all", until the map shows a single network again. */
+  #isOverview = false;
 
   /** @param {Region[]} regions in the server's order @param {Network[]} networks @param {string[]} systems of GBFS */
   constructor(regions, networks, systems) {
@@ -78,7 +95,34 @@ export class NetworkViews {
   /** @param {import("./regions.js").Bounds} bounds @param {Region|null} chosen the network with these bounds */
   #jumpTo(bounds, chosen) {
     if (chosen) this.#choose(chosen.id);
-    this.#jumping(() => this.#camera?.fit(bounds, REGION_ZOOM_MAX));
+    document.getElementById("missing-network")?.remove();
+    this.#jumping(() => {
+      this.#leaveOverview();
+      this.#camera?.fit(bounds, REGION_ZOOM_MAX);
+    });
+  }
+
+  /** Shows all networks, or as many as fit, and folds the panel of a small screen. */
+  #showAll() {
+    this.#jumping(() => {
+      foldPanel(true);
+      this.#isOverview = true;
+      const all = union(this.regions.map(({ frame }) => frame));
+      this.#camera?.fitOverview(boundsOfMost(this.regions, this.#camera.widestSpan(all)), REGION_ZOOM_MAX);
+    });
+  }
+
+  #leaveOverview() {
+    if (this.#isOverview) foldPanel(false);
+    this.#isOverview = false;
+  }
+
+  /** Links the networks outside of the view of all networks. */
+  #showOutside() {
+    const outside = this.#isOverview ? regionsOutside(this.regions, this.viewBounds()) : [];
+    const buttons = outside.map((region) => element("button.link.target", { type: "button", "data-outside": region.id, onclick: () => this.go(region) }, region.name));
+    replaceContent(byId("outside"), ["Not in this view: ", ...buttons.flatMap((button, at) => (at > 0 ? [", ", button] : [button]))].map((each) => (typeof each === "string" ? document.createTextNode(each) : each)));
+    byId("outside").hidden = outside.length === 0;
   }
 
   /** @param {string} id */
@@ -156,11 +200,10 @@ export class NetworkViews {
     this.#jumping = jumping;
     if (links().length > 0) setInterval(() => document.hidden || this.#readCounts(), COUNTS_MS);
     const title = document.querySelector(".panel .regions-title");
-    const showAll = () => {
-      const all = union(this.regions.map(({ frame }) => frame));
-      this.#jumpTo(boundsOfMost(this.regions, this.#camera?.widestSpan(all) ?? 360), null);
-    };
-    if (title && this.regions.length > 1) title.append(" ", element("button.link.target", { type: "button", id: "show-all-networks", onclick: showAll }, "Show all"));
+    if (title && this.regions.length > 1) title.append(" ", element("button.link.target", { type: "button", id: "show-all-networks", onclick: () => this.#showAll() }, "Show all"));
+    // The list also loses its scroll position while it is hidden.
+    const list = document.querySelector(".panel .regions ul");
+    if (list) new ResizeObserver(revealCurrent).observe(list);
     for (const link of links()) {
       link.addEventListener("click", (event) => {
         const region = this.regions.find(({ id }) => id === link.dataset.region);
@@ -182,11 +225,28 @@ export class NetworkViews {
     const middle = zoom >= VISITED_ZOOM_MIN ? this.#camera?.freeMiddle() : null;
     const current = middle ? currentRegion(this.regions, middle, this.#chosen) : null;
     if (current) rememberVisited(current.id);
+    if (current) this.#leaveOverview();
+    this.#current = current;
+    this.#showOutside();
     for (const link of links()) {
       if (link.dataset.region === current?.id) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
+    revealCurrent();
     return added.length > 0;
+  }
+
+  /** Names the lines of the current network that have no trips, and that the map therefore cannot draw. @param {import("./routes.js").Routes} routes */
+  showIdleLines(routes) {
+    const { idle, total } = this.#current ? routes.idleOf(this.#current.id) : { idle: [], total: 0 };
+    const { shown, more } = shownLines(idle.map(({ name }) => name));
+    const link = (/** @type {string} */ name) => element("a", { href: routeAddress(/** @type {import("./view.js").Ref} */ (idle.find((route) => route.name === name))) }, name);
+    const names = shown.flatMap((name, at) => [at > 0 ? ", " : "", link(name)]);
+    const words = idle.length === 0 ? [] : [`${idle.length} of ${total} lines ${idle.length === 1 ? "has" : "have"} no trips in the timetable, so the map does not draw ${idle.length === 1 ? "it" : "them"}: `, ...names, more > 0 ? ` and ${more} more` : ""];
+    const note = byId("idle-lines");
+    replaceContent(note, words.map((word) => (typeof word === "string" ? document.createTextNode(word) : word)));
+    note.dataset.count = String(idle.length);
+    note.hidden = idle.length === 0;
   }
 
   /** Shows which networks in view are in trouble. @param {import("../plain/state.js").Store} store @param {number} now seconds */
@@ -201,6 +261,18 @@ export class NetworkViews {
   liveWords() {
     const visible = this.visible();
     return this.regions.length > 0 && visible.length === 0 ? "No network in view" : liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), visible);
+  }
+
+  /** Returns the state of a network's live data. @param {string} feed of the network */
+  liveStateOf(feed) {
+    const region = this.regionOf(feed);
+    return region ? liveState([...this.#states].map(([feed, record]) => ({ feed, record })), [region]) : null;
+  }
+
+  /** Returns the ids of the networks in view, and whether a GBFS system is in view. */
+  inView() {
+    const visible = this.visible();
+    return { networks: visible.map(({ id }) => id), hasBikes: this.systems.some((feed) => visible.some(({ feeds }) => feeds.includes(feed))) };
   }
 
   /** Counts the vehicles without a position in the networks in view. */
@@ -218,9 +290,9 @@ export class NetworkViews {
   async #readCounts() {
     const reply = await fetch("/map/counts").catch(() => null); // the server is unreachable; the status shows it
     if (!reply?.ok) return;
-    for (const { id, vehicles, stations, unplaced } of await reply.json()) {
+    for (const { id, vehicles, rentals, stations, unplaced } of await reply.json()) {
       const region = this.regions.find((each) => each.id === id);
-      if (region) showCount(Object.assign(region, { vehicles, stations, unplaced }));
+      if (region) showCount(Object.assign(region, { vehicles, rentals, stations, unplaced }));
     }
   }
 
@@ -236,7 +308,8 @@ export class NetworkViews {
       const own = rentals.filter(isOf);
       region.stations = own.filter(({ kind }) => kind === "station").length;
       // Like the server's counts, these exclude vehicles whose positions may be out of date.
-      region.vehicles = vehicles.filter((vehicle) => isOf(vehicle) && !this.isInTrouble(vehicle.feed)).length + own.length - region.stations;
+      region.vehicles = vehicles.filter((vehicle) => isOf(vehicle) && !this.isInTrouble(vehicle.feed)).length;
+      region.rentals = own.length - region.stations;
       showCount(region);
     }
     this.#bubbles?.show();

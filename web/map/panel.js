@@ -1,11 +1,14 @@
 /** The panel on a small screen: a button hides its networks, filters and notices to show more of the map. */
 import { byId } from "../plain/dom.js";
 
+const isFolded = () => byId("panel-toggle").getAttribute("aria-expanded") === "false";
+
+/** @param {boolean} folded */
+export function foldPanel(folded) {
+  byId("panel-toggle").setAttribute("aria-expanded", String(!folded));
+  byId("panel-more").classList.toggle("is-closed", folded);
+}
+
 export function listenToPanel() {
-  const toggle = byId("panel-toggle");
-  toggle.addEventListener("click", () => {
-    const isOpen = toggle.getAttribute("aria-expanded") === "true";
-    toggle.setAttribute("aria-expanded", String(!isOpen));
-    byId("panel-more").classList.toggle("is-closed", isOpen);
-  });
+  byId("panel-toggle").addEventListener("click", () => foldPanel(!isFolded()));
 }

@@ -1,25 +1,16 @@
 /**
- * The networks that the map can jump to: selects the initial one, those in view, and those that are
- * so small on the screen that a bubble with their count represents them.
+ * The networks that the map can jump to: selects the initial one, those in view, and those near a place.
  *
  * @typedef {[number, number, number, number]} Bounds  west, south, east, north in degrees
- * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, stations: number, unplaced: number, recording: boolean}} Region
+ * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, rentals: number, only_bikes: boolean, stations: number, unplaced: number, recording: boolean}} Region
  * @typedef {{longitude: number, latitude: number}} Place
- * @typedef {{regions: Region[], center: [number, number], bounds: Bounds, dots: {id: string, center: [number, number]}[]}} Cluster
  */
-import { numberWords } from "../plain/words.js";
-import { project, unproject } from "./motion.js";
+import { countWords, numberWords } from "../plain/words.js";
 
 /** Maximum zoom for showing a network. */
 export const REGION_ZOOM_MAX = 13;
-/** A network smaller than this on the screen, in pixels, is shown as a bubble. */
-const DRAWN_PX_MIN = 72;
-/** Dimensions of a bubble in pixels, as in the style sheet. Widths of letters and figures are upper estimates. */
-const BUBBLE_PX = { dot: 24, figures: 44, figure: 9, padding: 24, letter: 8, labelPadding: 12, labelMax: 120, line: 17, gap: 4 };
-/** Minimum distance between the dots of one bubble, in pixels; nearer networks share a dot. */
-const DOT_PX_MIN = 14;
-/** The width of the world at zoom 0, in MapLibre. */
-const WORLD_PX = 512;
+/** A network farther away than this from the reader, in meters, is not near. */
+const NEAR_M_MAX = 100_000;
 const EARTH_RADIUS_M = 6_371_009;
 
 /** @param {number} degrees */
@@ -76,6 +67,28 @@ export function chooseRegion(regions, { named = null, lastVisited = null, place 
   return byId(named) ?? byId(lastVisited) ?? nearest ?? regions[0] ?? null;
 }
 
+/**
+ * Returns the network nearest to a place, and whether it is near enough to have stops around the place; null without networks.
+ * @param {Region[]} regions @param {Place} place
+ */
+export function nearestRegion(regions, place) {
+  const [nearest] = regions.map((region) => ({ region, meters: metersToBounds(place, region.bounds) })).sort((a, b) => a.meters - b.meters);
+  return nearest ? { region: nearest.region, isNear: nearest.meters <= NEAR_M_MAX } : null;
+}
+
+/** Returns the networks of which no part of the frame is in a view. @param {Region[]} regions @param {Bounds|null} view */
+export const regionsOutside = (regions, view) => (view ? regions.filter(({ frame }) => !overlaps(view, frame)) : []);
+
+/** Formats a number of rental vehicles. @param {number} count @param {boolean} onlyBikes true if they are bicycles */
+export const rentalCountWords = (count, onlyBikes) => (onlyBikes ? countWords(count, "bike", "bikes") : `${numberWords(count)} to rent`);
+
+/** Formats a network's number of vehicles, else of rental vehicles, else of stations; empty if there are none. @param {Pick<Region, "vehicles"|"rentals"|"only_bikes"|"stations">} region */
+export function regionCountWords({ vehicles, rentals, only_bikes: onlyBikes, stations }) {
+  if (vehicles > 0) return countWords(vehicles, "vehicle", "vehicles");
+  if (rentals > 0) return rentalCountWords(rentals, onlyBikes);
+  return stations > 0 ? countWords(stations, "station", "stations") : "";
+}
+
 /** Returns the smallest network around a place. @param {Region[]} regions @param {Place} place @returns {Region|null} */
 export function regionAt(regions, { longitude, latitude }) {
   const around = regions.filter(({ bounds }) => {
@@ -105,85 +118,6 @@ export function overlaps([west, south, east, north], bounds) {
 
 /** Returns the networks in a view, in their order. @param {Region[]} regions @param {Bounds|null} view null selects all */
 export const regionsInView = (regions, view) => (view ? regions.filter(({ bounds }) => overlaps(view, bounds)) : regions);
-
-/** @param {Bounds} bounds @param {number} zoom */
-function boxOnScreen([west, south, east, north], zoom) {
-  const world = WORLD_PX * 2 ** zoom;
-  const [topLeft, bottomRight] = [project(west, north), project(east, south)];
-  return { x: ((topLeft.x + bottomRight.x) / 2) * world, y: ((topLeft.y + bottomRight.y) / 2) * world, size: Math.max(bottomRight.x - topLeft.x, bottomRight.y - topLeft.y) * world };
-}
-
-/** Returns the label of a bubble. @param {Region[]} regions */
-export const bubbleName = (regions) => (regions.length === 1 ? regions[0].name : `${regions.length} networks`);
-
-/** Returns the count of a bubble: vehicles, else stations; 0 if there are none. @param {Region[]} regions */
-export function bubbleCount(regions) {
-  const sum = (/** @type {"vehicles"|"stations"} */ what) => regions.reduce((all, region) => all + region[what], 0);
-  return sum("vehicles") || sum("stations");
-}
-
-/** Returns the extents of a bubble from its place: to each side, up, and down including its label, in pixels. @param {Region[]} regions */
-export function bubbleExtents(regions) {
-  const count = bubbleCount(regions);
-  const sign = count > 0 ? Math.max(BUBBLE_PX.figures, numberWords(count).length * BUBBLE_PX.figure + BUBBLE_PX.padding) : BUBBLE_PX.dot;
-  const label = bubbleName(regions).length * BUBBLE_PX.letter + BUBBLE_PX.labelPadding;
-  const up = (count > 0 ? BUBBLE_PX.figures : BUBBLE_PX.dot) / 2;
-  const lines = label > BUBBLE_PX.labelMax ? 2 : 1;
-  return { aside: Math.max(sign, Math.min(label, BUBBLE_PX.labelMax)) / 2 + BUBBLE_PX.gap / 2, up, down: up + lines * BUBBLE_PX.line + BUBBLE_PX.gap };
-}
-
-/** @typedef {{x: number, y: number, regions: Region[]}} Group */
-
-/** Returns true if the bubbles of two groups overlap; the world wraps around at its edges. @param {Group} a @param {Group} b @param {number} world its width */
-function collide(a, b, world) {
-  const [sizeA, sizeB] = [bubbleExtents(a.regions), bubbleExtents(b.regions)];
-  const aside = Math.abs(a.x - b.x) % world;
-  if (Math.min(aside, world - aside) >= sizeA.aside + sizeB.aside) return false;
-  return a.y - sizeA.up < b.y + sizeB.down && b.y - sizeB.up < a.y + sizeA.down;
-}
-
-/**
- * Groups the networks that are too small to be drawn at a zoom, so that their bubbles do not overlap. A group's bubble is at the
- * place of its first network, with dots at the places of its other networks. From `REGION_ZOOM_MAX` on there are no bubbles: a
- * network of a single stop is small at every zoom, and a bubble would cover it.
- * @param {Region[]} regions @param {number} zoom
- * @returns {Cluster[]}
- */
-export function clusterRegions(regions, zoom) {
-  if (zoom >= REGION_ZOOM_MAX) return [];
-  const world = WORLD_PX * 2 ** zoom;
-  /** @type {Group[]} */
-  const groups = [];
-  const place = (/** @type {Region} */ { frame }) => boxOnScreen(frame, zoom);
-  const add = (/** @type {Group} */ group) => {
-    const at = groups.findIndex((other) => collide(other, group, world));
-    if (at < 0) return void groups.push(group);
-    // The merged group has a new label, which may overlap a third bubble.
-    const [{ x, y, regions: known }] = groups.splice(at, 1);
-    add({ x, y, regions: [...known, ...group.regions] });
-  };
-  for (const region of regions) {
-    const { x, y, size } = place(region);
-    if (size < DRAWN_PX_MIN) add({ x, y, regions: [region] });
-  }
-  const onEarth = (/** @type {{x: number, y: number}} */ { x, y }) => unproject({ x: x / world, y: y / world });
-  return groups.map((group) => ({ regions: group.regions, center: onEarth(group), bounds: union(group.regions.map(({ frame }) => frame)), dots: dotsOf(group, groups, place).map(({ id, x, y }) => ({ id, center: onEarth({ x, y }) })) }));
-}
-
-/**
- * Returns the dots of a group: one for each network away from every bubble and from the other dots.
- * @param {Group} group @param {Group[]} groups all groups @param {(region: Region) => {x: number, y: number}} place
- */
-function dotsOf({ regions }, groups, place) {
-  /** @type {{id: string, x: number, y: number}[]} */
-  const dots = [];
-  for (const region of regions) {
-    const at = place(region);
-    const isFree = (/** @type {{x: number, y: number}} */ { x, y }) => Math.hypot(x - at.x, y - at.y) >= DOT_PX_MIN;
-    if (groups.every(isFree) && dots.every(isFree)) dots.push({ id: region.id, x: at.x, y: at.y });
-  }
-  return dots;
-}
 
 /** Key of the last visited network in local storage. */
 const STORAGE_KEY = "lineside.map.network";

@@ -67,9 +67,10 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, findN
     all[active].scrollIntoView({ block: "nearest" });
   };
 
-  /** Closes the results before `pick` opens a card, which records the focused element. @param {() => void} pick */
+  /** Closes the results and empties the box before `pick` opens a card, which records the focused element. @param {() => void} pick */
   const choose = (pick) => {
     close();
+    input.value = "";
     if (hasScreenKeyboard()) input.blur();
     pick();
   };

@@ -1,5 +1,5 @@
 /** The panel's notices about networks in view with outdated data or an ended timetable. */
-import { byId, element } from "../plain/dom.js";
+import { byId, element, replaceContent } from "../plain/dom.js";
 import { DELAYED, isUnreliable } from "../plain/states.js";
 import { clockOrDay, dateWords, seconds } from "../plain/words.js";
 
@@ -46,28 +46,49 @@ function line(feed, state, name, words) {
   return element("li", { "data-feed": feed }, sign, " ", element("a", { href: `/feeds/${encodeURIComponent(feed)}` }, name), `: ${words}`);
 }
 
+/** True while the panel lists all notices. */
+let isExpanded = false;
+
 /** @param {(FeedState & {name: string})[]} troubled @param {Region[]} regions in view @param {(feed: string) => string} timezoneOf @param {number} now seconds */
 export function showTrouble(troubled, regions, timezoneOf, now) {
   const late = troubled.map(({ feed, name, record }) => line(feed, record.state, name, advice(record, timezoneOf(feed), now)));
   const ended = regions.flatMap(({ id, name, ended }) => (ended ? [line(id, "expired", name, `the timetable ended on ${dateWords(ended)}`)] : []));
   const lines = [...late, ...ended];
-  const more = lines.splice(LINES_MAX).length;
-  byId("feed-states").replaceChildren(...lines, ...(more > 0 ? [element("li.soft", {}, element("a", { href: "/", "data-more": more }, `and ${more} more in view`))] : []));
-  byId("feed-states").hidden = lines.length === 0;
+  const more = Math.max(lines.length - LINES_MAX, 0);
+  const toggle = () => {
+    isExpanded = !isExpanded;
+    showTrouble(troubled, regions, timezoneOf, now);
+  };
+  const button = element("button.link.target", { type: "button", id: "more-states", "aria-expanded": String(isExpanded), "data-more": more, onclick: toggle }, isExpanded ? "Show fewer" : `and ${more} more in view`);
+  const list = byId("feed-states");
+  replaceContent(list, [...lines.slice(0, isExpanded ? undefined : LINES_MAX), ...(more > 0 ? [element("li.soft", {}, button)] : [])]);
+  list.hidden = lines.length === 0;
 }
 
+/** @typedef {"ended"|"timetable"|"missing"|"some_missing"|"late"|"some_late"|"delayed"|"recording"|"live"} LiveState */
+
+/** The texts of the states, for the connection status; null means that it shows "Live". @type {Record<LiveState, string|null>} */
+const LIVE_WORDS = {
+  ended: "Timetable ended", timetable: "Timetable only", missing: "Live data missing", some_missing: "Some live data missing",
+  late: "Live data late", some_late: "Some live data late", delayed: "Live data delayed", recording: "Recording", live: null,
+};
+
 /**
- * Returns the text that the connection status shows instead of "Live"; null while something in view is live and nothing is in
- * trouble.
- * @param {FeedState[]} states of all feeds @param {Region[]} regions in view
+ * Returns the state of the live data of networks: `live` only while something is live and nothing is in trouble.
+ * @param {FeedState[]} states of all feeds @param {Region[]} regions @returns {LiveState}
  */
-export function liveWords(states, regions) {
+export function liveState(states, regions) {
   const live = regions.filter((region) => region.live.length > 0);
-  if (regions.length > 0 && live.length === 0) return regions.every(({ ended }) => ended) ? "Timetable ended" : "Timetable only";
+  if (regions.length > 0 && live.length === 0) return regions.every(({ ended }) => ended) ? "ended" : "timetable";
   const troubled = troubleIn(states, live);
-  const count = troubled.length;
-  if (count > 0) return `${live.length > count ? "Some live data" : "Live data"} ${troubled.some(({ record }) => record.state !== "late") ? "missing" : "late"}`;
+  if (troubled.length > 0) {
+    const kind = troubled.some(({ record }) => record.state !== "late") ? "missing" : "late";
+    return live.length > troubled.length ? `some_${kind}` : kind;
+  }
   const isDelayed = states.some(({ feed, record }) => DELAYED.includes(record.state) && live.some((region) => region.live.includes(feed)));
-  if (isDelayed) return "Live data delayed";
-  return live.length > 0 && live.every(({ recording }) => recording) ? "Recording" : null;
+  if (isDelayed) return "delayed";
+  return live.length > 0 && live.every(({ recording }) => recording) ? "recording" : "live";
 }
+
+/** Returns the text that the connection status shows instead of "Live", or null. @param {FeedState[]} states of all feeds @param {Region[]} regions in view */
+export const liveWords = (states, regions) => LIVE_WORDS[liveState(states, regions)];

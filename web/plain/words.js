@@ -90,7 +90,7 @@ function summarizeReport({ outcome, errors, warnings, faults }, counts) {
 const INCOMPLETE = "incomplete";
 
 /** @param {number} value @param {string} one @param {string} many */
-const countWords = (value, one, many) => `${numberWords(value)} ${value === 1 ? one : many}`;
+export const countWords = (value, one, many) => `${numberWords(value)} ${value === 1 ? one : many}`;
 
 /** Returns a report's totals in words, and its verdict. @param {any} report */
 export const reportWords = (report) => {

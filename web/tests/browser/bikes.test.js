@@ -101,7 +101,7 @@ async function clickMiddle(page) {
 for (const [what, options] of Object.entries({ "on a desk": {}, "in the dark": { colorScheme: "dark" }, "on a phone": phone })) {
   test(`a click on a station shows its vehicles, ${what}`, async () => {
     await visit(AT_CANAL, options, async (page) => {
-      await says(page, "#count", /^1 vehicle, 1 station in view$/);
+      await says(page, "#count", /^1 to rent, 1 station in view$/);
       await clickMiddle(page);
       await says(page, "#detail-title", /^Canal$/);
       await says(page, "#detail", /7 bikes, 3 docks\s+Open: you can rent and return here\s+reported \d+ s ago\s+City bike\s+5\s+E-bike\s+2\s+Reported by hire/);
@@ -128,10 +128,10 @@ test("an open card and the list show changes", async () => {
     now.bikes = 4;
     await says(page, "#detail", /6 bikes, 4 docks/);
     await page.click("#show-list");
-    await says(page, "#list tbody", /Canal\s+6 bikes, 4 docks/);
+    await says(page, "#rental-list tbody", /Canal\s+6 bikes, 4 docks/);
     now.bikes = 5;
     await says(page, "#detail", /7 bikes, 3 docks/);
-    await says(page, "#list tbody", /Canal\s+7 bikes, 3 docks/);
+    await says(page, "#rental-list tbody", /Canal\s+7 bikes, 3 docks/);
   });
 });
 
@@ -139,8 +139,9 @@ test("the card of a free vehicle shows type and range, and when the vehicle is g
   now.hasScooter = true;
   await visit(AT_CANAL, {}, async (page) => {
     await page.click("#show-list");
-    const row = page.locator("#list tbody tr", { hasText: "Free to rent" });
-    await says(page, "#list tbody", /Scooter\s+Free to rent\s+12 km of range/);
+    assert.ok(await page.locator("#list .card").first().isHidden(), "stations and free vehicles have a table of their own");
+    const row = page.locator("#rental-list tbody tr", { hasText: "Free to rent" });
+    await says(page, "#rental-list tbody", /Scooter\s+Free to rent\s+12 km of range/);
     await row.locator("button").focus();
     await page.keyboard.press("Enter");
     await says(page, "#detail", /Scooter[\s\S]*Free to rent · 12 km of range\s+reported \d+ (s|min) ago\s+Reported by hire/);
@@ -149,7 +150,7 @@ test("the card of a free vehicle shows type and range, and when the vehicle is g
     await says(page, "#detail", /No longer here/);
     await says(page, "#count", /^\d station/);
     now.hasScooter = true;
-    await says(page, "#count", /^1 vehicle/);
+    await says(page, "#count", /^1 to rent/);
   });
 });
 

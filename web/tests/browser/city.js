@@ -14,7 +14,7 @@ const csv = (rows) => rows.map((row) => row.map((cell) => cell ?? "").join(","))
 const clock = (seconds) => [seconds / 3_600, (seconds / 60) % 60, seconds % 60].map((part) => String(Math.floor(part)).padStart(2, "0")).join(":");
 
 /**
- * Writes a schedule with one daily trip per line, which takes a minute from stop to stop. The timezone is UTC.
+ * Writes a schedule with one daily trip per line that has stops, which takes a minute from stop to stop. The timezone is UTC.
  * @param {string} folder @param {string} agency @param {StopRow[]} stops @param {LineRow[]} lines
  * @param {{start?: string, end?: string, time?: number}} [service] the first and last service day as YYYYMMDD, and when the trips start, in seconds since midnight
  */
@@ -24,7 +24,7 @@ export async function writeSchedule(folder, agency, stops, lines, { start = "202
     agency: [["agency_id", "agency_name", "agency_url", "agency_timezone"], ["a", agency, "https://example.org", "Etc/UTC"]],
     stops: [["stop_id", "stop_code", "stop_name", "stop_lat", "stop_lon", "location_type", "parent_station", "platform_code"], ...stops.map(({ id, code, name, lat, lon, kind, parent, platform }) => [id, code, name, lat, lon, kind ?? 0, parent, platform])],
     routes: [["route_id", "agency_id", "route_short_name", "route_long_name", "route_type", "route_color"], ...lines.map(({ id, short, long, type, color }) => [id, "a", short, long, type, color])],
-    trips: [["route_id", "service_id", "trip_id", "trip_headsign"], ...lines.map(({ id, long }) => [id, "daily", `${id}-1`, long])],
+    trips: [["route_id", "service_id", "trip_id", "trip_headsign"], ...lines.filter(({ stops: calls }) => calls.length > 0).map(({ id, long }) => [id, "daily", `${id}-1`, long])],
     stop_times: [["trip_id", "arrival_time", "departure_time", "stop_id", "stop_sequence"], ...times],
     calendar: [["service_id", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "start_date", "end_date"], ["daily", 1, 1, 1, 1, 1, 1, 1, start, end]],
   };

@@ -22,6 +22,9 @@ const NETWORKS = {
   york: { name: "New York", lat: 40.7, lon: -74, size: 0.1, end: "20210101" },
 };
 
+/** A line without trips. */
+const IDLE_LINE = { id: "l9", short: "9", long: "Old line", type: 3, stops: [] };
+
 /** @type {import("playwright-core").Browser} */
 let browser;
 /** @type {Awaited<ReturnType<typeof startProducer>>} */
@@ -36,7 +39,7 @@ before(async () => {
   [browser, producer] = await Promise.all([launch(), startProducer()]);
   for (const [id, { name, lat, lon, size, end }] of Object.entries(NETWORKS)) {
     const stops = [{ id: "a", name: `${name} West`, lat, lon }, { id: "b", name: `${name} East`, lat: lat - size / 2, lon: lon + size }];
-    await writeSchedule(path.join(folder, id), name, stops, [{ id: "l1", short: "1", long: "West – East", type: 3, stops: ["a", "b"] }], { end });
+    await writeSchedule(path.join(folder, id), name, stops, [{ id: "l1", short: "1", long: "West – East", type: 3, stops: ["a", "b"] }, ...(id === "york" ? [IDLE_LINE] : [])], { end });
   }
   const { lat, lon } = NETWORKS.bay;
   // The message is always an hour old.
@@ -92,18 +95,117 @@ test("the chosen network is the current one, even with another network inside it
   });
 });
 
-for (const [name, options, sees] of /** @type {[string, any, string[]][]} */ ([["a desk", {}, ["Cairns", "Kuopio", "São Paulo"]], ["a phone", phone, ["Bay Transit", "New York", "São Paulo"]]])) {
-  test(`all networks are shown next to the panel, on ${name}`, async () => {
+for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
+  test(`"Show all" shows each network next to the panel or links it, on ${name}`, async () => {
     await visit("/map?network=york", options, async (page) => {
       await until(async () => (await current(page)) === "york", "New York");
       await page.click("#show-all-networks");
       await page.locator(".region-bubble").first().waitFor();
-      for (const each of sees) await until(() => allAreSeen(page, `.region-bubble[aria-label*="${each}"]`), `${each} next to the panel`);
+      const outside = () => page.locator("#outside [data-outside]").evaluateAll((all) => all.map((each) => each.getAttribute("data-outside")));
+      for (const id of Object.keys(NETWORKS)) {
+        await until(async () => (await outside()).includes(id) || (await allAreSeen(page, `.region-bubble[data-networks~="${id}"]`)), `${id} in view or linked`);
+      }
+      assert.equal(await page.locator("#panel-more").isHidden(), options === phone, "a small screen shows the map instead of the panel");
+      if (options === phone) {
+        await page.locator("#outside [data-outside]").first().click();
+        assert.ok(await page.locator("#panel-more").isVisible());
+        await page.locator("#outside").waitFor({ state: "hidden" });
+        await page.goBack();
+      } else {
+        assert.deepEqual(await outside(), []);
+      }
       await page.goBack();
       await until(async () => (await current(page)) === "york", "New York again");
+      assert.ok(await page.locator("#panel-more").isVisible());
     });
   });
 }
+
+test("each network away from others has its own bubble, which opens it", async () => {
+  for (const id of ["kuopio", "brazil", "washington"]) {
+    await visit(`/map?at=${NETWORKS[id].lat},${NETWORKS[id].lon},4`, {}, async (page) => {
+      const bubble = page.locator(`.region-bubble[data-networks="${id}"]`);
+      await bubble.waitFor();
+      assert.ok((await bubble.getAttribute("aria-label"))?.startsWith(NETWORKS[id].name));
+      assert.equal(await bubble.locator("span").innerText(), NETWORKS[id].name);
+      await bubble.click();
+      await until(async () => (await current(page)) === id, NETWORKS[id].name);
+    });
+  }
+});
+
+test("the panel says that there is no such network", async () => {
+  await visit("/map?network=nope", {}, async (page) => {
+    await page.locator('#missing-network[data-missing="unknown"]').waitFor();
+    await page.click('.panel [data-region="oslo"]');
+    await until(async () => (await current(page)) === "oslo", "Oslo");
+    assert.equal(await page.locator("#missing-network").count(), 0);
+  });
+  await visit("/map?network=oslo", {}, async (page) => {
+    await until(async () => (await current(page)) === "oslo", "Oslo");
+    assert.equal(await page.locator("#missing-network").count(), 0);
+  });
+});
+
+test("the panel names the lines without trips", async () => {
+  await visit("/map?network=york", {}, async (page) => {
+    const note = page.locator('#idle-lines[data-count="1"]');
+    await note.waitFor();
+    assert.equal(await note.locator("a").getAttribute("href"), "/routes/york/l9");
+    await page.click('.panel [data-region="oslo"]');
+    await note.waitFor({ state: "hidden" });
+  });
+});
+
+test("the panel says that no network in view has a mode", async () => {
+  await visit("/map?network=york&mode=ferry", {}, async (page) => {
+    await page.locator('#modes-note[data-missing="ferry"]').waitFor();
+    assert.deepEqual(await page.locator("#modes .chip").evaluateAll((all) => all.map((each) => each.getAttribute("aria-pressed"))), ["false", "true"]);
+    await page.locator('#modes [aria-pressed="true"]').click();
+    await page.locator("#modes-note").waitFor({ state: "hidden" });
+    await page.locator("#modes").waitFor({ state: "hidden" });
+  });
+});
+
+test("on a phone the row of networks scrolls to the current one, also after Back", async () => {
+  await visit("/map?network=washington", phone, async (page) => {
+    const isSeen = (/** @type {string} */ id) =>
+      page.locator(`.panel [data-region="${id}"]`).evaluate((link) => {
+        const [box, list] = [link.getBoundingClientRect(), /** @type {Element} */ (link.closest("ul")).getBoundingClientRect()];
+        return link.hasAttribute("aria-current") && box.left >= list.left && box.right <= list.right;
+      });
+    await until(() => isSeen("washington"), "Washington");
+    await page.locator('.panel [data-region="oslo"]').evaluate((link) => /** @type {HTMLElement} */ (link).click());
+    await until(() => isSeen("oslo"), "Oslo");
+    await page.goBack();
+    await until(() => isSeen("washington"), "Washington again");
+  });
+});
+
+test('"Near me" far from all networks stays in place and offers the nearest one', async () => {
+  const london = { permissions: ["geolocation"], geolocation: { latitude: 51.5, longitude: -0.12 } };
+  await visit("/map?network=york", london, async (page) => {
+    await until(async () => (await current(page)) === "york", "New York");
+    await page.click("#locate");
+    const nearest = page.locator("#locate-note [data-nearest]");
+    await nearest.waitFor();
+    assert.equal(await nearest.innerText(), NETWORKS.oslo.name);
+    assert.equal(await current(page), "york");
+    assert.ok(await page.locator("#results").isHidden());
+    await nearest.click();
+    await until(async () => (await current(page)) === "oslo", "Oslo");
+    assert.ok(await page.locator("#locate-note").isHidden());
+  });
+});
+
+test("the card of a stop says that the timetable has ended, and takes the room of the networks", async () => {
+  await visit("/map?stop=kuopio:a", {}, async (page) => {
+    await page.locator('#detail [data-live="ended"]').waitFor();
+    assert.ok(await page.locator("#panel-more").isHidden());
+    await page.locator("#detail .close").click();
+    await page.locator(".panel .regions").waitFor({ state: "visible" });
+  });
+});
 
 test("zooming out by button keeps the place next to the panel in position", async () => {
   await visit("/map?network=york", {}, async (page) => {
@@ -135,7 +237,7 @@ test("the list of a network without vehicles gives the reason and links to its p
     await visit("/map?network=kuopio&show=list", { javaScriptEnabled }, async (page) => {
       const note = page.locator(`#list-empty[data-reason="${javaScriptEnabled ? "timetable_only" : "no_vehicle"}"]`);
       await note.waitFor();
-      assert.ok(await page.locator("#list table").isHidden());
+      assert.equal(await page.locator("#list table:visible").count(), 0);
       await note.locator('a[href="/networks/kuopio"]').click();
       await page.waitForURL(/\/networks\/kuopio$/);
     });
@@ -148,13 +250,19 @@ test("the list of a network without vehicles gives the reason and links to its p
   });
 });
 
-test("notices that the panel does not list are linked", async () => {
+test("a button lists the notices that have no room, and stays on the map", async () => {
   await visit("/map?at=25,0,1", {}, async (page) => {
-    const more = page.locator("#feed-states [data-more]");
-    await more.waitFor();
-    assert.ok(Number(await more.getAttribute("data-more")) > 0);
-    await more.click();
-    await page.waitForURL((url) => url.pathname === "/");
+    const button = page.locator("#more-states");
+    await button.waitFor();
+    const rows = page.locator("#feed-states [data-feed]");
+    const [listed, more] = [await rows.count(), Number(await button.getAttribute("data-more"))];
+    assert.ok(more > 0);
+    await button.click();
+    await until(async () => (await rows.count()) === listed + more, "all notices");
+    assert.equal(await button.getAttribute("aria-expanded"), "true");
+    assert.equal(new URL(page.url()).pathname, "/map");
+    await button.click();
+    await until(async () => (await rows.count()) === listed, "the first notices");
   });
 });
 

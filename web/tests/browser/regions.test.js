@@ -29,8 +29,9 @@ const northStops = [
   { id: "market-out", name: "Market", ...MARKETS[1], code: "102" },
   { id: "harbour", name: "Harbour", ...at(NORTH, -0.03, -0.03) },
   { id: "airport", name: "Airport", ...at(NORTH, 0.05, 0.05) },
-  // A stop without trips.
+  // Stops without trips. The second one is nearer to the middle than its namesake.
   { id: "quarry", name: "Quarry", ...at(NORTH, -0.03, 0.05) },
+  { id: "depot-old", name: "Depot", ...at(NORTH, 0.0005) },
 ];
 const northLines = [
   { id: "t1", short: "1", long: "Harbour – Airport", type: 0, color: "C8102E", stops: ["harbour", "central-a", "market-out", "airport"] },
@@ -163,7 +164,7 @@ describe("two regions", () => {
     await visit("/map", {}, async (page) => {
       await showsPlace(page, NORTH, 9);
       await page.waitForFunction(() => /^3 /.test(document.querySelector("#count")?.textContent ?? ""));
-      assert.deepEqual(await page.locator(".panel [data-region]").allInnerTexts(), ["Northtown 3", "Southport Transport 1"]);
+      assert.deepEqual(await page.locator(".panel [data-region]").allInnerTexts(), ["Northtown 3 vehicles", "Southport Transport 1 vehicle"]);
       await link(page, "south").click();
       await showsPlace(page, SOUTH, 9);
       await page.waitForSelector('.panel [data-region="south"][aria-current]');
@@ -225,12 +226,12 @@ describe("two regions", () => {
       await page.clock.install();
       await page.goto(`${server.base}/map?at=${NORTH.lat},${NORTH.lon},14`, { waitUntil: "load" });
       const count = link(page, "south").locator(".region-count");
-      assert.equal(await count.innerText(), "1");
+      assert.equal(await count.innerText(), "1 vehicle");
       south.positions = [...before, { ...before[0], id: "s-2" }];
       await until(async () => (await vehiclesOf("south")) === 2, "the second vehicle");
       await until(async () => {
         await page.clock.runFor(10_000);
-        return (await count.innerText()) === "2";
+        return (await count.innerText()) === "2 vehicles";
       }, "its count");
     } finally {
       south.positions = before;
@@ -240,7 +241,7 @@ describe("two regions", () => {
   });
 
   test("vehicles without a position are counted if none is in view", async () => {
-    const counts = [{ id: "north", vehicles: 3, stations: 0, unplaced: 0 }, { id: "south", vehicles: 1, stations: 0, unplaced: 160 }];
+    const counts = [{ id: "north", vehicles: 3, rentals: 0, stations: 0, unplaced: 0 }, { id: "south", vehicles: 1, rentals: 0, stations: 0, unplaced: 160 }];
     const { page, context } = await openPage(browser, { reducedMotion: "reduce" });
     try {
       await page.clock.install();
@@ -293,6 +294,14 @@ describe("two regions", () => {
       south.fails = false;
       await southIs(["ok"]);
     }
+  });
+
+  test("the panel offers only modes of the networks in view", async () => {
+    await visit("/map?network=north", {}, async (page) => {
+      await page.waitForFunction(() => document.querySelectorAll("#modes .chip").length === 2);
+      await link(page, "south").click();
+      await page.locator("#modes").waitFor({ state: "hidden" });
+    });
   });
 
   test("Back undoes a jump and a filter", async () => {
@@ -389,6 +398,37 @@ describe("links to stops, lines and vehicles", () => {
     });
   });
 
+  test("a stop's card says whether its departures are live", async () => {
+    const south = /** @type {any} */ (producer.feeds.get("south"));
+    try {
+      await visit("/map?stop=south:rossio", {}, async (page) => {
+        await page.locator("#detail .detail-board a").waitFor();
+        await page.locator('#detail [data-live="scheduled"]').waitFor();
+        south.fails = true;
+        await page.locator('#detail :is([data-live="delayed"], [data-live="missing"])').waitFor();
+      });
+    } finally {
+      south.fails = false;
+    }
+    await until(async () => (await (await fetch(`${server.base}/api/v1/feeds/south-vehicles`)).json()).state === "ok", "good data again");
+  });
+
+  test("the window's title separates the line and the destination", async () => {
+    await visit("/map?vehicle=north-vehicles:tram-1", {}, (page) => until(async () => (await page.title()).startsWith("1 Harbour"), "the title").then(() => {}));
+  });
+
+  test("Back leads from a vehicle of the list to the list", async () => {
+    await visit("/map?network=north&show=list", {}, async (page) => {
+      await page.locator("#list tbody button").first().click();
+      await page.waitForSelector("#detail .detail-title");
+      await page.waitForURL((url) => !url.searchParams.has("show"));
+      await page.goBack();
+      await page.locator("#list tbody tr").first().waitFor({ state: "visible" });
+      assert.ok(await page.locator("#detail").isHidden());
+      assert.match(page.url(), /show=list/);
+    });
+  });
+
   test("a stop's card says that the timetable has ended", async () => {
     const ended = (/** @type {import("playwright-core").Page} */ page) =>
       page.route("**/map/stop?*", async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), timetable_ended: "2024-06-01" } }));
@@ -419,14 +459,19 @@ describe("links to stops, lines and vehicles", () => {
   test("Back closes a card and Forward opens it again", async () => {
     await visit("/map?network=north", {}, async (page) => {
       await showsPlace(page, NORTH, 9);
+      const before = await viewOf(page);
       await page.fill("#search", "harbour");
       // The text of a line begins with its badge, so this matches a stop.
       await page.locator('#results [role="option"]', { hasText: /^Harbour/ }).first().click();
       await page.waitForSelector("#detail .detail-title");
       await page.waitForURL(/stop=north:harbour/);
+      await showsPlace(page, northStops[6], 14);
+      assert.ok(await page.locator("#panel-more").isHidden(), "the card takes the room of the networks");
       await page.goBack();
       await page.waitForSelector("#detail", { state: "hidden" });
       assert.doesNotMatch(page.url(), /stop=/);
+      await until(async () => Math.abs((await viewOf(page)).zoom - before.zoom) < 0.01, "the view before the card");
+      assert.equal(await page.locator("#search").inputValue(), "");
       await page.goForward();
       await page.waitForSelector("#detail .detail-title");
       assert.match(page.url(), /stop=north:harbour/);
@@ -460,6 +505,18 @@ describe("the search box", () => {
       assert.match(await page.locator("#results-from").innerText(), /middle of the map/);
       await page.locator("#search").press("Enter");
       await page.waitForURL(/stop=north:market-out/);
+    });
+  });
+
+  test("Enter goes to the best match, not to a nearer stop without lines, and results take the room of the networks", async () => {
+    await visit("/map?network=north", {}, async (page) => {
+      await showsPlace(page, NORTH, 9);
+      const found = await optionsFor(page, "depot");
+      assert.deepEqual(found.map(line).slice(0, 2), ["Depot", "Depot"]);
+      assert.match(found[0], /20/, "the stop that a line serves comes first");
+      assert.ok(await page.locator("#panel-more").isHidden());
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/stop=north:depot(&|$)/);
     });
   });
 

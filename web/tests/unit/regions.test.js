@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { landFeature, simplify, unwrapRing } from "../../ground/land.js";
-import { detailWords, shownLines } from "../../map/find.js";
-import { countWords } from "../../map/list.js";
+import { bubbleBox, clusterRegions, collide, labelBox } from "../../map/clusters.js";
+import { detailWords, distanceWords, shownLines } from "../../map/find.js";
+import { countInView } from "../../map/list.js";
 import { emptyList } from "../../map/list_view.js";
 import { project } from "../../map/motion.js";
-import { REGION_ZOOM_MAX, boundsOfMost, bubbleExtents, chooseRegion, clusterRegions, currentRegion, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
+import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, metersBetween, nearestRegion, regionAt, regionCountWords, regionsInView, regionsOutside, union } from "../../map/regions.js";
 import { makeStyle } from "../../map/style.js";
-import { STANDSTILL, advice, liveWords, troubleIn } from "../../map/trouble.js";
+import { STANDSTILL, advice, liveState, liveWords, troubleIn } from "../../map/trouble.js";
 import { formatView, hasSameSelection, parseView } from "../../map/view.js";
 
 /** @param {string} id @param {[number, number, number, number]} bounds @param {number} vehicles */
-const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, stations: 0, unplaced: 0, recording: false });
+const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, rentals: 0, only_bikes: true, stations: 0, unplaced: 0, recording: false });
 const oslo = region("oslo", [10.6, 59.8, 10.9, 60], 50);
 const lisbon = region("lisbon", [-9.3, 38.6, -9, 38.9], 20);
 const almada = region("almada", [-9.25, 38.6, -9.1, 38.7], 5);
@@ -79,54 +80,87 @@ test("bubbles and their labels never overlap at any zoom", () => {
   // Spread over the whole earth, including both sides of the date line.
   const many = Array.from({ length: 300 }, (_, at) => {
     const [longitude, latitude] = [((at * 137.5) % 360) - 180, ((at * 61.8) % 130) - 60];
-    return region(`n${at}`, [longitude, latitude, longitude + 0.02, latitude + 0.02], at);
+    return region(`network ${at}`, [longitude, latitude, longitude + 0.02, latitude + 0.02], at);
   });
   for (let zoom = 0; zoom < 9; zoom += 0.5) {
     const world = 512 * 2 ** zoom;
     const clusters = clusterRegions(many, zoom);
     assert.equal(clusters.flatMap(({ regions }) => regions).length, many.length, `each network is in a bubble at zoom ${zoom}`);
-    const places = clusters.map(({ center: [longitude, latitude], regions }) => ({ ...project(longitude, latitude), ...bubbleExtents(regions) }));
-    for (const { center: [longitude, latitude] } of clusters.flatMap(({ dots }) => dots)) {
-      const dot = project(longitude, latitude);
-      assert.ok(places.every(({ x, y }) => Math.hypot(x - dot.x, y - dot.y) * world > 13.99), `zoom ${zoom}: a dot under a bubble`);
-    }
-    for (const [at, a] of places.entries()) {
-      for (const b of places.slice(at + 1)) {
-        const aside = (Math.abs(a.x - b.x) % 1) * world;
-        const [upper, lower] = a.y < b.y ? [a, b] : [b, a];
-        const isFree = Math.min(aside, world - aside) > a.aside + b.aside - 0.01 || (lower.y - upper.y) * world > upper.down + lower.up - 0.01;
-        assert.ok(isFree, `zoom ${zoom}: ${JSON.stringify([a, b])}`);
+    const boxes = clusters.map(({ center: [longitude, latitude], regions, hasFigure, label }) => {
+      const { x, y } = project(longitude, latitude);
+      const bubble = bubbleBox({ x: x * world, y: y * world, regions }, hasFigure);
+      return { bubble, label: label === "none" ? null : labelBox(bubble, regions, label) };
+    });
+    for (const [at, a] of boxes.entries()) {
+      for (const b of boxes.slice(at + 1)) {
+        const aside = Math.abs(a.bubble.x - b.bubble.x) % world;
+        assert.ok(Math.hypot(Math.min(aside, world - aside), a.bubble.y - b.bubble.y) >= 24, `zoom ${zoom}: a bubble can be hit apart from ${JSON.stringify([a, b])}`);
+        for (const [one, other] of [[a.label, b.label], [a.label, b.bubble], [a.bubble, b.label]]) {
+          // The places are converted to degrees and back.
+          const shrunk = one && { ...one, aside: one.aside - 0.01, up: one.up - 0.01 };
+          assert.ok(!shrunk || !other || !collide(shrunk, other, world), `zoom ${zoom}: ${JSON.stringify([one, other])}`);
+        }
       }
     }
   }
 });
 
-test("bubbles are as wide as their labels, and each network of a bubble has a dot at its place", () => {
-  const kuopio = region("Kuopio", [27.2, 62.5, 28.3, 63.4], 0);
+test("networks share a bubble by the distance of their places, not by the size of their labels", () => {
+  const [bay, seattle, portland] = [region("San Francisco Bay Area Transit", [-122.5, 37.4, -122, 38], 0), region("Sound Transit of Seattle", [-122.5, 47.2, -122.1, 48], 0), region("Portland", [-122.7, 45.4, -122.5, 45.6], 0)];
+  const together = (/** @type {number} */ zoom) => clusterRegions([bay, seattle, portland], zoom).map(({ regions }) => regions.map(({ id }) => id));
+  assert.deepEqual(together(1.3), [[bay.id], [seattle.id, portland.id]]);
+  assert.deepEqual(together(4), [[bay.id], [seattle.id], [portland.id]]);
   const norway = region("Gjøvikbanen", [10.6, 59.9, 10.8, 60.8], 0);
-  const apart = clusterRegions([norway, kuopio], 2);
-  assert.deepEqual(apart.map(({ regions }) => regions.map(({ id }) => id)), [["Gjøvikbanen"], ["Kuopio"]]);
-  assert.deepEqual(apart.flatMap(({ dots }) => dots), []);
-  const [together, ...none] = clusterRegions([norway, kuopio], 1);
-  assert.deepEqual(none, []);
-  assert.ok(Math.abs(together.center[0] - 10.7) < 0.01 && Math.abs(together.center[1] - 60.35) < 0.01, "the bubble is at its first network");
-  assert.deepEqual(together.dots.map(({ id }) => id), ["Kuopio"]);
-  assert.ok(Math.abs(together.dots[0].center[0] - 27.75) < 0.01);
+  const kuopio = region("Kuopio", [27.2, 62.5, 28.3, 63.4], 0);
+  const [first, second, ...none] = clusterRegions([norway, kuopio], 1);
+  assert.deepEqual([first.regions[0].id, second.regions[0].id, none], ["Gjøvikbanen", "Kuopio", []]);
+  assert.notEqual(first.label, second.label, "the labels have no room on the same side");
+});
+
+test("a bubble without room has no figure, and the larger network keeps it", () => {
+  const [large, small] = [region("large", [10, 50, 10.1, 50.1], 300), region("small", [24, 50, 24.1, 50.1], 3)];
+  const [first, second] = clusterRegions([large, small], 1);
+  assert.deepEqual([first.hasFigure, second.hasFigure], [true, false]);
+  assert.deepEqual(clusterRegions([large, small], 3).map(({ hasFigure }) => hasFigure), [true, true]);
+});
+
+test("the nearest network is near within 100 km", () => {
+  const place = (/** @type {number} */ longitude, /** @type {number} */ latitude) => nearestRegion(all, { longitude, latitude });
+  assert.deepEqual([place(10.7, 59.9)?.region.id, place(10.7, 59.9)?.isNear], ["oslo", true]);
+  assert.deepEqual([place(10.7, 59)?.region.id, place(10.7, 59)?.isNear], ["oslo", true]);
+  assert.deepEqual([place(0, 51.5)?.region.id, place(0, 51.5)?.isNear], ["oslo", false]);
+  assert.equal(nearestRegion([], { longitude: 0, latitude: 0 }), null);
+});
+
+test("networks outside of a view are listed", () => {
+  assert.deepEqual(regionsOutside(all, [-20, 30, 5, 50]).map(({ id }) => id), ["oslo"]);
+  assert.deepEqual(regionsOutside(all, null), []);
+});
+
+test("a network's count has its unit", () => {
+  const words = (/** @type {any} */ counts) => regionCountWords({ vehicles: 0, rentals: 0, only_bikes: true, stations: 0, ...counts });
+  assert.deepEqual([words({ vehicles: 1 }), words({ vehicles: 304, rentals: 5 }), words({ rentals: 122, stations: 9 }), words({ stations: 9 }), words({})], ["1 vehicle", "304 vehicles", "122 bikes", "9 stations", ""]);
+  assert.equal(words({ rentals: 2, only_bikes: false }), "2 to rent");
+});
+
+test("distances over ten kilometers have no decimals", () => {
+  assert.deepEqual([4, 996, 1_040, 9_949, 9_951, 1_154_040].map(distanceWords), ["0 m", "1000 m", "1.0 km", "9.9 km", "10 km", "1\u202f154 km"]);
 });
 
 test("the count mentions vehicles without a position if none is in view", () => {
   const [vehicle, station] = /** @type {any[]} */ ([{ kind: "vehicle" }, { kind: "station" }]);
-  const words = (/** @type {any[]} */ vehicles, /** @type {any[]} */ rentals, unplaced = 0) => countWords(vehicles, rentals, { hasNetworks: true, unplaced });
+  const words = (/** @type {any[]} */ vehicles, /** @type {any[]} */ rentals, unplaced = 0) => countInView(vehicles, rentals, { hasNetworks: true, unplaced, onlyBikes: true });
   assert.equal(words([], [], 160), "160 vehicles report no position");
   assert.equal(words([], [], 1), "1 vehicle reports no position");
   assert.equal(words([], [station], 2), "1 station in view, 2 vehicles report no position");
   assert.equal(words([vehicle], [], 160), "1 vehicle in view");
   assert.equal(words([], []), "0 vehicles in view");
+  assert.equal(words([vehicle, vehicle], [{ kind: "vehicle" }, station]), "2 vehicles, 1 bike, 1 station in view");
 });
 
 test("the count lists vehicles of feeds in trouble separately", () => {
   const [live, old] = [{ feed: "live" }, { feed: "old" }];
-  const words = (/** @type {any[]} */ vehicles) => countWords(vehicles, [], { hasNetworks: true, unplaced: 9, isOld: (feed) => feed === "old" });
+  const words = (/** @type {any[]} */ vehicles) => countInView(vehicles, [], { hasNetworks: true, unplaced: 9, isOld: (feed) => feed === "old" });
   assert.equal(words([old, old]), "0 vehicles in view, 2 with old positions");
   assert.equal(words([live, old]), "1 vehicle in view, 1 more with an old position");
   assert.equal(words([live]), "1 vehicle in view");
@@ -185,6 +219,7 @@ test("the status says Live only if something in view is live", () => {
   assert.equal(liveWords([], [recording]), "Recording");
   assert.equal(liveWords([], [recording, timetable]), "Recording", "no network in view is live");
   assert.equal(liveWords([], [recording, oslo]), null);
+  assert.deepEqual([liveState([], [oslo]), liveState([], [recording]), liveState([], [ended]), liveState([], [timetable]), liveState(failing, [oslo]), liveState(young, [oslo])], ["live", "recording", "ended", "timetable", "missing", "delayed"]);
 });
 
 test("stops with the same name have distinguishing details", () => {

@@ -108,7 +108,7 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
     let main = html! {
         @if has_map {
             div.map #map {}
-            (render_panel(&regions, &unplaced, &states::recording_list(&app)))
+            (render_panel(&regions, &unplaced, chosen, &states::recording_list(&app)))
             div.map-buttons {
                 button.button.plain #show-list type="button" aria-pressed="false" { (icons::list()) span #show-list-words { "List" } }
                 button.button.plain #locate type="button" aria-describedby="locate-note" { (icons::locate()) "Near me" }
@@ -146,6 +146,7 @@ impl SelectedStop {
 fn render_panel(
     regions: &[MapRegion],
     unplaced: &[UnplacedNetwork],
+    chosen: Option<&str>,
     recordings: &Markup,
 ) -> Markup {
     let searched = if regions.len() > 1 { "Stops, lines and networks" } else { "Stops and lines" };
@@ -165,10 +166,14 @@ fn render_panel(
                     span #count {}
                     button.panel-toggle #panel-toggle type="button" aria-expanded="true" aria-controls="panel-more" aria-label="Networks and filters" { (icons::chevron()) }
                 }
+                (regions::render_missing_network(chosen, regions, unplaced))
+                p.outside.small #outside hidden {}
                 div.panel-more #panel-more {
                     (regions::render_region_links(regions, unplaced, None))
                     div.chips #modes role="group" aria-label="Show only" hidden {}
+                    p.soft.small #modes-note role="status" hidden {}
                     div.chips.routes-filter #routes role="group" aria-label="Only these lines" hidden {}
+                    p.soft.small #idle-lines hidden {}
                     ul.feed-states #feed-states hidden {}
                     (recordings)
                 }

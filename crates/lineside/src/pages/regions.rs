@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::civil::Date;
-use lineside_ingest::{Bounds, Network, Record};
+use lineside_ingest::{Bounds, Feed, Network, Record};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -30,8 +30,12 @@ pub(super) struct MapRegion {
     frame: Bounds,
     /// The last service day of a timetable that has ended.
     ended: Option<Date>,
-    /// Transit vehicles with reliable positions, and available rental vehicles.
+    /// Transit vehicles with reliable positions.
     vehicles: usize,
+    /// Available rental vehicles.
+    rentals: usize,
+    /// True if all rental vehicles are bicycles.
+    only_bikes: bool,
     /// Rental stations.
     stations: usize,
     /// Active vehicles of reliable feeds without a position.
@@ -66,6 +70,8 @@ fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
         frame: extent.frame,
         ended: network_page::last_service_day(network),
         vehicles: counts.vehicles,
+        rentals: counts.rentals,
+        only_bikes: network.feeds().iter().all(|feed| rents_only_bikes(feed)),
         stations: counts.stations,
         unplaced: counts.unplaced,
         recording: network.replay_time().is_some(),
@@ -78,8 +84,18 @@ fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
 struct NetworkCounts {
     id: String,
     vehicles: usize,
+    rentals: usize,
     stations: usize,
     unplaced: usize,
+}
+
+/// Returns true if no vehicle type of a GBFS system is anything but a bicycle. A system without types has bicycles.
+fn rents_only_bikes(feed: &Feed) -> bool {
+    let types = feed.find_gbfs_file(None, "vehicle_types").and_then(|file| file.snapshot());
+    let Some(types) = types else { return true };
+    let json: serde_json::Value = serde_json::from_slice(&types.bytes).unwrap_or_default();
+    let all = json["data"]["vehicle_types"].as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().all(|kind| matches!(kind["form_factor"].as_str(), Some("bicycle" | "cargo_bicycle")))
 }
 
 fn count_network(network: &Network) -> NetworkCounts {
@@ -89,7 +105,8 @@ fn count_network(network: &Network) -> NetworkCounts {
         network_index::count_reliable_vehicles(network, |record| record.position().is_some());
     NetworkCounts {
         id: network.id().as_str().to_owned(),
-        vehicles: transit + state.rental_vehicles().filter(is_placed).count(),
+        vehicles: transit,
+        rentals: state.rental_vehicles().filter(is_placed).count(),
         stations: state.stations().filter(is_placed).count(),
         unplaced: network_index::count_reliable_vehicles(network, |record| {
             record.position().is_none()
@@ -168,15 +185,41 @@ impl MapRegion {
     /// Compares two regions for the list: by size, then reliable ones first, then those with a current timetable, then
     /// by name.
     fn compare_rank(&self, other: &Self) -> Ordering {
-        let rank = |it: &Self| (it.vehicles, it.stations, it.is_reliable, it.ended.is_none());
+        let rank =
+            |it: &Self| (it.vehicles + it.rentals, it.stations, it.is_reliable, it.ended.is_none());
         let by_rank = rank(other).cmp(&rank(self));
         by_rank.then_with(|| self.name.cmp(&other.name)).then_with(|| self.id.cmp(&other.id))
     }
 
-    /// Formats the number of vehicles, or of stations; empty if there are neither.
+    /// Formats the number of vehicles, or of rental vehicles, or of stations; empty if there are none.
     fn describe_count(&self) -> String {
-        let count = if self.vehicles > 0 { self.vehicles } else { self.stations };
-        if count > 0 { words::format_number(count as u64) } else { String::new() }
+        let (vehicles, rentals) = (self.vehicles as u64, self.rentals as u64);
+        match (vehicles, rentals, self.stations as u64) {
+            (0, 0, 0) => String::new(),
+            (0, 0, stations) => words::format_count(stations, "station", "stations"),
+            (0, _, _) if self.only_bikes => words::format_count(rentals, "bike", "bikes"),
+            (0, _, _) => format!("{} to rent", words::format_number(rentals)),
+            _ => words::format_count(vehicles, "vehicle", "vehicles"),
+        }
+    }
+}
+
+/// Renders the reason why the network in the address is not on the map; nothing if it is, or if there is none.
+pub(super) fn render_missing_network(
+    id: Option<&str>,
+    regions: &[MapRegion],
+    unplaced: &[UnplacedNetwork],
+) -> Markup {
+    let missing = id.filter(|id| regions.iter().all(|region| region.id != *id));
+    let known = unplaced.iter().find(|network| missing == Some(network.id.as_str()));
+    html! {
+        @if let Some(network) = known {
+            p.note.small #missing-network data-missing="no_coordinates" {
+                "The stops of " a href=(network_index::network_address(&network.id)) { (network.name) } " have no coordinates, so the map cannot show them."
+            }
+        } @else if let Some(id) = missing {
+            p.note.small #missing-network data-missing="unknown" { "There is no network “" (id) "”. Choose another one:" }
+        }
     }
 }
 
@@ -197,6 +240,8 @@ mod tests {
             frame: bounds,
             ended: has_ended.then(|| civil::date(2016, 12, 31)),
             vehicles,
+            rentals: 0,
+            only_bikes: true,
             stations: 0,
             unplaced: 0,
             recording: false,

@@ -1,0 +1,52 @@
+/** What the open card needs beyond the live records: the timetable of the vehicle's trip, the stop, and the last known rental. */
+import { fetchJson } from "./fetch_json.js";
+
+/**
+ * @typedef {{network: string, calls: import("./calls.js").Call[], headsign: string|null, shape: [number, number][], color: string|null}} Trip
+ * @typedef {{feed: string, id: string, name: string, platform: string|null, latitude: number, longitude: number, timetable_ended?: string|null}} Stop
+ */
+
+export class Selection {
+  /** @type {Trip|null} */
+  trip = null;
+  /** @type {string|null} */
+  tripId = null;
+  /** @type {import("./bikes.js").Rental|null} */
+  rental = null;
+  /** @type {Stop|null} */
+  stop = null;
+
+  clear() {
+    this.trip = this.tripId = this.rental = this.stop = null;
+  }
+
+  /** Loads a stop. @param {import("./view.js").Ref} ref @param {() => import("./view.js").Ref|null} selected returns the selected stop @returns {Promise<boolean>} true if it is still selected */
+  async loadStop({ feed, id }, selected) {
+    const stop = await fetchJson("/map/stop", { feed, stop_id: id });
+    if (!stop || selected()?.id !== id) return false;
+    this.stop = stop;
+    return true;
+  }
+
+  /**
+   * Loads the timetable of a vehicle's trip, once per trip.
+   * @param {import("./vehicles.js").Vehicle|null} vehicle @param {string} network @param {() => void} named called when the trip is known
+   * @returns {Promise<boolean>} true if it has arrived and the trip is still selected
+   */
+  async loadTrip(vehicle, network, named) {
+    const trip = vehicle?.record.trip;
+    if (!vehicle || !trip?.trip_id || this.tripId === trip.trip_id) return false;
+    this.tripId = trip.trip_id;
+    this.trip = null;
+    named();
+    const known = await fetchJson("/map/trip", { feed: network, trip_id: trip.trip_id, start_date: trip.start_date ?? "", start_time: trip.start_time ?? "" });
+    if (!known || this.tripId !== trip.trip_id) return false;
+    this.trip = { ...known, network, color: vehicle.color };
+    return true;
+  }
+
+  /** Returns the place of the stop, if it has one. @returns {[number, number]|null} */
+  stopPlace() {
+    return this.stop && Number.isFinite(this.stop.longitude) ? [this.stop.longitude, this.stop.latitude] : null;
+  }
+}
