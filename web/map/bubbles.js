@@ -55,7 +55,7 @@ export class Bubbles {
 }
 
 /** @param {HTMLElement} button @param {import("./clusters.js").Cluster} cluster */
-function label(button, { regions, hasFigure, label: side }) {
+function label(button, { regions, hasFigure, label: side, shift }) {
   const counts = { vehicles: 0, rentals: 0, stations: 0 };
   for (const { vehicles, rentals, stations } of regions) {
     counts.vehicles += vehicles;
@@ -66,6 +66,7 @@ function label(button, { regions, hasFigure, label: side }) {
   figure.textContent = hasFigure ? numberWords(bubbleCount(regions)) : "";
   text.textContent = bubbleName(regions);
   button.dataset.label = side;
+  button.style.setProperty("--label-shift", `${shift}px`);
   const members = regions.map((region) => region.name).join(", ");
   if (regions.length > 1) button.title = members;
   // The accessible name begins with the visible text.

@@ -6,6 +6,8 @@ import { project } from "./motion.js";
 export const WIDE = "(min-width: 46.01rem)";
 /** Margin around a box, in pixels. */
 const MARGIN_PX = 24;
+/** Margin at the right of a wide screen, in pixels, with room for half of a place's name. */
+const RIGHT_MARGIN_PX = 56;
 /** Minimum height and width of the free part of the map, in pixels; if it is smaller, the whole map counts as free. */
 const FREE_PX_MIN = 64;
 /** Maximum number of refits of a box: the panel's content depends on the view and must not move the map back and forth. */
@@ -32,6 +34,7 @@ export function coveredSides() {
   const panel = boxOf(".panel");
   if (matchMedia(WIDE).matches) {
     if (panel) sides.left += panel.right - whole.left;
+    sides.right = RIGHT_MARGIN_PX;
   } else {
     const [search, card, buttons] = [boxOf(".panel-search"), boxOf("#detail"), boxOf(".map-buttons")];
     if (search) sides.top += search.bottom - whole.top;

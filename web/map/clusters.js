@@ -5,7 +5,8 @@
  * @typedef {import("./regions.js").Region} Region
  * @typedef {import("./regions.js").Bounds} Bounds
  * @typedef {"below"|"right"|"left"|"above"|"none"} LabelSide
- * @typedef {{regions: Region[], center: [number, number], bounds: Bounds, hasFigure: boolean, label: LabelSide}} Cluster
+ * @typedef {{regions: Region[], center: [number, number], bounds: Bounds, hasFigure: boolean, label: LabelSide, shift: number}} Cluster
+ *   `shift` is how far the label is moved to the right, in pixels
  */
 import { numberWords } from "../plain/words.js";
 import { project, unproject } from "./motion.js";
@@ -100,20 +101,27 @@ export function clusterRegions(regions, zoom, screen = null) {
     return fits;
   });
   const middle = screen && project(screen.longitude, 0).x * world;
-  /** Returns how far a box extends beyond the screen, in pixels. @param {Box} box */
-  const excess = ({ x, aside }) => {
+  /** Returns how far a box must move to the right to be on the screen, in pixels. @param {Box} box */
+  const missing = ({ x, aside }) => {
     if (!screen || middle === null) return 0;
     const away = x - middle - world * Math.round((x - middle) / world);
-    return Math.max(Math.abs(away) + aside - screen.width / 2, 0);
+    const excess = Math.max(Math.abs(away) + aside - screen.width / 2, 0);
+    return away > 0 ? -excess : excess;
   };
   /** @type {Box[]} */
   const labels = [];
-  const sides = groups.map(({ regions }, at) => {
-    const all = SIDES.map((side) => ({ side, box: labelBox(boxes[at], regions, side) }));
+  const placed = groups.map(({ regions }, at) => {
+    const all = SIDES.map((side) => {
+      const box = labelBox(boxes[at], regions, side);
+      // A label above or below a bubble still touches it after a move by half of its width.
+      const isMovable = side === "below" || side === "above";
+      const shift = isMovable ? Math.min(Math.max(missing(box), -box.aside), box.aside) : 0;
+      return { side, shift, box: { ...box, x: box.x + shift } };
+    });
     const free = all.filter(({ box }) => isFree(box, at) && labels.every((other) => !collide(box, other, world)));
-    const [best] = free.sort((a, b) => excess(a.box) - excess(b.box));
+    const [best] = free.sort((a, b) => Math.abs(missing(a.box)) - Math.abs(missing(b.box)));
     if (best) labels.push(best.box);
-    return best?.side ?? "none";
+    return best ?? { side: /** @type {const} */ ("none"), shift: 0 };
   });
-  return groups.map(({ x, y, regions }, at) => ({ regions, center: unproject({ x: x / world, y: y / world }), bounds: union(regions.map(({ frame }) => frame)), hasFigure: hasFigure[at], label: sides[at] }));
+  return groups.map(({ x, y, regions }, at) => ({ regions, center: unproject({ x: x / world, y: y / world }), bounds: union(regions.map(({ frame }) => frame)), hasFigure: hasFigure[at], label: placed[at].side, shift: placed[at].shift }));
 }

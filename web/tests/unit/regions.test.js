@@ -117,6 +117,13 @@ test("networks share a bubble by the distance of their places, not by the size o
   assert.notEqual(first.label, second.label, "the labels have no room on the same side");
 });
 
+test("a label at the edge of the screen stays on it", () => {
+  const [one] = clusterRegions([region("Sound Transit", [10, 50, 10.1, 50.1], 0)], 2, { longitude: 10.05, width: 390 });
+  const [edge] = clusterRegions([region("Sound Transit", [10, 50, 10.1, 50.1], 0)], 2, { longitude: 40, width: 390 });
+  assert.deepEqual([one.label, one.shift], ["below", 0]);
+  assert.ok(edge.label === "right" || edge.shift > 0, JSON.stringify(edge));
+});
+
 test("a bubble without room has no figure, and the larger network keeps it", () => {
   const [large, small] = [region("large", [10, 50, 10.1, 50.1], 300), region("small", [24, 50, 24.1, 50.1], 3)];
   const [first, second] = clusterRegions([large, small], 1);
