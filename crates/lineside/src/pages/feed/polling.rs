@@ -86,7 +86,7 @@ impl FeedView {
         html! {
             "every " (words::format_span(interval.as_secs()))
             @if let Some(wait) = wait {
-                @let reason = explain_wait(&config, status, wait);
+                @let reason = explain_wait(config, status, wait);
                 span data-wait-reason=(reason.as_str()) { "; " (reason.describe_wait(wait)) }
             }
         }
