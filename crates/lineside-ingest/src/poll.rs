@@ -20,14 +20,14 @@ use smol_str::ToSmolStr;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::{conversion::ConverterSlots, decoding::decode_message};
 use self::{
-    conversion::ConversionState,
+    conversion::FeedConversionState,
     gbfs_file::NetworkLink,
     reconfigure::answer_poll_request,
     siri::{PendingTermination, SiriState, error_body_reader},
     system::SystemPollers,
 };
-pub(crate) use self::{conversion::ConverterSlots, decoding::decode_message};
 use crate::{
     archive::PollArchive,
     catalog::{Feed, PollRequest},
@@ -86,7 +86,7 @@ pub(crate) struct FeedPoller {
     /// Limits concurrent schedule loads.
     loads: Arc<LoadBudget>,
     load_limits: Arc<LoadLimits>,
-    conversions: ConversionState,
+    conversions: FeedConversionState,
     status: FeedStatus,
     is_expired: bool,
     poll_log: PollLog,
@@ -169,7 +169,7 @@ impl FeedPoller {
             clock: Arc::clone(&shared.clock),
             loads: Arc::clone(&shared.loads),
             load_limits: Arc::clone(&shared.load_limits),
-            conversions: ConversionState::new(
+            conversions: FeedConversionState::new(
                 &shared.converter_slots,
                 &feed,
                 &shared.snapshots,
@@ -446,7 +446,7 @@ pub(crate) fn new_fetcher(config: &SharedConfig, shared: &FetchContext) -> Sourc
 }
 
 /// The first request to a source, which for SIRI may be a POST.
-pub(crate) fn first_request(config: &FeedConfig, now: UnixMillis) -> SourceRequest {
+pub(crate) fn build_trial_request(config: &FeedConfig, now: UnixMillis) -> SourceRequest {
     siri::SiriRequests::new(now.0.unsigned_abs()).next_request(config, now)
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn list_last_stops(timetable: &Timetable, stop: StopIdx) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_schedule::load_line;
+    use crate::test_schedule::load_test_timetable;
 
     const TABLES: &str = "\
 # stops.txt
@@ -58,7 +58,7 @@ back,08:10:00,08:10:00,p2,2
 
     #[test]
     fn a_station_lists_the_last_stops_of_its_trips_but_not_itself() {
-        let timetable = load_line(TABLES);
+        let timetable = load_test_timetable(TABLES);
         let towards = |id| list_last_stops(&timetable, timetable.find_stop(id).expect("a stop"));
         assert_eq!(towards("s"), ["North", "East"], "two patterns go north, one goes east");
         assert_eq!(towards("p2"), ["East"], "a trip that ends here has no later stop");

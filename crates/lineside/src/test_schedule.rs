@@ -16,7 +16,7 @@ d,1,1,1,1,1,1,1,20260101,20261231
 ";
 
 /// Loads a schedule of the line `r` with these tables: stops, trips, times.
-pub(crate) fn load_line(tables: &str) -> Timetable {
+pub(crate) fn load_test_timetable(tables: &str) -> Timetable {
     let mut files = TextFiles::from_sections(&format!("{LINE}{tables}"));
     gtfs::load_timetable(&mut files, &DatasetLimits::default()).expect("the schedule is sound").0
 }

@@ -20,7 +20,7 @@ use crate::{
     fetch_failure::{FailureCode, FetchError, FetchFailure},
     limits::SOURCE_TEST_WAIT_MAX,
     load_budget::estimate_load_bytes,
-    poll::{decode_message, first_request, new_fetcher},
+    poll::{build_trial_request, decode_message, new_fetcher},
     source::{SiriMode, SiriSource},
     trip_identity::nonzero_seconds,
 };
@@ -83,7 +83,8 @@ impl Ingest {
         let permit = reservation.wait_for_permit(Arc::clone(&clock)).await;
         let mut fetcher = new_fetcher(&config, &self.shared.sources);
         let requested_at = clock.monotonic();
-        let fetched = fetcher.fetch_source(permit, first_request(&config, clock.wall_time())).await;
+        let fetched =
+            fetcher.fetch_source(permit, build_trial_request(&config, clock.wall_time())).await;
         let took = clock.monotonic().saturating_sub(requested_at);
         let failed = |failure: FetchError| {
             SourceTestFailure::Failed(Box::new(failure.into_fetch_failure(clock.wall_time())))
@@ -143,7 +144,7 @@ async fn read(
 ) -> Result<SourceTest, FetchError> {
     let FetchedBody { bytes, content_type, status, .. } = body;
     let is_converted = config.converter.is_some();
-    let format = format_of(config, &bytes)?;
+    let format = detect_body_format(config, &bytes)?;
     let mut test = SourceTest {
         status,
         content_type,
@@ -190,7 +191,7 @@ async fn read(
 }
 
 /// Returns the format of the bytes; an error if they are unusable as configured.
-fn format_of(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Format>, FetchError> {
+fn detect_body_format(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Format>, FetchError> {
     if bytes.is_empty() {
         return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
     }
@@ -269,10 +270,16 @@ mod tests {
     #[test]
     fn a_web_page_is_a_failure_unless_the_feed_is_raw() {
         let page = Bytes::from_static(b"<!DOCTYPE html><html><body>Sorry</body></html>");
-        let failure = format_of(&config(None), &page).unwrap_err();
+        let failure = detect_body_format(&config(None), &page).unwrap_err();
         assert_eq!(failure.code, FailureCode::Html);
-        assert_eq!(format_of(&config(Some(Format::Raw)), &page).unwrap(), Some(Format::Raw));
-        assert_eq!(format_of(&config(None), &Bytes::new()).unwrap_err().code, FailureCode::Empty);
+        assert_eq!(
+            detect_body_format(&config(Some(Format::Raw)), &page).unwrap(),
+            Some(Format::Raw)
+        );
+        assert_eq!(
+            detect_body_format(&config(None), &Bytes::new()).unwrap_err().code,
+            FailureCode::Empty
+        );
     }
 
     #[test]

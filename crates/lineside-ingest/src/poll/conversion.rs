@@ -53,7 +53,7 @@ impl ConverterSlots {
 
 /// The conversion state of a feed's task.
 #[derive(Debug)]
-pub(super) struct ConversionState {
+pub(super) struct FeedConversionState {
     slots: ConverterSlots,
     /// Stores the producer's original bytes.
     snapshot_writer: SnapshotWriter,
@@ -63,16 +63,16 @@ pub(super) struct ConversionState {
     stderr_problems: Problems,
 }
 
-impl ConversionState {
+impl FeedConversionState {
     pub(super) fn new(
         slots: &ConverterSlots,
         feed: &Feed,
         snapshots: &Arc<dyn SnapshotStore>,
         clock: &Arc<dyn Clock>,
-    ) -> ConversionState {
+    ) -> FeedConversionState {
         let writer =
             SnapshotWriter::new(snapshots, clock, feed.conversion_input_key(), feed.config());
-        ConversionState {
+        FeedConversionState {
             slots: slots.clone(),
             snapshot_writer: writer,
             converted_hash: None,

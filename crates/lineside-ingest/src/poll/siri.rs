@@ -23,7 +23,7 @@ use smol_str::SmolStr;
 
 use self::{
     entity_store::{EntityStore, PutOutcome},
-    subscription::{SiriSubscription, SubscriptionEvent},
+    subscription::{ProducerNotification, SiriSubscription},
 };
 pub(super) use self::{
     error_bodies::error_body_reader, requests::SiriRequests, subscription::PendingTermination,
@@ -158,7 +158,7 @@ enum ProducerMessage {
     /// Data.
     Answer(Box<DecodedAnswer>),
     /// An event of the subscription.
-    Event(SubscriptionEvent),
+    Event(ProducerNotification),
 }
 
 /// The reason why a message was not accepted.
@@ -455,7 +455,7 @@ fn read_producer_message(
     let source = config.siri.clone().unwrap_or_default();
     let (message, problems) = decode_siri(body, zone, config)?;
     if message.deliveries().next().is_none()
-        && let Some(event) = SubscriptionEvent::from_message(
+        && let Some(event) = ProducerNotification::from_message(
             &message,
             &subscription::subscription_names(config, &source),
         )

@@ -88,15 +88,15 @@ async fn a_siri_request_gives_trip_updates_in_gtfs_realtime() {
     assert_eq!(feed.format(), Some(Format::Siri));
     until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().bytes, answer.as_bytes(), "the producer's original bytes");
-    let first_request = upstream.requests().remove(0);
+    let build_trial_request = upstream.requests().remove(0);
     assert!(
-        first_request.starts_with("post /siri http/1.1")
-            && first_request.contains("content-type: text/xml")
+        build_trial_request.starts_with("post /siri http/1.1")
+            && build_trial_request.contains("content-type: text/xml")
     );
     assert!(
-        first_request.contains("<RequestorRef>hunter2</RequestorRef>")
-            && first_request.contains("<EstimatedTimetableRequest"),
-        "{first_request}"
+        build_trial_request.contains("<RequestorRef>hunter2</RequestorRef>")
+            && build_trial_request.contains("<EstimatedTimetableRequest"),
+        "{build_trial_request}"
     );
     ingest.shut_down().await;
 }

@@ -38,7 +38,7 @@ pub(crate) struct StreetGraph {
 
 /// A piece of street in the spatial grid.
 #[derive(Clone, Copy)]
-struct StreetPiece {
+struct StreetSegment {
     street: u32,
     at: u32,
     a: Point,
@@ -276,10 +276,11 @@ impl StreetGraph {
 
 /// Returns for each street the distances at which it is cut: its ends and its crossings.
 fn street_cut_distances(used: &[(u32, MeasuredLine)]) -> Vec<Vec<f64>> {
-    let mut cells: SpatialGrid<StreetPiece> = SpatialGrid::new(60.0);
+    let mut cells: SpatialGrid<StreetSegment> = SpatialGrid::new(60.0);
     for (street, (_, line)) in used.iter().enumerate() {
         for (i, pair) in line.points().windows(2).enumerate() {
-            let piece = StreetPiece { street: street as u32, at: i as u32, a: pair[0], b: pair[1] };
+            let piece =
+                StreetSegment { street: street as u32, at: i as u32, a: pair[0], b: pair[1] };
             cells.insert_segment(pair[0], pair[1], piece);
         }
     }

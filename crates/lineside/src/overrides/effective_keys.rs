@@ -120,7 +120,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::overrides::{FeedOverride, apply_override};
+    use crate::overrides::{FeedOverride, apply_config_override};
 
     #[test]
     fn the_effective_keys_of_a_feed_recreate_the_feed() {
@@ -140,17 +140,25 @@ mod tests {
             ..FeedOverride::default()
         };
         let id = FeedId::new("a").unwrap();
-        let feed =
-            apply_override(&id, None, &[], &override_with(expected_keys.as_object().unwrap()))
-                .unwrap()
-                .unwrap();
+        let feed = apply_config_override(
+            &id,
+            None,
+            &[],
+            &override_with(expected_keys.as_object().unwrap()),
+        )
+        .unwrap()
+        .unwrap();
         let shown = feed_keys(&feed);
         assert_eq!(Value::Object(shown.clone()), expected_keys);
-        assert_eq!(apply_override(&id, None, &[], &override_with(&shown)).unwrap().unwrap(), feed);
+        assert_eq!(
+            apply_config_override(&id, None, &[], &override_with(&shown)).unwrap().unwrap(),
+            feed
+        );
         let basic = json!({"url": "https://b.example/y", "basic": {"user": "me", "password": "s"}});
-        let feed = apply_override(&id, None, &[], &override_with(basic.as_object().unwrap()))
-            .unwrap()
-            .unwrap();
+        let feed =
+            apply_config_override(&id, None, &[], &override_with(basic.as_object().unwrap()))
+                .unwrap()
+                .unwrap();
         let shown = feed_keys(&feed);
         assert_eq!((&shown["basic"], &shown["max_bytes"]), (&basic["basic"], &json!("512MiB")));
         assert!(
@@ -175,8 +183,9 @@ mod tests {
             FeedOverride { added: true, keys, ..FeedOverride::default() }
         };
         let id = FeedId::new("a").unwrap();
-        let feed =
-            apply_override(&id, None, &converters, &override_for_format("hafas")).unwrap().unwrap();
+        let feed = apply_config_override(&id, None, &converters, &override_for_format("hafas"))
+            .unwrap()
+            .unwrap();
         assert_eq!(feed.converter.as_ref(), Some(&converters[0]));
         assert_eq!(
             (feed.configured_format(), &feed_keys(&feed)["format"]),
@@ -184,9 +193,11 @@ mod tests {
         );
         // GTFS-Realtime needs no converter.
         let feed_override = FeedOverride { added: false, ..override_for_format("gtfs-rt") };
-        let feed = apply_override(&id, Some(&feed), &converters, &feed_override).unwrap().unwrap();
+        let feed =
+            apply_config_override(&id, Some(&feed), &converters, &feed_override).unwrap().unwrap();
         assert_eq!((feed.converter, feed.format), (None, Some(Format::GtfsRt)));
-        let unknown = apply_override(&id, None, &[], &override_for_format("hafas")).unwrap_err();
+        let unknown =
+            apply_config_override(&id, None, &[], &override_for_format("hafas")).unwrap_err();
         assert_eq!(unknown[0].key, "format");
     }
 }

@@ -85,7 +85,7 @@ impl FeedOverride {
 ///
 /// # Errors
 /// Returns the errors in the keys.
-pub(crate) fn apply_override(
+pub(crate) fn apply_config_override(
     id: &FeedId,
     base: Option<&FeedConfig>,
     converters: &[Arc<FormatConverter>],
@@ -112,7 +112,8 @@ pub(crate) fn find_faults(
     feed_override: &FeedOverride,
     feeds: &[FeedConfig],
 ) -> Vec<BadKey> {
-    let mut faults = apply_override(id, base, converters, feed_override).err().unwrap_or_default();
+    let mut faults =
+        apply_config_override(id, base, converters, feed_override).err().unwrap_or_default();
     if let Ok(Some(schedule)) = keys::schedule_id(&feed_override.keys) {
         let url = SourceLocation::Path("/".into());
         let one = FeedConfig { static_feed: Some(schedule), ..FeedConfig::new(id.clone(), url) };
@@ -132,7 +133,7 @@ pub(crate) fn apply_overrides(
 ) -> Vec<FeedConfig> {
     let in_file: HashMap<&FeedId, &FeedConfig> = base.iter().map(|feed| (&feed.id, feed)).collect();
     let apply_one = |id: &FeedId, known: Option<&FeedConfig>, feed_override: &FeedOverride| {
-        apply_override(id, known, converters, feed_override).unwrap_or_else(|errors| {
+        apply_config_override(id, known, converters, feed_override).unwrap_or_else(|errors| {
             for error in errors {
                 tracing::warn!(feed = %id, "the overrides of the feed are no longer valid: {error}");
             }

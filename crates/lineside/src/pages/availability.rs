@@ -129,15 +129,15 @@ fn render_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
     html! {
         div.strips {
             h3 { (title) }
-            (render_strip("Source", shown, &shown.source, source_sign, &describe_source(shown)))
-            (render_strip("Served", shown, &shown.serving, serving_sign, &describe_serving(shown)))
+            (render_state_timeline("Source", shown, &shown.source, source_sign, &describe_source(shown)))
+            (render_state_timeline("Served", shown, &shown.serving, serving_sign, &describe_serving(shown)))
             p.strip-ends.soft.small { (words::render_time(axis_start(shown), zone)) span { "now" } }
         }
     }
 }
 
 /// Renders a timeline, its description, and the description again for screen readers.
-fn render_strip<S: Copy>(
+fn render_state_timeline<S: Copy>(
     name: &str,
     shown: &FeedAvailability,
     stretches: &[StateStretch<S>],

@@ -115,7 +115,7 @@ pub(super) fn parse_time(text: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_schedule::load_line;
+    use crate::test_schedule::load_test_timetable;
 
     const TABLES: &str = "\
 # stops.txt
@@ -138,7 +138,7 @@ often,00:10:00,00:10:00,s2,2
 ";
 
     fn sheet(trip: &str, start: Option<&str>) -> TripSheet {
-        let timetable = load_line(TABLES);
+        let timetable = load_test_timetable(TABLES);
         let trip = timetable.find_trip(trip).expect("the trip is there");
         let date = parse_date("20260115").expect("a date");
         build_sheet(&timetable, trip, date, start.and_then(parse_time))

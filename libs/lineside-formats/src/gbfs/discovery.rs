@@ -149,7 +149,7 @@ impl DiscoveryReader<'_> {
         if pairs.iter().any(|(key, _)| key == "feeds") {
             let feeds: FeedList<'_> = serde_json::from_str(data.get())
                 .map_err(|error| envelope::error_from_json(&error))?;
-            self.read_feeds(body, None, &feeds, &mut places);
+            self.read_feed_list(body, None, &feeds, &mut places);
             return Ok(places);
         }
         let mut is_list = pairs.is_empty();
@@ -160,7 +160,7 @@ impl DiscoveryReader<'_> {
             };
             is_list = true;
             if self.is_valid_name(language) {
-                self.read_feeds(body, Some(language), &feeds, &mut places);
+                self.read_feed_list(body, Some(language), &feeds, &mut places);
             } else {
                 self.report_problem("bad_language", "the language code is invalid", language);
             }
@@ -172,7 +172,7 @@ impl DiscoveryReader<'_> {
         }
     }
 
-    fn read_feeds(
+    fn read_feed_list(
         &mut self,
         body: &[u8],
         language: Option<&str>,

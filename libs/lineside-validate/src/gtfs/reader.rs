@@ -202,7 +202,7 @@ fn read_row<R: Read>(
         }
         let text = trim_cell(raw);
         let (mut cell, bad) = if text.is_empty() {
-            (CellValue::Empty, report_if_missing(place, out))
+            (CellValue::Empty, report_missing_value(place, out))
         } else {
             cells::parse_cell(place, text, oddities.has_odd_signs, context.country, out)
         };
@@ -215,7 +215,7 @@ fn read_row<R: Read>(
         column.push_cell(cell);
     }
     for &field in &layout.absent {
-        report_if_missing(CellLocation { file: layout.spec.name, line, field }, out);
+        report_missing_value(CellLocation { file: layout.spec.name, line, field }, out);
     }
     if spoiled {
         rows.drop_row();
@@ -308,7 +308,7 @@ pub(super) fn trim_cell(text: &str) -> &str {
 /// Reports an empty cell in a required or recommended field. Returns true if that invalidates the
 /// row.
 #[inline]
-fn report_if_missing(place: CellLocation, out: &mut Notices) -> bool {
+fn report_missing_value(place: CellLocation, out: &mut Notices) -> bool {
     match place.field.presence {
         FieldPresence::Required if leniency::is_required(place.file, place.field) => {
             place.report_with(&simple::MISSING_REQUIRED_FIELD, out, |_| {});

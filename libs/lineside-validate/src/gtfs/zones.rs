@@ -6,7 +6,7 @@ use geo::{Coord, LineString};
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
-    area::{PolygonArea, StepBudget, StepsExhausted, find_area_fault},
+    area::{PolygonArea, StepBudget, WalkUnfinished, find_area_fault},
     json::{JsonFault, JsonValue},
     table::ReadStatus,
 };
@@ -299,7 +299,7 @@ impl ZoneFeature<'_> {
             Some(polygons) => match find_area_fault(&polygons, steps) {
                 Ok(Some(fault)) => fault,
                 other_type => {
-                    if other_type == Err(StepsExhausted) {
+                    if other_type == Err(WalkUnfinished) {
                         out.mark_incomplete(&INVALID);
                     }
                     return Some(PolygonArea::new(polygons.iter().map(Vec::as_slice)));

@@ -6,7 +6,7 @@ mod lifecycle;
 mod request;
 mod event;
 
-pub(in crate::poll) use self::event::SubscriptionEvent;
+pub(in crate::poll) use self::event::ProducerNotification;
 pub(super) use self::{lifecycle::SiriSubscription, request::subscription_names};
 
 use std::{sync::Arc, time::Duration};
@@ -184,7 +184,9 @@ impl FeedPoller {
     async fn accept_check_status(&mut self, body: FetchedBody) -> Result<&'static str, FetchError> {
         let (config, zone) = (self.feed.shared_config().clone(), self.default_time_zone());
         let reading = tokio::task::spawn_blocking(move || {
-            Ok(SubscriptionEvent::from_check_status(&decode_siri(&body.bytes, &zone, &config)?.0))
+            Ok(ProducerNotification::from_check_status(
+                &decode_siri(&body.bytes, &zone, &config)?.0,
+            ))
         });
         let Some(event) = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))? else {
             return Err(FetchError::new(
@@ -193,7 +195,9 @@ impl FeedPoller {
             ));
         };
         match event {
-            SubscriptionEvent::Alive(started) if !self.siri.subscription.has_restarted(started) => {
+            ProducerNotification::Alive(started)
+                if !self.siri.subscription.has_restarted(started) =>
+            {
                 self.siri.subscription.checked_at = Some(self.clock.monotonic());
                 if !self.siri.subscription.has_been_silent {
                     self.clear_trouble();
@@ -336,11 +340,11 @@ impl FeedPoller {
         Ok(())
     }
 
-    async fn apply_subscription_event(&mut self, event: SubscriptionEvent) {
+    async fn apply_subscription_event(&mut self, event: ProducerNotification) {
         let is_ended = match event {
-            SubscriptionEvent::Alive(started) => self.siri.subscription.has_restarted(started),
-            SubscriptionEvent::Ended => true,
-            SubscriptionEvent::DataReady => {
+            ProducerNotification::Alive(started) => self.siri.subscription.has_restarted(started),
+            ProducerNotification::Ended => true,
+            ProducerNotification::DataReady => {
                 // Without a subscription all data are requested anyway.
                 if self.siri.subscription.renew_at.is_some() {
                     self.siri.subscription.supply.is_due = true;
@@ -348,7 +352,7 @@ impl FeedPoller {
                 }
                 return;
             }
-            SubscriptionEvent::OtherEnded => {
+            ProducerNotification::OtherEnded => {
                 // Accepted without effect; logged for an operator who meant this feed's subscription.
                 tracing::info!(feed = %self.feed.snapshot_key(), "the producer ended a subscription that is not this feed's");
                 return;

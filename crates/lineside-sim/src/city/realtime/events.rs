@@ -71,7 +71,7 @@ impl City {
             day.div_euclid(3) as u64,
         );
         let closures = (0..CLOSURES)
-            .filter_map(|n| self.generate_closure(noise::mix_bits(works, n)))
+            .filter_map(|n| self.generate_stop_closure(noise::mix_bits(works, n)))
             .collect();
         DayEvents { incidents, closures }
     }
@@ -106,7 +106,7 @@ impl City {
     }
 
     /// Returns a closure of a kerb on a bus route that is neither an end of the line nor part of a station.
-    fn generate_closure(&self, key: u64) -> Option<StopClosure> {
+    fn generate_stop_closure(&self, key: u64) -> Option<StopClosure> {
         let network = self.network();
         let buses: Vec<u32> = (0..network.routes.len() as u32)
             .filter(|r| network.routes[*r as usize].bus_kind == Some(BusKind::City))

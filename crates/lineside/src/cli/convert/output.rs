@@ -125,17 +125,17 @@ pub(super) fn write_folder(
     fs::create_dir_all(folder).map_err(|error| write_failure(folder, &error))?;
     let mut written = Vec::with_capacity(files.len());
     for (name, bytes) in files {
-        written.push(fill_output(&folder.join(name), bytes)?);
+        written.push(write_part_file(&folder.join(name), bytes)?);
     }
     written.into_iter().try_for_each(OutputFile::publish_output)
 }
 
 /// Writes a file that appears when it is complete.
 pub(super) fn write_file(file: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
-    fill_output(file, bytes)?.publish_output()
+    write_part_file(file, bytes)?.publish_output()
 }
 
-fn fill_output(file: &Path, bytes: &[u8]) -> Result<OutputFile, CommandFailure> {
+fn write_part_file(file: &Path, bytes: &[u8]) -> Result<OutputFile, CommandFailure> {
     let output = OutputFile::create(Some(file))?;
     output.file().write_all(bytes).map_err(|error| write_failure(file, &error))?;
     Ok(output)

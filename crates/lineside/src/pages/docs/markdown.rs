@@ -132,7 +132,7 @@ impl RenderedChapter {
         let text = plain_text(inner);
         let slug = heading_slug(&text);
         let n_before =
-            self.headings.iter().filter(|known| slug_of_anchor(&known.anchor, &slug)).count();
+            self.headings.iter().filter(|known| is_anchor_of_slug(&known.anchor, &slug)).count();
         let anchor = if n_before == 0 { slug } else { format!("{slug}-{n_before}") };
         if (2..=3).contains(&level) {
             self.headings.push(ChapterHeading { level, anchor: anchor.clone(), text });
@@ -141,7 +141,7 @@ impl RenderedChapter {
     }
 }
 
-fn slug_of_anchor(anchor: &str, slug: &str) -> bool {
+fn is_anchor_of_slug(anchor: &str, slug: &str) -> bool {
     anchor.strip_prefix(slug).is_some_and(|rest| {
         rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<usize>().is_ok())
     })

@@ -322,7 +322,7 @@ impl FeedView {
     fn render_reports(&self) -> Markup {
         html! {
             @if let Some(found) = &self.reports.dataset { (report::render_card(found, &self.external_reports, self.newer_version_job, &[], &self.time_zone())) }
-            @if let Some(found) = &self.reports.realtime { (report::render_card(found, &[], self.newer_version_job, &report::nearby_points(&self.feed, &self.network), &self.time_zone())) }
+            @if let Some(found) = &self.reports.realtime { (report::render_card(found, &[], self.newer_version_job, &report::list_background_points(&self.feed, &self.network), &self.time_zone())) }
             @if let Some(ahead) = self.report_prerequisite.filter(|_| self.reports.main_report().is_none()) { (report::card_ahead(ahead)) }
         }
     }

@@ -1,7 +1,7 @@
 //! The validation results of a feed: the card of its page, a page for each permanent report, and a badge.
 
 mod queue;
-mod nearby_points;
+mod background_points;
 mod external_report;
 mod body;
 mod brief;
@@ -28,9 +28,9 @@ use crate::external_validators;
 use crate::http::{Refusal, ReplyPreferences, Representation, find_report, producer_policy};
 use crate::reports::{ReportOutcome, ValidationReport};
 
+pub(super) use self::background_points::list_background_points;
 pub(super) use self::body::{render_card, render_upload};
 pub(super) use self::brief::{describe_brief, format_figures};
-pub(super) use self::nearby_points::nearby_points;
 pub(super) use self::queue::render_card as card_ahead;
 
 /// The style sheet of the reports.

@@ -7,7 +7,7 @@ use geo::{Intersects as _, LineString};
 use super::{
     BoundingRect, PolygonArea,
     relation::relate_areas,
-    walk::{StepBudget, StepsExhausted, walk_edge_pairs},
+    walk::{StepBudget, WalkUnfinished, walk_edge_pairs},
 };
 
 /// The fewest edges that enclose an area.
@@ -17,7 +17,7 @@ const EDGES_MIN: usize = 3;
 pub(in crate::gtfs) fn find_area_fault(
     polygons: &[Vec<LineString<f64>>],
     steps: &mut StepBudget<'_>,
-) -> Result<Option<String>, StepsExhausted> {
+) -> Result<Option<String>, WalkUnfinished> {
     for (at, rings) in polygons.iter().enumerate() {
         if let Some(fault) = find_polygon_fault(rings, steps)? {
             let is_one = polygons.len() == 1;
@@ -31,7 +31,7 @@ pub(in crate::gtfs) fn find_area_fault(
 fn find_polygon_fault(
     rings: &[LineString<f64>],
     steps: &mut StepBudget<'_>,
-) -> Result<Option<String>, StepsExhausted> {
+) -> Result<Option<String>, WalkUnfinished> {
     let mut outer: Option<PolygonArea> = None;
     for (at, ring) in rings.iter().enumerate() {
         let area = PolygonArea::new([slice::from_ref(ring)].into_iter());
@@ -55,7 +55,7 @@ fn find_hole_fault(
     outer: &PolygonArea,
     hole: &PolygonArea,
     steps: &mut StepBudget<'_>,
-) -> Result<Option<&'static str>, StepsExhausted> {
+) -> Result<Option<&'static str>, WalkUnfinished> {
     let relation = relate_areas(outer, hole, steps)?;
     let fault = if relation.has_second_only {
         Some("is not within the outer ring")
@@ -79,7 +79,7 @@ fn find_corner_fault(ring: &LineString<f64>) -> Option<&'static str> {
 }
 
 /// Returns true if edges meet that are not consecutive.
-fn meets_itself(ring: &PolygonArea, steps: &mut StepBudget<'_>) -> Result<bool, StepsExhausted> {
+fn meets_itself(ring: &PolygonArea, steps: &mut StepBudget<'_>) -> Result<bool, WalkUnfinished> {
     let mut is_met = false;
     walk_edge_pairs(ring, ring, steps, &mut |(_, one), (_, other)| {
         let is_next = one.start == other.end || one.end == other.start;
@@ -93,7 +93,7 @@ fn meets_itself(ring: &PolygonArea, steps: &mut StepBudget<'_>) -> Result<bool, 
 fn find_overlapping_parts(
     parts: &[&[LineString<f64>]],
     steps: &mut StepBudget<'_>,
-) -> Result<Option<String>, StepsExhausted> {
+) -> Result<Option<String>, WalkUnfinished> {
     let bound = |rings: &&[LineString<f64>]| match rings.first() {
         Some(outer) => BoundingRect::around_corners(&outer.0),
         None => BoundingRect::NOTHING,

@@ -19,7 +19,7 @@ use geo::{Coord, LineString, Winding as _};
 pub(super) use self::faults::find_area_fault;
 pub(crate) use self::{
     relation::relate_areas,
-    walk::{StepBudget, StepsExhausted},
+    walk::{StepBudget, WalkUnfinished},
 };
 
 /// Edges per box.

@@ -15,7 +15,7 @@ use geo::{Coord, Kernel as _, Line, Orientation, Orientation::Collinear, kernels
 
 use super::{
     BoundingRect, PolygonArea,
-    walk::{Edge, StepBudget, StepsExhausted, walk_edge_pairs},
+    walk::{Edge, StepBudget, WalkUnfinished, walk_edge_pairs},
 };
 
 /// The relation of two areas. Unspecified if one of them has a fault.
@@ -43,7 +43,7 @@ pub(crate) fn relate_areas(
     one: &PolygonArea,
     other: &PolygonArea,
     steps: &mut StepBudget<'_>,
-) -> Result<AreaRelation, StepsExhausted> {
+) -> Result<AreaRelation, WalkUnfinished> {
     let mut contacts = EdgeContacts::default();
     walk_edge_pairs(one, other, steps, &mut |first, second| {
         contacts.add_contact(one, other, first, second)
@@ -214,7 +214,7 @@ fn outgoing_edges(
     area: &PolygonArea,
     place: Coord<f64>,
     steps: &mut StepBudget<'_>,
-) -> Result<Vec<OutgoingEdge>, StepsExhausted> {
+) -> Result<Vec<OutgoingEdge>, WalkUnfinished> {
     let mut ways = Vec::new();
     area.walk_edges(&|bounds| bounds.holds(place), steps, &mut |(_, edge)| {
         let is_on = edge.start != edge.end
@@ -242,7 +242,7 @@ impl PolygonArea {
         &self,
         place: Coord<f64>,
         steps: &mut StepBudget<'_>,
-    ) -> Result<bool, StepsExhausted> {
+    ) -> Result<bool, WalkUnfinished> {
         let is_near = |bounds: &BoundingRect| {
             bounds.min.y <= place.y && place.y <= bounds.max.y && place.x <= bounds.max.x
         };

@@ -225,11 +225,11 @@ fn a_comparison_beyond_the_step_budget_has_no_result() {
     assert!(n > 5_000_000, "{n} steps");
     assert_eq!(
         relate_areas(&one, &other, &mut StepBudget::new(n / 2, ALWAYS)),
-        Err(StepsExhausted)
+        Err(WalkUnfinished)
     );
     assert_eq!(
         find_area_fault(&[vec![slanted.clone()]], &mut StepBudget::new(100_000, ALWAYS)),
-        Err(StepsExhausted)
+        Err(WalkUnfinished)
     );
     // A cancelled check does not call the function again, and returns no result either.
     let n_checks = Cell::new(0);
@@ -238,7 +238,7 @@ fn a_comparison_beyond_the_step_budget_has_no_result() {
         n_checks.get() < 50
     };
     let mut steps = StepBudget::new(MANY_STEPS, &should_continue);
-    assert_eq!(relate_areas(&one, &other, &mut steps), Err(StepsExhausted));
-    assert_eq!(find_area_fault(&[vec![slanted]], &mut steps), Err(StepsExhausted));
+    assert_eq!(relate_areas(&one, &other, &mut steps), Err(WalkUnfinished));
+    assert_eq!(find_area_fault(&[vec![slanted]], &mut steps), Err(WalkUnfinished));
     assert_eq!(n_checks.get(), 50);
 }

@@ -13,7 +13,7 @@ const EDGE_STEPS: u64 = 8;
 
 /// The steps are used up, or the check was cancelled: the result is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StepsExhausted;
+pub(crate) struct WalkUnfinished;
 
 /// The remaining work; a step takes some nanoseconds.
 pub(crate) struct StepBudget<'a> {
@@ -28,13 +28,13 @@ impl<'a> StepBudget<'a> {
     }
 
     /// Takes steps. If there are too few, the budget is empty from then on.
-    pub(super) fn take_steps(&mut self, n: u64) -> Result<(), StepsExhausted> {
+    pub(super) fn take_steps(&mut self, n: u64) -> Result<(), WalkUnfinished> {
         let left = self.left.saturating_sub(n);
         let is_time_to_ask = left / STEPS_PER_CHECK != self.left / STEPS_PER_CHECK;
         self.left = left;
         if left == 0 || (is_time_to_ask && !(self.should_continue)()) {
             self.left = 0;
-            return Err(StepsExhausted);
+            return Err(WalkUnfinished);
         }
         Ok(())
     }
@@ -87,7 +87,7 @@ impl PolygonArea {
         is_near: &dyn Fn(&BoundingRect) -> bool,
         steps: &mut StepBudget<'_>,
         visit: &mut dyn FnMut(Edge),
-    ) -> Result<(), StepsExhausted> {
+    ) -> Result<(), WalkUnfinished> {
         let mut nodes: Vec<BoxNode> = self.top_node().into_iter().collect();
         while let Some(node) = nodes.pop() {
             steps.take_steps(1)?;
@@ -112,7 +112,7 @@ pub(super) fn walk_edge_pairs(
     other: &PolygonArea,
     steps: &mut StepBudget<'_>,
     visit: &mut dyn FnMut(Edge, Edge) -> ControlFlow<()>,
-) -> Result<(), StepsExhausted> {
+) -> Result<(), WalkUnfinished> {
     let is_same = ptr::eq(one, other);
     let mut pairs: Vec<(BoxNode, BoxNode)> =
         one.top_node().zip(other.top_node()).into_iter().collect();
@@ -143,7 +143,7 @@ fn meet_blocks(
     is_same: bool,
     steps: &mut StepBudget<'_>,
     visit: &mut dyn FnMut(Edge, Edge) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, StepsExhausted> {
+) -> Result<ControlFlow<()>, WalkUnfinished> {
     let bound = |edge: &Edge| BoundingRect::around_corners(&[edge.1.start, edge.1.end]);
     let whole = &other.boxes[0][second];
     for edge in one.block_edges(first) {

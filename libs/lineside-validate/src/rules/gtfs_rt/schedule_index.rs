@@ -389,7 +389,7 @@ impl ScheduleIndex {
         (lat, lon): (f64, f64),
         meters: f64,
     ) -> bool {
-        trip.shape == NONE || self.shapes.is_truly_near(trip.shape, lat, lon, meters)
+        trip.shape == NONE || self.shapes.is_near_on_ground(trip.shape, lat, lon, meters)
     }
 
     /// Returns the distance of a point from the trip's shape along the surface, in meters, if the trip has a shape.

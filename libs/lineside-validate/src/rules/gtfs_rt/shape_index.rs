@@ -119,7 +119,7 @@ impl ShapeIndex {
     }
 
     /// Returns true if a point is within a distance of a line, with the true length of a degree of longitude.
-    pub(super) fn is_truly_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
+    pub(super) fn is_near_on_ground(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
         self.is_within_scaled(line, (lat, lon), meters, longitude_scale(lat))
     }
 
@@ -208,8 +208,8 @@ mod tests {
         let mut lines = ShapeIndex::default();
         let north = lines.add_line((0..100).map(|at| (60.0 + f64::from(at) * 0.001, 10.0)));
         // At 60° north a degree of longitude is half as long: 0.0034° are 189 m.
-        assert!(lines.is_truly_near(north, 60.0, 10.003_4, 200.0));
-        assert!(!lines.is_truly_near(north, 60.0, 10.003_8, 200.0));
+        assert!(lines.is_near_on_ground(north, 60.0, 10.003_4, 200.0));
+        assert!(!lines.is_near_on_ground(north, 60.0, 10.003_8, 200.0));
         let meters = lines.distance_m(north, 60.0, 10.003_4).unwrap();
         assert!((188.0..190.0).contains(&meters), "{meters}");
         assert_eq!(lines.distance_m(NONE_SUCH, 60.0, 10.0), None);

@@ -38,14 +38,14 @@ struct PendingJourney {
 
 /// The numbers of points in journey patterns.
 #[derive(Debug, Default)]
-pub(super) struct PatternIndex {
+pub(super) struct JourneyPatternPointCounts {
     /// The numbers of stop points and of timing points of a pattern.
     points: HashMap<u64, (u32, u32)>,
     waiting: Vec<PendingJourney>,
     has_dropped_journey: bool,
 }
 
-impl PatternIndex {
+impl JourneyPatternPointCounts {
     pub(super) fn add_pattern(&mut self, id: &str, stops: u32, timing_points: u32) {
         self.points.insert(hash_text(id), (stops, timing_points));
     }

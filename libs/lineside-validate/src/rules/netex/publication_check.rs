@@ -5,7 +5,7 @@ use lineside_formats::netex::{Attributes, PublicationVisitor, VisitAction};
 
 use super::{
     kinds,
-    passing_times::{self, PassingTimes, PatternIndex},
+    passing_times::{self, JourneyPatternPointCounts, PassingTimes},
     references::ReferenceIndex,
     tables::{self, NEEDS},
 };
@@ -59,7 +59,7 @@ pub(super) struct PublicationCheck<'a> {
     pub(super) out: &'a mut Notices,
     pub(super) files: Vec<String>,
     pub(super) links: ReferenceIndex,
-    pub(super) patterns: PatternIndex,
+    pub(super) patterns: JourneyPatternPointCounts,
     /// The latest end of any frame. Ignored if `is_open_ended`.
     pub(super) last_day: Option<Date>,
     pub(super) is_open_ended: bool,
@@ -80,7 +80,7 @@ impl<'a> PublicationCheck<'a> {
             out,
             files: Vec::new(),
             links: ReferenceIndex::default(),
-            patterns: PatternIndex::default(),
+            patterns: JourneyPatternPointCounts::default(),
             last_day: None,
             is_open_ended: false,
             open: Vec::new(),

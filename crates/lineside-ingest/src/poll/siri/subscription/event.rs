@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 
 /// An event of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::poll) enum SubscriptionEvent {
+pub(in crate::poll) enum ProducerNotification {
     /// The producer is running, since this time.
     Alive(Option<SiriTime>),
     /// The subscription has ended.
@@ -16,38 +16,42 @@ pub(in crate::poll) enum SubscriptionEvent {
     OtherEnded,
 }
 
-impl SubscriptionEvent {
+impl ProducerNotification {
     /// Returns the event in a message for a subscriber with these names; `None` if there is none.
     pub(in crate::poll::siri) fn from_message(
         message: &SiriMessage,
         names: &[SmolStr],
-    ) -> Option<SubscriptionEvent> {
+    ) -> Option<ProducerNotification> {
         message.payloads.iter().find_map(|payload| match payload {
             MessagePayload::HeartbeatNotification(it) if it.status == Some(false) => {
-                Some(SubscriptionEvent::Ended)
+                Some(ProducerNotification::Ended)
             }
             MessagePayload::HeartbeatNotification(it) => {
-                Some(SubscriptionEvent::Alive(it.service_started_time))
+                Some(ProducerNotification::Alive(it.service_started_time))
             }
             MessagePayload::SubscriptionTerminatedNotification(it) => {
                 let ended_subscriptions = &it.subscription_refs;
                 let is_ours = ended_subscriptions.is_empty()
                     || ended_subscriptions.iter().any(|name| names.contains(name));
-                Some(if is_ours { SubscriptionEvent::Ended } else { SubscriptionEvent::OtherEnded })
+                Some(if is_ours {
+                    ProducerNotification::Ended
+                } else {
+                    ProducerNotification::OtherEnded
+                })
             }
-            MessagePayload::DataReadyNotification(_) => Some(SubscriptionEvent::DataReady),
+            MessagePayload::DataReadyNotification(_) => Some(ProducerNotification::DataReady),
             _ => None,
         })
     }
 
     /// Returns the event in an answer to CheckStatus; `None` if there is none.
-    pub(super) fn from_check_status(message: &SiriMessage) -> Option<SubscriptionEvent> {
+    pub(super) fn from_check_status(message: &SiriMessage) -> Option<ProducerNotification> {
         message.payloads.iter().find_map(|payload| match payload {
             MessagePayload::CheckStatusResponse(it) if it.status == Some(false) => {
-                Some(SubscriptionEvent::Ended)
+                Some(ProducerNotification::Ended)
             }
             MessagePayload::CheckStatusResponse(it) => {
-                Some(SubscriptionEvent::Alive(it.service_started_time))
+                Some(ProducerNotification::Alive(it.service_started_time))
             }
             _ => None,
         })
@@ -66,34 +70,34 @@ mod tests {
         siri::decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap().0
     }
 
-    fn parse_event(inside: &str) -> Option<SubscriptionEvent> {
-        SubscriptionEvent::from_message(
+    fn parse_event(inside: &str) -> Option<ProducerNotification> {
+        ProducerNotification::from_message(
             &message(inside),
             &["lineside-a-et".into(), "lineside-a-vm".into()],
         )
     }
 
-    fn beat(inside: &str) -> Option<SubscriptionEvent> {
+    fn beat(inside: &str) -> Option<ProducerNotification> {
         parse_event(&format!("<HeartbeatNotification>{inside}</HeartbeatNotification>"))
     }
 
     #[test]
     fn notifications_are_distinguished_from_deliveries() {
-        assert_eq!(beat("<Status>true</Status>"), Some(SubscriptionEvent::Alive(None)));
-        assert_eq!(beat("<Status>false</Status>"), Some(SubscriptionEvent::Ended));
+        assert_eq!(beat("<Status>true</Status>"), Some(ProducerNotification::Alive(None)));
+        assert_eq!(beat("<Status>false</Status>"), Some(ProducerNotification::Ended));
         let started = "<ServiceStartedTime>2026-11-21T13:00:00Z</ServiceStartedTime>";
         assert_eq!(
             beat(started),
-            Some(SubscriptionEvent::Alive(SiriTime::from_millis(1_795_266_000_000)))
+            Some(ProducerNotification::Alive(SiriTime::from_millis(1_795_266_000_000)))
         );
         let terminated_xml =
             "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
-        assert_eq!(parse_event(terminated_xml), Some(SubscriptionEvent::Ended));
+        assert_eq!(parse_event(terminated_xml), Some(ProducerNotification::Ended));
         let ready = "<DataReadyNotification></DataReadyNotification>";
-        assert_eq!(parse_event(ready), Some(SubscriptionEvent::DataReady));
+        assert_eq!(parse_event(ready), Some(ProducerNotification::DataReady));
         for (names, expected) in [
-            (["lineside-b-et", "lineside-a-vm"], SubscriptionEvent::Ended),
-            (["lineside-b-et", "lineside-a"], SubscriptionEvent::OtherEnded),
+            (["lineside-b-et", "lineside-a-vm"], ProducerNotification::Ended),
+            (["lineside-b-et", "lineside-a"], ProducerNotification::OtherEnded),
         ] {
             let names = names.map(|name| format!("<SubscriptionRef>{name}</SubscriptionRef>"));
             let terminated_xml = terminated_xml.replace("><", &format!(">{}<", names.concat()));
@@ -106,21 +110,21 @@ mod tests {
     fn a_check_status_answer_has_the_status_and_start_time() {
         let check = |inside: &str| {
             let status = format!("<CheckStatusResponse>{inside}</CheckStatusResponse>");
-            SubscriptionEvent::from_check_status(&message(&status))
+            ProducerNotification::from_check_status(&message(&status))
         };
         let started = "<ServiceStartedTime>2026-11-21T13:00:00Z</ServiceStartedTime>";
         let since = SiriTime::from_millis(1_795_266_000_000);
-        assert_eq!(check(""), Some(SubscriptionEvent::Alive(None)));
+        assert_eq!(check(""), Some(ProducerNotification::Alive(None)));
         assert_eq!(
             check(&format!("<Status>true</Status>{started}")),
-            Some(SubscriptionEvent::Alive(since))
+            Some(ProducerNotification::Alive(since))
         );
         assert_eq!(
             check(&format!("<Status>false</Status>{started}")),
-            Some(SubscriptionEvent::Ended)
+            Some(ProducerNotification::Ended)
         );
         assert_eq!(
-            SubscriptionEvent::from_check_status(&message(
+            ProducerNotification::from_check_status(&message(
                 "<SubscriptionResponse></SubscriptionResponse>"
             )),
             None

@@ -45,7 +45,7 @@ pub(super) fn render_result(result: &TestResult) -> Markup {
             }
             div.card-body {
                 @match result {
-                    Some(Ok(test)) => dl.facts { (render_facts(test)) },
+                    Some(Ok(test)) => dl.facts { (render_test_facts(test)) },
                     Some(Err(SourceTestFailure::Failed(failure))) => dl.facts {
                         dt { "Failure" } dd { (failure.detail) " (" code { (failure.code) } ")" }
                         @if let Some(phase) = failure.phase { dt { "While" } dd { (words::describe_phase(phase)) } }
@@ -60,7 +60,7 @@ pub(super) fn render_result(result: &TestResult) -> Markup {
     }
 }
 
-fn render_facts(test: &SourceTest) -> Markup {
+fn render_test_facts(test: &SourceTest) -> Markup {
     let contents: Vec<String> = test
         .contents
         .iter()

@@ -7,7 +7,7 @@ use crate::{
     Notices, ValidationContext,
     gtfs::{
         self, FlexZone, GtfsFeed, GtfsFile, NumberColumn, ReadStatus,
-        area::{StepBudget, StepsExhausted, relate_areas},
+        area::{StepBudget, WalkUnfinished, relate_areas},
     },
     notice::{NoticeKind, Severity},
     rules::gtfs::basics::FOREIGN_KEY_VIOLATION,
@@ -185,7 +185,7 @@ fn check_zone_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
             match overlaps.do_zones_overlap(one.zone, other.zone) {
                 Ok(true) => report_overlap(feed, one, other, out),
                 Ok(false) => {}
-                Err(StepsExhausted) => out.mark_incomplete(&OVERLAP),
+                Err(WalkUnfinished) => out.mark_incomplete(&OVERLAP),
             }
         }
     }
@@ -194,7 +194,7 @@ fn check_zone_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
 /// A cache of the overlaps of zones.
 struct ZoneOverlaps<'a> {
     /// By the positions of both zones, the lower one first; an error if the comparison took too many steps.
-    cached: HashMap<(u32, u32), Result<bool, StepsExhausted>>,
+    cached: HashMap<(u32, u32), Result<bool, WalkUnfinished>>,
     /// The remaining steps.
     steps: StepBudget<'a>,
 }
@@ -205,7 +205,7 @@ impl ZoneOverlaps<'_> {
         &mut self,
         one: &FlexZone,
         other: &FlexZone,
-    ) -> Result<bool, StepsExhausted> {
+    ) -> Result<bool, WalkUnfinished> {
         if !one.area.bounds().meets(&other.area.bounds()) {
             return Ok(false);
         }

@@ -6,7 +6,7 @@ use lineside_ingest::{Feed, Network};
 use crate::check::{Point, thin_outline};
 
 /// Returns some stops of a feed's network, or some stations and vehicles of a system.
-pub(in crate::pages) fn nearby_points(feed: &Feed, network: &Network) -> Vec<Point> {
+pub(in crate::pages) fn list_background_points(feed: &Feed, network: &Network) -> Vec<Point> {
     let state = network.state();
     if feed.format() == Some(Format::Gbfs) {
         let all = state.stations().chain(state.rental_vehicles());
