@@ -85,11 +85,11 @@ fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
     [
         kind("Trips", &matches.trip_updates, ["trip is", "trips are"], trips),
         MatchedKind {
-            singular_place: "matched by trip id, or else by line id, with",
+            singular_place: "a trip (or, without a trip id, a line) in",
             ..kind(
                 "Vehicles",
                 &matches.vehicles,
-                ["vehicle is", "vehicles are"],
+                ["vehicle has", "vehicles have"],
                 ["vehicle", "vehicles"],
             )
         },

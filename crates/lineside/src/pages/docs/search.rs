@@ -64,11 +64,28 @@ fn find_excerpt(text: &str, terms: &[&str]) -> String {
         terms.iter().any(|term| line.contains(term))
     };
     let line = lines.into_iter().find(contains).unwrap_or_default();
-    let plain = line.trim_start_matches([' ', '-', '*', '>']).replace(['`', '*'], "");
+    let plain = strip_markup(line.trim_start_matches([' ', '-', '*', '>']));
     match plain.char_indices().nth(EXCERPT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", plain[..end].trim_end()),
         None => plain,
     }
+}
+
+/// Returns the text of a line of Markdown, without marks, link targets and HTML tags.
+fn strip_markup(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(['`', '*', '[', ']', '<']) {
+        text.push_str(&rest[..at]);
+        let mark = &rest[at..];
+        let end = match mark.as_bytes()[0] {
+            b']' if mark.starts_with("](") => mark.find(')'),
+            b'<' => mark.find('>').or(Some(0)),
+            _ => Some(0),
+        };
+        rest = end.map_or("", |end| &mark[end + 1..]);
+    }
+    text + rest
 }
 
 #[cfg(test)]
@@ -84,6 +101,13 @@ mod tests {
         assert!(addresses("retry-after polling").contains(&"/docs/operate/polling"));
         assert_eq!(addresses("polling xyzzy"), [""; 0]);
         assert_eq!(addresses("  "), [""; 0]);
+    }
+
+    #[test]
+    fn an_excerpt_has_no_markup() {
+        let line = "See [the `token`](../operate/security.md) of <a href=\"x\">**Lineside**</a>.";
+        assert_eq!(strip_markup(line), "See the token of Lineside.");
+        assert_eq!(strip_markup("a < b [c](d"), "a  b c");
     }
 
     #[test]

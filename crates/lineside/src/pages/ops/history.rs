@@ -112,7 +112,7 @@ fn render_row(
             td {
                 @match edit.undoes { Some(undone) => { "Undid " (name_edit(undone, edits)) }, None => (describe_edit(&edit.what)) }
             }
-            td { @if edit.what == "remove" { span.soft.no-change { "–" } } @else { (render_changes(&changed, nothing)) } }
+            td { @if edit.what == "remove" { (render_removed_values(&changed)) } @else { (render_changes(&changed, nothing)) } }
             td { (edit.who) }
             td.end {
                 @match undo_edit(numbered, now.as_ref(), edits) {
@@ -141,9 +141,23 @@ fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> 
     html! {
         @match (undone_by, conflict.edit_number) {
             (Some(by), _) => { "Undone by " (name_edit(by, edits)) },
-            (None, Some(by)) => { code { (conflict.part) } " changed by " (name_edit(by, edits)) },
-            (None, None) => { code { (conflict.part) } " changed since" },
+            (None, by) => { (explain_part(&conflict.part, by, edits)) },
         }
+    }
+}
+
+/// Explains that a part of the feed's settings was changed by a later edit.
+fn explain_part(part: &str, by: Option<i64>, edits: &[NumberedEdit]) -> Markup {
+    let later = by.and_then(|by| edits.iter().find(|(number, _)| *number == by));
+    let is_removal = later.is_some_and(|(_, edit)| edit.what == "remove");
+    html! {
+        @match part {
+            _ if is_removal => "The feed was removed later. Undo that first.",
+            "added" | "removed" => "The feed was removed or added later",
+            "paused" => "The feed was paused or resumed later",
+            key => { code { (key) } " was changed later" },
+        }
+        @if let Some((_, edit)) = later.filter(|_| !is_removal) { ", " span.nowrap { (super::render_utc(edit.at)) } }
     }
 }
 
@@ -166,6 +180,19 @@ fn describe_edit(word: &str) -> &str {
         "pause" => "Paused",
         "resume" => "Resumed",
         other => other,
+    }
+}
+
+/// Renders the values that a removed feed had.
+fn render_removed_values(changed: &[KeyDifference]) -> Markup {
+    html! {
+        @if changed.is_empty() { span.soft.no-change { "–" } } @else {
+            dl.changes {
+                @for KeyDifference { key, old, .. } in changed {
+                    div { dt { code { (key) } } dd { del { (format_value(old, "not set")) } } }
+                }
+            }
+        }
     }
 }
 

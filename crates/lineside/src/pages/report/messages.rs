@@ -31,8 +31,8 @@ pub(super) fn render_conformance(report: &ValidationReport, zone: &TimeZone) -> 
                     " Unchanged messages were re-checked for age " (words::format_count(presence.again, "time", "times")) "."
                 }
                 @if about.named_trips > 0 {
-                    " The schedule has " (words::format_number(about.matched_trips)) " of the "
-                    (words::format_number(about.named_trips)) " trips in the last message."
+                    " The trip updates and vehicles of the last message name a trip " (words::format_count(about.named_trips, "time", "times"))
+                    "; the schedule has that trip " (words::format_count(about.matched_trips, "time", "times")) "."
                 }
                 @if about.without_schedule {
                     " This feed has no schedule, so the rules that need one did not run."
