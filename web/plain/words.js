@@ -17,7 +17,7 @@ const VERY_LATE_S = 300;
 export function delayWords(status, delay) {
   if (status === "cancelled") return { words: "Cancelled", tone: "cancelled" };
   if (status === "skipped") return { words: "Does not stop here", tone: "cancelled" };
-  if (status === "realtime" && (delay === null || delay === undefined)) return { words: "Live", tone: "live" };
+  if (status === "realtime" && (delay === null || delay === undefined)) return { words: "Predicted", tone: "live" };
   if (status === "scheduled" || delay === null || delay === undefined) return { words: "Scheduled", tone: "scheduled" };
   if (Math.abs(delay) < ON_TIME_S) return { words: "On time", tone: "on-time" };
   const minutes = Math.floor(Math.abs(delay) / 60);

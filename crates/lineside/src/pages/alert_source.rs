@@ -7,9 +7,9 @@ use lineside_ingest::{Feed, Network};
 pub(super) enum AlertSource {
     /// The network has no real-time feed.
     None,
-    /// No real-time feed is current.
+    /// No feed with alerts is current.
     Outdated,
-    /// The current feeds have contained no alerts.
+    /// The feeds have contained no alerts.
     WithoutAlerts,
     /// A current feed has alerts, or is known to have nothing else.
     Current,
@@ -19,20 +19,21 @@ impl AlertSource {
     pub(super) fn for_network(network: &Network) -> Self {
         let feeds = network.realtime_feeds();
         let state = network.state();
+        // A feed that has never been received may have alerts.
         let has_alerts = |feed: &Feed| {
-            feed.status().has_only_alerts
+            feed.snapshot().is_none()
+                || feed.status().has_only_alerts
                 || state.alerts().any(|record| record.feed.as_str() == feed.id().as_str())
         };
-        let current: Vec<_> =
-            feeds.iter().filter(|feed| !feed.status().state.is_trouble()).collect();
+        let mut sources = feeds.iter().filter(|feed| has_alerts(feed)).peekable();
         if feeds.is_empty() {
             Self::None
-        } else if current.is_empty() {
-            Self::Outdated
-        } else if current.into_iter().any(|feed| has_alerts(feed)) {
+        } else if sources.peek().is_none() {
+            Self::WithoutAlerts
+        } else if sources.any(|feed| !feed.status().state.is_trouble()) {
             Self::Current
         } else {
-            Self::WithoutAlerts
+            Self::Outdated
         }
     }
 

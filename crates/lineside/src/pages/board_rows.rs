@@ -24,7 +24,7 @@ impl BoardRows<'_> {
         let has_scheduled = departures.iter().any(|it| it.scheduled.is_some());
         let has_platform =
             departures.iter().any(|it| it.platform.is_some() || it.scheduled_platform.is_some());
-        // Rows that only say "Live" say nothing about a single departure.
+        // Rows that only say "Predicted" say nothing about a single departure.
         let has_status = departures
             .iter()
             .any(|it| it.status != DepartureStatus::Realtime || it.delay.is_some());

@@ -185,11 +185,16 @@ impl<'a> LineView<'a> {
     /// Returns true if the page shows a vehicle or an estimated trip.
     fn shows_trips(&self) -> bool {
         let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
-        !self.unplaced_vehicles.is_empty()
+        self.shows_vehicles()
             || !self.reckoned_elsewhere.is_empty()
-            || places.any(|line_stop| {
-                !line_stop.approaching.is_empty() || !line_stop.reckoned.is_empty()
-            })
+            || places.any(|line_stop| !line_stop.reckoned.is_empty())
+    }
+
+    /// Returns true if the page shows vehicles with positions, and not only estimates.
+    fn shows_vehicles(&self) -> bool {
+        let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
+        !self.unplaced_vehicles.is_empty()
+            || places.any(|line_stop| !line_stop.approaching.is_empty())
     }
 
     /// Returns true if the timetable has trips of the line.
@@ -268,7 +273,7 @@ impl<'a> LineView<'a> {
                     @if has_times { a.small.target href="#times" { "Departures today" } }
                 }
                 (network_page::render_timetable_end(self.network))
-                (network_page::render_trouble_banner(self.app, &feeds, zone, "live positions", if self.shows_trips() { "Vehicles below are where they were last seen." } else { "" }))
+                (network_page::render_trouble_banner(self.app, &feeds, zone, "live positions", if self.shows_vehicles() { "Vehicles below are where they were last seen." } else { "" }))
             }
         }
     }
@@ -280,7 +285,7 @@ impl<'a> LineView<'a> {
         html! {
             p.soft.small data-reckoned="note" hidden[!has_any] {
                 span.vehicle-sign aria-hidden="true" { "▽" }
-                " Estimated from predicted times, because no vehicle reports its position."
+                " Estimated from predicted times, because their vehicles report no current position."
                 @if network_page::last_service_day(self.network).is_some() { " The stops are those of the timetable that has ended; trips may take another way." }
             }
         }

@@ -323,7 +323,7 @@ impl<'a> TripView<'a> {
     fn calls(&self, next: Option<usize>) -> Markup {
         let n_earlier = next.filter(|next| *next >= COLLAPSED_CALLS_MIN).unwrap_or(0);
         let (earlier, ahead) = self.run.calls.split_at(n_earlier);
-        // Statuses that only say "Live" say nothing about a single call.
+        // Statuses that only say "Predicted" say nothing about a single call.
         let is_bare = self
             .run
             .calls

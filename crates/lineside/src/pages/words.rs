@@ -63,7 +63,7 @@ pub(super) fn format_delay(status: &str, delay: Option<i64>) -> DelayText {
     match (status, delay) {
         ("cancelled", _) => build_text("Cancelled", "cancelled"),
         ("skipped", _) => build_text("Does not stop here", "cancelled"),
-        ("realtime", None) => build_text("Live", "live"),
+        ("realtime", None) => build_text("Predicted", "live"),
         ("scheduled", _) | (_, None) => build_text("Scheduled", "scheduled"),
         (_, Some(delay)) if delay.abs() < ON_TIME_S => build_text("On time", "on-time"),
         (_, Some(delay)) if delay < 0 => build_text(&format!("{} min early", -delay / 60), "early"),

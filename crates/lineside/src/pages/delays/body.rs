@@ -283,7 +283,7 @@ fn explain_unknown(answer: &DelayReport) -> String {
         }
         Some(counts) if counts.trips > 0 && has_only_unknown_trips(answer) => {
             format!(
-                "The timetable has none of the {} that are live now, so their delays are not known.",
+                "The timetable has none of the {} that the live data report, so their delays are not known.",
                 words::format_count(counts.trips as u64, "trip", "trips")
             )
         }
