@@ -132,7 +132,7 @@ async fn vehicles_and_alerts_are_matched_by_their_references() {
     assert_eq!(found["alerts"]["reasons"][0]["reason"], "unknown_route");
     assert_eq!(found["alerts"]["reasons"][0]["samples"], json!(["Z"]));
     let html = town.page("/feeds/town-trips").await;
-    assert!(html.contains("1 of 2</strong> vehicles are matched"), "{html}");
+    assert!(html.contains("1 of 2</strong> vehicles"), "{html}");
     assert!(html.contains("0 of 1</strong> reference of an alert is in it."), "{html}");
     assert!(!town.page("/feeds/town").await.contains("matches-title"), "a schedule has none");
     let refused = problem(&town.url("/api/v1/feeds/town/matches")).await;

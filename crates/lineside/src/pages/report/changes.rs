@@ -18,7 +18,7 @@ pub(super) fn render_changes(report: &ValidationReport) -> Markup {
     let before = format!("/feeds/{}/versions/{}/report", report.feed, changes.version);
     html! {
         div.card-body.report-changes {
-            h3 { "Since " a href=(before) { "the version before" } }
+            h3 { "Since " a href=(before) { "the previous version" } }
             @if changes.codes.is_empty() && changes.unsure.is_empty() { p.soft { "No finding is new or gone." } }
             @else {
                 ul {
@@ -50,7 +50,7 @@ fn render_unsure_row(changed: &ChangedCode) -> Markup {
         li data-course="worse" {
             (render_sign(changed.severity)) span.mono { (words::render_code(&changed.code)) } " "
             span.numeric { "new, " (words::format_number(changed.now)) }
-            span.soft { " (not checked in the version before, which had unreadable rows or files)" }
+            span.soft { " (not checked in the previous version, which had unreadable rows or files)" }
         }
     }
 }

@@ -132,8 +132,8 @@ fn change_words(changes: Option<CountChanges>) -> String {
         })
         .collect();
     match parts.len() {
-        0 => "As many lines, stops and trips as the version before".to_owned(),
-        _ => format!("{} since the version before", parts.join(", ")),
+        0 => "As many lines, stops and trips as the previous version".to_owned(),
+        _ => format!("{} since the previous version", parts.join(", ")),
     }
 }
 

@@ -276,7 +276,7 @@ fn count_cell(label: &str, count: u64, change: i64) -> Markup {
 
 /// Renders the difference from the previous version.
 fn change_mark(change: i64) -> Markup {
-    html! { span.change.small data-change=(change) title="Difference from the version before" { (signed(change)) } }
+    html! { span.change.small data-change=(change) title="Difference from the previous version" { (signed(change)) } }
 }
 
 fn signed(change: i64) -> String {
