@@ -3,7 +3,8 @@ import { Marker } from "maplibre-gl";
 import { element } from "../plain/dom.js";
 import { numberWords } from "../plain/words.js";
 import { bubbleCount, bubbleName, clusterRegions } from "./clusters.js";
-import { regionCountWords } from "./regions.js";
+import { isCovered } from "./camera.js";
+import { filterRegion, regionCountWords } from "./regions.js";
 
 /** @typedef {import("./regions.js").Region} Region */
 
@@ -11,14 +12,17 @@ export class Bubbles {
   #map;
   #regions;
   #go;
+  #modes;
   /** @type {Map<string, {marker: Marker, button: HTMLElement}>} by the ids of their networks */
   #shown = new Map();
 
   /**
    * @param {import("maplibre-gl").Map} map @param {Region[]} regions in the server's order
    * @param {(regions: Region[], bounds: import("./regions.js").Bounds) => void} go shows the networks of a bubble, and the box around them
+   * @param {() => Set<string>} modes returns the modes whose networks are shown, empty for all
    */
-  constructor(map, regions, go) {
+  constructor(map, regions, go, modes) {
+    this.#modes = modes;
     this.#map = map;
     this.#regions = regions;
     this.#go = go;
@@ -27,7 +31,7 @@ export class Bubbles {
   /** Updates the bubbles for the current zoom and counts. */
   show() {
     const screen = { longitude: this.#map.getCenter().lng, width: this.#map.getContainer().clientWidth };
-    const clusters = new Map(clusterRegions(this.#regions, this.#map.getZoom(), screen).map((cluster) => [cluster.regions.map(({ id }) => id).join("\n"), cluster]));
+    const clusters = new Map(clusterRegions(this.#regions.flatMap((region) => filterRegion(region, this.#modes()) ?? []), this.#map.getZoom(), screen).map((cluster) => [cluster.regions.map(({ id }) => id).join("\n"), cluster]));
     for (const [key, { marker }] of this.#shown) {
       if (clusters.has(key)) continue;
       marker.remove();
@@ -37,6 +41,11 @@ export class Bubbles {
       const { button } = this.#shown.get(key) ?? this.#add(key, cluster);
       label(button, cluster);
     }
+  }
+
+  /** Returns true if the middle of a network's bubble is covered. @param {string} id of the network */
+  isCovered(id) {
+    return [...this.#shown].some(([key, { button }]) => key.split("\n").includes(id) && isCovered(button));
   }
 
   /** @param {string} key @param {import("./clusters.js").Cluster} cluster */

@@ -46,14 +46,21 @@ export function coveredSides() {
   return sides;
 }
 
-/** Margin around a view of all networks, in pixels: bubbles and their labels extend beyond the places of networks. */
-const OVERVIEW_MARGIN_PX = { narrow: 32, wide: 64, label: 40 };
+/** Returns true if the middle of an element on the map is outside of the map, or behind the panel, the card or the buttons. @param {Element} each */
+export function isCovered(each) {
+  const { left, top, width, height } = each.getBoundingClientRect();
+  const isInside = (/** @type {DOMRect|null} */ box) => box !== null && left + width / 2 >= box.left && left + width / 2 <= box.right && top + height / 2 >= box.top && top + height / 2 <= box.bottom;
+  return !isInside(boxOf("#map")) || [".panel-search", "#detail", ".map-buttons"].some((selector) => isInside(boxOf(selector)));
+}
 
-/** Returns the space at each side of the map that is covered, or where a bubble would be covered, in pixels. @returns {Padding} */
-function overviewSides() {
+/** Margin around a view of all networks, in pixels: bubbles and their labels extend beyond the places of networks. */
+const OVERVIEW_MARGIN_PX = { narrow: 32, members: 64, wide: 64, label: 40 };
+
+/** Returns the space at each side of the map that is covered, or where a bubble would be covered, in pixels. @param {number} [narrow] margin on a narrow screen @returns {Padding} */
+function overviewSides(narrow = OVERVIEW_MARGIN_PX.narrow) {
   const whole = /** @type {DOMRect} */ (document.querySelector("#map")?.getBoundingClientRect());
   const isWide = matchMedia(WIDE).matches;
-  const aside = (isWide ? OVERVIEW_MARGIN_PX.wide : OVERVIEW_MARGIN_PX.narrow) - MARGIN_PX;
+  const aside = (isWide ? OVERVIEW_MARGIN_PX.wide : narrow) - MARGIN_PX;
   const { top, bottom, left, right } = coveredSides();
   const [attribution, buttons] = [boxOf("#map .maplibregl-ctrl-attrib"), isWide ? boxOf(".map-buttons") : null];
   const below = attribution ? whole.bottom - attribution.top : 0;
@@ -161,7 +168,12 @@ export class Camera {
 
   /** Fits a box around networks, with room for their bubbles. @param {[number, number, number, number]} bounds @param {number} maxZoom */
   fitOverview(bounds, maxZoom) {
-    this.#fit({ bounds, maxZoom, refits: REFITS_MAX, sides: overviewSides });
+    this.#fit({ bounds, maxZoom, refits: REFITS_MAX, sides: () => overviewSides() });
+  }
+
+  /** Fits a box around the networks of one bubble, with room for their own bubbles and labels. @param {[number, number, number, number]} bounds @param {number} maxZoom */
+  fitMembers(bounds, maxZoom) {
+    this.#fit({ bounds, maxZoom, refits: REFITS_MAX, sides: () => overviewSides(OVERVIEW_MARGIN_PX.members) });
   }
 
   /** @param {{bounds: [number, number, number, number], maxZoom: number, refits: number, sides: () => Padding}} fitted */

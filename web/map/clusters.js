@@ -24,8 +24,12 @@ const SIDES = ["below", "right", "left", "above"];
 /** @typedef {{x: number, y: number, aside: number, up: number}} Box  the middle, and half of the width and height, in pixels */
 /** @typedef {{x: number, y: number, regions: Region[]}} Group  the place of its first network */
 
-/** Returns the label of a bubble. @param {Region[]} regions */
-export const bubbleName = (regions) => (regions.length === 1 ? regions[0].name : `${regions.length} networks`);
+/** Returns the label of a bubble; the rental systems of a city belong to its network. @param {Region[]} regions */
+export function bubbleName(regions) {
+  const networks = regions.filter(({ only_rentals: onlyRentals }) => !onlyRentals);
+  const named = networks.length > 0 ? networks : regions;
+  return named.length === 1 ? named[0].name : `${named.length} networks`;
+}
 
 /** Returns the count of a bubble: vehicles and rental vehicles, else stations; 0 if there are none. @param {Region[]} regions */
 export function bubbleCount(regions) {

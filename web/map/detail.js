@@ -4,7 +4,7 @@
  */
 import { badge, badgeColors } from "../plain/badge.js";
 import { element, encodeSegment, runAddress, tripAddress } from "../plain/dom.js";
-import { ageWords, clock as hours, dateWords, delayWords, dueWords, seconds } from "../plain/words.js";
+import { ageOrDateWords, clock as hours, dateWords, delayWords, dueWords, seconds } from "../plain/words.js";
 import { liveCalls, upcoming } from "./calls.js";
 import { routeAddress } from "./view.js";
 
@@ -22,7 +22,7 @@ const OCCUPANCY = new Map([
   ["NOT_ACCEPTING_PASSENGERS", "Not taking passengers"],
 ]);
 
-/** @typedef {{timezone: string, now: () => number, nameOf: (feed: string) => string, live: import("./trouble.js").LiveState|"lost"|null, close: () => void, pickStop: (feed: string, id: string) => void}} Surroundings  `now` in seconds; `live` is the state of the stop's network, null if unknown */
+/** @typedef {{timezone: string, now: () => number, nameOf: (feed: string) => string, live: import("./trouble.js").LiveState|"lost"|null, isRecording: boolean, isStale: boolean, close: () => void, pickStop: (feed: string, id: string) => void}} Surroundings  `now` in seconds; `live` is the state of the stop's live times, null if unknown; `isStale` if the vehicle's position is old */
 
 /** @param {Node[]} title @param {(Node|null)[]} meta @param {() => void} close */
 export function head(title, meta, close) {
@@ -35,10 +35,21 @@ export function head(title, meta, close) {
   );
 }
 
-/** @param {string} tag @param {string} status @param {number|null|undefined} delay */
-function delaySign(tag, status, delay) {
+/** @param {string} tag @param {string} status @param {number|null|undefined} delay @param {boolean} [isRecording] true if nothing of the data is live */
+function delaySign(tag, status, delay, isRecording = false) {
   const { words, tone } = delayWords(status, delay);
+  if (isRecording && tone === "live") return element(`${tag}.tone-scheduled`, { "data-predicted": "" }, "Predicted");
   return element(`${tag}.tone-${tone}`, {}, words);
+}
+
+/**
+ * Returns the status of a vehicle with an old position: its delay and next stop are the last known ones.
+ * @param {any} join @param {boolean} hasEnded true if its trip has reached its last stop
+ */
+function oldStatus({ delay, next_stop_name: next }, hasEnded) {
+  if (hasEnded) return element("span", { "data-status": "ended" }, "Ended");
+  const known = [Number.isFinite(delay) ? delayWords("realtime", delay).words : null, next ? `next ${next}` : null].filter(Boolean);
+  return known.length > 0 ? element("span.soft", { "data-status": "last_known" }, `Last known: ${known.join(" · ")}`) : element("span", { "data-status": "unknown" }, "Unknown");
 }
 
 /**
@@ -55,12 +66,13 @@ export function vehicleCard(vehicle, trip, update, route, around) {
   const calls = trip ? liveCalls(trip.calls, update) : [];
   const coming = upcoming(calls, around.now());
   const isLive = join.delay !== null && join.delay !== undefined;
-  const facts = [
+  const hasEnded = calls.length > 0 && coming.calls.length === 0;
+  const facts = around.isStale ? [oldStatus(join, hasEnded)] : [
     delaySign("strong", isLive ? "realtime" : "scheduled", join.delay),
     join.next_stop_name ? element("span", {}, ` · next ${join.next_stop_name}`) : null,
   ];
   const occupancy = OCCUPANCY.get(record.occupancy_status);
-  const age = record.timestamp ? ageWords(around.now() - Number(record.timestamp)) : "at an unknown time";
+  const age = record.timestamp ? ageOrDateWords(Number(record.timestamp), around.now(), around.timezone) : "at an unknown time";
   const name = record.vehicle?.label || record.vehicle?.id;
   const small = [name ? `Vehicle ${name}` : null, occupancy, `position ${age}`].filter(Boolean).join(" · ");
   const whole = trip && record.trip?.trip_id ? element("a.trip-link", { href: runAddress(trip.network, record.trip.trip_id, record.trip.start_date, record.trip.start_time) }, "Whole trip") : null;
@@ -72,7 +84,7 @@ export function vehicleCard(vehicle, trip, update, route, around) {
     ),
   ];
   if (trip && coming.calls.length > 0) card.push(callList(coming, trip.network, color, around));
-  else if (trip && calls.length > 0) card.push(element("p.detail-foot.soft", {}, "This trip has reached its last stop."));
+  else if (hasEnded) card.push(element("p.detail-foot.soft", {}, "This trip has reached its last stop."));
   else if (!record.trip?.trip_id) card.push(element("p.detail-foot.soft", {}, "This vehicle reports no trip."));
   card.push(element("p.detail-foot", {}, "Position from ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed))));
   return card;
@@ -117,7 +129,7 @@ const pick = (then) => (event) => {
 };
 
 /**
- * @param {{feed: string, id: string, name: string, platform: string|null, timetable_ended?: string|null}} stop  `timetable_ended` is a date
+ * @param {{feed: string, id: string, name: string, platform: string|null, timetable_ended?: string|null, no_departures?: string}} stop  `timetable_ended` is a date, `no_departures` what the board says without rows
  * @param {{id: string, record: any}[]|null} departures  null until the state has arrived
  * @param {Surroundings} around
  * @returns {Node[]}
@@ -133,7 +145,7 @@ export function stopCard(stop, departures, around) {
       badge(record.route_short_name, record.route_color),
       element("span", {}, destination(stop.feed, id, record), record.platform ? element("span.soft.small", {}, ` · platform ${record.platform}`) : null),
       element("span.when", {}, isOff ? hours(seconds(record.scheduled) ?? 0, around.timezone) : dueWords(leaves(record) - around.now())),
-      delaySign("span.delay", record.status, record.delay),
+      delaySign("span.delay", record.status, record.delay, around.isRecording),
     );
   });
   const body = rows.length > 0 ? element("ol.detail-board", { "aria-label": "Departures" }, ...rows) : departures === null ? element("p.detail-foot.soft", {}, "Loading departures …") : noDepartures(stop);
@@ -165,8 +177,10 @@ function destination(feed, id, record) {
   return record.trip_id ? element("a.trip-link", { href: tripAddress(feed, record.trip_id, id) }, to) : to;
 }
 
-/** @param {{timetable_ended?: string|null}} stop */
-const noDepartures = ({ timetable_ended: ended }) => (ended ? element("p.detail-foot", { "data-timetable-ended": ended }, `This timetable ended on ${dateWords(ended)}.`) : element("p.detail-foot.soft", {}, "No departures in the next two hours."));
+/** Returns the reason why there are no departures, as the stop's board states it. @param {{timetable_ended?: string|null, no_departures?: string}} stop */
+function noDepartures({ timetable_ended: ended, no_departures: reason = "" }) {
+  return ended ? element("p.detail-foot", { "data-timetable-ended": ended }, `This timetable ended on ${dateWords(ended)}. ${reason}`) : element("p.detail-foot.soft", {}, reason);
+}
 
 /** Number of channels reserved for the selection. */
 export const DETAIL_CHANNELS_MAX = 8;

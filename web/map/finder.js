@@ -81,7 +81,7 @@ export class Finder {
     const place = await this.#here.ask();
     if (!place) return;
     const nearest = nearestRegion(this.#networks.regions, place);
-    if (nearest && !nearest.isNear) return this.#here.offerNearest(nearest.region.name, () => this.#networks.go(nearest.region));
+    if (nearest && !nearest.isNear) return this.#here.offerNearest(nearest.region.name, nearest.meters, () => this.#networks.go(nearest.region));
     before();
     const shown = this.#shown();
     if (shown) {

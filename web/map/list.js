@@ -1,9 +1,10 @@
 /** The vehicles and rentals in view as a table: for keyboards, screen readers, and browsers that cannot draw the map. */
 import { badge } from "../plain/badge.js";
 import { element } from "../plain/dom.js";
-import { ageWords, countWords, delayWords } from "../plain/words.js";
+import { ageOrDateWords, countWords, delayWords } from "../plain/words.js";
 import { rentalCountWords } from "./regions.js";
 import { freeWords, rangeWords, rentalSign, reportedWords, serviceWords, stationName, stationWords, vehicleName } from "./rental.js";
+import { routeAddress } from "./view.js";
 
 /** Maximum number of rows of vehicles, and of rentals. */
 const ROWS_MAX = 300;
@@ -12,6 +13,7 @@ const order = new Intl.Collator("en", { numeric: true });
 /**
  * @typedef {object} Options
  * @property {(feed: string) => number} nowOf  returns the time of a feed's data, in seconds
+ * @property {(feed: string) => string} timezoneOf  returns the timezone of a feed's network
  * @property {(feed: string) => import("./rental.js").Types} typesOf  returns the vehicle types of a GBFS system
  * @property {(vehicle: import("./vehicles.js").Vehicle) => boolean} isStale  returns true if a vehicle's position is old
  * @property {(key: string) => void} pick
@@ -31,10 +33,15 @@ export const showRentals = (body, rentals, options) => replaceRows(body, rentalR
 
 /** @param {HTMLElement} body @param {HTMLElement[]} rows */
 function replaceRows(body, rows) {
+  // Unchanged rows are not replaced, so that a click never misses them.
+  if (body.innerHTML === rows.map(({ outerHTML }) => outerHTML).join("")) return;
   const focused = body.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
   body.replaceChildren(...rows);
   if (focused) /** @type {HTMLElement|null} */ (body.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
 }
+
+/** Place of the delay in a row of vehicles without a position. */
+const DELAY_CELL = 2;
 
 /** Makes the table of stations and free vehicles. */
 export function rentalTable() {
@@ -45,7 +52,7 @@ export function rentalTable() {
 }
 
 /**
- * Returns a text such as "34 vehicles, 7 bikes, 12 stations in view, 5 more with old positions", or the number of vehicles
+ * Returns a text such as "34 vehicles, 7 bikes, 12 stations in view, 5 vehicles with old positions", or the number of vehicles
  * without a position if none is in view.
  * @param {{feed: string}[]} vehicles @param {{kind: string}[]} rentals
  * @param {object} context
@@ -64,10 +71,10 @@ export function countInView(vehicles, rentals, { hasNetworks, unplaced = 0, only
     const reports = `${countWords(unplaced, "vehicle reports", "vehicles report")} no position`;
     return rentalWords.length > 0 ? `${rentalWords.join(", ")} in view, ${reports}` : reports;
   }
-  const isCounted = current > 0 || rentals.length === 0 || hasNetworks;
+  const isCounted = current > 0 || (old === 0 && (rentals.length === 0 || hasNetworks));
   const words = isCounted ? [countWords(current, "vehicle", "vehicles"), ...rentalWords] : rentalWords;
-  const oldWords = old > 0 ? `, ${old}${current > 0 ? " more" : ""} with ${old === 1 ? "an old position" : "old positions"}` : "";
-  return `${words.join(", ")} in view${oldWords}`;
+  const oldWords = old > 0 ? `${countWords(old, "vehicle", "vehicles")} with ${old === 1 ? "an old position" : "old positions"}` : null;
+  return [words.length > 0 ? `${words.join(", ")} in view` : null, oldWords].filter(Boolean).join(", ");
 }
 
 /** @param {string} key @param {string} name @param {Options} options */
@@ -78,16 +85,55 @@ function row(vehicle, options) {
   const { key, feed, id, label, color, record } = vehicle;
   const join = record.lineside ?? {};
   // A vehicle without a delay is not on time: its delay is unknown.
-  const { words, tone } = Number.isFinite(join.delay) ? delayWords("realtime", join.delay) : { words: "–", tone: "scheduled" };
   return element(
     options.isStale(vehicle) ? "tr.is-stale" : "tr",
     {},
     element("td", {}, badge(label || "–", color)),
     element("td", {}, button(key, join.headsign ?? `Vehicle ${record.vehicle?.label ?? id}`, options)),
-    element("td", {}, element(`span.tone-${tone}`, {}, words)),
+    element("td", {}, Number.isFinite(join.delay) ? delaySpan(join.delay) : "–"),
     element("td", {}, join.next_stop_name ?? ""),
-    element("td.end", {}, record.timestamp ? ageWords(options.nowOf(feed) - Number(record.timestamp)) : ""),
+    element("td.end", {}, record.timestamp ? ageOrDateWords(Number(record.timestamp), options.nowOf(feed), options.timezoneOf(feed)) : ""),
   );
+}
+
+/**
+ * Makes the table of vehicles without a position, which the map cannot show: their lines and stops are known from their trips.
+ */
+export function unplacedTable() {
+  const columns = ["Line", "Destination", "Delay", "Next stop"].map((words) => element("th", { scope: "col" }, words));
+  const table = element("table.list-table.unplaced-list", {}, element("thead", {}, element("tr", {}, ...columns)), element("tbody"));
+  return element("section.rental-list", { id: "unplaced-list", "aria-labelledby": "unplaced-title", hidden: true }, element("h2", { id: "unplaced-title" }, "Without position"), element("div.card.scroll", { tabindex: "0", role: "region", "aria-label": "Table of vehicles without position" }, table));
+}
+
+/** @param {HTMLElement} body  the table's body @param {import("./unplaced.js").UnplacedVehicle[]} unplaced */
+export function showUnplaced(body, unplaced) {
+  const headsign = (/** @type {import("./unplaced.js").UnplacedVehicle} */ { vehicle }) => vehicle.record.lineside?.headsign ?? "";
+  const sorted = [...unplaced].sort((a, b) => order.compare(a.vehicle.label, b.vehicle.label) || order.compare(headsign(a), headsign(b)) || order.compare(a.vehicle.id, b.vehicle.id)).slice(0, ROWS_MAX);
+  const rows = sorted.map(unplacedRow);
+  const hasDelays = sorted.some(({ vehicle }) => Number.isFinite(vehicle.record.lineside?.delay));
+  for (const row of [.../** @type {HTMLTableElement} */ (body.parentElement).rows, ...rows]) row.cells[DELAY_CELL].hidden = !hasDelays;
+  replaceRows(body, rows);
+}
+
+/** @param {import("./unplaced.js").UnplacedVehicle} vehicle @returns {any} a row */
+function unplacedRow({ network, trip_address: address, vehicle: { label, color, record, id } }) {
+  const join = record.lineside ?? {};
+  const title = join.headsign ?? (record.vehicle?.label ? `Vehicle ${record.vehicle.label}` : "Destination not known");
+  const badgeOfLine = badge(label || "–", color);
+  return element(
+    "tr",
+    { "data-vehicle": id },
+    element("td", {}, join.route_id && label ? element("a.line-link", { href: routeAddress({ feed: network, id: join.route_id }) }, badgeOfLine) : badgeOfLine),
+    element("td", {}, address ? element("a.target", { href: address }, title) : title),
+    element("td", {}, Number.isFinite(join.delay) ? delaySpan(join.delay) : ""),
+    element("td", {}, join.next_stop_id ? element("a.target", { href: `/stops/${network}/${encodeURIComponent(join.next_stop_id)}` }, join.next_stop_name ?? join.next_stop_id) : ""),
+  );
+}
+
+/** @param {number} delay */
+function delaySpan(delay) {
+  const { words, tone } = delayWords("realtime", delay);
+  return element(`span.tone-${tone}`, {}, words);
 }
 
 /** Returns the rows of stations, sorted by name, and then of free vehicles, sorted by type. @param {import("./bikes.js").Rental[]} rentals @param {Options} options */

@@ -1,7 +1,7 @@
 /** The list that replaces the map: shows it, fills it, and explains why it is empty. */
 import { byId, element } from "../plain/dom.js";
 import { dateWords } from "../plain/words.js";
-import { rentalTable, showList, showRentals } from "./list.js";
+import { rentalTable, showList, showRentals, showUnplaced, unplacedTable } from "./list.js";
 
 /** Number of ticks between updates of the list. */
 const TICKS = 2;
@@ -13,7 +13,7 @@ const LINKS_MAX = 6;
 /**
  * Returns the reason why the list is empty, as a code for tests and as a sentence for readers.
  * @param {Region[]} visible the networks in view @param {boolean} hasFilter true if modes or lines are filtered
- * @returns {{reason: "no_network"|"timetable_only"|"no_position"|"filtered"|"no_vehicle", words: string}}
+ * @returns {{reason: "no_network"|"timetable_only"|"filtered"|"no_vehicle", words: string}}
  */
 export function emptyList(visible, hasFilter) {
   if (visible.length === 0) return { reason: "no_network", words: "No network is in view. Choose one in the panel." };
@@ -23,8 +23,6 @@ export function emptyList(visible, hasFilter) {
     const expired = ended ? ` Its timetable ended on ${dateWords(ended)}.` : "";
     return { reason: "timetable_only", words: `${name} ${visible.length === 1 ? "has" : "have"} a timetable and no live vehicle positions.${expired}` };
   }
-  const unplaced = visible.reduce((sum, region) => sum + region.unplaced, 0);
-  if (unplaced > 0) return { reason: "no_position", words: `${unplaced} ${unplaced === 1 ? "vehicle reports" : "vehicles report"} no position, so the map and this list cannot show ${unplaced === 1 ? "it" : "them"}.` };
   if (hasFilter) return { reason: "filtered", words: "No vehicle in view passes the filters." };
   return { reason: "no_vehicle", words: visible.length === 1 ? `${name} has no vehicle in view now.` : "No vehicle is in view now." };
 }
@@ -33,11 +31,12 @@ export class ListView {
   #ticks = 0;
 
   #rentals = rentalTable();
+  #unplaced = unplacedTable();
 
   constructor() {
     // The server's title may name a single network, but this list follows the map.
     byId("list-title").textContent = "Vehicles in view";
-    document.querySelector("#list .vehicle-list")?.parentElement?.after(this.#rentals);
+    document.querySelector("#list .vehicle-list")?.parentElement?.after(this.#unplaced, this.#rentals);
   }
 
   /** @param {boolean} isShown */
@@ -45,20 +44,27 @@ export class ListView {
     byId("list").classList.toggle("is-shown", isShown);
     byId("show-list").setAttribute("aria-pressed", String(isShown));
     byId("show-list-words").textContent = isShown ? "Map" : "List";
+    this.refresh();
+  }
+
+  /** Makes the next tick update the list. */
+  refresh() {
     this.#ticks = 0;
   }
 
   /**
-   * @param {import("./vehicles.js").Vehicle[]} vehicles @param {import("./bikes.js").Rental[]} rentals in view
+   * @param {import("./vehicles.js").Vehicle[]} vehicles @param {import("./bikes.js").Rental[]} rentals in view @param {import("./unplaced.js").UnplacedVehicle[]} unplaced
    * @param {Region[]} visible @param {boolean} hasFilter @param {import("./list.js").Options} options
    */
-  update(vehicles, rentals, visible, hasFilter, options) {
+  update(vehicles, rentals, unplaced, visible, hasFilter, options) {
     this.#ticks += 1;
     if (this.#ticks % TICKS !== 1) return;
     const table = /** @type {HTMLElement} */ (document.querySelector("#list .vehicle-list"));
     showList(/** @type {HTMLElement} */ (table.querySelector("tbody")), vehicles, options);
     showRentals(/** @type {HTMLElement} */ (this.#rentals.querySelector("tbody")), rentals, options);
-    const isEmpty = vehicles.length + rentals.length === 0;
+    showUnplaced(/** @type {HTMLElement} */ (this.#unplaced.querySelector("tbody")), unplaced);
+    this.#unplaced.hidden = unplaced.length === 0;
+    const isEmpty = vehicles.length + rentals.length + unplaced.length === 0;
     /** @type {HTMLElement} */ (table.parentElement).hidden = vehicles.length === 0;
     this.#rentals.hidden = rentals.length === 0;
     const note = byId("list-empty");

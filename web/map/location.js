@@ -1,6 +1,7 @@
 /** The reader's location: asks the browser for it, explains failures, and shows a dot on the map. */
 import { Marker } from "maplibre-gl";
 import { byId, element } from "../plain/dom.js";
+import { distanceWords } from "./find.js";
 
 /** Timeouts for the browser's answer, in milliseconds: on the reader's request, and when the page opens. */
 const ASKED_MS = 10_000;
@@ -63,13 +64,13 @@ export class Location {
     return null;
   }
 
-  /** Says that no network is near, and offers the nearest one. @param {string} name of the nearest network @param {() => void} go shows it */
-  offerNearest(name, go) {
+  /** Says that no network is near, and offers the nearest one. @param {string} name of the nearest network @param {number} meters to it @param {() => void} go shows it */
+  offerNearest(name, meters, go) {
     const leave = () => {
       this.say("");
       go();
     };
-    return this.say("No network within 100 km of you; nearest: ", element("button.link.target", { type: "button", "data-nearest": "", onclick: leave }, name));
+    return this.say("No network within 100 km of you; nearest: ", element("button.link.target", { type: "button", "data-nearest": "", onclick: leave }, name), document.createTextNode(`, ${distanceWords(meters)} away`));
   }
 
   /** @param {import("maplibre-gl").Map} map */

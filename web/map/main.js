@@ -22,12 +22,13 @@ import { countInView } from "./list.js";
 import { ListView } from "./list_view.js";
 import { unproject } from "./motion.js";
 import { NetworkViews } from "./networks.js";
-import { listenToPanel } from "./panel.js";
+import { foldPanel, listenToPanel } from "./panel.js";
 import { VehicleTypes, freeCard, stationCard } from "./rental.js";
 import { REGION_ZOOM_MAX } from "./regions.js";
 import { Routes } from "./routes.js";
 import { Selection } from "./selection.js";
 import { makeStyle, pickStopOf } from "./style.js";
+import { UnplacedVehicles } from "./unplaced.js";
 import { Vehicles, vehicleWithoutMap } from "./vehicles.js";
 import { formatRef, formatView, hasSameSelection, modeOf, parseView } from "./view.js";
 import "./rental.css";
@@ -52,7 +53,7 @@ const { systems, others } = systemsAmong(page.raw);
 const bikes = new Bikes();
 const types = new VehicleTypes(() => tick());
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const networks = new NetworkViews(page.regions, page.networks, systems);
+const networks = new NetworkViews(page.regions, page.networks, systems, () => view.modes);
 const cells = new CellsInView();
 const networkOf = (/** @type {string} */ feed) => networks.of(feed);
 
@@ -170,7 +171,9 @@ function showDetail() {
     timezone: networkOf(view.stop?.feed ?? view.vehicle?.feed ?? "")?.timezone ?? "UTC",
     now: () => nowOf(view.stop?.feed ?? view.vehicle?.feed ?? ""),
     nameOf: (/** @type {string} */ feed) => networks.regionOf(feed)?.name ?? feed,
-    live: isLost() ? /** @type {const} */ ("lost") : networks.liveStateOf(view.stop?.feed ?? ""),
+    live: isLost() ? /** @type {const} */ ("lost") : networks.liveStateOf(view.stop?.feed ?? "", selected.stop?.times_feeds ?? []),
+    isRecording: networks.regionOf(view.stop?.feed)?.recording ?? false,
+    isStale: vehicle ? (vehicles?.isStale(vehicle) ?? false) : false,
     close: closeDetail,
     pickStop: (/** @type {string} */ feed, /** @type {string} */ id) => select(null, { feed, id }),
   };
@@ -193,7 +196,7 @@ function showDetail() {
 
 // ---- subscriptions ------------------------------------------------------------------------------
 
-const sign = liveSign("live", () => networks.liveWords());
+const sign = liveSign("live", () => networks.liveWords(clock.wall() / 1000));
 /** Time at which the connection was lost, by the page's clock; 0 while it is open. */
 let lostAt = 0;
 const isLost = () => lostAt > 0 && performance.now() - lostAt > LOST_MS;
@@ -414,6 +417,7 @@ const locate = () => finder.locate(() => {
 function showListView(list) {
   view.list = list;
   listView.show(list);
+  foldPanel(list);
   tick();
   writeAddress();
 }
@@ -424,6 +428,7 @@ function shownVehicles() {
 }
 
 const listView = new ListView();
+const unplacedVehicles = new UnplacedVehicles();
 
 function tick() {
   const shown = shownVehicles();
@@ -431,12 +436,14 @@ function tick() {
   drawRentals();
   const rentals = filters.showsBikes ? bikes.inView(map?.getBounds() ?? null) : [];
   networks.count(events.store, [...(vehicles?.all.values() ?? [])], [...bikes.all.values()]);
+  showFeedStates();
   vehicles?.showLost(isLost());
-  const words = countInView(shown, rentals, { hasNetworks: page.networks.length > 0, unplaced: networks.countUnplaced(), onlyBikes: networks.visible().every((region) => region.only_bikes), isOld: networks.isInTrouble });
+  const words = countInView(shown, rentals, { hasNetworks: page.networks.length > 0, unplaced: view.routes.length > 0 ? 0 : networks.countUnplaced(), onlyBikes: networks.visible().every((region) => region.only_bikes), isOld: networks.isInTrouble });
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
     const isStale = (/** @type {import("./vehicles.js").Vehicle} */ vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed);
-    listView.update(shown, rentals, networks.visible(), filters.isSet, { nowOf, typesOf: (feed) => types.of(feed), isStale, pick: selectFromList });
+    const unplaced = unplacedVehicles.of(networks.visible(), () => listView.refresh()).filter(({ vehicle }) => filters.passes(vehicle));
+    listView.update(shown, rentals, unplaced, networks.visible(), filters.isSet, { nowOf, timezoneOf: (feed) => networkOf(feed)?.timezone ?? "UTC", typesOf: (feed) => types.of(feed), isStale, pick: selectFromList });
   }
   if (isSelected()) showDetail();
   if (view.vehicle) loadTrip();

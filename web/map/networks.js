@@ -9,7 +9,7 @@ import { coveredSides } from "./camera.js";
 import { shownLines } from "./find.js";
 import { grantedPlace } from "./location.js";
 import { foldPanel } from "./panel.js";
-import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, lastVisited, regionCountWords, regionsInView, regionsOutside, rememberVisited, union } from "./regions.js";
+import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, filterRegion, lastVisited, recountByType, regionCountWords, regionsInView, regionsOutside, rememberVisited, union } from "./regions.js";
 import { fold } from "./route_query.js";
 import { STANDSTILL, liveState, liveWords, showTrouble, troubleIn } from "./trouble.js";
 import { routeAddress } from "./view.js";
@@ -57,6 +57,17 @@ function showRecordings(regions, visible) {
   list.hidden = !list.querySelector("li:not([hidden])");
 }
 
+/** Returns the time of the newest position by feed, in seconds. @param {import("../plain/state.js").Store} store */
+function newestPositions(store) {
+  /** @type {Map<string, number>} */
+  const newest = new Map();
+  for (const { feed, record } of store.list("vehicle")) {
+    const at = Number(record.timestamp);
+    if (at > (newest.get(feed) ?? 0)) newest.set(feed, at);
+  }
+  return newest;
+}
+
 export class NetworkViews {
   /** @type {import("maplibre-gl").Map|null} */
   #map = null;
@@ -74,11 +85,17 @@ export class NetworkViews {
   #states = new Map();
   /** The network in the middle of the map. @type {Region|null} */
   #current = null;
-  /** True after "Show all", until the map shows a single network again. */
+  /** True after "Show all", until the map moves to some of the networks. */
   #isOverview = false;
+  /** True from "Show all" until the map shows a single network again. */
+  #isFolded = false;
+  /** The time of the newest position by feed, in seconds. @type {Map<string, number>} */
+  #newest = new Map();
+  #modes;
 
-  /** @param {Region[]} regions in the server's order @param {Network[]} networks @param {string[]} systems of GBFS */
-  constructor(regions, networks, systems) {
+  /** @param {Region[]} regions in the server's order @param {Network[]} networks @param {string[]} systems of GBFS @param {() => Set<string>} [modes] returns the shown modes, empty for all */
+  constructor(regions, networks, systems, modes = () => new Set()) {
+    this.#modes = modes;
     this.regions = regions;
     this.networks = networks;
     this.systems = systems;
@@ -88,17 +105,22 @@ export class NetworkViews {
   attach(map, camera) {
     this.#map = map;
     this.#camera = camera;
-    this.#bubbles = new Bubbles(map, this.regions, (regions, bounds) => this.#jumpTo(bounds, regions.length === 1 ? regions[0] : null));
+    this.#bubbles = new Bubbles(map, this.regions, (regions, bounds) => this.#jumpTo(bounds, regions.length === 1 ? regions[0] : null), this.#modes);
     map.on("zoom", () => this.#bubbles?.show());
   }
 
-  /** @param {import("./regions.js").Bounds} bounds @param {Region|null} chosen the network with these bounds */
+  /** @param {import("./regions.js").Bounds} bounds @param {Region|null} chosen the network with these bounds; null for several */
   #jumpTo(bounds, chosen) {
     if (chosen) this.#choose(chosen.id);
     document.getElementById("missing-network")?.remove();
     this.#jumping(() => {
-      this.#leaveOverview();
-      this.#camera?.fit(bounds, REGION_ZOOM_MAX);
+      if (chosen) {
+        this.#leaveOverview();
+        this.#camera?.fit(bounds, REGION_ZOOM_MAX);
+      } else {
+        this.#isOverview = false;
+        this.#camera?.fitMembers(bounds, REGION_ZOOM_MAX);
+      }
     });
   }
 
@@ -106,20 +128,22 @@ export class NetworkViews {
   #showAll() {
     this.#jumping(() => {
       foldPanel(true);
-      this.#isOverview = true;
+      this.#isOverview = this.#isFolded = true;
       const all = union(this.regions.map(({ frame }) => frame));
       this.#camera?.fitOverview(boundsOfMost(this.regions, this.#camera.widestSpan(all)), REGION_ZOOM_MAX);
     });
   }
 
   #leaveOverview() {
-    if (this.#isOverview) foldPanel(false);
-    this.#isOverview = false;
+    if (this.#isFolded) foldPanel(false);
+    this.#isOverview = this.#isFolded = false;
   }
 
-  /** Links the networks outside of the view of all networks. */
+  /** Links the networks of the shown modes that are outside of the view of all networks, or behind the panel. */
   #showOutside() {
-    const outside = this.#isOverview ? regionsOutside(this.regions, this.viewBounds()) : [];
+    const shown = this.#isOverview ? this.regions.filter((region) => filterRegion(region, this.#modes())) : [];
+    const beyond = regionsOutside(shown, this.viewBounds());
+    const outside = shown.filter((region) => beyond.includes(region) || this.#bubbles?.isCovered(region.id));
     const buttons = outside.map((region) => element("button.link.target", { type: "button", "data-outside": region.id, onclick: () => this.go(region) }, region.name));
     replaceContent(byId("outside"), ["Not in this view: ", ...buttons.flatMap((button, at) => (at > 0 ? [", ", button] : [button]))].map((each) => (typeof each === "string" ? document.createTextNode(each) : each)));
     byId("outside").hidden = outside.length === 0;
@@ -128,7 +152,12 @@ export class NetworkViews {
   /** @param {string} id */
   #choose(id) {
     this.#chosen = id;
-    rememberVisited(id);
+    this.#remember(this.regions.find((region) => region.id === id));
+  }
+
+  /** Makes the map open at this network the next time; it does not open at rental systems. @param {Region|null|undefined} region */
+  #remember(region) {
+    if (region && !region.only_rentals) rememberVisited(region.id);
   }
 
   /** Shows a network. @param {Region} region */
@@ -224,7 +253,7 @@ export class NetworkViews {
     for (const { id } of added) this.#drawn.add(id);
     const middle = zoom >= VISITED_ZOOM_MIN ? this.#camera?.freeMiddle() : null;
     const current = middle ? currentRegion(this.regions, middle, this.#chosen) : null;
-    if (current) rememberVisited(current.id);
+    this.#remember(current);
     if (current) this.#leaveOverview();
     this.#current = current;
     this.#showOutside();
@@ -253,20 +282,27 @@ export class NetworkViews {
   showStates(store, now) {
     const known = store.list("feed");
     for (const { feed, record } of known) this.#states.set(feed, record);
+    this.#newest = newestPositions(store);
     const visible = this.visible();
-    showTrouble(troubleIn(known, visible), visible, (feed) => this.of(feed)?.timezone ?? "UTC", now);
+    showTrouble(troubleIn(known, visible), visible, { timezoneOf: (feed) => this.of(feed)?.timezone ?? "UTC", ageOf: (feed) => this.#positionAge(feed, now), now });
   }
 
-  /** Returns the text that the connection status shows instead of "Live", or null. */
-  liveWords() {
-    const visible = this.visible();
-    return this.regions.length > 0 && visible.length === 0 ? "No network in view" : liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), visible);
+  /** Returns the age of a feed's newest position in seconds, or null if it is not known. @param {string} feed @param {number} now seconds */
+  #positionAge(feed, now) {
+    const newest = this.#newest.get(feed);
+    return newest === undefined ? null : now - (this.of(feed)?.behind ?? 0) - newest;
   }
 
-  /** Returns the state of a network's live data. @param {string} feed of the network */
-  liveStateOf(feed) {
+  /** Returns the text that the connection status shows instead of "Live", or null. @param {number} now seconds */
+  liveWords(now) {
+    const visible = this.visible();
+    return this.regions.length > 0 && visible.length === 0 ? "No network in view" : liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), visible, (feed) => this.#positionAge(feed, now));
+  }
+
+  /** Returns the state of a network's live times; positions do not affect them. @param {string} feed of the network @param {string[]} live its feeds with times */
+  liveStateOf(feed, live) {
     const region = this.regionOf(feed);
-    return region ? liveState([...this.#states].map(([feed, record]) => ({ feed, record })), [region]) : null;
+    return region ? liveState([...this.#states].map(([feed, record]) => ({ feed, record })), [{ ...region, live }]) : null;
   }
 
   /** Returns the ids of the networks in view, and whether a GBFS system is in view. */
@@ -275,9 +311,9 @@ export class NetworkViews {
     return { networks: visible.map(({ id }) => id), hasBikes: this.systems.some((feed) => visible.some(({ feeds }) => feeds.includes(feed))) };
   }
 
-  /** Counts the vehicles without a position in the networks in view. */
+  /** Counts the vehicles of the shown modes without a position in the networks in view. */
   countUnplaced() {
-    return this.visible().reduce((sum, { unplaced }) => sum + unplaced, 0);
+    return this.visible().reduce((sum, region) => sum + (filterRegion(region, this.#modes())?.unplaced ?? 0), 0);
   }
 
   /** Returns true if a feed receives no new positions. @param {string} feed */
@@ -290,15 +326,15 @@ export class NetworkViews {
   async #readCounts() {
     const reply = await fetch("/map/counts").catch(() => null); // the server is unreachable; the status shows it
     if (!reply?.ok) return;
-    for (const { id, vehicles, rentals, stations, unplaced } of await reply.json()) {
+    for (const { id, ...counts } of await reply.json()) {
       const region = this.regions.find((each) => each.id === id);
-      if (region) showCount(Object.assign(region, { vehicles, rentals, stations, unplaced }));
+      if (region) showCount(Object.assign(region, counts));
     }
   }
 
   /**
    * Updates the counts of networks whose whole feeds are followed.
-   * @param {import("../plain/state.js").Store} store @param {{feed: string}[]} vehicles @param {{feed: string, kind: string}[]} rentals
+   * @param {import("../plain/state.js").Store} store @param {{feed: string, record: any}[]} vehicles @param {{feed: string, kind: string}[]} rentals
    */
   count(store, vehicles, rentals) {
     for (const region of this.regions) {
@@ -308,10 +344,13 @@ export class NetworkViews {
       const own = rentals.filter(isOf);
       region.stations = own.filter(({ kind }) => kind === "station").length;
       // Like the server's counts, these exclude vehicles whose positions may be out of date.
-      region.vehicles = vehicles.filter((vehicle) => isOf(vehicle) && !this.isInTrouble(vehicle.feed)).length;
+      const reliable = vehicles.filter((vehicle) => isOf(vehicle) && !this.isInTrouble(vehicle.feed));
+      region.vehicles = reliable.length;
+      region.by_type = recountByType(region.by_type, reliable);
       region.rentals = own.length - region.stations;
       showCount(region);
     }
     this.#bubbles?.show();
+    this.#showOutside();
   }
 }

@@ -2,10 +2,12 @@
  * The networks that the map can jump to: selects the initial one, those in view, and those near a place.
  *
  * @typedef {[number, number, number, number]} Bounds  west, south, east, north in degrees
- * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, rentals: number, only_bikes: boolean, stations: number, unplaced: number, recording: boolean}} Region
+ * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, rentals: number, only_bikes: boolean, stations: number, unplaced: number, route_types: number[], by_type: VehiclesByType, only_rentals: boolean, recording: boolean}} Region
+ * @typedef {Record<string, [number, number]>} VehiclesByType  numbers with and without a position by GTFS route type; of an unknown line, under ""
  * @typedef {{longitude: number, latitude: number}} Place
  */
 import { countWords, numberWords } from "../plain/words.js";
+import { modeOf } from "./view.js";
 
 /** Maximum zoom for showing a network. */
 export const REGION_ZOOM_MAX = 13;
@@ -63,17 +65,17 @@ export function boundsOfMost(regions, span) {
  */
 export function chooseRegion(regions, { named = null, lastVisited = null, place = null }) {
   const byId = (/** @type {string|null} */ id) => regions.find((region) => region.id === id);
-  const nearest = place && [...regions].sort((a, b) => metersToBounds(place, a.bounds) - metersToBounds(place, b.bounds))[0];
+  const nearest = place && [...withoutRentals(regions)].sort((a, b) => metersToBounds(place, a.bounds) - metersToBounds(place, b.bounds))[0];
   return byId(named) ?? byId(lastVisited) ?? nearest ?? regions[0] ?? null;
 }
 
 /**
- * Returns the network nearest to a place, and whether it is near enough to have stops around the place; null without networks.
+ * Returns the network nearest to a place, its distance in meters, and whether it is near enough to have stops around the place; null without networks.
  * @param {Region[]} regions @param {Place} place
  */
 export function nearestRegion(regions, place) {
   const [nearest] = regions.map((region) => ({ region, meters: metersToBounds(place, region.bounds) })).sort((a, b) => a.meters - b.meters);
-  return nearest ? { region: nearest.region, isNear: nearest.meters <= NEAR_M_MAX } : null;
+  return nearest ? { ...nearest, isNear: nearest.meters <= NEAR_M_MAX } : null;
 }
 
 /** Returns the networks of which no part of the frame is in a view. @param {Region[]} regions @param {Bounds|null} view */
@@ -89,6 +91,37 @@ export function regionCountWords({ vehicles, rentals, only_bikes: onlyBikes, sta
   return stations > 0 ? countWords(stations, "station", "stations") : "";
 }
 
+/**
+ * Returns a network with the counts of these modes only; null if it has neither lines nor vehicles of them.
+ * @param {Region} region @param {Set<string>} modes empty means all @returns {Region|null}
+ */
+export function filterRegion(region, modes) {
+  if (modes.size === 0) return region;
+  const isShown = (/** @type {number|null} */ type) => modes.has(modeOf(type));
+  const counts = { vehicles: 0, unplaced: 0, rentals: modes.has("bike") ? region.rentals : 0, stations: modes.has("bike") ? region.stations : 0 };
+  for (const [type, [placed, unplaced]] of Object.entries(region.by_type ?? {})) {
+    if (!isShown(type === "" ? null : Number(type))) continue;
+    counts.vehicles += placed;
+    counts.unplaced += unplaced;
+  }
+  const hasMode = (region.route_types ?? []).some(isShown) || Object.values(counts).some((count) => count > 0);
+  return hasMode ? { ...region, ...counts } : null;
+}
+
+/** Counts vehicles with a position again. @param {VehiclesByType} known @param {{record: any}[]} vehicles @returns {VehiclesByType} */
+export function recountByType(known, vehicles) {
+  /** @type {VehiclesByType} */
+  const counted = Object.fromEntries(Object.entries(known ?? {}).map(([type, [, unplaced]]) => [type, [0, unplaced]]));
+  for (const { record } of vehicles) (counted[String(record.lineside?.route_type ?? "")] ??= [0, 0])[0] += 1;
+  return counted;
+}
+
+/** Returns the networks, without systems that only rent vehicles; these if there is nothing else. @param {Region[]} regions */
+function withoutRentals(regions) {
+  const networks = regions.filter(({ only_rentals: onlyRentals }) => !onlyRentals);
+  return networks.length > 0 ? networks : regions;
+}
+
 /** Returns the smallest network around a place. @param {Region[]} regions @param {Place} place @returns {Region|null} */
 export function regionAt(regions, { longitude, latitude }) {
   const around = regions.filter(({ bounds }) => {
@@ -97,7 +130,7 @@ export function regionAt(regions, { longitude, latitude }) {
     return west <= turned && turned <= east && south <= latitude && latitude <= north;
   });
   const size = (/** @type {Region} */ { bounds: [west, south, east, north] }) => (east - west) * (north - south);
-  return around.sort((a, b) => size(a) - size(b))[0] ?? null;
+  return withoutRentals(around).sort((a, b) => size(a) - size(b))[0] ?? null;
 }
 
 /**

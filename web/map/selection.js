@@ -3,7 +3,7 @@ import { fetchJson } from "./fetch_json.js";
 
 /**
  * @typedef {{network: string, calls: import("./calls.js").Call[], headsign: string|null, shape: [number, number][], color: string|null}} Trip
- * @typedef {{feed: string, id: string, name: string, platform: string|null, latitude: number, longitude: number, timetable_ended?: string|null}} Stop
+ * @typedef {{feed: string, id: string, name: string, platform: string|null, latitude: number, longitude: number, timetable_ended?: string|null, times_feeds?: string[], no_departures?: string}} Stop
  */
 
 export class Selection {

@@ -1,7 +1,7 @@
 /** The panel's notices about networks in view with outdated data or an ended timetable. */
 import { byId, element, replaceContent } from "../plain/dom.js";
 import { DELAYED, isUnreliable } from "../plain/states.js";
-import { clockOrDay, dateWords, seconds } from "../plain/words.js";
+import { clockOrDay, dateWords, durationWords, seconds } from "../plain/words.js";
 
 /** States in order of severity, the worst last. */
 const GRAVITY = ["late", "stale", "empty", "paused", "failing"];
@@ -31,10 +31,21 @@ export function troubleIn(states, regions) {
   });
 }
 
-/** @param {{state: string, unreliable_since?: string|null}} record @param {string} timezone @param {number} now seconds */
-export function advice({ state, unreliable_since: since }, timezone, now) {
+/** Age from which on positions are old, in seconds. */
+const OLD_S = 120;
+/** Age from which on the text has no age, but says that the positions are old, in seconds. */
+const AGELESS_S = 30 * 86_400;
+
+/** Returns a text such as "positions are 40 min old"; null if the age is not known. @param {number|null} age of the newest position, in seconds */
+export function positionWords(age) {
+  if (age === null || age < OLD_S) return null;
+  return age < AGELESS_S ? `positions are ${durationWords(age)} old` : "positions are months old";
+}
+
+/** @param {{state: string, unreliable_since?: string|null}} record @param {string} timezone @param {number} now seconds @param {number|null} [age] of the newest position, in seconds */
+export function advice({ state, unreliable_since: since }, timezone, now, age = null) {
   const at = seconds(since);
-  if (!STANDSTILL.includes(state) || at === null) return "live data may be out of date";
+  if (!STANDSTILL.includes(state) || at === null) return positionWords(age) ?? "live data may be out of date";
   return `no new live data since ${clockOrDay(at, now, timezone)}`;
 }
 
@@ -43,21 +54,26 @@ function line(feed, state, name, words) {
   const template = document.getElementById(`state-${state}`);
   const sign = element("span.state", { "data-state": state });
   if (template instanceof HTMLTemplateElement) sign.append(template.content.cloneNode(true));
+  // "Late" would mean late trains to readers.
+  if (state === "late") sign.replaceChildren(...sign.querySelectorAll("svg"));
   return element("li", { "data-feed": feed }, sign, " ", element("a", { href: `/feeds/${encodeURIComponent(feed)}` }, name), `: ${words}`);
 }
 
 /** True while the panel lists all notices. */
 let isExpanded = false;
 
-/** @param {(FeedState & {name: string})[]} troubled @param {Region[]} regions in view @param {(feed: string) => string} timezoneOf @param {number} now seconds */
-export function showTrouble(troubled, regions, timezoneOf, now) {
-  const late = troubled.map(({ feed, name, record }) => line(feed, record.state, name, advice(record, timezoneOf(feed), now)));
+/**
+ * @param {(FeedState & {name: string})[]} troubled @param {Region[]} regions in view
+ * @param {{timezoneOf: (feed: string) => string, ageOf: (feed: string) => number|null, now: number}} context  `ageOf` returns the age of the newest position, `now` in seconds
+ */
+export function showTrouble(troubled, regions, context) {
+  const late = troubled.map(({ feed, name, record }) => line(feed, record.state, name, advice(record, context.timezoneOf(feed), context.now, context.ageOf(feed))));
   const ended = regions.flatMap(({ id, name, ended }) => (ended ? [line(id, "expired", name, `the timetable ended on ${dateWords(ended)}`)] : []));
   const lines = [...late, ...ended];
   const more = Math.max(lines.length - LINES_MAX, 0);
   const toggle = () => {
     isExpanded = !isExpanded;
-    showTrouble(troubled, regions, timezoneOf, now);
+    showTrouble(troubled, regions, context);
   };
   const button = element("button.link.target", { type: "button", id: "more-states", "aria-expanded": String(isExpanded), "data-more": more, onclick: toggle }, isExpanded ? "Show fewer" : `and ${more} more in view`);
   const list = byId("feed-states");
@@ -70,7 +86,7 @@ export function showTrouble(troubled, regions, timezoneOf, now) {
 /** The texts of the states, for the connection status; null means that it shows "Live". @type {Record<LiveState, string|null>} */
 const LIVE_WORDS = {
   ended: "Timetable ended", timetable: "Timetable only", missing: "Live data missing", some_missing: "Some live data missing",
-  late: "Live data late", some_late: "Some live data late", delayed: "Live data delayed", recording: "Recording", live: null,
+  late: "Live data out of date", some_late: "Some live data out of date", delayed: "Live data delayed", recording: "Recording", live: null,
 };
 
 /**
@@ -90,5 +106,15 @@ export function liveState(states, regions) {
   return live.length > 0 && live.every(({ recording }) => recording) ? "recording" : "live";
 }
 
-/** Returns the text that the connection status shows instead of "Live", or null. @param {FeedState[]} states of all feeds @param {Region[]} regions in view */
-export const liveWords = (states, regions) => LIVE_WORDS[liveState(states, regions)];
+/**
+ * Returns the text that the connection status shows instead of "Live", or null.
+ * @param {FeedState[]} states of all feeds @param {Region[]} regions in view @param {(feed: string) => number|null} [ageOf] returns the age of a feed's newest position
+ */
+export function liveWords(states, regions, ageOf = () => null) {
+  const state = liveState(states, regions);
+  if (state !== "late" && state !== "some_late") return LIVE_WORDS[state];
+  const ages = troubleIn(states, regions).flatMap(({ feed }) => ageOf(feed) ?? []);
+  const words = positionWords(ages.length > 0 ? Math.max(...ages) : null);
+  if (words === null) return LIVE_WORDS[state];
+  return state === "late" ? `P${words.slice(1)}` : `Some ${words}`;
+}

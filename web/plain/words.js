@@ -42,6 +42,15 @@ export function ageWords(seconds) {
   return `${numberWords(Math.floor(seconds / 86_400))} days ago`;
 }
 
+/** Days from which on an age is replaced by the date. */
+const DATED_DAYS = 30;
+
+/** Formats the age of a position: "40 min ago", or from `DATED_DAYS` on its date, as in "on 9 Nov 2023". @param {number} at seconds @param {number} now @param {string} timezone */
+export function ageOrDateWords(at, now, timezone) {
+  if (now - at < DATED_DAYS * 86_400) return ageWords(now - at);
+  return `on ${clockOrDay(at, now, timezone).split(",")[0]}`;
+}
+
 /** Formats a duration. @param {number} seconds @returns {string} */
 export function durationWords(seconds) {
   if (seconds === 0) return "0 s";

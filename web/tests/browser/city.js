@@ -54,13 +54,13 @@ function float(field, value) {
   return [...varint(field * 8 + 5), ...bytes];
 }
 
-/** @typedef {{id: string, route: string, lat: number, lon: number}} Position */
+/** @typedef {{id: string, route: string, trip?: string, lat?: number, lon?: number}} Position  without `lat`, the vehicle reports no position */
 
 /** Encodes a GTFS-Realtime message of vehicle positions. @param {Position[]} positions @param {number} at seconds @param {number} [age] of the positions @param {number} [headerAge] of the message */
 export function positionsMessage(positions, at, age = 0, headerAge = 0) {
   const header = part(1, [...part(1, "2.0"), ...number(2, 0), ...number(3, at - headerAge)]);
-  const entities = positions.flatMap(({ id, route, lat, lon }) => {
-    const vehicle = [...part(1, [...part(1, `${route}-1`), ...part(5, route)]), ...part(2, [...float(1, lat), ...float(2, lon)]), ...number(5, at - age), ...part(8, [...part(1, id), ...part(2, id)])];
+  const entities = positions.flatMap(({ id, route, trip = `${route}-1`, lat, lon = 0 }) => {
+    const vehicle = [...part(1, [...part(1, trip), ...part(5, route)]), ...(lat === undefined ? [] : part(2, [...float(1, lat), ...float(2, lon)])), ...number(5, at - age), ...part(8, [...part(1, id), ...part(2, id)])];
     return part(2, [...part(1, id), ...part(4, vehicle)]);
   });
   return Buffer.from([...header, ...entities]);

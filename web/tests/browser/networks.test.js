@@ -10,12 +10,12 @@ import { launch, openPage, phone, startServer, until } from "./support.js";
 
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Networks by id, with two stops each; `size` is their distance in degrees. @type {Record<string, {name: string, lat: number, lon: number, size: number, end?: string}>} */
+/** Networks by id, with two stops each; `size` is their distance in degrees. @type {Record<string, {name: string, lat: number, lon: number, size: number, end?: string, type?: number}>} */
 const NETWORKS = {
   bay: { name: "Bay Transit", lat: 37.6, lon: -122.4, size: 0.6 },
   inner: { name: "Inner Buses", lat: 37.65, lon: -122.35, size: 0.5, end: "20200601" },
   kuopio: { name: "Kuopio", lat: 62.9, lon: 27.7, size: 0.1, end: "20200604" },
-  oslo: { name: "Oslo", lat: 59.9, lon: 10.7, size: 0.1 },
+  oslo: { name: "Oslo", lat: 59.9, lon: 10.7, size: 0.1, type: 0 },
   cairns: { name: "Cairns", lat: -16.9, lon: 145.7, size: 0.1, end: "20210101" },
   brazil: { name: "São Paulo", lat: -23.5, lon: -46.6, size: 0.1, end: "20210101" },
   washington: { name: "Washington", lat: 38.9, lon: -77, size: 0.1, end: "20210101" },
@@ -37,9 +37,9 @@ let folder;
 before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
   [browser, producer] = await Promise.all([launch(), startProducer()]);
-  for (const [id, { name, lat, lon, size, end }] of Object.entries(NETWORKS)) {
+  for (const [id, { name, lat, lon, size, end, type = 3 }] of Object.entries(NETWORKS)) {
     const stops = [{ id: "a", name: `${name} West`, lat, lon }, { id: "b", name: `${name} East`, lat: lat - size / 2, lon: lon + size }];
-    await writeSchedule(path.join(folder, id), name, stops, [{ id: "l1", short: "1", long: "West – East", type: 3, stops: ["a", "b"] }, ...(id === "york" ? [IDLE_LINE] : [])], { end });
+    await writeSchedule(path.join(folder, id), name, stops, [{ id: "l1", short: "1", long: "West – East", type, stops: ["a", "b"] }, ...(id === "york" ? [IDLE_LINE] : [])], { end });
   }
   const { lat, lon } = NETWORKS.bay;
   // The message is always an hour old.
@@ -95,7 +95,7 @@ test("the chosen network is the current one, even with another network inside it
   });
 });
 
-for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
+for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a small desk", { viewport: { width: 1100, height: 700 } }], ["a phone", phone]])) {
   test(`"Show all" shows each network next to the panel or links it, on ${name}`, async () => {
     await visit("/map?network=york", options, async (page) => {
       await until(async () => (await current(page)) === "york", "New York");
@@ -111,7 +111,7 @@ for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], [
         assert.ok(await page.locator("#panel-more").isVisible());
         await page.locator("#outside").waitFor({ state: "hidden" });
         await page.goBack();
-      } else {
+      } else if (!options.viewport) {
         assert.deepEqual(await outside(), []);
       }
       await page.goBack();
@@ -120,6 +120,35 @@ for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], [
     });
   });
 }
+
+test("a filter by mode leaves only the bubbles of networks with that mode", async () => {
+  await visit("/map?at=25,0,1&mode=tram", {}, async (page) => {
+    await page.locator('.region-bubble[data-networks="oslo"]').waitFor();
+    assert.equal(await page.locator(".region-bubble").count(), 1);
+    await page.click("#show-all-networks");
+    await page.locator('#modes [aria-pressed="true"]').click();
+    await until(async () => (await page.locator(".region-bubble").count()) > 1, "the other networks");
+  });
+});
+
+test("on a phone a bubble of several networks leads to all of them, next to the panel and the credits", async () => {
+  await visit("/map?network=york", phone, async (page) => {
+    await until(async () => (await current(page)) === "york", "New York");
+    await page.click("#show-all-networks");
+    const bubble = page.locator('.region-bubble[data-networks~="york"][data-networks~="washington"]');
+    await bubble.click();
+    for (const id of ["york", "washington"]) {
+      const own = `.region-bubble[data-networks="${id}"]`;
+      await until(async () => (await page.locator(own).count()) === 1 && (await allAreSeen(page, own)), `${id} in view`);
+      const { box, label, credits } = await page.locator(own).evaluate((each) => {
+        const rect = (/** @type {Element|null} */ of) => /** @type {Element} */ (of).getBoundingClientRect().toJSON();
+        return { box: rect(each), label: rect(each.querySelector("span")), credits: rect(document.querySelector(".maplibregl-ctrl-attrib")) };
+      });
+      assert.ok(box.left >= 0 && box.right <= 390, JSON.stringify(box));
+      assert.ok(label.bottom <= credits.top || label.right <= credits.left, JSON.stringify({ label, credits }));
+    }
+  });
+});
 
 test("each network away from others has its own bubble, which opens it", async () => {
   for (const id of ["kuopio", "brazil", "washington"]) {
@@ -190,6 +219,7 @@ test('"Near me" far from all networks stays in place and offers the nearest one'
     const nearest = page.locator("#locate-note [data-nearest]");
     await nearest.waitFor();
     assert.equal(await nearest.innerText(), NETWORKS.oslo.name);
+    assert.match(await page.locator("#locate-note").innerText(), /1\D?\d{3} km/);
     assert.equal(await current(page), "york");
     assert.ok(await page.locator("#results").isHidden());
     await nearest.click();
@@ -225,7 +255,7 @@ test("zooming out by button keeps the place next to the panel in position", asyn
 
 test("vehicles with old positions are not counted as in view", async () => {
   await visit("/map?network=bay", {}, async (page) => {
-    await page.waitForFunction(() => /^0 .*\b2 /.test(document.querySelector("#count")?.textContent ?? ""));
+    await page.waitForFunction(() => /^2 \D+$/.test(document.querySelector("#count")?.textContent ?? ""));
     await page.click("#show-list");
     assert.equal(await page.locator("#list tbody tr.is-stale").count(), 2);
     assert.ok(await page.locator("#list-empty").isHidden());

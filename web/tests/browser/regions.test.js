@@ -398,14 +398,20 @@ describe("links to stops, lines and vehicles", () => {
     });
   });
 
-  test("a stop's card says whether its departures are live", async () => {
+  test("a stop's card says whether its departures are live, by the feeds of times only", async () => {
     const south = /** @type {any} */ (producer.feeds.get("south"));
+    const timesOfVehicles = (/** @type {import("playwright-core").Page} */ page) =>
+      page.route("**/map/stop?*", async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), times_feeds: ["south-vehicles"] } }));
     try {
       await visit("/map?stop=south:rossio", {}, async (page) => {
         await page.locator("#detail .detail-board a").waitFor();
         await page.locator('#detail [data-live="scheduled"]').waitFor();
         south.fails = true;
         await page.locator('#detail :is([data-live="delayed"], [data-live="missing"])').waitFor();
+      }, timesOfVehicles);
+      await visit("/map?stop=south:rossio", {}, async (page) => {
+        await page.waitForSelector('#live[data-status="stale"]');
+        await page.locator('#detail [data-live="timetable"]').waitFor();
       });
     } finally {
       south.fails = false;
@@ -433,7 +439,11 @@ describe("links to stops, lines and vehicles", () => {
     const ended = (/** @type {import("playwright-core").Page} */ page) =>
       page.route("**/map/stop?*", async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), timetable_ended: "2024-06-01" } }));
     await visit("/map?stop=north:quarry", {}, async (page) => {
-      assert.match(await page.locator('#detail [data-timetable-ended="2024-06-01"]').innerText(), /1 June 2024/);
+      const card = await page.locator('#detail [data-timetable-ended="2024-06-01"]').innerText();
+      assert.match(card, /1 June 2024/);
+      const board = await (await fetch(`${server.base}/stops/north/quarry`)).text();
+      const [, reason] = /** @type {RegExpMatchArray} */ (board.match(/class="board-empty"[^>]*>([^<]+)</));
+      assert.ok(card.endsWith(reason), `the card and the board give the same reason: ${card}`);
     }, ended);
   });
 
@@ -596,6 +606,42 @@ describe("vehicles and filters", () => {
     });
   });
 
+  test("the card of a vehicle with an old position has no current status", async () => {
+    await visit("/map?vehicle=south-vehicles:s-1", {}, async (page) => {
+      await page.locator('#detail :is([data-status="last_known"], [data-status="unknown"])').waitFor();
+      assert.equal(await page.locator("#detail .meta strong").count(), 0);
+    });
+    await visit("/map?vehicle=north-vehicles:tram-1", {}, async (page) => {
+      await page.locator("#detail .meta strong").waitFor();
+      assert.equal(await page.locator("#detail [data-status]").count(), 0);
+    });
+  });
+
+  test("the list has the vehicles without a position, by the filters", async () => {
+    const south = /** @type {any} */ (producer.feeds.get("south"));
+    const before = south.positions;
+    south.positions = [...before, { id: "s-9", route: "s1", trip: "extra" }];
+    const unplaced = async () => (await (await fetch(`${server.base}/map/unplaced?network=south`)).json()).length;
+    try {
+      await until(async () => (await unplaced()) === 1, "the vehicle without a position");
+      await visit("/map?network=south&show=list", {}, async (page) => {
+        const row = page.locator('#unplaced-list tbody tr[data-vehicle="s-9"]');
+        await row.waitFor();
+        assert.equal(await row.locator('a[href="/routes/south/s1"]').count(), 1);
+        assert.equal(await row.locator('a[href^="/trips/south/extra"]').count(), 1);
+        assert.ok(await page.locator("#list-empty").isHidden());
+      });
+      await visit("/map?network=south&show=list&mode=bus", {}, async (page) => {
+        await page.locator('#list-empty[data-reason="filtered"]').waitFor();
+        assert.ok(await page.locator("#unplaced-list").isHidden());
+        assert.doesNotMatch(await page.locator("#count").innerText(), /[1-9]/, "the count is by the filter, too");
+      });
+    } finally {
+      south.positions = before;
+    }
+    await until(async () => (await unplaced()) === 0, "the first vehicles again");
+  });
+
   test("vehicles of an eight years old message are grey, and their network has a notice", async () => {
     const eightYears = 8 * 365 * 86_400;
     producer.feeds.set("ancient", { age: eightYears, headerAge: eightYears, positions: [{ id: "s-1", route: "s1", ...at(SOUTH, -0.001, -0.003) }] });
@@ -609,6 +655,9 @@ describe("vehicles and filters", () => {
       const year = String(new Date(Date.now() - eightYears * 1_000).getUTCFullYear());
       await page.locator('#feed-states [data-feed="ancient"]', { hasText: year }).waitFor();
       await page.waitForSelector('#live[data-status="stale"]');
+      await page.goto(`${own.base}/map?vehicle=ancient:s-1`, { waitUntil: "load" });
+      await page.locator("#detail [data-status]").waitFor();
+      assert.ok((await page.locator("#detail .meta").innerText()).includes(year), "a date instead of a number of days");
     } finally {
       await context.close();
       await own.stop();
@@ -660,6 +709,8 @@ describe("vehicles and filters", () => {
       const [list, buttons] = await page.locator("#list, .map-buttons").evaluateAll((all) => all.sort((a) => (a.id === "list" ? -1 : 1)).map((each) => ({ ...each.getBoundingClientRect().toJSON(), border: parseFloat(getComputedStyle(each).borderBlockEndWidth) })));
       assert.ok(list.bottom - list.border <= buttons.top, JSON.stringify([list, buttons]));
       assert.ok(await page.locator("#show-list svg").isHidden(), "the list icon is hidden while the button leads to the map");
+      assert.ok(await page.locator("#panel-more").isHidden(), "the panel closes when the list opens");
+      await page.click("#panel-toggle");
       await page.waitForFunction(() => document.querySelectorAll("#modes .chip").length === 2);
       const tops = await page.locator("#modes .chip").evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
       assert.equal(new Set(tops).size, 1, tops.join());

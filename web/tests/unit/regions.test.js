@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { landFeature, simplify, unwrapRing } from "../../ground/land.js";
-import { bubbleBox, clusterRegions, collide, labelBox } from "../../map/clusters.js";
+import { bubbleBox, bubbleName, clusterRegions, collide, labelBox } from "../../map/clusters.js";
 import { detailWords, distanceWords, shownLines } from "../../map/find.js";
 import { countInView } from "../../map/list.js";
 import { emptyList } from "../../map/list_view.js";
 import { project } from "../../map/motion.js";
-import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, metersBetween, nearestRegion, regionAt, regionCountWords, regionsInView, regionsOutside, union } from "../../map/regions.js";
+import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, filterRegion, metersBetween, nearestRegion, recountByType, regionAt, regionCountWords, regionsInView, regionsOutside, union } from "../../map/regions.js";
 import { makeStyle } from "../../map/style.js";
-import { STANDSTILL, advice, liveState, liveWords, troubleIn } from "../../map/trouble.js";
+import { STANDSTILL, advice, liveState, liveWords, positionWords, troubleIn } from "../../map/trouble.js";
 import { formatView, hasSameSelection, parseView } from "../../map/view.js";
 
 /** @param {string} id @param {[number, number, number, number]} bounds @param {number} vehicles */
-const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, rentals: 0, only_bikes: true, stations: 0, unplaced: 0, recording: false });
+const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, rentals: 0, only_bikes: true, stations: 0, unplaced: 0, route_types: [], by_type: {}, only_rentals: false, recording: false });
 const oslo = region("oslo", [10.6, 59.8, 10.9, 60], 50);
 const lisbon = region("lisbon", [-9.3, 38.6, -9, 38.9], 20);
 const almada = region("almada", [-9.25, 38.6, -9.1, 38.7], 5);
@@ -168,18 +168,17 @@ test("the count mentions vehicles without a position if none is in view", () => 
 test("the count lists vehicles of feeds in trouble separately", () => {
   const [live, old] = [{ feed: "live" }, { feed: "old" }];
   const words = (/** @type {any[]} */ vehicles) => countInView(vehicles, [], { hasNetworks: true, unplaced: 9, isOld: (feed) => feed === "old" });
-  assert.equal(words([old, old]), "0 vehicles in view, 2 with old positions");
-  assert.equal(words([live, old]), "1 vehicle in view, 1 more with an old position");
+  assert.equal(words([old, old]), "2 vehicles with old positions");
+  assert.equal(words([live, old]), "1 vehicle in view, 1 vehicle with an old position");
+  assert.equal(countInView([old], /** @type {any[]} */ ([{ kind: "station" }]), { hasNetworks: true, isOld: () => true }), "1 station in view, 1 vehicle with an old position");
   assert.equal(words([live]), "1 vehicle in view");
 });
 
 test("an empty list gives the reason", () => {
   const timetable = { ...region("kuopio", [27, 62, 28, 63], 0), live: [], ended: "2017-06-04" };
-  const unplaced = { ...oslo, unplaced: 156 };
   const reason = (/** @type {any[]} */ visible, hasFilter = false) => emptyList(visible, hasFilter).reason;
   assert.equal(reason([]), "no_network");
   assert.equal(reason([timetable], true), "timetable_only", "the filter is not the reason");
-  assert.equal(reason([timetable, unplaced]), "no_position");
   assert.equal(reason([oslo], true), "filtered");
   assert.equal(reason([oslo]), "no_vehicle");
   assert.match(emptyList([timetable], false).words, /kuopio.*4 June 2017/);
@@ -227,6 +226,35 @@ test("the status says Live only if something in view is live", () => {
   assert.equal(liveWords([], [recording, timetable]), "Recording", "no network in view is live");
   assert.equal(liveWords([], [recording, oslo]), null);
   assert.deepEqual([liveState([], [oslo]), liveState([], [recording]), liveState([], [ended]), liveState([], [timetable]), liveState(failing, [oslo]), liveState(young, [oslo])], ["live", "recording", "ended", "timetable", "missing", "delayed"]);
+});
+
+test("late data are described by the age of their positions", () => {
+  const late = { state: "late", unreliable_since: "2026-01-02T07:53:00Z" };
+  const states = [{ feed: "oslo-vehicles", record: late }];
+  assert.equal(advice(late, "UTC", 0, 2_400), "positions are 40 min old");
+  assert.equal(liveWords(states, [oslo], () => 2_400), "Positions are 40 min old");
+  assert.equal(liveWords(states, [oslo, lisbon], () => 2_400), "Some positions are 40 min old");
+  assert.equal(positionWords(60), null, "such a position is not old");
+  assert.ok(!positionWords(400 * 86_400)?.includes("400"));
+});
+
+test("the filter by mode applies to the counts of a network", () => {
+  const both = { ...oslo, stations: 4, route_types: [1, 3], by_type: /** @type {Record<string, [number, number]>} */ ({ 1: [0, 67], 3: [5, 2], "": [1, 0] }) };
+  const counts = (/** @type {string[]} */ ...modes) => {
+    const found = filterRegion(both, new Set(modes));
+    return found && [found.vehicles, found.unplaced, found.stations];
+  };
+  assert.deepEqual([counts("metro"), counts("bus", "metro"), counts("ferry"), counts("bike")], [[0, 67, 0], [5, 69, 0], null, [0, 0, 4]]);
+  assert.equal(filterRegion(both, new Set()), both);
+  assert.deepEqual(recountByType({ 1: [9, 67] }, [{ record: { lineside: { route_type: 3 } } }, { record: {} }]), { 1: [0, 67], 3: [1, 0], "": [1, 0] });
+});
+
+test("a rental system is not a network of its own", () => {
+  const bikes = { ...region("bikes", [10.6, 59.8, 10.8, 60], 9), only_rentals: true };
+  const city = region("city", [10.5, 59.7, 10.9, 60.1], 0);
+  assert.equal(regionAt([bikes, city], { longitude: 10.7, latitude: 59.9 })?.id, "city");
+  assert.equal(chooseRegion([city, bikes], { place: { longitude: 10.7, latitude: 59.9 } })?.id, "city");
+  assert.equal(bubbleName([bikes, city]), "city");
 });
 
 test("stops with the same name have distinguishing details", () => {

@@ -283,9 +283,7 @@ impl<'a> DepartureBoard<'a> {
         let zone = self.time_zone();
         html! {
             @match self.window.from {
-                None if self.timetable_has_ended() && self.network.state().has_unmatched_trips() => "No departures are known: the live data have no trips that stop here.",
-                None if self.timetable_has_ended() => "No departures are known.",
-                None => "No departures in the next two hours.",
+                None => (no_departures_reason(self.network)),
                 Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
             }
         }
@@ -458,6 +456,17 @@ impl<'a> DepartureBoard<'a> {
             "limit": self.options.limit,
             "feeds": feeds,
         })
+    }
+}
+
+/// Returns the sentence of a board of the present without departures.
+pub(super) fn no_departures_reason(network: &Network) -> &'static str {
+    match network_page::last_service_day(network) {
+        Some(_) if network.state().has_unmatched_trips() => {
+            "No departures are known: the live data have no trips that stop here."
+        }
+        Some(_) => "No departures are known.",
+        None => "No departures in the next two hours.",
     }
 }
 

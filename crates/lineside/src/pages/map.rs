@@ -21,12 +21,14 @@ use super::layout::{self, NavSection, PageLayout};
 use super::name_search;
 use super::regions::{self, MapRegion, UnplacedNetwork};
 use super::vehicle_list::VehicleList;
-use super::{assets, board, icons, network_page, states};
+use super::{assets, board, icons, network_index, network_page, states, trips};
 use crate::app::App;
 use crate::http::QueryParameters;
 
 /// The source of the bundle in the bundler's manifest.
 const BUNDLE: &str = "map/main.js";
+/// The most vehicles without a position in a reply.
+const UNPLACED_MAX: usize = 300;
 /// Bytes at the start of a raw feed that are searched for GeoJSON.
 const GEOJSON_INSPECTED_BYTES: usize = 4096;
 
@@ -218,7 +220,8 @@ pub(super) fn feed_map_data(
     }))
 }
 
-fn is_transit(network: &Network) -> bool {
+/// Returns true if a network has a schedule or real-time data, and not only rental vehicles.
+pub(super) fn is_transit(network: &Network) -> bool {
     network.feeds().iter().any(|feed| {
         let format = feed.status().format.or(feed.config().configured_format());
         format.is_some_and(|it| it.is_schedule() || it.is_realtime())
@@ -319,12 +322,51 @@ pub(super) async fn get_stop_card(State(app): State<App>, parameters: QueryParam
     };
     let stop = timetable.stop(stop);
     let ended = network_page::last_service_day(&network);
+    let state = network.state();
+    let times = network_page::find_feeds_with(&app, &network, &state, state.trip_updates());
     Json(json!({
         "feed": network.id().as_str(), "id": stop.id, "name": stop.name,
         "platform": stop.platform_code, "latitude": stop.lat, "longitude": stop.lon,
         "timetable_ended": ended.map(|day| day.to_string()),
+        "times_feeds": times.iter().map(|feed| feed.id().as_str()).collect::<Vec<_>>(),
+        "no_departures": board::no_departures_reason(&network),
     }))
     .into_response()
+}
+
+/// Handles `/map/unplaced?network=`: the active vehicles of a network that report no position, which no cell of the map
+/// has.
+pub(super) async fn get_unplaced(State(app): State<App>, parameters: QueryParameters) -> Response {
+    let Some(id) = parameters.find_value("network") else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let Some(network) = app.ingest().find_network_of_feed(id) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let mut vehicles =
+        network_index::list_reliable_vehicles(&network, |it| it.position().is_none());
+    vehicles.sort_by(|a, b| a.id.cmp(&b.id));
+    vehicles.truncate(UNPLACED_MAX);
+    let rows: Vec<_> = vehicles.iter().map(|record| unplaced_row(&network, record)).collect();
+    Json(rows).into_response()
+}
+
+/// Returns a vehicle in the shape of a record of a channel, with the address of its trip.
+fn unplaced_row(network: &Network, record: &Record) -> serde_json::Value {
+    let vehicle = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
+    let trip = record.trip_descriptor();
+    let trip_id = trip.and_then(|trip| trip.trip_id.as_deref()).filter(|id| !id.is_empty());
+    let date = trip.and_then(|trip| trip.start_date.as_deref()).unwrap_or_default();
+    let start = trip.and_then(|trip| trip.start_time.as_deref()).unwrap_or_default();
+    json!({
+        "feed": record.feed.as_str(), "id": record.id,
+        "trip_address": trip_id.map(|id| trips::trip_address(network.id().as_str(), id, date, start)),
+        "record": {
+            "trip": { "trip_id": trip_id, "route_id": trip.and_then(|trip| trip.route_id.as_deref()) },
+            "vehicle": { "label": vehicle.and_then(|vehicle| vehicle.label.as_deref()) },
+            "lineside": record.join,
+        },
+    })
 }
 
 #[cfg(test)]

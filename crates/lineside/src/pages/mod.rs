@@ -96,6 +96,7 @@ pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
         .route("/map/counts", get(regions::get_counts))
         .route("/map/stop", get(map::get_stop_card))
         .route("/map/trip", get(trip_sheet::get_sheet))
+        .route("/map/unplaced", get(map::get_unplaced))
         .merge(ops::router())
         .merge(docs::router(description))
         .layer(middleware::from_fn_with_state(app.clone(), represent_pages))

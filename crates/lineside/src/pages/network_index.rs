@@ -1,6 +1,7 @@
 //! `/networks`: the networks whose lines and stops riders can look up, with their modes, vehicles and alerts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -88,19 +89,24 @@ impl NetworkEntry {
 
 /// Counts the active vehicles of a network's reliable feeds that pass the filter.
 pub(super) fn count_reliable_vehicles(network: &Network, filter: fn(&Record) -> bool) -> usize {
+    list_reliable_vehicles(network, filter).len()
+}
+
+/// Returns the active vehicles of a network's reliable feeds that pass the filter.
+pub(super) fn list_reliable_vehicles(
+    network: &Network,
+    filter: fn(&Record) -> bool,
+) -> Vec<Arc<Record>> {
     let feeds = network.realtime_feeds();
-    let is_unreliable = |id: &str| {
-        let feed = feeds.iter().find(|feed| feed.id().as_str() == id);
-        feed.is_some_and(|feed| feed.status().unreliable_since.is_some())
-    };
+    let unreliable = feeds.iter().filter(|feed| feed.status().unreliable_since.is_some());
+    let unreliable: BTreeSet<&str> = unreliable.map(|feed| feed.id().as_str()).collect();
     let (state, now) = (network.state(), network.data_now());
-    let mut count_by_feed: BTreeMap<&str, usize> = BTreeMap::new();
-    let counted =
-        state.vehicles().filter(|record| filter(record) && is_under_way(&state, record, now));
-    for record in counted {
-        *count_by_feed.entry(record.feed.as_str()).or_default() += 1;
-    }
-    count_by_feed.into_iter().filter(|(id, _)| !is_unreliable(id)).map(|(_, count)| count).sum()
+    let is_listed = |record: &&Arc<Record>| {
+        filter(record)
+            && !unreliable.contains(record.feed.as_str())
+            && is_under_way(&state, record, now)
+    };
+    state.vehicles().filter(is_listed).cloned().collect()
 }
 
 /// Returns true if a vehicle has a position, or its trip is running as far as is known. Some feeds report a vehicle for

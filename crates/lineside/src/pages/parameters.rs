@@ -58,6 +58,7 @@ pub(crate) const FILES: &[(&str, &[&str])] = &[
     ("/map/counts", &[]),
     ("/map/stop", &["feed", "stop_id"]),
     ("/map/trip", &["feed", "trip_id", "start_date", "start_time"]),
+    ("/map/unplaced", &["network"]),
     ("/ops/rows/{feed}", &[]),
     ("/ops/tiles", &["range"]),
     ("/validate/{link}/report.json", &[]),

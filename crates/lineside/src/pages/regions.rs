@@ -1,6 +1,7 @@
 //! The networks that the map can jump to: their names, their locations, and their numbers of vehicles and stations.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::Json;
@@ -40,6 +41,12 @@ pub(super) struct MapRegion {
     stations: usize,
     /// Active vehicles of reliable feeds without a position.
     unplaced: usize,
+    /// The GTFS types of the timetable's lines.
+    route_types: BTreeSet<u16>,
+    /// The vehicles by the type of their line.
+    by_type: VehiclesByType,
+    /// True for rental stations and vehicles without a timetable or transit vehicles.
+    only_rentals: bool,
     /// True if the live data are a recording.
     recording: bool,
     /// True if one of the live feeds is reliable.
@@ -59,6 +66,7 @@ pub(super) fn list_regions(app: &App) -> Vec<MapRegion> {
 fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
     let extent = map::extent_of_network(network)?;
     let counts = count_network(network);
+    let timetable = network.timetable();
     let mut live = network.realtime_feeds();
     live.retain(|feed| !has_only_alerts(app, feed));
     Some(MapRegion {
@@ -74,6 +82,11 @@ fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
         only_bikes: network.feeds().iter().all(|feed| rents_only_bikes(feed)),
         stations: counts.stations,
         unplaced: counts.unplaced,
+        route_types: timetable
+            .map(|timetable| timetable.routes().map(|route| route.kind).collect())
+            .unwrap_or_default(),
+        by_type: counts.by_type,
+        only_rentals: !map::is_transit(network),
         recording: network.replay_time().is_some(),
         is_reliable: live.iter().any(|feed| feed.status().unreliable_since.is_none()),
     })
@@ -87,7 +100,12 @@ struct NetworkCounts {
     rentals: usize,
     stations: usize,
     unplaced: usize,
+    by_type: VehiclesByType,
 }
+
+/// The numbers of vehicles with and without a position by the GTFS type of their line; of an unknown line, under an
+/// empty key.
+type VehiclesByType = BTreeMap<String, [usize; 2]>;
 
 /// Returns true if no vehicle type of a GBFS system is anything but a bicycle. A system without types has bicycles.
 fn rents_only_bikes(feed: &Feed) -> bool {
@@ -101,16 +119,19 @@ fn rents_only_bikes(feed: &Feed) -> bool {
 fn count_network(network: &Network) -> NetworkCounts {
     let state = network.state();
     let is_placed = |record: &&Arc<Record>| record.position().is_some();
-    let transit =
-        network_index::count_reliable_vehicles(network, |record| record.position().is_some());
+    let mut by_type = VehiclesByType::new();
+    for vehicle in network_index::list_reliable_vehicles(network, |_| true) {
+        let route_type = vehicle.join.route_type.map(|route_type| route_type.to_string());
+        let [placed, unplaced] = by_type.entry(route_type.unwrap_or_default()).or_default();
+        *if vehicle.position().is_some() { placed } else { unplaced } += 1;
+    }
     NetworkCounts {
         id: network.id().as_str().to_owned(),
-        vehicles: transit,
+        vehicles: by_type.values().map(|[placed, _]| placed).sum(),
         rentals: state.rental_vehicles().filter(is_placed).count(),
         stations: state.stations().filter(is_placed).count(),
-        unplaced: network_index::count_reliable_vehicles(network, |record| {
-            record.position().is_none()
-        }),
+        unplaced: by_type.values().map(|[_, unplaced]| unplaced).sum(),
+        by_type,
     }
 }
 
@@ -159,7 +180,7 @@ pub(super) fn render_region_links(
         @if n_networks > 1 {
             nav.regions aria-label="Networks" {
                 p.regions-title {
-                    (words::format_number(n_networks as u64)) " networks"
+                    (describe_regions(regions, unplaced.len()))
                     @if have_all_ended { ", all timetables expired" }
                 }
                 ul tabindex="0" aria-label="Networks" {
@@ -181,12 +202,28 @@ pub(super) fn render_region_links(
     }
 }
 
+/// Describes the number of networks, and of systems that only rent vehicles.
+fn describe_regions(regions: &[MapRegion], n_unplaced: usize) -> String {
+    let systems: Vec<_> = regions.iter().filter(|region| region.only_rentals).collect();
+    let n_networks = (regions.len() - systems.len() + n_unplaced) as u64;
+    let (one, many) = match systems.iter().all(|system| system.only_bikes) {
+        true => ("bike system", "bike systems"),
+        false => ("rental system", "rental systems"),
+    };
+    let networks = (n_networks > 0).then(|| words::format_count(n_networks, "network", "networks"));
+    let systems =
+        (!systems.is_empty()).then(|| words::format_count(systems.len() as u64, one, many));
+    networks.into_iter().chain(systems).collect::<Vec<_>>().join(", ")
+}
+
 impl MapRegion {
-    /// Compares two regions for the list: by size, then reliable ones first, then those with a current timetable, then
+    /// Compares two regions for the list: networks before rental systems, then by size, then reliable ones first, then those with a current timetable, then
     /// by name.
     fn compare_rank(&self, other: &Self) -> Ordering {
-        let rank =
-            |it: &Self| (it.vehicles + it.rentals, it.stations, it.is_reliable, it.ended.is_none());
+        let rank = |it: &Self| {
+            let size = (it.vehicles + it.rentals, it.stations);
+            (!it.only_rentals, size, it.is_reliable, it.ended.is_none())
+        };
         let by_rank = rank(other).cmp(&rank(self));
         by_rank.then_with(|| self.name.cmp(&other.name)).then_with(|| self.id.cmp(&other.id))
     }
@@ -244,6 +281,9 @@ mod tests {
             only_bikes: true,
             stations: 0,
             unplaced: 0,
+            route_types: BTreeSet::new(),
+            by_type: VehiclesByType::new(),
+            only_rentals: false,
             recording: false,
             is_reliable,
         }
@@ -261,6 +301,17 @@ mod tests {
         regions.sort_by(MapRegion::compare_rank);
         let names = regions.each_ref().map(|region| region.name.as_str());
         assert_eq!(names, ["e large", "d reliable", "c reliable but ended", "b stale", "a ended"]);
+    }
+
+    #[test]
+    fn rental_systems_come_last_and_are_not_counted_as_networks() {
+        let bikes =
+            MapRegion { only_rentals: true, rentals: 107, ..region("bikes", 0, true, false) };
+        let mut regions = [bikes, region("city", 0, false, false)];
+        regions.sort_by(MapRegion::compare_rank);
+        assert_eq!(regions[0].name, "city");
+        assert_eq!(describe_regions(&regions, 0), "1 network, 1 bike system");
+        assert_eq!(describe_regions(&regions[1..], 0), "1 bike system");
     }
 
     #[test]

@@ -82,6 +82,7 @@ async fn images_and_script_requests_refuse_unknown_parameters() {
         "/feeds/city/report.svg?utm_source=mail",
         "/map/stop?feed=city&stop=1",
         "/map/trip?feed=city&trip=1",
+        "/map/unplaced?feed=city",
         "/ops/tiles?ranges=1d",
         "/api/v1/openapi.json?pretty=1",
     ] {

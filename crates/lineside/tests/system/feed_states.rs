@@ -127,6 +127,8 @@ async fn an_expired_timetable_is_shown_as_expired_everywhere() {
     let card = async |feed: &str| get_json(&format!("{url}/map/stop?feed={feed}&stop_id=S")).await;
     assert_eq!(card("old").await["timetable_ended"], "2024-06-01");
     assert_eq!(card("soon").await["timetable_ended"], Value::Null);
+    assert_eq!(card("soon").await["times_feeds"], serde_json::json!([]));
+    assert!(board.contains(card("old").await["no_departures"].as_str().unwrap()), "{board}");
     // The dashboard and the feed page show the same date.
     let ended = "datetime=\"2024-06-02T00:00:00+00:00\"";
     until("the incident is on both pages, with one date", async || {

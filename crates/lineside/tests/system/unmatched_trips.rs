@@ -127,6 +127,11 @@ async fn vehicles_of_trips_not_under_way_are_not_counted() {
         (&1.into(), &0.into()),
         "{counts}"
     );
+    let unplaced = get_json(&town.url("/map/unplaced?network=town")).await;
+    assert_eq!(unplaced.as_array().unwrap().len(), 1, "{unplaced}");
+    assert_eq!(unplaced[0]["record"]["lineside"]["route_id"], "A", "{unplaced}");
+    let trip = unplaced[0]["trip_address"].as_str().unwrap();
+    assert!(trip.starts_with("/trips/town/under-way?"), "{unplaced}");
     let index = town.page("/networks").await;
     assert!(index.contains("1 vehicle") && !index.contains("vehicles"), "{index}");
     // The list without scripts has the same vehicle, and no age of a position that it does not report.
