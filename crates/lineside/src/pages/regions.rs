@@ -204,21 +204,17 @@ pub(super) fn render_region_links(
 
 /// Describes the number of networks, and of systems that only rent vehicles.
 fn describe_regions(regions: &[MapRegion], n_unplaced: usize) -> String {
-    let systems: Vec<_> = regions.iter().filter(|region| region.only_rentals).collect();
-    let n_networks = (regions.len() - systems.len() + n_unplaced) as u64;
-    let (one, many) = match systems.iter().all(|system| system.only_bikes) {
-        true => ("bike system", "bike systems"),
-        false => ("rental system", "rental systems"),
-    };
+    let n_systems = regions.iter().filter(|region| region.only_rentals).count();
+    let n_networks = (regions.len() - n_systems + n_unplaced) as u64;
     let networks = (n_networks > 0).then(|| words::format_count(n_networks, "network", "networks"));
-    let systems =
-        (!systems.is_empty()).then(|| words::format_count(systems.len() as u64, one, many));
+    let systems = (n_systems > 0)
+        .then(|| words::format_count(n_systems as u64, "bike system", "bike systems"));
     networks.into_iter().chain(systems).collect::<Vec<_>>().join(", ")
 }
 
 impl MapRegion {
-    /// Compares two regions for the list: networks before rental systems, then by size, then reliable ones first, then those with a current timetable, then
-    /// by name.
+    /// Compares two regions for the list: networks before rental systems, then by size, then reliable ones first, then
+    /// those with a current timetable, then by name.
     fn compare_rank(&self, other: &Self) -> Ordering {
         let rank = |it: &Self| {
             let size = (it.vehicles + it.rentals, it.stations);
