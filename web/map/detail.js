@@ -84,7 +84,7 @@ export function vehicleCard(vehicle, trip, update, route, around) {
     ),
   ];
   if (trip && coming.calls.length > 0) card.push(callList(coming, trip.network, color, around));
-  else if (hasEnded) card.push(element("p.detail-foot.soft", {}, "This trip has reached its last stop."));
+  else if (hasEnded) card.push(element("p.detail-foot.soft", {}, around.isStale ? "By the timetable, this trip has ended." : "This trip has reached its last stop."));
   else if (!record.trip?.trip_id) card.push(element("p.detail-foot.soft", {}, "This vehicle reports no trip."));
   card.push(element("p.detail-foot", {}, "Position from ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed))));
   return card;
