@@ -8,7 +8,8 @@
 //!
 //! # Guarantees
 //! A source's secrets appear in no message. Time, size and the number of redirects of each request are bounded. The crate
-//! knows no format: a caller that wants the reason inside an error body passes a reader of it.
+//! recognizes formats by their first bytes and reads none: a caller that wants the reason inside an error body passes a
+//! reader of it.
 
 pub mod dns_lookup;
 pub mod fetch;
