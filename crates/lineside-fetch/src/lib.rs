@@ -7,9 +7,9 @@
 //! - [`PublicOnly`]: requests to addresses that strangers name, which reach public hosts only
 //!
 //! # Guarantees
-//! A source's secrets appear in no message. Time, size and the number of redirects of each request are bounded. The crate
-//! recognizes formats by their first bytes and reads none: a caller that wants the reason inside an error body passes a
-//! reader of it.
+//! A source's secrets appear in no message. Time, size and the number of redirects of each request are bounded. Formats
+//! are used only to detect that of a probed source, to pack the files of a GTFS folder, and to read the timestamps of
+//! recorded messages. A caller that wants the reason inside an error body passes a reader of it.
 
 pub mod dns_lookup;
 pub mod fetch;
