@@ -1,5 +1,5 @@
-//! Runs the fuzz targets over their seeds, for tests without a fuzzer; included by those of lineside-formats and
-//! lineside-wire.
+//! Runs the fuzz targets over their seeds, for tests without a fuzzer; included by those of lineside-formats,
+//! lineside-gbfs and lineside-wire.
 
 use std::{collections::BTreeSet, ffi::OsStr, fs, path::PathBuf};
 

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lineside_fuzz::formats::gbfs_file(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lineside_fuzz::gbfs::file(bytes));

@@ -4,50 +4,7 @@ use std::io::Cursor;
 
 use bytes::Bytes;
 use jiff::tz::TimeZone;
-use lineside_formats::{Error, Problems, gbfs, gtfs, gtfs_rt, netex, siri};
-
-/// Checks a discovery file of a GBFS system: one that was read can be written, and then lists the same files.
-///
-/// # Panics
-///
-/// Panics if it does not.
-pub fn gbfs(bytes: &[u8]) {
-    let limits = gbfs::DiscoveryLimits::default();
-    let _ = gbfs::parse_ttl(bytes);
-    let Ok((discovery, _)) = gbfs::decode_discovery(bytes, &limits) else { return };
-    let same = gbfs::rewrite_discovery(bytes, &limits, |_| None).expect("it was read before");
-    assert_eq!(same, bytes);
-    let others = gbfs::rewrite_discovery(bytes, &limits, |entry| Some(format!("x:{}", entry.name)));
-    let others = others.expect("it was read before");
-    let (again, _) =
-        gbfs::decode_discovery(&others, &limits).expect("it was only given other addresses");
-    assert_eq!(again.entries.len(), discovery.entries.len());
-    for (new, old) in again.entries.iter().zip(&discovery.entries) {
-        assert_eq!((&new.language, &new.name), (&old.language, &old.name));
-        assert_eq!(*new.url, *format!("x:{}", old.name));
-    }
-}
-
-/// Checks any other file of a system as every kind of file. A file that was read can be written as version 3, and then
-/// has the same records and no problems; as version 2 it has no more than these.
-///
-/// # Panics
-///
-/// Panics if it does not.
-pub fn gbfs_file(bytes: &[u8]) {
-    let limits = gbfs::FileLimits::default();
-    for kind in gbfs::FileKind::ALL {
-        let Ok((file, _)) = gbfs::decode_file(kind, bytes, "en", &limits) else { continue };
-        for version in gbfs::GbfsVersion::ALL {
-            let written = gbfs::encode_file(&file.content, &file.head, version, "en");
-            let Some(written) = written else { continue };
-            let again = gbfs::decode_file(kind, &written.body, "en", &limits);
-            let (again, problems) = again.expect("it was written by us");
-            assert_eq!(again.content.record_count(), file.content.record_count());
-            assert!(problems.is_empty(), "{:?}", problems.retained_problems());
-        }
-    }
-}
+use lineside_formats::{Error, Problems, gtfs, gtfs_rt, netex, siri};
 
 /// Checks a zip archive as a schedule.
 pub fn gtfs(bytes: &[u8]) {

@@ -4,4 +4,5 @@
 //! The first property is that they return: no panic, no endless loop, bounded memory.
 
 pub mod formats;
+pub mod gbfs;
 pub mod wire;

@@ -3,16 +3,15 @@
 //! Like everything in this crate, they are a function of the city and the time. A station fills and empties with the
 //! time of day and some randomness. A free-floating vehicle stays in place until it is rented, and has a new id after
 //! each rental, as GBFS requires.
-
-use lineside_formats::gbfs::records::TypeAvailable;
-use lineside_formats::gbfs::records::{
+use lineside_gbfs::records::TypeAvailable;
+use lineside_gbfs::records::{
     PricingPlan, Rate, StationInformation, StationStatus, SystemInformation, VehicleStatus,
     VehicleType,
 };
-use lineside_formats::gbfs::values::{
+use lineside_gbfs::values::{
     FormFactor, GbfsTime, InLanguage, LanguageList, LocalizedTexts, TypeCount,
 };
-use lineside_formats::gbfs::{FileContent, FileHeader, GbfsVersion, encode_discovery, encode_file};
+use lineside_gbfs::{FileContent, FileHeader, GbfsVersion, encode_discovery, encode_file};
 use lineside_sync::UnixMillis;
 
 use crate::city::City;

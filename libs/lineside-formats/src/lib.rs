@@ -11,8 +11,6 @@ mod error;
 mod conversion_report;
 mod problem;
 mod sniff;
-#[cfg(feature = "gbfs")]
-pub mod gbfs;
 #[cfg(feature = "gtfs")]
 pub mod gtfs;
 #[cfg(feature = "gtfs-rt")]

@@ -1,8 +1,8 @@
 //! Bodies that are too large are refused by their length, before they are read.
-#![cfg(all(feature = "gbfs", feature = "gtfs-rt", feature = "siri"))]
+#![cfg(all(feature = "gtfs-rt", feature = "siri"))]
 
 use jiff::tz::TimeZone;
-use lineside_formats::{Error, ErrorKind, gbfs, gtfs_rt, siri};
+use lineside_formats::{Error, ErrorKind, gtfs_rt, siri};
 
 /// Returns 200 MB of zeros, which take no memory until they are read.
 fn untouched() -> Vec<u8> {
@@ -18,7 +18,7 @@ fn peak_kib() -> Option<u64> {
 
 type Decode = fn(Vec<u8>) -> Result<(), Error>;
 
-const DECODERS: [(&str, Decode); 5] = [
+const DECODERS: [(&str, Decode); 3] = [
     ("siri, JSON", |body| {
         siri::decode_json(&body, &TimeZone::UTC, &siri::MessageLimits::default()).map(drop)
     }),
@@ -27,13 +27,6 @@ const DECODERS: [(&str, Decode); 5] = [
     }),
     ("gtfs-rt, JSON", |body| {
         gtfs_rt::decode_json(&body, &gtfs_rt::FeedMessageLimits::default()).map(drop)
-    }),
-    ("gbfs, a file", |body| {
-        let limits = gbfs::FileLimits::default();
-        gbfs::decode_file(gbfs::FileKind::StationStatus, &body, "en", &limits).map(drop)
-    }),
-    ("gbfs, the discovery file", |body| {
-        gbfs::decode_discovery(&body, &gbfs::DiscoveryLimits::default()).map(drop)
     }),
 ];
 

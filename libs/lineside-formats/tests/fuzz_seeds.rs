@@ -1,11 +1,5 @@
 //! Runs the fuzzers' checks on all their seeds, without a fuzzer, so that it works on stable.
-#![cfg(all(
-    feature = "gtfs",
-    feature = "gtfs-rt",
-    feature = "gbfs",
-    feature = "netex",
-    feature = "siri"
-))]
+#![cfg(all(feature = "gtfs", feature = "gtfs-rt", feature = "netex", feature = "siri"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../fuzz/src/formats.rs"]
@@ -15,9 +9,7 @@ pub mod seeds;
 
 use self::seeds::{Check, check_that_none_is_forgotten};
 
-const CHECKS: [Check; 9] = [
-    ("gbfs", checks::gbfs),
-    ("gbfs_file", checks::gbfs_file),
+const CHECKS: [Check; 7] = [
     ("gtfs", checks::gtfs),
     ("gtfs_rt", checks::gtfs_rt),
     ("gtfs_rt_json", checks::gtfs_rt_json),
@@ -29,16 +21,6 @@ const CHECKS: [Check; 9] = [
 
 fn replay(target: &str) {
     seeds::replay(&CHECKS, target);
-}
-
-#[test]
-fn gbfs_seeds_pass() {
-    replay("gbfs");
-}
-
-#[test]
-fn gbfs_file_seeds_pass() {
-    replay("gbfs_file");
 }
 
 #[test]

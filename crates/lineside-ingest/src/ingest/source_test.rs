@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{
-    Format, gbfs,
+    Format,
     gtfs_rt::{EntityPayloads, ShallowMessage},
     looks_like_html, siri, sniff_format,
 };
@@ -252,7 +252,8 @@ fn count_siri(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
 }
 
 fn count_files(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
-    let (discovery, problems) = gbfs::decode_discovery(bytes, &gbfs::DiscoveryLimits::default())?;
+    let (discovery, problems) =
+        lineside_gbfs::decode_discovery(bytes, &lineside_gbfs::DiscoveryLimits::default())?;
     Ok((vec![("files", discovery.entries.len() as u64)], problems.total_count()))
 }
 

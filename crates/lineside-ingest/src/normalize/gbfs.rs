@@ -1,12 +1,10 @@
 //! Normalization of GBFS files to stations and vehicles. Ids are the system's own.
 
 use bytes::Bytes;
-use lineside_formats::{
-    Error, Problem, Problems,
-    gbfs::{
-        FileContent, FileKind, FileLimits, decode_file, encode_station, encode_station_status,
-        encode_vehicle, records,
-    },
+use lineside_formats::{Error, Problem, Problems};
+use lineside_gbfs::{
+    FileContent, FileKind, FileLimits, decode_file, encode_station, encode_station_status,
+    encode_vehicle, records,
 };
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;

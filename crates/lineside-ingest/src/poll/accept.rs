@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lineside_formats::{
-    Format, Problem, Problems, gbfs,
+    Format, Problem, Problems,
     gtfs_rt::{EntityPayloads, ShallowMessage},
     looks_like_html, sniff_format,
 };
@@ -136,9 +136,10 @@ impl FeedPoller {
     fn check_raw_bytes(&self, bytes: &[u8]) -> Problems {
         let mut problems = Problems::new();
         let is_promised = self.feed.config().configured_format() == Some(Format::Raw);
-        let system = gbfs::decode_discovery(bytes, &gbfs::DiscoveryLimits::default())
-            .ok()
-            .filter(|_| !is_promised);
+        let system =
+            lineside_gbfs::decode_discovery(bytes, &lineside_gbfs::DiscoveryLimits::default())
+                .ok()
+                .filter(|_| !is_promised);
         if system.is_some_and(|(discovery, _)| !discovery.entries.is_empty()) {
             let detail = "this is the discovery file of a GBFS system: set format = \"gbfs\" to read its files";
             problems.push(Problem::new("gbfs.json", "looks_like_gbfs", detail));

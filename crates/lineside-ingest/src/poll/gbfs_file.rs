@@ -2,7 +2,8 @@
 //! language that has the file.
 
 use bytes::Bytes;
-use lineside_formats::{Error, gbfs::FileKind};
+use lineside_formats::Error;
+use lineside_gbfs::FileKind;
 use lineside_sync::{UnixMillis, stage};
 use smol_str::SmolStr;
 

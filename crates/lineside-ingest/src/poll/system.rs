@@ -8,7 +8,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use lineside_formats::{Format, Problem, Problems, gbfs};
+use lineside_formats::{Format, Problem, Problems};
 use smol_str::SmolStr;
 use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
@@ -92,7 +92,7 @@ impl SystemPollers {
     async fn follow_discovery(
         &mut self,
         feed: &Arc<Feed>,
-        discovery: &gbfs::DiscoveryFile,
+        discovery: &lineside_gbfs::DiscoveryFile,
         problems: &mut Problems,
         (status, rng): (&mut FeedStatus, &mut fastrand::Rng),
     ) {
@@ -213,7 +213,7 @@ fn is_file_at_url(part: &GbfsFeedFile, url: &Url) -> bool {
 /// Returns the files to poll; each other file is a problem.
 fn list_wanted_files(
     base: &Url,
-    discovery: &gbfs::DiscoveryFile,
+    discovery: &lineside_gbfs::DiscoveryFile,
     problems: &mut Problems,
 ) -> Vec<ListedFile> {
     let mut all = Vec::new();
@@ -250,8 +250,8 @@ fn list_wanted_files(
         let name = SmolStr::new(&entry.name);
         let key = join_language_path(language.as_deref(), &name);
         // Two names of one kind, of an old and a new GBFS version, would overwrite each other's records.
-        let is_same = |other: &SmolStr| match gbfs::FileKind::from_name(&name) {
-            Some(kind) => gbfs::FileKind::from_name(other) == Some(kind),
+        let is_same = |other: &SmolStr| match lineside_gbfs::FileKind::from_name(&name) {
+            Some(kind) => lineside_gbfs::FileKind::from_name(other) == Some(kind),
             None => *other == name,
         };
         let is_first = all.iter().all(|it: &ListedFile| !is_same(&it.name));
@@ -289,7 +289,7 @@ impl FeedPoller {
     /// Accepts a file of a GBFS system: the discovery file, or one that it lists.
     pub(super) async fn accept_gbfs(&mut self, body: &Bytes) -> Result<(), FetchError> {
         let refused = |error: lineside_formats::Error| FetchError::from_decoder_error(&error);
-        self.body_ttl = gbfs::parse_ttl(body).map_err(refused)?;
+        self.body_ttl = lineside_gbfs::parse_ttl(body).map_err(refused)?;
         let Some(system) = &mut self.system else {
             self.read_gbfs_file(body).await.map_err(refused)?;
             self.record_success();
@@ -300,7 +300,8 @@ impl FeedPoller {
             return Err(FetchError::new(FailureCode::Decode, detail));
         }
         let (discovery, mut problems) =
-            gbfs::decode_discovery(body, &gbfs::DiscoveryLimits::default()).map_err(refused)?;
+            lineside_gbfs::decode_discovery(body, &lineside_gbfs::DiscoveryLimits::default())
+                .map_err(refused)?;
         if discovery.entries.is_empty() {
             // A temporarily empty list would remove all data of the system.
             return Err(FetchError::new(FailureCode::Empty, "the discovery file lists no files"));
@@ -329,14 +330,15 @@ mod tests {
 
     /// Returns the files polled for these URLs, and the problems of the others.
     fn listed(urls: &[&str]) -> (Vec<ListedFile>, Vec<(&'static str, String)>) {
-        let entry = |(n, url): (usize, &&str)| gbfs::DiscoveryEntry {
+        let entry = |(n, url): (usize, &&str)| lineside_gbfs::DiscoveryEntry {
             language: None,
             name: format!("f{n}").into(),
             url: (*url).into(),
         };
         let entries = urls.iter().enumerate().map(entry).collect();
         let mut problems = Problems::new();
-        let all = list_wanted_files(&url(BASE), &gbfs::DiscoveryFile { entries }, &mut problems);
+        let all =
+            list_wanted_files(&url(BASE), &lineside_gbfs::DiscoveryFile { entries }, &mut problems);
         let details =
             problems.retained_problems().iter().map(|it| (it.code, it.detail.to_string()));
         (all, details.collect())
@@ -370,12 +372,15 @@ mod tests {
     #[test]
     fn files_on_the_host_of_the_discovery_file_are_allowed() {
         let base = url("http://127.0.0.1:8080/gbfs.json");
-        let entry =
-            |url: &str| gbfs::DiscoveryEntry { language: None, name: url.into(), url: url.into() };
+        let entry = |url: &str| lineside_gbfs::DiscoveryEntry {
+            language: None,
+            name: url.into(),
+            url: url.into(),
+        };
         let entries =
             ["http://127.0.0.1:8080/a", "b", "http://127.0.0.1:22/", "http://127.0.0.2:8080/c"]
                 .map(entry);
-        let discovery = gbfs::DiscoveryFile { entries: entries.into() };
+        let discovery = lineside_gbfs::DiscoveryFile { entries: entries.into() };
         let all = list_wanted_files(&base, &discovery, &mut Problems::new());
         let paths: Vec<_> = all.iter().map(|it| (it.url.path(), it.is_elsewhere)).collect();
         assert_eq!(paths, [("/a", false), ("/b", false)]);

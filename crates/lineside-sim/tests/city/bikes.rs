@@ -1,13 +1,12 @@
 //! Tests of the shared bikes, read like any GBFS feed.
 
-use std::collections::HashSet;
-
-use lineside_formats::gbfs::records::{StationInformation, StationStatus, VehicleStatus};
-use lineside_formats::gbfs::{
+use lineside_gbfs::records::{StationInformation, StationStatus, VehicleStatus};
+use lineside_gbfs::{
     DiscoveryLimits, FileContent, FileKind, FileLimits, decode_discovery, decode_file,
 };
 use lineside_sim::{CityFeed, FaultPlan, FeedFault, FeedOrigin, ReplyBody};
 use lineside_sync::UnixMillis;
+use std::collections::HashSet;
 
 use crate::common::{CITY, START, after};
 

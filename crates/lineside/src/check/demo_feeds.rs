@@ -213,11 +213,9 @@ fn the_demo_bikes_have_no_findings_and_rotate_their_ids() {
     let mut found = FindingExamples::new();
     let system = |now: UnixMillis| -> Vec<(String, Bytes)> {
         let discovery = feed_bytes(&origin, CityFeed::Bikes.file_name(), now);
-        let (system, _) = lineside_formats::gbfs::decode_discovery(
-            &discovery,
-            &lineside_formats::gbfs::DiscoveryLimits::default(),
-        )
-        .unwrap();
+        let (system, _) =
+            lineside_gbfs::decode_discovery(&discovery, &lineside_gbfs::DiscoveryLimits::default())
+                .unwrap();
         let others = system.entries.iter().map(|entry| {
             let path = format!("gbfs/{}.json", entry.name);
             (entry.name.to_string(), feed_bytes(&origin, &path, now))

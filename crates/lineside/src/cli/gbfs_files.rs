@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use bytes::Bytes;
-use lineside_formats::{Format, gbfs, sniff_format};
+use lineside_formats::{Format, sniff_format};
 use lineside_ingest::SourceLocation;
 use lineside_validate::rules::gbfs::is_gbfs_file;
 use url::Url;
@@ -62,7 +62,9 @@ pub(super) async fn read_system(
     if sniff_format(body) != Some(Format::Raw) {
         return Ok(None);
     }
-    let Ok((discovery, _)) = gbfs::decode_discovery(body, &gbfs::DiscoveryLimits::default()) else {
+    let Ok((discovery, _)) =
+        lineside_gbfs::decode_discovery(body, &lineside_gbfs::DiscoveryLimits::default())
+    else {
         return Ok(None);
     };
     let taking = SystemCollector {
@@ -104,7 +106,7 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
     let listing = plain.iter().find(|(_, (name, _))| name == DISCOVERY);
     let listing = listing
         .and_then(|(_, (_, body))| {
-            gbfs::decode_discovery(body, &gbfs::DiscoveryLimits::default()).ok()
+            lineside_gbfs::decode_discovery(body, &lineside_gbfs::DiscoveryLimits::default()).ok()
         })
         .map(|(discovery, _)| discovery);
     let Some(discovery) = listing else {
@@ -161,7 +163,7 @@ type MissingReason = (&'static str, Option<String>);
 
 impl SystemCollector<'_> {
     /// Reads the files of all languages, one language after the other.
-    async fn collect_system(mut self, discovery: &gbfs::DiscoveryFile) -> CollectedSystem {
+    async fn collect_system(mut self, discovery: &lineside_gbfs::DiscoveryFile) -> CollectedSystem {
         let own = |language: Option<&str>| {
             let entries = discovery.entries.iter();
             let entries = entries.filter(move |entry| entry.language.as_deref() == language);
@@ -192,7 +194,7 @@ impl SystemCollector<'_> {
     /// Reads the files of one language; `other` is the language unless it is the first one.
     async fn collect_files(
         &mut self,
-        entries: &[&gbfs::DiscoveryEntry],
+        entries: &[&lineside_gbfs::DiscoveryEntry],
         other: Option<&str>,
     ) -> Vec<CollectedFile> {
         let mut files = Vec::new();
@@ -213,7 +215,7 @@ impl SystemCollector<'_> {
 
     async fn collect_file(
         &mut self,
-        entry: &gbfs::DiscoveryEntry,
+        entry: &lineside_gbfs::DiscoveryEntry,
     ) -> Result<(Option<String>, Bytes), MissingReason> {
         let location = self.locate_file(entry)?;
         let key = match &location {
@@ -241,7 +243,10 @@ impl SystemCollector<'_> {
 
     /// Returns the location of a listed file: in the discovery file's folder, else its listed address if addresses may
     /// be requested.
-    fn locate_file(&self, entry: &gbfs::DiscoveryEntry) -> Result<SourceLocation, MissingReason> {
+    fn locate_file(
+        &self,
+        entry: &lineside_gbfs::DiscoveryEntry,
+    ) -> Result<SourceLocation, MissingReason> {
         let names = self.sibling_names.candidate_names(entry);
         let at = |name: &String| Some(self.folder.as_ref()?.join(name));
         if let Some(file) = names.iter().filter_map(at).find(|file| file.is_file()) {
@@ -276,7 +281,7 @@ struct SiblingNames {
 }
 
 impl SiblingNames {
-    fn from_discovery(discovery: &gbfs::DiscoveryFile) -> SiblingNames {
+    fn from_discovery(discovery: &lineside_gbfs::DiscoveryFile) -> SiblingNames {
         let mut ends: HashMap<String, Option<Box<str>>> = HashMap::new();
         for entry in &discovery.entries {
             for end in [1, 2].into_iter().filter_map(|parts| address_tail(&entry.url, parts)) {
@@ -295,7 +300,7 @@ impl SiblingNames {
     /// Returns the possible names of a file, the likeliest first: the last two parts of its address;
     /// `<language>/<name>.json`; the last part of its address; `<name>.<language>.json`; and in the first language
     /// `<name>.json`. The author of the discovery file chose these names, so they lead at most one folder down.
-    fn candidate_names(&self, entry: &gbfs::DiscoveryEntry) -> Vec<String> {
+    fn candidate_names(&self, entry: &lineside_gbfs::DiscoveryEntry) -> Vec<String> {
         let listed = |parts| {
             let end = address_tail(&entry.url, parts)?;
             let owner = self.by_suffix.get(&end)?.as_ref()?;
@@ -406,12 +411,12 @@ mod tests {
     use super::*;
 
     fn names(addresses: &[(&str, &str, &str)]) -> Vec<Vec<String>> {
-        let entries = addresses.iter().map(|(language, name, url)| gbfs::DiscoveryEntry {
+        let entries = addresses.iter().map(|(language, name, url)| lineside_gbfs::DiscoveryEntry {
             language: (!language.is_empty()).then(|| (*language).into()),
             name: (*name).into(),
             url: (*url).into(),
         });
-        let discovery = gbfs::DiscoveryFile { entries: entries.collect() };
+        let discovery = lineside_gbfs::DiscoveryFile { entries: entries.collect() };
         let sibling_names = SiblingNames::from_discovery(&discovery);
         discovery.entries.iter().map(|entry| sibling_names.candidate_names(entry)).collect()
     }

@@ -5,12 +5,10 @@ mod geojson_map;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use lineside_formats::{
-    ConversionReport, Format, Problem, Problems,
-    gbfs::{
-        self, FileContent, FileHeader, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file,
-        encode_discovery, encode_file, output_name,
-    },
+use lineside_formats::{ConversionReport, Format, Problem, Problems};
+use lineside_gbfs::{
+    FileContent, FileHeader, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file,
+    encode_discovery, encode_file, output_name,
 };
 
 use super::{ConversionError, ConversionOutput, ConversionTarget, NamedFile};
@@ -194,7 +192,7 @@ fn discovery_head<'a>(
     heads: impl Iterator<Item = &'a FileHeader>,
 ) -> FileHeader {
     let own = files.iter().find(|(name, _)| name == DISCOVERY);
-    let ttl = own.and_then(|(_, body)| gbfs::parse_ttl(body).ok().flatten());
+    let ttl = own.and_then(|(_, body)| lineside_gbfs::parse_ttl(body).ok().flatten());
     FileHeader {
         last_updated: heads.filter_map(|head| head.last_updated).max(),
         ttl: ttl.and_then(|ttl| u32::try_from(ttl.as_secs()).ok()).or(Some(0)),

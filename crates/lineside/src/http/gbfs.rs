@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use lineside_formats::{Format, gbfs};
+use lineside_formats::Format;
 use lineside_ingest::Feed;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -201,7 +201,7 @@ fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8
     let parts = feed.gbfs_files();
     let first = parts.first().and_then(|part| part.language.as_deref());
     let is_single = parts.iter().all(|part| part.language.as_deref() == first);
-    let rewrite_url = |entry: &gbfs::DiscoveryEntry| {
+    let rewrite_url = |entry: &lineside_gbfs::DiscoveryEntry| {
         if &*entry.name == DISCOVERY {
             return Some(format!("{base}/{DISCOVERY}.json"));
         }
@@ -216,7 +216,7 @@ fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8
             None => format!("{base}/{}.json", entry.name),
         })
     };
-    gbfs::rewrite_discovery(discovery, &gbfs::DiscoveryLimits::default(), rewrite_url).map_err(|error| {
+    lineside_gbfs::rewrite_discovery(discovery, &lineside_gbfs::DiscoveryLimits::default(), rewrite_url).map_err(|error| {
         tracing::error!(feed = %feed.id(), %error, "a discovery file that was valid cannot be read");
         Refusal::Internal
     })

@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use lineside_formats::gbfs::GbfsVersion;
+use lineside_gbfs::GbfsVersion;
 use lineside_ingest::{FeedConfig, MemoryFile, ServedSnapshot, Snapshot};
 use tokio::sync::{Mutex, OnceCell};
 use url::Url;

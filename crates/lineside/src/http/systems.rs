@@ -10,12 +10,12 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use lineside_formats::gbfs::{
-    self, FileContent, FileHeader, FileKind, FileLimits, GbfsVersion, decode_file,
-    encode_discovery, encode_file, output_name,
+use lineside_formats::{Error, Format};
+use lineside_gbfs::{
+    FileContent, FileHeader, FileKind, FileLimits, GbfsVersion, decode_file, encode_discovery,
+    encode_file, output_name,
     records::{Calendar, Dataset, RentalHours, VersionEntry},
 };
-use lineside_formats::{Error, Format};
 use lineside_ingest::{Feed, GbfsFeedFile, ServedSnapshot};
 use smol_str::SmolStr;
 use utoipa_axum::router::OpenApiRouter;
@@ -214,7 +214,8 @@ async fn reply_with_content(
     let status = feed.status();
     let served = lookup::served_snapshot(app, feed, &status)?;
     let snapshot = served.snapshot();
-    let ttl = gbfs::parse_ttl(&snapshot.bytes).ok().flatten().map_or(0, |ttl| ttl.as_secs());
+    let ttl =
+        lineside_gbfs::parse_ttl(&snapshot.bytes).ok().flatten().map_or(0, |ttl| ttl.as_secs());
     let head = FileHeader {
         last_updated: Some(snapshot.fetched_at.unix_seconds()),
         ttl: u32::try_from(ttl).ok(),

@@ -5,12 +5,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use lineside_formats::{
-    ConversionReport, Format,
-    gbfs::{
-        FileContent, FileKind, encode_station, encode_station_status, encode_vehicle,
-        records::StationStatus,
-    },
+use lineside_formats::{ConversionReport, Format};
+use lineside_gbfs::{
+    FileContent, FileKind, encode_station, encode_station_status, encode_vehicle,
+    records::StationStatus,
 };
 
 use super::GbfsSystem;

@@ -7,9 +7,9 @@ use serde_json::Value;
 use smol_str::{SmolStr, ToSmolStr};
 
 use super::{
+    record::reader::RecordReader,
+    record::writer::{GbfsVersion, RecordWriter},
     record::{FieldValue, RecordField, record},
-    record_reader::RecordReader,
-    record_writer::{GbfsVersion, RecordWriter},
 };
 
 /// The identifier of an object within its file.

@@ -3,56 +3,62 @@
 
 use serde_json::{Map, Value};
 
-use super::{record_reader::RecordReader, record_writer::RecordWriter};
+pub(crate) mod reader;
+#[cfg(test)]
+pub(crate) mod random_sample;
+pub(crate) mod writer;
+
+use reader::RecordReader;
+use writer::RecordWriter;
 
 /// The names of a field.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FieldNames {
+pub(crate) struct FieldNames {
     /// The name in version 3.
-    pub(super) key: &'static str,
+    pub(crate) key: &'static str,
     /// The name in version 2, if it differs.
-    pub(super) old: Option<&'static str>,
+    pub(crate) old: Option<&'static str>,
     /// Other names, of drafts and common mistakes, that are read and never written.
-    pub(super) also: &'static [&'static str],
+    pub(crate) also: &'static [&'static str],
     /// True if version 2 has no such field.
-    pub(super) is_new: bool,
+    pub(crate) is_new: bool,
 }
 
 impl FieldNames {
-    pub(super) const fn new(key: &'static str) -> FieldNames {
+    pub(crate) const fn new(key: &'static str) -> FieldNames {
         FieldNames { key, old: None, also: &[], is_new: false }
     }
 
     /// Sets the name in version 2.
-    pub(super) const fn named_in_v2(self, old: &'static str) -> FieldNames {
+    pub(crate) const fn named_in_v2(self, old: &'static str) -> FieldNames {
         FieldNames { old: Some(old), ..self }
     }
 
     /// Sets further names that are read.
-    pub(super) const fn with_aliases(self, also: &'static [&'static str]) -> FieldNames {
+    pub(crate) const fn with_aliases(self, also: &'static [&'static str]) -> FieldNames {
         FieldNames { also, ..self }
     }
 
     /// Marks a field that version 2 does not have.
-    pub(super) const fn only_in_v3(self) -> FieldNames {
+    pub(crate) const fn only_in_v3(self) -> FieldNames {
         FieldNames { is_new: true, ..self }
     }
 
     /// Returns all names, the newest first.
-    pub(super) fn all_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         [self.key].into_iter().chain(self.old).chain(self.also.iter().copied())
     }
 }
 
 /// A JSON value of a field.
-pub(super) trait FieldValue: Sized {
+pub(crate) trait FieldValue: Sized {
     /// Reads a value. Returns `None` and reports a problem if the JSON is unusable.
     fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<Self>;
     fn write_value(&self, writing: &mut RecordWriter);
 }
 
 /// The type of a field: an optional value, or a list.
-pub(super) trait RecordField: Default {
+pub(crate) trait RecordField: Default {
     /// Reads a field. Returns the default and reports a problem if the JSON is unusable.
     fn read_field(json: &Value, reading: &mut RecordReader<'_>) -> Self;
     /// Writes the field's value.
@@ -94,7 +100,7 @@ impl<T: FieldValue> RecordField for Vec<T> {
 }
 
 /// An object whose fields are declared by rows.
-pub(super) trait GbfsRecord: Default {
+pub(crate) trait GbfsRecord: Default {
     /// The names of all fields.
     const ROWS: &'static [FieldNames];
     /// Reads each field independently: a bad one is absent.
@@ -116,14 +122,14 @@ macro_rules! record {
             $(#[doc = concat!("`", $key, "`.")] pub $field: $type,)*
         }
 
-        impl $crate::gbfs::record::GbfsRecord for $name {
-            const ROWS: &'static [$crate::gbfs::record::FieldNames] =
-                &[$($crate::gbfs::record::FieldNames::new($key)$(.$say($($with),*))*,)*];
+        impl $crate::record::GbfsRecord for $name {
+            const ROWS: &'static [$crate::record::FieldNames] =
+                &[$($crate::record::FieldNames::new($key)$(.$say($($with),*))*,)*];
 
             fn read_fields(
                 &mut self,
                 object: &serde_json::Map<String, serde_json::Value>,
-                reading: &mut $crate::gbfs::record_reader::RecordReader<'_>,
+                reading: &mut $crate::record::reader::RecordReader<'_>,
             ) {
                 let mut rows = Self::ROWS.iter();
                 $(if let Some(row) = rows.next() {
@@ -131,7 +137,7 @@ macro_rules! record {
                 })*
             }
 
-            fn write_fields(&self, writing: &mut $crate::gbfs::record_writer::RecordWriter) {
+            fn write_fields(&self, writing: &mut $crate::record::writer::RecordWriter) {
                 let mut rows = Self::ROWS.iter();
                 $(if let Some(row) = rows.next() {
                     writing.write_field(row, &self.$field);
@@ -139,29 +145,29 @@ macro_rules! record {
             }
 
             fn add_language(&mut self, other: &Self) {
-                $($crate::gbfs::record::RecordField::add_language(&mut self.$field, &other.$field);)*
+                $($crate::record::RecordField::add_language(&mut self.$field, &other.$field);)*
             }
         }
 
-        impl $crate::gbfs::record::FieldValue for $name {
+        impl $crate::record::FieldValue for $name {
             fn read_value(
                 json: &serde_json::Value,
-                reading: &mut $crate::gbfs::record_reader::RecordReader<'_>,
+                reading: &mut $crate::record::reader::RecordReader<'_>,
             ) -> Option<$name> {
                 reading.read_record(json)
             }
 
-            fn write_value(&self, writing: &mut $crate::gbfs::record_writer::RecordWriter) {
+            fn write_value(&self, writing: &mut $crate::record::writer::RecordWriter) {
                 writing.write_record(self);
             }
         }
 
         #[cfg(test)]
-        impl $crate::gbfs::sample::RandomSample for $name {
+        impl $crate::record::random_sample::RandomSample for $name {
             fn sample(chance: &mut fastrand::Rng) -> $name {
-                $name { $($field: $crate::gbfs::sample::RandomSample::sample(chance),)* }
+                $name { $($field: $crate::record::random_sample::RandomSample::sample(chance),)* }
             }
         }
     };
 }
-pub(super) use record;
+pub(crate) use record;

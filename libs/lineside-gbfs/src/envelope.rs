@@ -8,26 +8,26 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::{Error, ErrorKind};
+use lineside_formats::{Error, ErrorKind};
 
 /// Maximum `ttl` that is returned; a longer one is of no use.
 const TTL_MAX: Duration = Duration::from_secs(366 * 86_400);
 
 /// The outer object of a file. All values remain JSON text.
 #[derive(Deserialize)]
-pub(super) struct FileEnvelope<'a> {
+pub(crate) struct FileEnvelope<'a> {
     #[serde(borrow)]
-    pub(super) last_updated: Option<&'a RawValue>,
+    pub(crate) last_updated: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) ttl: Option<&'a RawValue>,
+    pub(crate) ttl: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) version: Option<&'a RawValue>,
+    pub(crate) version: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) data: &'a RawValue,
+    pub(crate) data: &'a RawValue,
 }
 
 /// The keys and values of an object, in the order of the file.
-pub(super) struct ObjectPairs<'a>(pub(super) Vec<(String, &'a RawValue)>);
+pub(crate) struct ObjectPairs<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 /// Maximum number of keys that are read of one object, such as the languages of a discovery file; further ones are
 /// skipped.
@@ -46,11 +46,11 @@ pub fn parse_ttl(body: &[u8]) -> Result<Option<Duration>, Error> {
 }
 
 /// Returns the `data` of a file.
-pub(super) fn parse_data(body: &[u8]) -> Result<&RawValue, Error> {
+pub(crate) fn parse_data(body: &[u8]) -> Result<&RawValue, Error> {
     parse_envelope(body).map(|document| document.data)
 }
 
-pub(super) fn parse_envelope(body: &[u8]) -> Result<FileEnvelope<'_>, Error> {
+pub(crate) fn parse_envelope(body: &[u8]) -> Result<FileEnvelope<'_>, Error> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if start.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::new(ErrorKind::Empty, "the file is empty"));
@@ -58,7 +58,7 @@ pub(super) fn parse_envelope(body: &[u8]) -> Result<FileEnvelope<'_>, Error> {
     serde_json::from_slice(start).map_err(|error| error_from_json(&error))
 }
 
-pub(super) fn error_from_json(error: &serde_json::Error) -> Error {
+pub(crate) fn error_from_json(error: &serde_json::Error) -> Error {
     let kind = if error.is_eof() { ErrorKind::Truncated } else { ErrorKind::Decode };
     Error::new(kind, format!("the file is not valid GBFS: {error}"))
 }

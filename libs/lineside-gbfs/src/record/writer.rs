@@ -2,8 +2,8 @@
 
 use smol_str::SmolStr;
 
-use super::record::{FieldNames, GbfsRecord, RecordField};
-use crate::ConversionReport;
+use super::{FieldNames, GbfsRecord, RecordField};
+use lineside_formats::ConversionReport;
 
 /// A version that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,25 +46,25 @@ impl GbfsVersion {
 
 /// A writer of JSON.
 #[derive(Debug)]
-pub(super) struct RecordWriter {
-    pub(super) version: GbfsVersion,
+pub(crate) struct RecordWriter {
+    pub(crate) version: GbfsVersion,
     /// The preferred language where only one can be written.
-    pub(super) language: SmolStr,
-    pub(super) text: Vec<u8>,
+    pub(crate) language: SmolStr,
+    pub(crate) text: Vec<u8>,
     /// The dropped values, by field.
-    pub(super) lost: ConversionReport,
+    pub(crate) lost: ConversionReport,
     /// The current field.
     field: &'static str,
 }
 
 impl RecordWriter {
-    pub(super) fn new(version: GbfsVersion, language: &str, text: Vec<u8>) -> RecordWriter {
+    pub(crate) fn new(version: GbfsVersion, language: &str, text: Vec<u8>) -> RecordWriter {
         let language = SmolStr::new(language);
         RecordWriter { version, language, text, lost: ConversionReport::new(), field: "" }
     }
 
     /// Writes a field with its name in this version, unless it is absent.
-    pub(super) fn write_field<T: RecordField>(&mut self, row: &FieldNames, value: &T) {
+    pub(crate) fn write_field<T: RecordField>(&mut self, row: &FieldNames, value: &T) {
         if value.is_absent() {
             return;
         }
@@ -81,26 +81,26 @@ impl RecordWriter {
     }
 
     /// Counts `n` dropped values of the current field.
-    pub(super) fn count_dropped_values(&mut self, n: usize) {
+    pub(crate) fn count_dropped_values(&mut self, n: usize) {
         self.lost.record_dropped_many(self.field, CANNOT, n as u64);
     }
 
     /// Counts one dropped value of the given field.
-    pub(super) fn count_dropped_field(&mut self, field: &'static str) {
+    pub(crate) fn count_dropped_field(&mut self, field: &'static str) {
         self.lost.record_dropped(field, CANNOT, None);
     }
 
-    pub(super) fn write_record<T: GbfsRecord>(&mut self, record: &T) {
+    pub(crate) fn write_record<T: GbfsRecord>(&mut self, record: &T) {
         self.write_object(|writing| record.write_fields(writing));
     }
 
-    pub(super) fn write_object(&mut self, write: impl FnOnce(&mut RecordWriter)) {
+    pub(crate) fn write_object(&mut self, write: impl FnOnce(&mut RecordWriter)) {
         self.text.push(b'{');
         write(self);
         self.text.push(b'}');
     }
 
-    pub(super) fn write_list<T>(
+    pub(crate) fn write_list<T>(
         &mut self,
         items: impl Iterator<Item = T>,
         mut write: impl FnMut(T, &mut RecordWriter),
@@ -114,7 +114,7 @@ impl RecordWriter {
     }
 
     /// Writes a key with its colon.
-    pub(super) fn write_key(&mut self, name: &str) {
+    pub(crate) fn write_key(&mut self, name: &str) {
         self.write_separator(b'{');
         self.write_json(name);
         self.text.push(b':');
@@ -129,7 +129,7 @@ impl RecordWriter {
     }
 
     /// Writes a value whose form is the same in all versions.
-    pub(super) fn write_json<T: serde::Serialize + ?Sized>(&mut self, value: &T) {
+    pub(crate) fn write_json<T: serde::Serialize + ?Sized>(&mut self, value: &T) {
         let before = self.text.len();
         if serde_json::to_writer(&mut self.text, value).is_err() {
             // Strings and finite numbers cannot fail; in any other case the rest stays valid JSON.

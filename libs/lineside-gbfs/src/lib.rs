@@ -7,15 +7,16 @@
 //! Each field of a record is read independently (see `record.rs`), and common deviations from the specification are
 //! accepted. Every deviation is a problem that names file and field; a bad field does not affect the others.
 
+#![warn(missing_docs)]
+
 mod contacts;
 mod discovery;
-mod envelope;
 mod encode;
+mod envelope;
 mod file;
 mod hours;
 mod languages;
 mod limits;
-mod record_reader;
 mod record;
 pub mod records;
 #[cfg(test)]
@@ -23,7 +24,6 @@ mod sample;
 #[cfg(test)]
 mod tests;
 pub mod values;
-mod record_writer;
 pub mod zones;
 
 pub use contacts::FEED_CONTACT_STAND_IN;
@@ -36,4 +36,4 @@ pub use envelope::parse_ttl;
 pub use file::{FileContent, FileHeader, FileKind, GbfsFile, decode_file};
 pub use languages::output_name;
 pub use limits::{DiscoveryLimits, FileLimits};
-pub use record_writer::GbfsVersion;
+pub use record::writer::GbfsVersion;

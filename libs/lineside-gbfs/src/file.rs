@@ -13,7 +13,7 @@ use super::{
     envelope::{self, FileEnvelope, ObjectPairs},
     limits::FileLimits,
     record::FieldValue,
-    record_reader::RecordReader,
+    record::reader::RecordReader,
     records::{
         Alert, Calendar, Dataset, PricingPlan, Region, RentalHours, StationInformation,
         StationStatus, SystemInformation, VehicleAvailability, VehicleStatus, VehicleType,
@@ -22,7 +22,7 @@ use super::{
     values::GbfsTime,
     zones::{GeofencingRule, GeofencingZone, GeofencingZones},
 };
-use crate::{Error, ErrorKind, Problems};
+use lineside_formats::{Error, ErrorKind, Problems};
 
 /// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,7 +149,7 @@ impl FileKind {
     }
 
     /// Returns the key of the list in a major version; empty if the file is no list.
-    pub(super) fn list_key(self, major: u8) -> &'static str {
+    pub(crate) fn list_key(self, major: u8) -> &'static str {
         let named = self.kind_names();
         if major >= 3 { named.list } else { named.v2_list }
     }
@@ -311,7 +311,7 @@ fn read_content(
 }
 
 /// A record in the list of a file.
-pub(super) trait ListRecord: FieldValue {
+pub(crate) trait ListRecord: FieldValue {
     /// Returns the id, which is unique within the list; a record without it is dropped.
     fn record_id(&self) -> Option<&str> {
         None

@@ -3,11 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::{
-    record::{FieldNames, FieldValue, GbfsRecord},
-    record_reader::RecordReader,
-    record_writer::{GbfsVersion, RecordWriter},
-    records::ZoneProperties,
-    values::{Count, Id, MultiPolygon},
+    record::reader::RecordReader,
+    record::writer::{GbfsVersion, RecordWriter},
+    record::{FieldNames, FieldValue, GbfsRecord, record},
+    values::{Count, GbfsTime, Id, LocalizedTexts, MultiPolygon},
 };
 
 /// Zones and their rules.
@@ -17,6 +16,16 @@ pub struct GeofencingZones {
     pub zones: Vec<GeofencingZone>,
     /// The rules outside of all zones; version 2 cannot express them.
     pub global_rules: Vec<GeofencingRule>,
+}
+
+record! {
+    /// The properties of a geofencing zone.
+    ZoneProperties {
+        name: LocalizedTexts = "name",
+        start: Option<GbfsTime> = "start",
+        end: Option<GbfsTime> = "end",
+        rules: Vec<GeofencingRule> = "rules",
+    }
 }
 
 /// A zone with its rules.

@@ -9,7 +9,7 @@ use super::{
     file::{FileContent, FileKind, ListRecord},
     hours::format_opening_hours,
     record::GbfsRecord,
-    record_writer::GbfsVersion,
+    record::writer::GbfsVersion,
     records::{Calendar, RentalHours},
 };
 

@@ -1,9 +1,9 @@
 //! Decodes real files, if their folder is next to the repository (`../shared/data/gbfs`), and compares the number of
 //! records and fields with those in the JSON tree.
-#![cfg(feature = "gbfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 
+#[path = "../../lineside-formats/tests/support/mod.rs"]
 mod support;
 
 use std::{
@@ -12,12 +12,10 @@ use std::{
     path::Path,
 };
 
-use lineside_formats::{
-    Problems,
-    gbfs::{
-        self, DiscoveryLimits, FileContent, FileKind, FileLimits, GbfsFile, GbfsVersion,
-        decode_file, encode_file,
-    },
+use lineside_formats::Problems;
+use lineside_gbfs::{
+    DiscoveryLimits, FileContent, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file,
+    encode_file,
 };
 use serde_json::Value as Json;
 
@@ -139,7 +137,8 @@ fn real_files_are_read_and_rewritten_without_loss() {
         let name = name_of(&path);
         let Some(kind) = FileKind::from_name(name) else {
             assert_eq!(name, "gbfs", "{}", path.display());
-            let (_, problems) = gbfs::decode_discovery(&body, &DiscoveryLimits::default()).unwrap();
+            let (_, problems) =
+                lineside_gbfs::decode_discovery(&body, &DiscoveryLimits::default()).unwrap();
             assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.retained_problems());
             continue;
         };

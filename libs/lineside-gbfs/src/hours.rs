@@ -22,7 +22,7 @@ const MONTHS: [&str; 12] =
 /// Formats the hours for nonmembers, on each day and in each part of the year; members may have longer ones. As in the
 /// specification, a system without hours never closes, and one without a calendar runs all year. Returns `None` if
 /// hours or a calendar are given but none can be read, because the hours are then unknown.
-pub(super) fn format_opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> Option<String> {
+pub(crate) fn format_opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> Option<String> {
     let weekly = format_weekly_hours(hours);
     let parts: Vec<String> = calendar.iter().filter_map(format_part_of_year).collect();
     if weekly.is_empty() && !hours.is_empty() || parts.is_empty() && !calendar.is_empty() {
@@ -105,7 +105,7 @@ fn format_part_of_year(calendar: &Calendar) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gbfs::values::LowercaseWord;
+    use crate::values::LowercaseWord;
 
     fn hours(users: &[&str], days: &[&str], from: &str, until: &str) -> RentalHours {
         let words =

@@ -8,7 +8,7 @@ use super::{
     sample::sample_contents,
     values::{DateTime, GbfsTime},
 };
-use crate::{ErrorKind, Problem, Problems};
+use lineside_formats::{ErrorKind, Problem, Problems};
 
 const LANGUAGE: &str = "en";
 

@@ -1,8 +1,6 @@
 //! Decodes files of versions 2.0 and 2.1, and encodes them as 2.3 and 3.0.
-#![cfg(feature = "gbfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-use lineside_formats::gbfs::{
+use lineside_gbfs::{
     FileContent, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file, encode_file,
 };
 use serde_json::{Value, json};

@@ -1,10 +1,9 @@
 //! Discovery files of every version, and malicious ones.
-#![cfg(feature = "gbfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use lineside_formats::{
-    ErrorKind,
-    gbfs::{DiscoveryEntry, DiscoveryFile, DiscoveryLimits, decode_discovery, rewrite_discovery},
+use lineside_formats::ErrorKind;
+use lineside_gbfs::{
+    DiscoveryEntry, DiscoveryFile, DiscoveryLimits, decode_discovery, rewrite_discovery,
 };
 use proptest::prelude::*;
 

@@ -9,7 +9,7 @@ use super::{
     DiscoveryLimits,
     envelope::{self, ObjectPairs},
 };
-use crate::{Error, ErrorKind, Problem, Problems};
+use lineside_formats::{Error, ErrorKind, Problem, Problems};
 
 /// The file name in problems.
 const FILE: &str = "gbfs.json";

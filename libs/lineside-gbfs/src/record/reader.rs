@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use serde_json::{Map, Value};
 
-use super::{
+use crate::{
     limits::FileLimits,
     record::{FieldNames, FieldValue, GbfsRecord, RecordField},
 };
-use crate::{Problem, Problems};
+use lineside_formats::{Problem, Problems};
 
 /// A step of the path from the file's data to a value.
 #[derive(Clone, Copy, Debug)]
@@ -19,21 +19,21 @@ enum PathStep {
 
 /// The position in a file, and the problems found so far.
 #[derive(Debug)]
-pub(super) struct RecordReader<'l> {
+pub(crate) struct RecordReader<'l> {
     file: &'static str,
     /// The major version that the file states.
-    pub(super) major: u8,
+    pub(crate) major: u8,
     /// The language of texts that do not state one.
-    pub(super) language: &'l str,
+    pub(crate) language: &'l str,
     limits: &'l FileLimits,
     path: Vec<PathStep>,
     /// Reported unknown fields: each once, however many records have it.
     unknown: BTreeSet<String>,
-    pub(super) problems: Problems,
+    pub(crate) problems: Problems,
 }
 
 impl<'l> RecordReader<'l> {
-    pub(super) fn new(
+    pub(crate) fn new(
         file: &'static str,
         (major, language): (u8, &'l str),
         limits: &'l FileLimits,
@@ -49,12 +49,12 @@ impl<'l> RecordReader<'l> {
         }
     }
 
-    pub(super) fn limits(&self) -> &'l FileLimits {
+    pub(crate) fn limits(&self) -> &'l FileLimits {
         self.limits
     }
 
     /// Reads a field of the object, under any of its names.
-    pub(super) fn read_field<T: RecordField>(
+    pub(crate) fn read_field<T: RecordField>(
         &mut self,
         object: &Map<String, Value>,
         row: &FieldNames,
@@ -67,7 +67,7 @@ impl<'l> RecordReader<'l> {
     }
 
     /// Reads an object field by field. An unknown field is reported once, unless its name marks it as an extension.
-    pub(super) fn read_record<T: GbfsRecord>(&mut self, json: &Value) -> Option<T> {
+    pub(crate) fn read_record<T: GbfsRecord>(&mut self, json: &Value) -> Option<T> {
         let Value::Object(object) = json else {
             self.report_bad_value("expected an object", json);
             return None;
@@ -88,7 +88,7 @@ impl<'l> RecordReader<'l> {
     }
 
     /// Reads a list; a lone value counts as a list of one.
-    pub(super) fn read_list<T: FieldValue>(&mut self, json: &Value) -> Vec<T> {
+    pub(crate) fn read_list<T: FieldValue>(&mut self, json: &Value) -> Vec<T> {
         let Value::Array(items) = json else {
             self.report_unexpected_type("expected a list", json);
             return T::read_value(json, self).into_iter().collect();
@@ -109,7 +109,7 @@ impl<'l> RecordReader<'l> {
     }
 
     /// Returns a text that is neither empty nor too long.
-    pub(super) fn read_text<'j>(&mut self, json: &'j Value) -> Option<&'j str> {
+    pub(crate) fn read_text<'j>(&mut self, json: &'j Value) -> Option<&'j str> {
         let text = json.as_str()?.trim();
         if text.chars().nth(self.limits.text_chars).is_some() {
             self.report_bad_value("the text is too long", json);
@@ -118,7 +118,7 @@ impl<'l> RecordReader<'l> {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    pub(super) fn read_at_key<T>(
+    pub(crate) fn read_at_key<T>(
         &mut self,
         key: &'static str,
         read: impl FnOnce(&mut RecordReader<'l>) -> T,
@@ -126,7 +126,7 @@ impl<'l> RecordReader<'l> {
         self.read_at_step(PathStep::Key(key), read)
     }
 
-    pub(super) fn read_at_index<T>(
+    pub(crate) fn read_at_index<T>(
         &mut self,
         n: usize,
         read: impl FnOnce(&mut RecordReader<'l>) -> T,
@@ -146,16 +146,16 @@ impl<'l> RecordReader<'l> {
     }
 
     /// Reports a value that was understood but should have another form.
-    pub(super) fn report_unexpected_type(&mut self, detail: &str, json: &Value) {
+    pub(crate) fn report_unexpected_type(&mut self, detail: &str, json: &Value) {
         self.report_problem("unexpected_type", detail, Some(json));
     }
 
     /// Reports a value that was not understood and is dropped.
-    pub(super) fn report_bad_value(&mut self, detail: &str, json: &Value) {
+    pub(crate) fn report_bad_value(&mut self, detail: &str, json: &Value) {
         self.report_problem("bad_value", detail, Some(json));
     }
 
-    pub(super) fn report_problem(
+    pub(crate) fn report_problem(
         &mut self,
         code: &'static str,
         detail: &str,

@@ -4,16 +4,13 @@ use smol_str::{SmolStr, format_smolstr};
 
 use super::{
     file::FileContent,
+    record::random_sample::RandomSample,
     values::{
         DateTime, FormFactor, GbfsTime, InLanguage, LanguageList, LocalizedTexts, LowercaseWord,
         MultiPolygon, TypeCount, VehicleTypeCounts,
     },
     zones::{GeofencingRule, GeofencingZone, GeofencingZones},
 };
-
-pub(super) trait RandomSample {
-    fn sample(chance: &mut fastrand::Rng) -> Self;
-}
 
 const TEXTS: [&str; 6] = ["ü \"é\"", "a,b", "x{", "[", "two\nlines", "https://a.example/?a=1&b=2"];
 
@@ -135,7 +132,7 @@ impl RandomSample for GeofencingZone {
 }
 
 /// Returns a random file of each kind.
-pub(super) fn sample_contents(chance: &mut fastrand::Rng) -> Vec<FileContent> {
+pub(crate) fn sample_contents(chance: &mut fastrand::Rng) -> Vec<FileContent> {
     let mut stations: Vec<super::records::StationInformation> = Vec::sample(chance);
     for station in &mut stations {
         (station.lat, station.lon) = Option::sample(chance).unzip();

@@ -3,7 +3,7 @@
 use smol_str::SmolStr;
 
 use super::file::FileContent;
-use crate::ConversionReport;
+use lineside_formats::ConversionReport;
 
 /// The `feed_contact_email` of a system without one, because version 3 requires it. The domain is reserved for examples
 /// (RFC 2606).
@@ -56,7 +56,7 @@ fn normalize_phone(text: &str) -> Option<SmolStr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gbfs::records::SystemInformation;
+    use crate::records::SystemInformation;
 
     fn fit(
         system: SystemInformation,

@@ -2,12 +2,12 @@
 
 use super::{
     file::{FileContent, FileHeader},
+    record::writer::{GbfsVersion, RecordWriter},
     record::{FieldValue, GbfsRecord},
-    record_writer::{GbfsVersion, RecordWriter},
     records::{StationInformation, StationStatus, VehicleStatus},
     values::{GbfsTime, Id},
 };
-use crate::ConversionReport;
+use lineside_formats::ConversionReport;
 
 /// An encoded file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -280,16 +280,6 @@ record! {
 }
 
 record! {
-    /// The properties of a geofencing zone.
-    ZoneProperties {
-        name: LocalizedTexts = "name",
-        start: Option<GbfsTime> = "start",
-        end: Option<GbfsTime> = "end",
-        rules: Vec<super::zones::GeofencingRule> = "rules",
-    }
-}
-
-record! {
     /// Rental hours, in version 1 and 2.
     RentalHours {
         user_types: Vec<LowercaseWord> = "user_types",
