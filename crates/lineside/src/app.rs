@@ -1,5 +1,7 @@
 //! The shared state of all handlers: one handle on the running server that is cheap to clone.
 
+use crate::notification_counts::NotificationCounts;
+use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,14 +16,12 @@ use crate::admin::AdminAuth;
 use crate::auth::TokenAuthorizer;
 use crate::config::{Config, MapSource};
 use crate::delays::DelayReports;
-use crate::demo::Demo;
 use crate::external_validators::ExternalValidators;
 use crate::http::{
     AdmissionControl, AnswerCache, CompressedBodies, IdempotencyCache, SubscriptionRegistry,
     TrustedProxies,
 };
 use crate::metrics::HttpMetrics;
-use crate::notifications;
 use crate::ops::OpsDashboard;
 use crate::reports::LatestReports;
 use crate::settings::LiveSettings;
@@ -54,14 +54,14 @@ pub(crate) struct AppParts {
     pub(crate) shutdown: Shutdown,
     /// The store on disk, if there is a data folder. It is closed before the demo deletes its folder.
     pub(crate) store: Option<Arc<Store>>,
-    /// The simulated city of a demo.
-    pub(crate) demo: Option<Arc<Demo>>,
+    /// The simulated city of a demo, whose temporary folder must outlive the store.
+    pub(crate) demo: Option<Arc<dyn Any + Send + Sync>>,
     /// Land, water and streets of the base map, as GeoJSON.
     pub(crate) base_map: Option<Bytes>,
     /// Counters of the HTTP server.
     pub(crate) metrics: HttpMetrics,
     /// Counts of sent notifications.
-    pub(crate) notifications: Arc<notifications::NotificationCounts>,
+    pub(crate) notifications: Arc<NotificationCounts>,
     /// Authorization of clients.
     pub(crate) authorizer: Arc<TokenAuthorizer>,
     /// Authentication of admins.
@@ -157,10 +157,10 @@ impl App {
         &self.0.shutdown
     }
 
-    /// Returns the simulated city of a demo.
+    /// Returns true if the server shows the simulated city.
     #[must_use]
-    pub fn demo(&self) -> Option<&Arc<Demo>> {
-        self.0.demo.as_ref()
+    pub fn is_demo(&self) -> bool {
+        self.0.demo.is_some()
     }
 
     /// Returns the URLs of the map's sources, as a page uses them.
@@ -218,7 +218,7 @@ impl App {
     }
 
     /// Returns the counts of sent notifications.
-    pub(crate) fn notification_counts(&self) -> &Arc<notifications::NotificationCounts> {
+    pub(crate) fn notification_counts(&self) -> &Arc<NotificationCounts> {
         &self.0.notifications
     }
 

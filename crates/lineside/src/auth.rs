@@ -12,7 +12,7 @@ use lineside_wire::auth::{self, ChannelGrant, ClientIdentity, Refusal};
 use lineside_wire::codes;
 
 use crate::config;
-use crate::ops::is_ops_channel;
+use crate::ops_channels::is_ops_channel;
 use crate::token::{TokenError, TokenVerifier};
 
 /// The reason why a client is denied access.

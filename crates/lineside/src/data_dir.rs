@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::admin::random_text;
+use crate::secrets::random_secret;
 
 /// The lock file.
 const LOCK_FILE: &str = "lineside.lock";
@@ -71,7 +71,7 @@ impl DataDirLock {
 
 /// Generates a random, practically unique name.
 pub(crate) fn generate_server_name() -> String {
-    let chance = random_text();
+    let chance = random_secret();
     let chance = chance.chars().filter(char::is_ascii_alphanumeric).take(NAME_CHARS);
     format!("lineside-{}", chance.collect::<String>().to_ascii_lowercase())
 }

@@ -29,25 +29,33 @@ mod handoff_file;
 mod demo;
 mod delays;
 mod rlimit;
+mod routes;
 mod auth;
 mod http;
 mod json;
 mod last_stops;
 mod histogram;
+mod start_demo;
 mod storage;
 mod trip_matching;
 mod metrics;
 mod overrides;
 mod ops;
+mod ops_channels;
+mod keyed_change;
+mod server_channels;
+mod notification_counts;
+mod secrets;
+mod times;
 mod notifications;
 mod pages;
-mod timeout;
 mod profile;
 mod job_queue;
 mod reports;
 mod server;
 mod settings;
 mod shutdown;
+mod signals;
 mod spelling;
 #[cfg(test)]
 mod test_schedule;
@@ -56,6 +64,8 @@ mod external_validators;
 mod uploads;
 mod watch;
 
+use lineside_sync::real_time;
+
 pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use config::feeds_from_arguments;
 pub use config::{
@@ -63,6 +73,7 @@ pub use config::{
     LimitsConfig, MapConfig, MapSource, ServerConfig, SiteConfig, SiteLogo, TokenConfig, TokenKey,
     UploadsConfig,
 };
-pub use demo::{Demo, DemoOptions, DemoSiriMode, start_demo, start_demo_with_clock};
+pub use demo::{Demo, DemoOptions, DemoSiriMode};
 pub use server::{RunningServer, ServerOptions, start_server};
 pub use shutdown::Shutdown;
+pub use start_demo::{start_demo, start_demo_with_clock};

@@ -8,6 +8,7 @@ mod prometheus_text;
 mod exposition_format;
 mod queues;
 
+use crate::notification_counts::NotificationCounts;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -28,7 +29,6 @@ use prometheus_client::registry::Registry;
 use crate::app::App;
 use crate::histogram::LatencyHistograms;
 use crate::http::AdmissionControl;
-use crate::notifications;
 use crate::reports;
 
 pub(crate) use self::endpoint_families::EndpointFamily;
@@ -394,7 +394,7 @@ fn register_store(registry: &mut Registry, metrics: StoreMetrics) {
     }
 }
 
-fn register_notifications(registry: &mut Registry, counts: &notifications::NotificationCounts) {
+fn register_notifications(registry: &mut Registry, counts: &NotificationCounts) {
     let counters = [
         ("notifications_sent", "Delivered notifications", &counts.sent),
         ("notifications_failures", "Failed attempts to deliver notifications", &counts.failed),

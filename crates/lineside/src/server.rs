@@ -31,12 +31,16 @@ use crate::http;
 use crate::metrics::HttpMetrics;
 use crate::notifications;
 use crate::ops::{self, OpsDashboard};
-use crate::reports::{self, LatestReports, ServerChannels};
+use crate::real_time::run_within;
+use crate::reports::{self, LatestReports};
 use crate::rlimit;
+use crate::routes;
+use crate::secrets::random_secret;
+use crate::server_channels::ServerChannels;
 use crate::settings::{self, LiveSettings};
-use crate::shutdown::{Shutdown, ignore_file_size_signal};
+use crate::shutdown::Shutdown;
+use crate::signals::ignore_file_size_signal;
 use crate::storage::ServerStorage;
-use crate::timeout::run_within;
 use crate::uploads;
 
 /// Interval of the eviction of unused rooms, old log entries and expired cache entries.
@@ -79,6 +83,8 @@ pub struct RunningServer {
     serving: JoinHandle<()>,
     /// The task that reports findings of real-time data, the last ones as the server stops.
     reporter: JoinHandle<()>,
+    /// The simulated city of a demo.
+    demo: Option<Arc<Demo>>,
     /// Folder in which a clean stop leaves the handoff file.
     handoff_folder: Option<PathBuf>,
     /// Locked until the server is gone.
@@ -138,7 +144,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         started: clock.wall_time(),
         clock,
         shutdown: shutdown.clone(),
-        demo,
+        demo: demo.clone().map(|demo| demo as _),
         base_map,
         metrics: HttpMetrics::default(),
         notifications: Arc::default(),
@@ -148,7 +154,8 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         connections: limits.total,
         store: storage.store,
     });
-    let (router, admission) = (http::router(&app), Arc::clone(app.admission()));
+    let (router, admission) =
+        (routes::build_router(&app, demo.as_ref()), Arc::clone(app.admission()));
     let sessions = http::ListenerContext::for_app(&app, tls);
     let background_tasks = spawn_background_tasks(&app, sessions.tls.as_ref());
     let serving =
@@ -158,6 +165,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         address,
         serving,
         reporter: background_tasks,
+        demo,
         handoff_folder,
         _data_dir: data_dir,
     })
@@ -197,7 +205,7 @@ fn configure_inboxes(
         subscriber: data_dir
             .map_or_else(|| Ok(generate_server_name()), DataDirLock::server_name)?
             .into(),
-        keys: Arc::new(|| Secret::new(admin::random_text())),
+        keys: Arc::new(|| Secret::new(random_secret())),
     })
 }
 
@@ -233,7 +241,7 @@ fn spawn_background_tasks(app: &App, tls: Option<&Arc<http::ServerTls>>) -> Join
     if let Some(tls) = tls {
         tokio::spawn(reload_certificate(Arc::clone(tls), app.shutdown().clone()));
     }
-    if app.demo().is_none() {
+    if !app.is_demo() {
         tokio::spawn(settings::watch_config_files(app.clone()));
     }
     tokio::spawn(reports::run_reporter(app.clone()))
@@ -347,7 +355,7 @@ async fn reload_certificate(tls: Arc<http::ServerTls>, shutdown: Shutdown) {
     let mut known = tls.files_fingerprint();
     while !shutdown.is_draining() {
         tokio::select! {
-            () = crate::timeout::sleep_for(CERTIFICATE_INTERVAL) => {}
+            () = crate::real_time::sleep_for(CERTIFICATE_INTERVAL) => {}
             () = shutdown.wait_until_draining() => return,
         }
         let read = Arc::clone(&tls);
@@ -366,6 +374,11 @@ async fn reload_certificate(tls: Arc<http::ServerTls>, shutdown: Shutdown) {
 }
 
 impl RunningServer {
+    /// Returns the simulated city of a demo.
+    pub(crate) fn demo(&self) -> Option<&Arc<Demo>> {
+        self.demo.as_ref()
+    }
+
     /// Returns the address that the server listens on.
     #[must_use]
     pub fn listen_address(&self) -> SocketAddr {
@@ -388,7 +401,7 @@ impl RunningServer {
         // A little before the end, so that the last sessions are closed by then.
         self.app.partitions().drain_connections(drain.mul_f64(0.9));
         let (handoff, ()) =
-            tokio::join!(self.stop_polling(drain), crate::timeout::sleep_for(drain));
+            tokio::join!(self.stop_polling(drain), crate::real_time::sleep_for(drain));
         shutdown.stop_accepting();
         if let Err(error) = self.serving.await {
             tracing::error!(%error, "the accept loop failed");
@@ -416,7 +429,7 @@ impl RunningServer {
         if let Some(store) = self.app.store() {
             flush_store(Arc::clone(store)).await;
         }
-        if let Some(demo) = self.app.demo() {
+        if let Some(demo) = &self.demo {
             demo.stop_city().await;
         }
     }

@@ -12,6 +12,8 @@ pub mod mailbox;
 #[cfg(all(test, any(loom, shuttle)))]
 mod model;
 mod primitive;
+#[cfg(feature = "tokio")]
+pub mod real_time;
 pub mod ring;
 pub mod semaphore;
 pub mod stage;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lineside_ingest::Secret;
 use parking_lot::Mutex;
 
-use super::secrets::random_secret;
+use crate::secrets::random_secret;
 
 /// Longest time between showing a form and sending it again.
 const DRAFT_LIFETIME: Duration = Duration::from_secs(3_600);

@@ -4,7 +4,6 @@
 
 mod attempts;
 mod drafts;
-mod secrets;
 mod sessions;
 
 use std::fmt;
@@ -18,10 +17,10 @@ use subtle::ConstantTimeEq as _;
 
 use self::attempts::FailedAttempts;
 use self::drafts::SecretDrafts;
-pub(crate) use self::secrets::random_secret as random_text;
-use self::secrets::{Fingerprint, hash_secret};
 use self::sessions::AdminSessions;
 use crate::config;
+use crate::secrets::random_secret;
+use crate::secrets::{Fingerprint, hash_secret};
 
 pub(crate) use self::drafts::Draft;
 pub(crate) use self::sessions::LIFETIME;
@@ -67,7 +66,7 @@ impl AdminAuth {
         let (token, generated) = match &config.token {
             Some(token) => (token.clone(), None),
             None => {
-                let token = Secret::new(secrets::random_secret());
+                let token = Secret::new(random_secret());
                 (token.clone(), Some(token))
             }
         };

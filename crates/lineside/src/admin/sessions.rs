@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq as _;
 
-use super::secrets::{Fingerprint, hash_secret, random_secret};
+use crate::secrets::{Fingerprint, hash_secret, random_secret};
 
 /// Lifetime of a session, regardless of activity.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 3_600);

@@ -6,8 +6,9 @@ use clap::Args;
 use lineside_sim::{FaultPlan, limits};
 
 use super::{CommandFailure, greeting, logging, print};
-use crate::demo::{DemoOptions, DemoSiriMode, start_demo};
-use crate::shutdown::{TerminationSignals, run_until_signal};
+use crate::demo::{DemoOptions, DemoSiriMode};
+use crate::signals::{TerminationSignals, run_until_signal};
+use crate::start_demo::start_demo;
 
 /// The range of `--speed`. Below 0.1 nothing seems to move; above 60 polls come faster than they are answered.
 const SPEED: std::ops::RangeInclusive<f64> = 0.1..=60.0;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::pages::{LOGIN, OPS};
+use crate::http::page_paths::{LOGIN, OPS};
 use crate::server::RunningServer;
 
 /// Returns the greeting of `serve`.
@@ -35,7 +35,7 @@ pub(crate) fn demo_greeting(running: &RunningServer) -> String {
     _ = writeln!(text, "  Dashboard          {url}{OPS}");
     text += &admin_login_line(running, &url);
     _ = writeln!(text, "  Inject faults      {url}/demo/faults");
-    if let Some(demo) = running.app().demo() {
+    if let Some(demo) = running.demo() {
         _ = writeln!(text, "  Source feeds       http://{}/gtfs.zip and more", demo.city_address());
     }
     text + "\nStop with Ctrl-C."

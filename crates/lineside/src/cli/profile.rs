@@ -11,7 +11,7 @@ use url::Url;
 use super::{CommandFailure, print};
 use crate::config::ADMIN_TOKEN_VARIABLE as TOKEN_VARIABLE;
 use crate::profile::{ProfileFormat, SECONDS, SECONDS_DEFAULT};
-use crate::timeout::run_within;
+use crate::real_time::run_within;
 
 /// Time that the server may take beyond the recording itself: the first recording looks up every symbol name.
 const EXTRA_TIME_MAX: Duration = Duration::from_secs(60);

@@ -10,7 +10,7 @@ use lineside_sync::{Clock, RealClock};
 use super::{CommandFailure, greeting, logging, print};
 use crate::config::{Config, FeedArgument, attach_only_schedule, feeds_from_arguments};
 use crate::server::{self, ServerOptions};
-use crate::shutdown::{TerminationSignals, run_until_signal};
+use crate::signals::{TerminationSignals, run_until_signal};
 
 /// The configuration file that is read if none is named.
 const CONFIG_DEFAULT: &str = "lineside.toml";

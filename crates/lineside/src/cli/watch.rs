@@ -4,7 +4,7 @@ use clap::Args;
 use url::Url;
 
 use super::{CommandFailure, print};
-use crate::shutdown::TerminationSignals;
+use crate::signals::TerminationSignals;
 use crate::watch::{EventFormatter, EventStyle, FollowError, follow_channels};
 
 /// Follow channels of a running server in the terminal

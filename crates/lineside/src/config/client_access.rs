@@ -14,7 +14,7 @@ use toml::Spanned;
 use super::resolve::{ConfigChecker, expected_message};
 use super::value::{CountText, DurationText, SecretText};
 use super::{AdminConfig, ApiConfig, TokenConfig, TokenKey};
-use crate::token::VerificationKey;
+use jsonwebtoken::{Algorithm, DecodingKey};
 
 /// Maximum number of namespaces: each is compared with a channel's name.
 const NAMESPACES_MAX: usize = 64;
@@ -96,12 +96,12 @@ impl ConfigChecker<'_> {
     }
 
     fn check_public_key(&mut self, text: &Spanned<SecretText>) -> Option<TokenKey> {
-        let key = TokenKey::PublicKey(self.check_secret("token.public_key", text)?);
-        if VerificationKey::new(&key).is_none() {
+        let pem = self.check_secret("token.public_key", text)?;
+        if parse_public_key(pem.reveal().as_bytes()).is_none() {
             let reason = "expected the public key of an RSA or P-256 key pair, in PEM";
             self.add_error(text, "token.public_key", reason);
         }
-        Some(key)
+        Some(TokenKey::PublicKey(pem))
     }
 
     pub(super) fn check_api(&mut self, table: ApiTable) -> ApiConfig {
@@ -192,4 +192,11 @@ impl ConfigChecker<'_> {
             ttl: ttl.unwrap_or(HISTORY_TTL_DEFAULT),
         })
     }
+}
+
+/// Parses a public key in PEM and finds its algorithm; returns `None` if it is neither RSA nor P-256.
+pub(crate) fn parse_public_key(pem: &[u8]) -> Option<(DecodingKey, Algorithm)> {
+    // The key itself contains its type, so each parser refuses the other's keys.
+    let rsa = DecodingKey::from_rsa_pem(pem).map(|key| (key, Algorithm::RS256));
+    rsa.or_else(|_| DecodingKey::from_ec_pem(pem).map(|key| (key, Algorithm::ES256))).ok()
 }

@@ -17,7 +17,7 @@ mod proxy_yaml;
 mod renamed_keys;
 mod reply_headers;
 mod resolve;
-mod client_access;
+pub(crate) mod client_access;
 mod site;
 mod siri;
 mod file_stamp;

@@ -8,7 +8,7 @@ use lineside_formats::Format;
 use lineside_ingest::{FeedConfig, probe_format};
 use lineside_sync::Clock;
 
-use crate::timeout::run_within;
+use crate::real_time::run_within;
 
 /// Time limit for detecting the format of a source.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);

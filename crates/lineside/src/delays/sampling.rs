@@ -40,7 +40,7 @@ async fn run_blocking(app: &App, part: fn(&App)) {
 
 /// Returns the store of the history. A simulated city restarts from the beginning, so its history is not stored.
 fn delay_store(app: &App) -> Option<&Arc<Store>> {
-    app.store().filter(|_| app.demo().is_none())
+    app.store().filter(|_| !app.is_demo())
 }
 
 fn restore_day(app: &App) {

@@ -26,8 +26,8 @@ const NONE: &str = "none";
 const SCRIPT: &str = "script";
 
 /// Builds the routes of the page; empty without a demo city.
-pub(crate) fn faults_router(app: &App) -> Router {
-    match app.demo() {
+pub(crate) fn faults_router(app: &App, demo: Option<&Arc<Demo>>) -> Router {
+    match demo {
         Some(demo) => {
             let state = (app.clone(), Arc::clone(demo));
             Router::new().route(PATH, get(show_faults).post(switch_fault)).with_state(state)

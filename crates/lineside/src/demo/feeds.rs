@@ -30,7 +30,7 @@ const TWIN: [(CityFeed, &str); 4] = [
 ];
 
 /// Returns the feeds of a demo.
-pub(super) fn demo_feed_ids(siri: Option<DemoSiriMode>) -> Vec<CityFeed> {
+pub(crate) fn demo_feed_ids(siri: Option<DemoSiriMode>) -> Vec<CityFeed> {
     named_feeds(siri).map(|(feed, _)| feed).collect()
 }
 
@@ -41,12 +41,12 @@ fn named_feeds(siri: Option<DemoSiriMode>) -> impl Iterator<Item = (CityFeed, &'
 
 impl Demo {
     /// Returns the feeds of this demo's city.
-    pub(super) fn feed_ids(&self) -> Vec<CityFeed> {
+    pub(crate) fn feed_ids(&self) -> Vec<CityFeed> {
         demo_feed_ids(self.siri)
     }
 
     /// Returns the configurations of this demo's feeds.
-    pub(super) fn feed_configs(&self) -> Vec<FeedConfig> {
+    pub(crate) fn feed_configs(&self) -> Vec<FeedConfig> {
         named_feeds(self.siri).map(|(feed, what)| self.feed_config(feed, what)).collect()
     }
 

@@ -4,30 +4,25 @@
 
 mod deliveries;
 mod faults;
-mod feeds;
+pub(crate) mod feeds;
 mod producer;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use lineside_sim::{City, CityFeed, CityOptions, FaultPlan, FeedOrigin, ReplyBody};
-use lineside_sync::{Clock, RealClock, ScaledClock, UnixMillis};
+use lineside_sim::{CityFeed, FeedOrigin, ReplyBody};
+use lineside_sync::{Clock, UnixMillis};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 pub(crate) use faults::faults_router;
 
-use crate::config::Config;
-use crate::server::{self, RunningServer, ServerOptions};
 use crate::shutdown::Shutdown;
-
-/// Drain time of the demo: it has no other servers over which clients would be spread.
-const DRAIN: Duration = Duration::from_millis(300);
 
 /// Options of a demo.
 #[derive(Debug, Clone)]
@@ -71,55 +66,9 @@ pub struct Demo {
     _temporary: Option<TempDir>,
 }
 
-/// Starts a city and a server that polls it.
-///
-/// # Errors
-/// Returns an error if a fault's script is invalid, or if a folder or port is not available.
-pub async fn start_demo(options: DemoOptions) -> anyhow::Result<RunningServer> {
-    let clock = Arc::new(ScaledClock::new(RealClock::new().wall_time(), options.speed));
-    start_demo_with_clock(clock, options).await
-}
-
-/// Starts a demo on another clock, ignoring the options' speed.
-///
-/// # Errors
-/// Returns an error as [`start_demo`] does.
-pub async fn start_demo_with_clock(
-    clock: Arc<dyn Clock>,
-    options: DemoOptions,
-) -> anyhow::Result<RunningServer> {
-    let plan = FaultPlan::parse_specs(options.faults.iter().map(String::as_str))?;
-    if let Some(feed) =
-        plan.faulty_feeds().find(|feed| !feeds::demo_feed_ids(options.siri).contains(feed))
-    {
-        anyhow::bail!("--fault: the feed {} exists only with --siri", feed.as_str());
-    }
-    let city_options =
-        CityOptions { vehicles: options.vehicles, ..CityOptions::with_start(clock.wall_time()) };
-    let seed = options.seed;
-    let created = tokio::task::spawn_blocking(move || {
-        let city = Arc::new(City::generate(seed, city_options));
-        let base_map = Bytes::from(city.base_map_geojson().to_string());
-        (Arc::new(FeedOrigin::new(city, plan)), base_map)
-    });
-    let (origin, base_map) = created.await.context("cannot generate the city")?;
-    let (folder, temporary) = open_data_folder(options.data_dir)?;
-    write_city_files(&folder, &origin, &clock, &base_map).await?;
-    let demo = Demo::serve_city(origin, Arc::clone(&clock), options.siri, temporary).await?;
-    let mut config = Config::default();
-    config.server.listen = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), options.port);
-    config.server.data_dir = Some(folder);
-    config.server.drain = DRAIN;
-    config.feeds = demo.feed_configs();
-    config.admin.fill_from_environment();
-    config.admin.public_ops = true;
-    let seed = fastrand::u64(..);
-    let demo = Some(Arc::new(demo));
-    server::start_server(ServerOptions { config, clock, seed, demo, base_map: Some(base_map) })
-        .await
-}
-
-fn open_data_folder(given: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
+pub(crate) fn open_data_folder(
+    given: Option<PathBuf>,
+) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
     if let Some(folder) = given {
         return Ok((folder, None));
     }
@@ -129,7 +78,7 @@ fn open_data_folder(given: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<T
 }
 
 /// Writes the city's schedule and base map into the data folder, for users who want to open them.
-async fn write_city_files(
+pub(crate) async fn write_city_files(
     folder: &Path,
     origin: &Arc<FeedOrigin>,
     clock: &Arc<dyn Clock>,
@@ -163,7 +112,7 @@ fn city_schedule(origin: &FeedOrigin, now: UnixMillis) -> anyhow::Result<Bytes> 
 
 impl Demo {
     /// Serves the city on a port of its own on this machine.
-    async fn serve_city(
+    pub(crate) async fn serve_city(
         origin: Arc<FeedOrigin>,
         clock: Arc<dyn Clock>,
         siri: Option<DemoSiriMode>,

@@ -15,7 +15,7 @@ use super::external_report::ExternalReport;
 use super::validator_run::{is_still_configured, validate_served_version};
 use crate::app::App;
 use crate::config::ExternalValidatorConfig;
-use crate::timeout::sleep_for;
+use crate::real_time::sleep_for;
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of concurrent programs: each may use many threads and gigabytes.

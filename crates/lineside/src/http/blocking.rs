@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::errors::Refusal;
 use crate::app::App;
-use crate::pages::keep_context;
+use crate::http::page_context::keep_context;
 
 /// Replies rendered at the same time; further requests wait.
 const CONCURRENT_RENDERS_MAX: usize = 4;

@@ -32,8 +32,8 @@ use super::proxies::{PeerAddress, TrustedProxies};
 use super::streams::StreamExecutor;
 use super::takeover::{self, HttpSocket, TakeoverReply, TakeoverSlot, WatchedSocket};
 use super::unsent::SendBounds;
+use crate::real_time::sleep_for;
 use crate::shutdown::Shutdown;
-use crate::timeout::sleep_for;
 
 /// Serves one HTTP/1 connection until it ends or moves to a partition.
 pub(super) struct Http1Connection {

@@ -26,7 +26,7 @@ use super::proxies::PeerAddress;
 use super::reader_auth;
 use super::takeover::ConnectionTakeover;
 use crate::app::App;
-use crate::timeout::sleep_for;
+use crate::real_time::sleep_for;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::limits;
-use crate::timeout::Stopwatch;
+use crate::real_time::Stopwatch;
 
 /// Length of the connection preface that each client sends first.
 const PREFACE_BYTES: usize = 24;

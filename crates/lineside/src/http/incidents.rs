@@ -14,8 +14,8 @@ use super::blocking::read_archive;
 use super::errors::{Problem, Refusal};
 use super::lookup;
 use super::reply::{ReplyPreferences, Representation};
-use super::times::format_rfc3339;
 use crate::app::App;
+use crate::times::format_rfc3339;
 
 /// Largest number of entries in one document; the newest are included.
 const ENTRIES_MAX: usize = 100;

@@ -2,19 +2,19 @@
 //!
 //! If a misspelt filter were ignored, the reply would answer another question; a misspelt `dry_run` would apply an
 //! edit. The parameters of an address come from the API description, so the two cannot differ; those of pages and their
-//! files from [`pages::PAGES`] and [`pages::FILES`].
+//! files from [`page_parameters::PAGES`] and [`page_parameters::FILES`].
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::Method;
 use serde_json::Value;
 
 use super::errors::Refusal;
-use super::{openapi, websocket};
-use crate::pages;
+use super::{openapi, page_parameters, websocket};
 use crate::spelling::find_nearest;
 
 /// Parameter names of other APIs, each with the name used here.
@@ -50,11 +50,15 @@ const METHODS: [(&str, Method); 5] = [
     ("delete", Method::DELETE),
 ];
 
+/// Replies to a refused request of a page.
+type RefusePage = fn(&Uri, &HeaderMap, Refusal) -> Response;
+
 /// The query parameters of every address.
-#[derive(Debug, Default)]
-pub(super) struct KnownParameters {
+#[derive(Debug)]
+pub(crate) struct KnownParameters {
     /// Addresses with the most literal segments first.
     addresses: Vec<EndpointParameters>,
+    refuse_page: RefusePage,
 }
 
 #[derive(Debug)]
@@ -78,8 +82,8 @@ struct KnownParameter {
 
 impl KnownParameters {
     /// Collects the parameters from the finished API description, and from the tables of addresses that it does not
-    /// describe.
-    pub(super) fn new(document: &Value) -> Self {
+    /// describe. `refuse_page` replies to a refused request of a page.
+    pub(crate) fn new(document: &Value, refuse_page: RefusePage) -> Self {
         let paths = document["paths"].as_object().into_iter().flatten();
         // Clients of the Centrifuge protocol append parameters of their own.
         let described = paths.filter(|(path, _)| path.as_str() != websocket::PATH);
@@ -95,12 +99,12 @@ impl KnownParameters {
             EndpointParameters::from_names(template, names, false)
         };
         let mut addresses: Vec<EndpointParameters> = described
-            .chain(pages::PAGES.iter().map(page))
-            .chain(pages::FILES.iter().map(file))
+            .chain(page_parameters::PAGES.iter().map(page))
+            .chain(page_parameters::FILES.iter().map(file))
             .chain([EndpointParameters::from_names(openapi::PATH, &[], false)])
             .collect();
         addresses.sort_by_key(|address| address.template.matches('{').count());
-        Self { addresses }
+        Self { addresses, refuse_page }
     }
 
     /// Returns the address that a request is for; `None` if the address takes any parameters.
@@ -133,7 +137,7 @@ impl EndpointParameters {
     fn from_names(template: &str, names: &[&str], is_page: bool) -> Self {
         let parameter = |name: &&str| KnownParameter {
             name: (*name).into(),
-            is_list: pages::LISTS.contains(&(template, *name)),
+            is_list: page_parameters::LISTS.contains(&(template, *name)),
         };
         Self {
             template: template.into(),
@@ -152,7 +156,7 @@ impl EndpointParameters {
         let mut seen: Vec<&str> = Vec::new();
         for (name, _) in url::form_urlencoded::parse(query.as_bytes()) {
             let Some(known) = self.find_parameter(&name) else {
-                if self.is_page && pages::is_tracking_parameter(&name) {
+                if self.is_page && page_parameters::is_tracking_parameter(&name) {
                     continue;
                 }
                 return Err(self.refuse_unknown(&name));
@@ -221,7 +225,7 @@ fn is_list_schema(kind: &Value) -> bool {
 }
 
 /// Middleware that refuses a request with a query parameter that the address does not have.
-pub(super) async fn refuse_unknown_parameters(
+pub(crate) async fn refuse_unknown_parameters(
     State(known): State<Arc<KnownParameters>>,
     request: Request,
     next: Next,
@@ -232,7 +236,7 @@ pub(super) async fn refuse_unknown_parameters(
         && let Err(refusal) = address.check_query(query)
     {
         return match address.is_page {
-            true => pages::refuse_parameters(uri, request.headers(), refusal),
+            true => (known.refuse_page)(uri, request.headers(), refusal),
             false => refusal.into_response(),
         };
     }
@@ -250,14 +254,15 @@ mod tests {
         let list =
             json!({ "name": "channel", "in": "query", "schema": { "type": ["array", "null"] } });
         let feed = json!({ "name": "feed", "in": "path", "schema": { "type": "string" } });
-        KnownParameters::new(&json!({ "paths": {
+        let document = json!({ "paths": {
             "/stops": { "get": { "parameters": [text("near"), text("limit"), text("q")] } },
             "/events": { "get": { "parameters": [list, text("token")] } },
             "/gtfs/{feed}.zip": { "get": { "parameters": [feed] } },
             "/siri/{service}": { "get": { "parameters": [text("LineRef")] } },
             "/publish": { "post": {} },
             "/edit": { "get": {}, "post": { "parameters": [text("dry_run")] } },
-        } }))
+        } });
+        KnownParameters::new(&document, |_, _, refusal| refusal.into_response())
     }
 
     fn check(path: &str, query: &str) -> Result<(), Refusal> {

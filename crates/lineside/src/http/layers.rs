@@ -14,10 +14,10 @@ use super::admin;
 use super::errors::{Refusal, ServerFault};
 use super::limits;
 use super::reply::{ReplyPreferences, Representation};
+use super::{page_context, page_paths};
 use crate::app::App;
 use crate::metrics::EndpointFamily;
-use crate::pages;
-use crate::timeout::Stopwatch;
+use crate::real_time::Stopwatch;
 
 /// Response headers that a page of another origin may read.
 const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding, Content-Length, Content-Range, \
@@ -60,7 +60,7 @@ pub(super) fn keep_common_headers(response: Response, mut refusal: Response) -> 
 /// Wraps the router in the layers that all replies share.
 pub(crate) fn wrap_router(router: Router, app: &App) -> Router {
     router
-        .layer(middleware::from_fn_with_state(app.clone(), pages::provide_context))
+        .layer(middleware::from_fn_with_state(app.clone(), page_context::provide_context))
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY_BYTES_MAX))
         .layer(CatchPanicLayer::custom(reply_to_panic))
         .layer(middleware::from_fn_with_state(app.clone(), add_headers))
@@ -168,7 +168,7 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
 /// Returns true if pages of other sites may read the address. Uploads belong to their uploader alone, and their reports
 /// reveal which hosts this server can reach.
 fn is_public_path(path: &str) -> bool {
-    !admin::is_admin_path(path) && !pages::is_upload_path(path)
+    !admin::is_admin_path(path) && !page_paths::is_upload_path(path)
 }
 
 fn set_header(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {

@@ -28,7 +28,7 @@ const PIECE_BYTES_MAX: usize = 4 << 20;
 /// Cache lifetime of the files behind the map.
 const FRESH_FOR: Duration = Duration::from_secs(3600);
 
-pub(super) fn router() -> Router<App> {
+pub(crate) fn router() -> Router<App> {
     Router::new()
         .route(BASE_MAP_PATH, get(get_base_map))
         .route(MAP_STYLE_PATH, get(get_style))

@@ -21,9 +21,12 @@ mod incidents;
 mod known_parameters;
 mod layers;
 pub(crate) mod limits;
-mod map_files;
-mod openapi;
+pub(crate) mod map_files;
+pub(crate) mod openapi;
 mod pace;
+pub(crate) mod page_context;
+pub(crate) mod page_parameters;
+pub(crate) mod page_paths;
 mod parameters;
 mod prepared_replies;
 mod proxies;
@@ -45,16 +48,10 @@ mod siri;
 mod streams;
 mod systems;
 mod takeover;
-mod times;
 mod tls;
 mod unsent;
 mod websocket;
 
-use std::sync::Arc;
-
-use axum::response::{IntoResponse as _, Response};
-use axum::{Router, middleware};
-use http::{HeaderMap, header};
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{AdmissionControl, ConnectionLimits};
@@ -63,8 +60,8 @@ pub(crate) use api::versions::{find_calendar_dataset, read_reports, read_version
 pub(crate) use blocking::{RenderSlots, read_archive, run_blocking};
 pub(crate) use encoding::CompressedBodies;
 pub(crate) use errors::Refusal;
-use known_parameters::{KnownParameters, refuse_unknown_parameters};
-pub(crate) use layers::{EmbeddableReply, producer_policy, represent_pages};
+pub(crate) use known_parameters::{KnownParameters, refuse_unknown_parameters};
+pub(crate) use layers::{EmbeddableReply, producer_policy, represent_pages, wrap_router};
 pub(crate) use parameters::QueryParameters;
 pub(crate) use parameters::bad_parameter;
 pub(crate) use prepared_replies::encoded_sizes;
@@ -73,31 +70,12 @@ pub(crate) use reply::{ReplyPreferences, Representation};
 pub(crate) use server::{ListenerContext, serve_listener};
 pub(crate) use server_api::IdempotencyCache;
 pub(crate) use siri::{AnswerCache, SubscriptionRegistry};
-pub(crate) use times::format_rfc3339;
 pub(crate) use tls::ServerTls;
 
 use crate::app::App;
-use crate::pages;
-
-/// Builds the router of everything that the server answers: the API, the streams, the map's files and the pages.
-pub(crate) fn router(app: &App) -> Router {
-    let (api, document) = documented_routes(app).split_for_parts();
-    let document = Arc::new(openapi::finish_document(&document));
-    let known = Arc::new(KnownParameters::new(&document));
-    let router = api
-        .merge(openapi::router(&document))
-        .merge(map_files::router())
-        .with_state(app.clone())
-        .merge(pages::router(app.clone(), document))
-        .merge(crate::demo::faults_router(app))
-        .layer(middleware::from_fn_with_state(known, refuse_unknown_parameters))
-        .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
-        .fallback(reply_to_unknown_path);
-    layers::wrap_router(router, app)
-}
 
 /// Returns the routes that openapi.json describes.
-fn documented_routes(app: &App) -> OpenApiRouter<App> {
+pub(crate) fn documented_routes(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::base_document())
         .merge(health::routes())
         .merge(proxy::routes())
@@ -113,12 +91,4 @@ fn documented_routes(app: &App) -> OpenApiRouter<App> {
         .merge(api::routes())
         .merge(server_api::routes())
         .merge(admin::routes(app))
-}
-
-async fn reply_to_unknown_path(headers: HeaderMap) -> Response {
-    let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
-    if !accepted.is_some_and(|kinds| kinds.contains("text/html")) {
-        return Refusal::UnknownPath.into_response();
-    }
-    pages::not_found_page("No page has this address.")
 }

@@ -38,14 +38,14 @@ pub(super) fn base_document() -> OpenApi {
 }
 
 /// Returns the complete description, as it is served.
-pub(super) fn finish_document(document: &OpenApi) -> Value {
+pub(crate) fn finish_document(document: &OpenApi) -> Value {
     finish::complete_document(
         serde_json::to_value(document).expect("the API description always serializes"),
     )
 }
 
 /// Serves the finished description.
-pub(super) fn router(document: &Value) -> Router<App> {
+pub(crate) fn router(document: &Value) -> Router<App> {
     let body = Bytes::from(format!("{document:#}"));
     Router::new().route(
         PATH,

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::ServerConnection;
 use super::limits;
 use super::takeover::HttpSocket;
 use super::unsent::UnsentBudget;
-use crate::timeout::sleep_for;
+use crate::real_time::sleep_for;
 
 /// Measures how fast a reader reads the bytes that wait for it: once per timeout, and more often in case too many bytes
 /// wait for all readers together.

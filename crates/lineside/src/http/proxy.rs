@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 use super::errors::{Problem, Refusal};
 use super::prepared_replies::{DownloadView, PreparedReplies, cache_control};
 use super::reply::ReplyPreferences;
-use super::times::format_rfc3339;
 use super::{gbfs, limits, lookup};
 use crate::app::App;
+use crate::times::format_rfc3339;
 
 /// Reports if the bytes are the producer's current ones.
 const STATUS: HeaderName = HeaderName::from_static("lineside-status");

@@ -13,7 +13,7 @@ use super::parameters::QueryParameters;
 use super::proxies::PeerAddress;
 use crate::admin::AdminCredential;
 use crate::app::App;
-use crate::ops::is_ops_channel;
+use crate::ops_channels::is_ops_channel;
 
 /// Authenticates the client of a stream and checks that it may subscribe to its channels. Invalid channel names are
 /// left to the code that opens the stream.

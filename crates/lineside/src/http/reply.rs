@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::encoding::{self, ContentCoding};
 use super::errors::Refusal;
 use crate::app::App;
+use std::time::SystemTime;
 
 /// Longest time from a change to the first reply that has it, plus the resolution of HTTP dates.
 const SETTLING: Duration = Duration::from_secs(2);
@@ -298,6 +299,13 @@ fn parse_http_date(text: &str) -> Option<UnixMillis> {
     let time = httpdate::parse_http_date(text).ok()?;
     let since_epoch = time.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since_epoch.as_millis()).ok().map(UnixMillis)
+}
+
+/// Returns the current time as an HTTP date.
+#[expect(clippy::disallowed_methods, reason = "the Date header is in real time")]
+pub(crate) fn current_http_date() -> HeaderValue {
+    let now = httpdate::fmt_http_date(SystemTime::now());
+    HeaderValue::try_from(now).expect("a date is a valid header value")
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ use super::takeover;
 use super::tls::ServerTls;
 use super::unsent::SendBounds;
 use crate::app::App;
+use crate::real_time::{run_within, sleep_for};
 use crate::shutdown::Shutdown;
-use crate::timeout::{run_within, sleep_for};
 
 /// Reply to a client beyond the limit, sent without parsing its request.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\

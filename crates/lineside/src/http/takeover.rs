@@ -26,7 +26,7 @@ use tokio_rustls::server::TlsStream;
 use super::errors::Refusal;
 use super::limits;
 use super::sendfile::{self, FileBackedBody};
-use crate::timeout::current_http_date;
+use crate::http::reply::current_http_date;
 
 /// The transport that a response's connection changes to; in the response's extensions. Taken once.
 #[derive(Debug, Clone)]

@@ -24,7 +24,7 @@ use super::limits;
 use super::shared_bytes::{SharedBody, SharedBytes};
 use super::streams::StreamProgress;
 use crate::client_network::client_network;
-use crate::timeout::current_http_date;
+use crate::http::reply::current_http_date;
 
 /// The unsent bytes of the whole server.
 #[derive(Debug)]

@@ -14,19 +14,4 @@ mod announcements;
 mod feed_watcher;
 mod webhook;
 
-use std::sync::atomic::AtomicU64;
-
 pub(crate) use feed_watcher::watch_feeds;
-
-/// The counters of notifications.
-#[derive(Debug, Default)]
-pub(crate) struct NotificationCounts {
-    /// Delivered notifications.
-    pub(crate) sent: AtomicU64,
-    /// Failed deliveries.
-    pub(crate) failed: AtomicU64,
-    /// Notifications that were dropped undelivered.
-    pub(crate) dropped: AtomicU64,
-    /// Pending notifications.
-    pub(crate) pending: AtomicU64,
-}

@@ -6,8 +6,8 @@ use lineside_sync::UnixMillis;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::http::format_rfc3339;
 use crate::reports::{ChangedCode, ValidationReport};
+use crate::times::format_rfc3339;
 
 /// Maximum number of codes in a notification: more than any format has.
 const ERRORS_MAX: usize = 250;

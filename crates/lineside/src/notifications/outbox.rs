@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::NotificationCounts;
 use super::mail::MailSender;
 use super::notification::{Notification, NotificationKind};
 use super::webhook::WebhookSender;
 use crate::config::{AlertTarget, SmtpConfig};
+use crate::notification_counts::NotificationCounts;
 use crate::shutdown::Shutdown;
 
 /// Timeout of a delivery.

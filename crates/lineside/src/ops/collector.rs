@@ -14,7 +14,7 @@ use super::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
 use super::process;
 use super::quantiles::QuantileWindow;
 use crate::app::App;
-use crate::http::format_rfc3339;
+use crate::times::format_rfc3339;
 
 /// The counters at the previous collection.
 #[derive(Debug)]

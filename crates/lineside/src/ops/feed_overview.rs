@@ -7,8 +7,9 @@ use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus};
 use lineside_sync::UnixMillis;
 use serde::{Serialize, Serializer};
 
-use crate::http::{encoded_sizes, format_rfc3339};
+use crate::http::encoded_sizes;
 use crate::reports::{LatestReports, ReportSummary};
+use crate::times::format_rfc3339;
 
 /// The upper bounds of the fetch latency histogram, in milliseconds; a further bucket has no bound.
 pub(crate) const FETCH_BOUNDS_MS: [u64; 11] =

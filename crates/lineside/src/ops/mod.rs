@@ -8,7 +8,6 @@ mod dashboard;
 mod collector;
 mod feed_overview;
 mod load_history;
-pub(crate) mod keyed_change;
 mod node_overview;
 mod process;
 mod quantiles;
@@ -33,24 +32,13 @@ pub(crate) use self::node_overview::GAUGES;
 
 use self::collector::MetricsCollector;
 use crate::app::App;
-use crate::timeout::{run_within, sleep_for};
-
-/// The prefix of the dashboard's channels.
-const PREFIX: &str = "ops/";
-/// The channel of each feed's health and load.
-pub(crate) const FEEDS: &str = "ops/feeds";
-/// The channel of the node's load, now and in the last minutes.
-pub(crate) const NODE: &str = "ops/node";
+use crate::ops_channels::{FEEDS, NODE};
+use crate::real_time::{run_within, sleep_for};
 
 /// Interval between two collections while the dashboard is watched.
 const WATCHED_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of these intervals between two collections while it is not watched.
 const UNWATCHED_EVERY: u32 = 10;
-
-/// Returns true if a channel is one of the dashboard's, which only admins may read.
-pub(crate) fn is_ops_channel(channel: &Channel) -> bool {
-    channel.as_str().starts_with(PREFIX)
-}
 
 /// Maximum time to wait for a fresh snapshot; a collection takes milliseconds.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);

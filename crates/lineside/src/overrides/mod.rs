@@ -5,11 +5,9 @@
 
 mod differences;
 mod keys;
-mod log;
 mod secrets;
 mod server_files;
 mod effective_keys;
-mod undo;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -22,10 +20,8 @@ use serde_json::{Map, Value};
 pub(crate) use self::differences::{KeyDifference, diff_feeds, diff_keys};
 pub(crate) use self::effective_keys::{default_keys, feed_keys};
 pub(crate) use self::keys::{BadKey, format_toml};
-pub(crate) use self::log::{EditLog, before_and_after};
 pub(crate) use self::secrets::{HIDDEN, redact_keys, restore_secrets};
 pub(crate) use self::server_files::NOT_WEB;
-pub(crate) use self::undo::{UndoConflict, restore_before, undo_edit};
 
 /// The keys of a feed, named as in the configuration, with their values in JSON.
 pub(crate) type Keys = Map<String, Value>;

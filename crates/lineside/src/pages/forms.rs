@@ -5,7 +5,7 @@ use axum::extract::Request;
 use http::request::Parts;
 
 use crate::http::{QueryParameters, Refusal, limits};
-use crate::timeout::run_within;
+use crate::real_time::run_within;
 
 /// Reads the form's fields, with a size limit and a timeout.
 pub(super) async fn read_form(

@@ -6,7 +6,8 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 use serde::Serialize;
 
-use super::{assets, context, icons, not_found, site_files};
+use super::{assets, icons, not_found, site_files};
+use crate::http::page_context;
 use crate::http::{EmbeddableReply, Refusal};
 
 /// The seconds after which a temporarily unavailable page is reloaded.
@@ -97,7 +98,7 @@ impl<'a> PageLayout<'a> {
     }
 
     fn render_head(&self) -> Markup {
-        let site = context::current_site();
+        let site = page_context::current_site();
         let title = format!("{} · {}", self.title, site.name);
         html! {
             head {
@@ -141,7 +142,7 @@ impl<'a> PageLayout<'a> {
         let general =
             || format!("Public-transport feeds, live departures and open data, served by {site}.");
         let description = self.description.clone().unwrap_or_else(general);
-        let context = context::current_context();
+        let context = page_context::current_context();
         let base = context.as_ref().and_then(|context| match self.is_shared {
             true => context.public_address(),
             false => Some(context.base_address()),
@@ -175,7 +176,7 @@ impl<'a> PageLayout<'a> {
     }
 
     fn render_masthead(&self) -> Markup {
-        let site = context::current_site();
+        let site = page_context::current_site();
         let current = |section| (self.section == section).then_some("page");
         html! {
             header.masthead {
@@ -214,7 +215,7 @@ fn render_icon_links() -> Markup {
 }
 
 fn render_footer() -> Markup {
-    let site = context::current_site();
+    let site = page_context::current_site();
     let text = |url: &Option<url::Url>| url.as_ref().map(ToString::to_string);
     let operator = [
         ("Contact", site.contact.clone()),

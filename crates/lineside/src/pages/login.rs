@@ -3,6 +3,7 @@
 //! The forms work without scripts. A page of another origin cannot submit them: the browser states the origin of a form
 //! (see `http::check_admin`). The redirect after a login always leads to this server.
 
+use crate::http::page_paths::LOGIN;
 use std::net::IpAddr;
 
 use axum::Router;
@@ -21,10 +22,9 @@ use crate::app::App;
 use crate::config::ADMIN_TOKEN_VARIABLE;
 use crate::http::{QueryParameters, Refusal, admin, limits};
 
-pub(crate) const LOGIN: &str = "/login";
 pub(super) const LOGOUT: &str = "/logout";
 /// The default redirect after a login.
-const NEXT_DEFAULT: &str = super::OPS;
+const NEXT_DEFAULT: &str = crate::http::page_paths::OPS;
 /// The most bytes of a redirect's address; longer ones are ignored.
 const NEXT_BYTES_MAX: usize = 2_048;
 
@@ -195,7 +195,7 @@ fn render_logged_out() -> Markup {
             h1 { "You are logged in" }
             p { "The session ends by itself after some hours, and when the server restarts." }
         }
-        p { a href=(super::OPS) { "How the server is doing" } }
+        p { a href=(crate::http::page_paths::OPS) { "How the server is doing" } }
         form method="post" action=(LOGOUT) { button.button type="submit" { "Log out" } }
     }
 }

@@ -15,7 +15,6 @@ mod board_rows;
 mod board_window;
 mod catalog;
 mod channels;
-mod context;
 mod delays;
 mod docs;
 mod favourites;
@@ -67,14 +66,8 @@ use serde_json::Value;
 use crate::app::App;
 use crate::http::represent_pages;
 
-pub(crate) use context::{keep_context, provide_context};
 pub(crate) use layout::not_found_page;
-pub(crate) use login::LOGIN;
-pub(crate) use parameters::{FILES, LISTS, PAGES, is_tracking_parameter, refuse_parameters};
-pub(crate) use validate::is_upload_path;
-
-/// The path prefix of the dashboard.
-pub(crate) const OPS: &str = "/ops";
+pub(crate) use parameters::refuse_parameters;
 
 /// Returns the routes of the pages and their assets; `description` is the finished OpenAPI document.
 pub(crate) fn router(app: App, description: Arc<Value>) -> Router {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 
-use super::context::{self, PageContext};
 use super::layout::{NavSection, PageLayout};
 use crate::app::App;
+use crate::http::page_context::{self, PageContext};
 use crate::spelling::find_nearest;
 
 /// Path segments that are searched for the id of a feed.
@@ -30,14 +30,15 @@ pub(super) fn render_page(what: &str, is_embedded: bool) -> Markup {
     let mut page = PageLayout::new("Page not found", NavSection::Other);
     page.is_embedded = is_embedded;
     page.is_indexed = false;
-    let suggestions =
-        context::current_context().map(|context| suggest_addresses(&context)).unwrap_or_default();
+    let suggestions = page_context::current_context()
+        .map(|context| suggest_addresses(&context))
+        .unwrap_or_default();
     let main = html! {
         div.page {
             div.page-head {
                 h1 { "Page not found" }
                 p { (what) }
-                @if let Some(context) = context::current_context() {
+                @if let Some(context) = page_context::current_context() {
                     p.small { code.missing-path { (percent_decode_str(context.request_path()).decode_utf8_lossy()) } }
                 }
             }

@@ -2,6 +2,7 @@
 //!
 //! The form works without scripts, and so does waiting: the response states when to reload.
 
+use crate::http::page_paths::VALIDATE;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -30,13 +31,12 @@ use crate::app::App;
 use crate::check::{ParsedReport, describe_contents, format_day, sample_report};
 use crate::config::{self, format_size};
 use crate::http::{Refusal, admin, limits, run_blocking};
+use crate::real_time::{Stopwatch, run_within};
 use crate::reports::ValidationReport;
-use crate::timeout::{Stopwatch, run_within};
 use crate::uploads::{
     UploadLimit, UploadService, UploadSlot, UploadSource, UploadStatus, sanitize_file_name,
 };
 
-const ADDRESS: &str = "/validate";
 /// The most bytes of a submitted address.
 const URL_BYTES_MAX: usize = 2_048;
 /// Bytes of a form besides its file.
@@ -55,15 +55,10 @@ const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 /// Returns the routes. The responses are not cached: the link is as secret as a password.
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(ADDRESS, get(get_form_page).post(post_upload))
+        .route(VALIDATE, get(get_form_page).post(post_upload))
         .route(SAMPLE, get(get_sample_page))
         .route("/validate/{link}", get(get_result_page))
         .route("/validate/{link}/report.json", get(get_result_json))
-}
-
-/// Returns true if a path belongs to uploads.
-pub(crate) fn is_upload_path(path: &str) -> bool {
-    path.strip_prefix(ADDRESS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 async fn get_form_page(State(app): State<App>) -> Response {
@@ -100,7 +95,7 @@ async fn post_upload(State(app): State<App>, request: Request) -> Response {
         Err(not) => Err(not),
     };
     match upload {
-        Ok(link) => Redirect::to(&format!("{ADDRESS}/{link}")).into_response(),
+        Ok(link) => Redirect::to(&format!("{VALIDATE}/{link}")).into_response(),
         Err(UploadRejection { status, message }) => {
             let mut reply = reply_with_page(
                 status,
@@ -346,7 +341,7 @@ async fn find_standing(app: &App, link: String) -> Result<Option<UploadStatus>, 
 }
 
 async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Response {
-    let report = format!("{ADDRESS}/{link}/report.json");
+    let report = format!("{VALIDATE}/{link}/report.json");
     let wait = |message: &str| {
         let main = html! {
             h1 { "Validating" }
@@ -371,7 +366,7 @@ async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Re
                     h1 { "No report on " (name) }
                     p { "This file could not be checked: " (reason) "." }
                 }
-                p { a href=(ADDRESS) { "Try another" } }
+                p { a href=(VALIDATE) { "Try another" } }
             };
             reply_with_page(StatusCode::UNPROCESSABLE_ENTITY, "No report", &main, None)
         }
@@ -466,7 +461,7 @@ fn render_form(rules: &config::UploadsConfig, refused: Option<&str>) -> Markup {
         @if !rules.enabled {
             p { "This server accepts no files from visitors. Run " code { "lineside check" } " on your own machine instead." }
         } @else {
-            form.card.card-body.stack.login method="post" action=(ADDRESS) enctype="multipart/form-data" {
+            form.card.card-body.stack.login method="post" action=(VALIDATE) enctype="multipart/form-data" {
                 @if let Some(words) = refused {
                     p.note role="alert" { (words) }
                 }
@@ -517,7 +512,7 @@ fn render_report(found: ParsedReport, retention: Option<(&str, Duration)>) -> Ma
         (render_upload(&ValidationReport::for_file(found)))
         p.soft {
             @if let Some((address, keep)) = retention { a href=(address) { "report.json" } " · kept for " (words::format_span(keep.as_secs())) " · " }
-            a href=(ADDRESS) { "Validate a file" }
+            a href=(VALIDATE) { "Validate a file" }
         }
     }
 }
@@ -551,15 +546,5 @@ mod tests {
             );
         }
         assert_eq!(UploadKind::from_headers(&HeaderMap::new()), UploadKind::File);
-    }
-
-    #[test]
-    fn only_addresses_below_validate_are_upload_paths() {
-        for path in ["/validate", "/validate/", "/validate/x/report.json"] {
-            assert!(is_upload_path(path), "{path}");
-        }
-        for path in ["/", "/validated", "/feeds/validate", "/api/v1/feeds"] {
-            assert!(!is_upload_path(path), "{path}");
-        }
     }
 }

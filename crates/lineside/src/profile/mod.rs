@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 
 use self::sample_buffer::{SampleBuffer, StackSample};
 use self::symbols::SymbolCache;
-use crate::timeout::{Stopwatch, sleep_for};
+use crate::real_time::{Stopwatch, sleep_for};
 
 pub(crate) use self::flame::{render_section, section_policy};
 pub(crate) use self::profile_format::ProfileFormat;

@@ -6,6 +6,7 @@
 //! [`LatestReports`], and to the subscribers of `report/<feed>`. Real-time messages are validated as they pass
 //! (`realtime`); their reports have the same type and take the same way.
 
+mod cancel_after;
 mod changes;
 mod validation_run;
 mod realtime;
@@ -20,19 +21,16 @@ use std::sync::{Arc, OnceLock, Weak};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use lineside_formats::Format;
-use lineside_hub::{
-    BadChannel, Channel, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
-};
-use lineside_ingest::messages::{encode_publications, encode_state_parts};
+use lineside_hub::{Channel, Hub, RoomKey};
+use lineside_ingest::messages::encode_publications;
 use lineside_ingest::{Feed, FeedId, Ingest, KIND_EXTRA, RejectedSchedule};
 use lineside_store::Store;
-use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::config::ValidationConfig;
 use crate::job_queue::{JobQueue, JobStatus, QueueStats};
-use crate::ops::{OpsDashboard, keyed_change};
+use crate::keyed_change;
 
 pub(crate) use self::changes::ChangedCode;
 #[cfg(test)]
@@ -49,7 +47,7 @@ pub(crate) use self::validation_scheduler::run_scheduler;
 pub(crate) use self::verdict::ReportVerdict;
 
 /// The first segment of the channels' names.
-const CHANNEL_PREFIX: &str = "report";
+pub(crate) const CHANNEL_PREFIX: &str = "report";
 /// The kind of the channels' records.
 const KIND: &str = "report";
 
@@ -185,7 +183,7 @@ impl LatestReports {
         }
         let Some(room) = hub.find_room(room_key(&report.feed)) else { return };
         let mut batch = hub.open_batch();
-        for message in encode_publications(at, &[encode_upsert(&report)]) {
+        for message in encode_publications(at, &[encode_report_upsert(&report)]) {
             batch.append_publication(&room, None, message);
         }
         batch.finish();
@@ -203,7 +201,7 @@ impl LatestReports {
         self.by_feed.store(Arc::new(next));
     }
 
-    fn knows_feed(&self, feed: &str) -> bool {
+    pub(crate) fn knows_feed(&self, feed: &str) -> bool {
         let ingest = self.ingest.get().and_then(Weak::upgrade);
         ingest.is_some_and(|ingest| ingest.find_feed(feed).is_some())
     }
@@ -215,7 +213,7 @@ fn content_eq(before: &ValidationReport, now: &ValidationReport) -> bool {
     ReportRecord { at: None, took: 0.0, ..before } == ReportRecord { at: None, took: 0.0, ..now }
 }
 
-fn encode_upsert(report: &ValidationReport) -> Bytes {
+pub(crate) fn encode_report_upsert(report: &ValidationReport) -> Bytes {
     keyed_change::encode_upsert(
         &report.feed,
         KIND,
@@ -225,54 +223,16 @@ fn encode_upsert(report: &ValidationReport) -> Bytes {
 }
 
 /// Returns the room of a feed's channel. The dashboard's rooms have the lowest numbers in this group.
-fn room_key(feed: &str) -> RoomKey {
+pub(crate) fn room_key(feed: &str) -> RoomKey {
     RoomKey { group: 0, kind: KIND_EXTRA, id: xxh3_64(feed.as_bytes()) | 1 << 63 }
 }
 
 /// Returns the feed of a channel `report/<feed>`.
-fn feed_from_channel(channel: &Channel) -> Option<String> {
+pub(crate) fn feed_from_channel(channel: &Channel) -> Option<String> {
     let mut segments = channel.decoded_segments();
     let is_report = segments.next().as_deref() == Some(CHANNEL_PREFIX);
     let feed = segments.next().filter(|_| is_report)?;
     segments.next().is_none().then(|| feed.into_owned())
-}
-
-/// The channels that the server fills itself: those of the dashboard and of reports.
-#[derive(Debug)]
-pub(crate) struct ServerChannels {
-    pub(crate) ops: Arc<OpsDashboard>,
-    pub(crate) reports: Arc<LatestReports>,
-}
-
-impl StateSource for ServerChannels {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let is_report = channel.decoded_segments().next().as_deref() == Some(CHANNEL_PREFIX);
-        match feed_from_channel(channel) {
-            Some(feed) if self.reports.knows_feed(&feed) => Ok(room_key(&feed)),
-            Some(_) => Err(ResolveError::UnknownFeed),
-            None if is_report => Err(BadChannel::UnknownForm.into()),
-            None => self.ops.resolve_channel(channel),
-        }
-    }
-
-    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
-        channel.as_str().to_owned()
-    }
-
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
-        None
-    }
-
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
-        let Some(feed) = feed_from_channel(channel) else {
-            return self.ops.read_state(channel, key);
-        };
-        let reports = self.reports.feed_reports(&feed).unwrap_or_default();
-        let at = reports.all_reports().map(|report| report.at).max().unwrap_or(UnixMillis(0));
-        let upserts: Vec<Bytes> =
-            reports.all_reports().map(|report| encode_upsert(report)).collect();
-        RoomState { position: None, parts: encode_state_parts(at, &upserts) }
-    }
 }
 
 /// The summaries of reports, by version.
@@ -320,6 +280,7 @@ pub(crate) use self::validation_report::tests::report_with_findings as test_repo
 mod tests {
     use super::validation_report::tests::report_with_findings;
     use super::*;
+    use lineside_sync::UnixMillis;
 
     #[test]
     fn a_report_channel_names_exactly_one_feed() {

@@ -8,7 +8,7 @@ use super::changes::ChangedCode;
 use super::validation_report::{
     ReportFinding, ReportOutcome, ReportSubject, ValidationReport, severity,
 };
-use crate::http::format_rfc3339;
+use crate::times::format_rfc3339;
 
 /// The summary of a report.
 #[derive(Debug, PartialEq, Serialize)]

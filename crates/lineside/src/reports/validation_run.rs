@@ -24,8 +24,8 @@ use crate::check::{
     self, CheckPlan, CheckProgress, CheckReport, describe_memory_excess, estimate_until_cancelled,
 };
 use crate::config::{ValidationConfig, format_duration};
-use crate::http::format_rfc3339;
-use crate::timeout::{Stopwatch, run_within};
+use crate::real_time::{Stopwatch, run_within};
+use crate::times::format_rfc3339;
 
 /// Maximum number of stored findings of one code.
 const SAMPLES: usize = 100;

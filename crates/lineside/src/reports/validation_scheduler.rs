@@ -15,7 +15,7 @@ use super::validation_report::{ReportSubject, ValidationReport};
 use super::validation_run::validate_version;
 use super::{DATASET, LatestReports, Version, load_reports};
 use crate::app::App;
-use crate::timeout::sleep_for;
+use crate::real_time::sleep_for;
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of earlier reports of a feed in which the previous version is searched.

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::app::App;
 use crate::config::FileStamp;
-use crate::timeout::sleep_for;
+use crate::real_time::sleep_for;
 
 /// Interval at which the files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -8,10 +8,10 @@ use lineside_store::{NumberedEdit, OverrideEdit};
 use super::LiveSettings;
 use crate::app::App;
 use crate::overrides::{
-    BadKey, FeedOverride, KeyDifference, Keys, NOT_WEB, Overrides, UndoConflict, apply_overrides,
-    check_schedules, diff_feeds, diff_keys, find_faults, restore_before, restore_secrets,
-    undo_edit,
+    BadKey, FeedOverride, KeyDifference, Keys, NOT_WEB, Overrides, apply_overrides,
+    check_schedules, diff_feeds, diff_keys, find_faults, restore_secrets,
 };
+use crate::settings::edit_undo::{UndoConflict, restore_before, undo_edit};
 
 /// Maximum number of overrides: each is applied whenever the configuration is read.
 const OVERRIDES_MAX: usize = 10_000;

@@ -3,6 +3,8 @@
 //! A file is accepted or rejected as a whole: an invalid one is reported, and the previous configuration stays in
 //! force. Readers load the current configuration without a lock; changes are serialized.
 
+pub(crate) mod edit_log;
+pub(crate) mod edit_undo;
 mod feed_edit;
 mod deferred_keys;
 mod config_watcher;
@@ -23,7 +25,8 @@ pub(crate) use self::feed_edit::{EditAction, EditError, EditOutcome, HISTORY_SHO
 
 use crate::app::App;
 use crate::config::{Config, ConfigError, ConfigErrors, FileStamp};
-use crate::overrides::{EditLog, Overrides, apply_overrides};
+use crate::overrides::{Overrides, apply_overrides};
+use crate::settings::edit_log::EditLog;
 
 /// The configuration in force, and the state of its reloads.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! The key that verifies signatures. The key fixes one algorithm, whatever a token names.
 
+use crate::config::client_access::parse_public_key;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
@@ -63,10 +64,4 @@ fn has_critical_extensions(token: &str) -> bool {
     let head = head.and_then(|head| serde_json::from_slice::<Map<String, Value>>(&head).ok());
     // An unreadable header fails the signature check.
     head.is_some_and(|head| head.contains_key("crit"))
-}
-
-fn parse_public_key(pem: &[u8]) -> Option<(DecodingKey, Algorithm)> {
-    // The key itself contains its type, so each parser refuses the other's keys.
-    let rsa = DecodingKey::from_rsa_pem(pem).map(|key| (key, Algorithm::RS256));
-    rsa.or_else(|_| DecodingKey::from_ec_pem(pem).map(|key| (key, Algorithm::ES256))).ok()
 }

@@ -32,10 +32,10 @@ use self::upload_folders::{OwnedFolder, UploadFolders};
 pub(crate) use self::upload_job::UploadSource;
 use self::upload_reports::UploadReportStore;
 use self::upload_transfer::UploadTransfer;
-use crate::admin::random_text;
 use crate::client_network::client_network;
 use crate::config;
-use crate::timeout::sleep_for;
+use crate::real_time::sleep_for;
+use crate::secrets::random_secret;
 
 /// Maximum number of uploads that wait or run.
 const QUEUE_MAX: usize = 8;
@@ -251,7 +251,7 @@ impl UploadService {
         }
         jobs.n_total += 1;
         let (number, link, transfer) =
-            (jobs.n_total, random_text(), Arc::<UploadTransfer>::default());
+            (jobs.n_total, random_secret(), Arc::<UploadTransfer>::default());
         let job = UploadJob {
             number,
             address,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::event_parser::EventParser;
-use crate::timeout::sleep_for;
+use crate::real_time::sleep_for;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence of the server, which sends something every 25 s.

@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::http::errors::Problem;
-use crate::http::times::format_rfc3339;
+use crate::times::format_rfc3339;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_config))

@@ -23,15 +23,15 @@ pub(crate) use self::guard::{client_address, is_own_page, session_cookie, sessio
 pub(crate) use self::profile::{DeliberateRequest, record_profile};
 
 use crate::app::App;
-use crate::pages;
+use crate::http::page_paths;
 
 /// The prefix of all addresses here.
 const PREFIX: &str = "/api/v1/admin";
 
 /// Returns true if pages of other origins may not use an address.
 pub(super) fn is_admin_path(path: &str) -> bool {
-    [PREFIX, pages::OPS].iter().any(|path_prefix| path.starts_with(path_prefix))
-        || path == pages::LOGIN
+    [PREFIX, page_paths::OPS].iter().any(|path_prefix| path.starts_with(path_prefix))
+        || path == page_paths::LOGIN
 }
 
 pub(super) fn routes(app: &App) -> OpenApiRouter<App> {

@@ -22,7 +22,7 @@ use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::http::times::format_rfc3339;
+use crate::times::format_rfc3339;
 
 /// Largest number of incidents in one reply; the newest are included.
 const INCIDENTS_MAX: usize = 100;

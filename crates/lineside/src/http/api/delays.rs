@@ -14,7 +14,7 @@ use crate::delays::{self, DelayReport, DelayView, LineCount, QuarterHour, Render
 use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::ReplyPreferences;
-use crate::http::times::format_rfc3339;
+use crate::times::format_rfc3339;
 
 /// Largest number of trips in each list, and of lines; the counts include all.
 const ITEMS_MAX: usize = 500;

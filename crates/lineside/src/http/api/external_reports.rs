@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::external_validators::{ExternalComparison, ExternalOutput, ExternalResult};
-use crate::http::format_rfc3339;
+use crate::times::format_rfc3339;
 
 /// The results of a validator of the operator
 #[derive(Serialize, ToSchema)]

@@ -22,8 +22,8 @@ use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::http::times::format_rfc3339;
 use crate::reports::{ReportSummary, ReportVerdict};
+use crate::times::format_rfc3339;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_feeds)).routes(routes!(get_feed))

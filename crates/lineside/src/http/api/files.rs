@@ -4,7 +4,7 @@ use lineside_ingest::{Feed, GbfsFeedFile};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::times::format_rfc3339;
+use crate::times::format_rfc3339;
 
 /// A file of a GBFS system: its state and its address.
 #[derive(Debug, Serialize, ToSchema)]

@@ -23,7 +23,7 @@ use crate::http::parameters::QueryParameters;
 use crate::http::proxies::PeerAddress;
 use crate::http::reader_auth;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::ops::is_ops_channel;
+use crate::ops_channels::is_ops_channel;
 
 /// Header with the position from which a client can subscribe after reading a state.
 const POSITION: HeaderName = HeaderName::from_static("lineside-position");

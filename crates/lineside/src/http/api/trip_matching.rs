@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::http::times::format_rfc3339;
+use crate::times::format_rfc3339;
 use crate::trip_matching::{MatchReport, MismatchCause, find_likely_causes};
 
 pub(super) fn routes() -> OpenApiRouter<App> {

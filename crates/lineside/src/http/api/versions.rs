@@ -32,8 +32,8 @@ use crate::http::layers::producer_policy;
 use crate::http::lookup;
 use crate::http::ranges::{self, RangeRequest};
 use crate::http::reply::{ReplyPreferences, Representation, format_http_date};
-use crate::http::times::format_rfc3339;
 use crate::reports::{ReportSummaries, ReportSummary, load_summaries};
+use crate::times::format_rfc3339;
 
 /// Bytes of a file that are read at a time, and held in memory, for one client.
 const PIECE_BYTES: usize = 128 << 10;

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::http::admin;
 use crate::http::errors::Refusal;
 use crate::http::limits;
-use crate::timeout::run_within;
+use crate::real_time::run_within;
 
 /// Header with the key; `Authorization: apikey <key>` is accepted as well.
 const API_KEY: &str = "x-api-key";

@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
 use crate::http::parameters::QueryParameters;
-use crate::timeout::run_within;
+use crate::real_time::run_within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(receive_delivery))

@@ -38,7 +38,7 @@ use crate::http::limits::{
 use crate::http::parameters::QueryParameters;
 use crate::http::proxies::PeerAddress;
 use crate::http::reply::ReplyPreferences;
-use crate::timeout::run_within;
+use crate::real_time::run_within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

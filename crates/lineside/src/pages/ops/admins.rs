@@ -9,8 +9,9 @@ use maud::html;
 use crate::admin::AdminCredential;
 use crate::app::App;
 use crate::http::Refusal;
+use crate::http::page_paths::OPS;
 use crate::pages::layout::{self, NavSection, PageLayout};
-use crate::pages::{OPS, login};
+use crate::pages::login;
 
 /// An extractor for requests of admins. Other users are redirected to the login and back; forms from another origin are
 /// rejected.

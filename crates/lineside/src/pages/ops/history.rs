@@ -10,14 +10,15 @@ use serde_json::Value;
 use super::admins::{RequireAdmin, refusal_page};
 use super::{completed_action, mark_volatile};
 use crate::app::App;
+use crate::http::page_paths::OPS;
 use crate::http::{QueryParameters, admin};
-use crate::overrides::{
-    FeedOverride, KeyDifference, UndoConflict, before_and_after, diff_keys, restore_before,
-    undo_edit,
-};
-use crate::pages::OPS;
+use crate::overrides::{FeedOverride, KeyDifference, diff_keys};
 use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::settings::LiveSettings;
+use crate::settings::{
+    edit_log::before_and_after,
+    edit_undo::{UndoConflict, restore_before, undo_edit},
+};
 
 /// The address of the history of all feeds.
 pub(super) const ADDRESS: &str = "/ops/history";

@@ -21,6 +21,7 @@ mod dashboard_query;
 mod range;
 mod settings;
 
+use crate::http::page_paths::LOGIN;
 use std::collections::BTreeMap;
 
 use axum::Router;
@@ -36,11 +37,13 @@ use serde_json::json;
 
 use self::dashboard_query::DashboardQuery;
 use super::layout::{self, NavSection, PageLayout};
-use super::{OPS, login, states, words};
+use super::{login, states, words};
 use crate::admin::AdminCredential;
 use crate::app::App;
+use crate::http::page_paths::OPS;
 use crate::http::{QueryParameters, Refusal};
-use crate::ops::{DashboardSnapshot, FEEDS, NODE};
+use crate::ops::DashboardSnapshot;
+use crate::ops_channels::{FEEDS, NODE};
 
 /// The address of the tiles over a range, for the page's script.
 const TILES: &str = "/ops/tiles";
@@ -70,7 +73,7 @@ async fn get_dashboard(
     page.alternates.push(("application/atom+xml", INCIDENTS_ATOM.to_owned()));
     let main = html! {
         div.page.wide {
-            (render_head(&board, &query, credential, app.demo().is_some()))
+            (render_head(&board, &query, credential, app.is_demo()))
             @if credential.is_some() { (render_admin_bar()) }
             (completed_action::render_notice(&parameters))
             (list::render_search_form(&query))
@@ -190,7 +193,7 @@ fn render_head(
                         button.button.plain.compact type="submit" { "Log out" }
                     },
                     Some(AdminCredential::Token) => {},
-                    None => a.small href={ (login::LOGIN) "?next=/ops" } { "Log in as an admin" },
+                    None => a.small href={ (LOGIN) "?next=/ops" } { "Log in as an admin" },
                 }
             }
             p.small.soft {

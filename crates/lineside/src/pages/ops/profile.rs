@@ -8,8 +8,8 @@ use maud::{Markup, html};
 use super::admins::{RequireAdmin, refusal_page};
 use super::mark_volatile;
 use crate::app::App;
+use crate::http::page_paths::OPS;
 use crate::http::{QueryParameters, admin};
-use crate::pages::OPS;
 use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::profile;
 

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::gbfs_history::GbfsHistory;
 use super::{FoundNotices, LatestCheck, MessageChecker};
 use crate::check::{estimate_json_memory, gbfs_rows};
-use crate::timeout::Stopwatch;
+use crate::real_time::Stopwatch;
 
 /// Minimum pause between two checks of a system.
 const PAUSE_MIN: Duration = Duration::from_secs(10);

@@ -44,7 +44,7 @@ use self::staleness::AgeCheck;
 use super::ReportPrerequisite;
 use crate::check::{RawRow, entity_rows};
 use crate::config::ValidationConfig;
-use crate::timeout::Stopwatch;
+use crate::real_time::Stopwatch;
 
 pub(crate) use self::finding_lifecycle::{CodeLifecycle, FindingLifecycle};
 pub(crate) use self::reporter::run_reporter;

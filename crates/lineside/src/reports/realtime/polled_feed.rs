@@ -11,7 +11,7 @@ use lineside_ingest::{
 };
 use lineside_sync::SimulatedClock;
 
-use crate::timeout::{Stopwatch, sleep_for};
+use crate::real_time::{Stopwatch, sleep_for};
 
 /// Polls a feed `id` once a second from the file `name` with these bytes.
 pub(super) fn poll_test_feed(

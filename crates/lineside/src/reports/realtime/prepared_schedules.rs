@@ -24,7 +24,7 @@ use super::previous_datasets::{
 };
 use crate::check::{describe_memory_excess, estimate_until_cancelled};
 use crate::config::{ValidationConfig, format_duration};
-use crate::timeout::cancel_after;
+use crate::reports::cancel_after::cancel_after;
 
 /// A schedule, and the trips of its earlier versions.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use super::super::validation_report::{
 use super::super::{REALTIME, load_reports};
 use super::{LatestCheck, MessageFindings, RealtimeDetails};
 use crate::app::App;
-use crate::timeout::{Stopwatch, sleep_for};
+use crate::real_time::{Stopwatch, sleep_for};
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Minimum time between two published reports while the active codes stay the same.

@@ -20,7 +20,7 @@ use super::staleness::AgeCheck;
 use super::{
     FeedMessages, FoundNotices, MessageChecker, MessageInput, decode_message, has_trips_or_vehicles,
 };
-use crate::timeout::Stopwatch;
+use crate::real_time::Stopwatch;
 
 /// Time for which changes are gathered before they are validated together.
 const GATHER_TIME_MAX: Duration = Duration::from_secs(10);

@@ -132,7 +132,7 @@ mod tests {
     use super::super::{FoundNotices, MessageInput, ScheduleVersions};
     use super::*;
     use crate::config::ValidationConfig;
-    use crate::timeout::Stopwatch;
+    use crate::real_time::Stopwatch;
 
     const MADE: i64 = 1_767_250_000;
 

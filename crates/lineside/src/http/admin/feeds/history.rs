@@ -13,9 +13,10 @@ use super::{apply_edit, parse_feed_id, parse_flag};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::{QueryParameters, bad_parameter};
-use crate::http::times::format_rfc3339;
-use crate::overrides::{FeedOverride, KeyDifference, before_and_after, diff_keys, redact_keys};
+use crate::overrides::{FeedOverride, KeyDifference, diff_keys, redact_keys};
+use crate::settings::edit_log::before_and_after;
 use crate::settings::{EditAction, EditError, HISTORY_SHOWN, LiveSettings};
+use crate::times::format_rfc3339;
 
 /// One edit of a feed.
 #[derive(Debug, Serialize, ToSchema)]

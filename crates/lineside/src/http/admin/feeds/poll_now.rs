@@ -7,7 +7,7 @@ use lineside_ingest::PollRefused;
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
-use crate::timeout::run_within;
+use crate::real_time::run_within;
 
 /// Longest wait for a feed's task, which may be loading a large schedule.
 const ANSWER_MAX: std::time::Duration = std::time::Duration::from_secs(5);

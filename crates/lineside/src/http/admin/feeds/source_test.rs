@@ -8,8 +8,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::times::format_rfc3339;
-use crate::timeout::run_within;
+use crate::real_time::run_within;
+use crate::times::format_rfc3339;
 
 /// Timeout of a test.
 const TEST_MAX: Duration = Duration::from_secs(30);

@@ -10,9 +10,10 @@ use super::{ADD, PreviewOutcome, SettingsSubject, form_address, source};
 use crate::app::App;
 use crate::config::format_duration;
 use crate::http::QueryParameters;
+use crate::http::page_paths::OPS;
 use crate::overrides::{BadKey, default_keys, format_toml, redact_keys};
 use crate::pages::ops::{actions, completed_action, history};
-use crate::pages::{OPS, states};
+use crate::pages::states;
 use crate::settings::EditOutcome;
 
 pub(super) struct SettingsSheet<'a> {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use lineside_store::NumberedEdit;
 
-use super::{FeedOverride, before_and_after};
+use crate::overrides::FeedOverride;
+use crate::settings::edit_log::before_and_after;
 
 /// A later change of a part that an edit changed, so that the edit cannot be undone alone.
 #[derive(Debug, Clone, PartialEq, Eq)]

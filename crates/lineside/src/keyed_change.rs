@@ -26,7 +26,7 @@ pub(crate) fn encode_upsert(
 }
 
 /// Encodes the removal of a key.
-pub(super) fn encode_removal(feed: &str, kind: &'static str, id: &str, why: &'static str) -> Bytes {
+pub(crate) fn encode_removal(feed: &str, kind: &'static str, id: &str, why: &'static str) -> Bytes {
     encode_json(&KeyedChange::<()> { op: "remove", feed, kind, id, record: None, why: Some(why) })
 }
 

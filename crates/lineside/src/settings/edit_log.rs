@@ -6,7 +6,7 @@ use lineside_ingest::{FeedId, Secret};
 use lineside_store::{NumberedEdit, OverrideEdit, Store};
 use parking_lot::Mutex;
 
-use super::{FeedOverride, Overrides};
+use crate::overrides::{FeedOverride, Overrides};
 
 /// Maximum number of edits in memory.
 const IN_MEMORY_MAX: usize = 1_000;

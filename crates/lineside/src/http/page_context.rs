@@ -44,34 +44,34 @@ pub(crate) fn keep_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 }
 
 /// Returns the context of the current request; `None` outside of the router, as in unit tests.
-pub(super) fn current_context() -> Option<PageContext> {
+pub(crate) fn current_context() -> Option<PageContext> {
     CONTEXT.try_with(PageContext::clone).ok()
 }
 
 /// Returns the operator's name, logo and links.
-pub(super) fn current_site() -> SiteConfig {
+pub(crate) fn current_site() -> SiteConfig {
     current_context().map_or_else(SiteConfig::default, |context| context.app.config().site.clone())
 }
 
 impl PageContext {
-    pub(super) fn app(&self) -> &App {
+    pub(crate) fn app(&self) -> &App {
         &self.app
     }
 
     /// Returns the requested path, as it was sent.
-    pub(super) fn request_path(&self) -> &str {
+    pub(crate) fn request_path(&self) -> &str {
         self.uri.path()
     }
 
     /// Returns the server's address as the client wrote it, without a trailing slash.
-    pub(super) fn base_address(&self) -> String {
+    pub(crate) fn base_address(&self) -> String {
         let headers: HeaderMap =
             self.host.iter().map(|host| (header::HOST, host.clone())).collect();
         self.app.base_url(&headers)
     }
 
     /// Returns the server's configured address; `None` without `public_url`.
-    pub(super) fn public_address(&self) -> Option<String> {
+    pub(crate) fn public_address(&self) -> Option<String> {
         let server = &self.app.config().server;
         server.public_url.as_ref().map(|_| server.base_url())
     }
