@@ -15,6 +15,7 @@ use lineside_wire::partition::PartitionSet;
 use crate::admin::AdminAuth;
 use crate::auth::TokenAuthorizer;
 use crate::config::{Config, MapSource};
+use crate::context::ServerContext;
 use crate::delays::DelayReports;
 use crate::external_validators::ExternalValidators;
 use crate::http::{
@@ -42,26 +43,17 @@ pub struct App(Arc<AppParts>);
 /// The parts of an [`App`].
 #[derive(Debug)]
 pub(crate) struct AppParts {
-    /// The feeds and their data.
-    pub(crate) ingest: Arc<Ingest>,
-    /// The configuration in force.
-    pub(crate) settings: LiveSettings,
-    /// The clock of the data; the wall clock unless a demo runs faster.
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Start of the server, on that clock.
-    pub(crate) started: UnixMillis,
-    /// The state of the shutdown.
-    pub(crate) shutdown: Shutdown,
-    /// The store on disk, if there is a data folder. It is closed before the demo deletes its folder.
-    pub(crate) store: Option<Arc<Store>>,
+    /// The parts that background tasks use too. It is dropped first, which closes the store before the demo deletes its
+    /// folder.
+    pub(crate) context: ServerContext,
+    /// The settings, from which the configuration in force is derived.
+    pub(crate) settings: Arc<LiveSettings>,
     /// The simulated city of a demo, whose temporary folder must outlive the store.
     pub(crate) demo: Option<Arc<dyn Any + Send + Sync>>,
     /// Land, water and streets of the base map, as GeoJSON.
     pub(crate) base_map: Option<Bytes>,
     /// Counters of the HTTP server.
     pub(crate) metrics: HttpMetrics,
-    /// Counts of sent notifications.
-    pub(crate) notifications: Arc<NotificationCounts>,
     /// Authorization of clients.
     pub(crate) authorizer: Arc<TokenAuthorizer>,
     /// Authentication of admins.
@@ -70,10 +62,6 @@ pub(crate) struct AppParts {
     pub(crate) proxies: TrustedProxies,
     /// The operations dashboard.
     pub(crate) ops: Arc<OpsDashboard>,
-    /// The latest validation reports on feeds.
-    pub(crate) reports: Arc<LatestReports>,
-    /// The operator's own validators, with their results.
-    pub(crate) external_validators: ExternalValidators,
     /// Cached delay reports.
     pub(crate) delays: DelayReports,
     /// Recent publications of the server API by idempotency key.
@@ -110,51 +98,56 @@ impl App {
         Self(Arc::new(parts))
     }
 
+    /// Returns the parts that background tasks use too.
+    pub(crate) fn context(&self) -> &ServerContext {
+        &self.0.context
+    }
+
     /// Returns the feeds and their data.
     #[must_use]
     pub fn ingest(&self) -> &Arc<Ingest> {
-        &self.0.ingest
+        self.0.context.ingest()
     }
 
     /// Returns the hub with the rooms of all channels.
     #[must_use]
     pub fn hub(&self) -> &Arc<Hub> {
-        self.0.ingest.hub()
+        self.0.context.hub()
     }
 
     /// Returns the configuration in force.
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
-        self.0.settings.current_config()
+        self.0.context.config()
     }
 
     /// Returns the live settings, from which the configuration in force is derived.
-    pub(crate) fn settings(&self) -> &LiveSettings {
+    pub(crate) fn settings(&self) -> &Arc<LiveSettings> {
         &self.0.settings
     }
 
     /// Returns the clock of the data, which may differ from the wall clock.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.0.clock
+        self.0.context.clock()
     }
 
     /// Returns the current time of the data's clock.
     #[must_use]
     pub fn now(&self) -> UnixMillis {
-        self.0.clock.wall_time()
+        self.0.context.now()
     }
 
     /// Returns the start of the server, on the data's clock.
     #[must_use]
     pub fn started_at(&self) -> UnixMillis {
-        self.0.started
+        self.0.context.started_at()
     }
 
     /// Returns the state of the shutdown.
     #[must_use]
     pub fn shutdown(&self) -> &Shutdown {
-        &self.0.shutdown
+        self.0.context.shutdown()
     }
 
     /// Returns true if the server shows the simulated city.
@@ -219,7 +212,7 @@ impl App {
 
     /// Returns the counts of sent notifications.
     pub(crate) fn notification_counts(&self) -> &Arc<NotificationCounts> {
-        &self.0.notifications
+        self.0.context.notification_counts()
     }
 
     /// Returns the authorization of clients.
@@ -234,12 +227,12 @@ impl App {
 
     /// Returns the latest validation reports on feeds.
     pub(crate) fn reports(&self) -> &Arc<LatestReports> {
-        &self.0.reports
+        self.0.context.reports()
     }
 
     /// Returns the operator's own validators, with their results.
     pub(crate) fn external_validators(&self) -> &ExternalValidators {
-        &self.0.external_validators
+        self.0.context.external_validators()
     }
 
     /// Returns the operations dashboard.
@@ -290,7 +283,7 @@ impl App {
 
     /// Returns the store on disk, if there is a data folder.
     pub(crate) fn store(&self) -> Option<&Arc<Store>> {
-        self.0.store.as_ref()
+        self.0.context.store()
     }
 
     /// Returns the threads that own the sockets of sessions.

@@ -20,6 +20,11 @@
 mod client_network;
 mod admin;
 mod app;
+mod archive_reader;
+mod context;
+mod delay_replies;
+mod ops_collector;
+mod validation_tasks;
 mod check;
 pub mod cli;
 mod config;

@@ -1,6 +1,7 @@
 //! The limit of open file descriptors, and its division between connections and everything else.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Descriptors reserved for the program itself: files, fetches, pollers, and connections that are being refused.
 const RESERVE: u64 = 192;
@@ -30,6 +31,15 @@ pub(crate) fn max_connections(connections_max: usize, descriptors: Option<u64>) 
     let possible = descriptors.map(|limit| limit.saturating_sub(reserve).max(limit / 2));
     let possible = possible.and_then(|limit| usize::try_from(limit).ok());
     possible.map_or(connections_max, |possible| connections_max.min(possible.max(1)))
+}
+
+/// Makes a write beyond the file size limit fail like one on a full disk. Without a handler SIGXFSZ would end the
+/// process.
+///
+/// # Errors
+/// Returns an error if the handler cannot be registered.
+pub(crate) fn ignore_file_size_signal() -> std::io::Result<()> {
+    signal(SignalKind::from_raw(nix::libc::SIGXFSZ)).map(drop)
 }
 
 #[cfg(test)]

@@ -20,28 +20,31 @@ use tokio::task::JoinHandle;
 
 use crate::admin::{self, AdminAuth};
 use crate::app::{App, AppParts};
+use crate::archive_reader::ArchiveReader;
 use crate::auth::TokenAuthorizer;
 use crate::config::Config;
+use crate::context::{ContextParts, ServerContext};
 use crate::data_dir::{DataDirLock, generate_server_name};
-use crate::delays::{self, DelayReports};
+use crate::delays::DelayReports;
 use crate::demo::Demo;
-use crate::external_validators::{self, ExternalValidators};
+use crate::external_validators::ExternalValidators;
 use crate::handoff_file::{self, HandoffFileWriter};
 use crate::http;
 use crate::metrics::HttpMetrics;
 use crate::notifications;
-use crate::ops::{self, OpsDashboard};
+use crate::ops::OpsDashboard;
 use crate::real_time::run_within;
-use crate::reports::{self, LatestReports};
+use crate::reports::LatestReports;
 use crate::rlimit;
+use crate::rlimit::ignore_file_size_signal;
 use crate::routes;
 use crate::secrets::random_secret;
 use crate::server_channels::ServerChannels;
 use crate::settings::{self, LiveSettings};
 use crate::shutdown::Shutdown;
-use crate::signals::ignore_file_size_signal;
 use crate::storage::ServerStorage;
 use crate::uploads;
+use crate::{delay_replies, ops_collector, validation_tasks};
 
 /// Interval of the eviction of unused rooms, old log entries and expired cache entries.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -103,12 +106,14 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
     // A simulated city starts over, at another time than it ended, so its state is not handed over.
     let handoff_folder = config.server.data_dir.clone().filter(|_| demo.is_none());
     let storage = ServerStorage::open_or_in_memory(&config, &clock).await?;
-    let settings = LiveSettings::with_stored_overrides(
-        config.clone(),
-        storage.store.as_ref(),
-        clock.wall_time(),
-    )
-    .await?;
+    let settings = Arc::new(
+        LiveSettings::with_stored_overrides(
+            config.clone(),
+            storage.store.as_ref(),
+            clock.wall_time(),
+        )
+        .await?,
+    );
     let (ops, reports) = (Arc::new(OpsDashboard::default()), create_reports(&config, &storage));
     let options = IngestOptions {
         feeds: settings.effective_feeds(),
@@ -127,11 +132,23 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
     reports.attach_ingest(&ingest);
     let authorizer = Arc::new(TokenAuthorizer::new(&config, ingest.hub(), &clock));
     let partitions = Arc::new(start_partitions(ingest.hub(), &authorizer, &config, seed)?);
+    let context = ServerContext::new(ContextParts {
+        archive_reader: ArchiveReader::new(Arc::clone(ingest.archive())),
+        ingest,
+        config: Arc::clone(settings.shared_config()),
+        started: clock.wall_time(),
+        clock,
+        shutdown: shutdown.clone(),
+        store: storage.store,
+        reports,
+        external_validators: ExternalValidators::default(),
+        notification_counts: Arc::default(),
+    });
     let app = App::new(AppParts {
         authorizer,
         ops,
-        reports,
-        external_validators: ExternalValidators::default(),
+        context,
+        settings,
         admin: AdminAuth::new(&config.admin, Arc::new(RealClock::new())),
         proxies: http::TrustedProxies::new(config.server.trusted_proxies.clone()),
         idempotency_keys: http::IdempotencyCache::default(),
@@ -139,20 +156,13 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         uploads: uploads::UploadService::open(config.server.data_dir.as_deref())?,
         siri_answers: http::AnswerCache::default(),
         siri_subscriptions: http::SubscriptionRegistry::default(),
-        ingest,
-        settings,
-        started: clock.wall_time(),
-        clock,
-        shutdown: shutdown.clone(),
         demo: demo.clone().map(|demo| demo as _),
         base_map,
         metrics: HttpMetrics::default(),
-        notifications: Arc::default(),
         compressed_bodies: http::CompressedBodies::default(),
         admission: Arc::new(http::AdmissionControl::new(limits)),
         partitions,
         connections: limits.total,
-        store: storage.store,
     });
     let (router, admission) =
         (routes::build_router(&app, demo.as_ref()), Arc::clone(app.admission()));
@@ -232,19 +242,20 @@ fn read_tls_config(config: &Config) -> anyhow::Result<Option<Arc<http::ServerTls
 fn spawn_background_tasks(app: &App, tls: Option<&Arc<http::ServerTls>>) -> JoinHandle<()> {
     tokio::spawn(sweep_caches(app.clone()));
     tokio::spawn(tick_hub(app.clone()));
-    tokio::spawn(ops::run_collector(app.clone()));
-    tokio::spawn(reports::run_scheduler(app.clone()));
-    tokio::spawn(external_validators::run_scheduler(app.clone()));
-    tokio::spawn(delays::sample_delays(app.clone()));
-    tokio::spawn(notifications::watch_feeds(app.clone()));
+    tokio::spawn(ops_collector::run_collector(app.clone()));
+    let context = app.context();
+    tokio::spawn(validation_tasks::schedule_validations(context.clone()));
+    tokio::spawn(validation_tasks::schedule_external_validators(context.clone()));
+    tokio::spawn(delay_replies::sample_delays(app.clone()));
+    tokio::spawn(notifications::watch_feeds(context.clone()));
     tokio::task::spawn_blocking(uploads::delete_orphans);
     if let Some(tls) = tls {
         tokio::spawn(reload_certificate(Arc::clone(tls), app.shutdown().clone()));
     }
     if !app.is_demo() {
-        tokio::spawn(settings::watch_config_files(app.clone()));
+        tokio::spawn(settings::watch_config_files(Arc::clone(app.settings()), context.clone()));
     }
-    tokio::spawn(reports::run_reporter(app.clone()))
+    tokio::spawn(validation_tasks::run_reporter(context.clone()))
 }
 
 /// Starts the feeds with the state that the last stop handed over, if any. The listener is open already, so clients
@@ -422,7 +433,7 @@ impl RunningServer {
             let ingest = Arc::clone(self.app.ingest());
             write_handoff_part(move || handoff.finish_with_logs(&ingest)).await;
         }
-        delays::save_quarter(&self.app);
+        delay_replies::save_quarter(&self.app);
         if run_within(HANDOFF_TIME_MAX, self.reporter).await.is_none() {
             tracing::warn!("the last real-time reports may not be stored");
         }

@@ -26,15 +26,6 @@ pub(crate) async fn run_until_signal(running: RunningServer, mut signals: Termin
     }
 }
 
-/// Makes a write beyond the file size limit fail like one on a full disk. Without a handler SIGXFSZ would end the
-/// process.
-///
-/// # Errors
-/// Returns an error if the handler cannot be registered.
-pub(crate) fn ignore_file_size_signal() -> std::io::Result<()> {
-    signal(SignalKind::from_raw(nix::libc::SIGXFSZ)).map(drop)
-}
-
 /// Handlers of SIGTERM and SIGINT, which no longer end the process by themselves.
 #[derive(Debug)]
 pub(crate) struct TerminationSignals {

@@ -66,22 +66,22 @@ pub(crate) struct DelayHistory {
 
 /// The data time of a sample.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SampleTime {
-    pub(super) at: UnixMillis,
+pub(crate) struct SampleTime {
+    pub(crate) at: UnixMillis,
     /// True if a recording is played: its clock is not the server's, and goes back when it restarts.
-    pub(super) is_recording: bool,
+    pub(crate) is_recording: bool,
 }
 
 impl SampleTime {
     /// Returns the current time of a network's data.
-    pub(super) fn for_network(network: &Network) -> Self {
+    pub(crate) fn for_network(network: &Network) -> Self {
         Self { at: network.data_now(), is_recording: network.replay_time().is_some() }
     }
 }
 
 /// A quarter as stored in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct QuarterCounts {
+pub(crate) struct QuarterCounts {
     /// The number of the quarter since 1970.
     quarter: u32,
     trips: u32,
@@ -90,7 +90,7 @@ pub(super) struct QuarterCounts {
 }
 
 impl QuarterCounts {
-    pub(super) fn from_counts(counts: &DelayCounts, now: UnixMillis) -> Self {
+    pub(crate) fn from_counts(counts: &DelayCounts, now: UnixMillis) -> Self {
         let to_u32 = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             quarter: quarter_number(now),
@@ -110,7 +110,7 @@ impl QuarterCounts {
         UnixMillis(i64::from(self.quarter) * QUARTER_MS)
     }
 
-    pub(super) fn quarter_hour(&self) -> QuarterHour {
+    pub(crate) fn quarter_hour(&self) -> QuarterHour {
         let [trips, late, cancelled] = [self.trips, self.late, self.cancelled].map(u64::from);
         QuarterHour { start: self.start_time(), trips, late, cancelled }
     }
@@ -128,7 +128,7 @@ fn quarter_number(at: UnixMillis) -> u32 {
 
 /// The quarters of a feed or a line, the latest last.
 #[derive(Debug, Default)]
-pub(super) struct QuarterSeries(VecDeque<QuarterCounts>);
+pub(crate) struct QuarterSeries(VecDeque<QuarterCounts>);
 
 impl QuarterSeries {
     fn add_quarter(&mut self, seen: QuarterCounts) {
@@ -169,7 +169,7 @@ impl QuarterSeries {
     }
 
     /// Adds a sample at a time.
-    pub(super) fn add_sample(&mut self, seen: QuarterCounts, time: SampleTime) {
+    pub(crate) fn add_sample(&mut self, seen: QuarterCounts, time: SampleTime) {
         if time.is_recording {
             self.add_recorded_quarter(seen);
         } else {
@@ -183,7 +183,7 @@ impl QuarterSeries {
     }
 
     /// Returns the quarters of the day that ends at `now`.
-    pub(super) fn iter_day(&self, now: UnixMillis) -> impl Iterator<Item = &QuarterCounts> {
+    pub(crate) fn iter_day(&self, now: UnixMillis) -> impl Iterator<Item = &QuarterCounts> {
         let day = quarter_number(UnixMillis(day_start(now)))..=quarter_number(now);
         self.0.iter().filter(move |seen| day.contains(&seen.quarter))
     }
@@ -262,12 +262,12 @@ pub(crate) struct DelayDay {
 
 impl DelayDay {
     /// Returns a number that increases with each sampling round.
-    pub(super) fn generation(&self) -> i64 {
+    pub(crate) fn generation(&self) -> i64 {
         self.generation.load(Ordering::Acquire)
     }
 
     /// Returns the history of a question's sources, as a whole or for one line. `now` is the present of the data.
-    pub(super) fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> DelayHistory {
+    pub(crate) fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> DelayHistory {
         let feed = match &question.sources[..] {
             [] => return DelayHistory::default(),
             [source] if source.trip_late_after == question.late_after => &source.id,
@@ -304,12 +304,12 @@ impl DelayDay {
     }
 
     /// Returns true if trips of a feed were seen since the start, or in the stored day before it.
-    pub(super) fn has_feed(&self, feed: &FeedId) -> bool {
+    pub(crate) fn has_feed(&self, feed: &FeedId) -> bool {
         self.lock_days().feeds.contains_key(feed)
     }
 
     /// Begins a sampling round at `now`. Returns the rows to store of the previous quarter, if it has ended.
-    pub(super) fn begin_round(&self, now: UnixMillis) -> Vec<DelayRow> {
+    pub(crate) fn begin_round(&self, now: UnixMillis) -> Vec<DelayRow> {
         let (mut days, quarter) = (self.lock_days(), quarter_number(now));
         let ended = match days.sampled_quarter.is_some_and(|last_quarter| last_quarter != quarter) {
             true => days.unsaved_rows(),
@@ -320,7 +320,7 @@ impl DelayDay {
     }
 
     /// Adds a sample of a feed's trips, as a whole and by lines.
-    pub(super) fn add_trips(
+    pub(crate) fn add_trips(
         &self,
         feed: &FeedId,
         trips: &[&TripDelay],
@@ -354,7 +354,7 @@ impl DelayDay {
     }
 
     /// Drops removed feeds and lines that were not seen for a day, and increases the generation.
-    pub(super) fn finish_round(&self, is_member: impl Fn(&FeedId) -> bool, now: UnixMillis) {
+    pub(crate) fn finish_round(&self, is_member: impl Fn(&FeedId) -> bool, now: UnixMillis) {
         let first = quarter_number(UnixMillis(day_start(now)));
         let mut days = self.lock_days();
         days.feeds.retain(|id, day| {
@@ -370,12 +370,12 @@ impl DelayDay {
     }
 
     /// Returns the rows to store: everything since the beginning of the last sampled quarter.
-    pub(super) fn unsaved_rows(&self) -> Vec<DelayRow> {
+    pub(crate) fn unsaved_rows(&self) -> Vec<DelayRow> {
         self.lock_days().unsaved_rows()
     }
 
     /// Restores the rows stored before a restart, in chronological order, up to the limits.
-    pub(super) fn restore_rows(&self, rows: &[DelayRow], now: UnixMillis) {
+    pub(crate) fn restore_rows(&self, rows: &[DelayRow], now: UnixMillis) {
         let mut days = self.lock_days();
         let time = SampleTime { at: now, is_recording: false };
         for row in rows.iter().filter(|row| (day_start(now)..=now.0).contains(&row.start.0)) {

@@ -6,16 +6,14 @@
 //! request compares and copies only a pointer; the first request after a change renders the answer for all.
 
 mod report;
-mod day;
+pub(crate) mod day;
 mod vehicle_nouns;
-mod sampling;
-mod question;
-mod stops;
+pub(crate) mod question;
+pub(crate) mod stops;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::response::Response;
 use bytes::Bytes;
 use http::HeaderValue;
 use lineside_sync::UnixMillis;
@@ -25,14 +23,12 @@ use xxhash_rust::xxh3::xxh3_128;
 pub(crate) use self::day::{
     DataGap, DelayDay, FEED_LINES_MAX, QuarterHour, day_start, find_gaps, quarter_index,
 };
-pub(crate) use self::question::{DelayQuestion, DelaySource, has_only_alerts};
+pub(crate) use self::question::{DelayQuestion, DelaySource};
 pub(crate) use self::report::{DelayReport, DelayVerdict, LineCount};
-pub(crate) use self::sampling::{sample_delays, save_quarter};
 pub(crate) use self::stops::STOPS_MAX;
 pub(crate) use self::vehicle_nouns::VehicleNoun;
 
-use crate::app::App;
-use crate::http::{Refusal, RenderSlots, ReplyPreferences, Representation, run_blocking};
+use crate::http::{Refusal, RenderSlots};
 
 /// The most cached answers: enough for some hundred lines and stops in each view.
 const CACHE_ENTRIES_MAX: usize = 2_048;
@@ -40,8 +36,6 @@ const CACHE_ENTRIES_MAX: usize = 2_048;
 const CACHE_BYTES_MAX: usize = 64 << 20;
 /// The lifetime of a cached answer; the next poll usually invalidates it long before.
 const CACHE_TTL: Duration = Duration::from_secs(120);
-/// The longest `max-age` of an answer: polls may be hours apart, and a source may fail in between.
-const FRESH_FOR_MAX: Duration = Duration::from_secs(15);
 
 /// A representation of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,10 +53,10 @@ pub(crate) enum DelayView {
 /// A rendered answer.
 #[derive(Debug)]
 pub(crate) struct RenderedReport {
-    kind: HeaderValue,
-    body: Bytes,
-    hash: u128,
-    at: UnixMillis,
+    pub(crate) kind: HeaderValue,
+    pub(crate) body: Bytes,
+    pub(crate) hash: u128,
+    pub(crate) at: UnixMillis,
 }
 
 impl RenderedReport {
@@ -77,10 +71,10 @@ type Key = (DelayView, question::QuestionKey, question::ReportFingerprint);
 /// The cached answers, and the history of the day.
 #[derive(Debug)]
 pub(crate) struct DelayReports {
-    rendered: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
-    render_slots: RenderSlots,
-    day: DelayDay,
-    stops: stops::StopDelays,
+    pub(crate) rendered: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
+    pub(crate) render_slots: RenderSlots,
+    pub(crate) day: DelayDay,
+    pub(crate) stops: stops::StopDelays,
 }
 
 impl Default for DelayReports {
@@ -105,7 +99,11 @@ impl DelayReports {
     }
 
     /// Returns the day's history for a question. There is no history for one line at one stop.
-    fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> day::DelayHistory {
+    pub(crate) fn find_history(
+        &self,
+        question: &DelayQuestion,
+        now: UnixMillis,
+    ) -> day::DelayHistory {
         let data_now = question.network.data_now();
         match (&question.stop, &question.route) {
             (None, _) => self.day.find_history(question, data_now),
@@ -118,50 +116,4 @@ impl DelayReports {
     pub(crate) fn evict_expired(&self, now: Duration) {
         self.rendered.sweep_aged(now);
     }
-}
-
-/// Returns the reply to a question in one view; `make` renders it if it is not cached.
-pub(crate) async fn reply_with_report(
-    app: &App,
-    question: DelayQuestion,
-    view: DelayView,
-    preferences: &ReplyPreferences,
-    make: fn(&DelayReport) -> RenderedReport,
-) -> Result<Response, Refusal> {
-    let fresh_for = question.fresh_for(app).min(FRESH_FOR_MAX);
-    let key = (view, question.question_key(), question.report_fingerprint(app));
-    let load = async || {
-        let permit = app.delays().render_slots.acquire_permit().await?;
-        let day = app.delays().find_history(&question, app.now());
-        let now = app.now();
-        let work = move || {
-            let _permit = permit;
-            make(&DelayReport::for_question(question, day, now))
-        };
-        Ok(Arc::new(run_blocking(work).await?))
-    };
-    let rendered = app.delays().rendered.load(key, load).await?;
-    let reply =
-        Representation::with_hash(rendered.kind.clone(), rendered.body.clone(), rendered.hash);
-    let reply = reply.modified_at(Some(rendered.at), app.now()).fresh_for(fresh_for);
-    Ok(reply.into_reply(preferences, app).await)
-}
-
-/// Parses the line and the stop of a request's parameters.
-pub(crate) fn parse_question(
-    app: &App,
-    feed: &str,
-    parameters: &crate::http::QueryParameters,
-) -> Result<DelayQuestion, Refusal> {
-    DelayQuestion::from_ids(
-        app,
-        feed,
-        parameters.find_value("route"),
-        parameters.find_value("stop"),
-    )
-}
-
-/// Returns true if a request asks for the page for embedding.
-pub(crate) fn is_embedded(parameters: &crate::http::QueryParameters) -> bool {
-    parameters.find_value("embed").is_some_and(|embed| embed != "0")
 }

@@ -27,14 +27,14 @@ struct WatchedStop {
 
 /// The last 24 hours of the requested stops.
 #[derive(Debug, Default)]
-pub(super) struct StopDelays {
+pub(crate) struct StopDelays {
     watched: Mutex<HashMap<StopKey, WatchedStop>>,
 }
 
 impl StopDelays {
     /// Returns the history of a stop in the day until `data_now`, the present of its data, and samples the stop from
     /// now on if the limit allows it.
-    pub(super) fn watch_stop(
+    pub(crate) fn watch_stop(
         &self,
         feed: &FeedId,
         stop: &SmolStr,
@@ -63,21 +63,21 @@ impl StopDelays {
     }
 
     /// Returns the stops to sample; drops those without a request for a day.
-    pub(super) fn list_watched(&self, now: UnixMillis) -> Vec<StopKey> {
+    pub(crate) fn list_watched(&self, now: UnixMillis) -> Vec<StopKey> {
         let mut watched = self.lock_watched();
         watched.retain(|_, known| known.requested_at.0 >= day_start(now));
         watched.keys().cloned().collect()
     }
 
     /// Adds the counts of a stop.
-    pub(super) fn add_counts(&self, asked: &StopKey, counts: &DelayCounts, time: SampleTime) {
+    pub(crate) fn add_counts(&self, asked: &StopKey, counts: &DelayCounts, time: SampleTime) {
         if let Some(known) = self.lock_watched().get_mut(asked) {
             known.series.add_sample(QuarterCounts::from_counts(counts, time.at), time);
         }
     }
 
     /// Drops the history of a removed stop.
-    pub(super) fn forget_stop(&self, key: &StopKey) {
+    pub(crate) fn forget_stop(&self, key: &StopKey) {
         self.lock_watched().remove(key);
     }
 

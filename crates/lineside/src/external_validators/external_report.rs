@@ -156,7 +156,7 @@ fn redact_value(value: &mut Value, shown: &impl Fn(&str) -> String) {
 }
 
 /// Interprets a finished run as a result or a failure.
-pub(super) fn interpret_run(
+pub(crate) fn interpret_run(
     ran: Result<ValidatorOutput, ProgramError>,
     version: &str,
     (began, ended): (UnixMillis, UnixMillis),
@@ -191,17 +191,17 @@ pub(super) fn interpret_run(
 
 impl ExternalReport {
     /// Returns the key of a validator's reports in the store.
-    pub(super) fn storage_subject(validator: &str) -> String {
+    pub(crate) fn storage_subject(validator: &str) -> String {
         format!("{SUBJECT}{validator}")
     }
 
     /// Returns the common prefix of all validators' keys.
-    pub(super) const fn subject_prefix() -> &'static str {
+    pub(crate) const fn subject_prefix() -> &'static str {
         SUBJECT
     }
 
     /// Returns the row to store, and reduces the findings until it fits.
-    pub(super) fn prepare_row(&mut self, feed: &FeedId, at: UnixMillis) -> Option<ReportRow> {
+    pub(crate) fn prepare_row(&mut self, feed: &FeedId, at: UnixMillis) -> Option<ReportRow> {
         let mut body = serde_json::to_string(self).ok()?;
         while body.len() > BYTES_MAX && self.halve_findings() {
             body = serde_json::to_string(self).ok()?;
@@ -232,12 +232,12 @@ impl ExternalReport {
     }
 
     /// Parses a stored row; `None` if another version of the program wrote an incompatible one.
-    pub(super) fn from_row(row: &ReportRow) -> Option<ExternalReport> {
+    pub(crate) fn from_row(row: &ReportRow) -> Option<ExternalReport> {
         serde_json::from_str(&row.body).ok()
     }
 
     /// Returns the hash of the version that this program need not validate again.
-    pub(super) fn finished_version(&self, program: &ExternalProgram) -> Option<u128> {
+    pub(crate) fn finished_version(&self, program: &ExternalProgram) -> Option<u128> {
         let is_current = self.failed.is_none() && self.mark == program_fingerprint(program);
         u128::from_str_radix(&self.tag, 16).ok().filter(|_| is_current)
     }
@@ -245,14 +245,14 @@ impl ExternalReport {
 
 /// Returns a fingerprint of a command and its limits, to compare over a restart. It does not reveal the arguments,
 /// which may be secrets.
-pub(super) fn program_fingerprint(program: &ExternalProgram) -> String {
+pub(crate) fn program_fingerprint(program: &ExternalProgram) -> String {
     let ExternalProgram { command, timeout, memory } = program;
     BlobHash::from_content(format!("{command:?} {timeout:?} {memory}").as_bytes()).to_string()
 }
 
 impl ExternalResult {
     /// Returns the end of the run, in milliseconds since 1970.
-    pub(super) fn ended_at(&self) -> i64 {
+    pub(crate) fn ended_at(&self) -> i64 {
         self.at.saturating_add(i64::try_from(self.took_ms).unwrap_or(i64::MAX))
     }
 
@@ -272,7 +272,7 @@ impl ExternalResult {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::time::Duration;
 
     use bytes::Bytes;

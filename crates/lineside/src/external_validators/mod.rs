@@ -1,14 +1,11 @@
 //! Runs the operator's own validators on schedules, in addition to our rules.
 //!
-//! `validator_scheduler` checks all schedules once a second and queues each new version for each validator of its
-//! format; the queue is bounded. `validator_run` runs one program at a time. The result is an [`ExternalReport`], which
-//! is stored like our reports and which `external_comparison` shows next to ours. Nothing else waits for it, and it
-//! causes no notifications.
+//! `validation_tasks` queues each new version of a schedule for each validator of its format, and runs one program at a
+//! time. The result is an [`ExternalReport`], which is stored like our reports and which `external_comparison` shows next
+//! to ours. Nothing else waits for it, and it causes no notifications.
 
 mod external_comparison;
-mod external_report;
-mod validator_run;
-mod validator_scheduler;
+pub(crate) mod external_report;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,19 +18,16 @@ use smol_str::SmolStr;
 use crate::config::ExternalValidatorConfig;
 use crate::job_queue::{JobQueue, QueueStats};
 
-pub(crate) use self::external_comparison::{
-    ComparedCode, ExternalComparison, compare_external_reports,
-};
+pub(crate) use self::external_comparison::{ComparedCode, ExternalComparison};
 #[cfg(test)]
 pub(crate) use self::external_report::FailedRun;
 pub(crate) use self::external_report::{ExternalOutput, ExternalReport, ExternalResult};
-pub(crate) use self::validator_scheduler::run_scheduler;
 
 /// The latest reports on each feed, sorted by validator.
 type ByFeed = HashMap<String, Arc<[Arc<ExternalReport>]>>;
 
 /// A feed and a validator's name. The run validates the version that is served when it starts.
-type Key = (FeedId, SmolStr);
+pub(crate) type Key = (FeedId, SmolStr);
 
 /// The latest reports on all feeds, and the queue of runs.
 #[derive(Debug, Default)]
@@ -41,7 +35,7 @@ pub(crate) struct ExternalValidators {
     by_feed: ArcSwap<ByFeed>,
     /// Locked during each change of `by_feed`, so that none is lost.
     changing: Mutex<()>,
-    queue: JobQueue<Key, Arc<ExternalValidatorConfig>>,
+    pub(crate) queue: JobQueue<Key, Arc<ExternalValidatorConfig>>,
 }
 
 impl ExternalValidators {
@@ -51,7 +45,7 @@ impl ExternalValidators {
     }
 
     /// Returns a validator's latest report on a feed.
-    fn find_report(&self, feed: &str, validator: &str) -> Option<Arc<ExternalReport>> {
+    pub(crate) fn find_report(&self, feed: &str, validator: &str) -> Option<Arc<ExternalReport>> {
         self.feed_reports(feed).iter().find(|report| report.validator == validator).cloned()
     }
 
@@ -61,12 +55,12 @@ impl ExternalValidators {
     }
 
     /// Returns true if a validator's run on a feed is queued or in progress.
-    fn is_pending(&self, feed: &str, validator: &str) -> bool {
+    pub(crate) fn is_pending(&self, feed: &str, validator: &str) -> bool {
         self.queue.job_status(|(id, name)| id.as_str() == feed && name == validator).is_some()
     }
 
     /// Replaces a validator's latest report on a feed.
-    fn put_report(&self, feed: &str, report: ExternalReport) {
+    pub(crate) fn put_report(&self, feed: &str, report: ExternalReport) {
         let _changing = self.changing.lock();
         let mut reports = self.feed_reports(feed).to_vec();
         reports.retain(|other| other.validator != report.validator);
@@ -78,7 +72,7 @@ impl ExternalValidators {
     }
 
     /// Removes reports and queued runs of deleted feeds and validators.
-    fn retain(&self, is_member: impl Fn(&str, &str) -> bool) {
+    pub(crate) fn retain(&self, is_member: impl Fn(&str, &str) -> bool) {
         self.queue.retain(|(feed, validator)| is_member(feed.as_str(), validator));
         let _changing = self.changing.lock();
         let before = self.by_feed.load_full();

@@ -1,5 +1,5 @@
 //! Admission of connections: a limit on all connections and one per client address. A connection beyond a limit is
-//! refused at once, and so is a read of the archive while too many reads run.
+//! refused at once.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -37,8 +37,6 @@ pub(crate) struct AdmissionControl {
     send_timeout: Duration,
     /// Refused connections that are still being sent the reason.
     refusal_permits: Arc<Semaphore>,
-    /// Requests that read the archive.
-    archive_permits: Arc<Semaphore>,
     /// Permits for large replies, each of which may take some hundred milliseconds and many megabytes to build.
     siri_permits: Arc<Semaphore>,
     /// Permits for pages of lines and networks, which may have thousands of stops, and for searches of names.
@@ -56,7 +54,6 @@ impl AdmissionControl {
             unsent: UnsentBudget::new(limits.unsent_bytes),
             send_timeout: limits.send_timeout,
             refusal_permits: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
-            archive_permits: Arc::new(Semaphore::new(limits::ARCHIVE_READERS_MAX)),
             siri_permits: Arc::new(Semaphore::new(limits::SIRI_CONCURRENT_REPLIES_MAX)),
             page_render_slots: RenderSlots::default(),
         }
@@ -87,11 +84,6 @@ impl AdmissionControl {
     /// Returns a permit to send a refused client the reason. Without one, its connection is closed silently.
     pub(super) fn permit_refusal(&self) -> Option<OwnedPermit> {
         self.refusal_permits.try_acquire_owned()
-    }
-
-    /// Returns a permit to read the archive, unless too many reads run.
-    pub(super) fn permit_archive_read(&self) -> Option<OwnedPermit> {
-        self.archive_permits.try_acquire_owned()
     }
 
     /// Returns a permit to build a large reply, unless too many are being built.
@@ -215,15 +207,6 @@ mod tests {
             admission.admit_client(address("2001:db8::1")).expect("the first client is admitted");
         assert!(admission.admit_client(address("2001:db8::ffff:2")).is_none());
         assert!(admission.admit_client(address("2001:db8:0:1::1")).is_some());
-    }
-
-    #[test]
-    fn concurrent_archive_reads_are_limited() {
-        let admission = admission(1, 1);
-        let permits: Vec<_> = std::iter::from_fn(|| admission.permit_archive_read()).collect();
-        assert_eq!(permits.len(), limits::ARCHIVE_READERS_MAX as usize);
-        drop(permits);
-        assert!(admission.permit_archive_read().is_some());
     }
 
     #[test]

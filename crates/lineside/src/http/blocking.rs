@@ -62,8 +62,7 @@ where
     })
 }
 
-/// Reads from the archive. A limited number of reads run at a time, and further ones are refused at once: the archive
-/// has only a few connections, and a queue before them would only grow.
+/// Reads from the archive with a limit on concurrent reads.
 ///
 /// # Errors
 /// Returns an error if too many reads run or the archive cannot be read.
@@ -72,13 +71,7 @@ where
     T: Send + 'static,
     F: FnOnce(&dyn PollArchive) -> Result<T, ArchiveError> + Send + 'static,
 {
-    let permit = app.admission().permit_archive_read().ok_or(Refusal::StorageUnavailable)?;
-    let archive = Arc::clone(app.ingest().archive());
-    let work = move || {
-        let _permit = permit;
-        read(&*archive)
-    };
-    Ok(run_blocking(work).await??)
+    Ok(app.context().archive_reader().read(read).await?)
 }
 
 #[cfg(test)]

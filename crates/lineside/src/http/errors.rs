@@ -13,7 +13,9 @@ use lineside_wire::websocket::handshake::HandshakeError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::archive_reader::ArchiveReadError;
 use crate::auth::AccessDenied;
+use crate::validation_tasks::FindReportError;
 
 /// Seconds after which a client may retry after a temporary failure.
 const RETRY_AFTER_S: u32 = 5;
@@ -370,6 +372,29 @@ impl From<ArchiveError> for Refusal {
     fn from(error: ArchiveError) -> Self {
         tracing::warn!(%error, "the stored data for a request cannot be read");
         Self::StorageUnavailable
+    }
+}
+
+impl From<ArchiveReadError> for Refusal {
+    fn from(error: ArchiveReadError) -> Self {
+        match error {
+            ArchiveReadError::Busy => Self::StorageUnavailable,
+            ArchiveReadError::Failed(error) => error.into(),
+            ArchiveReadError::Crashed => Self::Internal,
+        }
+    }
+}
+
+impl From<FindReportError> for Refusal {
+    fn from(error: FindReportError) -> Self {
+        match error {
+            FindReportError::Unknown => Self::UnknownReport,
+            FindReportError::BadVersion => Self::BadParameter {
+                name: "version",
+                reason: "expected the SHA-256 of a version, from the list of versions".into(),
+            },
+            FindReportError::Unreadable(error) => error.into(),
+        }
     }
 }
 

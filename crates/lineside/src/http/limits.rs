@@ -65,8 +65,6 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Longest time that running requests may continue after a stopping server has closed its sessions.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// Concurrent reads of the archive: several for each connection to its file.
-pub(crate) const ARCHIVE_READERS_MAX: u32 = 32;
 /// Largest offset into a list that a request may ask for.
 pub(crate) const OFFSET_MAX: usize = 1_000_000;
 /// Longest search text, in characters.

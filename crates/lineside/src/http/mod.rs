@@ -55,7 +55,6 @@ mod websocket;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{AdmissionControl, ConnectionLimits};
-pub(crate) use api::report::find_report;
 pub(crate) use api::versions::{find_calendar_dataset, read_reports, read_versions};
 pub(crate) use blocking::{RenderSlots, read_archive, run_blocking};
 pub(crate) use encoding::CompressedBodies;

@@ -30,6 +30,11 @@ pub(crate) struct MapCoordinates {
 }
 
 impl QueryParameters {
+    /// Returns true if a request asks for the page for embedding.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.find_value("embed").is_some_and(|embed| embed != "0")
+    }
+
     pub(crate) fn parse_query(query: &str) -> Self {
         Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }

@@ -12,8 +12,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::announcements::{self, AnnouncedState, AnnouncementDelays, ExpiryStage};
 use super::notification::{ErrorCount, Notification, NotificationKind, NotifiedFeed};
 use super::outbox::{self, DeliveryMethod, Outbox};
-use crate::app::App;
 use crate::config::{AlertConfig, Config};
+use crate::context::ServerContext;
 use crate::reports::{ReportSubject, ValidationReport};
 
 /// Interval between two checks.
@@ -41,7 +41,7 @@ struct TroubleState {
 }
 
 struct FeedWatcher {
-    app: App,
+    context: ServerContext,
     /// The configuration that the targets were created from.
     config: Arc<Config>,
     targets: Vec<NotificationTarget>,
@@ -49,17 +49,17 @@ struct FeedWatcher {
 }
 
 /// Announces changes of feeds to the configured targets, until the server stops.
-pub(crate) async fn watch_feeds(app: App) {
-    let mut watch = FeedWatcher::new(app.clone());
+pub(crate) async fn watch_feeds(context: ServerContext) {
+    let mut watch = FeedWatcher::new(context.clone());
     watch.update_targets();
     watch.restore_new_targets().await;
     watch.start_outboxes();
-    while !app.shutdown().is_draining() {
+    while !context.shutdown().is_draining() {
         tokio::select! {
-            () = app.clock().sleep(CHECK_INTERVAL) => {}
-            () = app.shutdown().wait_until_draining() => return,
+            () = context.clock().sleep(CHECK_INTERVAL) => {}
+            () = context.shutdown().wait_until_draining() => return,
         }
-        let config = app.config();
+        let config = context.config();
         if config.alerts != watch.config.alerts || config.smtp != watch.config.smtp {
             watch.update_targets();
             watch.restore_new_targets().await;
@@ -112,14 +112,19 @@ impl NotificationTarget {
 }
 
 impl FeedWatcher {
-    fn new(app: App) -> Self {
-        Self { config: app.config(), app, targets: Vec::new(), trouble_states: HashMap::new() }
+    fn new(context: ServerContext) -> Self {
+        Self {
+            config: context.config(),
+            context,
+            targets: Vec::new(),
+            trouble_states: HashMap::new(),
+        }
     }
 
     /// Updates the targets to the configuration. An existing target keeps its announcements and pending notifications,
     /// even if its transport changes.
     fn update_targets(&mut self) {
-        let config = self.app.config();
+        let config = self.context.config();
         let mut before = std::mem::take(&mut self.targets);
         for (number, alert) in config.alerts.iter().enumerate() {
             self.warn_unknown_feeds(number, alert);
@@ -151,7 +156,8 @@ impl FeedWatcher {
     }
 
     fn create_target(&self, key: String, method: DeliveryMethod) -> NotificationTarget {
-        let parts = (self.app.clock(), self.app.store(), self.app.notification_counts());
+        let parts =
+            (self.context.clock(), self.context.store(), self.context.notification_counts());
         NotificationTarget {
             alerts: Vec::new(),
             outbox: Arc::new(Outbox::new(key, method, parts)),
@@ -165,7 +171,7 @@ impl FeedWatcher {
     /// Warns of misspelt feed ids, which no announcement would match. They are not errors, because admins and the
     /// command line add feeds too.
     fn warn_unknown_feeds(&self, number: usize, alert: &AlertConfig) {
-        for id in alert.unknown_feed_ids(|id| self.app.ingest().find_feed(id).is_some()) {
+        for id in alert.unknown_feed_ids(|id| self.context.ingest().find_feed(id).is_some()) {
             tracing::warn!("alert[{number}].feeds: feed {id:?} does not exist");
         }
     }
@@ -173,7 +179,7 @@ impl FeedWatcher {
     /// Restores the stored announcements of new targets.
     async fn restore_new_targets(&mut self) {
         let has_new = self.targets.iter().any(NotificationTarget::is_new_target);
-        let Some(store) = self.app.store().filter(|_| has_new).cloned() else { return };
+        let Some(store) = self.context.store().filter(|_| has_new).cloned() else { return };
         match tokio::task::spawn_blocking(move || store.list_notifications()).await {
             Ok(Ok(rows)) => {
                 rows.into_iter().for_each(|row| restore_announcement(&mut self.targets, row))
@@ -188,7 +194,7 @@ impl FeedWatcher {
     /// Starts the delivery of new targets.
     fn start_outboxes(&mut self) {
         for target in self.targets.iter_mut().filter(|target| target.is_new_target()) {
-            let stop = self.app.shutdown().clone();
+            let stop = self.context.shutdown().clone();
             let ended = CancellationToken::new();
             let sending = Arc::clone(&target.outbox).run_delivery(stop);
             tokio::spawn(ended.clone().run_until_cancelled_owned(sending));
@@ -197,8 +203,8 @@ impl FeedWatcher {
     }
 
     fn check_feeds(&mut self) {
-        let now = self.app.now();
-        let feeds = self.app.ingest().feeds();
+        let now = self.context.now();
+        let feeds = self.context.ingest().feeds();
         if self.trouble_states.len() > feeds.len() {
             self.trouble_states.retain(|id, _| feeds.iter().any(|feed| feed.id() == id));
         }
@@ -248,7 +254,7 @@ impl FeedWatcher {
             let previous =
                 announced_state.map_or(FeedState::Ok, |announced_state| announced_state.state);
             let notification = Notification::for_state_change(
-                notified_feed(&self.app, feed),
+                notified_feed(&self.context, feed),
                 &status,
                 previous,
                 now,
@@ -266,7 +272,7 @@ impl FeedWatcher {
     /// Announces new errors in new data, once. Reports from before the start of this server were announced by an
     /// earlier process, or had no target. Unreadable data is announced as the feed's state.
     fn check_findings(&mut self, feed: &Feed, now: UnixMillis) {
-        let Some(reports) = self.app.reports().feed_reports(feed.id().as_str()) else { return };
+        let Some(reports) = self.context.reports().feed_reports(feed.id().as_str()) else { return };
         if let Some(report) = &reports.realtime {
             self.check_messages(feed, report, now);
         }
@@ -274,7 +280,7 @@ impl FeedWatcher {
         let Some(version) = report.subject.version() else { return };
         // Rejected data is announced as the feed's state.
         let is_refused = report.subject.is_rejected();
-        if report.at < self.app.started_at() || !report.is_complete() || is_refused {
+        if report.at < self.context.started_at() || !report.is_complete() || is_refused {
             return;
         }
         for target in &mut self.targets {
@@ -289,12 +295,12 @@ impl FeedWatcher {
             // Versions without new errors are recorded too, so that they are checked only once.
             target.announced_versions.insert(feed.id().clone(), version.to_owned());
             let address =
-                format!("{}{}", self.app.config().server.base_url(), report.report_path());
+                format!("{}{}", self.context.config().server.base_url(), report.report_path());
             // Pending errors that are resolved meanwhile are dropped.
             target.outbox.revise_pending(feed.id(), NotificationKind::Findings, |it| {
                 it.refresh_errors(|error| report.total_for_code(&error.code), &address)
             });
-            let about = notified_feed(&self.app, feed);
+            let about = notified_feed(&self.context, feed);
             let notification = Notification::for_findings(about, &report, address, now);
             if let Some(notification) = notification {
                 target.outbox.enqueue_notification(
@@ -310,7 +316,7 @@ impl FeedWatcher {
     /// Announces errors that messages have persistently, each once until it is resolved.
     fn check_messages(&mut self, feed: &Feed, report: &ValidationReport, now: UnixMillis) {
         let ReportSubject::Realtime { news: new_codes } = &report.subject else { return };
-        if report.at < self.app.started_at() || !report.is_conclusive() {
+        if report.at < self.context.started_at() || !report.is_conclusive() {
             return;
         }
         let codes_text = new_codes.join(",");
@@ -327,7 +333,7 @@ impl FeedWatcher {
             };
             let new: Vec<&str> = new_codes.iter().filter(is_new).map(String::as_str).collect();
             let address =
-                format!("{}{}", self.app.config().server.base_url(), report.report_path());
+                format!("{}{}", self.context.config().server.base_url(), report.report_path());
             let is_active = |error: &ErrorCount| {
                 let is_present = new_codes.contains(&error.code);
                 if is_present { report.total_for_code(&error.code).max(1) } else { 0 }
@@ -335,7 +341,7 @@ impl FeedWatcher {
             target.outbox.revise_pending(feed.id(), NotificationKind::Findings, |it| {
                 it.refresh_errors(is_active, &address)
             });
-            let about = notified_feed(&self.app, feed);
+            let about = notified_feed(&self.context, feed);
             let notification = Notification::for_messages(about, report, &new, address, now);
             // Resolved errors are not announced, but may be announced again when they return.
             target.announced_versions.insert(feed.id().clone(), codes_text.clone());
@@ -365,7 +371,7 @@ impl FeedWatcher {
                 continue;
             }
             let end = ExpiryStage::from_days_left(days_left);
-            let about = notified_feed(&self.app, feed);
+            let about = notified_feed(&self.context, feed);
             let service_end = (last, days_left);
             let notification =
                 Notification::for_expiry(about, service_end, version, end > announced_stage, now);
@@ -380,10 +386,10 @@ impl FeedWatcher {
     }
 }
 
-fn notified_feed(app: &App, feed: &Feed) -> NotifiedFeed {
+fn notified_feed(context: &ServerContext, feed: &Feed) -> NotifiedFeed {
     NotifiedFeed {
         id: feed.id().to_string(),
         name: feed.config().display_name().to_owned(),
-        url: format!("{}/feeds/{}", app.config().server.base_url(), feed.id()),
+        url: format!("{}/feeds/{}", context.config().server.base_url(), feed.id()),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct DashboardSnapshot {
     /// The feeds in the order of the configuration.
     pub(crate) feeds: Vec<Arc<DashboardFeed>>,
     /// The rarely changing statistics of the node.
-    pub(super) node: NodeOverview,
+    pub(crate) node: NodeOverview,
     /// The samples of the last minutes, oldest first.
     samples: VecDeque<Arc<EncodedSample>>,
 }
@@ -50,7 +50,7 @@ struct EncodedSample {
 
 impl DashboardSnapshot {
     /// Creates the snapshot that follows `before`.
-    pub(super) fn next_snapshot(
+    pub(crate) fn next_snapshot(
         before: &Self,
         at: UnixMillis,
         feeds: Vec<FeedOverview>,
@@ -80,17 +80,17 @@ impl DashboardSnapshot {
         self.samples.iter().map(|moment| (moment.at, &moment.sample))
     }
 
-    pub(super) fn feed_upserts(&self) -> Vec<Bytes> {
+    pub(crate) fn feed_upserts(&self) -> Vec<Bytes> {
         self.feeds.iter().map(|row| row.upsert.clone()).collect()
     }
 
-    pub(super) fn node_upserts(&self) -> Vec<Bytes> {
+    pub(crate) fn node_upserts(&self) -> Vec<Bytes> {
         let samples = self.samples.iter().map(|moment| moment.upsert.clone());
         [self.node_upsert()].into_iter().chain(samples).collect()
     }
 
     /// Returns the changes of the feeds since `before`.
-    pub(super) fn feed_changes(&self, before: &Self) -> Vec<Bytes> {
+    pub(crate) fn feed_changes(&self, before: &Self) -> Vec<Bytes> {
         let old: HashMap<&str, &Arc<DashboardFeed>> =
             before.feeds.iter().map(|row| (row.overview.id.as_str(), row)).collect();
         let is_new = |row: &&Arc<DashboardFeed>| {
@@ -106,7 +106,7 @@ impl DashboardSnapshot {
     }
 
     /// Returns the changes of the node and its samples since `before`.
-    pub(super) fn node_changes(&self, before: &Self) -> Vec<Bytes> {
+    pub(crate) fn node_changes(&self, before: &Self) -> Vec<Bytes> {
         let node = (self.node != before.node).then(|| self.node_upsert());
         let last = before.samples.back().map(|moment| moment.at);
         let new = self.samples.iter().filter(|moment| last.is_none_or(|last| moment.at > last));

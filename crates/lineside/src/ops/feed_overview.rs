@@ -7,7 +7,6 @@ use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus};
 use lineside_sync::UnixMillis;
 use serde::{Serialize, Serializer};
 
-use crate::http::encoded_sizes;
 use crate::reports::{LatestReports, ReportSummary};
 use crate::times::format_rfc3339;
 
@@ -103,20 +102,22 @@ pub(crate) struct CacheUsage {
 }
 
 /// The inputs of a feed's statistics besides the feed itself.
-pub(super) struct FeedContext<'a> {
+pub(crate) struct FeedContext<'a> {
     /// Number of its requests at the previous sample.
-    pub(super) requests: Option<u64>,
+    pub(crate) requests: Option<u64>,
     /// Time since the previous sample.
-    pub(super) elapsed: Duration,
+    pub(crate) elapsed: Duration,
     /// Number of subscribers by feed.
-    pub(super) subscribers: &'a HashMap<String, u64>,
+    pub(crate) subscribers: &'a HashMap<String, u64>,
     /// The current time.
-    pub(super) wall: UnixMillis,
-    pub(super) reports: &'a LatestReports,
+    pub(crate) wall: UnixMillis,
+    pub(crate) reports: &'a LatestReports,
+    /// The size of its cached representations.
+    pub(crate) cache: CacheUsage,
 }
 
 impl FeedOverview {
-    pub(super) fn from_feed(feed: &Feed, seen: &FeedContext<'_>) -> Self {
+    pub(crate) fn from_feed(feed: &Feed, seen: &FeedContext<'_>) -> Self {
         let (status, config) = (feed.status_with_files(), feed.config());
         let (served, window) = (request_stats(feed, seen), feed.service_window());
         let network = feed.network();
@@ -149,7 +150,7 @@ impl FeedOverview {
             amplification: (fetches.total > 0).then(|| round_to(ratio(), 100.0)),
             fetches,
             served,
-            cache: cache_usage(feed),
+            cache: seen.cache,
             subscribers: seen.subscribers.get(config.id.as_str()).copied().unwrap_or_default(),
             id: config.id.clone(),
         }
@@ -201,24 +202,8 @@ fn request_stats(feed: &Feed, seen: &FeedContext<'_>) -> RequestStats {
     }
 }
 
-fn cache_usage(feed: &Feed) -> CacheUsage {
-    let parts = feed.own_gbfs_files();
-    let all = parts.iter().map(|part| &*part.feed).chain([feed]).map(file_cache_usage);
-    all.fold(CacheUsage::default(), |sum, one| CacheUsage {
-        representations: sum.representations + one.representations,
-        bytes: sum.bytes + one.bytes,
-    })
-}
-
-fn file_cache_usage(feed: &Feed) -> CacheUsage {
-    let Some(served) = feed.current() else { return CacheUsage::default() };
-    let plain = served.snapshot().bytes.len();
-    let (representations, bytes) = encoded_sizes(&served);
-    CacheUsage { representations: representations + 1, bytes: bytes + plain }
-}
-
 /// Rounds a value: further digits are of no use, and each would cause a change.
-pub(super) fn round_to(value: f64, digits: f64) -> f64 {
+pub(crate) fn round_to(value: f64, digits: f64) -> f64 {
     (value * digits).round() / digits
 }
 

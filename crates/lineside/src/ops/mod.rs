@@ -4,13 +4,12 @@
 //! viewer sees the last minutes at once. It swaps in a new snapshot, which `/ops` and the channels `ops/feeds` and
 //! `ops/node` show, and publishes the differences from the previous one. No reader of a feed waits for it.
 
-mod dashboard;
-mod collector;
-mod feed_overview;
+pub(crate) mod dashboard;
+pub(crate) mod feed_overview;
 mod load_history;
-mod node_overview;
-mod process;
-mod quantiles;
+pub(crate) mod node_overview;
+pub(crate) mod process;
+pub(crate) mod quantiles;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,15 +29,8 @@ pub(crate) use self::feed_overview::{FETCH_BOUNDS_MS, FeedOverview};
 pub(crate) use self::load_history::LoadHistory;
 pub(crate) use self::node_overview::GAUGES;
 
-use self::collector::MetricsCollector;
-use crate::app::App;
 use crate::ops_channels::{FEEDS, NODE};
-use crate::real_time::{run_within, sleep_for};
-
-/// Interval between two collections while the dashboard is watched.
-const WATCHED_INTERVAL: Duration = Duration::from_secs(1);
-/// Number of these intervals between two collections while it is not watched.
-const UNWATCHED_EVERY: u32 = 10;
+use crate::real_time::run_within;
 
 /// Maximum time to wait for a fresh snapshot; a collection takes milliseconds.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -50,11 +42,11 @@ pub(crate) struct OpsDashboard {
     /// The load of the last week.
     history: Mutex<LoadHistory>,
     /// Number of collections that have begun, and the number of the latest one that is published.
-    begun_collections: AtomicU64,
-    published_collection: AtomicU64,
+    pub(crate) begun_collections: AtomicU64,
+    pub(crate) published_collection: AtomicU64,
     /// Notified when a viewer requests a fresh snapshot.
-    refresh_requested: Notify,
-    snapshot_published: Notify,
+    pub(crate) refresh_requested: Notify,
+    pub(crate) snapshot_published: Notify,
 }
 
 impl OpsDashboard {
@@ -88,7 +80,7 @@ impl OpsDashboard {
     }
 
     /// Swaps a snapshot in, then publishes the differences.
-    fn publish_snapshot(&self, hub: &Hub, board: DashboardSnapshot) {
+    pub(crate) fn publish_snapshot(&self, hub: &Hub, board: DashboardSnapshot) {
         if let Some((at, sample)) = board.recent_samples().next_back() {
             self.history.lock().add_sample(at, sample);
         }
@@ -107,8 +99,8 @@ impl OpsDashboard {
     }
 }
 
-const FEEDS_KEY: RoomKey = RoomKey { group: 0, kind: KIND_EXTRA, id: 0 };
-const NODE_KEY: RoomKey = RoomKey { group: 0, kind: KIND_EXTRA, id: 1 };
+pub(crate) const FEEDS_KEY: RoomKey = RoomKey { group: 0, kind: KIND_EXTRA, id: 0 };
+pub(crate) const NODE_KEY: RoomKey = RoomKey { group: 0, kind: KIND_EXTRA, id: 1 };
 
 impl StateSource for OpsDashboard {
     fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
@@ -132,43 +124,6 @@ impl StateSource for OpsDashboard {
         let upserts = if key == FEEDS_KEY { board.feed_upserts() } else { board.node_upserts() };
         RoomState { position: None, parts: encode_state_parts(board.at, &upserts) }
     }
-}
-
-/// Collects snapshots until the server stops.
-pub(crate) async fn run_collector(app: App) {
-    let mut collector = MetricsCollector::new();
-    let mut collections_since = UNWATCHED_EVERY;
-    while !app.shutdown().is_draining() {
-        collections_since += 1;
-        let is_watched = [FEEDS_KEY, NODE_KEY].map(|key| app.hub().find_room(key).is_some());
-        if is_watched.contains(&true) || collections_since >= UNWATCHED_EVERY {
-            collections_since = 0;
-            let ops = app.ops_dashboard();
-            let number = ops.begun_collections.fetch_add(1, Ordering::AcqRel) + 1;
-            collector = collect_once(&app, collector).await;
-            ops.published_collection.store(number, Ordering::Release);
-            ops.snapshot_published.notify_waiters();
-        }
-        tokio::select! {
-            () = sleep_for(WATCHED_INTERVAL) => {}
-            () = app.ops_dashboard().refresh_requested.notified() => collections_since = UNWATCHED_EVERY,
-            () = app.shutdown().wait_until_draining() => {}
-        }
-    }
-}
-
-/// Collects one snapshot on a blocking thread: with many feeds and rooms this takes long.
-async fn collect_once(app: &App, mut collector: MetricsCollector) -> MetricsCollector {
-    let app = app.clone();
-    let collect = move || {
-        let board = collector.collect_snapshot(&app, &app.ops_dashboard().current_snapshot());
-        app.ops_dashboard().publish_snapshot(app.hub(), board);
-        collector
-    };
-    tokio::task::spawn_blocking(collect).await.unwrap_or_else(|error| {
-        tracing::error!(%error, "collecting the data of the dashboard crashed");
-        MetricsCollector::new()
-    })
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use super::feed_overview::FeedOverview;
 /// The rarely changing statistics of the node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct NodeOverview {
-    pub(super) version: &'static str,
+    pub(crate) version: &'static str,
     /// Start of the server, RFC 3339.
-    pub(super) started: Option<String>,
+    pub(crate) started: Option<String>,
     /// Maximum number of open connections.
-    pub(super) connections_max: usize,
+    pub(crate) connections_max: usize,
     /// Number of feeds in each state.
-    pub(super) feeds: FeedStateCounts,
+    pub(crate) feeds: FeedStateCounts,
 }
 
 /// Number of feeds by state.
@@ -32,7 +32,7 @@ pub(crate) struct FeedStateCounts {
 }
 
 impl FeedStateCounts {
-    pub(super) fn from_feeds(feeds: &[FeedOverview]) -> Self {
+    pub(crate) fn from_feeds(feeds: &[FeedOverview]) -> Self {
         let mut states = Self::default();
         for feed in feeds {
             *match feed.state {
@@ -55,7 +55,7 @@ impl FeedStateCounts {
 pub(crate) struct NodeSample {
     /// Time of the sample, in milliseconds since 1970.
     #[serde(serialize_with = "as_millis")]
-    pub(super) at: UnixMillis,
+    pub(crate) at: UnixMillis,
     /// Open connections of all kinds.
     pub(crate) connections: u64,
     pub(crate) sessions: usize,

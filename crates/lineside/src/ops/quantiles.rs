@@ -18,13 +18,13 @@ const BOUNDS: [u64; 300] = {
 
 /// The counts of a histogram of nanoseconds at the previous snapshot.
 #[derive(Debug, Default)]
-pub(super) struct QuantileWindow {
+pub(crate) struct QuantileWindow {
     previous: Vec<u64>,
 }
 
 impl QuantileWindow {
     /// Returns the quantiles of the values since the previous snapshot; `None` if there are none.
-    pub(super) fn take_quantiles<const N: usize>(
+    pub(crate) fn take_quantiles<const N: usize>(
         &mut self,
         snapshot: &HistogramSnapshot,
         quantiles: [f64; N],

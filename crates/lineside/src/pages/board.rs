@@ -26,7 +26,7 @@ use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
 use super::{badge, catalog, line, map, nearby_stops, network_page, states, words};
 use crate::app::App;
-use crate::delays::{self, VehicleNoun};
+use crate::delays::VehicleNoun;
 use crate::http::{EmbeddableReply, QueryParameters, Refusal, lookup};
 
 /// Rows of a board, as many as its channel has.
@@ -95,7 +95,7 @@ impl BoardOptions {
             limit: limit.unwrap_or(DEPARTURES_MAX).clamp(1, DEPARTURES_MAX),
             after: parameters.find_value("after").map(str::to_owned),
             languages: PreferredLanguages::from_request(parameters, headers),
-            is_embedded: delays::is_embedded(parameters),
+            is_embedded: parameters.is_embedded(),
         }
     }
 

@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use super::layout::{self, PageLayout};
 use super::{icons, states, words};
 use crate::app::App;
-use crate::delays::has_only_alerts;
+use crate::delay_replies::has_only_alerts;
 use crate::http::{Refusal, lookup};
 
 /// Returns the network of a feed, and its schedule.

@@ -5,7 +5,6 @@ use axum::response::{IntoResponse as _, Response};
 use maud::html;
 
 use super::layout::{self, NavSection, PageLayout};
-use crate::delays;
 use crate::http::{EmbeddableReply, QueryParameters, Refusal};
 
 /// Responds to rejected parameters: with a page that suggests a link, or with the plain error if the client does not
@@ -20,7 +19,7 @@ pub(crate) fn refuse_parameters(
         return refusal.into_response();
     }
     let query = uri.query().unwrap_or_default();
-    let is_embedded = delays::is_embedded(&QueryParameters::parse_query(query));
+    let is_embedded = QueryParameters::parse_query(query).is_embedded();
     let mut page = PageLayout::new("Check the link", NavSection::Other);
     page.is_embedded = is_embedded;
     page.is_indexed = false;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{map, network_index, network_page, words};
 use crate::app::App;
-use crate::delays::has_only_alerts;
+use crate::delay_replies::has_only_alerts;
 
 /// A network with a location on the map.
 #[derive(Debug, Serialize)]

@@ -83,7 +83,7 @@ impl ReportChanges {
 
     /// Returns the differences between two reports on messages. If there are none, returns the previous report's
     /// differences as far as the new report confirms them.
-    pub(super) fn between_message_reports(
+    pub(crate) fn between_message_reports(
         before: &ValidationReport,
         now: &ValidationReport,
     ) -> Option<ReportChanges> {

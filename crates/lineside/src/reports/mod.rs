@@ -1,19 +1,15 @@
 //! Reports on feeds: each new version of a schedule is validated, and the findings are stored, shown and published.
 //!
-//! `validation_scheduler` checks all schedules once a second and puts new versions into a bounded queue;
-//! `validation_run` validates one on a separate thread, within limits of time and memory. The result is a
-//! [`ValidationReport`], which `changes` compares with the previous one. It goes into the store if there is one, into
-//! [`LatestReports`], and to the subscribers of `report/<feed>`. Real-time messages are validated as they pass
-//! (`realtime`); their reports have the same type and take the same way.
+//! The tasks of `validation_tasks` create a [`ValidationReport`], which `changes` compares with the previous one. It goes
+//! into the store if there is one, into [`LatestReports`], and to the subscribers of `report/<feed>`. Real-time messages
+//! are validated as they pass (`realtime`); their reports have the same type and take the same way.
 
-mod cancel_after;
-mod changes;
-mod validation_run;
-mod realtime;
+pub(crate) mod cancel_after;
+pub(crate) mod changes;
+pub(crate) mod realtime;
 mod report_record;
-mod validation_report;
+pub(crate) mod validation_report;
 mod verdict;
-mod validation_scheduler;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -36,14 +32,13 @@ pub(crate) use self::changes::ChangedCode;
 #[cfg(test)]
 pub(crate) use self::changes::ReportChanges;
 pub(crate) use self::realtime::{
-    CodeLifecycle, MessageCheckCounts, MessageChecker, RealtimeDetails, run_reporter,
+    CodeLifecycle, MessageCheckCounts, MessageChecker, RealtimeDetails,
 };
 pub(crate) use self::report_record::ReportRecord;
 pub(crate) use self::validation_report::{
     DATASET, REALTIME, ReportFinding, ReportOutcome, ReportSubject, ReportSummary, RuleFault,
     ValidationReport,
 };
-pub(crate) use self::validation_scheduler::run_scheduler;
 pub(crate) use self::verdict::ReportVerdict;
 
 /// The first segment of the channels' names.
@@ -99,7 +94,7 @@ pub(crate) enum ReportPrerequisite {
 
 /// The version to validate: bytes that ingest rejected, or without them the version that is served when the validation
 /// starts.
-type Version = Option<Arc<RejectedSchedule>>;
+pub(crate) type Version = Option<Arc<RejectedSchedule>>;
 
 type ByFeed = HashMap<String, Arc<FeedReports>>;
 
@@ -109,7 +104,7 @@ pub(crate) struct LatestReports {
     by_feed: ArcSwap<ByFeed>,
     /// Locked during each change, so that no report is lost and all are published in order.
     update_lock: Mutex<()>,
-    queue: JobQueue<FeedId, Version>,
+    pub(crate) queue: JobQueue<FeedId, Version>,
     /// The checks of messages as they pass.
     message_checker: Arc<MessageChecker>,
     /// The list of existing feeds; empty until polling begins.
@@ -190,7 +185,7 @@ impl LatestReports {
     }
 
     /// Removes the reports of deleted feeds.
-    fn retain(&self, is_member: impl Fn(&str) -> bool) {
+    pub(crate) fn retain(&self, is_member: impl Fn(&str) -> bool) {
         let _putting = self.update_lock.lock();
         let before = self.by_feed.load_full();
         if before.keys().all(|feed| is_member(feed)) {
@@ -258,7 +253,7 @@ pub(crate) fn load_summaries(
 }
 
 /// Loads at most `limit` stored reports of a feed, the latest first; none if they cannot be read.
-fn load_reports(
+pub(crate) fn load_reports(
     store: &lineside_store::Store,
     feed: &FeedId,
     subject: &str,

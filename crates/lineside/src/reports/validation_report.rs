@@ -318,20 +318,20 @@ impl ValidationReport {
 mod millis {
     use super::{Deserialize as _, Deserializer, Serializer, UnixMillis};
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         at: &UnixMillis,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.serialize_i64(at.0)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<UnixMillis, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<UnixMillis, D::Error> {
         i64::deserialize(from).map(UnixMillis)
     }
 }
 
 /// Encodes severities by name.
-pub(super) mod severity {
+pub(crate) mod severity {
     use serde::de::Error as _;
 
     use super::{Deserialize as _, Deserializer, Serialize as _, Serializer, Severity};

@@ -1,12 +1,14 @@
 //! Watches the configuration's files for changes, and listens for SIGHUP.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::app::App;
+use super::LiveSettings;
 use crate::config::FileStamp;
+use crate::context::ServerContext;
 use crate::real_time::sleep_for;
 
 /// Interval at which the files are checked.
@@ -16,7 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 ///
 /// A file is read once its stamp has been the same twice: some programs truncate a file before they write it, and an
 /// empty file is a valid configuration.
-pub(crate) async fn watch_config_files(app: App) {
+pub(crate) async fn watch_config_files(settings: Arc<LiveSettings>, context: ServerContext) {
     let mut hangup = match signal(SignalKind::hangup()) {
         Ok(hangup) => Some(hangup),
         Err(error) => {
@@ -24,7 +26,6 @@ pub(crate) async fn watch_config_files(app: App) {
             None
         }
     };
-    let settings = app.settings();
     // A change during the start of the server counts too.
     let mut watched = settings.watched_files();
     let mut seen = read_stamps(watched.clone()).await;
@@ -32,11 +33,11 @@ pub(crate) async fn watch_config_files(app: App) {
         let is_reload_requested = tokio::select! {
             () = sleep_for(INTERVAL) => false,
             () = wait_for_hangup(&mut hangup) => true,
-            () = app.shutdown().wait_until_draining() => return,
+            () = context.shutdown().wait_until_draining() => return,
         };
         let found = read_stamps(settings.watched_files()).await;
         if is_reload_requested || (found != watched && found == seen) {
-            settings.reload_file(&app).await;
+            settings.reload_file(&context).await;
             watched = found.clone();
         }
         seen = found;

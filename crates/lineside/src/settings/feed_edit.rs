@@ -6,7 +6,7 @@ use lineside_ingest::{ConfigChange, FeedConfig, FeedId, PollingStopped, Secret};
 use lineside_store::{NumberedEdit, OverrideEdit};
 
 use super::LiveSettings;
-use crate::app::App;
+use crate::context::ServerContext;
 use crate::overrides::{
     BadKey, FeedOverride, KeyDifference, Keys, NOT_WEB, Overrides, apply_overrides,
     check_schedules, diff_feeds, diff_keys, find_faults, restore_secrets,
@@ -126,23 +126,23 @@ impl LiveSettings {
     /// # Errors
     /// Returns the reason why nothing was changed.
     pub(crate) async fn edit_feed(
-        app: &App,
+        self: &Arc<Self>,
+        context: &ServerContext,
         id: FeedId,
         action: EditAction,
         only_try: bool,
     ) -> Result<EditOutcome, EditError> {
-        let app = app.clone();
+        let (this, context) = (Arc::clone(self), context.clone());
         let work = tokio::spawn(async move {
-            let this = app.settings();
             let _only_one = this.change_lock.lock().await;
-            if app.shutdown().is_draining() {
+            if context.shutdown().is_draining() {
                 return Err(EditError::Stopping);
             }
-            let planned = this.plan_edit(&app, &id, &action).await?;
+            let planned = this.plan_edit(&context, &id, &action).await?;
             if only_try {
                 Ok(planned.into_dry_run())
             } else {
-                this.apply_plan(&app, id, action, planned).await
+                this.apply_plan(&context, id, action, planned).await
             }
         });
         work.await.map_err(|_| EditError::NotRecorded)?
@@ -164,11 +164,11 @@ impl LiveSettings {
     /// # Errors
     /// Returns an error if they cannot be read.
     pub(crate) async fn feed_history(
-        app: &App,
+        self: &Arc<Self>,
         id: FeedId,
     ) -> Result<Vec<NumberedEdit>, EditError> {
-        let app = app.clone();
-        let read = move || app.settings().log.list_edits(&id, HISTORY_SHOWN);
+        let this = Arc::clone(self);
+        let read = move || this.log.list_edits(&id, HISTORY_SHOWN);
         let read = tokio::task::spawn_blocking(read).await;
         read.ok().and_then(Result::ok).ok_or(EditError::NotRecorded)
     }
@@ -178,18 +178,18 @@ impl LiveSettings {
     /// # Errors
     /// Returns an error if they cannot be read.
     pub(crate) async fn history_before(
-        app: &App,
+        self: &Arc<Self>,
         before: i64,
     ) -> Result<Vec<NumberedEdit>, EditError> {
-        let app = app.clone();
-        let read = move || app.settings().log.list_all_edits(before, HISTORY_SHOWN);
+        let this = Arc::clone(self);
+        let read = move || this.log.list_all_edits(before, HISTORY_SHOWN);
         let read = tokio::task::spawn_blocking(read).await;
         read.ok().and_then(Result::ok).ok_or(EditError::NotRecorded)
     }
 
     async fn plan_edit(
-        &self,
-        app: &App,
+        self: &Arc<Self>,
+        context: &ServerContext,
         id: &FeedId,
         action: &EditAction,
     ) -> Result<EditPlan, EditError> {
@@ -197,10 +197,10 @@ impl LiveSettings {
         let before = overrides.get(id).cloned();
         let file = self.current_config();
         let base = file.feeds.iter().find(|feed| feed.id == *id);
-        let known = app.ingest().find_feed(id.as_str());
+        let known = context.ingest().find_feed(id.as_str());
         let after = match action {
             EditAction::Undo { number, overwrites } => {
-                self.without_edit(app, id, (*number, *overwrites), before.as_ref()).await?
+                self.without_edit(id, (*number, *overwrites), before.as_ref()).await?
             }
             _ => override_after(
                 action,
@@ -232,7 +232,7 @@ impl LiveSettings {
                 None => EditError::BadKeys(vec![fault]),
             }
         })?;
-        let changed = app.ingest().preview_change(feeds.clone());
+        let changed = context.ingest().preview_change(feeds.clone());
         let becomes = feeds.iter().find(|feed| feed.id == *id);
         let mut all = diff_feeds(known.as_ref().map(|feed| feed.config()), becomes);
         if becomes.is_some() {
@@ -254,10 +254,9 @@ impl LiveSettings {
 
     /// Returns all errors that these keys would have in a new feed, or as an override of the feed with this id. Changes
     /// nothing.
-    pub(crate) fn find_key_faults(app: &App, id: Option<&FeedId>, keys: &Keys) -> Vec<BadKey> {
-        let this = app.settings();
-        let file = this.current_config();
-        let overrides = this.overrides.load();
+    pub(crate) fn find_key_faults(&self, id: Option<&FeedId>, keys: &Keys) -> Vec<BadKey> {
+        let file = self.current_config();
+        let overrides = self.overrides.load();
         let feeds = apply_overrides(&file.feeds, &file.converters, &overrides);
         let known = id.and_then(|id| feeds.iter().find(|feed| feed.id == *id));
         let Some((id, known)) = id.zip(known) else {
@@ -280,15 +279,14 @@ impl LiveSettings {
 
     /// Returns the override of the feed without an edit.
     async fn without_edit(
-        &self,
-        app: &App,
+        self: &Arc<Self>,
         id: &FeedId,
         (number, overwrites): (i64, bool),
         now: Option<&FeedOverride>,
     ) -> Result<Option<FeedOverride>, EditError> {
-        let (app, id) = (app.clone(), id.clone());
+        let (this, id) = (Arc::clone(self), id.clone());
         let read = move || {
-            let log = &app.settings().log;
+            let log = &this.log;
             log.find_edit(&id, number)
                 .and_then(|found| Ok((found, log.list_edits(&id, HISTORY_SHOWN)?)))
         };
@@ -305,15 +303,18 @@ impl LiveSettings {
     ///
     /// # Errors
     /// Returns an error if there is no such edit, or it cannot be read.
-    pub(crate) async fn find_edited_feed(app: &App, number: i64) -> Result<FeedId, EditError> {
-        let newest = Self::history_before(app, number.saturating_add(1)).await?;
+    pub(crate) async fn find_edited_feed(
+        self: &Arc<Self>,
+        number: i64,
+    ) -> Result<FeedId, EditError> {
+        let newest = self.history_before(number.saturating_add(1)).await?;
         let found = newest.into_iter().next().filter(|(n, _)| *n == number);
         found.map(|(_, edit)| edit.feed).ok_or(EditError::UnknownEdit)
     }
 
     async fn apply_plan(
-        &self,
-        app: &App,
+        self: &Arc<Self>,
+        context: &ServerContext,
         id: FeedId,
         action: EditAction,
         mut plan: EditPlan,
@@ -323,15 +324,15 @@ impl LiveSettings {
         };
         let edit = OverrideEdit {
             feed: id.clone(),
-            at: app.now(),
+            at: context.now(),
             who: "admin".to_owned(),
             what: action.action_name().to_owned(),
             before: text(&plan.before),
             after: text(&plan.after),
             undoes: if let EditAction::Undo { number, .. } = action { Some(number) } else { None },
         };
-        let recording = app.clone();
-        let record = move || recording.settings().log.record_edit(edit);
+        let this = Arc::clone(self);
+        let record = move || this.log.record_edit(edit);
         let number = match tokio::task::spawn_blocking(record).await {
             Ok(Ok(number)) => number,
             Ok(Err(error)) => {
@@ -343,7 +344,7 @@ impl LiveSettings {
         self.overrides.store(Arc::new(std::mem::take(&mut plan.new_overrides)));
         tracing::info!(feed = %id, what = action.action_name(), number, "an admin changed a feed");
         let feeds = std::mem::take(&mut plan.feeds);
-        let changed = app.ingest().apply_change(feeds).await;
+        let changed = context.ingest().apply_change(feeds).await;
         let changed = changed.map_err(|PollingStopped| match self.persists_edits() {
             true => EditError::OnlyRecorded(number),
             false => EditError::Stopping,

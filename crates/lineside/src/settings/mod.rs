@@ -23,15 +23,15 @@ use tokio::sync::Mutex;
 pub(crate) use self::config_watcher::watch_config_files;
 pub(crate) use self::feed_edit::{EditAction, EditError, EditOutcome, HISTORY_SHOWN};
 
-use crate::app::App;
 use crate::config::{Config, ConfigError, ConfigErrors, FileStamp};
+use crate::context::ServerContext;
 use crate::overrides::{Overrides, apply_overrides};
 use crate::settings::edit_log::EditLog;
 
 /// The configuration in force, and the state of its reloads.
 #[derive(Debug)]
 pub(crate) struct LiveSettings {
-    config: ArcSwap<Config>,
+    config: Arc<ArcSwap<Config>>,
     state: ArcSwap<SettingsState>,
     /// The overrides of the file's feeds.
     overrides: ArcSwap<Overrides>,
@@ -81,7 +81,7 @@ impl LiveSettings {
         let (log, overrides) = loaded.context("the overrides of the feeds cannot be read")?;
         let state = SettingsState { read_at: now, rejected: None, deferred_keys: Vec::new() };
         Ok(Self {
-            config: ArcSwap::from_pointee(config),
+            config: Arc::new(ArcSwap::from_pointee(config)),
             state: ArcSwap::from_pointee(state),
             overrides: ArcSwap::from_pointee(overrides),
             log,
@@ -102,6 +102,11 @@ impl LiveSettings {
         self.config.load_full()
     }
 
+    /// Returns the configuration in force, as a shared value that each reload replaces.
+    pub(crate) fn shared_config(&self) -> &Arc<ArcSwap<Config>> {
+        &self.config
+    }
+
     /// Returns the relation between the file and the configuration in force.
     pub(crate) fn reload_state(&self) -> Arc<SettingsState> {
         self.state.load_full()
@@ -114,7 +119,7 @@ impl LiveSettings {
     }
 
     /// Reloads the file, and applies it if it is valid.
-    async fn reload_file(&self, app: &App) {
+    async fn reload_file(&self, context: &ServerContext) {
         let _only_one = self.change_lock.lock().await;
         let before = self.current_config();
         let Some(file) = before.source.file.clone() else {
@@ -136,20 +141,20 @@ impl LiveSettings {
         };
         let read = tokio::task::spawn_blocking(read).await;
         match read {
-            Ok(Ok(config)) => self.accept_config(app, &before, config).await,
-            Ok(Err(errors)) => self.reject_config(&errors, app.now()),
+            Ok(Ok(config)) => self.accept_config(context, &before, config).await,
+            Ok(Err(errors)) => self.reject_config(&errors, context.now()),
             Err(error) => tracing::error!(%error, "reading the configuration crashed"),
         }
     }
 
-    async fn accept_config(&self, app: &App, before: &Config, mut config: Config) {
+    async fn accept_config(&self, context: &ServerContext, before: &Config, mut config: Config) {
         config.source.arguments.clone_from(&before.source.arguments);
         config.admin.fill_from_environment();
         config.feeds.extend(before.source.arguments.iter().cloned());
         let (next, waiting) = deferred_keys::defer_restart_keys(before, config);
         next.warnings().for_each(|fault| tracing::warn!("{fault}"));
         let feeds = apply_overrides(&next.feeds, &next.converters, &self.overrides.load());
-        let Ok(changed) = app.ingest().apply_change(feeds).await else { return };
+        let Ok(changed) = context.ingest().apply_change(feeds).await else { return };
         self.config.store(Arc::new(next));
         let known = self.reload_state();
         if waiting != known.deferred_keys && !waiting.is_empty() {
@@ -160,7 +165,8 @@ impl LiveSettings {
             [&changed.added, &changed.removed, &changed.changed].map(Vec::len);
         tracing::info!(added, removed, changed = others, "the configuration was reloaded");
         self.n_accepted.fetch_add(1, Ordering::Relaxed);
-        let state = SettingsState { read_at: app.now(), rejected: None, deferred_keys: waiting };
+        let state =
+            SettingsState { read_at: context.now(), rejected: None, deferred_keys: waiting };
         self.state.store(Arc::new(state));
     }
 

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use lineside_ingest::{Feed, FeedMatches, Network};
 use lineside_sync::UnixMillis;
-
-use crate::http::{Refusal, run_blocking};
+use tokio::task::{JoinError, spawn_blocking};
 
 pub(crate) use mismatch_cause::{MismatchCause, MismatchIdKind, find_likely_causes};
 
@@ -26,11 +25,14 @@ pub(crate) struct MatchReport {
 
 impl MatchReport {
     /// Returns the report on a feed's current state.
-    pub(crate) async fn for_feed(feed: &Feed, network: &Network) -> Result<Self, Refusal> {
+    ///
+    /// # Errors
+    /// Returns an error if the computation crashed.
+    pub(crate) async fn for_feed(feed: &Feed, network: &Network) -> Result<Self, JoinError> {
         let first = network.feeds().into_iter().next();
         let (state, id) = (network.state(), feed.id().clone());
         let at = state.at;
-        let matches = run_blocking(move || state.feed_matches(id.as_str())).await?;
+        let matches = spawn_blocking(move || state.feed_matches(id.as_str())).await?;
         let schedule = first.filter(|first| first.id() != feed.id());
         Ok(Self { schedule, matches, at })
     }

@@ -10,7 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::delays::{self, DelayReport, DelayView, LineCount, QuarterHour, RenderedReport};
+use crate::delay_replies;
+use crate::delays::{DelayReport, DelayView, LineCount, QuarterHour, RenderedReport};
 use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::ReplyPreferences;
@@ -190,8 +191,9 @@ async fn get_delays(
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let question = delays::parse_question(&app, &id, &parameters)?;
-    delays::reply_with_report(&app, question, DelayView::Json, &preferences, render_json).await
+    let question = delay_replies::parse_question(&app, &id, &parameters)?;
+    delay_replies::reply_with_report(&app, question, DelayView::Json, &preferences, render_json)
+        .await
 }
 
 fn render_json(answer: &DelayReport) -> RenderedReport {

@@ -1,12 +1,8 @@
 //! The validation report of a feed, in the format of the reference validator with additions.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::HeaderMap;
-use lineside_ingest::Feed;
-use lineside_store::BlobHash;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -14,13 +10,12 @@ use utoipa_axum::routes;
 
 use super::external_reports::{self, ExternalReportItem};
 use crate::app::App;
-use crate::external_validators::{self, ExternalComparison};
-use crate::http::blocking::read_archive;
+use crate::external_validators::ExternalComparison;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::reports::{DATASET, ValidationReport};
+use crate::validation_tasks::{compare_external_reports, find_report};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_report))
@@ -174,44 +169,11 @@ async fn get_report(
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let version = parameters.find_value("version");
-    let report = find_report(&app, &feed, version).await?;
-    let others =
-        external_validators::compare_external_reports(&app, &feed, &report, version.is_none())
-            .await;
+    let report = find_report(app.context(), &feed, version).await?;
+    let others = compare_external_reports(app.context(), &feed, &report, version.is_none()).await;
     let mut json = report.to_json(&app.base_url(&headers));
     json["lineside"]["validators"] = json!(external_reports::report_items(&others));
     let reply = Representation::from_json(&json);
     let at = others.iter().filter_map(ExternalComparison::changed_at).fold(report.at, Ord::max);
     Ok(reply.modified_at(Some(at), app.now()).into_reply(&preferences, &app).await)
-}
-
-/// Finds a feed's report on a version, or its latest.
-///
-/// # Errors
-/// Returns an error if there is none, or if the archive cannot be read now.
-pub(crate) async fn find_report(
-    app: &App,
-    feed: &Feed,
-    version: Option<&str>,
-) -> Result<Arc<ValidationReport>, Refusal> {
-    let latest = app.reports().feed_reports(feed.id().as_str());
-    let Some(version) = version else {
-        return latest
-            .and_then(|reports| reports.main_report().cloned())
-            .ok_or(Refusal::UnknownReport);
-    };
-    if BlobHash::parse_hex(version).is_none() {
-        let reason = "expected the SHA-256 of a version, from the list of versions".into();
-        return Err(Refusal::BadParameter { name: "version", reason });
-    }
-    let is_match = |report: &Arc<ValidationReport>| report.subject.version() == Some(version);
-    if let Some(report) = latest.and_then(|reports| reports.dataset.clone()).filter(is_match) {
-        return Ok(report);
-    }
-    let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownReport)?;
-    let (id, version) = (feed.id().clone(), version.to_owned());
-    let row = read_archive(app, move |_| store.find_report(&id, DATASET, &version)).await?;
-    let report =
-        row.and_then(|row| ValidationReport::from_row(&row)).ok_or(Refusal::UnknownReport)?;
-    Ok(Arc::new(report))
 }

@@ -124,7 +124,7 @@ async fn get_matches(
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_realtime_feed(&app, &id, "trip matching of real-time feeds")?;
     let network = feed.network();
-    let report = MatchReport::for_feed(&feed, &network).await?;
+    let report = MatchReport::for_feed(&feed, &network).await.map_err(|_| Refusal::Internal)?;
     let fresh_for = lookup::network_fresh_for(&app, &network);
     let reply = Representation::from_json(&matches_item(feed.id().as_str(), &report, &network));
     Ok(reply

@@ -14,7 +14,8 @@ use maud::html;
 
 use super::layout::{self, NavSection, PageLayout};
 use crate::app::App;
-use crate::delays::{self, DelayReport, DelayView, RenderedReport};
+use crate::delay_replies;
+use crate::delays::{DelayReport, DelayView, RenderedReport};
 use crate::http::{EmbeddableReply, QueryParameters, Refusal, ReplyPreferences, producer_policy};
 
 /// The interval at which a page reloads without scripts, and its script requests updates, in seconds.
@@ -32,10 +33,10 @@ async fn get_page(
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Response {
-    let is_embedded = delays::is_embedded(&parameters);
-    let reply = match delays::parse_question(&app, &feed, &parameters) {
+    let is_embedded = parameters.is_embedded();
+    let reply = match delay_replies::parse_question(&app, &feed, &parameters) {
         Ok(question) if is_embedded => {
-            delays::reply_with_report(
+            delay_replies::reply_with_report(
                 &app,
                 question,
                 DelayView::Embedded,
@@ -45,8 +46,14 @@ async fn get_page(
             .await
         }
         Ok(question) => {
-            delays::reply_with_report(&app, question, DelayView::Page, &preferences, render_page)
-                .await
+            delay_replies::reply_with_report(
+                &app,
+                question,
+                DelayView::Page,
+                &preferences,
+                render_page,
+            )
+            .await
         }
         Err(refusal) => Err(refusal),
     };
@@ -67,8 +74,8 @@ async fn get_badge(
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let question = delays::parse_question(&app, &feed, &parameters)?;
-    let mut reply = delays::reply_with_report(
+    let question = delay_replies::parse_question(&app, &feed, &parameters)?;
+    let mut reply = delay_replies::reply_with_report(
         &app,
         question,
         DelayView::Badge,

@@ -30,12 +30,13 @@ use super::{
     report, states, trip_matching, words,
 };
 use crate::app::App;
-use crate::delays::has_only_alerts;
-use crate::external_validators::{self, ExternalComparison};
+use crate::delay_replies::has_only_alerts;
+use crate::external_validators::ExternalComparison;
 use crate::http::{QueryParameters, read_archive};
 use crate::job_queue::JobStatus;
 use crate::reports::{FeedReports, ReportPrerequisite};
 use crate::trip_matching::MatchReport;
+use crate::validation_tasks::compare_external_reports;
 
 /// The source of the bundle in the bundler's manifest.
 const BUNDLE: &str = "map/feed.js";
@@ -58,7 +59,7 @@ pub(super) async fn get_feed(
     shown.languages = PreferredLanguages::from_request(&parameters, &headers);
     if let Some(report) = &shown.reports.dataset {
         shown.external_reports =
-            external_validators::compare_external_reports(&app, &shown.feed, report, true).await;
+            compare_external_reports(app.context(), &shown.feed, report, true).await;
     }
     let map_data = map::feed_map_data(&app, &shown.feed, &shown.network);
     let name = shown.feed.config().display_name().to_owned();

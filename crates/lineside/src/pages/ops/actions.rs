@@ -14,7 +14,7 @@ use crate::http::admin::poll_now;
 use crate::http::{Refusal, limits};
 use crate::pages::forms::read_form;
 use crate::pages::layout::{self, NavSection, PageLayout};
-use crate::settings::{EditAction, EditError, EditOutcome, LiveSettings};
+use crate::settings::{EditAction, EditError, EditOutcome};
 
 /// The form's field that allows an undo to overwrite later edits.
 const OVERWRITE: &str = "overwrite";
@@ -62,7 +62,7 @@ impl FeedAction {
             Self::Remove => EditAction::Remove,
             Self::Undo { number, overwrites } => EditAction::Undo { number, overwrites },
         };
-        LiveSettings::edit_feed(app, id.clone(), action, false).await?;
+        app.settings().edit_feed(app.context(), id.clone(), action, false).await?;
         Ok(())
     }
 }
@@ -134,7 +134,7 @@ pub(super) async fn confirm_removal(
         .filter(|_| matches!(FeedAction::parse_word(&action_name), Some(FeedAction::Remove)));
     let Some(id) = id else { return layout::not_found_page("Unknown action.") };
     let own = super::settings::form_address(&id);
-    match LiveSettings::edit_feed(&app, id.clone(), EditAction::Remove, true).await {
+    match app.settings().edit_feed(app.context(), id.clone(), EditAction::Remove, true).await {
         Ok(outcome) => {
             confirmation_page(&format!("Remove {id}"), &render_question(&id, outcome.is_in_file))
         }
@@ -161,7 +161,7 @@ pub(super) async fn confirm_restore(
     };
     let own = super::settings::form_address(&id);
     let action = EditAction::Undo { number, overwrites: true };
-    match LiveSettings::edit_feed(&app, id.clone(), action, true).await {
+    match app.settings().edit_feed(app.context(), id.clone(), action, true).await {
         Ok(outcome) => {
             let title = format!("Restore the values before change {number}");
             confirmation_page(&title, &render_restore_preview(&title, &own, number, &outcome))

@@ -14,7 +14,6 @@ use crate::http::page_paths::OPS;
 use crate::http::{QueryParameters, admin};
 use crate::overrides::{FeedOverride, KeyDifference, diff_keys};
 use crate::pages::layout::{self, NavSection, PageLayout};
-use crate::settings::LiveSettings;
 use crate::settings::{
     edit_log::before_and_after,
     edit_undo::{UndoConflict, restore_before, undo_edit},
@@ -29,7 +28,7 @@ pub(super) async fn get_history(
     parameters: QueryParameters,
 ) -> Response {
     let edits = match admin::parse_before(&parameters) {
-        Ok(before) => LiveSettings::history_before(&app, before).await.map_err(Into::into),
+        Ok(before) => app.settings().history_before(before).await.map_err(Into::into),
         Err(refusal) => Err(refusal),
     };
     let edits = match edits {

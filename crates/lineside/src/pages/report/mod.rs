@@ -24,9 +24,9 @@ use super::delays::badge;
 use super::layout::{self, NavSection, PageLayout};
 use super::{versions, words};
 use crate::app::App;
-use crate::external_validators;
-use crate::http::{Refusal, ReplyPreferences, Representation, find_report, producer_policy};
+use crate::http::{Refusal, ReplyPreferences, Representation, producer_policy};
 use crate::reports::{ReportOutcome, ValidationReport};
+use crate::validation_tasks::{FindReportError, compare_external_reports, find_report};
 
 pub(super) use self::background_points::list_background_points;
 pub(super) use self::body::{render_card, render_upload};
@@ -61,14 +61,14 @@ async fn get_report(
     let Some(feed) = app.ingest().find_feed(&id) else {
         return layout::not_found_page("No feed has this id.");
     };
-    let report = match find_report(&app, &feed, Some(&version)).await {
+    let report = match find_report(app.context(), &feed, Some(&version)).await {
         Ok(report) => report,
-        Err(Refusal::UnknownReport | Refusal::BadParameter { .. }) => {
+        Err(FindReportError::Unknown | FindReportError::BadVersion) => {
             return layout::not_found_page("There is no report on this version.");
         }
-        Err(refusal) => return layout::refusal_page(&refusal, false),
+        Err(error) => return layout::refusal_page(&error.into(), false),
     };
-    let others = external_validators::compare_external_reports(&app, &feed, &report, false).await;
+    let others = compare_external_reports(app.context(), &feed, &report, false).await;
     let name = feed.config().display_name().to_owned();
     let title = format!("Report on {name}");
     let mut page = PageLayout::new(&title, NavSection::Catalog);

@@ -60,7 +60,7 @@ pub(crate) struct CodeLifecycle {
 impl FindingLifecycle {
     /// Records the findings in a message. An incomplete check does not clear codes. Returns true if the active codes
     /// changed.
-    pub(super) fn add_message(&mut self, notices: &Notices, at: i64, is_whole: bool) -> bool {
+    pub(crate) fn add_message(&mut self, notices: &Notices, at: i64, is_whole: bool) -> bool {
         self.messages += 1;
         self.cut_short += u64::from(!is_whole);
         self.codes.values_mut().for_each(|seen| seen.is_in_last = false);
@@ -68,7 +68,7 @@ impl FindingLifecycle {
     }
 
     /// Records another check of the last message for these codes only. It counts like a message for debouncing.
-    pub(super) fn add_recheck(
+    pub(crate) fn add_recheck(
         &mut self,
         checked_codes: &[&str],
         notices: &Notices,
@@ -124,7 +124,7 @@ impl FindingLifecycle {
 
     /// Merges the history of an earlier process. If another validator version made it, codes of the next messages are
     /// not news, because the rules may differ.
-    pub(super) fn resume_from(&mut self, earlier: FindingLifecycle, is_same_validator: bool) {
+    pub(crate) fn resume_from(&mut self, earlier: FindingLifecycle, is_same_validator: bool) {
         let earlier_checks = earlier.messages + earlier.again;
         self.by_others = if is_same_validator { earlier.by_others } else { earlier_checks };
         self.messages += earlier.messages;
@@ -148,7 +148,7 @@ impl FindingLifecycle {
     }
 
     /// Returns the active error codes that the feed did not have from the start.
-    pub(super) fn new_errors(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn new_errors(&self) -> impl Iterator<Item = &str> {
         let is_news = |seen: &CodeLifecycle| {
             seen.severity == Severity::Error && seen.standing.is_some() && !seen.from_start
         };

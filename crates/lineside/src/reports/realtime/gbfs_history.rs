@@ -16,7 +16,7 @@ const STATE_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
 /// The held states of a system: at most two.
 #[derive(Debug, Default)]
-pub(super) struct GbfsHistory {
+pub(crate) struct GbfsHistory {
     earlier: Option<GbfsState>,
     later: Option<GbfsState>,
 }
@@ -30,12 +30,12 @@ struct GbfsState {
 
 impl GbfsHistory {
     /// Returns the files to compare with; none before the first check has ended.
-    pub(super) fn previous_files(&self) -> &[(String, Bytes)] {
+    pub(crate) fn previous_files(&self) -> &[(String, Bytes)] {
         self.earlier.as_ref().map_or(&[], |state| &state.files)
     }
 
     /// Records the files of a check, if the last state is old enough.
-    pub(super) fn record_files(&mut self, files: &[(String, Bytes)], at: UnixMillis) {
+    pub(crate) fn record_files(&mut self, files: &[(String, Bytes)], at: UnixMillis) {
         let latest = self.later.as_ref().or(self.earlier.as_ref());
         if latest.is_some_and(|state| state.at > at - STATE_INTERVAL) {
             return;

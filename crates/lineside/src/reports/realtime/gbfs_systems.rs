@@ -29,7 +29,7 @@ const DISCOVERY: &str = "gbfs";
 
 /// The state of a system's checks.
 #[derive(Debug, Default)]
-pub(super) struct SystemCheckState {
+pub(crate) struct SystemCheckState {
     /// The last check; `None` before the first.
     last: Option<LastSystemCheck>,
     history: GbfsHistory,
@@ -176,7 +176,7 @@ fn comparable_files<'a>(
 impl MessageChecker {
     /// Checks a system if it has changed and its pause is over. The check is cut short after the time limit of a
     /// schedule's validation. If `is_ending` interrupts it, it reports nothing.
-    pub(super) fn check_system(&self, feed: &Feed, now: UnixMillis, is_ending: &dyn Fn() -> bool) {
+    pub(crate) fn check_system(&self, feed: &Feed, now: UnixMillis, is_ending: &dyn Fn() -> bool) {
         if self.limits.message_time.is_zero() {
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! Ingest passes each message on once it is published, and the feed's next poll waits for the check, which has a time
 //! limit. `prepared_schedules` prepares the schedule, `finding_lifecycle` tracks the times of each code, and once a
-//! second `reporter` creates and stores reports of new findings. SIRI messages are validated by SIRI's own rules
+//! second `validation_tasks` creates and stores reports of new findings. SIRI messages are validated by SIRI's own rules
 //! (`siri_messages`), and then like the GTFS-Realtime that they are converted to. GBFS systems are validated as a whole
 //! (`gbfs_systems`).
 
@@ -15,7 +15,7 @@ mod finding_lifecycle;
 mod prepared_schedules;
 mod siri_messages;
 mod gbfs_systems;
-mod reporter;
+pub(crate) mod last_activity;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -47,7 +47,6 @@ use crate::config::ValidationConfig;
 use crate::real_time::Stopwatch;
 
 pub(crate) use self::finding_lifecycle::{CodeLifecycle, FindingLifecycle};
-pub(crate) use self::reporter::run_reporter;
 
 /// Maximum number of samples of one code.
 const SAMPLES: usize = 20;
@@ -79,18 +78,18 @@ pub(crate) struct MessageCheckCounts {
 
 /// The messages of one feed.
 #[derive(Debug, Default)]
-struct FeedMessages {
+pub(crate) struct FeedMessages {
     /// The last message.
-    previous: Mutex<Option<Arc<FeedMessage>>>,
+    pub(crate) previous: Mutex<Option<Arc<FeedMessage>>>,
     /// Time until which the last message counts as current: on the clock of the feed's data, in seconds since 1970.
-    fresh_until: AtomicI64,
+    pub(crate) fresh_until: AtomicI64,
     /// A message that waits until its schedule is prepared.
     waiting: Mutex<Option<WaitingMessage>>,
     /// The findings in SIRI messages that are not validated as a whole yet.
-    gathered: Mutex<Option<GatheredMessages>>,
+    pub(crate) gathered: Mutex<Option<GatheredMessages>>,
     /// The state of a GBFS system's checks.
-    system: Mutex<SystemCheckState>,
-    findings: Mutex<MessageFindings>,
+    pub(crate) system: Mutex<SystemCheckState>,
+    pub(crate) findings: Mutex<MessageFindings>,
 }
 
 /// A message that waits for its schedule.
@@ -104,40 +103,40 @@ struct WaitingMessage {
 
 /// The findings in a feed's messages.
 #[derive(Debug, Default)]
-struct MessageFindings {
-    history: MessageHistory,
-    lifecycle: FindingLifecycle,
-    latest: Option<LatestCheck>,
+pub(crate) struct MessageFindings {
+    pub(crate) history: MessageHistory,
+    pub(crate) lifecycle: FindingLifecycle,
+    pub(crate) latest: Option<LatestCheck>,
     /// True if there are new findings since the last report.
-    has_new_findings: bool,
+    pub(crate) has_new_findings: bool,
     /// True if other codes are active than at the last report.
-    has_other_codes: bool,
+    pub(crate) has_other_codes: bool,
     /// Time of the last message with a trip or a vehicle, in seconds since 1970 on the clock of the feed's data; 0 if
     /// there was none.
-    last_activity_at: i64,
+    pub(crate) last_activity_at: i64,
     /// Time at which this was last examined for a message that was not checked.
-    examined_at: i64,
+    pub(crate) examined_at: i64,
     /// The last age check of the held message.
-    age_check: Option<AgeCheck>,
+    pub(crate) age_check: Option<AgeCheck>,
 }
 
 /// The latest check.
 #[derive(Clone, Debug)]
-struct LatestCheck {
-    at: UnixMillis,
-    took: Duration,
+pub(crate) struct LatestCheck {
+    pub(crate) at: UnixMillis,
+    pub(crate) took: Duration,
     /// The SHA-256 of the schedule used.
-    schedule: Option<Arc<str>>,
-    trips: MatchRate,
-    notices: Notices,
+    pub(crate) schedule: Option<Arc<str>>,
+    pub(crate) trips: MatchRate,
+    pub(crate) notices: Notices,
     /// The records of the first findings.
-    rows: Vec<RawRow>,
-    errors: Vec<SystemError>,
-    is_cut_short: bool,
+    pub(crate) rows: Vec<RawRow>,
+    pub(crate) errors: Vec<SystemError>,
+    pub(crate) is_cut_short: bool,
     /// True if only the rules without a schedule ran, because the feed has none.
-    is_without_schedule: bool,
+    pub(crate) is_without_schedule: bool,
     /// The reason why the message was not checked.
-    refusal: Option<Arc<str>>,
+    pub(crate) refusal: Option<Arc<str>>,
 }
 
 impl LatestCheck {
@@ -215,12 +214,12 @@ impl MessageChecker {
         MessageCheckCounts { checked: count(&self.checked), cut_short: count(&self.cut_short) }
     }
 
-    fn feed_messages(&self, feed: &FeedId) -> Arc<FeedMessages> {
+    pub(crate) fn feed_messages(&self, feed: &FeedId) -> Arc<FeedMessages> {
         Arc::clone(self.feeds.lock().entry(feed.clone()).or_default())
     }
 
     /// Returns the work that the first report on a feed's messages waits for; `None` if they are not checked.
-    pub(super) fn report_prerequisite(&self, feed: &FeedId) -> Option<ReportPrerequisite> {
+    pub(crate) fn report_prerequisite(&self, feed: &FeedId) -> Option<ReportPrerequisite> {
         if self.limits.message_time.is_zero() {
             return None;
         }
@@ -239,7 +238,7 @@ impl MessageChecker {
     }
 
     /// Removes deleted feeds.
-    fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
+    pub(crate) fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
         self.feeds.lock().retain(|id, _| is_member(id));
         self.prepared_schedules.retain(is_member);
     }
@@ -263,7 +262,7 @@ impl MessageObserver for MessageChecker {
 
     fn has_reported_trips(&self, feed: &Feed) -> bool {
         self.prepared_schedules.store().is_some_and(|store| {
-            reporter::has_reported_trips(
+            last_activity::has_reported_trips(
                 &store,
                 feed.id(),
                 feed.network().data_now().unix_seconds(),
@@ -348,7 +347,7 @@ impl MessageChecker {
     }
 
     /// Checks a waiting message whose schedule is prepared, and the age of an unchanged message.
-    fn recheck_feed(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
+    pub(crate) fn recheck_feed(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
         let waiting = feed_messages.waiting.lock().take();
         if let Some(waiting) = waiting {
             self.check_message(feed, waiting);

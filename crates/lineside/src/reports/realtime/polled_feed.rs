@@ -14,7 +14,7 @@ use lineside_sync::SimulatedClock;
 use crate::real_time::{Stopwatch, sleep_for};
 
 /// Polls a feed `id` once a second from the file `name` with these bytes.
-pub(super) fn poll_test_feed(
+pub(crate) fn poll_test_feed(
     (id, format): (&str, Format),
     (name, bytes): (&str, &[u8]),
     folder: &tempfile::TempDir,
@@ -49,7 +49,7 @@ pub(super) fn poll_test_feed(
 }
 
 /// Advances the clock until there is a value; the limit only ends a failing test.
-pub(super) async fn wait_until_some<T>(
+pub(crate) async fn wait_until_some<T>(
     clock: &SimulatedClock,
     mut found_value: impl FnMut() -> Option<T>,
 ) -> T {

@@ -28,13 +28,13 @@ use crate::reports::cancel_after::cancel_after;
 
 /// A schedule, and the trips of its earlier versions.
 #[derive(Clone, Debug)]
-pub(super) struct ScheduleVersions {
+pub(crate) struct ScheduleVersions {
     /// The SHA-256 of the original bytes; `None` without a schedule.
-    pub(super) name: Option<Arc<str>>,
-    pub(super) timetable: Arc<ScheduleIndex>,
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) timetable: Arc<ScheduleIndex>,
     /// Findings in the schedule alone that matter for messages.
-    pub(super) notices: Arc<Notices>,
-    pub(super) earlier_versions: Vec<EarlierVersion>,
+    pub(crate) notices: Arc<Notices>,
+    pub(crate) earlier_versions: Vec<EarlierVersion>,
 }
 
 /// A prepared schedule.
@@ -107,7 +107,7 @@ impl NetworkSchedule {
 /// Bound: one schedule is prepared or one earlier version read at a time, within the limits of time and memory of a
 /// schedule's validation. The work is cancelled when the network is gone or has another version.
 #[derive(Debug, Default)]
-pub(super) struct PreparedScheduleCache {
+pub(crate) struct PreparedScheduleCache {
     networks: Arc<Mutex<HashMap<FeedId, NetworkSchedule>>>,
     /// True while a schedule is being prepared.
     is_busy: Arc<AtomicBool>,
@@ -135,18 +135,18 @@ impl Drop for PreparationPermit {
 
 impl PreparedScheduleCache {
     /// Creates an empty cache.
-    pub(super) fn new(store: Weak<Store>) -> Self {
+    pub(crate) fn new(store: Weak<Store>) -> Self {
         Self { store, ..Self::default() }
     }
 
     /// Returns the store, if there is one.
-    pub(super) fn store(&self) -> Option<Arc<Store>> {
+    pub(crate) fn store(&self) -> Option<Arc<Store>> {
         self.store.upgrade()
     }
 
     /// Returns the schedule of a network. Returns `Ok(None)` if there is none or its version is still being prepared,
     /// which this call starts. Returns the reason as an error if it cannot be prepared.
-    pub(super) fn get(
+    pub(crate) fn get(
         &self,
         network: &Network,
         limits: &ValidationConfig,
@@ -218,7 +218,7 @@ impl PreparedScheduleCache {
 
     /// Reads the trip ids of stored versions from before this process, once for each current version and if there is
     /// room, for messages that refer to an earlier version. Blocks.
-    pub(super) fn recall_previous_versions(&self, network: &FeedId, limits: &ValidationConfig) {
+    pub(crate) fn recall_previous_versions(&self, network: &FeedId, limits: &ValidationConfig) {
         let (memory, timeout) = (limits.memory, limits.timeout);
         let mut networks = self.networks.lock();
         let Some(shelved) = networks.get_mut(network) else { return };
@@ -254,7 +254,7 @@ impl PreparedScheduleCache {
     }
 
     /// Returns the empty schedule, for messages without a schedule.
-    pub(super) fn empty_schedule(&self) -> ScheduleVersions {
+    pub(crate) fn empty_schedule(&self) -> ScheduleVersions {
         let nothing = self.empty_schedule.get_or_init(|| Arc::new(ScheduleIndex::empty_schedule()));
         let notices = Arc::new(Notices::new(0));
         ScheduleVersions {
@@ -266,7 +266,7 @@ impl PreparedScheduleCache {
     }
 
     /// Removes deleted networks.
-    pub(super) fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
+    pub(crate) fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
         self.networks.lock().retain(|id, _| is_member(id));
     }
 }

@@ -20,14 +20,14 @@ use lineside_validate::{CancelToken, ValidationContext};
 use crate::check::{estimate_until_cancelled, netex_limits};
 
 /// Maximum number of earlier versions of each network; each trip takes about 30 bytes.
-pub(super) const EARLIER_VERSIONS_MAX: usize = 2;
+pub(crate) const EARLIER_VERSIONS_MAX: usize = 2;
 
 /// The SHA-256 of a version's bytes, and its trip ids.
-pub(super) type EarlierVersion = (Arc<str>, Arc<TripIds>);
+pub(crate) type EarlierVersion = (Arc<str>, Arc<TripIds>);
 
 /// A stored version.
 #[derive(Debug)]
-pub(super) struct StoredVersion {
+pub(crate) struct StoredVersion {
     name: Arc<str>,
     file: PathBuf,
     /// Size of the file, in bytes.
@@ -35,7 +35,7 @@ pub(super) struct StoredVersion {
 }
 
 /// Lists the stored versions besides these, the most recent first, up to [`EARLIER_MAX`] in total.
-pub(super) fn list_stored_versions(
+pub(crate) fn list_stored_versions(
     store: &Store,
     feed: &FeedId,
     (current, known_versions): (&str, &[&str]),
@@ -63,7 +63,7 @@ pub(super) fn list_stored_versions(
 
 /// Reads the trip ids of versions, one after the other, each within `memory` bytes, until it is cancelled. Unreadable
 /// versions are logged and left out.
-pub(super) fn read_versions(
+pub(crate) fn read_versions(
     versions: &[StoredVersion],
     network: &FeedId,
     memory: u64,
@@ -82,7 +82,7 @@ pub(super) fn read_versions(
 
 impl StoredVersion {
     /// Reads the trip ids, if that takes at most `memory` bytes; else returns the reason.
-    pub(super) fn read_trip_ids(
+    pub(crate) fn read_trip_ids(
         &self,
         memory: u64,
         stop: &CancelToken,

@@ -31,7 +31,7 @@ const PAGES_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// The findings in messages that are not validated as a whole yet.
 #[derive(Debug)]
-pub(super) struct GatheredMessages {
+pub(crate) struct GatheredMessages {
     notices: FoundNotices,
     /// Time of the first message.
     since: Stopwatch,
@@ -105,12 +105,12 @@ impl GatheredMessages {
 impl FeedMessages {
     /// Returns true if a message waits, or gathered messages are due. Returns false while they are being validated, so
     /// that the caller never waits for rules.
-    pub(super) fn has_due_messages(&self) -> bool {
+    pub(crate) fn has_due_messages(&self) -> bool {
         self.waiting.lock().is_some() || self.gathered_matches(GatheredMessages::is_due_now)
     }
 
     /// Returns true if a message waits until its schedule is prepared.
-    pub(super) fn waits_for_schedule(&self) -> bool {
+    pub(crate) fn waits_for_schedule(&self) -> bool {
         self.waiting.lock().is_some() || self.gathered_matches(|it| it.is_complete)
     }
 
@@ -122,7 +122,7 @@ impl FeedMessages {
 
 impl MessageChecker {
     /// Validates a message by SIRI's own rules, and the whole state if the message contains it.
-    pub(super) fn gather_message(
+    pub(crate) fn gather_message(
         &self,
         feed: &Feed,
         (message, part): (&SiriMessage, SiriPart),
@@ -149,7 +149,7 @@ impl MessageChecker {
     }
 
     /// Validates gathered messages that are due.
-    pub(super) fn validate_gathered(&self, feed: &Feed, feed_messages: &FeedMessages) {
+    pub(crate) fn validate_gathered(&self, feed: &Feed, feed_messages: &FeedMessages) {
         let is_due =
             feed_messages.gathered.lock().as_ref().is_some_and(GatheredMessages::is_due_now);
         if is_due {

@@ -18,7 +18,7 @@ const AGE_CHECK_INTERVAL_MIN: Duration = Duration::from_secs(30);
 
 /// The state of the source at the last age check.
 #[derive(Debug)]
-pub(super) struct AgeCheck {
+pub(crate) struct AgeCheck {
     at: UnixMillis,
     /// Number of times that the source had confirmed its message.
     confirmed: u64,
@@ -27,7 +27,7 @@ pub(super) struct AgeCheck {
 }
 
 impl AgeCheck {
-    pub(super) fn for_status(at: UnixMillis, status: &FeedStatus, scope: RuleScope) -> AgeCheck {
+    pub(crate) fn for_status(at: UnixMillis, status: &FeedStatus, scope: RuleScope) -> AgeCheck {
         AgeCheck { at, confirmed: count_confirmations(status), scope }
     }
 
@@ -54,7 +54,7 @@ impl MessageFindings {
 impl FeedMessages {
     /// Returns true if an age check is due and the source has confirmed its message since the last one. Returns false
     /// while another check holds the lock.
-    pub(super) fn is_recheck_due(&self, status: &FeedStatus, now: UnixMillis) -> bool {
+    pub(crate) fn is_recheck_due(&self, status: &FeedStatus, now: UnixMillis) -> bool {
         self.findings.try_lock().is_some_and(|findings| findings.is_recheck_due(status, now))
     }
 
@@ -91,7 +91,7 @@ struct RepeatedMessage<'a> {
 
 impl MessageChecker {
     /// Checks the age of a feed's message, if its source has confirmed it for a while.
-    pub(super) fn recheck_age(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
+    pub(crate) fn recheck_age(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
         let status = feed.status();
         let (last_check, scope) = {
             let mut findings = feed_messages.findings.lock();

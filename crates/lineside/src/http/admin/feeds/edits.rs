@@ -14,7 +14,7 @@ use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
 use crate::overrides::{BadKey, Keys};
-use crate::settings::{EditAction, EditError, LiveSettings};
+use crate::settings::{EditAction, EditError};
 
 fn parse_keys(body: &Bytes) -> Result<Keys, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
@@ -52,7 +52,7 @@ pub(super) async fn add_feed(
         Some(Value::String(id)) => FeedId::new(&id).map_err(|error| error.to_string()),
         _ => Err("expected text".to_owned()),
     };
-    let mut faults = LiveSettings::find_key_faults(&app, None, &keys);
+    let mut faults = app.settings().find_key_faults(None, &keys);
     match id {
         Ok(id) if faults.is_empty() => {
             apply_edit(&app, id, EditAction::Add(keys), &parameters).await

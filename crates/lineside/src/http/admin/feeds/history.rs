@@ -15,7 +15,7 @@ use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::{QueryParameters, bad_parameter};
 use crate::overrides::{FeedOverride, KeyDifference, diff_keys, redact_keys};
 use crate::settings::edit_log::before_and_after;
-use crate::settings::{EditAction, EditError, HISTORY_SHOWN, LiveSettings};
+use crate::settings::{EditAction, EditError, HISTORY_SHOWN};
 use crate::times::format_rfc3339;
 
 /// One edit of a feed.
@@ -72,7 +72,7 @@ pub(super) async fn get_history(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Json<EditHistory>, Refusal> {
-    let edits = LiveSettings::feed_history(&app, parse_feed_id(&id)?).await?;
+    let edits = app.settings().feed_history(parse_feed_id(&id)?).await?;
     Ok(Json(EditHistory { items: edits.into_iter().map(edit_item).collect() }))
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn get_full_history(
     State(app): State<App>,
     parameters: QueryParameters,
 ) -> Result<Json<FullEditHistory>, Refusal> {
-    let edits = LiveSettings::history_before(&app, parse_before(&parameters)?).await?;
+    let edits = app.settings().history_before(parse_before(&parameters)?).await?;
     let next = next_before(&edits).map(|n| format!("/api/v1/admin/history?before={n}"));
     Ok(Json(FullEditHistory { items: edits.into_iter().map(edit_item).collect(), next }))
 }
@@ -190,6 +190,6 @@ pub(super) async fn undo_any_edit(
 ) -> Result<Response, Refusal> {
     let number = n.parse().map_err(|_| Refusal::from(EditError::UnknownEdit))?;
     let overwrites = parse_flag(&parameters, "overwrite")?.unwrap_or(false);
-    let feed = LiveSettings::find_edited_feed(&app, number).await?;
+    let feed = app.settings().find_edited_feed(number).await?;
     apply_edit(&app, feed, EditAction::Undo { number, overwrites }, &parameters).await
 }

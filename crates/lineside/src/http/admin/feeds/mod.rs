@@ -25,7 +25,7 @@ use crate::app::App;
 use crate::http::errors::Refusal;
 use crate::http::lookup;
 use crate::http::parameters::{QueryParameters, bad_parameter};
-use crate::settings::{EditAction, EditError, LiveSettings};
+use crate::settings::{EditAction, EditError};
 
 /// Largest body, as JSON or as a form: a feed's keys with its headers and credentials.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
@@ -79,7 +79,7 @@ async fn apply_edit(
     let is_test_requested = parse_flag(parameters, "test")?.unwrap_or(true);
     let (is_new, is_tested) = (matches!(action, EditAction::Add(_)), only_try && is_test_requested);
     let is_tested = is_tested && action.changes_requests();
-    let mut edited = LiveSettings::edit_feed(app, id.clone(), action, only_try).await?;
+    let mut edited = app.settings().edit_feed(app.context(), id.clone(), action, only_try).await?;
     let becomes = edited.new_config.take().filter(|_| is_tested);
     let source = match becomes {
         Some(config) => Some(run_source_test(app, *config).await),

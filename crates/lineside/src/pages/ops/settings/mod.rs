@@ -29,7 +29,7 @@ use crate::http::{QueryParameters, Refusal};
 use crate::overrides::{BadKey, FeedOverride, feed_keys, redact_keys};
 use crate::pages::forms::read_form;
 use crate::pages::layout::{self, NavSection, PageLayout};
-use crate::settings::{EditAction, EditError, EditOutcome, LiveSettings};
+use crate::settings::{EditAction, EditError, EditOutcome};
 
 /// The address of the form for a new feed.
 pub(super) const ADD: &str = "/ops/add";
@@ -54,7 +54,7 @@ impl SettingsSubject {
         let id = FeedId::new(id).ok()?;
         let feed = app.ingest().find_feed(id.as_str());
         let (feed_override, in_file) = app.settings().find_override(&id);
-        let edits = LiveSettings::feed_history(app, id.clone()).await.ok();
+        let edits = app.settings().feed_history(id.clone()).await.ok();
         let was_there = edits.as_ref().is_some_and(|edits| !edits.is_empty());
         let is_known = feed.is_some() || feed_override.is_some() || was_there;
         is_known.then_some(Self {
@@ -171,7 +171,9 @@ async fn process_form(
         },
         Ok((id, action)) => {
             let is_requested_otherwise = action.changes_requests();
-            match LiveSettings::edit_feed(app, id.clone(), action, button != PressedButton::Apply)
+            match app
+                .settings()
+                .edit_feed(app.context(), id.clone(), action, button != PressedButton::Apply)
                 .await
             {
                 Ok(_) if button == PressedButton::Apply => {
@@ -260,7 +262,7 @@ fn wanted_edit(
         },
     };
     let known = subject.map(|subject| &subject.id);
-    for fault in LiveSettings::find_key_faults(app, known, &keys) {
+    for fault in app.settings().find_key_faults(known, &keys) {
         if !faults.iter().any(|other| other.key == fault.key) {
             faults.push(fault);
         }

@@ -10,12 +10,12 @@ use lineside_sync::UnixMillis;
 use lineside_sync::semaphore::OwnedPermit;
 use tokio::sync::Notify;
 
-use super::Key;
-use super::external_report::ExternalReport;
-use super::validator_run::{is_still_configured, validate_served_version};
-use crate::app::App;
 use crate::config::ExternalValidatorConfig;
+use crate::context::ServerContext;
+use crate::external_validators::Key;
+use crate::external_validators::external_report::ExternalReport;
 use crate::real_time::sleep_for;
+use crate::validation_tasks::validator_run::{is_still_configured, validate_served_version};
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of concurrent programs: each may use many threads and gigabytes.
@@ -31,47 +31,47 @@ struct SubmittedVersion {
 }
 
 struct ValidatorScheduler {
-    app: App,
+    context: ServerContext,
     submitted: HashMap<Key, SubmittedVersion>,
     /// Notified when a run ends.
     run_ended: Arc<Notify>,
 }
 
 /// Submits each new version of a schedule to the operator's validators, until the server stops.
-pub(crate) async fn run_scheduler(app: App) {
-    app.external_validators().queue.set_concurrency(SLOTS);
+pub(crate) async fn run_scheduler(context: ServerContext) {
+    context.external_validators().queue.set_concurrency(SLOTS);
     let mut watch = ValidatorScheduler {
-        app: app.clone(),
+        context: context.clone(),
         submitted: HashMap::new(),
         run_ended: Arc::default(),
     };
-    while !app.shutdown().is_draining() {
+    while !context.shutdown().is_draining() {
         watch.queue_all_feeds().await;
         watch.start_runs();
         tokio::select! {
             () = sleep_for(CHECK_INTERVAL) => {}
             () = watch.run_ended.notified() => {}
-            () = app.shutdown().wait_until_draining() => {}
+            () = context.shutdown().wait_until_draining() => {}
         }
     }
 }
 
 impl ValidatorScheduler {
     async fn queue_all_feeds(&mut self) {
-        let config = self.app.config();
+        let config = self.context.config();
         let is_off = config.validation.concurrency == 0;
         let active_validators: &[Arc<ExternalValidatorConfig>] =
             if is_off { &[] } else { &config.external_validators };
         let is_configured = |feed: &str, name: &str| {
             active_validators.iter().any(|it| it.name == name)
-                && self.app.ingest().find_feed(feed).is_some()
+                && self.context.ingest().find_feed(feed).is_some()
         };
         self.submitted.retain(|(feed, name), _| is_configured(feed.as_str(), name));
-        self.app.external_validators().retain(is_configured);
+        self.context.external_validators().retain(is_configured);
         if active_validators.is_empty() {
             return;
         }
-        for feed in &self.app.ingest().feeds() {
+        for feed in &self.context.ingest().feeds() {
             let Some(served) = feed.current() else { continue };
             let (format, hash) = (served.snapshot().format, served.snapshot().hash);
             drop(served);
@@ -98,8 +98,11 @@ impl ValidatorScheduler {
         if is_known {
             return;
         }
-        if self.app.external_validators().queue.push(key.clone(), Arc::clone(validator), queue_max)
-        {
+        if self.context.external_validators().queue.push(
+            key.clone(),
+            Arc::clone(validator),
+            queue_max,
+        ) {
             let known = SubmittedVersion { version: Some(hash), validator: Arc::clone(validator) };
             self.submitted.insert(key, known);
         }
@@ -111,12 +114,12 @@ impl ValidatorScheduler {
             return;
         }
         let mut known = SubmittedVersion { version: None, validator: Arc::clone(validator) };
-        if let Some(store) = self.app.store().cloned() {
+        if let Some(store) = self.context.store().cloned() {
             let (id, subject) = (key.0.clone(), ExternalReport::storage_subject(&validator.name));
             let read = tokio::task::spawn_blocking(move || load_latest(&store, &id, &subject));
             if let Some(report) = read.await.ok().flatten() {
                 known.version = report.finished_version(&validator.program);
-                self.app.external_validators().put_report(key.0.as_str(), report);
+                self.context.external_validators().put_report(key.0.as_str(), report);
             }
         }
         self.submitted.insert(key.clone(), known);
@@ -125,10 +128,10 @@ impl ValidatorScheduler {
     /// Starts as many runs as there are free slots.
     fn start_runs(&self) {
         while let Some((key, validator, permit)) =
-            self.app.external_validators().queue.start_next_job()
+            self.context.external_validators().queue.start_next_job()
         {
             let ended = Arc::clone(&self.run_ended);
-            tokio::spawn(run_job(self.app.clone(), key, validator, permit, ended));
+            tokio::spawn(run_job(self.context.clone(), key, validator, permit, ended));
         }
     }
 }
@@ -145,7 +148,7 @@ fn load_latest(store: &Store, feed: &FeedId, subject: &str) -> Option<ExternalRe
 }
 
 async fn run_job(
-    app: App,
+    context: ServerContext,
     key: Key,
     validator: Arc<ExternalValidatorConfig>,
     permit: OwnedPermit,
@@ -155,29 +158,34 @@ async fn run_job(
     let ran = tokio::select! {
         biased;
         // A server that stops ends its programs.
-        () = app.shutdown().wait_until_draining() => None,
-        ran = validate_served_version(&app, feed, &validator) => ran,
+        () = context.shutdown().wait_until_draining() => None,
+        ran = validate_served_version(&context, feed, &validator) => ran,
     };
     drop(permit);
     let successful = ran.as_ref().filter(|report| report.failed.is_none());
     let took =
         successful.and_then(|it| it.said.as_ref()).map(|it| Duration::from_millis(it.took_ms));
-    if let Some(report) = ran.filter(|_| is_still_configured(&app, feed, &validator)) {
-        store_report(&app, feed, report, app.now());
+    if let Some(report) = ran.filter(|_| is_still_configured(&context, feed, &validator)) {
+        store_report(&context, feed, report, context.now());
     }
-    app.external_validators().queue.finish_job(&key, took);
+    context.external_validators().queue.finish_job(&key, took);
     ended.notify_one();
 }
 
 /// Stores and shows a report.
-fn store_report(app: &App, feed: &FeedId, mut report: ExternalReport, now: UnixMillis) {
+fn store_report(
+    context: &ServerContext,
+    feed: &FeedId,
+    mut report: ExternalReport,
+    now: UnixMillis,
+) {
     if let Some(failed) = &report.failed {
         let name = &report.validator;
         tracing::warn!(%feed, validator = %name, why = failed.why, "an external validator failed");
     }
     let row = report.prepare_row(feed, now);
-    if let Some((store, row)) = app.store().zip(row) {
+    if let Some((store, row)) = context.store().zip(row) {
         store.store_report(row);
     }
-    app.external_validators().put_report(feed.as_str(), report);
+    context.external_validators().put_report(feed.as_str(), report);
 }

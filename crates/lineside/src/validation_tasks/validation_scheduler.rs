@@ -10,12 +10,12 @@ use lineside_sync::semaphore::OwnedPermit;
 use tokio::sync::Notify;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::changes::ReportChanges;
-use super::validation_report::{ReportSubject, ValidationReport};
-use super::validation_run::validate_version;
-use super::{DATASET, LatestReports, Version, load_reports};
-use crate::app::App;
+use crate::context::ServerContext;
 use crate::real_time::sleep_for;
+use crate::reports::changes::ReportChanges;
+use crate::reports::validation_report::{ReportSubject, ValidationReport};
+use crate::reports::{DATASET, LatestReports, Version, load_reports};
+use crate::validation_tasks::validation_run::validate_version;
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of earlier reports of a feed in which the previous version is searched.
@@ -31,43 +31,43 @@ struct SeenVersions {
 }
 
 struct ValidationScheduler {
-    app: App,
+    context: ServerContext,
     seen_versions: HashMap<FeedId, SeenVersions>,
     /// Notified when a validation ends.
     run_ended: Arc<Notify>,
 }
 
 /// Validates each new version of a schedule, until the server stops.
-pub(crate) async fn run_scheduler(app: App) {
-    app.reports().queue.set_concurrency(app.config().validation.concurrency);
+pub(crate) async fn run_scheduler(context: ServerContext) {
+    context.reports().queue.set_concurrency(context.config().validation.concurrency);
     let mut watch = ValidationScheduler {
-        app: app.clone(),
+        context: context.clone(),
         seen_versions: HashMap::new(),
         run_ended: Arc::default(),
     };
-    while !app.shutdown().is_draining() {
+    while !context.shutdown().is_draining() {
         watch.queue_all_feeds().await;
         watch.start_validations();
         tokio::select! {
             () = sleep_for(CHECK_INTERVAL) => {}
             () = watch.run_ended.notified() => {}
-            () = app.shutdown().wait_until_draining() => {}
+            () = context.shutdown().wait_until_draining() => {}
         }
     }
 }
 
 impl ValidationScheduler {
     fn reports(&self) -> &LatestReports {
-        self.app.reports()
+        self.context.reports()
     }
 
     async fn queue_all_feeds(&mut self) {
-        let feeds = self.app.ingest().feeds();
-        let feed_exists = |id: &str| self.app.ingest().find_feed(id).is_some();
+        let feeds = self.context.ingest().feeds();
+        let feed_exists = |id: &str| self.context.ingest().find_feed(id).is_some();
         self.seen_versions.retain(|id, _| feed_exists(id.as_str()));
         self.reports().queue.retain(|id| feed_exists(id.as_str()));
         self.reports().retain(feed_exists);
-        if self.app.config().validation.concurrency == 0 {
+        if self.context.config().validation.concurrency == 0 {
             for feed in &feeds {
                 drop(feed.take_rejected_schedule());
             }
@@ -90,7 +90,7 @@ impl ValidationScheduler {
     }
 
     fn queue_version(&self, feed: &Feed, version: Version) -> bool {
-        let most = self.app.config().validation.queue;
+        let most = self.context.config().validation.queue;
         self.reports().queue.push(feed.id().clone(), version, most)
     }
 
@@ -100,7 +100,7 @@ impl ValidationScheduler {
             return;
         }
         let mut known = SeenVersions::default();
-        if let Some(store) = self.app.store().cloned() {
+        if let Some(store) = self.context.store().cloned() {
             let id = feed.id().clone();
             let read = tokio::task::spawn_blocking(move || {
                 load_reports(&store, &id, DATASET, EARLIER_REPORTS_MAX)
@@ -108,7 +108,7 @@ impl ValidationScheduler {
             let earlier = read.await.unwrap_or_default();
             known.served = earlier.iter().find_map(reusable_version);
             if let Some(latest) = earlier.into_iter().next() {
-                self.reports().publish_report(self.app.hub(), Arc::new(latest));
+                self.reports().publish_report(self.context.hub(), Arc::new(latest));
             }
         }
         self.seen_versions.insert(feed.id().clone(), known);
@@ -144,7 +144,7 @@ impl ValidationScheduler {
     fn start_validations(&self) {
         while let Some((feed, version, permit)) = self.reports().queue.start_next_job() {
             let ended = Arc::clone(&self.run_ended);
-            tokio::spawn(run_validation(self.app.clone(), feed, version, permit, ended));
+            tokio::spawn(run_validation(self.context.clone(), feed, version, permit, ended));
         }
     }
 }
@@ -162,37 +162,37 @@ fn reusable_version(report: &ValidationReport) -> Option<u128> {
 }
 
 async fn run_validation(
-    app: App,
+    context: ServerContext,
     feed: FeedId,
     version: Version,
     permit: OwnedPermit,
     ended: Arc<Notify>,
 ) {
-    let validation_result = validate_version(&app, &feed, version, permit).await;
+    let validation_result = validate_version(&context, &feed, version, permit).await;
     let took = validation_result.as_ref().filter(|report| report.is_conclusive());
     let took = took.map(|report| Duration::from_millis(report.took_ms));
     if let Some(report) = validation_result {
-        finish_report(&app, &feed, report).await;
+        finish_report(&context, &feed, report).await;
     }
-    app.reports().queue.finish_job(&feed, took);
+    context.reports().queue.finish_job(&feed, took);
     ended.notify_one();
 }
 
 /// Compares a report with the previous one, stores it, and publishes it.
-async fn finish_report(app: &App, feed: &FeedId, mut report: ValidationReport) {
+async fn finish_report(context: &ServerContext, feed: &FeedId, mut report: ValidationReport) {
     for fault in &report.faults {
         tracing::error!(%feed, rule = fault.rule, "a rule crashed: {}", fault.message);
     }
     if report.is_conclusive() {
-        let before = find_previous_report(app, feed, &report).await;
+        let before = find_previous_report(context, feed, &report).await;
         report.changes = before.and_then(|before| ReportChanges::between_reports(&before, &report));
     }
     let row = report.prepare_row();
     let report = Arc::new(report);
-    if let Some((store, row)) = app.store().zip(row) {
+    if let Some((store, row)) = context.store().zip(row) {
         store.store_report(row);
     }
-    app.reports().publish_report(app.hub(), report);
+    context.reports().publish_report(context.hub(), report);
 }
 
 /// Returns true if differences between the reports are due to the data: the previous version was served and fully
@@ -206,17 +206,17 @@ fn is_comparable(before: &ValidationReport, report: &ValidationReport) -> bool {
 
 /// Returns the latest report that this one is compared with.
 async fn find_previous_report(
-    app: &App,
+    context: &ServerContext,
     feed: &FeedId,
     report: &ValidationReport,
 ) -> Option<Arc<ValidationReport>> {
     let is_other = |it: &ValidationReport| is_comparable(it, report);
     let latest =
-        app.reports().feed_reports(feed.as_str()).and_then(|reports| reports.dataset.clone());
+        context.reports().feed_reports(feed.as_str()).and_then(|reports| reports.dataset.clone());
     if let Some(latest) = latest.filter(|latest| is_other(latest)) {
         return Some(latest);
     }
-    let (store, id) = (app.store().cloned()?, feed.clone());
+    let (store, id) = (context.store().cloned()?, feed.clone());
     let earlier = tokio::task::spawn_blocking(move || {
         load_reports(&store, &id, DATASET, EARLIER_REPORTS_MAX)
     })

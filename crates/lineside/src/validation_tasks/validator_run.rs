@@ -3,9 +3,11 @@
 use lineside_ingest::{FeedId, OutputRedactor, run_validator};
 use lineside_store::BlobHash;
 
-use super::external_report::{ExternalReport, interpret_run, program_fingerprint};
-use crate::app::App;
 use crate::config::ExternalValidatorConfig;
+use crate::context::ServerContext;
+use crate::external_validators::external_report::{
+    ExternalReport, interpret_run, program_fingerprint,
+};
 
 /// Maximum size of a result, in bytes; the reference validator's, with 1,000 samples of each code, has at most about 20
 /// MiB.
@@ -14,12 +16,12 @@ const OUTPUT_MAX: u64 = 32 << 20;
 /// Runs a validator on the served version; returns `None` if there is none in its format any more.
 ///
 /// Cancel safety: dropping the future ends the program.
-pub(super) async fn validate_served_version(
-    app: &App,
+pub(crate) async fn validate_served_version(
+    context: &ServerContext,
     id: &FeedId,
     validator: &ExternalValidatorConfig,
 ) -> Option<ExternalReport> {
-    let feed = app.ingest().find_feed(id.as_str())?;
+    let feed = context.ingest().find_feed(id.as_str())?;
     let served = feed.current()?;
     let snapshot = served.snapshot();
     let (bytes, format, content_hash) =
@@ -28,11 +30,11 @@ pub(super) async fn validate_served_version(
     if format != validator.format {
         return None;
     }
-    let (program, began) = (&validator.program, app.now());
+    let (program, began) = (&validator.program, context.now());
     let input = bytes.clone();
     let ran =
-        run_validator(program, input, format, feed.config(), OUTPUT_MAX, &**app.clock()).await;
-    let times = (began, app.now());
+        run_validator(program, input, format, feed.config(), OUTPUT_MAX, &**context.clock()).await;
+    let times = (began, context.now());
     let cover = OutputRedactor::for_program(program, feed.config());
     let reading = move || {
         let version = BlobHash::from_content(&bytes).to_string();
@@ -40,7 +42,7 @@ pub(super) async fn validate_served_version(
         (version, result)
     };
     let (version, result) = tokio::task::spawn_blocking(reading).await.ok()?;
-    let before = app.external_validators().find_report(id.as_str(), &validator.name);
+    let before = context.external_validators().find_report(id.as_str(), &validator.name);
     let (result, failed) = match result {
         Ok(result) => (Some(result), None),
         Err(failed) => (before.and_then(|before| before.said.clone()), Some(failed)),
@@ -57,11 +59,11 @@ pub(super) async fn validate_served_version(
 }
 
 /// Returns true if the feed still exists and the validator's configuration is unchanged.
-pub(super) fn is_still_configured(
-    app: &App,
+pub(crate) fn is_still_configured(
+    context: &ServerContext,
     feed: &FeedId,
     validator: &ExternalValidatorConfig,
 ) -> bool {
-    app.ingest().find_feed(feed.as_str()).is_some()
-        && app.config().external_validators.iter().any(|it| **it == *validator)
+    context.ingest().find_feed(feed.as_str()).is_some()
+        && context.config().external_validators.iter().any(|it| **it == *validator)
 }

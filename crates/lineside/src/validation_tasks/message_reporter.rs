@@ -7,19 +7,18 @@ use std::time::Duration;
 
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedId};
-use lineside_store::Store;
-use lineside_validate::rules::gtfs_rt::TRIPS_EXPECTED_FOR_S;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::super::changes::ReportChanges;
-use super::super::validation_report::{
+use crate::context::ServerContext;
+use crate::real_time::{Stopwatch, sleep_for};
+use crate::reports::changes::ReportChanges;
+use crate::reports::realtime::last_activity::parse_report_details;
+use crate::reports::realtime::{LatestCheck, MessageFindings, RealtimeDetails};
+use crate::reports::validation_report::{
     ReportFinding, ReportOutcome, ReportSubject, RuleFault, ValidationReport,
 };
-use super::super::{REALTIME, load_reports};
-use super::{LatestCheck, MessageFindings, RealtimeDetails};
-use crate::app::App;
-use crate::real_time::{Stopwatch, sleep_for};
+use crate::reports::{REALTIME, load_reports};
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Minimum time between two published reports while the active codes stay the same.
@@ -37,35 +36,36 @@ struct LastReported {
 }
 
 /// Reports findings in messages, until the server stops.
-pub(crate) async fn run_reporter(app: App) {
+pub(crate) async fn run_reporter(context: ServerContext) {
     let mut last_reports: HashMap<FeedId, LastReported> = HashMap::new();
     // A check of a system may take minutes, so it runs on its own and does not delay other reports.
     let mut systems: Option<JoinHandle<()>> = None;
     loop {
-        let is_ending = app.shutdown().is_draining();
+        let is_ending = context.shutdown().is_draining();
         if !is_ending && systems.as_ref().is_none_or(JoinHandle::is_finished) {
-            systems = Some(spawn_system_checks(&app));
+            systems = Some(spawn_system_checks(&context));
         }
-        report_all_feeds(&app, &mut last_reports, is_ending).await;
+        report_all_feeds(&context, &mut last_reports, is_ending).await;
         if is_ending {
             return;
         }
         tokio::select! {
             () = sleep_for(CHECK_INTERVAL) => {}
-            () = app.shutdown().wait_until_draining() => {}
+            () = context.shutdown().wait_until_draining() => {}
         }
     }
 }
 
 /// Checks GBFS systems one after the other on a blocking thread.
-fn spawn_system_checks(app: &App) -> JoinHandle<()> {
-    let app = app.clone();
+fn spawn_system_checks(context: &ServerContext) -> JoinHandle<()> {
+    let context = context.clone();
     tokio::task::spawn_blocking(move || {
-        let is_ending = || app.shutdown().is_draining();
+        let is_ending = || context.shutdown().is_draining();
         let is_system = |feed: &&Arc<Feed>| feed.format() == Some(Format::Gbfs);
-        for feed in app.ingest().feeds().iter().filter(is_system) {
-            let check_system =
-                || app.reports().message_checker().check_system(feed, app.now(), &is_ending);
+        for feed in context.ingest().feeds().iter().filter(is_system) {
+            let check_system = || {
+                context.reports().message_checker().check_system(feed, context.now(), &is_ending)
+            };
             run_catching_panic(feed.id(), check_system);
         }
     })
@@ -80,15 +80,15 @@ fn run_catching_panic(feed: &FeedId, check: impl FnOnce()) {
 
 /// Creates reports of new findings. At the end nothing more is checked.
 async fn report_all_feeds(
-    app: &App,
+    context: &ServerContext,
     last_reports: &mut HashMap<FeedId, LastReported>,
     is_ending: bool,
 ) {
-    let messages = app.reports().message_checker();
-    let feed_exists = |id: &FeedId| app.ingest().find_feed(id.as_str()).is_some();
+    let messages = context.reports().message_checker();
+    let feed_exists = |id: &FeedId| context.ingest().find_feed(id.as_str()).is_some();
     messages.retain(feed_exists);
     last_reports.retain(|id, _| feed_exists(id));
-    let feeds = app.ingest().feeds();
+    let feeds = context.ingest().feeds();
     for feed in &feeds {
         let is_system = match feed.format() {
             Some(Format::GtfsRt | Format::Siri) => false,
@@ -96,10 +96,10 @@ async fn report_all_feeds(
             _ => continue,
         };
         let feed_messages = messages.feed_messages(feed.id());
-        let at = app.now();
+        let at = context.now();
         let is_due =
             || feed_messages.has_due_messages() || feed_messages.is_recheck_due(&feed.status(), at);
-        if app.shutdown().is_draining() {
+        if context.shutdown().is_draining() {
             // The final round reports all known findings without further checks.
             if !is_ending {
                 return;
@@ -113,7 +113,7 @@ async fn report_all_feeds(
         }
         let last = last_reports.entry(feed.id().clone()).or_default();
         let earlier =
-            if last.is_restored { None } else { load_earlier_report(app, feed.id()).await };
+            if last.is_restored { None } else { load_earlier_report(context, feed.id()).await };
         // A check in progress holds the lock while rules run. Its findings are reported a second later.
         let findings = if is_ending {
             Some(feed_messages.findings.lock())
@@ -133,41 +133,22 @@ async fn report_all_feeds(
                         findings.last_activity_at = about.told_at;
                     }
                 }
-                app.reports().publish_report(app.hub(), Arc::new(earlier));
+                context.reports().publish_report(context.hub(), Arc::new(earlier));
             }
-            report_feed(app, (feed.id(), is_system), &mut findings, last, is_ending);
+            report_feed(context, (feed.id(), is_system), &mut findings, last, is_ending);
         }
     }
 }
 
 /// Loads the report of an earlier process.
-async fn load_earlier_report(app: &App, feed: &FeedId) -> Option<ValidationReport> {
-    let (store, id) = (app.store().cloned()?, feed.clone());
+async fn load_earlier_report(context: &ServerContext, feed: &FeedId) -> Option<ValidationReport> {
+    let (store, id) = (context.store().cloned()?, feed.clone());
     let read = tokio::task::spawn_blocking(move || load_reports(&store, &id, REALTIME, 1));
     read.await.ok()?.into_iter().next()
 }
 
-fn parse_report_details(report: &ValidationReport) -> Option<RealtimeDetails> {
-    serde_json::from_value(report.about.clone()).ok()
-}
-
-/// Returns true if the report of an earlier process shows that the feed had trips or vehicles within some days before
-/// `now`, in seconds since 1970 on the clock of its data. The rules stop missing them after equally many days.
-pub(super) fn has_reported_trips(store: &Store, feed: &FeedId, now: i64) -> bool {
-    let found = load_reports(store, feed, REALTIME, 1);
-    let about = found.first().and_then(parse_report_details);
-    about.is_some_and(|it| is_recent(it.told_at, now) || is_recent(it.trips_named_at, now))
-}
-
-/// Returns true if `told_at` is not 0 and lies shortly before `now`. A later time is from before the clock was set
-/// back, so its age is unknown.
-fn is_recent(last_activity_at: i64, now: i64) -> bool {
-    last_activity_at > 0
-        && (0..=TRIPS_EXPECTED_FOR_S).contains(&now.saturating_sub(last_activity_at))
-}
-
 fn report_feed(
-    app: &App,
+    context: &ServerContext,
     (feed, is_system): (&FeedId, bool),
     findings: &mut MessageFindings,
     last_report: &mut LastReported,
@@ -182,17 +163,17 @@ fn report_feed(
     }
     let Some(mut report) = build_report(feed, is_system, findings) else { return };
     let before =
-        app.reports().feed_reports(feed.as_str()).and_then(|reports| reports.realtime.clone());
+        context.reports().feed_reports(feed.as_str()).and_then(|reports| reports.realtime.clone());
     report.changes = before.and_then(|it| ReportChanges::between_message_reports(&it, &report));
     if is_urgent || is_due(last_report.stored, STORE_INTERVAL_MIN) {
         last_report.stored = Some(Stopwatch::start());
-        if let Some((store, row)) = app.store().zip(report.prepare_row()) {
+        if let Some((store, row)) = context.store().zip(report.prepare_row()) {
             store.store_report(row);
         }
     }
     last_report.published = Some(Stopwatch::start());
     (findings.has_new_findings, findings.has_other_codes) = (false, false);
-    app.reports().publish_report(app.hub(), Arc::new(report));
+    context.reports().publish_report(context.hub(), Arc::new(report));
 }
 
 fn build_report(
@@ -258,21 +239,6 @@ fn report_findings(latest: &LatestCheck) -> Vec<ReportFinding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_in_the_future_are_not_recent() {
-        let now = 1_767_250_000;
-        for (last_activity_at, is_recent_enough) in [
-            (now, true),
-            (now - TRIPS_EXPECTED_FOR_S, true),
-            (now - TRIPS_EXPECTED_FOR_S - 1, false),
-            (now + 1, false),
-            (0, false),
-        ] {
-            assert_eq!(is_recent(last_activity_at, now), is_recent_enough, "{last_activity_at}");
-        }
-        assert!(!is_recent(0, 5), "it never had trips");
-    }
 
     #[test]
     fn a_panic_in_one_feed_does_not_affect_the_next_feeds() {

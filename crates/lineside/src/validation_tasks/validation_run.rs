@@ -15,16 +15,16 @@ use lineside_validate::Severity;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::Version;
-use super::validation_report::{
-    ReportFinding, ReportOutcome, ReportSubject, RuleFault, ValidationReport,
-};
-use crate::app::App;
 use crate::check::{
     self, CheckPlan, CheckProgress, CheckReport, describe_memory_excess, estimate_until_cancelled,
 };
 use crate::config::{ValidationConfig, format_duration};
+use crate::context::ServerContext;
 use crate::real_time::{Stopwatch, run_within};
+use crate::reports::Version;
+use crate::reports::validation_report::{
+    ReportFinding, ReportOutcome, ReportSubject, RuleFault, ValidationReport,
+};
 use crate::times::format_rfc3339;
 
 /// Maximum number of stored findings of one code.
@@ -61,15 +61,15 @@ impl VersionBody {
 }
 
 /// Validates a version of a feed; returns `None` if the feed or the version is gone.
-pub(super) async fn validate_version(
-    app: &App,
+pub(crate) async fn validate_version(
+    context: &ServerContext,
     id: &FeedId,
     version: Version,
     permit: OwnedPermit,
 ) -> Option<ValidationReport> {
-    let feed = app.ingest().find_feed(id.as_str())?;
-    let limits = app.config().validation.clone();
-    let task = ValidationTask::for_version(&feed, version, app.now(), &limits)?;
+    let feed = context.ingest().find_feed(id.as_str())?;
+    let limits = context.config().validation.clone();
+    let task = ValidationTask::for_version(&feed, version, context.now(), &limits)?;
     let (body, content_hash, refused, at) =
         (Arc::clone(&task.body), task.content_hash.clone(), task.is_rejected, task.at);
     let progress = Arc::new(CheckProgress::default());

@@ -8,17 +8,27 @@ use lineside_hub::Hub;
 use lineside_ingest::Feed;
 use lineside_sync::{Clock, RealClock};
 
-use super::dashboard::DashboardSnapshot;
-use super::feed_overview::{FeedContext, FeedOverview, round_to};
-use super::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
-use super::process;
-use super::quantiles::QuantileWindow;
 use crate::app::App;
+use crate::http::encoded_sizes;
+use crate::ops::dashboard::DashboardSnapshot;
+use crate::ops::feed_overview::CacheUsage;
+use crate::ops::feed_overview::{FeedContext, FeedOverview, round_to};
+use crate::ops::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
+use crate::ops::process;
+use crate::ops::quantiles::QuantileWindow;
+use crate::ops::{FEEDS_KEY, NODE_KEY};
+use crate::real_time::sleep_for;
 use crate::times::format_rfc3339;
+use std::sync::atomic::Ordering;
+
+/// Interval between two collections while the dashboard is watched.
+const WATCHED_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of these intervals between two collections while it is not watched.
+const UNWATCHED_EVERY: u32 = 10;
 
 /// The counters at the previous collection.
 #[derive(Debug)]
-pub(super) struct MetricsCollector {
+pub(crate) struct MetricsCollector {
     /// Real time, even if the clock of the data is faster: CPU time and requests are measured in it.
     clock: RealClock,
     previous: Option<PreviousCounters>,
@@ -36,13 +46,13 @@ struct PreviousCounters {
 }
 
 impl MetricsCollector {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (clock, delivery_times) = (RealClock::new(), QuantileWindow::default());
         Self { clock, previous: None, delivery_times }
     }
 
     /// Collects the snapshot that follows `before`.
-    pub(super) fn collect_snapshot(
+    pub(crate) fn collect_snapshot(
         &mut self,
         app: &App,
         before: &DashboardSnapshot,
@@ -79,7 +89,9 @@ impl MetricsCollector {
                 self.previous.as_ref().and_then(|it| it.requests.get(feed.id().as_str()));
             let elapsed = self.elapsed_since_previous(now).unwrap_or_default();
             let requests = requests.copied();
-            let seen = FeedContext { requests, elapsed, subscribers: &subscribers, wall, reports };
+            let cache = cache_usage(feed);
+            let seen =
+                FeedContext { requests, elapsed, subscribers: &subscribers, wall, reports, cache };
             FeedOverview::from_feed(feed, &seen)
         });
         overviews.collect()
@@ -129,6 +141,59 @@ impl MetricsCollector {
             cache: feeds.iter().map(|feed| feed.cache.bytes).sum(),
         }
     }
+}
+
+/// Collects snapshots until the server stops.
+pub(crate) async fn run_collector(app: App) {
+    let mut collector = MetricsCollector::new();
+    let mut collections_since = UNWATCHED_EVERY;
+    while !app.shutdown().is_draining() {
+        collections_since += 1;
+        let is_watched = [FEEDS_KEY, NODE_KEY].map(|key| app.hub().find_room(key).is_some());
+        if is_watched.contains(&true) || collections_since >= UNWATCHED_EVERY {
+            collections_since = 0;
+            let ops = app.ops_dashboard();
+            let number = ops.begun_collections.fetch_add(1, Ordering::AcqRel) + 1;
+            collector = collect_once(&app, collector).await;
+            ops.published_collection.store(number, Ordering::Release);
+            ops.snapshot_published.notify_waiters();
+        }
+        tokio::select! {
+            () = sleep_for(WATCHED_INTERVAL) => {}
+            () = app.ops_dashboard().refresh_requested.notified() => collections_since = UNWATCHED_EVERY,
+            () = app.shutdown().wait_until_draining() => {}
+        }
+    }
+}
+
+/// Collects one snapshot on a blocking thread: with many feeds and rooms this takes long.
+async fn collect_once(app: &App, mut collector: MetricsCollector) -> MetricsCollector {
+    let app = app.clone();
+    let collect = move || {
+        let board = collector.collect_snapshot(&app, &app.ops_dashboard().current_snapshot());
+        app.ops_dashboard().publish_snapshot(app.hub(), board);
+        collector
+    };
+    tokio::task::spawn_blocking(collect).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "collecting the data of the dashboard crashed");
+        MetricsCollector::new()
+    })
+}
+
+fn cache_usage(feed: &Feed) -> CacheUsage {
+    let parts = feed.own_gbfs_files();
+    let all = parts.iter().map(|part| &*part.feed).chain([feed]).map(file_cache_usage);
+    all.fold(CacheUsage::default(), |sum, one| CacheUsage {
+        representations: sum.representations + one.representations,
+        bytes: sum.bytes + one.bytes,
+    })
+}
+
+fn file_cache_usage(feed: &Feed) -> CacheUsage {
+    let Some(served) = feed.current() else { return CacheUsage::default() };
+    let plain = served.snapshot().bytes.len();
+    let (representations, bytes) = encoded_sizes(&served);
+    CacheUsage { representations: representations + 1, bytes: bytes + plain }
 }
 
 /// Returns the number of subscribers to all channels of each feed. The second segment of a transit channel's name is

@@ -8,9 +8,10 @@ use lineside_ingest::{DelayCounts, DelayQuery, Feed, FeedId, Network, NetworkSta
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 
-use super::day::{DelayDay, SampleTime, day_start};
-use super::question::{self, DelayQuestion};
 use crate::app::App;
+use crate::delay_replies::question::{delay_source, find_question};
+use crate::delays::day::{DelayDay, SampleTime, day_start};
+use crate::delays::question::lateness_threshold;
 
 /// The interval between samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(60);
@@ -74,7 +75,7 @@ fn sample_networks(app: &App) {
         let mut reporting_feeds = Vec::new();
         for feed in &feeds {
             let is_reporting = state.reports_trips(feed.id().as_str());
-            if !is_reporting || !question::delay_source(app, feed, &network).is_fresh {
+            if !is_reporting || !delay_source(app, feed, &network).is_fresh {
                 continue;
             }
             reporting_feeds.push(feed.id().clone());
@@ -82,9 +83,8 @@ fn sample_networks(app: &App) {
         }
         // Feeds of one schedule may report the same trips, or have another threshold than the schedule.
         let is_another = |schedule: &Arc<Feed>| {
-            let own = question::lateness_threshold(schedule, &network);
-            feeds.len() > 1
-                || feeds.iter().any(|feed| question::lateness_threshold(feed, &network) != own)
+            let own = lateness_threshold(schedule, &network);
+            feeds.len() > 1 || feeds.iter().any(|feed| lateness_threshold(feed, &network) != own)
         };
         let schedule = network.schedule_feed().filter(is_another);
         if let Some(schedule) = schedule.filter(|_| !reporting_feeds.is_empty()) {
@@ -100,7 +100,7 @@ fn sample_stops(app: &App, now: UnixMillis) {
     let stops = &app.delays().stops;
     for stop_key in stops.list_watched(now) {
         let (feed, stop) = &stop_key;
-        let Ok(question) = DelayQuestion::from_ids(app, feed.as_str(), None, Some(stop)) else {
+        let Ok(question) = find_question(app, feed.as_str(), None, Some(stop)) else {
             stops.forget_stop(&stop_key);
             continue;
         };
@@ -126,6 +126,6 @@ fn add_sample(
     let selection = DelayQuery { feeds, route: None, stop: None, all_lines: false };
     let trips = state.reported_trip_delays(selection);
     let trips: Vec<&TripDelay> = trips.iter().map(|trip| &**trip).collect();
-    let late_after = question::lateness_threshold(feed, network);
+    let late_after = lateness_threshold(feed, network);
     day.add_trips(feed.id(), &trips, late_after, SampleTime::for_network(network));
 }
