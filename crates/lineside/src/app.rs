@@ -1,33 +1,33 @@
 //! The shared state of all handlers: one handle on the running server that is cheap to clone.
 
-use crate::notification_counts::NotificationCounts;
+use lineside_quality::notification_counts::NotificationCounts;
 use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
+use lineside_config::{Config, MapSource};
 use lineside_hub::Hub;
 use lineside_ingest::Ingest;
+use lineside_quality::context::ServerContext;
+use lineside_quality::external_validators::ExternalValidators;
+use lineside_quality::reports::LatestReports;
+use lineside_quality::shutdown::Shutdown;
+use lineside_quality::uploads;
 use lineside_store::Store;
 use lineside_sync::{Clock, UnixMillis};
 use lineside_wire::partition::PartitionSet;
 
 use crate::admin::AdminAuth;
 use crate::auth::TokenAuthorizer;
-use crate::config::{Config, MapSource};
-use crate::context::ServerContext;
 use crate::delays::DelayReports;
-use crate::external_validators::ExternalValidators;
 use crate::http::{
     AdmissionControl, AnswerCache, CompressedBodies, IdempotencyCache, SubscriptionRegistry,
     TrustedProxies,
 };
 use crate::metrics::HttpMetrics;
 use crate::ops::OpsDashboard;
-use crate::reports::LatestReports;
 use crate::settings::LiveSettings;
-use crate::shutdown::Shutdown;
-use crate::uploads;
 
 /// Path of the demo city's base map.
 pub const BASE_MAP_PATH: &str = "/map/base-map.geojson";

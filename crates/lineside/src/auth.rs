@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_hub::{AccessPolicy, Channel, Hub};
+use lineside_quality::ops_channels::is_ops_channel;
 use lineside_sync::{Clock, UnixMillis};
 use lineside_wire::auth::{self, ChannelGrant, ClientIdentity, Refusal};
 use lineside_wire::codes;
 
-use crate::config;
-use crate::ops_channels::is_ops_channel;
 use crate::token::{TokenError, TokenVerifier};
 
 /// The reason why a client is denied access.
@@ -51,7 +50,11 @@ pub(crate) struct TokenAuthorizer {
 }
 
 impl TokenAuthorizer {
-    pub(crate) fn new(config: &config::Config, hub: &Arc<Hub>, clock: &Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(
+        config: &lineside_config::Config,
+        hub: &Arc<Hub>,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
         let token = config.token.as_ref();
         Self {
             hub: Arc::clone(hub),

@@ -5,8 +5,7 @@ use std::fs::{self, DirBuilder, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-
-use crate::secrets::random_secret;
+use lineside_config::secrets::random_secret;
 
 /// The lock file.
 const LOCK_FILE: &str = "lineside.lock";

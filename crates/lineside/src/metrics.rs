@@ -8,13 +8,14 @@ mod prometheus_text;
 mod exposition_format;
 mod queues;
 
-use crate::notification_counts::NotificationCounts;
+use lineside_quality::notification_counts::NotificationCounts;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use lineside_ingest::PollStage;
+use lineside_quality::reports;
 use lineside_store::StoreMetrics;
 use lineside_sync::counter;
 use lineside_sync::histogram::Histogram;
@@ -29,7 +30,6 @@ use prometheus_client::registry::Registry;
 use crate::app::App;
 use crate::histogram::LatencyHistograms;
 use crate::http::AdmissionControl;
-use crate::reports;
 
 pub(crate) use self::endpoint_families::EndpointFamily;
 pub(crate) use self::exposition_format::ExpositionFormat;

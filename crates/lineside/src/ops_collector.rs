@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lineside_config::times::format_rfc3339;
 use lineside_hub::Hub;
 use lineside_ingest::Feed;
+use lineside_sync::real_time::sleep_for;
 use lineside_sync::{Clock, RealClock};
 
 use crate::app::App;
@@ -17,8 +19,6 @@ use crate::ops::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
 use crate::ops::process;
 use crate::ops::quantiles::QuantileWindow;
 use crate::ops::{FEEDS_KEY, NODE_KEY};
-use crate::real_time::sleep_for;
-use crate::times::format_rfc3339;
 use std::sync::atomic::Ordering;
 
 /// Interval between two collections while the dashboard is watched.

@@ -7,11 +7,21 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use lineside_config::Config;
+use lineside_config::secrets::random_secret;
 use lineside_hub::{Hub, HubConfig, SessionLimits};
 use lineside_ingest::{
     ExtraChannels, InboxSettings, Ingest, IngestOptions, LoadLimits, MemoryFile, Secret,
 };
+use lineside_quality::archive_reader::ArchiveReader;
+use lineside_quality::context::{ContextParts, ServerContext};
+use lineside_quality::external_validators::ExternalValidators;
+use lineside_quality::reports::LatestReports;
+use lineside_quality::shutdown::Shutdown;
+use lineside_quality::uploads;
+use lineside_quality::validation_tasks;
 use lineside_store::Store;
+use lineside_sync::real_time::run_within;
 use lineside_sync::{Clock, RealClock};
 use lineside_wire::centrifuge::{CentrifugeService, ClientLimits};
 use lineside_wire::partition::{self, PartitionSet};
@@ -20,31 +30,22 @@ use tokio::task::JoinHandle;
 
 use crate::admin::{self, AdminAuth};
 use crate::app::{App, AppParts};
-use crate::archive_reader::ArchiveReader;
 use crate::auth::TokenAuthorizer;
-use crate::config::Config;
-use crate::context::{ContextParts, ServerContext};
 use crate::data_dir::{DataDirLock, generate_server_name};
 use crate::delays::DelayReports;
 use crate::demo::Demo;
-use crate::external_validators::ExternalValidators;
 use crate::handoff_file::{self, HandoffFileWriter};
 use crate::http;
 use crate::metrics::HttpMetrics;
 use crate::notifications;
 use crate::ops::OpsDashboard;
-use crate::real_time::run_within;
-use crate::reports::LatestReports;
 use crate::rlimit;
 use crate::rlimit::ignore_file_size_signal;
 use crate::routes;
-use crate::secrets::random_secret;
 use crate::server_channels::ServerChannels;
 use crate::settings::{self, LiveSettings};
-use crate::shutdown::Shutdown;
 use crate::storage::ServerStorage;
-use crate::uploads;
-use crate::{delay_replies, ops_collector, validation_tasks};
+use crate::{delay_replies, ops_collector};
 
 /// Interval of the eviction of unused rooms, old log entries and expired cache entries.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -366,7 +367,7 @@ async fn reload_certificate(tls: Arc<http::ServerTls>, shutdown: Shutdown) {
     let mut known = tls.files_fingerprint();
     while !shutdown.is_draining() {
         tokio::select! {
-            () = crate::real_time::sleep_for(CERTIFICATE_INTERVAL) => {}
+            () = lineside_sync::real_time::sleep_for(CERTIFICATE_INTERVAL) => {}
             () = shutdown.wait_until_draining() => return,
         }
         let read = Arc::clone(&tls);
@@ -412,7 +413,7 @@ impl RunningServer {
         // A little before the end, so that the last sessions are closed by then.
         self.app.partitions().drain_connections(drain.mul_f64(0.9));
         let (handoff, ()) =
-            tokio::join!(self.stop_polling(drain), crate::real_time::sleep_for(drain));
+            tokio::join!(self.stop_polling(drain), lineside_sync::real_time::sleep_for(drain));
         shutdown.stop_accepting();
         if let Err(error) = self.serving.await {
             tracing::error!(%error, "the accept loop failed");

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lineside_hub::{BadChannel, Channel, Position, ResolveError, RoomKey, RoomState, StateSource};
 use lineside_ingest::messages::encode_state_parts;
+use lineside_quality::reports::{
+    CHANNEL_PREFIX, LatestReports, encode_report_upsert, feed_from_channel, room_key,
+};
 use lineside_sync::UnixMillis;
 
 use crate::ops::OpsDashboard;
-use crate::reports::{
-    CHANNEL_PREFIX, LatestReports, encode_report_upsert, feed_from_channel, room_key,
-};
 
 /// The channels that the server fills itself: those of the dashboard and of reports.
 #[derive(Debug)]

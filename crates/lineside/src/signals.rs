@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use lineside_sync::real_time::sleep_for;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::real_time::sleep_for;
 use crate::server::RunningServer;
 
 /// Signals within this time count as one: ending a process group may deliver several.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use lineside_config::Config;
 use lineside_sim::{City, CityOptions, FaultPlan, FeedOrigin};
 use lineside_sync::{Clock, RealClock, ScaledClock};
 
-use crate::config::Config;
 use crate::demo::{Demo, DemoOptions, feeds, open_data_folder, write_city_files};
 use crate::server::{RunningServer, ServerOptions, start_server};
 

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use lineside_config::Config;
 use lineside_ingest::{MemoryArchive, MemorySnapshotStore, PollArchive, SnapshotStore};
 use lineside_store::{RetentionPolicy, Store, StoreError};
 use lineside_sync::Clock;
-
-use crate::config::Config;
 
 /// Name of the database file in the data folder.
 const FILE: &str = "lineside.db";

@@ -137,7 +137,7 @@ fn missing(tree: &[File], room: &str, code: &str) -> Option<&'static str> {
 
 #[test]
 fn long_documents_stay_within_their_limits() {
-    let limits = [("ARCHITECTURE.md", 340), ("CONTRIBUTING.md", 150)];
+    let limits = [("ARCHITECTURE.md", 360), ("CONTRIBUTING.md", 150)];
     let complaints: Vec<String> = limits
         .iter()
         .map(|(path, limit)| (path, limit, file(path).lines().count()))

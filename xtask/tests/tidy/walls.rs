@@ -99,6 +99,48 @@ static ROOMS: &[Room] = &[
         never: &["axum", "hyper", "mio", "reqwest", "tokio", "tower", "tower-http"],
     },
     Room {
+        name: "lineside-config",
+        sees: &[
+            "lineside-fetch",
+            "lineside-model",
+            "lineside-hub",
+            "lineside-validate",
+            "lineside-formats",
+            "lineside-sync",
+        ],
+        rule: "the configuration is read and checked here; nothing is started",
+        never: SOCKETS,
+    },
+    Room {
+        name: "lineside-profile",
+        sees: &["lineside-sync"],
+        rule: "the profiler samples its own process; it serves nobody",
+        never: SOCKETS,
+    },
+    Room {
+        name: "lineside-quality",
+        sees: &[
+            "lineside-config",
+            "lineside-store",
+            "lineside-ingest",
+            "lineside-fetch",
+            "lineside-model",
+            "lineside-hub",
+            "lineside-validate",
+            "lineside-gbfs",
+            "lineside-formats",
+            "lineside-sync",
+        ],
+        rule: "quality finds faults in data and reports them; it uses no HTTP server",
+        never: SOCKETS,
+    },
+    Room {
+        name: "lineside-testkit",
+        sees: &["lineside-formats", "lineside-sync"],
+        rule: "only tests depend on the helpers of tests",
+        never: SOCKETS,
+    },
+    Room {
         name: "lineside-sim",
         sees: &["lineside-gbfs", "lineside-formats", "lineside-sync"],
         rule: "the simulated city makes feeds; it does not depend on the server that reads them",
@@ -114,6 +156,9 @@ static ROOMS: &[Room] = &[
     Room {
         name: "lineside",
         sees: &[
+            "lineside-quality",
+            "lineside-profile",
+            "lineside-config",
             "lineside-load",
             "lineside-sim",
             "lineside-store",
@@ -156,7 +201,8 @@ static ROOMS: &[Room] = &[
 ];
 
 /// Further crates that only tests may use: the simulated city, and the libraries.
-const TESTS_ALSO_SEE: &[&str] = &["lineside-sim", "lineside-formats", "lineside-sync"];
+const TESTS_ALSO_SEE: &[&str] =
+    &["lineside-testkit", "lineside-sim", "lineside-formats", "lineside-sync"];
 
 #[test]
 fn crates_depend_only_on_lower_layers() {

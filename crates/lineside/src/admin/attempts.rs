@@ -7,9 +7,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use lineside_config::client_network::client_network;
 use parking_lot::Mutex;
-
-use crate::client_network::client_network;
 
 /// Time that each failed attempt adds to an address's debt.
 const PAUSE: Duration = Duration::from_secs(6);

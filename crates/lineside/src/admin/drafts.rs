@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use lineside_config::secrets::random_secret;
 use lineside_ingest::Secret;
 use parking_lot::Mutex;
-
-use crate::secrets::random_secret;
 
 /// Longest time between showing a form and sending it again.
 const DRAFT_LIFETIME: Duration = Duration::from_secs(3_600);

@@ -11,6 +11,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lineside_config::secrets::random_secret;
+use lineside_config::secrets::{Fingerprint, hash_secret};
 use lineside_ingest::Secret;
 use lineside_sync::Clock;
 use subtle::ConstantTimeEq as _;
@@ -18,9 +20,6 @@ use subtle::ConstantTimeEq as _;
 use self::attempts::FailedAttempts;
 use self::drafts::SecretDrafts;
 use self::sessions::AdminSessions;
-use crate::config;
-use crate::secrets::random_secret;
-use crate::secrets::{Fingerprint, hash_secret};
 
 pub(crate) use self::drafts::Draft;
 pub(crate) use self::sessions::LIFETIME;
@@ -62,7 +61,7 @@ pub(crate) enum TokenRejection {
 
 impl AdminAuth {
     /// Uses the configured token, or generates one.
-    pub(crate) fn new(config: &config::AdminConfig, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(config: &lineside_config::AdminConfig, clock: Arc<dyn Clock>) -> Self {
         let (token, generated) = match &config.token {
             Some(token) => (token.clone(), None),
             None => {
@@ -179,7 +178,8 @@ mod tests {
 
     fn admin(token: Option<&str>) -> (AdminAuth, Arc<SimulatedClock>) {
         let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
-        let config = config::AdminConfig { token: token.map(Secret::new), public_ops: false };
+        let config =
+            lineside_config::AdminConfig { token: token.map(Secret::new), public_ops: false };
         (AdminAuth::new(&config, Arc::<SimulatedClock>::clone(&clock)), clock)
     }
 

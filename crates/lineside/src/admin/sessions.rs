@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use lineside_config::secrets::{Fingerprint, hash_secret, random_secret};
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq as _;
-
-use crate::secrets::{Fingerprint, hash_secret, random_secret};
 
 /// Lifetime of a session, regardless of activity.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 3_600);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use lineside_config::{self, TokenConfig, TokenKey};
 use lineside_hub::{
     AccessPolicy, Channel, Hub, HubConfig, Namespace, Position, ResolveError, RoomKey, RoomState,
     StateSource,
@@ -13,7 +14,6 @@ use lineside_wire::auth::Authorizer as _;
 use serde_json::{Value, json};
 
 use super::{AccessDenied, ClientIdentity, TokenAuthorizer};
-use crate::config::{self, TokenConfig, TokenKey};
 
 const NOW_S: i64 = 1_800_000_000;
 
@@ -61,8 +61,8 @@ fn authorizer_with(token: Option<bool>, public_ops: bool) -> TokenAuthorizer {
         let key = TokenKey::Hmac(Secret::new("secret"));
         TokenConfig { key, issuer: None, audience: None, anonymous }
     });
-    let admin = config::AdminConfig { token: None, public_ops };
-    let config = config::Config { token, admin, ..config::Config::default() };
+    let admin = lineside_config::AdminConfig { token: None, public_ops };
+    let config = lineside_config::Config { token, admin, ..lineside_config::Config::default() };
     TokenAuthorizer::new(&config, &hub, &clock)
 }
 

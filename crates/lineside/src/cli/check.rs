@@ -8,15 +8,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::check_settings::CheckSettings;
-use super::gbfs_files::{self, CollectedSystem, OtherLanguage};
-use super::{CommandFailure, input, input::AddressScope, print};
-use crate::check::{
+use lineside_config::parse_size;
+use lineside_quality::check::{
     CheckPlan, CheckProgress, CheckReport, CheckSystemFiles, LanguageFiles, SAMPLES_MAX, STDIN,
     check_input, describe_folder, ensure_known_codes,
 };
-use crate::config::parse_size;
-use crate::convert::DISCOVERY;
+use lineside_quality::convert::DISCOVERY;
+
+use self::check_settings::CheckSettings;
+use super::gbfs_files::{self, CollectedSystem, OtherLanguage};
+use super::{CommandFailure, input, input::AddressScope, print};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;

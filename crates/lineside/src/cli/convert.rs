@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use lineside_config::read_id_table;
 use lineside_ingest::SiriIds;
-
-use self::output::OutputFile;
-use super::{CommandFailure, input, print};
-use crate::config::read_id_table;
-use crate::convert::{
+use lineside_quality::convert::{
     ConversionContext, ConversionError, ConversionInput, ConversionOutput, ConversionTarget,
     convert_input,
 };
+
+use self::output::OutputFile;
+use super::{CommandFailure, input, print};
 
 /// The arguments of `convert`. The help text is on the command's variant in the parent module.
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use std::{fs, io};
 use bytes::Bytes;
 use lineside_formats::{Format, sniff_format};
 use lineside_ingest::SourceLocation;
+use lineside_quality::convert::{DISCOVERY, NamedFile, REALTIME_BYTES_MAX};
 use lineside_validate::rules::gbfs::is_gbfs_file;
 use url::Url;
 
@@ -14,7 +15,6 @@ use super::{
     CommandFailure,
     input::{AddressScope, fetch_input},
 };
-use crate::convert::{DISCOVERY, NamedFile, REALTIME_BYTES_MAX};
 
 /// Maximum size of one file.
 const FILE_BYTES_MAX: u64 = 64 << 20;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lineside_ingest::{FeedConfig, FeedId, SourceLocation, fetch_once};
+use lineside_quality::check::STDIN;
 use lineside_sync::{Clock, RealClock};
 
 use super::CommandFailure;
-use crate::check::STDIN;
 
 /// The addresses that may be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,9 +18,8 @@ mod watch;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use lineside_config::ConfigErrors;
 use url::Url;
-
-use crate::config::ConfigErrors;
 
 /// One server between public-transport producers and everyone else.
 ///

@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::pin::pin;
 use std::time::Duration;
 
+use lineside_quality::check::escape_control_chars;
 use lineside_sync::Clock;
 
 use super::CommandFailure;
-use crate::check::escape_control_chars;
 
 /// Interval at which the progress line is redrawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);

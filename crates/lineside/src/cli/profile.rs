@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use lineside_config::ADMIN_TOKEN_VARIABLE as TOKEN_VARIABLE;
+use lineside_profile::{ProfileFormat, SECONDS, SECONDS_DEFAULT};
+use lineside_sync::real_time::run_within;
 use reqwest::StatusCode;
 use url::Url;
 
 use super::{CommandFailure, print};
-use crate::config::ADMIN_TOKEN_VARIABLE as TOKEN_VARIABLE;
-use crate::profile::{ProfileFormat, SECONDS, SECONDS_DEFAULT};
-use crate::real_time::run_within;
 
 /// Time that the server may take beyond the recording itself: the first recording looks up every symbol name.
 const EXTRA_TIME_MAX: Duration = Duration::from_secs(60);

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use lineside_config::{Config, FeedArgument, attach_only_schedule, feeds_from_arguments};
 use lineside_ingest::SourceLocation;
 use lineside_sync::{Clock, RealClock};
 
 use super::{CommandFailure, greeting, logging, print};
-use crate::config::{Config, FeedArgument, attach_only_schedule, feeds_from_arguments};
 use crate::server::{self, ServerOptions};
 use crate::signals::{TerminationSignals, run_until_signal};
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lineside_quality::shutdown::Shutdown;
 use lineside_sim::{FeedOrigin, SiriDelivery};
 use lineside_sync::Clock;
 use tokio::task::JoinSet;
-
-use crate::shutdown::Shutdown;
 
 /// Interval of the checks for due deliveries, on the city's clock.
 const EVERY: Duration = Duration::from_secs(2);

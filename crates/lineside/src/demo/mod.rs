@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use lineside_quality::shutdown::Shutdown;
 use lineside_sim::{CityFeed, FeedOrigin, ReplyBody};
 use lineside_sync::{Clock, UnixMillis};
 use parking_lot::Mutex;
@@ -21,8 +22,6 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 pub(crate) use faults::faults_router;
-
-use crate::shutdown::Shutdown;
 
 /// Options of a demo.
 #[derive(Debug, Clone)]

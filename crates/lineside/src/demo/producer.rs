@@ -11,13 +11,13 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use lineside_quality::shutdown::Shutdown;
 use lineside_sim::{FeedOrigin, OriginReply, ReplyBody};
 use lineside_sync::Clock;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::http::{AdmissionControl, ConnectionLimits, serve_listener as serve_http};
-use crate::shutdown::Shutdown;
 
 /// Largest number of connections: the server's own, and some for manual requests.
 const CONNECTIONS_MAX: usize = 64;

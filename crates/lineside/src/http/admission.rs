@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use lineside_config::client_network::client_network;
 use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
 use super::blocking::RenderSlots;
 use super::limits;
 use super::unsent::UnsentBudget;
-use crate::client_network::client_network;
 
 /// The limits on connections, and the timeout of their replies.
 #[derive(Debug, Clone, Copy)]

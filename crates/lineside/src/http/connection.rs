@@ -19,6 +19,8 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::Watcher;
+use lineside_quality::shutdown::Shutdown;
+use lineside_sync::real_time::sleep_for;
 use lineside_wire::partition::{PartitionSet, PendingConnection};
 use parking_lot::Mutex;
 use tower::ServiceExt as _;
@@ -32,8 +34,6 @@ use super::proxies::{PeerAddress, TrustedProxies};
 use super::streams::StreamExecutor;
 use super::takeover::{self, HttpSocket, TakeoverReply, TakeoverSlot, WatchedSocket};
 use super::unsent::SendBounds;
-use crate::real_time::sleep_for;
-use crate::shutdown::Shutdown;
 
 /// Serves one HTTP/1 connection until it ends or moves to a partition.
 pub(super) struct Http1Connection {

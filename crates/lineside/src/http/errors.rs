@@ -8,14 +8,14 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use lineside_hub::BadChannel;
 use lineside_ingest::ArchiveError;
+use lineside_quality::archive_reader::ArchiveReadError;
+use lineside_quality::validation_tasks::FindReportError;
 use lineside_wire::sse::OpenError;
 use lineside_wire::websocket::handshake::HandshakeError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::archive_reader::ArchiveReadError;
 use crate::auth::AccessDenied;
-use crate::validation_tasks::FindReportError;
 
 /// Seconds after which a client may retry after a temporary failure.
 const RETRY_AFTER_S: u32 = 5;

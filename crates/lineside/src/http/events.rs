@@ -15,6 +15,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use http_body::Frame;
+use lineside_sync::real_time::sleep_for;
 use lineside_wire::partition::{CloseReason, TransportRequest};
 use lineside_wire::sse::{self, SseStream};
 use utoipa_axum::router::OpenApiRouter;
@@ -26,7 +27,6 @@ use super::proxies::PeerAddress;
 use super::reader_auth;
 use super::takeover::ConnectionTakeover;
 use crate::app::App;
-use crate::real_time::sleep_for;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 

@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use lineside_sync::real_time::Stopwatch;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::limits;
-use crate::real_time::Stopwatch;
 
 /// Length of the connection preface that each client sends first.
 const PREFACE_BYTES: usize = 24;

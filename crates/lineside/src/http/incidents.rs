@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue};
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{FeedId, FeedStatePeriod};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
@@ -15,7 +16,6 @@ use super::errors::{Problem, Refusal};
 use super::lookup;
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
-use crate::times::format_rfc3339;
 
 /// Largest number of entries in one document; the newest are included.
 const ENTRIES_MAX: usize = 100;

@@ -11,11 +11,11 @@ use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::Method;
+use lineside_config::spelling::find_nearest;
 use serde_json::Value;
 
 use super::errors::Refusal;
 use super::{openapi, page_parameters, websocket};
-use crate::spelling::find_nearest;
 
 /// Parameter names of other APIs, each with the name used here.
 const SYNONYMS: [(&str, &str); 18] = [

@@ -8,6 +8,7 @@ use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use lineside_sync::real_time::Stopwatch;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::admin;
@@ -17,7 +18,6 @@ use super::reply::{ReplyPreferences, Representation};
 use super::{page_context, page_paths};
 use crate::app::App;
 use crate::metrics::EndpointFamily;
-use crate::real_time::Stopwatch;
 
 /// Response headers that a page of another origin may read.
 const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding, Content-Length, Content-Range, \

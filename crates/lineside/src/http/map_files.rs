@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use lineside_config::MapSource;
 use lineside_sync::UnixMillis;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
@@ -19,7 +20,6 @@ use super::parameters::bad_parameter;
 use super::ranges::{self, RangeRequest};
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH};
-use crate::config::MapSource;
 
 /// Largest map style that is served, in bytes.
 const STYLE_BYTES_MAX: u64 = 8 << 20;

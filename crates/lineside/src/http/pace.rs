@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lineside_ingest::MemoryFile;
+use lineside_sync::real_time::sleep_for;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::ServerConnection;
@@ -17,7 +18,6 @@ use tokio_rustls::rustls::ServerConnection;
 use super::limits;
 use super::takeover::HttpSocket;
 use super::unsent::UnsentBudget;
-use crate::real_time::sleep_for;
 
 /// Measures how fast a reader reads the bytes that wait for it: once per timeout, and more often in case too many bytes
 /// wait for all readers together.

@@ -7,9 +7,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use lineside_config::SiteConfig;
 
 use crate::app::App;
-use crate::config::SiteConfig;
 
 tokio::task_local! {
     static CONTEXT: PageContext;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use lineside_config::times::format_rfc3339;
 use lineside_formats::Format;
 use lineside_ingest::{FailureCode, Feed, FeedStatus, Snapshot};
 use utoipa_axum::router::OpenApiRouter;
@@ -15,7 +16,6 @@ use super::prepared_replies::{DownloadView, PreparedReplies, cache_control};
 use super::reply::ReplyPreferences;
 use super::{gbfs, limits, lookup};
 use crate::app::App;
-use crate::times::format_rfc3339;
 
 /// Reports if the bytes are the producer's current ones.
 const STATUS: HeaderName = HeaderName::from_static("lineside-status");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, header};
 use lineside_hub::Channel;
+use lineside_quality::ops_channels::is_ops_channel;
 use lineside_wire::auth::ClientIdentity;
 use lineside_wire::sse::{CHANNELS_MAX, SseSubscriber};
 
@@ -13,7 +14,6 @@ use super::parameters::QueryParameters;
 use super::proxies::PeerAddress;
 use crate::admin::AdminCredential;
 use crate::app::App;
-use crate::ops_channels::is_ops_channel;
 
 /// Authenticates the client of a stream and checks that it may subscribe to its channels. Invalid channel names are
 /// left to the code that opens the stream.

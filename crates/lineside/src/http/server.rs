@@ -12,6 +12,8 @@ use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
+use lineside_quality::shutdown::Shutdown;
+use lineside_sync::real_time::{run_within, sleep_for};
 use lineside_sync::stage::{self, WorkStage};
 use lineside_wire::partition::PartitionSet;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -27,8 +29,6 @@ use super::takeover;
 use super::tls::ServerTls;
 use super::unsent::SendBounds;
 use crate::app::App;
-use crate::real_time::{run_within, sleep_for};
-use crate::shutdown::Shutdown;
 
 /// Reply to a client beyond the limit, sent without parsing its request.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\

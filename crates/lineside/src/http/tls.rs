@@ -14,11 +14,9 @@ use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{ServerConfig, crypto};
 
-use crate::config;
-
 /// The TLS configuration of the listeners.
 pub(crate) struct ServerTls {
-    files: config::TlsConfig,
+    files: lineside_config::TlsConfig,
     certificate: Arc<ReloadableCertificate>,
     acceptor: TlsAcceptor,
 }
@@ -38,7 +36,7 @@ impl ServerTls {
     ///
     /// # Errors
     /// Returns an error if one of the files cannot be read, or if they do not match.
-    pub(crate) fn new(files: config::TlsConfig) -> anyhow::Result<Self> {
+    pub(crate) fn new(files: lineside_config::TlsConfig) -> anyhow::Result<Self> {
         let provider = Arc::new(crypto::aws_lc_rs::default_provider());
         let certificate = Arc::new(ReloadableCertificate(ArcSwap::from_pointee(load_certificate(
             &files, &provider,
@@ -81,7 +79,7 @@ impl fmt::Debug for ServerTls {
 }
 
 fn load_certificate(
-    files: &config::TlsConfig,
+    files: &lineside_config::TlsConfig,
     provider: &CryptoProvider,
 ) -> anyhow::Result<CertifiedKey> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&files.cert)

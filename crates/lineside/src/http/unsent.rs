@@ -15,6 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use http::header;
 use http_body::{Body as _, Frame, SizeHint};
+use lineside_config::client_network::client_network;
 use parking_lot::Mutex;
 
 use super::admission::AdmissionControl;
@@ -23,7 +24,6 @@ use super::layers::{RequestCount, keep_common_headers};
 use super::limits;
 use super::shared_bytes::{SharedBody, SharedBytes};
 use super::streams::StreamProgress;
-use crate::client_network::client_network;
 use crate::http::reply::current_http_date;
 
 /// The unsent bytes of the whole server.

@@ -1,11 +1,11 @@
 //! Metrics of the two job queues: validation of schedules, and runs of the operator's own validators.
 
+use lineside_quality::job_queue::QueueStats;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::counter_with_value;
 use crate::histogram::LatencyHistograms;
-use crate::job_queue::QueueStats;
 
 /// A metric's name and help text.
 type NameAndHelp = (&'static str, &'static str);

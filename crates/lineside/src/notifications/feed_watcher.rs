@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lineside_config::{AlertConfig, Config};
 use lineside_ingest::{Feed, FeedId, FeedState};
+use lineside_quality::context::ServerContext;
+use lineside_quality::reports::{ReportSubject, ValidationReport};
 use lineside_store::NotificationRow;
 use lineside_sync::UnixMillis;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -12,9 +15,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::announcements::{self, AnnouncedState, AnnouncementDelays, ExpiryStage};
 use super::notification::{ErrorCount, Notification, NotificationKind, NotifiedFeed};
 use super::outbox::{self, DeliveryMethod, Outbox};
-use crate::config::{AlertConfig, Config};
-use crate::context::ServerContext;
-use crate::reports::{ReportSubject, ValidationReport};
 
 /// Interval between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);

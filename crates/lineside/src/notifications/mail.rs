@@ -4,10 +4,10 @@ use lettre::message::header::{Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, header::ContentType};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+use lineside_config::{SmtpConfig, SmtpSecurity};
 
 use super::notification::Notification;
 use super::outbox::SEND_MAX;
-use crate::config::{SmtpConfig, SmtpSecurity};
 
 /// A sender to one mailbox.
 #[derive(Debug)]

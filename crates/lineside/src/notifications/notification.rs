@@ -1,13 +1,12 @@
 //! A notification, as webhooks and mails present it.
 
 use jiff::civil::Date;
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{FeedState, FeedStatus};
+use lineside_quality::reports::{ChangedCode, ValidationReport};
 use lineside_sync::UnixMillis;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
-
-use crate::reports::{ChangedCode, ValidationReport};
-use crate::times::format_rfc3339;
 
 /// Maximum number of codes in a notification: more than any format has.
 const ERRORS_MAX: usize = 250;
@@ -341,7 +340,7 @@ mod tests {
     fn only_new_errors_cause_a_notification_with_the_report() {
         use lineside_validate::Severity::{Error, Warning};
 
-        use crate::reports::{ReportChanges, test_report};
+        use lineside_quality::reports::{ReportChanges, test_report};
         let before = test_report("a", &[("duplicate_key", Error, 2), ("unused_shape", Warning, 1)]);
         let summarize = |found: &[_]| {
             let mut report = test_report("b", found);
@@ -389,7 +388,7 @@ mod tests {
     fn repeated_errors_are_another_notification() {
         use lineside_validate::Severity::Error;
 
-        use crate::reports::{ReportChanges, test_report};
+        use lineside_quality::reports::{ReportChanges, test_report};
         let mut report = test_report("a", &[("duplicate_key", Error, 2)]);
         report.changes = ReportChanges::between_reports(&test_report("b", &[]), &report);
         let notify = |at: i64, now: i64| {

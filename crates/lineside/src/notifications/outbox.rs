@@ -6,7 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use lineside_config::{AlertTarget, SmtpConfig};
 use lineside_ingest::FeedId;
+use lineside_quality::notification_counts::NotificationCounts;
+use lineside_quality::shutdown::Shutdown;
 use lineside_store::{NotificationRow, Store};
 use lineside_sync::{Clock, UnixMillis};
 use parking_lot::Mutex;
@@ -16,9 +19,6 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::mail::MailSender;
 use super::notification::{Notification, NotificationKind};
 use super::webhook::WebhookSender;
-use crate::config::{AlertTarget, SmtpConfig};
-use crate::notification_counts::NotificationCounts;
-use crate::shutdown::Shutdown;
 
 /// Timeout of a delivery.
 pub(super) const SEND_MAX: Duration = Duration::from_secs(15);
@@ -369,7 +369,7 @@ mod tests {
 
     use super::super::notification::{ErrorCount, NotifiedFeed};
     use super::*;
-    use crate::reports::test_report;
+    use lineside_quality::reports::test_report;
 
     /// A test receiver that accepts messages while it is well, and records them.
     struct Hook {

@@ -6,6 +6,7 @@
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use lineside_config::SigningKey;
 use lineside_ingest::Secret;
 use reqwest::redirect::Policy;
 use serde::Serialize;
@@ -13,7 +14,6 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::notification::Notification;
 use super::outbox::SEND_MAX;
-use crate::config::SigningKey;
 
 /// Number of characters of a refusal's body that are logged.
 const REFUSAL_CHARS_MAX: usize = 200;

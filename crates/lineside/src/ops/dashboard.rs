@@ -4,11 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lineside_quality::keyed_change::{encode_removal, encode_upsert};
 use lineside_sync::UnixMillis;
 
 use super::feed_overview::FeedOverview;
 use super::node_overview::{NodeOverview, NodeSample};
-use crate::keyed_change::{encode_removal, encode_upsert};
 
 /// Maximum number of samples: five minutes while the dashboard is watched.
 const SAMPLES_MAX: usize = 300;

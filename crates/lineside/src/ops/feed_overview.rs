@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus};
+use lineside_quality::reports::{LatestReports, ReportSummary};
 use lineside_sync::UnixMillis;
 use serde::{Serialize, Serializer};
-
-use crate::reports::{LatestReports, ReportSummary};
-use crate::times::format_rfc3339;
 
 /// The upper bounds of the fetch latency histogram, in milliseconds; a further bucket has no bound.
 pub(crate) const FETCH_BOUNDS_MS: [u64; 11] =

@@ -21,6 +21,8 @@ use lineside_hub::{
 };
 use lineside_ingest::KIND_EXTRA;
 use lineside_ingest::messages::encode_state_parts;
+use lineside_quality::ops_channels::{FEEDS, NODE};
+use lineside_sync::real_time::run_within;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -28,9 +30,6 @@ pub(crate) use self::dashboard::DashboardSnapshot;
 pub(crate) use self::feed_overview::{FETCH_BOUNDS_MS, FeedOverview};
 pub(crate) use self::load_history::LoadHistory;
 pub(crate) use self::node_overview::GAUGES;
-
-use crate::ops_channels::{FEEDS, NODE};
-use crate::real_time::run_within;
 
 /// Maximum time to wait for a fresh snapshot; a collection takes milliseconds.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);

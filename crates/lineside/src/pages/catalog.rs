@@ -9,6 +9,7 @@ use axum::response::{Redirect, Response};
 use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus};
+use lineside_quality::reports::{ReportSummary, ReportVerdict};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
@@ -19,7 +20,6 @@ use super::name_search::{FoundNames, search_names};
 use super::{favourites, network_index, report, states, words};
 use crate::app::App;
 use crate::http::QueryParameters;
-use crate::reports::{ReportSummary, ReportVerdict};
 
 /// Feeds on one page of the catalog.
 const FEEDS_PER_PAGE: usize = 25;

@@ -2,9 +2,9 @@
 
 use lineside_formats::Format;
 use lineside_ingest::FeedState;
+use lineside_quality::reports::ReportVerdict;
 
 use crate::http::QueryParameters;
-use crate::reports::ReportVerdict;
 
 /// The most characters of the search words that are used.
 const QUESTION_CHARS_MAX: usize = 100;

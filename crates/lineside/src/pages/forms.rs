@@ -3,9 +3,9 @@
 use axum::body::Bytes;
 use axum::extract::Request;
 use http::request::Parts;
+use lineside_sync::real_time::run_within;
 
 use crate::http::{QueryParameters, Refusal, limits};
-use crate::real_time::run_within;
 
 /// Reads the form's fields, with a size limit and a timeout.
 pub(super) async fn read_form(

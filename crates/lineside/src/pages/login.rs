@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
+use lineside_config::ADMIN_TOKEN_VARIABLE;
 use maud::{Markup, html};
 use url::Url;
 
@@ -19,7 +20,6 @@ use super::forms::read_form;
 use super::layout::{self, NavSection, PageLayout};
 use crate::admin::{AdminCredential, TokenRejection};
 use crate::app::App;
-use crate::config::ADMIN_TOKEN_VARIABLE;
 use crate::http::{QueryParameters, Refusal, admin, limits};
 
 pub(super) const LOGOUT: &str = "/logout";

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use lineside_formats::gtfs::{StopIdx, Timetable};
 use lineside_ingest::limits::SEARCH_LIMIT_MAX;
 use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, matches_query};
+use lineside_quality::last_stops::list_last_stops;
 use maud::{Markup, html};
 
 use super::{badge, board, line, network_index, network_page, words};
 use crate::app::App;
 use crate::http::{Refusal, run_blocking};
-use crate::last_stops::list_last_stops;
 
 /// Stops that a page lists, and lines that it lists.
 const LISTED_MAX: usize = 8;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use lineside_config::spelling::find_nearest;
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 
 use super::layout::{NavSection, PageLayout};
 use crate::app::App;
 use crate::http::page_context::{self, PageContext};
-use crate::spelling::find_nearest;
 
 /// Path segments that are searched for the id of a feed.
 const SEGMENTS_MAX: usize = 4;

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_code_links_to_its_rule() {
-        let code = crate::check::UNREADABLE_FILE;
+        let code = lineside_quality::check::UNREADABLE_FILE;
         assert!(has_rule(code), "{code}");
         let mut problems = Problems::new();
         problems.push(Problem::new("a.txt", code, "it is cut off"));

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use lineside_formats::Format;
+use lineside_quality::check::{all_rules, decoder_codes, render_prose};
 use lineside_validate::NoticeKind;
 use maud::{Markup, html};
 
@@ -14,7 +15,6 @@ use super::layout::{self, NavSection, PageLayout};
 use super::report::STYLE;
 use super::{states, words};
 use crate::app::App;
-use crate::check::{all_rules, decoder_codes, render_prose};
 
 pub(super) fn router() -> Router<App> {
     Router::new().route("/rules", get(get_rule_list)).route("/rules/{code}", get(get_rule))

@@ -7,12 +7,12 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::response::Response;
 use axum::routing::get;
+use lineside_config::LOGO_BYTES_MAX;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 
 use super::assets;
 use crate::app::App;
-use crate::config::LOGO_BYTES_MAX;
 use crate::http::{Refusal, ReplyPreferences, Representation, producer_policy};
 
 /// The address of the operator's logo.

@@ -2,11 +2,13 @@
 
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedMatches, MatchCount, MatchReason, ReasonCount};
+use lineside_quality::trip_matching::{
+    MatchReport, MismatchCause, MismatchIdKind, find_likely_causes,
+};
 use maud::{Markup, html};
 
 use super::feed::render_fold;
 use super::words;
-use crate::trip_matching::{MatchReport, MismatchCause, MismatchIdKind, find_likely_causes};
 
 /// Renders the section; nothing without a report.
 pub(super) fn render_card(feed: &Feed, report: Option<&MatchReport>) -> Markup {

@@ -115,7 +115,7 @@ pub(super) fn parse_time(text: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_schedule::load_test_timetable;
+    use lineside_testkit::load_test_timetable;
 
     const TABLES: &str = "\
 # stops.txt

@@ -17,7 +17,14 @@ use axum::routing::get;
 use futures_util::{Stream, TryStreamExt as _};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use jiff::tz::TimeZone;
+use lineside_config::format_size;
+use lineside_quality::check::{ParsedReport, describe_contents, format_day, sample_report};
+use lineside_quality::reports::ValidationReport;
+use lineside_quality::uploads::{
+    UploadLimit, UploadService, UploadSlot, UploadSource, UploadStatus, sanitize_file_name,
+};
 use lineside_sync::UnixMillis;
+use lineside_sync::real_time::{Stopwatch, run_within};
 use maud::{Markup, html};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
@@ -28,14 +35,7 @@ use super::layout::{self, NavSection, PageLayout};
 use super::report::{STYLE, render_upload};
 use super::{states, words};
 use crate::app::App;
-use crate::check::{ParsedReport, describe_contents, format_day, sample_report};
-use crate::config::{self, format_size};
 use crate::http::{Refusal, admin, limits, run_blocking};
-use crate::real_time::{Stopwatch, run_within};
-use crate::reports::ValidationReport;
-use crate::uploads::{
-    UploadLimit, UploadService, UploadSlot, UploadSource, UploadStatus, sanitize_file_name,
-};
 
 /// The most bytes of a submitted address.
 const URL_BYTES_MAX: usize = 2_048;
@@ -140,7 +140,7 @@ async fn receive_upload(
     app: &App,
     mut request: Request,
     address: IpAddr,
-    rules: &config::UploadsConfig,
+    rules: &lineside_config::UploadsConfig,
 ) -> Result<(UploadSlot, UploadSource), UploadRejection> {
     let kind = UploadKind::from_headers(request.headers());
     // The slot is reserved before anything is read: without a free slot, no file needs to be sent.
@@ -229,7 +229,7 @@ async fn read_parts(
     mut form: Multipart,
     service: &Arc<UploadService>,
     slot: &UploadSlot,
-    rules: &config::UploadsConfig,
+    rules: &lineside_config::UploadsConfig,
 ) -> Result<UploadSource, UploadRejection> {
     let (mut url, mut file) = (String::new(), None);
     while let Some(mut part) = within_timeout(form.next_field()).await? {
@@ -270,7 +270,7 @@ async fn read_file<E: Into<UploadRejection>>(
     name: String,
     service: &Arc<UploadService>,
     slot: &UploadSlot,
-    rules: &config::UploadsConfig,
+    rules: &lineside_config::UploadsConfig,
 ) -> Result<UploadSource, UploadRejection> {
     let mut body = pin!(body);
     let no_room = |error: &dyn std::fmt::Display| {
@@ -451,7 +451,7 @@ async fn get_sample_page(State(app): State<App>) -> Response {
     }
 }
 
-fn render_form(rules: &config::UploadsConfig, refused: Option<&str>) -> Markup {
+fn render_form(rules: &lineside_config::UploadsConfig, refused: Option<&str>) -> Markup {
     let keep = words::format_span(rules.retention.as_secs());
     html! {
         div.page-head {

@@ -4,10 +4,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_ingest::{FetchPhase, Network};
+use lineside_quality::check::format_grouped;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
-
-use crate::check::format_grouped;
 
 /// Below this many seconds a departure counts as on time.
 const ON_TIME_S: i64 = 60;

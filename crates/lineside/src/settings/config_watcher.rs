@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lineside_config::FileStamp;
+use lineside_quality::context::ServerContext;
+use lineside_sync::real_time::sleep_for;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::LiveSettings;
-use crate::config::FileStamp;
-use crate::context::ServerContext;
-use crate::real_time::sleep_for;
 
 /// Interval at which the files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! Separates the keys that apply at once from those that wait for the next start (docs/operate/configuration.md lists
 //! both).
 
-use crate::config::{Config, LimitsConfig, RetentionConfig, ServerConfig};
+use lineside_config::{Config, LimitsConfig, RetentionConfig, ServerConfig};
 
 /// Returns the configuration in force after `next` was read, and the changed keys that wait for the next start. All
 /// fields are listed, so that a new one must be assigned to a group.

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use lineside_config::overrides::{FeedOverride, Overrides};
 use lineside_ingest::{FeedId, Secret};
 use lineside_store::{NumberedEdit, OverrideEdit, Store};
 use parking_lot::Mutex;
-
-use crate::overrides::{FeedOverride, Overrides};
 
 /// Maximum number of edits in memory.
 const IN_MEMORY_MAX: usize = 1_000;

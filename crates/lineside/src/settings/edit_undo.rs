@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use lineside_config::overrides::FeedOverride;
 use lineside_store::NumberedEdit;
 
-use crate::overrides::FeedOverride;
 use crate::settings::edit_log::before_and_after;
 
 /// A later change of a part that an edit changed, so that the edit cannot be undone alone.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use lineside_ingest::{ConfigChange, FeedConfig, FeedId, PollingStopped, Secret};
-use lineside_store::{NumberedEdit, OverrideEdit};
-
-use super::LiveSettings;
-use crate::context::ServerContext;
-use crate::overrides::{
+use lineside_config::overrides::{
     BadKey, FeedOverride, KeyDifference, Keys, NOT_WEB, Overrides, apply_overrides,
     check_schedules, diff_feeds, diff_keys, find_faults, restore_secrets,
 };
+use lineside_ingest::{ConfigChange, FeedConfig, FeedId, PollingStopped, Secret};
+use lineside_quality::context::ServerContext;
+use lineside_store::{NumberedEdit, OverrideEdit};
+
+use super::LiveSettings;
 use crate::settings::edit_undo::{UndoConflict, restore_before, undo_edit};
 
 /// Maximum number of overrides: each is applied whenever the configuration is read.

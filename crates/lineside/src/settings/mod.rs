@@ -15,7 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
+use lineside_config::overrides::{Overrides, apply_overrides};
+use lineside_config::{Config, ConfigError, ConfigErrors, FileStamp};
 use lineside_ingest::FeedConfig;
+use lineside_quality::context::ServerContext;
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use tokio::sync::Mutex;
@@ -23,9 +26,6 @@ use tokio::sync::Mutex;
 pub(crate) use self::config_watcher::watch_config_files;
 pub(crate) use self::feed_edit::{EditAction, EditError, EditOutcome, HISTORY_SHOWN};
 
-use crate::config::{Config, ConfigError, ConfigErrors, FileStamp};
-use crate::context::ServerContext;
-use crate::overrides::{Overrides, apply_overrides};
 use crate::settings::edit_log::EditLog;
 
 /// The configuration in force, and the state of its reloads.

@@ -4,10 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lineside_hub::Channel;
+use lineside_quality::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-use crate::json;
 
 use super::{INFO_BYTES_MAX, TokenClaims, TokenError, USER_BYTES_MAX};
 

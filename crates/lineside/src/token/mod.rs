@@ -17,8 +17,6 @@ use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 
 pub(crate) use self::verification_key::VerificationKey;
 
-use crate::config;
-
 /// Longest token in bytes; longer ones are rejected unread.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 /// Longest user id, in bytes.
@@ -93,7 +91,7 @@ pub(crate) struct TokenVerifier {
 
 impl TokenVerifier {
     /// Returns `None` if the key is invalid, which the configuration has already reported.
-    pub(crate) fn new(config: &config::TokenConfig) -> Option<Self> {
+    pub(crate) fn new(config: &lineside_config::TokenConfig) -> Option<Self> {
         let keys = VerificationKey::new(&config.key)?;
         let keys = keys.with_expected(config.issuer.as_deref(), config.audience.as_deref());
         let weigh =

@@ -7,12 +7,12 @@ use aws_lc_rs::{rsa, signature};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use lineside_config::{TokenConfig, TokenKey};
 use lineside_ingest::Secret;
 use lineside_sync::UnixMillis;
 use serde_json::{Value, json};
 
 use super::{TokenClaims, TokenError, TokenVerifier};
-use crate::config::{TokenConfig, TokenKey};
 
 const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
 const NOW_S: i64 = 1_800_000_000;

@@ -1,14 +1,14 @@
 //! The key that verifies signatures. The key fixes one algorithm, whatever a token names.
 
-use crate::config::client_access::parse_public_key;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use lineside_config::TokenKey;
+use lineside_config::client_access::parse_public_key;
 use serde_json::{Map, Value};
 
 use super::claims::RawClaims;
 use super::{TokenClaims, TokenError};
-use crate::config::TokenKey;
 
 /// A key, and the required issuer and audience.
 pub(crate) struct VerificationKey {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use lineside_sync::real_time::sleep_for;
 use reqwest::{Client, StatusCode};
 use serde::Deserialize;
 use url::Url;
 
 use super::event_parser::EventParser;
-use crate::real_time::sleep_for;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence of the server, which sends something every 25 s.

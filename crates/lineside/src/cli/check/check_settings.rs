@@ -5,11 +5,11 @@ use std::path::Path;
 
 use clap::ValueEnum as _;
 use jiff::civil::Date;
+use lineside_quality::check::ensure_known_codes;
 use toml::value::Datetime;
 use toml::{Table, Value};
 
 use super::{FailOn, parse_country};
-use crate::check::ensure_known_codes;
 use crate::cli::CommandFailure;
 
 /// The settings that the file may contain.

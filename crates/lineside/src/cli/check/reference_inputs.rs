@@ -4,10 +4,10 @@ use std::path::Path;
 
 use bytes::Bytes;
 use lineside_formats::{Format, sniff_format};
+use lineside_quality::check::{NOT_REAL_TIME, format_label};
 use lineside_validate::rules::gbfs;
 
 use super::{CheckArguments, CheckPlan, CheckSystemFiles, INPUT_BYTES_MAX, read_check_input};
-use crate::check::{NOT_REAL_TIME, format_label};
 use crate::cli::{
     CommandFailure, convert::parse_siri_ids, input, input::AddressScope, input::redacted_name,
     print,

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use lineside_quality::check::{CheckReport, UNREAD_FILE};
 use serde_json::json;
 
 use super::to_json_text;
-use crate::check::{CheckReport, UNREAD_FILE};
 use crate::cli::{CommandFailure, print};
 
 const REPORT: &str = "report.json";

@@ -7,6 +7,9 @@ use std::path::Path;
 use bytes::Bytes;
 use lineside_formats::{ConversionReport, gtfs, may_be_schedule};
 use lineside_ingest::{SourceLocation, fetch_into, pack_folder};
+use lineside_quality::convert::{
+    ConversionInput, DISCOVERY, REALTIME_BYTES_MAX, too_large_message,
+};
 
 use super::{CommandFailure, run_blocking};
 use crate::cli::{
@@ -14,7 +17,6 @@ use crate::cli::{
     input::{AddressScope, fetch_input, oneshot_config, real_clock, redacted_name},
     print,
 };
-use crate::convert::{ConversionInput, DISCOVERY, REALTIME_BYTES_MAX, too_large_message};
 
 /// Number of bytes at the start of a body from which a schedule is recognized.
 const START_BYTES: usize = 8 << 10;

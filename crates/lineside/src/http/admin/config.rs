@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use lineside_config::times::format_rfc3339;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -9,7 +10,6 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::http::errors::Problem;
-use crate::times::format_rfc3339;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_config))

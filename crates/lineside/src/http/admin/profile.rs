@@ -6,6 +6,7 @@ use axum::extract::{FromRequestParts, State};
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 use http::{HeaderValue, Method, header};
+use lineside_profile::{ProfileFormat, RecordingError, SymbolizedProfile};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -15,7 +16,6 @@ use crate::app::App;
 use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::{QueryParameters, bad_parameter};
-use crate::profile::{self, ProfileFormat, RecordingError, SymbolizedProfile};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_profile))
@@ -107,15 +107,18 @@ pub(crate) async fn record_profile(
     parameters: &QueryParameters,
 ) -> Result<SymbolizedProfile, Refusal> {
     let seconds = match parameters.find_value("seconds") {
-        None => profile::SECONDS_DEFAULT,
+        None => lineside_profile::SECONDS_DEFAULT,
         Some(text) => {
-            text.parse().ok().filter(|n| profile::SECONDS.contains(n)).ok_or_else(|| {
-                let (min, max) = (profile::SECONDS.start(), profile::SECONDS.end());
-                bad_parameter("seconds", format!("expected a number from {min} to {max}"))
-            })?
+            text.parse().ok().filter(|n| lineside_profile::SECONDS.contains(n)).ok_or_else(
+                || {
+                    let (min, max) =
+                        (lineside_profile::SECONDS.start(), lineside_profile::SECONDS.end());
+                    bad_parameter("seconds", format!("expected a number from {min} to {max}"))
+                },
+            )?
         }
     };
-    let seen = profile::record_samples(Duration::from_secs(seconds), app.now()).await?;
+    let seen = lineside_profile::record_samples(Duration::from_secs(seconds), app.now()).await?;
     run_blocking(|| seen.symbolize()).await
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{
     ArchiveSpan, FeedAvailability, FeedId, FeedStatePeriod, FetchPhase, PollBin, PollFailure,
     PollQuery, PollRecord, StateStretch,
@@ -22,7 +23,6 @@ use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::times::format_rfc3339;
 
 /// Largest number of incidents in one reply; the newest are included.
 const INCIDENTS_MAX: usize = 100;

@@ -2,6 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{DelayClass, TripDelay, TripDelayStatus};
 use lineside_sync::UnixMillis;
 use serde::Serialize;
@@ -15,7 +16,6 @@ use crate::delays::{DelayReport, DelayView, LineCount, QuarterHour, RenderedRepo
 use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::ReplyPreferences;
-use crate::times::format_rfc3339;
 
 /// Largest number of trips in each list, and of lines; the counts include all.
 const ITEMS_MAX: usize = 500;

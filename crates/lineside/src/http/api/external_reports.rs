@@ -1,13 +1,12 @@
 //! The results of an operator's own validators, as a part of a schedule's report.
 
+use lineside_config::times::format_rfc3339;
+use lineside_quality::external_validators::{ExternalComparison, ExternalOutput, ExternalResult};
 use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-
-use crate::external_validators::{ExternalComparison, ExternalOutput, ExternalResult};
-use crate::times::format_rfc3339;
 
 /// The results of a validator of the operator
 #[derive(Serialize, ToSchema)]
@@ -142,12 +141,13 @@ impl<'a> ExternalResultItem<'a> {
                 sample_notices: &finding.samples,
             });
         let codes = comparison.compare_codes().map(|both| {
-            let item = |it: &crate::external_validators::ComparedCode<'a>| CodeComparisonItem {
-                code: it.code,
-                ours: it.lineside.map_or(0, |(_, n)| n),
-                theirs: it.external.map_or(0, |(_, n)| n),
-                differs: it.is_different(),
-            };
+            let item =
+                |it: &lineside_quality::external_validators::ComparedCode<'a>| CodeComparisonItem {
+                    code: it.code,
+                    ours: it.lineside.map_or(0, |(_, n)| n),
+                    theirs: it.external.map_or(0, |(_, n)| n),
+                    differs: it.is_different(),
+                };
             both.iter().map(item).collect()
         });
         Self {

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::HeaderMap;
+use lineside_config::times::format_rfc3339;
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedState, FetchFailure, FetchPhase};
+use lineside_quality::reports::{ReportSummary, ReportVerdict};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,8 +24,6 @@ use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::reports::{ReportSummary, ReportVerdict};
-use crate::times::format_rfc3339;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_feeds)).routes(routes!(get_feed))

@@ -1,10 +1,9 @@
 //! The files of a GBFS system, as part of the catalog.
 
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{Feed, GbfsFeedFile};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::times::format_rfc3339;
 
 /// A file of a GBFS system: its state and its address.
 #[derive(Debug, Serialize, ToSchema)]

@@ -3,6 +3,8 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::HeaderMap;
+use lineside_quality::external_validators::ExternalComparison;
+use lineside_quality::validation_tasks::{compare_external_reports, find_report};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -10,12 +12,10 @@ use utoipa_axum::routes;
 
 use super::external_reports::{self, ExternalReportItem};
 use crate::app::App;
-use crate::external_validators::ExternalComparison;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::validation_tasks::{compare_external_reports, find_report};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_report))

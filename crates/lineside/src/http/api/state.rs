@@ -7,6 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use lineside_hub::{Channel, ResolveError, StateSource as _};
+use lineside_quality::ops_channels::is_ops_channel;
 use lineside_sync::UnixMillis;
 use lineside_wire::sse::OpenError;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,6 @@ use crate::http::parameters::QueryParameters;
 use crate::http::proxies::PeerAddress;
 use crate::http::reader_auth;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::ops_channels::is_ops_channel;
 
 /// Header with the position from which a client can subscribe after reading a state.
 const POSITION: HeaderName = HeaderName::from_static("lineside-position");

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use lineside_ingest::{StopHit, StopQuery};
+use lineside_quality::last_stops::list_last_stops;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -13,7 +14,6 @@ use crate::app::App;
 use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::last_stops::list_last_stops;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(search_stops))

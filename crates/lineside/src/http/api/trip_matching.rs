@@ -2,7 +2,9 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{FeedMatches, MatchCount, MatchReason, Network, ReasonCount, match_rate};
+use lineside_quality::trip_matching::{MatchReport, MismatchCause, find_likely_causes};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -12,8 +14,6 @@ use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::reply::{ReplyPreferences, Representation};
-use crate::times::format_rfc3339;
-use crate::trip_matching::{MatchReport, MismatchCause, find_likely_causes};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_matches))

@@ -14,7 +14,9 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::{Timestamp, civil::Date};
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{CountChanges, Dataset, Feed, FeedId};
+use lineside_quality::reports::{ReportSummaries, ReportSummary, load_summaries};
 use lineside_store::{BlobHash, ScheduleVersion, Store};
 use serde::Serialize;
 use tokio::fs::File;
@@ -32,8 +34,6 @@ use crate::http::layers::producer_policy;
 use crate::http::lookup;
 use crate::http::ranges::{self, RangeRequest};
 use crate::http::reply::{ReplyPreferences, Representation, format_http_date};
-use crate::reports::{ReportSummaries, ReportSummary, load_summaries};
-use crate::times::format_rfc3339;
 
 /// Bytes of a file that are read at a time, and held in memory, for one client.
 const PIECE_BYTES: usize = 128 << 10;

@@ -3,11 +3,10 @@
 
 use lineside_formats::Format;
 use lineside_ingest::FeedState;
+use lineside_quality::reports::ReportVerdict;
 use serde_json::{Map, Value, json};
 
 use crate::http::limits;
-use crate::profile;
-use crate::reports::ReportVerdict;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -153,12 +152,12 @@ fn query_bounds(path: &str, name: &str) -> Option<Value> {
         "report" => json!({ "enum": ReportVerdict::ALL.map(ReportVerdict::as_str) }),
         "format" if path == "/api/v1/feeds" => json!({ "enum": Format::ALL.map(Format::as_str) }),
         "format" if path.ends_with("/profile") => {
-            json!({ "enum": profile::ProfileFormat::ALL.map(profile::ProfileFormat::file_extension), "default": "html" })
+            json!({ "enum": lineside_profile::ProfileFormat::ALL.map(lineside_profile::ProfileFormat::file_extension), "default": "html" })
         }
         "format" => json!({ "enum": ["json", "protobuf"], "default": "json" }),
         "seconds" => json!({
-            "minimum": profile::SECONDS.start(), "maximum": profile::SECONDS.end(),
-            "default": profile::SECONDS_DEFAULT,
+            "minimum": lineside_profile::SECONDS.start(), "maximum": lineside_profile::SECONDS.end(),
+            "default": lineside_profile::SECONDS_DEFAULT,
         }),
         "channel" if path == "/events" => {
             json!({ "minItems": 1, "maxItems": lineside_wire::sse::CHANNELS_MAX })

@@ -3,6 +3,7 @@
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use http::header;
+use lineside_sync::real_time::run_within;
 use serde::de::DeserializeOwned;
 
 use super::answer::{ApiError, CallRefusal};
@@ -11,7 +12,6 @@ use crate::app::App;
 use crate::http::admin;
 use crate::http::errors::Refusal;
 use crate::http::limits;
-use crate::real_time::run_within;
 
 /// Header with the key; `Authorization: apikey <key>` is accepted as well.
 const API_KEY: &str = "x-api-key";

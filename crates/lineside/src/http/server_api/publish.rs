@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use lineside_hub::{PublicationExtras, PublishBatch, PublishError};
+use lineside_quality::json;
 use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -19,7 +20,6 @@ use super::answer::{ApiError, ApiReply, CallResult, parse_app_channel, wrap_resu
 use super::call::ApiCall;
 use crate::app::App;
 use crate::http::errors::Problem;
-use crate::json;
 
 /// Largest number of channels of one broadcast.
 const CHANNELS_MAX: usize = 1_000;

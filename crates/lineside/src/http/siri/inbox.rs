@@ -12,6 +12,7 @@ use lineside_formats::siri::{
     DataReadyAcknowledgement, MessageLimits, MessagePayload, SiriTime, decode_xml, is_soap_envelope,
 };
 use lineside_ingest::DeliveryError;
+use lineside_sync::real_time::run_within;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -21,7 +22,6 @@ use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
 use crate::http::parameters::QueryParameters;
-use crate::real_time::run_within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(receive_delivery))

@@ -10,12 +10,14 @@ use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use jiff::tz::TimeZone;
+use lineside_config::client_network::client_network;
 use lineside_formats::siri::{
     self, CheckStatusRequest, CheckStatusResponse, MessageLimits, MessagePayload, ServiceDelivery,
     ServiceRequest, SiriMessage, SiriTime, SoapExchange, SoapFault, is_soap_envelope,
     soap_operation,
 };
 use lineside_ingest::siri_output::SiriOutput;
+use lineside_sync::real_time::run_within;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -29,7 +31,6 @@ use super::fault::SiriFault;
 use super::query::{QueryElement, QuerySubject, SiriQuery};
 use super::snapshot::SiriSnapshot;
 use crate::app::App;
-use crate::client_network::client_network;
 use crate::http::blocking::run_blocking;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{
@@ -38,7 +39,6 @@ use crate::http::limits::{
 use crate::http::parameters::QueryParameters;
 use crate::http::proxies::PeerAddress;
 use crate::http::reply::ReplyPreferences;
-use crate::real_time::run_within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -18,6 +18,11 @@ use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
 use lineside_formats::{ConversionReport, Format};
 use lineside_ingest::{Dataset, Feed, FeedId, FeedStatus, Network, Snapshot};
+use lineside_quality::external_validators::ExternalComparison;
+use lineside_quality::job_queue::JobStatus;
+use lineside_quality::reports::{FeedReports, ReportPrerequisite};
+use lineside_quality::trip_matching::MatchReport;
+use lineside_quality::validation_tasks::compare_external_reports;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
@@ -31,12 +36,7 @@ use super::{
 };
 use crate::app::App;
 use crate::delay_replies::has_only_alerts;
-use crate::external_validators::ExternalComparison;
 use crate::http::{QueryParameters, read_archive};
-use crate::job_queue::JobStatus;
-use crate::reports::{FeedReports, ReportPrerequisite};
-use crate::trip_matching::MatchReport;
-use crate::validation_tasks::compare_external_reports;
 
 /// The source of the bundle in the bundler's manifest.
 const BUNDLE: &str = "map/feed.js";

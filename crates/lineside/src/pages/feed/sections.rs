@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
+use lineside_quality::reports::ReportSummary;
 use maud::{Markup, html};
 
 use super::super::{badge, catalog, layout, line, report, states, system, trip_matching, words};
 use super::FeedView;
-use crate::reports::ReportSummary;
 
 /// Lines whose badges the page shows.
 const LINES_SHOWN_MAX: usize = 24;

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use lineside_config::overrides::{FeedOverride, KeyDifference, diff_keys};
 use lineside_store::NumberedEdit;
 use maud::{Markup, html};
 use serde_json::Value;
@@ -12,7 +13,6 @@ use super::{completed_action, mark_volatile};
 use crate::app::App;
 use crate::http::page_paths::OPS;
 use crate::http::{QueryParameters, admin};
-use crate::overrides::{FeedOverride, KeyDifference, diff_keys};
 use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::settings::{
     edit_log::before_and_after,

@@ -1,6 +1,7 @@
 //! The list of feeds: one compact row each, in pages, feeds in trouble first.
 
 use lineside_ingest::FeedState;
+use lineside_quality::reports::ReportVerdict;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
@@ -12,7 +13,6 @@ use crate::app::App;
 use crate::ops::{DashboardSnapshot, FeedOverview};
 use crate::pages::states::ServiceCountdown;
 use crate::pages::{states, words};
-use crate::reports::ReportVerdict;
 
 /// Rows of one page.
 pub(super) const ROWS_PER_PAGE: usize = 100;

@@ -31,6 +31,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use jiff::tz::TimeZone;
 use lineside_ingest::FeedState;
+use lineside_quality::ops_channels::{FEEDS, NODE};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
@@ -43,7 +44,6 @@ use crate::app::App;
 use crate::http::page_paths::OPS;
 use crate::http::{QueryParameters, Refusal};
 use crate::ops::DashboardSnapshot;
-use crate::ops_channels::{FEEDS, NODE};
 
 /// The address of the tiles over a range, for the page's script.
 const TILES: &str = "/ops/tiles";

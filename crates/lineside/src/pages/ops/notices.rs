@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use lineside_config::{AlertConfig, AlertTarget, format_duration};
 use lineside_ingest::{FeedId, FeedStatePeriod};
 use maud::{Markup, html};
 
 use super::INCIDENTS_ATOM;
 use crate::app::App;
-use crate::config::{AlertConfig, AlertTarget, format_duration};
 use crate::http::read_archive;
 use crate::pages::{availability, states, words};
 

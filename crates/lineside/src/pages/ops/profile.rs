@@ -11,7 +11,6 @@ use crate::app::App;
 use crate::http::page_paths::OPS;
 use crate::http::{QueryParameters, admin};
 use crate::pages::layout::{self, NavSection, PageLayout};
-use crate::profile;
 
 /// The address that records a profile.
 pub(super) const ADDRESS: &str = "/ops/profile";
@@ -37,11 +36,12 @@ pub(super) async fn record_profile(
             p.crumbs { a href=(OPS) { "Operations" } " / Profile" }
             div.ops-bar { (render_button()) }
         }
-        (profile::render_section(&recorded))
+        (lineside_profile::render_section(&recorded))
     };
     let mut response =
         mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)));
-    let policy = HeaderValue::try_from(profile::section_policy()).expect("hashes are base 64");
+    let policy =
+        HeaderValue::try_from(lineside_profile::section_policy()).expect("hashes are base 64");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     response
 }
@@ -55,7 +55,7 @@ pub(super) fn render_button() -> Markup {
                 @for seconds in LENGTHS { option value=(seconds) { (seconds) " s" } }
             }
             button.button.plain.compact type="submit" { "Record a profile" }
-            @if let Some(left) = profile::recording_time_left() {
+            @if let Some(left) = lineside_profile::recording_time_left() {
                 span.small.soft { "A recording is running for " (left.as_secs() + 1) " s more." }
             }
         }

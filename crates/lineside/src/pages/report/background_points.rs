@@ -2,8 +2,7 @@
 
 use lineside_formats::Format;
 use lineside_ingest::{Feed, Network};
-
-use crate::check::{Point, thin_outline};
+use lineside_quality::check::{Point, thin_outline};
 
 /// Returns some stops of a feed's network, or some stations and vehicles of a system.
 pub(in crate::pages) fn list_background_points(feed: &Feed, network: &Network) -> Vec<Point> {

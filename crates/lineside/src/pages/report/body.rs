@@ -3,6 +3,15 @@
 use std::cmp::Reverse;
 
 use jiff::tz::TimeZone;
+use lineside_quality::check::{
+    Point, UNREAD, describe_unread_file, find_remedy, place_map, render_findings_table,
+    render_prose,
+};
+use lineside_quality::external_validators::ExternalComparison;
+use lineside_quality::job_queue::JobStatus;
+use lineside_quality::reports::{
+    ReportFinding, ReportOutcome, ReportSubject, ReportSummary, ValidationReport,
+};
 use lineside_validate::Severity;
 use maud::{Markup, html};
 
@@ -10,15 +19,6 @@ use super::super::feed::render_fold;
 use super::super::rules::{has_rule, rule_address};
 use super::super::words;
 use super::{changes, external_report, messages, queue};
-use crate::check::{
-    Point, UNREAD, describe_unread_file, find_remedy, place_map, render_findings_table,
-    render_prose,
-};
-use crate::external_validators::ExternalComparison;
-use crate::job_queue::JobStatus;
-use crate::reports::{
-    ReportFinding, ReportOutcome, ReportSubject, ReportSummary, ValidationReport,
-};
 
 /// Examples of one kind of finding on the page of a feed.
 pub(super) const FEW: usize = 5;
@@ -302,7 +302,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::reports::{RuleFault, test_report};
+    use lineside_quality::reports::{RuleFault, test_report};
 
     #[test]
     fn an_upload_report_shows_failed_rules() {
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn the_offending_row_is_shown_as_text() {
         let mut report = test_report("a", &[("invalid_url", Severity::Error, 1)]);
-        report.rows.push(crate::check::RawRow {
+        report.rows.push(lineside_quality::check::RawRow {
             code: "invalid_url".to_owned(),
             file: "agency.txt".to_owned(),
             line: 2,

@@ -1,7 +1,8 @@
 //! The summary of a report in a few words, for all lists of reports.
 
+use lineside_quality::reports::ReportSummary;
+
 use super::super::words;
-use crate::reports::ReportSummary;
 
 /// Describes the errors and warnings, or the status if there are no counts. `web/plain/words.js` does the same.
 pub(in crate::pages) fn describe_brief(brief: &ReportSummary) -> String {
@@ -41,7 +42,7 @@ mod tests {
     use serde_json::from_value;
 
     use super::*;
-    use crate::reports::ReportVerdict;
+    use lineside_quality::reports::ReportVerdict;
 
     #[test]
     fn a_report_is_summarized_as_in_the_browser() {

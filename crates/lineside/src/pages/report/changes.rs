@@ -1,11 +1,11 @@
 //! The differences from the previous report.
 
+use lineside_quality::reports::{ChangedCode, ValidationReport};
 use lineside_validate::Severity;
 use maud::{Markup, html};
 
 use super::super::words;
 use super::body::severity_name;
-use crate::reports::{ChangedCode, ValidationReport};
 
 /// Codes that are shown; the rest is in the JSON.
 const SHOWN: usize = 20;

@@ -1,6 +1,11 @@
 //! The report of an operator's own validator on a schedule, compared with the server's.
 
 use jiff::tz::TimeZone;
+use lineside_quality::check::{render_findings_table, render_prose};
+use lineside_quality::external_validators::{
+    ComparedCode, ExternalComparison, ExternalOutput, ExternalReport, ExternalResult,
+};
+use lineside_quality::reports::{ReportFinding, ValidationReport};
 use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
 use maud::{Markup, html};
@@ -8,11 +13,6 @@ use maud::{Markup, html};
 use super::super::words;
 use super::body::{DIGITS, FEW, describe_counts};
 use super::changes;
-use crate::check::{render_findings_table, render_prose};
-use crate::external_validators::{
-    ComparedCode, ExternalComparison, ExternalOutput, ExternalReport, ExternalResult,
-};
-use crate::reports::{ReportFinding, ValidationReport};
 
 /// Codes in the table on the page of a feed; the report's own page has all.
 const SHOWN: usize = 20;
@@ -218,7 +218,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::reports::test_report;
+    use lineside_quality::reports::test_report;
 
     const VERSION: &str = "aaaaaaaaaaaaaaaa";
 
@@ -236,7 +236,7 @@ mod tests {
     fn shown(result: Option<ExternalResult>, failed: bool) -> String {
         let report =
             test_report(VERSION, &[("same", Severity::Info, 2), ("ours", Severity::Error, 1_200)]);
-        let failed = failed.then(|| crate::external_validators::FailedRun {
+        let failed = failed.then(|| lineside_quality::external_validators::FailedRun {
             at: 9,
             why: "ended with exit code 3".to_owned(),
             said: "<i>no</i> memory".to_owned(),

@@ -1,12 +1,12 @@
 //! The findings in real-time messages since the first check, with the time of each.
 
 use jiff::tz::TimeZone;
+use lineside_quality::reports::{CodeLifecycle, RealtimeDetails, ValidationReport};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
 use super::super::words;
 use super::changes;
-use crate::reports::{CodeLifecycle, RealtimeDetails, ValidationReport};
 
 /// Renders the conformance of the last message with its schedule, and the first time of each code.
 pub(super) fn render_conformance(report: &ValidationReport, zone: &TimeZone) -> Markup {

@@ -17,6 +17,8 @@ use axum::response::Response;
 use axum::routing::get;
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedState};
+use lineside_quality::reports::{ReportOutcome, ValidationReport};
+use lineside_quality::validation_tasks::{FindReportError, compare_external_reports, find_report};
 use lineside_validate::Severity;
 use maud::html;
 
@@ -25,8 +27,6 @@ use super::layout::{self, NavSection, PageLayout};
 use super::{versions, words};
 use crate::app::App;
 use crate::http::{Refusal, ReplyPreferences, Representation, producer_policy};
-use crate::reports::{ReportOutcome, ValidationReport};
-use crate::validation_tasks::{FindReportError, compare_external_reports, find_report};
 
 pub(super) use self::background_points::list_background_points;
 pub(super) use self::body::{render_card, render_upload};
@@ -183,7 +183,7 @@ fn badge_text(report: Option<&ValidationReport>, doubt: Option<&str>) -> (String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reports::{RuleFault, test_report};
+    use lineside_quality::reports::{RuleFault, test_report};
 
     #[test]
     fn a_badge_counts_errors_and_never_more_than_known() {

@@ -1,11 +1,11 @@
 //! The text for a feed without a report.
 
+use lineside_quality::job_queue::JobStatus;
+use lineside_quality::reports::ReportPrerequisite;
 use maud::{Markup, html};
 
 use super::super::feed::render_fold;
 use super::super::words;
-use crate::job_queue::JobStatus;
-use crate::reports::ReportPrerequisite;
 
 /// Renders the card in place of a feed's first report.
 pub(in crate::pages) fn render_card(ahead: ReportPrerequisite) -> Markup {

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_ingest::{CountChanges, Dataset, DatasetFacts, Feed, FeedId};
+use lineside_quality::reports::ReportSummaries;
 use lineside_store::ScheduleVersion;
 use maud::{Markup, html};
 
@@ -24,7 +25,6 @@ use crate::app::App;
 use crate::http::{
     QueryParameters, Refusal, find_calendar_dataset, limits, read_reports, read_versions,
 };
-use crate::reports::ReportSummaries;
 
 /// Versions on one page.
 const SHOWN: usize = 50;

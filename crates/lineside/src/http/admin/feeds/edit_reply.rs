@@ -1,12 +1,12 @@
 //! The replies to a feed's edits. They never contain secrets.
 
+use lineside_config::overrides::{FeedOverride, KeyDifference, Keys, format_toml, redact_keys};
 use lineside_ingest::FeedId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::source_test::SourceTestReply;
 use crate::app::App;
-use crate::overrides::{FeedOverride, KeyDifference, Keys, format_toml, redact_keys};
 use crate::settings::EditOutcome;
 
 /// The overrides of one feed. Secrets are shown as `***`.

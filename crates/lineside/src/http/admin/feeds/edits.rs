@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
+use lineside_config::overrides::{BadKey, Keys};
 use lineside_ingest::FeedId;
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::http::parameters::QueryParameters;
-use crate::overrides::{BadKey, Keys};
 use crate::settings::{EditAction, EditError};
 
 fn parse_keys(body: &Bytes) -> Result<Keys, Refusal> {

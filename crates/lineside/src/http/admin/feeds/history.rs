@@ -3,6 +3,8 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
+use lineside_config::overrides::{FeedOverride, KeyDifference, diff_keys, redact_keys};
+use lineside_config::times::format_rfc3339;
 use lineside_store::NumberedEdit;
 use serde::Serialize;
 use serde_json::Value;
@@ -13,10 +15,8 @@ use super::{apply_edit, parse_feed_id, parse_flag};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::{QueryParameters, bad_parameter};
-use crate::overrides::{FeedOverride, KeyDifference, diff_keys, redact_keys};
 use crate::settings::edit_log::before_and_after;
 use crate::settings::{EditAction, EditError, HISTORY_SHOWN};
-use crate::times::format_rfc3339;
 
 /// One edit of a feed.
 #[derive(Debug, Serialize, ToSchema)]

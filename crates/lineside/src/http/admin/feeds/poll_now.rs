@@ -3,11 +3,11 @@
 use axum::extract::{Path, State};
 use http::StatusCode;
 use lineside_ingest::PollRefused;
+use lineside_sync::real_time::run_within;
 
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
-use crate::real_time::run_within;
 
 /// Longest wait for a feed's task, which may be loading a large schedule.
 const ANSWER_MAX: std::time::Duration = std::time::Duration::from_secs(5);

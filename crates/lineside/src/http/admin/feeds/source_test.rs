@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lineside_config::times::format_rfc3339;
 use lineside_ingest::{FeedConfig, SourceTest, SourceTestFailure};
+use lineside_sync::real_time::run_within;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::real_time::run_within;
-use crate::times::format_rfc3339;
 
 /// Timeout of a test.
 const TEST_MAX: Duration = Duration::from_secs(30);

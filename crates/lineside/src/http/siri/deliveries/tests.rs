@@ -4,9 +4,9 @@ use lineside_formats::gtfs_rt::proto::{
     FeedEntity, FeedHeader, FeedMessage, TripDescriptor, TripUpdate,
     trip_update::{StopTimeEvent, StopTimeUpdate},
 };
+use lineside_quality::convert::build_network_state;
 
 use super::*;
-use crate::convert::build_network_state;
 use crate::http::siri::snapshot::NetworkSnapshot;
 
 const JOURNEYS: usize = 40;

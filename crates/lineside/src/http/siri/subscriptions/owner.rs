@@ -2,9 +2,8 @@
 
 use std::net::IpAddr;
 
+use lineside_config::client_network::client_network;
 use url::Url;
-
-use crate::client_network::client_network;
 
 /// The sender of a subscription request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lineside_config::overrides::{BadKey, FeedOverride, HIDDEN, Keys};
 use lineside_ingest::Secret;
 use serde_json::{Map, Value};
 
 use super::fields::{self, InputKind, PAIRS, TABLES};
 use crate::admin::Draft;
 use crate::http::QueryParameters;
-use crate::overrides::{BadKey, FeedOverride, HIDDEN, Keys};
 
 /// The most rows of a list that are read: more than a feed may have, so that too many rows are an error and not
 /// ignored.

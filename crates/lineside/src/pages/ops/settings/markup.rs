@@ -1,11 +1,11 @@
 //! The HTML of a feed's form: each field with its label, input and errors.
 
+use lineside_config::overrides::{BadKey, FeedOverride, Keys};
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::fields::{FieldGroup, GROUPS, InputKind, PAIRS, SettingsField};
 use super::form::{SettingsForm, original_field_name, pair_name_field, pair_secret_field};
-use crate::overrides::{BadKey, FeedOverride, Keys};
 
 /// Empty rows after those of a list.
 const ROWS_MORE: usize = 2;

@@ -1,5 +1,7 @@
 //! A feed's page for admins: its state, form, overrides and history, and a button that removes it.
 
+use lineside_config::format_duration;
+use lineside_config::overrides::{BadKey, default_keys, format_toml, redact_keys};
 use lineside_formats::Format;
 use lineside_ingest::Feed;
 use maud::{Markup, html};
@@ -8,10 +10,8 @@ use super::form::SettingsForm;
 use super::markup::SettingsView;
 use super::{ADD, PreviewOutcome, SettingsSubject, form_address, source};
 use crate::app::App;
-use crate::config::format_duration;
 use crate::http::QueryParameters;
 use crate::http::page_paths::OPS;
-use crate::overrides::{BadKey, default_keys, format_toml, redact_keys};
 use crate::pages::ops::{actions, completed_action, history};
 use crate::pages::states;
 use crate::settings::EditOutcome;

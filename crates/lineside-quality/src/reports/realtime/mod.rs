@@ -1,0 +1,612 @@
+//! Validates real-time messages as they pass.
+//!
+//! Ingest passes each message on once it is published, and the feed's next poll waits for the check, which has a time
+//! limit. `prepared_schedules` prepares the schedule, `finding_lifecycle` tracks the times of each code, and once a
+//! second `validation_tasks` creates and stores reports of new findings. SIRI messages are validated by SIRI's own rules
+//! (`siri_messages`), and then like the GTFS-Realtime that they are converted to. GBFS systems are validated as a whole
+//! (`gbfs_systems`).
+
+mod staleness;
+mod gbfs_history;
+mod previous_datasets;
+#[cfg(test)]
+mod polled_feed;
+mod finding_lifecycle;
+mod prepared_schedules;
+mod siri_messages;
+mod gbfs_systems;
+pub mod last_activity;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_config::ValidationConfig;
+use lineside_formats::gtfs_rt::proto::{FeedEntity, FeedMessage};
+use lineside_formats::gtfs_rt::{self, FeedMessageLimits, decode_json};
+use lineside_ingest::{Feed, MessageObserver, Network, ObservedMessage};
+use lineside_model::FeedId;
+use lineside_store::Store;
+use lineside_sync::UnixMillis;
+use lineside_sync::real_time::Stopwatch;
+use lineside_validate::Notices;
+use lineside_validate::rules::SystemError;
+use lineside_validate::rules::gtfs_rt::{
+    AlternateSchedule, MatchRate, MessageHistory, MessageSubject, RuleScope, validate_while,
+};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use self::gbfs_systems::SystemCheckState;
+use self::prepared_schedules::{PreparedScheduleCache, ScheduleVersions};
+use self::siri_messages::GatheredMessages;
+use self::staleness::AgeCheck;
+use super::ReportPrerequisite;
+use crate::check::{RawRow, entity_rows};
+
+pub use self::finding_lifecycle::{CodeLifecycle, FindingLifecycle};
+
+/// Maximum number of samples of one code.
+const SAMPLES: usize = 20;
+/// Seconds after which it is noted again that a feed has trips, while its messages are not checked.
+const ACTIVITY_INTERVAL_S: i64 = 3_600;
+/// Maximum memory of a decoded message that is held until the next one, in bytes: half of the limit of decoding. After
+/// a larger one, the next message and other feeds are checked without it.
+const PREVIOUS_MESSAGE_BYTES_MAX: usize = 256 << 20;
+
+/// Minimum number of polls for which a message counts as current, if `late_after` is less.
+const FRESH_POLLS: u32 = 3;
+
+/// Checks messages, and holds their findings.
+#[derive(Debug, Default)]
+pub struct MessageChecker {
+    limits: ValidationConfig,
+    feeds: Mutex<HashMap<FeedId, Arc<FeedMessages>>>,
+    prepared_schedules: PreparedScheduleCache,
+    checked: AtomicU64,
+    cut_short: AtomicU64,
+}
+
+/// Number of checked messages, and of those whose time was insufficient.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageCheckCounts {
+    pub checked: u64,
+    pub cut_short: u64,
+}
+
+/// The messages of one feed.
+#[derive(Debug, Default)]
+pub struct FeedMessages {
+    /// The last message.
+    pub previous: Mutex<Option<Arc<FeedMessage>>>,
+    /// Time until which the last message counts as current: on the clock of the feed's data, in seconds since 1970.
+    pub fresh_until: AtomicI64,
+    /// A message that waits until its schedule is prepared.
+    waiting: Mutex<Option<WaitingMessage>>,
+    /// The findings in SIRI messages that are not validated as a whole yet.
+    pub gathered: Mutex<Option<GatheredMessages>>,
+    /// The state of a GBFS system's checks.
+    pub system: Mutex<SystemCheckState>,
+    pub findings: Mutex<MessageFindings>,
+}
+
+/// A message that waits for its schedule.
+#[derive(Debug)]
+struct WaitingMessage {
+    body: Bytes,
+    at: UnixMillis,
+    /// Time of receipt, on the clock of the feed's data, in seconds since 1970.
+    received: i64,
+}
+
+/// The findings in a feed's messages.
+#[derive(Debug, Default)]
+pub struct MessageFindings {
+    pub history: MessageHistory,
+    pub lifecycle: FindingLifecycle,
+    pub latest: Option<LatestCheck>,
+    /// True if there are new findings since the last report.
+    pub has_new_findings: bool,
+    /// True if other codes are active than at the last report.
+    pub has_other_codes: bool,
+    /// Time of the last message with a trip or a vehicle, in seconds since 1970 on the clock of the feed's data; 0 if
+    /// there was none.
+    pub last_activity_at: i64,
+    /// Time at which this was last examined for a message that was not checked.
+    pub examined_at: i64,
+    /// The last age check of the held message.
+    pub age_check: Option<AgeCheck>,
+}
+
+/// The latest check.
+#[derive(Clone, Debug)]
+pub struct LatestCheck {
+    pub at: UnixMillis,
+    pub took: Duration,
+    /// The SHA-256 of the schedule used.
+    pub schedule: Option<Arc<str>>,
+    pub trips: MatchRate,
+    pub notices: Notices,
+    /// The records of the first findings.
+    pub rows: Vec<RawRow>,
+    pub errors: Vec<SystemError>,
+    pub is_cut_short: bool,
+    /// True if only the rules without a schedule ran, because the feed has none.
+    pub is_without_schedule: bool,
+    /// The reason why the message was not checked.
+    pub refusal: Option<Arc<str>>,
+}
+
+impl LatestCheck {
+    fn from_found(
+        found: FoundNotices,
+        at: UnixMillis,
+        took: Duration,
+        (schedule, trips): (Option<Arc<str>>, MatchRate),
+    ) -> LatestCheck {
+        let FoundNotices { notices, rows, errors, is_cut_short } = found;
+        let (lacks_schedule, refusal) = (false, None);
+        LatestCheck {
+            at,
+            took,
+            schedule,
+            trips,
+            notices,
+            rows,
+            errors,
+            is_cut_short,
+            is_without_schedule: lacks_schedule,
+            refusal,
+        }
+    }
+}
+
+impl MessageFindings {
+    /// Records a check.
+    fn record_check(&mut self, latest: LatestCheck) {
+        for error in &latest.errors {
+            tracing::error!(rule = error.rule, "a rule crashed: {}", error.message);
+        }
+        self.has_other_codes |=
+            self.lifecycle.add_message(&latest.notices, latest.at.0, !latest.is_cut_short);
+        self.has_new_findings = true;
+        self.latest = Some(latest);
+    }
+}
+
+/// The details of a report on messages, besides the findings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RealtimeDetails {
+    /// The SHA-256 of the schedule used.
+    pub schedule: String,
+    /// True if the feed has no schedule, so that rules which need one did not run.
+    pub without_schedule: bool,
+    /// True if the report is on the files of a GBFS system, not on messages.
+    pub is_system: bool,
+    /// Number of trips in the last message that should be in the schedule, and of those that are.
+    pub named_trips: u64,
+    pub matched_trips: u64,
+    /// Time of the last message that names trips, in seconds since 1970 on the clock of the feed's data; 0 if there was
+    /// none.
+    pub trips_named_at: i64,
+    /// Time of the last message with a trip or a vehicle, in or out of the schedule, in the same form.
+    pub told_at: i64,
+    /// The times of each code.
+    pub presence: FindingLifecycle,
+}
+
+impl MessageChecker {
+    /// Creates the checks. `limits` limits the resources of a check; `store` has versions of schedules, if there is
+    /// one.
+    pub fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
+        Self {
+            limits: limits.clone(),
+            prepared_schedules: PreparedScheduleCache::new(store),
+            ..Self::default()
+        }
+    }
+
+    pub fn check_counts(&self) -> MessageCheckCounts {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        MessageCheckCounts { checked: count(&self.checked), cut_short: count(&self.cut_short) }
+    }
+
+    pub fn feed_messages(&self, feed: &FeedId) -> Arc<FeedMessages> {
+        Arc::clone(self.feeds.lock().entry(feed.clone()).or_default())
+    }
+
+    /// Returns the work that the first report on a feed's messages waits for; `None` if they are not checked.
+    pub fn report_prerequisite(&self, feed: &FeedId) -> Option<ReportPrerequisite> {
+        if self.limits.message_time.is_zero() {
+            return None;
+        }
+        let feed_messages = self.feeds.lock().get(feed).cloned();
+        let waits = feed_messages.is_some_and(|feed_messages| feed_messages.waits_for_schedule());
+        Some(if waits { ReportPrerequisite::Schedule } else { ReportPrerequisite::Message })
+    }
+
+    /// Returns the last messages of the network's other feeds that are current at `now`, in seconds since 1970. Alerts
+    /// stay current until they are withdrawn.
+    fn other_messages(&self, network: &Network, feed: &FeedId, now: i64) -> Vec<Arc<FeedMessage>> {
+        let feeds = self.feeds.lock();
+        let others = network.feed_ids().iter().filter(|id| *id != feed);
+        let other_feeds = others.filter_map(|id| feeds.get(id));
+        other_feeds.filter_map(|feed_messages| feed_messages.fresh_message(now)).collect()
+    }
+
+    /// Removes deleted feeds.
+    pub fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
+        self.feeds.lock().retain(|id, _| is_member(id));
+        self.prepared_schedules.retain(is_member);
+    }
+}
+
+impl MessageObserver for MessageChecker {
+    fn observe_message(&self, feed: &Arc<Feed>, observed: ObservedMessage<'_>, now: UnixMillis) {
+        if self.limits.message_time.is_zero() {
+            return;
+        }
+        let received = feed.network().data_now().unix_seconds();
+        match observed {
+            ObservedMessage::GtfsRt(body) => {
+                self.check_message(feed, WaitingMessage { body: body.clone(), at: now, received });
+            }
+            ObservedMessage::Siri(message, part) => {
+                self.gather_message(feed, (message, part), now, received)
+            }
+        }
+    }
+
+    fn has_reported_trips(&self, feed: &Feed) -> bool {
+        self.prepared_schedules.store().is_some_and(|store| {
+            last_activity::has_reported_trips(
+                &store,
+                feed.id(),
+                feed.network().data_now().unix_seconds(),
+            )
+        })
+    }
+}
+
+impl MessageChecker {
+    /// Checks a message, or keeps it until its schedule is prepared.
+    fn check_message(&self, feed: &Feed, message: WaitingMessage) {
+        let (network, feed_messages) = (feed.network(), self.feed_messages(feed.id()));
+        let schedule = match self.schedule_for(feed, &network) {
+            Ok(Some(schedule)) => schedule,
+            Ok(None) => {
+                *feed_messages.waiting.lock() = Some(message);
+                return;
+            }
+            Err(refusal) => {
+                let message_time = message.received;
+                let has_activity = || {
+                    decode_message(&message.body).is_some_and(|(it, _)| has_trips_or_vehicles(&it))
+                };
+                return feed_messages.record_refusal(
+                    refusal,
+                    message.at,
+                    message_time,
+                    has_activity,
+                );
+            }
+        };
+        // A waiting message is older than this one.
+        drop(feed_messages.waiting.lock().take());
+        let watch = Stopwatch::start();
+        let WaitingMessage { body, at, received } = message;
+        let Some((message, is_retainable)) = decode_message(&body) else { return };
+        let others = self.other_messages(&network, feed.id(), received);
+        let previous = feed_messages.previous.lock().clone();
+        let scope = RuleScope { has_schedule: schedule.name.is_some(), ..RuleScope::default() };
+        let found = FoundNotices::new();
+        let message_input =
+            MessageInput { message: &message, previous, others, schedule, scope, received };
+        let is_cut_short =
+            self.validate_message(&network, &feed_messages, (message_input, found), at, &watch);
+        self.checked.fetch_add(1, Ordering::Relaxed);
+        self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
+        feed_messages.hold_message(Some(message).filter(|_| is_retainable), feed, received);
+        feed_messages.findings.lock().age_check =
+            Some(AgeCheck::for_status(at, &feed.status(), scope));
+    }
+
+    /// Validates a message, and reads earlier versions of the schedule if it does not refer to the current one. Returns
+    /// true if the time was insufficient.
+    fn validate_message(
+        &self,
+        network: &Network,
+        feed_messages: &FeedMessages,
+        message_input: (MessageInput<'_>, FoundNotices),
+        at: UnixMillis,
+        watch: &Stopwatch,
+    ) -> bool {
+        let outcome =
+            feed_messages.validate_input(message_input, at, watch, self.limits.message_time);
+        if outcome.trips.needs_other_versions() {
+            self.prepared_schedules.recall_previous_versions(network.id(), &self.limits);
+        }
+        outcome.is_cut_short
+    }
+
+    /// Returns the schedule for a feed's messages: `Ok(None)` while it is being prepared, and an empty one if the feed
+    /// has none. Returns the reason as an error if it cannot be prepared.
+    fn schedule_for(
+        &self,
+        feed: &Feed,
+        network: &Network,
+    ) -> Result<Option<ScheduleVersions>, Arc<str>> {
+        // A network is named after its schedule, or without one after its only feed.
+        if network.feed_ids().first() == Some(feed.id()) {
+            return Ok(Some(self.prepared_schedules.empty_schedule()));
+        }
+        self.prepared_schedules.get(network, &self.limits)
+    }
+
+    /// Checks a waiting message whose schedule is prepared, and the age of an unchanged message.
+    pub fn recheck_feed(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
+        let waiting = feed_messages.waiting.lock().take();
+        if let Some(waiting) = waiting {
+            self.check_message(feed, waiting);
+        }
+        self.validate_gathered(feed, feed_messages);
+        self.recheck_age(feed, feed_messages, at);
+    }
+}
+
+/// A message with the inputs of its validation.
+struct MessageInput<'a> {
+    message: &'a FeedMessage,
+    previous: Option<Arc<FeedMessage>>,
+    others: Vec<Arc<FeedMessage>>,
+    schedule: ScheduleVersions,
+    /// The rules that apply.
+    scope: RuleScope,
+    /// Time of receipt, on the clock of the feed's data, in seconds since 1970.
+    received: i64,
+}
+
+/// The findings before a message is validated.
+#[derive(Debug)]
+struct FoundNotices {
+    notices: Notices,
+    /// The records of the first findings.
+    rows: Vec<RawRow>,
+    errors: Vec<SystemError>,
+    is_cut_short: bool,
+}
+
+/// The result of a validation besides the findings.
+#[derive(Clone, Copy, Debug)]
+struct CheckOutcome {
+    /// True if the time was insufficient.
+    is_cut_short: bool,
+    /// Number of trips in the message that should be in the schedule, and of those that are.
+    trips: MatchRate,
+}
+
+impl FoundNotices {
+    fn new() -> FoundNotices {
+        let notices = Notices::new(SAMPLES);
+        FoundNotices { notices, rows: Vec::new(), errors: Vec::new(), is_cut_short: false }
+    }
+
+    /// Returns the codes of the findings, with samples.
+    fn codes_with_samples(&self) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
+        self.notices.iter().map(|found| (found.kind.code, found.samples.as_slice()))
+    }
+}
+
+impl FeedMessages {
+    /// Holds a feed's message until the next one.
+    fn hold_message(&self, message: Option<Arc<FeedMessage>>, feed: &Feed, received: i64) {
+        let (config, format) = (feed.config(), feed.format());
+        let fresh_for =
+            config.late_after.max(config.poll_interval(format).saturating_mul(FRESH_POLLS));
+        self.hold_for(message, received, fresh_for);
+    }
+
+    fn hold_for(&self, message: Option<Arc<FeedMessage>>, received: i64, fresh_for: Duration) {
+        let made_at = message.as_ref().and_then(|it| it.header.timestamp).filter(|&it| it > 0);
+        let made_at =
+            made_at.map_or(received, |made_at| i64::try_from(made_at).unwrap_or(received));
+        let fresh_for = i64::try_from(fresh_for.as_secs()).unwrap_or(i64::MAX);
+        self.fresh_until.store(made_at.min(received).saturating_add(fresh_for), Ordering::Release);
+        *self.previous.lock() = message;
+    }
+
+    /// Returns the feed's last message, if it is current for other feeds at that time.
+    fn fresh_message(&self, now: i64) -> Option<Arc<FeedMessage>> {
+        let is_fresh = self.fresh_until.load(Ordering::Acquire) >= now;
+        let previous_message = self.previous.lock().clone();
+        previous_message.filter(|message| is_fresh || !has_trips_or_vehicles(message))
+    }
+
+    /// Validates a message.
+    fn validate_input(
+        &self,
+        (message_input, found): (MessageInput<'_>, FoundNotices),
+        at: UnixMillis,
+        watch: &Stopwatch,
+        budget: Duration,
+    ) -> CheckOutcome {
+        let MessageInput { message, previous, others, schedule, scope, received } = message_input;
+        let others: Vec<&FeedMessage> = others.iter().map(|other| &**other).collect();
+        let versions = schedule.earlier_versions.iter();
+        let versions: Vec<AlternateSchedule<'_>> =
+            versions.map(|(name, trips)| AlternateSchedule { name, trips }).collect();
+        let mut findings = self.findings.lock();
+        let subject = MessageSubject::new(message, &schedule.timetable, received);
+        let subject = subject
+            .with_previous(previous.as_deref())
+            .with_other_feeds(&others)
+            .with_versions(&versions);
+        let subject = subject.with_history(Some(&findings.history)).with_scope(scope);
+        let FoundNotices { mut notices, rows, mut errors, mut is_cut_short } = found;
+        let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
+        // The schedule's own findings apply to each message.
+        let mut schedule_notices = Notices::clone(&schedule.notices);
+        schedule_notices.retain_kinds(|kind| scope.has_code(kind.code));
+        notices.merge_notices(schedule_notices);
+        errors.extend(verdict.errors);
+        is_cut_short |= verdict.is_cut_short;
+        let lacks_schedule = !scope.has_schedule;
+        let names_trips = subject.names_trips();
+        let trips = if lacks_schedule { MatchRate::default() } else { subject.trip_match_rate() };
+        let mut found = FoundNotices { notices, rows, errors, is_cut_short };
+        let records = entity_rows(message, found.codes_with_samples());
+        found.rows.extend(records);
+        let latest =
+            LatestCheck::from_found(found, at, watch.elapsed(), (schedule.name.clone(), trips));
+        findings.history.add_message(message, received);
+        if names_trips {
+            findings.history.note_trips(received);
+        }
+        if has_trips_or_vehicles(message) {
+            // Not the maximum: the clock may have been set back.
+            findings.last_activity_at = received;
+        }
+        // Set again once this message is held.
+        findings.age_check = None;
+        findings.record_check(LatestCheck { is_without_schedule: lacks_schedule, ..latest });
+        CheckOutcome { is_cut_short, trips }
+    }
+
+    /// Records why messages are not checked, and the approximate time of one with trips or vehicles.
+    fn record_refusal(
+        &self,
+        refusal: Arc<str>,
+        at: UnixMillis,
+        received: i64,
+        has_trip_data: impl FnOnce() -> bool,
+    ) {
+        let is_due = {
+            let mut findings = self.findings.lock();
+            let is_due =
+                !(0..ACTIVITY_INTERVAL_S).contains(&received.saturating_sub(findings.examined_at));
+            findings.examined_at = if is_due { received } else { findings.examined_at };
+            is_due
+        };
+        // This value matters for days, so messages are rarely decoded for it, and without holding the lock.
+        let has_activity = is_due && has_trip_data();
+        let mut findings = self.findings.lock();
+        if has_activity {
+            (findings.last_activity_at, findings.has_new_findings) = (received, true);
+        }
+        if findings.latest.as_ref().is_some_and(|latest| latest.refusal.as_ref() == Some(&refusal))
+        {
+            return;
+        }
+        (findings.has_new_findings, findings.has_other_codes) = (true, true);
+        let nothing = (None, MatchRate::default());
+        let latest = LatestCheck::from_found(FoundNotices::new(), at, Duration::ZERO, nothing);
+        findings.latest = Some(LatestCheck { refusal: Some(refusal), ..latest });
+    }
+}
+
+/// Returns true if a message has a trip or a vehicle.
+fn has_trips_or_vehicles(message: &FeedMessage) -> bool {
+    message.entity.iter().any(is_trip_or_vehicle)
+}
+
+/// Returns true if an entity is a trip update or a vehicle and not deleted.
+fn is_trip_or_vehicle(entity: &FeedEntity) -> bool {
+    let is_trip_record = entity.trip_update.is_some() || entity.vehicle.is_some();
+    is_trip_record && !entity.is_deleted()
+}
+
+/// Returns the decoded message, and true if it is small enough to hold. The feed's problems report the parts that
+/// cannot be decoded.
+fn decode_message(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
+    let is_json = body.trim_ascii_start().starts_with(b"{");
+    let within = |record_bytes: usize| {
+        let limits = FeedMessageLimits { record_bytes, ..FeedMessageLimits::default() };
+        let decoded = if is_json {
+            decode_json(body, &limits)
+        } else {
+            gtfs_rt::decode_message(body.clone(), &limits)
+        };
+        decoded.ok().map(|(message, _)| Arc::new(message))
+    };
+    // Protobuf that is too large to hold is refused before it is decoded, so the second attempt costs little. Only
+    // JSON, which is rare in fast feeds, is decoded twice.
+    let retainable = within(PREVIOUS_MESSAGE_BYTES_MAX).map(|message| (message, true));
+    retainable.or_else(|| Some((within(FeedMessageLimits::default().record_bytes)?, false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(header: i64, entity: &str) -> Option<Arc<FeedMessage>> {
+        let text = format!(
+            "{{\"header\": {{\"gtfs_realtime_version\": \"2.0\", \"timestamp\": {header}}}, \
+             \"entity\": [{{\"id\": \"1\", {entity}}}]}}"
+        );
+        let (message, is_retainable) = decode_message(&Bytes::from(text)).unwrap();
+        assert_eq!((message.entity.len(), is_retainable), (1, true), "{message:?}");
+        Some(message)
+    }
+
+    #[test]
+    fn the_last_time_of_trips_is_recorded_without_a_prepared_schedule() {
+        let feed_messages = FeedMessages::default();
+        let mut activity_times = Vec::new();
+        for (received, has_activity) in
+            [(5_000, false), (10_000, true), (10_001, true), (20_000, true), (15_000, true)]
+        {
+            feed_messages
+                .record_refusal("it is too large".into(), UnixMillis(7), received, || has_activity);
+            let mut findings = feed_messages.findings.lock();
+            activity_times
+                .push((findings.last_activity_at, std::mem::take(&mut findings.has_new_findings)));
+        }
+        // A new time is stored even if the reason stays the same.
+        let expected = [(0, true), (10_000, true), (10_000, false), (20_000, true), (15_000, true)];
+        assert_eq!(
+            activity_times, expected,
+            "the last message arrived after the clock was set back"
+        );
+    }
+
+    #[test]
+    fn a_message_with_large_records_is_checked_but_not_retained() {
+        // Entities with only an id, 1.7 KB each in decoded form.
+        let entities_message = |n: usize| {
+            let body = [&b"\x0A\x05\x0A\x032.0"[..], &b"\x12\x03\x0A\x01a".repeat(n)].concat();
+            decode_message(&body.into())
+                .map(|(message, is_retainable)| (message.entity.len(), is_retainable))
+        };
+        assert_eq!(entities_message(1_000), Some((1_000, true)));
+        assert_eq!(entities_message(155_000), Some((155_000, false)));
+        assert_eq!(entities_message(400_000), None);
+    }
+
+    #[test]
+    fn other_feeds_are_compared_with_fresh_messages_only() {
+        let (feed_messages, minutes) = (FeedMessages::default(), Duration::from_secs(300));
+        assert!(feed_messages.fresh_message(1_000).is_none(), "the feed had no message yet");
+        let trips_message =
+            |header| message(header, "\"trip_update\": {\"trip\": {\"trip_id\": \"T\"}}");
+        feed_messages.hold_for(trips_message(1_000), 1_010, minutes);
+        assert!(feed_messages.fresh_message(1_300).is_some());
+        assert!(feed_messages.fresh_message(1_301).is_none(), "the source has failed since then");
+        feed_messages.hold_for(trips_message(1_000), 2_000, minutes);
+        assert!(feed_messages.fresh_message(2_000).is_none(), "the message was stale on arrival");
+        feed_messages.hold_for(trips_message(9_000), 2_000, minutes);
+        assert!(
+            feed_messages.fresh_message(2_300).is_some()
+                && feed_messages.fresh_message(2_301).is_none(),
+            "its clock is fast"
+        );
+        feed_messages.hold_for(message(1_000, "\"alert\": {}"), 2_000, minutes);
+        assert!(
+            feed_messages.fresh_message(9_999).is_some(),
+            "alerts apply until they are removed"
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! The folders of uploaded files until they are validated: in a folder of this server among the temporary files. It is
+//! deleted when the server stops; the next start deletes that of a killed server.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use parking_lot::Mutex;
+use tempfile::TempDir;
+
+/// The prefix of the names of such folders.
+const PREFIX: &str = "lineside-visitor-";
+/// A file in the folder that is locked for as long as the server runs.
+const LOCK: &str = "lock";
+/// The name of an uploaded file in its own folder.
+pub(super) const FILE: &str = "brought";
+
+/// A folder of this server, deleted on drop.
+#[derive(Debug)]
+pub(super) struct OwnedFolder {
+    folder: TempDir,
+    /// The system releases the lock however the server ends.
+    _lock: File,
+}
+
+impl OwnedFolder {
+    /// Creates a folder among the temporary files.
+    ///
+    /// # Errors
+    /// Returns an error if the disk is full.
+    pub(super) fn create() -> io::Result<OwnedFolder> {
+        OwnedFolder::create_in(&std::env::temp_dir())
+    }
+
+    fn create_in(temporary: &Path) -> io::Result<OwnedFolder> {
+        let folder = private_builder(PREFIX).tempdir_in(temporary)?;
+        // The lock file gets its name only once it is locked: other servers delete a folder with an unlocked lock file.
+        let (unlocked, path) = (folder.path().join("lock.part"), folder.path().join(LOCK));
+        let lock = File::create_new(&unlocked)?;
+        lock.try_lock()?;
+        fs::rename(unlocked, path)?;
+        Ok(OwnedFolder { folder, _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Deletes the folder.
+    ///
+    /// # Errors
+    /// Returns an error if something remains, for example because a killed program was still writing. The call may be
+    /// repeated.
+    pub(super) fn delete(&self) -> io::Result<()> {
+        delete_folder(self.path())
+    }
+}
+
+/// Deletes a folder. The lock file goes last, so that the next start finds a folder that could not be deleted.
+fn delete_folder(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            ignore_not_found(fs::remove_dir_all(entry.path()))?;
+        }
+    }
+    ignore_not_found(fs::remove_dir_all(folder))
+}
+
+/// Ignores a missing file: another process may have deleted it.
+fn ignore_not_found(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// The folders of uploaded files.
+#[derive(Debug, Default)]
+pub(super) struct UploadFolders(Mutex<FolderState>);
+
+#[derive(Debug, Default)]
+enum FolderState {
+    /// Nothing was uploaded yet.
+    #[default]
+    Unused,
+    /// The parent folder exists.
+    In(OwnedFolder),
+    /// The server stops.
+    Closed,
+}
+
+impl UploadFolders {
+    /// Creates a folder for an upload and the empty file in it.
+    ///
+    /// # Errors
+    /// Returns an error if the disk is full, or the server stops.
+    pub(super) fn create_folder(&self) -> io::Result<(TempDir, File)> {
+        let mut state = self.0.lock();
+        // A cleanup of temporary files may have deleted the folder meanwhile.
+        let is_present = matches!(&*state, FolderState::In(own) if own.path().is_dir());
+        if !is_present && !matches!(*state, FolderState::Closed) {
+            *state = FolderState::In(OwnedFolder::create()?);
+        }
+        let FolderState::In(own) = &*state else {
+            return Err(io::Error::other("the server is stopping"));
+        };
+        let folder = private_builder("").tempdir_in(own.path())?;
+        let file = File::create_new(folder.path().join(FILE))?;
+        Ok((folder, file))
+    }
+
+    /// Deletes all folders, and creates none from then on.
+    ///
+    /// # Errors
+    /// Returns the errors of [`OwnedFolder::delete`].
+    pub(super) fn delete_and_close(&self) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if let FolderState::In(own) = &*state {
+            own.delete()?;
+        }
+        *state = FolderState::Closed;
+        Ok(())
+    }
+}
+
+/// Returns a builder of folders that other users cannot read.
+fn private_builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
+    builder
+}
+
+/// Deletes the folders that earlier servers of this user left when they were killed.
+pub fn delete_orphans() {
+    let temporary = std::env::temp_dir();
+    if let Err(error) = delete_orphans_in(&temporary) {
+        let temporary = temporary.display();
+        tracing::warn!(%error, "{temporary} may still have uploaded files of an earlier server");
+    }
+}
+
+fn delete_orphans_in(temporary: &Path) -> io::Result<()> {
+    // A new folder shows the effective user id.
+    let user = private_builder(PREFIX).tempdir_in(temporary)?.path().symlink_metadata()?.uid();
+    for entry in fs::read_dir(temporary)?.flatten() {
+        let has_prefix = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        if !has_prefix {
+            continue;
+        }
+        // `metadata` does not follow links.
+        let is_own = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user);
+        let path = entry.path();
+        if is_own
+            && is_orphaned(&path)
+            && let Err(error) = delete_folder(&path)
+        {
+            tracing::warn!(%error, "{} of an earlier server could not be deleted", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// Returns true if the server that created the folder is gone. A folder without a lock file is just being created.
+fn is_orphaned(folder: &Path) -> bool {
+    File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_of_earlier_servers_are_deleted() {
+        let temporary = tempfile::tempdir().unwrap();
+        let at = |name: &str| temporary.path().join(name);
+        let own = OwnedFolder::create_in(temporary.path()).unwrap();
+        fs::create_dir_all(at("lineside-visitor-new")).unwrap();
+        fs::create_dir_all(at("elsewhere")).unwrap();
+        fs::write(at("elsewhere/lock"), "").unwrap();
+        fs::write(at("lineside-visitor-file"), "").unwrap();
+        std::os::unix::fs::symlink(at("elsewhere"), at("lineside-visitor-link")).unwrap();
+        delete_orphans_in(temporary.path()).unwrap();
+        let temporary_names =
+            ["lineside-visitor-new", "lineside-visitor-file", "lineside-visitor-link"];
+        assert!(own.path().is_dir() && temporary_names.iter().all(|name| at(name).exists()));
+        // Simulates a killed process.
+        let OwnedFolder { folder, _lock: lock } = own;
+        let left = folder.keep();
+        fs::create_dir(left.join("room")).unwrap();
+        fs::write(left.join("room").join(FILE), "a schedule").unwrap();
+        drop(lock);
+        delete_orphans_in(temporary.path()).unwrap();
+        assert!(!left.exists() && temporary_names.iter().all(|name| at(name).exists()));
+        assert!(at("elsewhere/lock").is_file());
+    }
+
+    #[test]
+    fn folders_are_private_and_deleted_when_closed() {
+        let folders = UploadFolders::default();
+        let (folder, _) = folders.create_folder().unwrap();
+        let (other, _) = folders.create_folder().unwrap();
+        assert_eq!(folder.path().parent(), other.path().parent());
+        let own = folder.path().parent().unwrap();
+        assert_eq!(fs::metadata(own).unwrap().permissions().mode() & 0o777, 0o700);
+        folders.delete_and_close().unwrap();
+        assert!(!own.exists() && folders.create_folder().is_err());
+        folders.delete_and_close().unwrap();
+    }
+
+    #[test]
+    fn a_deleted_folder_is_created_again() {
+        let folders = UploadFolders::default();
+        let (folder, _) = folders.create_folder().unwrap();
+        fs::remove_dir_all(folder.path().parent().unwrap()).unwrap();
+        assert!(folders.create_folder().is_ok());
+    }
+}
