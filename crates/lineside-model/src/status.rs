@@ -315,6 +315,8 @@ impl FeedStatus {
                 );
                 (FeedState::Late, message)
             }
+            // The data of a recording are as old as the recording.
+            _ if rules.is_replay => (FeedState::Ok, REPLAY_REASON.to_owned()),
             _ if self.is_beginning => {
                 let words = "responds with fresh data that may not be complete yet";
                 (FeedState::Ok, words.to_owned())
@@ -382,6 +384,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 const COARSE_STEP: Duration = Duration::from_secs(600);
 /// Maximum age of an empty message: some producers publish none while nothing runs, for example over a weekend.
 const EMPTY_STALE_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
+/// The reason for the state of a recording that plays.
+const REPLAY_REASON: &str = "plays a recording";
 /// The reason for the state of an empty feed.
 const EMPTY_REASON: &str = "the feed is empty";
 /// The reason for an impossible timestamp.
@@ -435,6 +439,8 @@ pub struct HealthRules {
     pub ended: Option<ServiceEnd>,
     /// The `ttl` of the data; zero if they have none.
     pub ttl: Duration,
+    /// True if the source plays a recording.
+    pub is_replay: bool,
     /// The expected content.
     pub expectation: ContentExpectation,
 }
@@ -448,6 +454,7 @@ impl HealthRules {
             paused,
             ended: None,
             ttl: Duration::ZERO,
+            is_replay: config.is_recording(),
             expectation: ContentExpectation::default(),
         }
     }

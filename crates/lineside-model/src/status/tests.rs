@@ -9,6 +9,7 @@ const RULES: HealthRules = HealthRules {
     paused: false,
     ended: None,
     ttl: Duration::ZERO,
+    is_replay: false,
     expectation: ContentExpectation {
         n_active_trips: None,
         n_expected: None,
@@ -54,6 +55,9 @@ fn check(
 fn each_state_has_its_reason() {
     check(FeedStatus::default(), 1000, &RULES, FeedState::Unknown, "not been polled");
     check(good(1000), 1010, &RULES, FeedState::Ok, "fresh");
+    let replay = HealthRules { is_replay: true, ..RULES };
+    check(good(1000), 1010, &replay, FeedState::Ok, REPLAY_REASON);
+    check(good(1000), 1301, &replay, FeedState::Late, "more than 5 min old");
     check(good(1000), 1301, &RULES, FeedState::Late, "more than 5 min old");
     check(good(1000), 4601, &RULES, FeedState::Stale, "1 h old");
     check(good(2000), 1000, &RULES, FeedState::Late, "ahead");
