@@ -322,11 +322,6 @@ async function carryOut(id, act) {
   }
 }
 
-/** Shows that a profile is being recorded. @param {HTMLFormElement} form */
-function showRecording(form) {
-  showResult(`Recording for ${new FormData(form).get("seconds")} s. The flame graph opens when it is done.`);
-}
-
 /* ---- the node --------------------------------------------------------------------------------- */
 
 /** @type {Record<string, (value: number) => string>} */
@@ -471,7 +466,6 @@ for (const field of [search, stateFilter]) {
 document.addEventListener("submit", (event) => {
   const sent = /** @type {HTMLFormElement} */ (event.target);
   const feed = /** @type {HTMLElement|null} */ (sent.closest("[data-feed]"))?.dataset.feed;
-  if (sent.id === "profile") showRecording(sent);
   if (!sent.dataset.act || !feed) return;
   event.preventDefault();
   carryOut(feed, sent.dataset.act);

@@ -73,7 +73,8 @@ pub use lineside_model::{
     SiriMode, SiriService, SiriSource, Snapshot, SnapshotKey, SnapshotMetadata, SnapshotStore,
     SourceLocation, SourceState, StateStretch, Station, StopPage, StopQuery, TimetableJoin,
     TripCall, TripDelay, TripDelayStatus, TripNotFound, TripPhase, TripQuery, TripRun, TripRunId,
-    classify_delays, departures, departures_from, match_rate, match_trips, matches_query,
+    classify_delays, departures, departures_from, fold_text, match_rate, match_trips,
+    matches_query,
 };
 pub use message_observer::{MessageObserver, ObservedMessage, SiriPart};
 pub use network_writer::{ApplyOutcome, NetworkWriter, ResumedNetwork};

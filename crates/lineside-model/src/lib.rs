@@ -81,7 +81,7 @@ pub use record::{
 };
 pub use route_mode::RouteMode;
 pub use route_variants::{RouteVariant, RouteVariants};
-pub use search::{StopPage, StopQuery, matches_query};
+pub use search::{StopPage, StopQuery, fold_text, matches_query};
 pub use served_snapshot::ServedSnapshot;
 pub use service_calendar::{ServiceCalendar, ServiceDays};
 pub use service_window::{EXPIRES_SOON_DAYS, ServiceEnd, ServiceWindow};

@@ -421,8 +421,11 @@ describe("an admin", () => {
       await isLive(page);
       // Playwright cannot read a page that waits for a navigation, so the page stores the text.
       await page.evaluate(() => {
-        const said = document.querySelector("#said");
-        new MutationObserver(() => sessionStorage.setItem("said", said?.textContent ?? "")).observe(/** @type {Node} */ (said), { childList: true });
+        const form = /** @type {HTMLFormElement} */ (document.querySelector("#profile"));
+        new MutationObserver(() => {
+          const isBusy = form.querySelector("[data-recording]")?.textContent !== "" && form.querySelector("button")?.disabled;
+          if (isBusy) sessionStorage.setItem("busy", "yes");
+        }).observe(form, { childList: true, subtree: true });
       });
       const clicked = page.getByRole("button", { name: "Record a profile" }).click();
       const other = await context.newPage();
@@ -438,9 +441,17 @@ describe("an admin", () => {
       await page.waitForURL("**/ops/profile?seconds=10", { timeout: 60_000 });
       assert.match(await page.locator(".flame p").first().innerText(), /samples? in/);
       assert.ok(await page.locator("header.masthead").isVisible(), "the site's header");
+      assert.equal(await page.evaluate(() => sessionStorage.getItem("busy")), "yes", "the form showed the recording");
+      // The page of the flame graph records again, and shows that too.
+      await page.evaluate(() => {
+        const form = /** @type {HTMLFormElement} */ (document.querySelector("#profile"));
+        form.addEventListener("submit", (event) => event.preventDefault());
+        form.requestSubmit();
+      });
+      await page.locator("#profile button:disabled").waitFor();
+      assert.notEqual(await page.locator("#profile [data-recording]").textContent(), "");
       await page.locator(".crumbs a").click();
       await page.waitForURL("**/ops");
-      assert.match((await page.evaluate(() => sessionStorage.getItem("said"))) ?? "", /Recording for 10 s/);
     } finally {
       await context.close();
     }

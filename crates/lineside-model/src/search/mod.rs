@@ -5,6 +5,6 @@ pub mod routes;
 mod spelling;
 pub mod stops;
 
-pub use self::fold::matches_query;
+pub use self::fold::{fold_text, matches_query};
 pub use self::stops::StopIndex;
 pub use self::stops::{StopPage, StopQuery};

@@ -86,7 +86,7 @@ pub(crate) fn page_policy() -> String {
 pub fn section_policy() -> String {
     let (style, script) = (csp_source(STYLE), csp_source(SCRIPT));
     format!(
-        "default-src 'none'; style-src 'self' {style}; script-src {script}; img-src 'self'; manifest-src 'self'; \
+        "default-src 'none'; style-src 'self' {style}; script-src 'self' {script}; img-src 'self'; manifest-src 'self'; \
          base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     )
 }

@@ -1,6 +1,7 @@
 //! The source of a network's alerts: without one, an empty list does not mean that nothing is wrong.
 
 use lineside_ingest::{Feed, Network};
+use lineside_sync::UnixMillis;
 
 /// The source of a network's alerts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,4 +47,14 @@ impl AlertSource {
             Self::Current => None,
         }
     }
+}
+
+/// Returns the time of the newest live data of a network if all its live feeds are out of date; `None` if one is
+/// current, or none has data.
+pub(super) fn last_live_time(network: &Network) -> Option<UnixMillis> {
+    let feeds = network.realtime_feeds();
+    let statuses: Vec<_> = feeds.iter().map(|feed| feed.status()).collect();
+    let are_outdated = statuses.iter().all(|status| status.unreliable_since.is_some());
+    let times = statuses.iter().filter_map(|status| status.data_time.or(status.last_success));
+    times.max().filter(|_| are_outdated)
 }

@@ -41,6 +41,8 @@ impl LocalizedText {
 pub(super) struct AlertSummary {
     header: LocalizedText,
     description: LocalizedText,
+    /// Its [`severity_rank`].
+    severity: u8,
 }
 
 /// The precision with which an alert names the affected stop or line.
@@ -180,7 +182,11 @@ fn select_in_force<'a>(
         if all.len() >= ALERTS_MAX {
             break;
         }
-        if !all.contains(&summary) {
+        // The more severe of two alerts with the same text comes first.
+        let has_same_text = |it: &AlertSummary| {
+            (&it.header, &it.description) == (&summary.header, &summary.description)
+        };
+        if !all.iter().any(has_same_text) {
             all.push(summary);
         }
     }
@@ -228,7 +234,8 @@ pub(super) fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
         || alert.active_period.iter().any(|period| contains_time(period, now))
 }
 
-fn contains_time(period: &proto::TimeRange, now: i64) -> bool {
+/// Returns true if a period contains `now`, Unix seconds.
+pub(super) fn contains_time(period: &proto::TimeRange, now: i64) -> bool {
     let now = u64::try_from(now).unwrap_or(0);
     period.start.is_none_or(|start| start <= now) && period.end.is_none_or(|end| now < end)
 }
@@ -240,6 +247,7 @@ fn describe_alert(alert: &proto::Alert, languages: &PreferredLanguages) -> Optio
     let summary = AlertSummary {
         header: text(&alert.header_text),
         description: text(&alert.description_text),
+        severity: severity_rank(alert),
     };
     (!summary.header.text.is_empty() || !summary.description.text.is_empty()).then_some(summary)
 }
@@ -283,7 +291,7 @@ pub(super) fn render_list(alerts: &[AlertSummary], all: &str) -> Markup {
     html! {
         @if !alerts.is_empty() {
             ul.problem-list.alert-list {
-                @for AlertSummary { header, description } in alerts.iter().take(LISTED_MAX) {
+                @for AlertSummary { header, description, .. } in alerts.iter().take(LISTED_MAX) {
                     @let (title, rest) = if header.text.is_empty() { (description, None) } else { (header, Some(description)) };
                     @let rest = rest.filter(|rest| !rest.text.is_empty());
                     li {
@@ -299,9 +307,9 @@ pub(super) fn render_list(alerts: &[AlertSummary], all: &str) -> Markup {
     }
 }
 
-fn render_alert(AlertSummary { header, description }: &AlertSummary) -> Markup {
+fn render_alert(AlertSummary { header, description, severity }: &AlertSummary) -> Markup {
     html! {
-        div.alert {
+        div.alert data-severity=(severity) {
             (icons::warning())
             @if !header.text.is_empty() { h2 lang=[&header.language] { (header.text) } }
             @if !description.text.is_empty() { p lang=[&description.language] { (description.text) } }
@@ -363,6 +371,11 @@ mod tests {
         let headers = order(&alerts);
         assert_eq!(headers[..4], ["kein Halt", "Zugverkehr eingestellt", "Weiche", "Aufzug 0"]);
         assert_eq!(headers.len(), 10, "none is lost");
+        let alerts = alerts.iter().map(|(named, alert)| (*named, alert));
+        let page = render_alerts(&select_in_force(alerts, NOW, &languages())).into_string();
+        let severities: Vec<&str> =
+            page.split("data-severity=\"").skip(1).filter_map(|it| it.split('"').next()).collect();
+        assert_eq!(severities[..4], ["3", "3", "1", "0"], "the color of an alert");
     }
 
     #[test]

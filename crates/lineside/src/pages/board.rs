@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -14,29 +13,22 @@ use lineside_formats::gtfs::{StopIdx, Timetable};
 use lineside_hub::encode_segment;
 use lineside_ingest::limits::STOP_DELAYS_MAX;
 use lineside_ingest::{Departure, DepartureStatus, FeedState, Network};
-use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::alerts::{self, AlertSummary};
+use super::board_options::{BoardOptions, DEPARTURES_MAX};
 use super::board_rows::BoardRows;
 use super::board_window::{self, BoardWindow};
 use super::favourites::{self, FavouriteKind};
-use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
 use super::{badge, catalog, line, map, nearby_stops, network_page, states, words};
 use crate::app::App;
 use crate::delays::VehicleNoun;
 use crate::http::{EmbeddableReply, QueryParameters, Refusal, lookup};
 
-/// Rows of a board, as many as its channel has.
-const DEPARTURES_MAX: usize = 40;
-/// The time span that a board covers, the same as its channel's.
-const HORIZON: Duration = Duration::from_secs(board_window::HORIZON_S.unsigned_abs());
 /// Seconds between reloads of a board without scripts.
 const REFRESH_S: u32 = 30;
-/// Lines that an address may name.
-const LINES_MAX: usize = 40;
 /// Line badges in the head; a large station has hundreds.
 const ROUTES_MAX: usize = 40;
 
@@ -71,62 +63,6 @@ pub(super) async fn get_board(
         reply.extensions_mut().insert(EmbeddableReply);
     }
     reply
-}
-
-/// The options of a board in its address.
-#[derive(Debug)]
-struct BoardOptions {
-    /// Only these lines, by name or id; all if empty.
-    lines: Vec<String>,
-    limit: usize,
-    /// The first time shown, if it is not now; as the address has it.
-    after: Option<String>,
-    languages: PreferredLanguages,
-    is_embedded: bool,
-}
-
-impl BoardOptions {
-    fn from_request(parameters: &QueryParameters, headers: &HeaderMap) -> Self {
-        let lines = parameters.all_values("lines").flat_map(|lines| lines.split(','));
-        let lines = lines.map(str::trim).filter(|line| !line.is_empty());
-        let limit = parameters.find_value("limit").and_then(|limit| limit.parse().ok());
-        Self {
-            lines: lines.take(LINES_MAX).map(str::to_owned).collect(),
-            limit: limit.unwrap_or(DEPARTURES_MAX).clamp(1, DEPARTURES_MAX),
-            after: parameters.find_value("after").map(str::to_owned),
-            languages: PreferredLanguages::from_request(parameters, headers),
-            is_embedded: parameters.is_embedded(),
-        }
-    }
-
-    /// Returns the matching departures from a time on. Those of a rare line come after many others.
-    fn list_departures(
-        &self,
-        network: &Network,
-        stop_id: &str,
-        from: i64,
-        departures_max: usize,
-    ) -> Vec<Departure> {
-        let departures_max = if self.lines.is_empty() { departures_max } else { STOP_DELAYS_MAX };
-        let (state, now) = (network.state(), network.data_now());
-        let from = UnixMillis::from_seconds(from);
-        let all =
-            lineside_ingest::departures_from(&state, stop_id, now, from, departures_max, HORIZON);
-        let mut departures = all.unwrap_or_default();
-        departures.sort_by(|a, b| (a.departure_time(), &a.id).cmp(&(b.departure_time(), &b.id)));
-        // Only a board of the present shows departures that have just left.
-        let is_later = from > now;
-        departures.retain(|departure| {
-            self.matches_departure(departure)
-                && (!is_later || departure.departure_time() >= from.unix_seconds())
-        });
-        departures
-    }
-
-    fn matches_departure(&self, departure: &Departure) -> bool {
-        let own = [departure.route_short_name.as_str(), departure.route_id.as_str()];
-        self.lines.is_empty() || self.lines.iter().any(|line| own.contains(&line.as_str()))
-    }
 }
 
 /// The data of a board.
@@ -278,13 +214,37 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    /// Renders the text in place of rows.
+    /// Renders the text in place of rows, with a next step.
     fn render_empty(&self) -> Markup {
         let zone = self.time_zone();
         html! {
             @match self.window.from {
                 None => (no_departures_reason(self.network)),
                 Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
+            }
+            @if self.departures.is_empty() && !self.options.is_embedded { (self.render_next_step()) }
+        }
+    }
+
+    /// Renders a link to the next departure; once the timetable has ended, links to where its times may be.
+    fn render_next_step(&self) -> Markup {
+        let (id, stop_id) = (self.feed_id(), self.timetable.stop(self.stop).id);
+        if self.timetable_has_ended() {
+            return html! {
+                span.next-step data-next-step="network" {
+                    a.target href=(format!("/networks/{id}")) { "Lines and stops of " (network_page::network_name(self.app, self.network)) }
+                    a.target href=(format!("/feeds/{id}/versions")) { "Versions of the timetable" }
+                }
+            };
+        }
+        let from = self.window.from.unwrap_or(self.now);
+        let next = self.options.find_next_departure(self.network, stop_id, from);
+        html! {
+            span.next-step {
+                @match next {
+                    Some(at) => { a.target data-next-step="departure" href=(self.address_after(Some(at))) { "Next departure: " (words::format_clock_or_day(at, self.now, self.time_zone())) } },
+                    None => a.target data-next-step="network" href=(format!("/networks/{id}")) { "No departure within a week. Other stops" },
+                }
             }
         }
     }

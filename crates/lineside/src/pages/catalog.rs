@@ -17,6 +17,7 @@ use serde_json::json;
 use super::catalog_query::CatalogQuery;
 use super::layout::{self, NavSection, PageLayout};
 use super::name_search::{FoundNames, search_names};
+use super::problems::ProblemTotals;
 use super::{favourites, network_index, report, states, words};
 use crate::app::App;
 use crate::http::QueryParameters;
@@ -97,18 +98,28 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     let main = html! {
         div.page {
             @if is_search {
-                (render_search_head(&title, &query, &names, &filters, found.is_empty()))
+                (render_search_head(&title, &query, &names, found.is_empty()))
             } @else {
                 (render_head(&title, &entries, app.now()))
                 (favourites::render_list(None))
                 (network_index::render_rider_links(&app))
                 (render_search_form(&query, &filters))
             }
-            @if entries.is_empty() {
-                (render_no_feeds())
-            } @else if !found.is_empty() || !is_search || query.has_filter() {
+            @let table = html! {
                 (render_feed_table(&app, &shown, &query, found.len()))
                 @if pages > 1 { (render_pager(&query, number, pages)) }
+            };
+            @if entries.is_empty() {
+                (render_no_feeds())
+            } @else if is_search && (!found.is_empty() || query.has_filter()) {
+                // People who find a stop or a line do not look for the feed that contains it.
+                details.feed-results open[names.is_empty() || query.has_filter() || number > 1] {
+                    summary { (words::format_count(found.len() as u64, "feed with these results", "feeds with these results")) }
+                    (render_filters(&query, &filters))
+                    (table)
+                }
+            } @else if !is_search {
+                (table)
             }
             (states::render_templates())
             (layout::render_data_island("catalog-data", &live_data(&app, &shown)))
@@ -202,12 +213,11 @@ impl CatalogFilters {
     }
 }
 
-/// Renders the head of a search: its results for riders before the filters of feeds.
+/// Renders the head of a search, with its results for riders.
 fn render_search_head(
     title: &str,
     query: &CatalogQuery,
     names: &FoundNames,
-    filters: &CatalogFilters,
     has_no_feed: bool,
 ) -> Markup {
     let is_empty = names.is_empty() && has_no_feed && !query.has_filter();
@@ -217,8 +227,6 @@ fn render_search_head(
         (names.render_markup(&query.text))
         @if is_empty {
             p.note data-nothing-found { "No network, stop, line or feed is called “" (query.text) "”. " a.target href="/networks" { "All networks" } }
-        } @else {
-            details.feed-filters open[query.has_filter()] { summary { "Filter feeds" } (render_filters(query, filters)) }
         }
     }
 }
@@ -372,10 +380,12 @@ fn render_feed_row(app: &App, entry: &CatalogEntry, now: UnixMillis) -> Markup {
             }
             td.cell-count.end.numeric role="cell" { (describe_contents(entry_format, status.entities)) }
             td.cell-problems.end.numeric role="cell" {
-                @match feed.problems_with_files().total_count() {
+                @let problems = ProblemTotals::from_problems(&feed.problems_with_files());
+                @match problems.n_unreadable {
                     0 => span.soft { "none" },
                     n => a href=(format!("/feeds/{id}#problems")) { (words::format_number(n)) },
                 }
+                (problems.render_unknown_values())
             }
             td.cell-report role="cell" data-report-of=(id) { (render_report_cell(app, entry)) }
             td.cell-age.end.numeric role="cell" { (render_data_age(feed, status, now)) }

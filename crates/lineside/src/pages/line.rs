@@ -21,6 +21,7 @@ use super::alerts::{self, AlertSummary};
 use super::favourites::{self, FavouriteKind};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
+use super::line_directions::{self, DirectionEnds};
 use super::line_estimates::{self, LineEstimates};
 use super::line_times::{IdleReason, LineTimes};
 use super::{badge, board, line_vehicles, map, network_page, states, words};
@@ -114,6 +115,21 @@ struct DirectionView<'a> {
     /// The headsigns of its trips.
     headsigns: &'a BTreeSet<String>,
     stops: Vec<LineStop<'a>>,
+}
+
+impl DirectionView<'_> {
+    /// Returns the last stops of its trips: those under way may not be in the timetable.
+    fn ends(&self) -> DirectionEnds<'_> {
+        let vehicles =
+            self.stops.iter().flat_map(|it| it.approaching.iter().chain(&it.reckoned.vehicles));
+        let trips = self.stops.iter().flat_map(|it| &it.reckoned.trips);
+        let live = vehicles
+            .filter_map(|vehicle| vehicle.join.headsign.as_deref())
+            .chain(trips.filter_map(|trip| trip.headsign.as_deref()))
+            .map(words::shorten_name);
+        let scheduled = self.headsigns.iter().map(|headsign| words::shorten_name(headsign));
+        DirectionEnds::new(&self.to, live, scheduled)
+    }
 }
 
 /// A stop on the line, and the vehicles that come to it next.
@@ -227,7 +243,7 @@ impl<'a> LineView<'a> {
                 div.directions {
                     @for (number, direction) in self.directions.iter().enumerate() { (self.render_direction(number, direction)) }
                 }
-                (self.render_omitted())
+                (line_directions::render_omitted(self.n_left_out, self.directions.is_empty()))
                 (self.render_elsewhere())
                 (line_estimates::render_announced(self.feed_id(), self.timetable, &self.announced))
                 @if has_times { (times.render_markup(self.timetable, self.feed_id(), id)) }
@@ -304,15 +320,13 @@ impl<'a> LineView<'a> {
     }
 
     fn render_direction(&self, number: usize, direction: &DirectionView<'_>) -> Markup {
-        let to = match &direction.from {
-            Some(from) => format!("From {from} to {}", direction.to),
-            None => format!("To {}", direction.to),
-        };
         let headsigns = direction.headsigns.iter().map(|headsign| words::shorten_name(headsign));
         let headsigns: Vec<&str> = headsigns.collect();
+        let heading = direction.ends().heading();
         html! {
-            section.card.direction data-direction=[direction.id] data-headsigns=(json!(headsigns)) data-to=(direction.to) aria-label=(to) {
-                h2 { (to) }
+            section.card.direction data-direction=[direction.id] data-headsigns=(json!(headsigns)) data-to=(direction.to) aria-label=(heading) {
+                h2 { (heading) }
+                @if let Some(from) = &direction.from { p.soft.small.direction-from { "From " (from) } }
                 ol.line-stops {
                     @for (at, place) in direction.stops.iter().enumerate() { (self.render_stop(&format!("{number}/{at}"), place)) }
                 }
@@ -333,20 +347,6 @@ impl<'a> LineView<'a> {
                 span.stop-name {
                     a.target href=(board::board_address(self.feed_id(), self.timetable.stop(shown).id)) { (stop_name(self.timetable, shown)) }
                     @if let Some(platform) = first.platform_code.filter(|_| is_one) { " " span.soft.small { "platform " (words::shorten_name(platform)) } }
-                }
-            }
-        }
-    }
-
-    /// Renders a note on further variants; a line may have hundreds.
-    fn render_omitted(&self) -> Markup {
-        let n = self.n_left_out;
-        html! {
-            @if n > 0 && self.directions.is_empty() {
-                p.soft { "The trips of this line have too many stops to be shown here." }
-            } @else if n > 0 {
-                p.soft.small {
-                    "The most frequent routings are shown. " (n) @if n == 1 { " trip of the timetable takes" } @else { " trips of the timetable take" } " a different one."
                 }
             }
         }

@@ -40,6 +40,27 @@ enum LoginFailure {
     OtherOrigin,
 }
 
+/// The notice above the form.
+#[derive(Debug, Clone, Copy)]
+enum FormNotice {
+    Failure(LoginFailure),
+    /// The address has a token, and the server does not accept its token from addresses.
+    LinkNotAccepted,
+}
+
+impl FormNotice {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Failure(LoginFailure::TokenRejected(TokenRejection::Wrong)) => "wrong_token",
+            Self::Failure(LoginFailure::TokenRejected(TokenRejection::TooOften(_))) => {
+                "too_many_attempts"
+            }
+            Self::Failure(LoginFailure::OtherOrigin) => "other_origin",
+            Self::LinkNotAccepted => "link_not_accepted",
+        }
+    }
+}
+
 async fn get_login(
     State(app): State<App>,
     credential: Option<AdminCredential>,
@@ -49,13 +70,13 @@ async fn get_login(
     let parameters = QueryParameters::parse_query(parts.uri.query().unwrap_or_default());
     let next = sanitize_next(parameters.find_value("next"));
     // The link that is printed at the start. A token set by the operator never appears in an address.
-    let linked = parameters.find_value("token").filter(|_| app.admin().generated_token().is_some());
-    if let Some(token) = linked {
+    let linked = parameters.find_value("token");
+    if let Some(token) = linked.filter(|_| app.admin().generated_token().is_some()) {
         return start_session(&app, &parts, token, &next);
     }
     let main = match credential {
         Some(_) => render_logged_out(),
-        None => render_form(&next, None),
+        None => render_form(&next, linked.map(|_| FormNotice::LinkNotAccepted)),
     };
     login_page(StatusCode::OK, &main)
 }
@@ -108,7 +129,8 @@ fn refuse_login(next: &str, why: LoginFailure) -> Response {
         LoginFailure::OtherOrigin => Refusal::OtherOrigin,
     };
     let (refusal_head, _) = refusal.into_response().into_parts();
-    let mut response = login_page(refusal_head.status, &render_form(next, Some(why)));
+    let mut response =
+        login_page(refusal_head.status, &render_form(next, Some(FormNotice::Failure(why))));
     for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
         let value = refusal_head.headers.get(&name).cloned();
         response.headers_mut().extend(value.map(|value| (name, value)));
@@ -149,19 +171,23 @@ fn login_page(status: StatusCode, main: &Markup) -> Response {
     response
 }
 
-fn render_form(next: &str, failed: Option<LoginFailure>) -> Markup {
+fn render_form(next: &str, notice: Option<FormNotice>) -> Markup {
+    let is_invalid = matches!(notice, Some(FormNotice::Failure(LoginFailure::TokenRejected(_))));
     html! {
         div.page-head {
             h1 { "Log in" }
             p {
-                "Use the key " code { "token" } " of the table " code { "[admin]" } " in the server’s configuration file, lineside.toml, or the "
-                "environment variable " code { (ADMIN_TOKEN_VARIABLE) } ". If neither is set, the token "
-                "was printed at startup."
+                "Enter the admin token: the value of " code { "token" } " under " code { "[admin]" } " in the server’s configuration file, or of the "
+                "environment variable " code { (ADMIN_TOKEN_VARIABLE) } ". If neither is set, the server printed a token at startup."
             }
         }
         form.card.card-body.stack.login method="post" action=(LOGIN) {
-            @if let Some(why) = failed {
-                p.note.bad #why role="alert" { (failure_message(why)) }
+            @match notice {
+                Some(FormNotice::Failure(why)) => p.note.bad #why role="alert" data-notice=(FormNotice::Failure(why).code()) { (failure_message(why)) },
+                Some(why @ FormNotice::LinkNotAccepted) => p.note #why role="alert" data-notice=(why.code()) {
+                    "This server does not accept a token from a link, because its operator has set the token. Enter the token here."
+                },
+                None => {}
             }
             input type="hidden" name="next" value=(next);
             // Password managers store a token under a name.
@@ -169,7 +195,7 @@ fn render_form(next: &str, failed: Option<LoginFailure>) -> Markup {
             div.field {
                 label for="token" { "Token" }
                 input.input #token type="password" name="token" autocomplete="current-password" required
-                    autofocus aria-invalid=[failed.map(|_| "true")] aria-describedby=[failed.map(|_| "why")];
+                    autofocus aria-invalid=[is_invalid.then_some("true")] aria-describedby=[notice.map(|_| "why")];
             }
             div { button.button type="submit" { "Log in" } }
         }

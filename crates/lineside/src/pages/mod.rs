@@ -5,12 +5,14 @@
 //! `map`, `ops`, `docs`, `login`. They read the current state and never wait for a feed.
 
 mod addresses;
+mod alert_periods;
 mod alert_source;
 mod alerts;
 mod assets;
 mod availability;
 mod badge;
 mod board;
+mod board_options;
 mod board_rows;
 mod board_window;
 mod catalog;
@@ -25,6 +27,7 @@ mod name_search;
 mod icons;
 mod languages;
 mod layout;
+mod line_directions;
 mod line_estimates;
 mod line_times;
 mod line_vehicles;

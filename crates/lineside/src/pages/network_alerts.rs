@@ -14,13 +14,17 @@ use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
 use lineside_formats::gtfs_rt::proto;
 use lineside_ingest::{Network, Record, RouteMode};
+use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::alert_source::AlertSource;
+use super::alert_source::{AlertSource, last_live_time};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
-use super::{alerts, badge, board, icons, line, network_page, states, trip_sheet, trips, words};
+use super::{
+    alert_periods, alerts, badge, board, icons, line, network_page, states, trip_sheet, trips,
+    words,
+};
 use crate::app::App;
 use crate::delays::VehicleNoun;
 use crate::http::{QueryParameters, Refusal, lookup};
@@ -29,8 +33,6 @@ use crate::http::{QueryParameters, Refusal, lookup};
 const ALERTS_PER_PAGE: usize = 30;
 /// The most affected things shown of one alert.
 const AFFECTED_MAX: usize = 40;
-/// The most periods shown of one alert.
-const PERIODS_MAX: usize = 6;
 /// Feeds whose alerts the page follows.
 const CHANNELS_MAX: usize = 16;
 /// Seconds between reloads of the page without scripts.
@@ -132,7 +134,14 @@ struct AlertsView {
     now: i64,
     /// The notice that a recording is played.
     recording: Markup,
+    is_recording: bool,
+    /// The notice that the timetable has ended, has not begun, or ends soon.
+    timetable_end: Markup,
     source: AlertSource,
+    /// The time of the newest live data if they are out of date.
+    live_end: Option<UnixMillis>,
+    /// The feed of all alerts and their languages, if they have one feed.
+    common_source: Option<(String, Vec<String>)>,
     /// The names of the network's feeds, by id.
     feed_names: BTreeMap<String, String>,
 }
@@ -161,6 +170,7 @@ impl AlertsView {
             .iter()
             .map(|feed| (feed.id().to_string(), feed.config().display_name().to_owned()));
         let skipped = (number - 1) * ALERTS_PER_PAGE;
+        let common_source = find_common_source(all.iter().map(|(_, record)| &**record));
         Self {
             id: network.id().to_string(),
             name: network_page::network_name(app, network),
@@ -173,27 +183,35 @@ impl AlertsView {
             number,
             now,
             recording: states::recording_tag(network),
+            is_recording: network.replay_time().is_some(),
+            timetable_end: network_page::render_timetable_end(network),
             source: AlertSource::for_network(network),
+            live_end: last_live_time(network),
+            common_source,
             feed_names: names.collect(),
         }
     }
 
-    /// Returns the first sentence of the page.
-    fn describe_count(&self) -> String {
-        match self.source {
-            AlertSource::None => {
-                "This network has a timetable and no real-time feed, so no alerts are known."
-                    .to_owned()
-            }
-            AlertSource::Outdated if self.n_in_force == 0 => {
-                "The live data of this network are out of date, so no alerts are known.".to_owned()
-            }
-            AlertSource::WithoutAlerts => {
-                "The live data of this network contain no alerts, so none are known.".to_owned()
-            }
-            AlertSource::Current if self.n_in_force == 0 => "No alerts now.".to_owned(),
-            AlertSource::Outdated | AlertSource::Current => {
-                format!("{} now.", words::format_count(self.n_in_force as u64, "alert", "alerts"))
+    /// Renders the first sentence of the page.
+    fn render_count(&self) -> Markup {
+        let count = words::format_count(self.n_in_force as u64, "alert", "alerts");
+        let end = self.live_end.map(|at| {
+            let (at, zone) = (at.unix_seconds(), &self.zone);
+            html! { time data-live-end datetime=(words::format_rfc3339(at, zone)) { (words::format_clock_or_day(at, self.now, zone)) } }
+        });
+        html! {
+            p.soft data-source=[self.source.as_attribute()] data-recorded[self.is_recording] {
+                @match (self.source, end) {
+                    (AlertSource::None, _) => "This network has a timetable and no real-time feed, so no alerts are known.",
+                    (AlertSource::WithoutAlerts, _) if self.is_recording => "The recording contains no alerts.",
+                    (AlertSource::WithoutAlerts, Some(end)) => { "The last live data of this network are of " (end) " and contain no alerts, so none are known now." },
+                    (AlertSource::WithoutAlerts, None) => "The live data of this network contain no alerts, so none are known.",
+                    (AlertSource::Outdated, Some(end)) if self.n_in_force == 0 => { "The last live data of this network are of " (end) ", so no alerts are known now." },
+                    (AlertSource::Outdated, Some(end)) => { (count) " by the last live data, of " (end) ". They may be over." },
+                    (AlertSource::Outdated, None) if self.n_in_force == 0 => "The live data of this network are out of date, so no alerts are known.",
+                    _ if self.n_in_force == 0 => "No alerts now.",
+                    _ => { (count) " now." },
+                }
             }
         }
     }
@@ -223,12 +241,13 @@ impl AlertsView {
                         }
                     }
                     h1 { "Alerts" }
-                    p.soft data-source=[self.source.as_attribute()] { (self.describe_count()) }
+                    (self.render_count())
                     p.answer-at {
                         (self.recording)
                         // Without a current source of alerts nothing on the page is live.
                         @if self.source == AlertSource::Current { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
                     }
+                    (self.timetable_end)
                 }
                 (self.render_other_pages())
                 @for phase in [AlertPhase::InForce, AlertPhase::Upcoming, AlertPhase::Past] {
@@ -247,6 +266,7 @@ impl AlertsView {
                         @if self.number < pages { a.button.plain rel="next" href=(address(self.number + 1)) { "Next" } }
                     }
                 }
+                @if let Some((feed, languages)) = &self.common_source { p.small.soft data-common-source=(feed) { (self.render_source(feed, languages)) } }
                 (states::render_templates())
                 (layout::render_data_island("live-page-data", &self.live_data()))
             }
@@ -270,17 +290,22 @@ impl AlertsView {
                 }
                 @if let Some(description) = &description { p.alert-text lang=[description.language()] { (description.as_str()) } }
                 (self.render_affected(alert))
-                (self.render_periods(alert))
+                (alert_periods::render_periods(alert, self.now, &self.zone))
                 @if let Some(url) = url { p.small { a.target href=(url) rel="noopener nofollow" { "More information" } } }
-                details.small.soft {
-                    summary { "Source" }
-                    p {
-                        "From " a href=(format!("/feeds/{}", record.feed)) { (self.feed_name(record)) } "."
-                        @let languages = alert_languages(alert);
-                        @if !languages.is_empty() { " Languages: " (languages.join(", ")) "." }
-                    }
+                @if self.common_source.is_none() {
+                    details.small.soft { summary { "Source" } p { (self.render_source(record.feed.as_str(), &alert_languages(alert))) } }
                 }
             }
+        }
+    }
+
+    /// Renders the feed of alerts, and their languages.
+    fn render_source(&self, feed: &str, languages: &[impl AsRef<str>]) -> Markup {
+        let name = self.feed_names.get(feed).map_or(feed, String::as_str);
+        let languages: Vec<&str> = languages.iter().map(AsRef::as_ref).collect();
+        html! {
+            "From " a href=(format!("/feeds/{feed}")) { (name) } "."
+            @if !languages.is_empty() { " Languages: " (languages.join(", ")) "." }
         }
     }
 
@@ -289,10 +314,6 @@ impl AlertsView {
         let channels: Vec<String> =
             self.feed_names.keys().take(CHANNELS_MAX).map(|id| format!("alerts/{id}")).collect();
         json!({ "channels": channels })
-    }
-
-    fn feed_name<'a>(&'a self, record: &'a Record) -> &'a str {
-        self.feed_names.get(record.feed.as_str()).map_or(record.feed.as_str(), String::as_str)
     }
 
     /// Renders the lines, stops, trips, modes and agencies that an alert names.
@@ -395,30 +416,22 @@ impl AlertsView {
             (None, None) => "a trip".to_owned(),
         }
     }
+}
 
-    fn render_periods(&self, alert: &proto::Alert) -> Markup {
-        let moment = |at: u64| {
-            let at = i64::try_from(at).unwrap_or(i64::MAX);
-            html! { time datetime=(words::format_rfc3339(at, &self.zone)) { (words::format_clock_or_day(at, self.now, &self.zone)) } }
-        };
-        let n_more = alert.active_period.len().saturating_sub(PERIODS_MAX);
-        html! {
-            @if !alert.active_period.is_empty() {
-                p.small.periods {
-                    @for (index, period) in alert.active_period.iter().take(PERIODS_MAX).enumerate() {
-                        @if index > 0 { "; " }
-                        @match (period.start, period.end) {
-                            (Some(start), Some(end)) => { (moment(start)) " to " (moment(end)) }
-                            (Some(start), None) => { "since " (moment(start)) }
-                            (None, Some(end)) => { "until " (moment(end)) }
-                            (None, None) => "until further notice",
-                        }
-                    }
-                    @if n_more > 0 { "; and " (n_more) " more periods" }
-                }
-            }
+/// Returns the feed of several alerts and their languages, if they have one feed.
+fn find_common_source<'a>(
+    records: impl Iterator<Item = &'a Record>,
+) -> Option<(String, Vec<String>)> {
+    let mut records = records.peekable();
+    let feed = records.peek()?.feed.to_string();
+    let mut languages = std::collections::BTreeSet::new();
+    for record in records {
+        if record.feed.as_str() != feed {
+            return None;
         }
+        languages.extend(record.alert().into_iter().flat_map(alert_languages).map(str::to_owned));
     }
+    Some((feed, languages.into_iter().collect()))
 }
 
 /// Returns the languages of an alert's texts.

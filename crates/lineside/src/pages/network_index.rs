@@ -7,10 +7,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::civil::Date;
-use lineside_ingest::{FeedState, Network, NetworkState, Record, RouteMode, TripPhase};
+use lineside_ingest::{FeedState, Network, NetworkState, Record, RouteMode, TripPhase, fold_text};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
+use super::alert_source::last_live_time;
 use super::layout::{self, NavSection, PageLayout};
 use super::states::ServiceCountdown;
 use super::{network_alerts, network_page, networks, states, words};
@@ -33,6 +34,8 @@ struct NetworkEntry {
     /// True if the network plays a recording.
     is_recording: bool,
     n_alerts: usize,
+    /// The local day of its newest live data if they are out of date.
+    live_end: Option<String>,
     /// The state of its schedule, and the days until the timetable begins and ends.
     service: Option<(FeedState, ServiceCountdown)>,
     recording: Markup,
@@ -54,6 +57,8 @@ impl NetworkEntry {
             n_unplaced: count_reliable_vehicles(network, |record| record.position().is_none()),
             is_recording: network.replay_time().is_some(),
             n_alerts: network_alerts::count_in_force(network),
+            live_end: last_live_time(network)
+                .map(|at| words::day_at(at, &words::network_zone(network))),
             service: schedule.map(|feed| (feed.status().state, ServiceCountdown::for_feed(&feed))),
             recording: states::recording_tag(network),
         })
@@ -70,6 +75,7 @@ impl NetworkEntry {
                     @if !modes.is_empty() { (modes.join(", ")) " · " }
                     (words::format_count(self.n_lines as u64, "line", "lines"))
                     @if let Some(day) = self.ended { " · timetable ended " time datetime=(day) { (day.strftime("%B %Y")) } }
+                    @if let Some(day) = &self.live_end { " · last live data of " span.nowrap data-live-end { (day) } }
                     @if self.n_vehicles > 0 { " · " (words::format_count(self.n_vehicles as u64, "vehicle", "vehicles")) }
                     @if self.n_unplaced > 0 && self.n_unplaced == self.n_vehicles { ", none with a position" }
                     @else if self.n_unplaced > 0 { ", " (words::format_number(self.n_unplaced as u64)) " of them without a position" }
@@ -81,6 +87,12 @@ impl NetworkEntry {
 }
 
 impl NetworkEntry {
+    /// Returns the key of the display order. Names are ordered regardless of case and accents.
+    fn sort_key(&self) -> (bool, bool, String, String, String) {
+        let folded = fold_text(&self.name);
+        (!self.is_live(), self.ended.is_some(), folded, self.name.clone(), self.id.clone())
+    }
+
     /// Returns true if something on the network's pages is live or replayed.
     fn is_live(&self) -> bool {
         self.is_recording || self.n_vehicles > 0 || self.n_alerts > 0
@@ -126,10 +138,7 @@ pub(super) async fn get_networks(State(app): State<App>) -> Response {
     let mut entries: Vec<NetworkEntry> =
         all.iter().filter_map(|network| NetworkEntry::new(&app, network)).collect();
     // Networks that have something to show come first.
-    let key = |entry: &NetworkEntry| (!entry.is_live(), entry.ended.is_some());
-    entries.sort_by(|a, b| {
-        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name)).then_with(|| a.id.cmp(&b.id))
-    });
+    entries.sort_by_cached_key(NetworkEntry::sort_key);
     let mut page = PageLayout::new("Networks", NavSection::Networks);
     page.description = Some("Lines, stops, departures and alerts of each network.".to_owned());
     page.styles = &["riders.css"];

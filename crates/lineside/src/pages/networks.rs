@@ -253,7 +253,7 @@ impl NetworkView {
                     @let (served, unserved) = self.split_stops();
                     @if !served.is_empty() { ul.stop-list { @for stop in served { (self.render_stop(*stop)) } } }
                     @if !unserved.is_empty() {
-                        h3.stops-unserved { "Stops without departures" }
+                        h3.stops-unserved { "Stops without trips in the timetable" }
                         ul.stop-list data-unserved=(unserved.len()) { @for stop in unserved { (self.render_stop(*stop)) } }
                     }
                     @if pages > 1 { (self.render_pager(self.query.stops_page, pages, "stops", |page| self.query.page_address(&self.id, page, self.query.lines_page))) }
@@ -280,13 +280,26 @@ impl NetworkView {
                 @if self.has_namesake(stop.name) {
                     @if let Some(towards) = main_destinations(self.timetable(), idx) { span.small data-towards { "towards " (towards) } }
                 }
-                @if let Some(code) = stop.code.filter(|code| *code != stop.id) { span.soft.small { "stop " (code) } }
+                @match stop.platform_code {
+                    Some(platform) => span.soft.small data-stop-number { "platform " (words::shorten_name(platform)) },
+                    None => @if let Some(number) = self.stop_number(idx) { span.soft.small data-stop-number { "stop " (number) } },
+                }
                 span.lines {
                     @for (name, color) in lines.iter().take(STOP_LINES_MAX) { (badge::render_badge(name, *color)) }
                     @if n_more > 0 { span.soft.small { "+" (n_more) } }
                 }
             }
         }
+    }
+
+    /// Returns the number of a stop: its code, or for one of several stops with one name the last part of its id.
+    fn stop_number(&self, idx: StopIdx) -> Option<&str> {
+        let stop = self.timetable().stop(idx);
+        let from_id = || {
+            let number = stop.id.rsplit(':').next().unwrap_or(stop.id);
+            Some(number).filter(|_| self.has_namesake(stop.name))
+        };
+        stop.code.filter(|code| *code != stop.id).or_else(from_id)
     }
 
     /// Returns true if several stops of the page have this name.

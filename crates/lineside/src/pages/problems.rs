@@ -7,18 +7,56 @@ use super::feed::render_fold;
 use super::rules::{has_rule, rule_address};
 use super::words;
 
-/// Problems of one kind that are listed individually.
+/// Values of one kind that are listed individually.
 const SHOWN_MAX: usize = 10;
+/// The code of a value that the specification does not define. The row is loaded as if the field were empty.
+const UNKNOWN_VALUE: &str = "unexpected_enum_value";
+
+/// The numbers of a feed's problems, by their effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProblemTotals {
+    /// Rows and values that could not be read.
+    pub(super) n_unreadable: u64,
+    /// Values that the specification does not define; their rows are loaded.
+    n_unknown_values: u64,
+}
+
+impl ProblemTotals {
+    pub(super) fn from_problems(problems: &Problems) -> Self {
+        let unknown = problems.problem_counts().filter(|(_, code, _)| *code == UNKNOWN_VALUE);
+        let n_unknown_values = unknown.map(|(_, _, count)| count).sum();
+        let n_unreadable = problems.total_count().saturating_sub(n_unknown_values);
+        Self { n_unreadable, n_unknown_values }
+    }
+
+    /// Renders the number of values that the specification does not define; nothing if there are none.
+    pub(super) fn render_unknown_values(self) -> Markup {
+        html! {
+            @if self.n_unknown_values > 0 {
+                div.soft.small data-unknown-values=(self.n_unknown_values) {
+                    (words::format_count(self.n_unknown_values, "unknown value", "unknown values")) " ignored"
+                }
+            }
+        }
+    }
+
+    fn describe_totals(self) -> String {
+        let unreadable = words::format_count(self.n_unreadable, "row or value", "rows and values");
+        let unknown = words::format_count(self.n_unknown_values, "unknown value", "unknown values");
+        match (self.n_unreadable, self.n_unknown_values) {
+            (0, 0) => "none".to_owned(),
+            (_, 0) => unreadable,
+            (0, _) => format!("none; {unknown} ignored"),
+            _ => format!("{unreadable}; {unknown} ignored"),
+        }
+    }
+}
 
 /// Renders the rows and values that were left out, once data have arrived. `is_converted`: the tables were converted
 /// from NeTEx, so their names and lines are not the producer's.
 pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: bool) -> Markup {
-    let total = problems.total_count();
-    let note = match total {
-        _ if !has_data => String::new(),
-        0 => "none".to_owned(),
-        total => words::format_count(total, "value", "values"),
-    };
+    let totals = ProblemTotals::from_problems(problems);
+    let note = if has_data { totals.describe_totals() } else { String::new() };
     let (own, converted): (Vec<_>, Vec<_>) = problems
         .problem_counts()
         .partition(|(file, _, _)| !(is_converted && file.ends_with(".txt")));
@@ -29,7 +67,8 @@ pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: boo
             p.card-body.soft { "Everything was readable. See the report for data quality." }
         } @else {
             p.card-body.soft.small {
-                "Rows and values that Lineside skipped while loading the data that it serves now. The report checks the same data against all rules, so the same fault may be counted there, too."
+                "Rows and values that Lineside could not read while it loaded the data that it serves now. The report checks the same data against all rules, so the same fault may be counted there, too."
+                @if totals.n_unknown_values > 0 { " A value that the specification does not define (" code { (UNKNOWN_VALUE) } ") is ignored as if the field were empty: nothing else of its row is lost." }
             }
             ul.problem-list {
                 @for (file, code, count) in own { (render_problem_kind(file, code, count, problems.retained_problems())) }
@@ -88,24 +127,39 @@ fn render_converted_kind(file: &str, code: &str, count: u64, samples: &[Problem]
 
 /// Renders the problems of one kind in one file: their number, and the first few with their lines.
 fn render_problem_kind(file: &str, code: &str, count: u64, samples: &[Problem]) -> Markup {
-    let shown: Vec<&Problem> = samples
-        .iter()
-        .filter(|problem| &*problem.file == file && problem.code == code)
-        .take(SHOWN_MAX)
-        .collect();
-    let more = count - u64::try_from(shown.len()).unwrap_or(count).min(count);
+    let own = samples.iter().filter(|problem| &*problem.file == file && problem.code == code);
+    let groups = group_by_value(own);
+    let n_shown: usize = groups.iter().take(SHOWN_MAX).map(|(_, n)| n).sum();
+    let more = count - u64::try_from(n_shown).unwrap_or(count).min(count);
     html! {
         li {
             details open[count <= 3] {
                 summary { strong { (file) } " " span.mono { (code) } span.tag { (words::format_number(count)) } }
                 (render_rule_link(code))
                 ul {
-                    @for problem in shown { li { (render_problem_line(problem)) } }
+                    @for (problem, n) in groups.iter().take(SHOWN_MAX) { li { (render_problem_line(problem)) @if *n > 1 { span.soft data-repeats=(n) { ", first of " (words::format_number(*n as u64)) } } } }
                     @if more > 0 { li.soft { "and " (words::format_number(more)) " more" } }
                 }
             }
         }
     }
+}
+
+/// Returns the first problem for each field and value, in order, and the number of those like it.
+fn group_by_value<'a>(problems: impl Iterator<Item = &'a Problem>) -> Vec<(&'a Problem, usize)> {
+    let mut groups: Vec<(&Problem, usize)> = Vec::new();
+    for problem in problems {
+        let is_like = |other: &Problem| {
+            problem.value.is_some()
+                && (&other.field, &other.value, &other.detail)
+                    == (&problem.field, &problem.value, &problem.detail)
+        };
+        match groups.iter_mut().find(|(first, _)| is_like(first)) {
+            Some((_, n)) => *n += 1,
+            None => groups.push((problem, 1)),
+        }
+    }
+    groups
 }
 
 /// Renders a link to the page of a code, if it has one.
@@ -147,6 +201,27 @@ mod tests {
         problems.push(Problem::new("line.xml", "unknown_ref", "no such Line"));
         let both = render_card(&problems, true, true).into_string();
         assert!(both.contains("<strong>line.xml</strong>"), "a file of the producer's: {both}");
+    }
+
+    #[test]
+    fn an_undefined_value_is_not_counted_as_unreadable() {
+        let problem = |code, line, value: &str| Problem {
+            line: Some(line),
+            field: Some("stop_id".into()),
+            value: Some(value.into()),
+            ..Problem::new("stop_times.txt", code, "no")
+        };
+        let mut problems = Problems::new();
+        for line in 2..5 {
+            problems.push(problem("foreign_key_violation", line, "36388"));
+            problems.push(problem(UNKNOWN_VALUE, line, "-999"));
+        }
+        problems.push(problem("foreign_key_violation", 9, "36389"));
+        let totals = ProblemTotals::from_problems(&problems);
+        assert_eq!(totals, ProblemTotals { n_unreadable: 4, n_unknown_values: 3 });
+        let page = render_card(&problems, true, false).into_string();
+        assert_eq!(page.matches("36388").count(), 1, "one line for each value: {page}");
+        assert_eq!(page.matches("data-repeats=\"3\"").count(), 2, "{page}");
     }
 
     #[test]

@@ -130,12 +130,16 @@ pub(super) fn format_clock(unix_seconds: i64, timezone: &TimeZone) -> String {
 
 /// Formats local hours and minutes, after the day if it is not the day of `now`, Unix seconds.
 pub(super) fn format_clock_or_day(unix_seconds: i64, now: i64, timezone: &TimeZone) -> String {
-    let day = |at| format_with(at, timezone, "%Y-%m-%d");
-    if day(unix_seconds) == day(now) {
+    if format_local_day(unix_seconds, timezone) == format_local_day(now, timezone) {
         format_clock(unix_seconds, timezone)
     } else {
         format_with(unix_seconds, timezone, "%-d %b %Y, %H:%M")
     }
+}
+
+/// Formats the local day of a time in ISO 8601, such as `2024-02-08`.
+pub(super) fn format_local_day(unix_seconds: i64, timezone: &TimeZone) -> String {
+    format_with(unix_seconds, timezone, "%Y-%m-%d")
 }
 
 /// Formats the local day of a time, such as `8 Feb 2024`.

@@ -322,6 +322,50 @@ async fn a_feed_is_added_paused_and_removed() {
 }
 
 #[tokio::test]
+async fn the_history_links_later_edits_and_names_a_restored_feed() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer().await;
+    configure(folder.path(), &producer);
+    let browser = Browser::start(folder.path()).await;
+    let url = producer.url("/b");
+    let fields = [("do", "apply"), ("id", "new"), ("url", &url), ("format", "raw"), ("poll", "1h")];
+    browser.do_it("/ops/add", &fields).await;
+    browser.do_it("/ops/feeds/new/remove", &[]).await;
+    let row = |page: &str, action: &str| {
+        let (before, row) = page.split_once(&format!("data-action=\"{action}\"")).expect(action);
+        let id = before.rsplit("id=\"").next().unwrap().split('"').next().unwrap().to_owned();
+        (id, row.split("</tr>").next().unwrap().to_owned())
+    };
+    let page = browser.page("/ops/history").await;
+    let (removal, removed) = row(&page, "remove");
+    let (_, added) = row(&page, "add");
+    assert!(added.contains(&format!("href=\"#{removal}\"")), "undo that first: {added}");
+    let undo = removed.split('"').find(|text| text.ends_with("/undo")).unwrap();
+    browser.do_it(undo, &[]).await;
+    let page = browser.page("/ops/history").await;
+    let (restoration, restored) = row(&page, "restore");
+    assert!(restored.contains(&format!("href=\"#{removal}\"")), "{restored}");
+    assert!(restored.contains("<ins>1h</ins>") && !restored.contains("not set"), "{restored}");
+    let (_, removed) = row(&page, "remove");
+    assert!(removed.contains(&format!("href=\"#{restoration}\"")), "undone by it: {removed}");
+}
+
+#[tokio::test]
+async fn a_login_link_with_a_configured_token_says_that_it_has_no_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    configure(folder.path(), &producer().await);
+    let browser = Browser::start(folder.path()).await;
+    let login = async |query: &str| {
+        let reply = get(&format!("{}/login{query}", browser.process.url)).await;
+        assert_eq!((reply.status().as_u16(), reply.headers().get("set-cookie")), (200, None));
+        reply.text().await.unwrap()
+    };
+    let noted = "data-notice=\"link_not_accepted\"";
+    assert!(login(&format!("?token={TOKEN}")).await.contains(noted), "also the right token");
+    assert!(!login("").await.contains("data-notice"));
+}
+
+#[tokio::test]
 async fn visitors_of_a_public_dashboard_see_no_buttons() {
     let folder = tempfile::tempdir().unwrap();
     configure(folder.path(), &producer().await);

@@ -103,6 +103,16 @@ async fn an_expired_timetable_is_shown_as_expired_everywhere() {
         let page = text(format!("{url}{path}")).await;
         assert!(page.contains("data-expired-of=\"old\">"), "{path}: {page}");
     }
+    for (path, next) in [("/stops/old/S", "/networks/old"), ("/delays/old", "/networks/old")] {
+        let page = text(format!("{url}{path}")).await;
+        let (_, step) = page.split_once("data-next-step=\"network\"").expect(path);
+        assert!(step.contains(&format!("href=\"{next}\"")), "{path}: {page}");
+    }
+    assert!(board.contains("href=\"/feeds/old/versions\""), "{board}");
+    let embedded = text(format!("{url}/stops/old/S?embed=1")).await;
+    assert!(!embedded.contains("data-next-step"), "not out of a frame: {embedded}");
+    let delays = text(format!("{url}/delays/old")).await;
+    assert!(!delays.contains("<select") && !delays.contains("day-title"), "{delays}");
     let line = text(format!("{url}/routes/old/R")).await;
     assert!(line.find("line-idle").unwrap() < line.find("data-stop=").unwrap(), "{line}");
     assert!(!line.contains("#times") && !line.contains("id=\"times\""), "{line}");
@@ -261,6 +271,11 @@ async fn a_recording_is_marked_on_every_page_with_its_time() {
     let alerts = text(format!("{url}/alerts/town")).await;
     assert!(alerts.contains("data-source=\"without_alerts\""), "{alerts}");
     assert!(!alerts.contains("id=\"live\""), "nothing live has alerts: {alerts}");
+    assert!(alerts.contains("data-recorded") && !alerts.contains("data-live-end"), "{alerts}");
+    // Reports have the time of the recording, and nothing of it happens now.
+    let buses = text(format!("{url}/feeds/buses")).await;
+    let (_, reported) = buses.split_once("data-recorded-clock").unwrap();
+    assert!(reported.split('>').next().unwrap().contains("2024-02-08T12:00:"), "{reported}");
     let network = text(format!("{url}/networks/town")).await;
     assert!(!network.contains("href=\"/alerts/town\""), "the page would be empty: {network}");
     server.stop("-TERM");
@@ -347,5 +362,40 @@ async fn a_schedule_without_rows_does_not_replace_a_good_one() {
     assert_eq!(get(&format!("{url}/stops/town/S")).await.status(), 200);
     write_schedule(&town, Date::constant(2999, 1, 1), true);
     until_state(&server, "town", "ok").await;
+    server.stop("-TERM");
+}
+
+/// Writes a schedule like [`write_schedule`] whose agency has this name.
+fn write_named_schedule(folder: &Path, agency: &str) {
+    write_schedule(folder, Date::constant(2999, 1, 1), true);
+    let row = format!("A,{agency},https://a.example,UTC");
+    let head = "agency_id,agency_name,agency_url,agency_timezone";
+    std::fs::write(folder.join("agency.txt"), format!("{head}\n{row}\n")).unwrap();
+}
+
+#[tokio::test]
+async fn networks_are_sorted_without_accents_and_stops_with_one_name_have_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    for (id, agency) in [("a", "Sound"), ("b", "São Paulo"), ("c", "samtrans")] {
+        write_named_schedule(&folder.path().join(id), agency);
+    }
+    let stops = "stop_id,stop_name,stop_lat,stop_lon\nX:S,Market,48.8,2.3\nX:T,Market,48.9,2.3";
+    let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
+                 T1,08:00:00,08:00:00,X:S,1\nT1,08:10:00,08:10:00,X:T,2";
+    for (name, text) in [("stops.txt", stops), ("stop_times.txt", times)] {
+        std::fs::write(folder.path().join("a").join(name), text).unwrap();
+    }
+    let server = serve(folder.path(), &["a", "b", "c"]);
+    for id in ["a", "b", "c"] {
+        until_state(&server, id, "ok").await;
+    }
+    let index = text(format!("{}/networks", server.url)).await;
+    let ids = index.split("data-network=\"").skip(1).map(|it| it.split('"').next().unwrap());
+    assert_eq!(ids.collect::<Vec<_>>(), ["c", "b", "a"]);
+    let numbers = async |network: &str| {
+        let page = text(format!("{}/networks/{network}", server.url)).await;
+        page.matches("data-stop-number").count()
+    };
+    assert_eq!((numbers("a").await, numbers("b").await), (2, 0));
     server.stop("-TERM");
 }

@@ -181,6 +181,12 @@ async fn a_board_links_to_later_and_earlier_departures() {
     // Ten hours later nothing runs, and the board names its time.
     let later = town.page(&format!("/stops/town/S?after={}", now() + 10 * 3600)).await;
     assert!(rows(&later) == 0 && later.contains("data-later"), "{later}");
+    // A board without rows leads to the next departure.
+    let (_, step) = later.split_once("data-next-step=\"departure\"").expect(&later);
+    let (_, step) = step.split_once("href=\"").unwrap();
+    let next = step.split('"').next().unwrap().replace("&amp;", "&");
+    let tomorrow = town.page(&next).await;
+    assert!(rows(&tomorrow) > 0, "{next}: {tomorrow}");
     let wrong = town.page("/stops/town/S?after=someday").await;
     assert_eq!(trips(&wrong), trips(&town.page("/stops/town/S").await));
 }
@@ -218,6 +224,11 @@ async fn a_search_finds_lines_by_mode_and_misspelled_stops() {
     let town = town().await;
     let found = town.page("/?q=line+A").await;
     assert!(found.contains("data-found=\"lines\"") && found.contains("href=\"/routes/town/A\""));
+    // The feeds that contain it, and their filters, are folded.
+    let (_, feeds) = found.split_once("<details class=\"feed-results\">").expect(&found);
+    assert!(feeds.contains("name=\"format\"") && feeds.contains("id=\"feeds\""), "{feeds}");
+    let filtered = town.page("/?q=line+A&format=gtfs").await;
+    assert!(filtered.contains("<details class=\"feed-results\" open"), "{filtered}");
     let stop = town.page("/?q=Midle").await;
     assert!(stop.contains("data-corrected=\"middle\""), "{stop}");
     assert!(stop.contains("href=\"/stops/town/S\"") && stop.contains("Town &lt;b&gt;Lines"));
@@ -253,4 +264,33 @@ async fn the_delay_answer_is_a_share_for_networks_and_a_word_for_lines() {
     let found = get_json(&town.url("/api/v1/feeds/town/delays")).await;
     let share = found["on_time_share"].as_f64().unwrap();
     assert!((0.0..1.0).contains(&share), "{found}");
+}
+
+#[tokio::test]
+async fn pages_name_the_end_of_live_data() {
+    let at = now() - 10 * 24 * 3600;
+    let build_message = |lines: Lines| {
+        let mut vehicle = lines.vehicle("a1", "Car 12");
+        let position = Position { latitude: 59.91, longitude: 10.75, ..Position::default() };
+        vehicle.vehicle.as_mut().unwrap().position = Some(position);
+        message(at, vec![vehicle])
+    };
+    let town = Town::start_town(["", ""], build_message).await;
+    let is_outdated = async || {
+        let feed = get_json(&town.url("/api/v1/feeds/town-trips")).await;
+        feed["state"] == "stale" && feed["unreliable_since"].is_string()
+    };
+    until("the data are out of date", is_outdated).await;
+    let alerts = town.page("/alerts/town").await;
+    assert!(alerts.contains("data-source=\"without_alerts\""), "{alerts}");
+    let (_, end) = alerts.split_once("data-live-end").expect(&alerts);
+    let (_, end) = end.split_once("datetime=\"").unwrap();
+    let end: jiff::Timestamp = end.split('"').next().unwrap().parse().unwrap();
+    assert_eq!(end.as_second(), at);
+    let index = town.page("/networks").await;
+    assert!(index.contains("data-live-end"), "{index}");
+    // Positions are no times: no line has an answer, and the page leads elsewhere.
+    let delays = town.page("/delays/town").await;
+    assert!(delays.contains("data-answer=\"unknown\""), "{delays}");
+    assert!(delays.contains("data-next-step=\"network\"") && !delays.contains("<select"));
 }

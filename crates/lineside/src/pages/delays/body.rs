@@ -5,8 +5,8 @@ use std::time::Duration;
 use lineside_ingest::{DelayCounts, TripDelay, TripDelayStatus};
 use maud::{Markup, html};
 
-use super::{REFRESH_S, charts, lines};
-use crate::delays::{DelayQuestion, DelayReport, DelaySource, DelayVerdict};
+use super::{REFRESH_S, charts, lines, unknown};
+use crate::delays::{DelayReport, DelaySource, DelayVerdict};
 use crate::pages::{badge, board, icons, line, network_page, states, trips, words};
 
 /// Trips that a list shows; the counts include all.
@@ -25,7 +25,7 @@ pub(super) fn page_title(answer: &DelayReport) -> String {
 }
 
 /// Returns the name of the network; without a timetable or if the question is about one feed, that of the feed.
-fn network_name(answer: &DelayReport) -> String {
+pub(super) fn network_name(answer: &DelayReport) -> String {
     let question = &answer.question;
     let has_network = question.timetable.is_some() && !question.is_only_feed;
     let shared = network_page::shared_name(&question.network).filter(|_| has_network);
@@ -91,16 +91,18 @@ pub(super) fn line_address(answer: &DelayReport, route: &str) -> String {
 
 /// Renders the complete answer.
 pub(super) fn render_markup(answer: &DelayReport, is_embedded: bool) -> Markup {
+    let has_source = !answer.question.sources.is_empty();
     html! {
         (render_head(answer, is_embedded))
         (network_page::render_timetable_end(&answer.question.network))
         (render_verdict(answer, is_embedded))
-        @if !is_embedded { (render_line_choice(answer)) }
+        // Without a feed that has times, every line is unknown.
+        @if !is_embedded && has_source { (render_line_choice(answer)) }
         (render_trip_list("late", "Late", &answer.late, answer, is_embedded))
         (render_trip_list("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
         @if answer.question.route.is_none() { (lines::render_lines(answer)) }
         @if answer.has_known_trip() { (charts::render_now_chart(answer)) }
-        @if answer.question.stop.is_none() || answer.question.route.is_none() { (charts::render_day_chart(answer)) }
+        @if has_source && (answer.question.stop.is_none() || answer.question.route.is_none()) { (charts::render_day_chart(answer)) }
         (render_about(answer, is_embedded))
     }
 }
@@ -151,7 +153,7 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
             }
             @if share.is_some() { (render_figures(answer)) }
             p.answer-words { (describe_report(answer)) }
-            @if !is_embedded { (render_match_link(answer)) }
+            @if !is_embedded { (unknown::render_next_step(answer)) }
             p.answer-rule.soft {
                 "Late means " (words::format_span(question.late_after.as_secs())) " or more behind schedule. "
                 @if has_single_verdict(answer) { "Cancelled trips count as Yes and are listed separately." }
@@ -195,9 +197,9 @@ pub(super) fn format_number(count: usize) -> String {
 
 /// Describes the counts in sentences; if nothing is known, the reason.
 fn describe_report(answer: &DelayReport) -> String {
-    let Some(counts) = answer.counts else { return explain_unknown(answer) };
+    let Some(counts) = answer.counts else { return unknown::explain_unknown(answer) };
     if answer.verdict == DelayVerdict::Unknown && !counts.is_conclusive() {
-        return explain_unknown(answer);
+        return unknown::explain_unknown(answer);
     }
     let mut text = describe_counts(&counts);
     if let Some(worst) = counts.worst.filter(|_| counts.late > 0) {
@@ -260,59 +262,6 @@ pub(super) fn describe_counts(counts: &DelayCounts) -> String {
         }
     }
     text
-}
-
-fn explain_unknown(answer: &DelayReport) -> String {
-    let only_timetable = if network_page::last_service_day(&answer.question.network).is_some() {
-        "There is neither live data nor a valid timetable for these trips."
-    } else {
-        "There is no live data for these trips, only the timetable."
-    };
-    if answer.question.sources.is_empty() {
-        return only_timetable.to_owned();
-    }
-    if answer.is_stale {
-        return "Live data is out of date, so we can't say.".to_owned();
-    }
-    match answer.counts {
-        Some(counts) if counts.trips > counts.unknown => {
-            format!("{} That is too little to say.", describe_counts(&counts))
-        }
-        Some(counts) if counts.scheduled_only > 0 && counts.scheduled_only == counts.trips => {
-            only_timetable.to_owned()
-        }
-        Some(counts) if counts.trips > 0 && has_only_unknown_trips(answer) => {
-            format!(
-                "The timetable has none of the {} that the live data report, so their delays are not known.",
-                words::format_count(counts.trips as u64, "trip", "trips")
-            )
-        }
-        Some(counts) if counts.trips > 0 => {
-            "No live time of these trips can be compared with the timetable.".to_owned()
-        }
-        _ => "No trips at the moment.".to_owned(),
-    }
-}
-
-/// Returns true if the network has live trips and its timetable has none of them.
-fn has_only_unknown_trips(answer: &DelayReport) -> bool {
-    let DelayQuestion { network, timetable, .. } = &answer.question;
-    let Some(timetable) = timetable else { return false };
-    let state = network.state();
-    let mut trips =
-        state.trip_updates().filter_map(|record| record.trip_descriptor()?.trip_id.as_deref());
-    let is_unknown = |id: &str| timetable.find_trip(id).is_none();
-    trips.next().is_some_and(is_unknown) && trips.all(is_unknown)
-}
-
-/// Renders a link to the unmatched ids, if they are the reason for unknown delays.
-fn render_match_link(answer: &DelayReport) -> Markup {
-    let is_unmatched = answer.verdict == DelayVerdict::Unknown && has_only_unknown_trips(answer);
-    html! {
-        @if let Some(source) = answer.question.sources.first().filter(|_| is_unmatched) {
-            p.small { a.target href=(format!("/feeds/{}#matches", source.id)) { "Why the delays are not known" } }
-        }
-    }
 }
 
 /// Renders the feeds without fresh data, and the reasons.

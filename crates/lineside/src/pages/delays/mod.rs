@@ -5,6 +5,7 @@ pub(super) mod badge;
 mod body;
 mod charts;
 mod lines;
+mod unknown;
 
 use axum::Router;
 use axum::extract::{Path, State};

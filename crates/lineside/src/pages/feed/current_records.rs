@@ -14,11 +14,15 @@ use super::FeedView;
 const ROWS_MAX: usize = 4;
 
 impl FeedView {
-    /// Returns the section's title; "Last known" once the feed is in trouble.
+    /// Returns the section's title; "Last known" once the feed is in trouble. The present of a recording is not now.
     pub(super) fn current_title(&self) -> &'static str {
         let is_last_known =
             self.status.unreliable_since.is_some() || self.status.state.is_trouble();
-        if is_last_known { "Last known" } else { "Right now" }
+        match is_last_known {
+            true => "Last known",
+            false if self.is_recording() => "In the recording",
+            false => "Right now",
+        }
     }
 
     /// Renders the card; `None` if the feed has no alert, trip or vehicle now.
@@ -156,12 +160,19 @@ impl FeedView {
                 td role="cell" data-label="Next stop" { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
                 td.numeric role="cell" data-label="Reported" {
                     @match at {
+                        Some(at) if self.is_recording() => (self.render_recorded_clock(at)),
                         Some(at) => (words::format_age(self.network.data_now().unix_seconds() - at)),
                         None => span.soft { "unknown" },
                     }
                 }
             }
         }
+    }
+
+    /// Renders a time by the clock of the recording.
+    fn render_recorded_clock(&self, at: i64) -> Markup {
+        let zone = self.time_zone();
+        html! { time data-recorded-clock datetime=(words::format_rfc3339(at, &zone)) { (words::format_clock_seconds(at, &zone)) } }
     }
 }
 

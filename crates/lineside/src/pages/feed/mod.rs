@@ -311,6 +311,11 @@ impl FeedView {
         }
     }
 
+    /// Returns true if the network plays a recording.
+    fn is_recording(&self) -> bool {
+        self.network.replay_time().is_some()
+    }
+
     /// Returns the time zone of the network.
     fn time_zone(&self) -> TimeZone {
         words::network_zone(&self.network)

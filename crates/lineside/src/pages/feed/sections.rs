@@ -8,23 +8,28 @@ use lineside_formats::gtfs::Timetable;
 use lineside_quality::reports::ReportSummary;
 use maud::{Markup, html};
 
-use super::super::{badge, catalog, layout, line, report, states, system, trip_matching, words};
+use super::super::problems::ProblemTotals;
+use super::super::{
+    badge, catalog, layout, line, network_index, report, states, system, trip_matching, words,
+};
 use super::FeedView;
 
 /// Lines whose badges the page shows.
 const LINES_SHOWN_MAX: usize = 24;
+/// The name of the count of vehicles.
+const VEHICLES: &str = "Vehicles";
 /// Kilometers per degree of latitude.
 const KM_PER_DEGREE: f64 = 111.2;
 
 impl FeedView {
     /// Renders the card on the feed's health.
     pub(super) fn render_health(&self) -> Markup {
-        let problems = self.feed.problems_with_files().total_count();
+        let problems = ProblemTotals::from_problems(&self.feed.problems_with_files());
         html! {
             section.card #health aria-labelledby="health-title" {
                 h2 #health-title { "Health" }
                 dl.facts.card-body {
-                    dt { "Updated" } dd { (catalog::render_data_age(&self.feed, &self.feed.status_with_files(), self.now)) }
+                    dt { "Updated" } dd { (catalog::render_data_age(&self.feed, &self.feed.status_with_files(), self.now)) @if self.is_recording() && self.status.data_time.is_some() { " by the clock of the recording" } }
                     @if let Some(found) = self.reports.main_report() {
                         dt { "Report" } dd { a href={ "#report-" (found.subject.kind_name()) } { (report::describe_brief(&ReportSummary::from_report(found))) } }
                     } @else if self.report_prerequisite.is_some() {
@@ -32,7 +37,7 @@ impl FeedView {
                     }
                     @if self.snapshot.is_some() {
                         dt { "Unreadable data" }
-                        dd { @if problems == 0 { "none" } @else { a href="#problems" { (words::format_number(problems)) } } }
+                        dd { @if problems.n_unreadable == 0 { "none" } @else { a href="#problems" { (words::format_number(problems.n_unreadable)) } } (problems.render_unknown_values()) }
                     }
                     @if let Some(past) = &self.polling_history {
                         dt { "Source, last 24 hours" } dd { a href="#availability" { (past.source_summary()) } }
@@ -65,7 +70,7 @@ impl FeedView {
                     @if let Some(theme) = &config.theme { dt { "Mode" } dd { (theme) } }
                     @if let Some(timetable) = &self.timetable { (render_schedule_facts(timetable)) }
                     @else {
-                        @for (what, count) in self.count_records() { dt { (what) } dd.numeric { (words::format_number(count)) } }
+                        @for (what, count) in self.count_records() { dt { (what) } dd.numeric { (words::format_number(count)) @if what == VEHICLES { (self.render_started_count(count)) } } }
                     }
                     @if let Some(said) = system::summarize_system(&self.feed, &self.network) { dt { (self.current_title()) } dd { (said) } }
                     (self.render_related_feeds())
@@ -100,11 +105,23 @@ impl FeedView {
         }
         let (state, id) = (self.network.state(), self.feed_id());
         let counts = [
-            ("Vehicles", state.vehicles().filter(|record| record.feed.as_str() == id).count()),
+            (VEHICLES, state.vehicles().filter(|record| record.feed.as_str() == id).count()),
             ("Trips", state.trip_updates().filter(|record| record.feed.as_str() == id).count()),
             ("Alerts", state.alerts().filter(|record| record.feed.as_str() == id).count()),
         ];
         counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| (what, widen_count(n))).collect()
+    }
+
+    /// Renders the number of vehicles on trips that have begun, if others are announced: pages for riders show only the
+    /// former.
+    fn render_started_count(&self, count: u64) -> Markup {
+        let (state, now, id) = (self.network.state(), self.network.data_now(), self.feed_id());
+        let own = state.vehicles().filter(|record| record.feed.as_str() == id);
+        let n_started =
+            widen_count(own.filter(|it| network_index::is_under_way(&state, it, now)).count());
+        html! {
+            @if n_started < count { span.soft data-started=(n_started) { ", " (words::format_number(n_started)) " of them on a trip that has begun" } }
+        }
     }
 
     fn render_related_feeds(&self) -> Markup {
@@ -161,7 +178,7 @@ impl FeedView {
     }
 
     fn service_day(&self, date: Date) -> ServiceDay {
-        ServiceDay { date, is_recorded: self.network.replay_time().is_some() }
+        ServiceDay { date, is_recorded: self.is_recording() }
     }
 
     fn render_freshness_facts(&self) -> Markup {
@@ -178,7 +195,8 @@ impl FeedView {
         html! {
             dt { "Interval" } dd { (self.render_interval()) }
             @if let Some(at) = self.status.data_time { dt { "Data of" } dd { (self.render_moment(at)) } }
-            @if let Some(snapshot) = &self.snapshot { dt { "Last change seen" } dd { (self.render_moment(snapshot.fetched_at)) } }
+            // Nothing of a recording changed on the day of this server.
+            @if let Some(snapshot) = self.snapshot.as_ref().filter(|_| !self.is_recording()) { dt { "Last change seen" } dd { (self.render_moment(snapshot.fetched_at)) } }
             @if let Some(schedule) = schedule {
                 dt { "Timetable" } dd {
                     a href=(format!("/feeds/{}", schedule.id())) { (schedule.config().display_name()) }

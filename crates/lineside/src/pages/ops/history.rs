@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use lineside_config::overrides::{FeedOverride, KeyDifference, diff_keys};
-use lineside_store::NumberedEdit;
+use lineside_store::{NumberedEdit, OverrideEdit};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -36,16 +36,16 @@ pub(super) async fn get_history(
         Err(refusal) => return refusal_page(refusal, OPS),
     };
     let earlier = admin::next_before(&edits);
-    let mut page = PageLayout::new("History", NavSection::Operation);
+    let mut page = PageLayout::new("History of edits", NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
     page.alternates.push(("application/json", "/api/v1/admin/history".to_owned()));
     let main = html! {
         div.page {
             div.page-head {
-                p.crumbs { a href=(OPS) { "Operations" } " / " "History" }
-                h1 { "History" }
-                p { "Changes made by admins, newest first. Times in UTC." }
+                p.crumbs { a href=(OPS) { "Operations" } " / " "History of edits" }
+                h1 { "History of edits" }
+                p { "Changes of the configuration of feeds, made by admins, newest first. Times in UTC." }
             }
             (completed_action::render_notice(&parameters))
             section.card aria-label="Edits" {
@@ -105,14 +105,27 @@ fn render_row(
         .any(|feed_override| feed_override.as_ref().is_some_and(|it| it.added));
     let nothing = if in_file && !is_added { "as in the file" } else { "not set" };
     let own = super::settings::form_address(&edit.feed);
+    let is_restored = edit.undoes.is_some() && has_returned(before.as_ref(), after.as_ref());
+    let action = match edit.undoes {
+        Some(_) if is_restored => "restore",
+        Some(_) => "undo",
+        None => &edit.what,
+    };
     html! {
-        tr {
+        tr id=(format!("edit-{n}")) data-action=(action) {
             td.nowrap { (super::render_utc(edit.at)) }
-            @if shows_feed { td { a href=(own) { (edit.feed) } } }
+            @if shows_feed { td { (render_feed_cell(app, edit, &own)) } }
             td {
-                @match edit.undoes { Some(undone) => { "Undid " (name_edit(undone, edits)) }, None => (describe_edit(&edit.what)) }
+                @match edit.undoes {
+                    Some(undone) => { (if is_restored { "Restored" } else { "Undone" }) ": " (name_edit(undone, edits)) },
+                    None => (describe_edit(&edit.what)),
+                }
             }
-            td { @if edit.what == "remove" { (render_removed_values(&changed)) } @else { (render_changes(&changed, nothing)) } }
+            td {
+                @if edit.what == "remove" { (render_values(&changed, false)) }
+                @else if is_restored { (render_values(&changed, true)) }
+                @else { (render_changes(&changed, nothing)) }
+            }
             td { (edit.who) }
             td.end {
                 @match undo_edit(numbered, now.as_ref(), edits) {
@@ -134,6 +147,23 @@ fn render_row(
     }
 }
 
+/// Returns true if a feed is absent before an edit and present after it.
+fn has_returned(before: Option<&FeedOverride>, after: Option<&FeedOverride>) -> bool {
+    let was_removed = before.is_some_and(|it| it.removed);
+    let is_removed = after.is_some_and(|it| it.removed);
+    (was_removed && !is_removed) || (before.is_none() && after.is_some_and(|it| it.added))
+}
+
+/// Renders a feed's id, with its name if it has one.
+fn render_feed_cell(app: &App, edit: &OverrideEdit, address: &str) -> Markup {
+    let feed = app.ingest().find_feed(edit.feed.as_str());
+    let name = feed.and_then(|feed| feed.config().name.clone());
+    html! {
+        a.nowrap href=(address) { (edit.feed) }
+        @if let Some(name) = name { div.soft.small { (name) } }
+    }
+}
+
 /// Explains why an edit cannot be undone alone.
 fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> Markup {
     let undone_by =
@@ -149,15 +179,17 @@ fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> 
 /// Explains that a part of the feed's settings was changed by a later edit.
 fn explain_part(part: &str, by: Option<i64>, edits: &[NumberedEdit]) -> Markup {
     let later = by.and_then(|by| edits.iter().find(|(number, _)| *number == by));
-    let is_removal = later.is_some_and(|(_, edit)| edit.what == "remove");
+    let removal = later.filter(|(_, edit)| edit.what == "remove");
     html! {
         @match part {
-            _ if is_removal => "The feed was removed later. Undo that first.",
+            _ if let Some((number, edit)) = removal => {
+                "The feed was removed " (link_edit(*number, edit)) ". Undo that first."
+            },
             "added" | "removed" => "The feed was removed or added later",
             "paused" => "The feed was paused or resumed later",
             key => { code { (key) } " was changed later" },
         }
-        @if let Some((_, edit)) = later.filter(|_| !is_removal) { ", " span.nowrap { (super::render_utc(edit.at)) } }
+        @if let Some((number, edit)) = later.filter(|_| removal.is_none()) { ", " (link_edit(*number, edit)) }
     }
 }
 
@@ -165,10 +197,16 @@ fn explain_part(part: &str, by: Option<i64>, edits: &[NumberedEdit]) -> Markup {
 fn name_edit(number: i64, edits: &[NumberedEdit]) -> Markup {
     html! {
         @match edits.iter().find(|(n, _)| *n == number) {
-            Some((_, edit)) => { "the change of " span.nowrap { (super::render_utc(edit.at)) } },
-            None => { "change " (number) },
+            Some((_, edit)) => { "the change of " (link_edit(number, edit)) },
+            // The page that begins with this edit.
+            None => a.target href=(format!("{ADDRESS}?before={}#edit-{number}", number + 1)) { "change " (number) },
         }
     }
+}
+
+/// Renders the time of a listed edit as a link to its row.
+fn link_edit(number: i64, edit: &OverrideEdit) -> Markup {
+    html! { a.target.nowrap href=(format!("#edit-{number}")) { (super::render_utc(edit.at)) } }
 }
 
 fn describe_edit(word: &str) -> &str {
@@ -183,13 +221,16 @@ fn describe_edit(word: &str) -> &str {
     }
 }
 
-/// Renders the values that a removed feed had.
-fn render_removed_values(changed: &[KeyDifference]) -> Markup {
+/// Renders the values that a removed feed had, or that a restored one has again.
+fn render_values(changed: &[KeyDifference], is_restored: bool) -> Markup {
     html! {
         @if changed.is_empty() { span.soft.no-change { "–" } } @else {
             dl.changes {
-                @for KeyDifference { key, old, .. } in changed {
-                    div { dt { code { (key) } } dd { del { (format_value(old, "not set")) } } }
+                @for KeyDifference { key, old, new } in changed {
+                    div {
+                        dt { code { (key) } }
+                        dd { @if is_restored { ins { (format_value(new, "not set")) } } @else { del { (format_value(old, "not set")) } } }
+                    }
                 }
             }
         }

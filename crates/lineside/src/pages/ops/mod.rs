@@ -69,7 +69,7 @@ async fn get_dashboard(
     let mut page = PageLayout::new("Operations", NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
-    page.scripts = &["ops.js"];
+    page.scripts = if credential.is_some() { &["ops.js", profile::SCRIPT] } else { &["ops.js"] };
     page.alternates.push(("application/atom+xml", INCIDENTS_ATOM.to_owned()));
     let main = html! {
         div.page.wide {
@@ -230,7 +230,7 @@ fn render_admin_bar() -> Markup {
     html! {
         div.ops-bar {
             a.button.compact href=(settings::ADD) { "Add a feed" }
-            a.button.plain.compact href=(history::ADDRESS) { "History" }
+            a.button.plain.compact href=(history::ADDRESS) { "History of edits" }
             (profile::render_button())
         }
     }

@@ -14,6 +14,8 @@ use crate::pages::layout::{self, NavSection, PageLayout};
 
 /// The address that records a profile.
 pub(super) const ADDRESS: &str = "/ops/profile";
+/// The script of the button.
+pub(super) const SCRIPT: &str = "profile.js";
 /// The offered durations, in seconds.
 const LENGTHS: [u64; 2] = [10, 30];
 
@@ -31,6 +33,7 @@ pub(super) async fn record_profile(
     let mut page = PageLayout::new("Profile", NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
+    page.scripts = &[SCRIPT];
     let main = html! {
         div.page.wide {
             p.crumbs { a href=(OPS) { "Operations" } " / Profile" }

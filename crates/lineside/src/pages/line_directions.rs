@@ -1,0 +1,90 @@
+//! The heading of one direction of a line: the last stops of its trips.
+
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+
+/// The last stops that a heading names.
+const ENDS_MAX: usize = 3;
+
+/// The last stops of a direction's trips.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct DirectionEnds<'a> {
+    /// The first of them: that of the shown stops, then those of the trips under way, then those of the timetable.
+    names: Vec<&'a str>,
+    /// The number of further ones.
+    n_more: usize,
+}
+
+impl<'a> DirectionEnds<'a> {
+    /// Collects the ends of a direction. `last_stop` is the last of the shown stops, `live` are the headsigns of the
+    /// trips under way, `scheduled` those of the timetable.
+    pub(super) fn new(
+        last_stop: &'a str,
+        live: impl Iterator<Item = &'a str>,
+        scheduled: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let live: BTreeSet<&str> = live.collect();
+        let mut names: Vec<&str> = Vec::new();
+        for name in [last_stop].into_iter().chain(live).chain(scheduled) {
+            // A headsign is often a short form of the stop's name.
+            let is_same = |known: &&str| known.starts_with(name) || name.starts_with(known);
+            if !name.is_empty() && !names.iter().any(is_same) {
+                names.push(name);
+            }
+        }
+        let n_more = names.len().saturating_sub(ENDS_MAX);
+        names.truncate(ENDS_MAX);
+        Self { names, n_more }
+    }
+
+    /// Returns the heading.
+    pub(super) fn heading(&self) -> String {
+        let names = self.names.join(", ");
+        match self.n_more {
+            0 => format!("Towards {names}"),
+            n => format!("Towards {names} and {n} more"),
+        }
+    }
+}
+
+/// Renders a note on the `n` trips of the timetable on variants that are not shown; a line may have hundreds.
+pub(super) fn render_omitted(n: usize, shows_none: bool) -> Markup {
+    html! {
+        @if n > 0 && shows_none {
+            p.soft { "The trips of this line have too many stops to be shown here." }
+        } @else if n > 0 {
+            p.soft.small {
+                "The most frequent routings are shown. " (n) @if n == 1 { " trip of the timetable takes" } @else { " trips of the timetable take" } " a different one."
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends<'a>(
+        last_stop: &'a str,
+        live: &[&'a str],
+        scheduled: &[&'a str],
+    ) -> (Vec<&'a str>, usize) {
+        let ends = DirectionEnds::new(last_stop, live.iter().copied(), scheduled.iter().copied());
+        (ends.names, ends.n_more)
+    }
+
+    #[test]
+    fn a_direction_has_the_ends_of_its_trips() {
+        let live = ["Inwood-207 St", "168 St", "Inwood-207 St"];
+        let expect = (vec!["168 St", "Inwood-207 St", "Euclid Av"], 0);
+        assert_eq!(ends("168 St", &live, &["168 St", "Euclid Av"]), expect);
+        assert_eq!(ends("A", &["B", "C"], &["D", "E"]), (vec!["A", "B", "C"], 2));
+    }
+
+    #[test]
+    fn a_short_form_of_a_name_is_no_second_end() {
+        let expect = (vec!["Drammen stasjon"], 0);
+        assert_eq!(ends("Drammen stasjon", &["Drammen"], &["", "Drammen"]), expect);
+    }
+}
