@@ -77,7 +77,8 @@ const COLUMNS = {
     weight: ({ record }) => age(record) ?? Infinity,
     words: (record) => {
       const old = age(record);
-      return old === null ? "none yet" : ageWords(old);
+      if (old === null) return "none yet";
+      return record.data_time ? ageWords(old) : `fetched ${ageWords(old)}`;
     },
   },
 };

@@ -245,7 +245,7 @@ fn render_search_line(query: &CatalogQuery) -> Markup {
     html! {
         div.search-line {
             label.visually-hidden for="q" { "Search networks, stops, lines and feeds" }
-            input.input #q type="search" name="q" value=(query.text) placeholder="Networks, stops, lines, feeds" maxlength="100" autocomplete="off";
+            input.input #q type="search" name="q" value=(query.text) placeholder="Stops, lines, networks" maxlength="100" autocomplete="off";
             button.button type="submit" { "Search" }
         }
     }

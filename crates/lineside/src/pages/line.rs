@@ -325,8 +325,7 @@ impl<'a> LineView<'a> {
         let heading = direction.ends().heading();
         html! {
             section.card.direction data-direction=[direction.id] data-headsigns=(json!(headsigns)) data-to=(direction.to) aria-label=(heading) {
-                h2 { (heading) }
-                @if let Some(from) = &direction.from { p.soft.small.direction-from { "From " (from) } }
+                h2 { (heading) @if let Some(from) = &direction.from { " " span.soft.small { "From " (from) } } }
                 ol.line-stops {
                     @for (at, place) in direction.stops.iter().enumerate() { (self.render_stop(&format!("{number}/{at}"), place)) }
                 }

@@ -10,7 +10,7 @@ const ENDS_MAX: usize = 3;
 /// The last stops of a direction's trips.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DirectionEnds<'a> {
-    /// The first of them: that of the shown stops, then those of the trips under way, then those of the timetable.
+    /// The first of them: that of the shown stops, then those of the trips.
     names: Vec<&'a str>,
     /// The number of further ones.
     n_more: usize,
@@ -18,15 +18,16 @@ pub(super) struct DirectionEnds<'a> {
 
 impl<'a> DirectionEnds<'a> {
     /// Collects the ends of a direction. `last_stop` is the last of the shown stops, `live` are the headsigns of the
-    /// trips under way, `scheduled` those of the timetable.
+    /// trips under way. Without any of them, the `scheduled` headsigns of the timetable count.
     pub(super) fn new(
         last_stop: &'a str,
         live: impl Iterator<Item = &'a str>,
         scheduled: impl Iterator<Item = &'a str>,
     ) -> Self {
         let live: BTreeSet<&str> = live.collect();
+        let scheduled = scheduled.filter(|_| live.is_empty());
         let mut names: Vec<&str> = Vec::new();
-        for name in [last_stop].into_iter().chain(live).chain(scheduled) {
+        for name in [last_stop].into_iter().chain(live.iter().copied()).chain(scheduled) {
             // A headsign is often a short form of the stop's name.
             let is_same = |known: &&str| known.starts_with(name) || name.starts_with(known);
             if !name.is_empty() && !names.iter().any(is_same) {
@@ -77,9 +78,10 @@ mod tests {
     #[test]
     fn a_direction_has_the_ends_of_its_trips() {
         let live = ["Inwood-207 St", "168 St", "Inwood-207 St"];
-        let expect = (vec!["168 St", "Inwood-207 St", "Euclid Av"], 0);
+        let expect = (vec!["168 St", "Inwood-207 St"], 0);
         assert_eq!(ends("168 St", &live, &["168 St", "Euclid Av"]), expect);
-        assert_eq!(ends("A", &["B", "C"], &["D", "E"]), (vec!["A", "B", "C"], 2));
+        assert_eq!(ends("168 St", &[], &["168 St", "Euclid Av"]).0, ["168 St", "Euclid Av"]);
+        assert_eq!(ends("A", &["B", "C", "D", "E"], &[]), (vec!["A", "B", "C"], 2));
     }
 
     #[test]

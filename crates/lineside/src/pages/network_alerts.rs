@@ -204,10 +204,10 @@ impl AlertsView {
                 @match (self.source, end) {
                     (AlertSource::None, _) => "This network has a timetable and no real-time feed, so no alerts are known.",
                     (AlertSource::WithoutAlerts, _) if self.is_recording => "The recording contains no alerts.",
-                    (AlertSource::WithoutAlerts, Some(end)) => { "The last live data of this network are of " (end) " and contain no alerts, so none are known now." },
+                    (AlertSource::WithoutAlerts, Some(end)) => { "The last live data of this network are from " (end) " and contain no alerts, so none are known now." },
                     (AlertSource::WithoutAlerts, None) => "The live data of this network contain no alerts, so none are known.",
-                    (AlertSource::Outdated, Some(end)) if self.n_in_force == 0 => { "The last live data of this network are of " (end) ", so no alerts are known now." },
-                    (AlertSource::Outdated, Some(end)) => { (count) " by the last live data, of " (end) ". They may be over." },
+                    (AlertSource::Outdated, Some(end)) if self.n_in_force == 0 => { "The last live data of this network are from " (end) ", so no alerts are known now." },
+                    (AlertSource::Outdated, Some(end)) => { (count) " by the last live data, from " (end) ". They may be over." },
                     (AlertSource::Outdated, None) if self.n_in_force == 0 => "The live data of this network are out of date, so no alerts are known.",
                     _ if self.n_in_force == 0 => "No alerts now.",
                     _ => { (count) " now." },

@@ -75,7 +75,7 @@ impl NetworkEntry {
                     @if !modes.is_empty() { (modes.join(", ")) " · " }
                     (words::format_count(self.n_lines as u64, "line", "lines"))
                     @if let Some(day) = self.ended { " · timetable ended " time datetime=(day) { (day.strftime("%B %Y")) } }
-                    @if let Some(day) = &self.live_end { " · last live data of " span.nowrap data-live-end { (day) } }
+                    @if let Some(day) = &self.live_end { " · last live data from " span.nowrap data-live-end { (day) } }
                     @if self.n_vehicles > 0 { " · " (words::format_count(self.n_vehicles as u64, "vehicle", "vehicles")) }
                     @if self.n_unplaced > 0 && self.n_unplaced == self.n_vehicles { ", none with a position" }
                     @else if self.n_unplaced > 0 { ", " (words::format_number(self.n_unplaced as u64)) " of them without a position" }

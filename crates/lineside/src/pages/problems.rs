@@ -9,8 +9,11 @@ use super::words;
 
 /// Values of one kind that are listed individually.
 const SHOWN_MAX: usize = 10;
-/// The code of a value that the specification does not define. The row is loaded as if the field were empty.
+/// The code of a value that the specification does not define.
 const UNKNOWN_VALUE: &str = "unexpected_enum_value";
+/// Files whose rows need such a value: without it, the row is lost. Rows of other files are loaded as if the field were
+/// empty.
+const FILES_NEEDING_VALUES: [&str; 3] = ["calendar.txt", "calendar_dates.txt", "routes.txt"];
 
 /// The numbers of a feed's problems, by their effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +26,9 @@ pub(super) struct ProblemTotals {
 
 impl ProblemTotals {
     pub(super) fn from_problems(problems: &Problems) -> Self {
-        let unknown = problems.problem_counts().filter(|(_, code, _)| *code == UNKNOWN_VALUE);
+        let is_ignored =
+            |file: &str, code: &str| code == UNKNOWN_VALUE && !FILES_NEEDING_VALUES.contains(&file);
+        let unknown = problems.problem_counts().filter(|(file, code, _)| is_ignored(file, code));
         let n_unknown_values = unknown.map(|(_, _, count)| count).sum();
         let n_unreadable = problems.total_count().saturating_sub(n_unknown_values);
         Self { n_unreadable, n_unknown_values }
@@ -217,8 +222,9 @@ mod tests {
             problems.push(problem(UNKNOWN_VALUE, line, "-999"));
         }
         problems.push(problem("foreign_key_violation", 9, "36389"));
+        problems.push(Problem::new("routes.txt", UNKNOWN_VALUE, "its row is lost"));
         let totals = ProblemTotals::from_problems(&problems);
-        assert_eq!(totals, ProblemTotals { n_unreadable: 4, n_unknown_values: 3 });
+        assert_eq!(totals, ProblemTotals { n_unreadable: 5, n_unknown_values: 3 });
         let page = render_card(&problems, true, false).into_string();
         assert_eq!(page.matches("36388").count(), 1, "one line for each value: {page}");
         assert_eq!(page.matches("data-repeats=\"3\"").count(), 2, "{page}");

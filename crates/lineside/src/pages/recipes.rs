@@ -66,7 +66,7 @@ fn file_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageReci
         Some(Format::Gtfs | Format::Netex) => recipes.push(curl(
             "gtfs",
             "Download the schedule",
-            "The last valid zip, even when the source is down.",
+            "The last zip that could be read, even when the source is down.",
             format!("/gtfs/{feed}.zip"),
         )),
         Some(Format::GtfsRt | Format::Siri) => {

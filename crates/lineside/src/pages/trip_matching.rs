@@ -146,14 +146,17 @@ fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup 
     let today = timetable.local_date(network.data_now().unix_seconds());
     let causes = find_likely_causes(matches, &timetable, today);
     let is_siri = feed.config().siri.is_some() || feed.format() == Some(Format::Siri);
+    // An ended timetable explains unknown trip ids, so the other explanation is only possible.
+    let has_ended = causes.iter().any(|it| matches!(it, MismatchCause::TimetableEnded { .. }));
+    let is_guess = |cause: &MismatchCause| has_ended && *cause == MismatchCause::OwnTripIds;
     html! {
         @if !causes.is_empty() {
             div.match-causes {
                 h3 { (if causes.len() == 1 { "Likely cause" } else { "Likely causes" }) }
                 ul {
                     @for cause in &causes {
-                        li data-cause=(cause.as_str()) {
-                            p { strong { (describe_cause(cause)) } }
+                        li data-cause=(cause.as_str()) data-possible[is_guess(cause)] {
+                            p { strong { @if is_guess(cause) { "Or the producer uses its own trip ids in this feed." } @else { (describe_cause(cause)) } } }
                             p { (describe_remedy(cause, schedule, is_siri)) }
                         }
                     }

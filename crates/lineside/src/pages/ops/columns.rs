@@ -77,7 +77,7 @@ impl FeedColumn {
             Self::Out => "Served",
             Self::Amplification => "Requests per fetch",
             Self::Subscribers => "Subscribers",
-            Self::Lag => "Data age",
+            Self::Lag => "Updated",
         }
     }
 
@@ -123,6 +123,9 @@ impl FeedColumn {
                 .map_or_else(nothing, |times| format!("{} ×", words::decimal(times))),
             Self::Subscribers => words::format_number(feed.subscribers),
             Self::Lag => match data_lag(feed, now) {
+                Some(seconds) if feed.data_time.is_none() => {
+                    format!("fetched {}", words::format_age(seconds))
+                }
                 Some(seconds) => words::format_age(seconds),
                 None => "none yet".to_owned(),
             },

@@ -117,13 +117,16 @@ fn render_row(
             @if shows_feed { td { (render_feed_cell(app, edit, &own)) } }
             td {
                 @match edit.undoes {
-                    Some(undone) => { (if is_restored { "Restored" } else { "Undone" }) ": " (name_edit(undone, edits)) },
+                    Some(undone) => {
+                        (if is_restored { "Restored" } else { "Undone" })
+                        div.soft.small { "Reverts " (name_edit(undone, edits)) }
+                    },
                     None => (describe_edit(&edit.what)),
                 }
             }
             td {
                 @if edit.what == "remove" { (render_values(&changed, false)) }
-                @else if is_restored { (render_values(&changed, true)) }
+                @else if is_restored || edit.what == "add" { (render_values(&changed, true)) }
                 @else { (render_changes(&changed, nothing)) }
             }
             td { (edit.who) }
@@ -221,15 +224,15 @@ fn describe_edit(word: &str) -> &str {
     }
 }
 
-/// Renders the values that a removed feed had, or that a restored one has again.
-fn render_values(changed: &[KeyDifference], is_restored: bool) -> Markup {
+/// Renders the values that a removed feed had, or that an added or restored one has.
+fn render_values(changed: &[KeyDifference], is_present: bool) -> Markup {
     html! {
         @if changed.is_empty() { span.soft.no-change { "–" } } @else {
             dl.changes {
                 @for KeyDifference { key, old, new } in changed {
                     div {
                         dt { code { (key) } }
-                        dd { @if is_restored { ins { (format_value(new, "not set")) } } @else { del { (format_value(old, "not set")) } } }
+                        dd { @if is_present { ins { (format_value(new, "not set")) } } @else { del { (format_value(old, "not set")) } } }
                     }
                 }
             }
