@@ -9,7 +9,7 @@ const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
 const status = element("output.small", { "data-recording": "" });
 form.append(status);
 
-/** @type {number|undefined} */
+/** @type {ReturnType<typeof setTimeout>|undefined} */
 let timer;
 
 /** Shows the remaining seconds of the recording. @param {number} left */

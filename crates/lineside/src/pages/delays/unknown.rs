@@ -54,7 +54,7 @@ fn explain_missing_source(answer: &DelayReport) -> String {
         (Some(stopped), None) => {
             format!("The live data ended on {stopped}. There are only the times of the timetable.")
         }
-        (None, None) => "There is no live data with times of trips, only the timetable.".to_owned(),
+        (None, None) => "There is no live data for these trips, only the timetable.".to_owned(),
     }
 }
 
