@@ -112,12 +112,7 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
             @if entries.is_empty() {
                 (render_no_feeds())
             } @else if is_search && (!found.is_empty() || query.has_filter()) {
-                // People who find a stop or a line do not look for the feed that contains it.
-                details.feed-results open[names.is_empty() || query.has_filter() || number > 1] {
-                    summary { (words::format_count(found.len() as u64, "feed with these results", "feeds with these results")) }
-                    (render_filters(&query, &filters))
-                    (table)
-                }
+                (render_feed_results(&query, &filters, found.len(), !names.is_empty(), &table))
             } @else if !is_search {
                 (table)
             }
@@ -126,6 +121,24 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
         }
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
+}
+
+/// Renders the feeds of a search. They are folded if it finds a stop or a line: people who look for those do not look for
+/// the feed that contains them.
+fn render_feed_results(
+    query: &CatalogQuery,
+    filters: &CatalogFilters,
+    n_found: usize,
+    has_names: bool,
+    table: &Markup,
+) -> Markup {
+    html! {
+        details.feed-results open[!has_names || query.has_filter() || query.page > 1] {
+            summary { (words::format_count(n_found as u64, "feed with these results", "feeds with these results")) }
+            (render_filters(query, filters))
+            (table)
+        }
+    }
 }
 
 /// Redirects `/search` to the search on the front page.

@@ -46,12 +46,7 @@ impl FeedView {
         let weigh_trip =
             |it: &Record| (Reverse(it.join.delay), it.join.next_stop_name.is_none(), it.id.clone());
         trips.sort_by_key(|record| weigh_trip(record));
-        // Some feeds announce vehicles with a time ahead; those are no reports yet.
-        let now = self.network.data_now().unix_seconds();
-        vehicles.sort_by_key(|record| {
-            let at = report_time(record);
-            (Reverse(at.filter(|at| *at <= now)), at, record.id.clone())
-        });
+        self.sort_by_report(&mut vehicles);
         let has_delays = trips.first().is_some_and(|record| record.join.delay.is_some());
         let trip_order = if has_delays { ", the most delayed first" } else { "" };
         let has_times = vehicles.first().is_some_and(|record| report_time(record).is_some());
@@ -90,6 +85,15 @@ impl FeedView {
                 }
             }
         })
+    }
+
+    /// Sorts vehicles by their reports, the newest first. Some feeds announce vehicles with a time ahead: those are last.
+    fn sort_by_report(&self, vehicles: &mut [&Arc<Record>]) {
+        let now = self.network.data_now().unix_seconds();
+        vehicles.sort_by_key(|record| {
+            let at = report_time(record);
+            (Reverse(at.filter(|at| *at <= now)), at, record.id.clone())
+        });
     }
 
     /// Renders the number of rows shown, with a link to all of them.

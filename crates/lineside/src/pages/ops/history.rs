@@ -115,15 +115,7 @@ fn render_row(
         tr id=(format!("edit-{n}")) data-action=(action) {
             td.nowrap { (super::render_utc(edit.at)) }
             @if shows_feed { td { (render_feed_cell(app, edit, &own)) } }
-            td {
-                @match edit.undoes {
-                    Some(undone) => {
-                        (if is_restored { "Restored" } else { "Undone" })
-                        div.soft.small { "Reverts " (name_edit(undone, edits)) }
-                    },
-                    None => (describe_edit(&edit.what)),
-                }
-            }
+            td { (render_action(edit, is_restored, edits)) }
             td {
                 @if edit.what == "remove" { (render_values(&changed, false)) }
                 @else if is_restored || edit.what == "add" { (render_values(&changed, true)) }
@@ -155,6 +147,19 @@ fn has_returned(before: Option<&FeedOverride>, after: Option<&FeedOverride>) -> 
     let was_removed = before.is_some_and(|it| it.removed);
     let is_removed = after.is_some_and(|it| it.removed);
     (was_removed && !is_removed) || (before.is_none() && after.is_some_and(|it| it.added))
+}
+
+/// Renders what an edit did.
+fn render_action(edit: &OverrideEdit, is_restored: bool, edits: &[NumberedEdit]) -> Markup {
+    html! {
+        @match edit.undoes {
+            Some(undone) => {
+                (if is_restored { "Restored" } else { "Undone" })
+                div.soft.small { "Reverts " (name_edit(undone, edits)) }
+            },
+            None => (describe_edit(&edit.what)),
+        }
+    }
 }
 
 /// Renders a feed's id, with its name if it has one.
