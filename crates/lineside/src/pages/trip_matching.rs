@@ -146,17 +146,14 @@ fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup 
     let today = timetable.local_date(network.data_now().unix_seconds());
     let causes = find_likely_causes(matches, &timetable, today);
     let is_siri = feed.config().siri.is_some() || feed.format() == Some(Format::Siri);
-    // An ended timetable explains unknown trip ids, so the other explanation is only possible.
-    let has_ended = causes.iter().any(|it| matches!(it, MismatchCause::TimetableEnded { .. }));
-    let is_guess = |cause: &MismatchCause| has_ended && *cause == MismatchCause::OwnTripIds;
     html! {
         @if !causes.is_empty() {
             div.match-causes {
                 h3 { (if causes.len() == 1 { "Likely cause" } else { "Likely causes" }) }
                 ul {
                     @for cause in &causes {
-                        li data-cause=(cause.as_str()) data-possible[is_guess(cause)] {
-                            p { strong { @if is_guess(cause) { "Or the producer uses its own trip ids in this feed." } @else { (describe_cause(cause)) } } }
+                        li data-cause=(cause.as_str()) data-possible[is_only_possible(cause, &causes)] {
+                            p { strong { @if is_only_possible(cause, &causes) { "Or the producer uses its own trip ids in this feed." } @else { (describe_cause(cause)) } } }
                             p { (describe_remedy(cause, schedule, is_siri)) }
                         }
                     }
@@ -165,6 +162,12 @@ fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup 
             }
         }
     }
+}
+
+/// Returns true if another cause explains the same ids: an ended timetable explains unknown trip ids.
+fn is_only_possible(cause: &MismatchCause, causes: &[MismatchCause]) -> bool {
+    let has_ended = causes.iter().any(|it| matches!(it, MismatchCause::TimetableEnded { .. }));
+    has_ended && *cause == MismatchCause::OwnTripIds
 }
 
 fn id_kind_name(kind: MismatchIdKind) -> &'static str {
@@ -265,6 +268,15 @@ fn describe_reason(reason: MatchReason) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_trip_ids_are_only_possible_after_the_end_of_the_timetable() {
+        let ended = MismatchCause::TimetableEnded { last: jiff::civil::date(2023, 11, 19) };
+        let own = MismatchCause::OwnTripIds;
+        let both = [ended.clone(), own.clone()];
+        assert!(is_only_possible(&own, &both) && !is_only_possible(&ended, &both));
+        assert!(!is_only_possible(&own, std::slice::from_ref(&own)));
+    }
 
     #[test]
     fn every_reason_has_its_own_description_and_says_whether_it_counts() {

@@ -206,4 +206,16 @@ mod tests {
         feed.recorded_seconds_ago = Some(99_960);
         assert_eq!(data_lag(&feed, now), Some(40));
     }
+
+    #[test]
+    fn the_age_of_a_fetch_is_told_from_the_age_of_data() {
+        let now = UnixMillis::from_seconds(1_000_000);
+        let at = Some(UnixMillis::from_seconds(999_993));
+        let empty = FeedOverview::empty_for(FeedId::new("city").unwrap());
+        let fetched = FeedOverview { last_success: at, ..empty.clone() };
+        let timed = FeedOverview { data_time: at, ..empty };
+        let text = |feed: &FeedOverview| FeedColumn::Lag.cell_text(feed, now);
+        assert_eq!(text(&timed), words::format_age(7));
+        assert!(text(&fetched).ends_with(&text(&timed)) && text(&fetched) != text(&timed));
+    }
 }
