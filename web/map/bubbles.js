@@ -4,7 +4,7 @@ import { element } from "../plain/dom.js";
 import { numberWords } from "../plain/words.js";
 import { bubbleCount, bubbleName, clusterRegions } from "./clusters.js";
 import { isCovered } from "./camera.js";
-import { filterRegion, regionCountWords } from "./regions.js";
+import { filterRegion, sumCounts, summaryWords } from "./regions.js";
 
 /** @typedef {import("./regions.js").Region} Region */
 
@@ -64,22 +64,16 @@ export class Bubbles {
 }
 
 /** @param {HTMLElement} button @param {import("./clusters.js").Cluster} cluster */
-function label(button, { regions, hasFigure, label: side, shift }) {
-  const counts = { vehicles: 0, rentals: 0, stations: 0 };
-  for (const { vehicles, rentals, stations } of regions) {
-    counts.vehicles += vehicles;
-    counts.rentals += rentals;
-    counts.stations += stations;
-  }
+function label(button, { regions, hasFigure, isDrawn, label: side, shift }) {
   const [text, figure] = button.children;
   figure.textContent = hasFigure ? numberWords(bubbleCount(regions)) : "";
   text.textContent = bubbleName(regions);
   button.dataset.label = side;
+  button.classList.toggle("is-drawn", isDrawn);
   button.style.setProperty("--label-shift", `${shift}px`);
   const members = regions.map((region) => region.name).join(", ");
   if (regions.length > 1) button.title = members;
   // The accessible name begins with the visible text.
-  const names = regions.length > 1 ? ` ${members}.` : "";
-  const words = regionCountWords({ ...counts, only_bikes: regions.every((region) => region.only_bikes) }) || "0 vehicles";
-  button.setAttribute("aria-label", `${bubbleName(regions)}: ${words}.${names} Show on the map.`);
+  const names = members === bubbleName(regions) ? "" : ` ${members}.`;
+  button.setAttribute("aria-label", `${bubbleName(regions)}: ${summaryWords(sumCounts(regions))}.${names} Show on the map.`);
 }

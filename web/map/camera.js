@@ -195,6 +195,13 @@ export class Camera {
     this.#revealPinned();
   }
 
+  /** Moves a place into the middle of the free part. @param {[number, number]} place */
+  center(place) {
+    this.#pinned = place;
+    this.#fitted = null;
+    this.#map.easeTo({ center: place, offset: this.#offset(), animate: !isStill() });
+  }
+
   release() {
     this.#pinned = null;
   }
@@ -209,7 +216,7 @@ export class Camera {
     const { top, bottom, left, right } = coveredSides();
     const { clientWidth: width, clientHeight: height } = this.#map.getContainer();
     const { x, y } = this.#map.project(place);
-    const isFree = x >= left - MARGIN_PX / 2 && x <= width - right + MARGIN_PX / 2 && y >= top - MARGIN_PX / 2 && y <= height - bottom + MARGIN_PX / 2;
+    const isFree = x >= left && x <= width - right && y >= top && y <= height - bottom;
     if (!isFree) this.#map.easeTo({ center: place, offset: this.#offset(), animate: !isStill() });
   }
 }

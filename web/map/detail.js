@@ -4,12 +4,16 @@
  */
 import { badge, badgeColors } from "../plain/badge.js";
 import { element, encodeSegment, runAddress, tripAddress } from "../plain/dom.js";
-import { ageOrDateWords, clock as hours, dateWords, delayWords, dueWords, seconds } from "../plain/words.js";
-import { liveCalls, upcoming } from "./calls.js";
+import { ageOrDateWords, clock as hours, clockOrDay, dateWords, delayWords, dueWords, seconds } from "../plain/words.js";
+import { liveCalls, nearestCall, upcoming } from "./calls.js";
 import { routeAddress } from "./view.js";
 
 /** Maximum numbers of calls and departures on a card. */
 const CALLS_MAX = 12;
+/** Number of passed calls on a card. */
+const PASSED_MAX = 1;
+/** Seconds after which a departure has left, as in `dueWords`. */
+const LEFT_S = 30;
 const DEPARTURES_MAX = 12;
 
 const OCCUPANCY = new Map([
@@ -35,21 +39,26 @@ export function head(title, meta, close) {
   );
 }
 
-/** @param {string} tag @param {string} status @param {number|null|undefined} delay @param {boolean} [isRecording] true if nothing of the data is live */
-function delaySign(tag, status, delay, isRecording = false) {
+/** @param {string} tag @param {string} status @param {number|null|undefined} delay */
+function delaySign(tag, status, delay) {
   const { words, tone } = delayWords(status, delay);
-  if (isRecording && tone === "live") return element(`${tag}.tone-scheduled`, { "data-predicted": "" }, "Predicted");
   return element(`${tag}.tone-${tone}`, {}, words);
 }
 
 /**
- * Returns the status of a vehicle with an old position: its delay and next stop are the last known ones.
- * @param {any} join @param {boolean} hasEnded true if its trip has reached its last stop
+ * Returns where and when a vehicle with an old position was last seen, and its last known delay and next stop.
+ * @param {any} record @param {import("./calls.js").LiveCall[]} calls of its trip
+ * @param {boolean} hasEnded true if all times of its trip are over: nobody knows whether it arrived
+ * @param {Surroundings} around
  */
-function oldStatus({ delay, next_stop_name: next }, hasEnded) {
-  if (hasEnded) return element("span", { "data-status": "ended" }, "Ended");
-  const known = [Number.isFinite(delay) ? delayWords("realtime", delay).words : null, next ? `next ${next}` : null].filter(Boolean);
-  return known.length > 0 ? element("span.soft", { "data-status": "last_known" }, `Last known: ${known.join(" · ")}`) : element("span", { "data-status": "unknown" }, "Unknown");
+function oldStatus(record, calls, hasEnded, around) {
+  const { delay, next_stop_name: next } = record.lineside ?? {};
+  const near = record.position ? nearestCall(calls, record.position) : null;
+  const when = record.timestamp ? clockOrDay(Number(record.timestamp), around.now(), around.timezone) : "at an unknown time";
+  const seen = ["Last seen", near && `near ${near.name}`].filter(Boolean).join(" ");
+  const known = hasEnded ? [] : [Number.isFinite(delay) ? delayWords("realtime", delay).words : null, next ? `next ${next}` : null].filter(Boolean);
+  const status = hasEnded ? "ended" : known.length > 0 ? "last_known" : "unknown";
+  return element("span", { "data-status": status, "data-near": near?.stop_id }, `${seen}${near ? "," : ""} ${when}`, known.length > 0 && element("span.soft", {}, `. Last known: ${known.join(" · ")}`));
 }
 
 /**
@@ -64,27 +73,27 @@ export function vehicleCard(vehicle, trip, update, route, around) {
   const { record, label, color, feed } = vehicle;
   const join = record.lineside ?? {};
   const calls = trip ? liveCalls(trip.calls, update) : [];
-  const coming = upcoming(calls, around.now());
+  const coming = upcoming(calls, around.now(), around.isStale ? null : join.next_stop_id);
   const isLive = join.delay !== null && join.delay !== undefined;
   const hasEnded = calls.length > 0 && coming.calls.length === 0;
-  const facts = around.isStale ? [oldStatus(join, hasEnded)] : [
+  const facts = around.isStale ? [oldStatus(record, calls, hasEnded, around)] : [
     delaySign("strong", isLive ? "realtime" : "scheduled", join.delay),
     join.next_stop_name ? element("span", {}, ` · next ${join.next_stop_name}`) : null,
   ];
   const occupancy = OCCUPANCY.get(record.occupancy_status);
   const age = record.timestamp ? ageOrDateWords(Number(record.timestamp), around.now(), around.timezone) : "at an unknown time";
   const name = record.vehicle?.label || record.vehicle?.id;
-  const small = [name ? `Vehicle ${name}` : null, occupancy, `position ${age}`].filter(Boolean).join(" · ");
+  const small = [name ? `Vehicle ${name}` : null, occupancy, around.isStale ? null : `position ${age}`].filter(Boolean).join(" · ");
   const whole = trip && record.trip?.trip_id ? element("a.trip-link", { href: runAddress(trip.network, record.trip.trip_id, record.trip.start_date, record.trip.start_time) }, "Whole trip") : null;
   const card = [
     head(
       [badge(label || "–", color), element("span", {}, join.headsign ?? trip?.headsign ?? "No destination given")],
-      [route || whole ? element("p.small", {}, route && lineLink(route), route && whole && " · ", whole) : null, element("p", {}, ...facts), element("p.soft.small", {}, small)],
+      [route || whole ? element("p.small", {}, route && lineLink(route), route && whole && " · ", whole) : null, element("p", {}, ...facts), small ? element("p.soft.small", {}, small) : null],
       around.close,
     ),
   ];
-  if (trip && coming.calls.length > 0) card.push(callList(coming, trip.network, color, around));
-  else if (hasEnded) card.push(element("p.detail-foot.soft", {}, around.isStale ? "By the timetable, this trip has ended." : "This trip has reached its last stop."));
+  if (trip && coming.calls.length > 0) card.push(callList(calls, coming.passed, trip.network, color, around));
+  else if (hasEnded) card.push(element("p.detail-foot.soft", { "data-ended": update ? "predicted" : "timetable" }, `By ${update ? "its last predicted times" : "the timetable"}, this trip has ended.`));
   else if (!record.trip?.trip_id) card.push(element("p.detail-foot.soft", {}, "This vehicle reports no trip."));
   card.push(element("p.detail-foot", {}, "Position from ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed))));
   return card;
@@ -96,29 +105,39 @@ function lineLink(route) {
   return element("a", { href: routeAddress(route) }, `Line ${route.name}${long}`);
 }
 
-/** @param {{passed: number, calls: import("./calls.js").LiveCall[]}} coming @param {string} network @param {string|null} color @param {Surroundings} around */
-function callList({ calls }, network, color, around) {
-  const list = element("ol.calls", { "aria-label": "Next stops" });
+/**
+ * Returns the list of the coming calls, after the last passed one.
+ * @param {import("./calls.js").LiveCall[]} calls @param {number} passed number of passed calls @param {string} network @param {string|null} color @param {Surroundings} around
+ */
+function callList(calls, passed, network, color, around) {
+  const list = element("ol.calls", { "aria-label": "Stops" });
   list.style.setProperty("--line-color", badgeColors(color).background);
-  for (const call of calls.slice(0, CALLS_MAX)) {
-    const time = (/** @type {number} */ at) => hours(at, around.timezone);
-    const isMoved = call.expected !== null && call.scheduled !== null && time(call.expected) !== time(call.scheduled);
-    const when = call.expected ?? call.scheduled;
-    list.append(
-      element(
-        `li${call.skipped ? ".is-skipped" : ""}`,
-        {},
-        element("a.name", { href: `/stops/${network}/${encodeURIComponent(call.stop_id)}`, onclick: pick(() => around.pickStop(network, call.stop_id)) }, call.name),
-        element(
-          "span",
-          {},
-          isMoved ? element("s.was", {}, element("span.visually-hidden", {}, "scheduled "), time(call.scheduled ?? 0)) : null,
-          call.skipped ? element("strong.tone-cancelled", {}, "not served") : when === null ? "" : element("strong", {}, time(when)),
-        ),
-      ),
-    );
+  // The times alone do not say that a vehicle with an old position has passed a stop.
+  const first = around.isStale ? passed : Math.max(passed - PASSED_MAX, 0);
+  for (const [at, call] of calls.entries()) {
+    if (at < first || at >= passed + CALLS_MAX) continue;
+    list.append(callRow(call, around.isStale ? null : at < passed ? "passed" : at === passed ? "next" : null, network, around));
   }
   return list;
+}
+
+/** @param {import("./calls.js").LiveCall} call @param {"passed"|"next"|null} progress @param {string} network @param {Surroundings} around */
+function callRow(call, progress, network, around) {
+  const time = (/** @type {number} */ at) => hours(at, around.timezone);
+  const isMoved = call.expected !== null && call.scheduled !== null && time(call.expected) !== time(call.scheduled);
+  const when = call.expected ?? call.scheduled;
+  return element(
+    `li${call.skipped ? ".is-skipped" : ""}${progress === "passed" ? ".is-passed" : ""}`,
+    { "data-progress": progress, "aria-current": progress === "next" ? "step" : null },
+    element("a.name", { href: `/stops/${network}/${encodeURIComponent(call.stop_id)}`, onclick: pick(() => around.pickStop(network, call.stop_id)) }, call.name),
+    element(
+      "span",
+      {},
+      progress ? element("span.progress", {}, progress, " ") : null,
+      isMoved ? element("s.was", {}, element("span.visually-hidden", {}, "scheduled "), time(call.scheduled ?? 0)) : null,
+      call.skipped ? element("strong.tone-cancelled", {}, "not served") : when === null ? "" : element("strong", {}, time(when)),
+    ),
+  );
 }
 
 /** Returns a listener that stays on the map for a plain click; with a modifier key the link opens. @param {() => void} then @returns {(event: MouseEvent) => void} */
@@ -128,6 +147,18 @@ const pick = (then) => (event) => {
   then();
 };
 
+/** @param {any} record of a departure @returns {number} seconds */
+const departureTime = (record) => seconds(record.expected) ?? seconds(record.scheduled) ?? 0;
+
+/** Returns the first departures that have not left, in the order of their times. @param {{id: string, record: any}[]} departures @param {number} now seconds */
+export function departuresAhead(departures, now) {
+  const ahead = departures.filter(({ record }) => departureTime(record) - now >= -LEFT_S);
+  return ahead.sort((a, b) => departureTime(a.record) - departureTime(b.record)).slice(0, DEPARTURES_MAX);
+}
+
+/** Returns true if a departure has a predicted time and no delay, because the timetable does not have it. @param {any} record */
+export const isWithoutDelay = ({ status, delay }) => delayWords(status, delay).tone === "live";
+
 /**
  * @param {{feed: string, id: string, name: string, platform: string|null, timetable_ended?: string|null, no_departures?: string}} stop  `timetable_ended` is a date, `no_departures` what the board says without rows
  * @param {{id: string, record: any}[]|null} departures  null until the state has arrived
@@ -135,22 +166,23 @@ const pick = (then) => (event) => {
  * @returns {Node[]}
  */
 export function stopCard(stop, departures, around) {
-  const leaves = (/** @type {any} */ record) => seconds(record.expected) ?? seconds(record.scheduled) ?? 0;
-  const sorted = [...(departures ?? [])].sort((a, b) => leaves(a.record) - leaves(b.record)).slice(0, DEPARTURES_MAX);
-  const rows = sorted.map(({ id, record }) => {
+  const ahead = departuresAhead(departures ?? [], around.now());
+  // In a recording nothing is live; the head says once that times are predicted.
+  const isPredicted = (/** @type {any} */ record) => around.isRecording && isWithoutDelay(record);
+  const rows = ahead.map(({ id, record }) => {
     const isOff = record.status === "cancelled" || record.status === "skipped";
     return element(
       "li",
       {},
       badge(record.route_short_name, record.route_color),
       element("span", {}, destination(stop.feed, id, record), record.platform ? element("span.soft.small", {}, ` · platform ${record.platform}`) : null),
-      element("span.when", {}, isOff ? hours(seconds(record.scheduled) ?? 0, around.timezone) : dueWords(leaves(record) - around.now())),
-      delaySign("span.delay", record.status, record.delay, around.isRecording),
+      element("span.when", {}, isOff ? hours(seconds(record.scheduled) ?? 0, around.timezone) : dueWords(departureTime(record) - around.now())),
+      isPredicted(record) ? element("span.delay") : delaySign("span.delay", record.status, record.delay),
     );
   });
   const body = rows.length > 0 ? element("ol.detail-board", { "aria-label": "Departures" }, ...rows) : departures === null ? element("p.detail-foot.soft", {}, "Loading departures …") : noDepartures(stop);
   return [
-    head([element("span", {}, stop.name)], [boardState(stop, departures, around)], around.close),
+    head([element("span", {}, stop.name)], [boardState(stop, departures, ahead.some(({ record }) => isPredicted(record)), around)], around.close),
     body,
     element("p.detail-foot", {}, element("a", { href: `/stops/${stop.feed}/${encodeURIComponent(stop.id)}` }, "Whole departure board")),
   ];
@@ -162,13 +194,13 @@ const BOARD_WORDS = {
   ended: "Timetable ended", timetable: "Timetable only",
 };
 
-/** Returns the platform and whether the departures are live; null if there is nothing to say. @param {{platform: string|null}} stop @param {{record: any}[]|null} departures @param {Surroundings} around */
-function boardState({ platform }, departures, { live, now, timezone }) {
+/** Returns the platform and whether the departures are live; null if there is nothing to say. @param {{platform: string|null}} stop @param {{record: any}[]|null} departures @param {boolean} isPredicted @param {Surroundings} around */
+function boardState({ platform }, departures, isPredicted, { live, now, timezone }) {
   const hasLive = (departures ?? []).some(({ record }) => record.status !== "scheduled");
-  const ofLive = hasLive ? "Departures, live" : departures?.length ? "Departures of the timetable" : null;
-  const words = live === "recording" ? `Recording, ${hours(now(), timezone)}` : live === "live" ? ofLive : live && BOARD_WORDS[live];
+  const ofLive = hasLive ? `Departures, live, ${hours(now(), timezone)}` : departures?.length ? "Departures of the timetable" : null;
+  const words = live === "recording" ? `Recording, ${hours(now(), timezone)}${isPredicted ? ", predicted times" : ""}` : live === "live" ? ofLive : live && BOARD_WORDS[live];
   const texts = [platform ? `Platform ${platform}` : null, words].filter(Boolean);
-  return texts.length > 0 ? element("p.soft.small", { "data-live": live === "live" && !hasLive ? "scheduled" : live }, texts.join(" · ")) : null;
+  return texts.length > 0 ? element("p.soft.small", { "data-live": live === "live" && !hasLive ? "scheduled" : live, "data-predicted": isPredicted ? "" : null }, texts.join(" · ")) : null;
 }
 
 /** Returns a departure's destination, as a link to its trip where possible. @param {string} feed @param {string} id @param {any} record */

@@ -2,7 +2,7 @@
 import { badge } from "../plain/badge.js";
 import { element } from "../plain/dom.js";
 import { ageOrDateWords, countWords, delayWords } from "../plain/words.js";
-import { rentalCountWords } from "./regions.js";
+import { oldWords, rentalCountWords, unplacedWords } from "./regions.js";
 import { freeWords, rangeWords, rentalSign, reportedWords, serviceWords, stationName, stationWords, vehicleName } from "./rental.js";
 import { routeAddress } from "./view.js";
 
@@ -13,6 +13,7 @@ const order = new Intl.Collator("en", { numeric: true });
 /**
  * @typedef {object} Options
  * @property {(feed: string) => number} nowOf  returns the time of a feed's data, in seconds
+ * @property {(feed: string) => string|undefined} networkOf  returns the id of a feed's network
  * @property {(feed: string) => string} timezoneOf  returns the timezone of a feed's network
  * @property {(feed: string) => import("./rental.js").Types} typesOf  returns the vehicle types of a GBFS system
  * @property {(vehicle: import("./vehicles.js").Vehicle) => boolean} isStale  returns true if a vehicle's position is old
@@ -23,7 +24,7 @@ const order = new Intl.Collator("en", { numeric: true });
 export function showList(body, vehicles, options) {
   const headsign = (/** @type {import("./vehicles.js").Vehicle} */ { record }) => record.lineside?.headsign ?? "";
   const sorted = [...vehicles].sort((a, b) => order.compare(a.label, b.label) || order.compare(headsign(a), headsign(b)) || order.compare(a.id, b.id)).slice(0, ROWS_MAX);
-  replaceRows(body, sorted.map((vehicle) => row(vehicle, options)));
+  replaceRows(body, hideEmptyColumns(body, sorted.map((vehicle) => row(vehicle, options)), [DELAY_CELL, NEXT_STOP_CELL]));
   // The server's note counts the rows that were just replaced.
   document.getElementById("list-more")?.remove();
 }
@@ -40,8 +41,25 @@ function replaceRows(body, rows) {
   if (focused) /** @type {HTMLElement|null} */ (body.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
 }
 
-/** Place of the delay in a row of vehicles without a position. */
+/** Places of the delay and the next stop in a row of vehicles. */
 const DELAY_CELL = 2;
+const NEXT_STOP_CELL = 3;
+
+/**
+ * Hides the columns in which no row has a value.
+ * @param {HTMLElement} body the table's body @param {any[]} rows @param {number[]} columns
+ */
+function hideEmptyColumns(body, rows, columns) {
+  const table = /** @type {HTMLTableElement} */ (body.parentElement);
+  for (const column of columns) {
+    const isEmpty = rows.every((row) => ["", NO_VALUE].includes(row.cells[column].textContent));
+    for (const row of [...table.rows, ...rows]) row.cells[column].hidden = isEmpty;
+  }
+  return rows;
+}
+
+/** The text of a cell without a value in a column that has values. */
+const NO_VALUE = "–";
 
 /** Makes the table of stations and free vehicles. */
 export function rentalTable() {
@@ -68,13 +86,11 @@ export function countInView(vehicles, rentals, { hasNetworks, unplaced = 0, only
   const current = vehicles.length - old;
   const rentalWords = [free > 0 ? rentalCountWords(free, onlyBikes) : null, stations > 0 ? countWords(stations, "station", "stations") : null].filter(Boolean);
   if (vehicles.length === 0 && unplaced > 0) {
-    const reports = `${countWords(unplaced, "vehicle reports", "vehicles report")} no position`;
-    return rentalWords.length > 0 ? `${rentalWords.join(", ")} in view, ${reports}` : reports;
+    return rentalWords.length > 0 ? `${rentalWords.join(", ")} in view, ${unplacedWords(unplaced)}` : unplacedWords(unplaced);
   }
   const isCounted = current > 0 || (old === 0 && (rentals.length === 0 || hasNetworks));
   const words = isCounted ? [countWords(current, "vehicle", "vehicles"), ...rentalWords] : rentalWords;
-  const oldWords = old > 0 ? `${countWords(old, "vehicle", "vehicles")} with ${old === 1 ? "an old position" : "old positions"}` : null;
-  return [words.length > 0 ? `${words.join(", ")} in view` : null, oldWords].filter(Boolean).join(", ");
+  return [words.length > 0 ? `${words.join(", ")} in view` : null, old > 0 ? oldWords(old) : null].filter(Boolean).join(", ");
 }
 
 /** @param {string} key @param {string} name @param {Options} options */
@@ -90,8 +106,8 @@ function row(vehicle, options) {
     {},
     element("td", {}, badge(label || "–", color)),
     element("td", {}, button(key, join.headsign ?? `Vehicle ${record.vehicle?.label ?? id}`, options)),
-    element("td", {}, Number.isFinite(join.delay) ? delaySpan(join.delay) : "–"),
-    element("td", {}, join.next_stop_name ?? ""),
+    element("td", {}, Number.isFinite(join.delay) ? delaySpan(join.delay) : NO_VALUE),
+    element("td", {}, nextStop(options.networkOf(feed), join) ?? NO_VALUE),
     element("td.end", {}, record.timestamp ? ageOrDateWords(Number(record.timestamp), options.nowOf(feed), options.timezoneOf(feed)) : ""),
   );
 }
@@ -109,10 +125,7 @@ export function unplacedTable() {
 export function showUnplaced(body, unplaced) {
   const headsign = (/** @type {import("./unplaced.js").UnplacedVehicle} */ { vehicle }) => vehicle.record.lineside?.headsign ?? "";
   const sorted = [...unplaced].sort((a, b) => order.compare(a.vehicle.label, b.vehicle.label) || order.compare(headsign(a), headsign(b)) || order.compare(a.vehicle.id, b.vehicle.id)).slice(0, ROWS_MAX);
-  const rows = sorted.map(unplacedRow);
-  const hasDelays = sorted.some(({ vehicle }) => Number.isFinite(vehicle.record.lineside?.delay));
-  for (const row of [.../** @type {HTMLTableElement} */ (body.parentElement).rows, ...rows]) row.cells[DELAY_CELL].hidden = !hasDelays;
-  replaceRows(body, rows);
+  replaceRows(body, hideEmptyColumns(body, sorted.map(unplacedRow), [DELAY_CELL, NEXT_STOP_CELL]));
 }
 
 /** @param {import("./unplaced.js").UnplacedVehicle} vehicle @returns {any} a row */
@@ -126,8 +139,14 @@ function unplacedRow({ network, trip_address: address, vehicle: { label, color, 
     element("td", {}, join.route_id && label ? element("a.line-link", { href: routeAddress({ feed: network, id: join.route_id }) }, badgeOfLine) : badgeOfLine),
     element("td", {}, address ? element("a.target", { href: address }, title) : title),
     element("td", {}, Number.isFinite(join.delay) ? delaySpan(join.delay) : ""),
-    element("td", {}, join.next_stop_id ? element("a.target", { href: `/stops/${network}/${encodeURIComponent(join.next_stop_id)}` }, join.next_stop_name ?? join.next_stop_id) : ""),
+    element("td", {}, nextStop(network, join) ?? ""),
   );
+}
+
+/** Returns a vehicle's next stop as a link to its departures; null if it is not known. @param {string|undefined} network @param {any} join */
+function nextStop(network, { next_stop_id: id, next_stop_name: name }) {
+  if (!id || !network) return name ?? null;
+  return element("a.target", { href: `/stops/${network}/${encodeURIComponent(id)}` }, name ?? id);
 }
 
 /** @param {number} delay */

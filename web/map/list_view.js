@@ -1,6 +1,6 @@
 /** The list that replaces the map: shows it, fills it, and explains why it is empty. */
 import { byId, element } from "../plain/dom.js";
-import { dateWords } from "../plain/words.js";
+import { countWords, dateWords } from "../plain/words.js";
 import { rentalTable, showList, showRentals, showUnplaced, unplacedTable } from "./list.js";
 
 /** Number of ticks between updates of the list. */
@@ -32,11 +32,14 @@ export class ListView {
 
   #rentals = rentalTable();
   #unplaced = unplacedTable();
+  #legend = element("p.soft.small", { id: "list-legend", hidden: true });
+  #idle = element("p.soft.small", { id: "list-idle", hidden: true });
 
   constructor() {
-    // The server's title may name a single network, but this list follows the map.
-    byId("list-title").textContent = "Vehicles in view";
-    document.querySelector("#list .vehicle-list")?.parentElement?.after(this.#unplaced, this.#rentals);
+    const table = document.querySelector("#list .vehicle-list")?.parentElement;
+    table?.before(this.#legend);
+    table?.after(this.#unplaced, this.#rentals);
+    this.#unplaced.append(this.#idle);
   }
 
   /** @param {boolean} isShown */
@@ -64,6 +67,10 @@ export class ListView {
     showRentals(/** @type {HTMLElement} */ (this.#rentals.querySelector("tbody")), rentals, options);
     showUnplaced(/** @type {HTMLElement} */ (this.#unplaced.querySelector("tbody")), unplaced);
     this.#unplaced.hidden = unplaced.length === 0;
+    // The server's title may name a single network, but this list follows the map.
+    byId("list-title").textContent = titleOf(vehicles, unplaced, visible);
+    this.#showLegend(vehicles.filter(options.isStale).length, table);
+    this.#showIdle(hasFilter ? 0 : visible.reduce((sum, { idle }) => sum + idle, 0));
     const isEmpty = vehicles.length + rentals.length + unplaced.length === 0;
     /** @type {HTMLElement} */ (table.parentElement).hidden = vehicles.length === 0;
     this.#rentals.hidden = rentals.length === 0;
@@ -71,6 +78,33 @@ export class ListView {
     note.hidden = !isEmpty;
     if (isEmpty) showEmpty(note, visible, hasFilter);
   }
+
+  /** Explains the rows in italics, and the columns that are hidden. @param {number} stale number of rows with old positions @param {HTMLElement} table */
+  #showLegend(stale, table) {
+    const hidden = [.../** @type {HTMLTableElement} */ (table).tHead?.rows[0].cells ?? []].filter((cell) => cell.hidden).map(({ textContent }) => `${textContent}`.toLowerCase());
+    const unknown = hidden.length > 0 ? ` These vehicles report no ${hidden.join(" and no ")}.` : "";
+    this.#legend.hidden = stale === 0;
+    this.#legend.dataset.stale = String(stale);
+    this.#legend.dataset.unknown = hidden.join(",");
+    this.#legend.textContent = `Rows in italics have old positions.${unknown}`;
+  }
+
+  /** Says how many vehicles without a position are not in the list. @param {number} count */
+  #showIdle(count) {
+    this.#idle.hidden = count === 0;
+    this.#idle.dataset.count = String(count);
+    this.#idle.textContent = `${countWords(count, "more vehicle reports", "more vehicles report")} no position: ${count === 1 ? "its trip has" : "their trips have"} not begun or ${count === 1 ? "has" : "have"} ended.`;
+  }
+}
+
+/**
+ * Returns the list's title: vehicles without a position are not in view.
+ * @param {unknown[]} vehicles in view @param {{network: string}[]} unplaced @param {{id: string, name: string}[]} visible networks
+ */
+export function titleOf(vehicles, unplaced, visible) {
+  if (vehicles.length > 0 || unplaced.length === 0) return "Vehicles in view";
+  const [first, ...others] = visible.filter(({ id }) => unplaced.some(({ network }) => network === id));
+  return first && others.length === 0 ? `Vehicles of ${first.name}` : "Vehicles";
 }
 
 /** @param {HTMLElement} note @param {Region[]} visible @param {boolean} hasFilter */

@@ -4,7 +4,7 @@
  * modules, which do not know each other.
  */
 import { DataClock } from "../plain/clock.js";
-import { byId, island, replaceContent } from "../plain/dom.js";
+import { byId, island } from "../plain/dom.js";
 import { CHANNELS_MAX, Events } from "../plain/events.js";
 import { keyOf } from "../plain/state.js";
 import { liveSign } from "../plain/trouble.js";
@@ -13,6 +13,7 @@ import { boundsOfRoutes } from "./find.js";
 import { FollowedArea } from "./area.js";
 import { Bikes, isRental, rentalOf, systemsAmong } from "./bikes.js";
 import { Camera } from "./camera.js";
+import { Card } from "./card.js";
 import { Filters } from "./filters.js";
 import { Finder } from "./finder.js";
 import { CellsInView, WORLD, canDraw, loadGround, makeMap } from "./ground.js";
@@ -72,8 +73,7 @@ let ground = null;
 // ---- selection ----------------------------------------------------------------------------------
 
 const selected = new Selection();
-/** @type {HTMLElement|null} the element that had the focus before a card opened */
-let cameFrom = null;
+const card = new Card();
 
 const selectedVehicle = () => (view.vehicle ? (vehicles?.all.get(keyOf({ ...view.vehicle, kind: "vehicle" })) ?? null) : null);
 
@@ -90,7 +90,7 @@ function selectedRental() {
 
 /** Opens a card, which Back closes. @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} [station] */
 function select(vehicle, stop, station = null) {
-  if (!isSelected()) cameFrom = /** @type {HTMLElement|null} */ (document.activeElement);
+  if (!isSelected()) card.rememberFocus();
   entries.open(isSelected(), () => show(vehicle, stop, station));
 }
 
@@ -98,11 +98,12 @@ function select(vehicle, stop, station = null) {
 function show(vehicle, stop, station) {
   camera?.release();
   goesToNamed = false;
+  hasArrived = true;
   Object.assign(view, { vehicle, stop, station });
   selected.clear();
   vehicles?.select(vehicle ? keyOf({ ...vehicle, kind: "vehicle" }) : null);
   if (stop) loadStop(stop);
-  detailIsNew = true;
+  card.renew();
   follow();
   showDetail();
   restyle();
@@ -110,6 +111,7 @@ function show(vehicle, stop, station) {
 
 /** @param {import("./view.js").View} past the view of the entry that Back or Forward has reached */
 function restore(past) {
+  networks.closeMembers();
   if (filters.restore(past)) showFiltered();
   if (map && past.list !== view.list) showListView(past.list);
   const isSame = hasSameSelection(past, view);
@@ -126,8 +128,6 @@ function restore(past) {
 const entries = new MapHistory(() => formatView(view), restore);
 const writeAddress = () => entries.write();
 
-let detailIsNew = false;
-
 function closeDetail() {
   show(null, null, null);
   entries.close();
@@ -136,7 +136,7 @@ function closeDetail() {
 
 /** Returns the focus to the element that had it before the card opened. */
 function returnFocus() {
-  const target = cameFrom?.isConnected && cameFrom !== document.body && cameFrom.checkVisibility() ? cameFrom : (map?.getCanvas() ?? byId("search"));
+  const target = card.formerFocus() ?? map?.getCanvas() ?? byId("search");
   if (target === byId("search")) finder.focusQuietly();
   else target.focus({ preventScroll: true });
 }
@@ -164,7 +164,6 @@ function routeOf({ feed, record }) {
 }
 
 function showDetail() {
-  const card = byId("detail");
   const vehicle = selectedVehicle();
   const rental = selectedRental();
   const around = {
@@ -183,15 +182,7 @@ function showDetail() {
   else if (vehicle) content = vehicleCard(vehicle, selected.trip, heldUpdate(events.store, vehicle.record.trip), routeOf(vehicle), around);
   else if (rental?.kind === "station") content = stationCard(rental, types.of(rental.feed), around);
   else if (rental) content = freeCard(rental, bikes.all.has(rental.key), types.of(rental.feed), around);
-  replaceContent(card, content);
-  card.hidden = content.length === 0;
-  const title = [...(card.querySelector("#detail-title")?.childNodes ?? [])].map(({ textContent }) => textContent).filter(Boolean).join(" ");
-  document.title = [title, "Map · Lineside"].filter(Boolean).join(" · ");
-  document.body.classList.toggle("has-detail", content.length > 0);
-  if (content.length > 0 && detailIsNew) {
-    detailIsNew = false;
-    byId("detail-title").focus({ preventScroll: true });
-  }
+  card.show(content);
 }
 
 // ---- subscriptions ------------------------------------------------------------------------------
@@ -360,8 +351,10 @@ function selectRental({ kind, feed, id }) {
 
 /** True until the map has moved to the selection from the address or the history; its place may not be known yet. */
 let goesToNamed = isSelected();
-/** True if the address contains a view: then the map moves only if the card covers the selection. */
+/** True if the address contains a view, whose zoom the map keeps. */
 const isPlaced = view.at !== null;
+/** True once the map shows the selection from the address. A link may come from a screen of another size, so the map centres it. */
+let hasArrived = false;
 
 /** @returns {[number, number]|null} the place of the selection */
 function selectedPlace() {
@@ -376,8 +369,10 @@ function goToNamed() {
   if (!place || !camera) return;
   goesToNamed = false;
   showDetail();
-  if (isPlaced || history.state) camera.reveal(place);
+  if (hasArrived) camera.reveal(place);
+  else if (isPlaced) camera.center(place);
   else camera.moveTo(place, view.vehicle ? VEHICLE_ZOOM : PICKED_ZOOM);
+  hasArrived = true;
   restyle();
 }
 
@@ -443,7 +438,7 @@ function tick() {
   if (view.list || !map) {
     const isStale = (/** @type {import("./vehicles.js").Vehicle} */ vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed);
     const unplaced = unplacedVehicles.of(networks.visible(), () => listView.refresh()).filter(({ vehicle }) => filters.passes(vehicle));
-    listView.update(shown, rentals, unplaced, networks.visible(), filters.isSet, { nowOf, timezoneOf: (feed) => networkOf(feed)?.timezone ?? "UTC", typesOf: (feed) => types.of(feed), isStale, pick: selectFromList });
+    listView.update(shown, rentals, unplaced, networks.visible(), filters.isSet, { nowOf, networkOf: (feed) => networkOf(feed)?.id, timezoneOf: (feed) => networkOf(feed)?.timezone ?? "UTC", typesOf: (feed) => types.of(feed), isStale, pick: selectFromList });
   }
   if (isSelected()) showDetail();
   if (view.vehicle) loadTrip();
@@ -482,7 +477,7 @@ async function start() {
   }
   if (view.list) showListView(true);
   if (view.stop) loadStop(view.stop);
-  if (view.vehicle || view.station) detailIsNew = true;
+  if (view.vehicle || view.station) card.renew();
   if (map) moved();
   else follow();
   writeAddress();

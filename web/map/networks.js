@@ -9,7 +9,7 @@ import { coveredSides } from "./camera.js";
 import { shownLines } from "./find.js";
 import { grantedPlace } from "./location.js";
 import { foldPanel } from "./panel.js";
-import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, filterRegion, lastVisited, recountByType, regionCountWords, regionsInView, regionsOutside, rememberVisited, union } from "./regions.js";
+import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, contains, currentRegion, filterRegion, lastVisited, recountByType, regionCountWords, regionsInView, regionsOutside, rememberVisited, union, withoutEdges } from "./regions.js";
 import { fold } from "./route_query.js";
 import { STANDSTILL, liveState, liveWords, showTrouble, troubleIn } from "./trouble.js";
 import { routeAddress } from "./view.js";
@@ -89,6 +89,10 @@ export class NetworkViews {
   #isOverview = false;
   /** True from "Show all" until the map shows a single network again. */
   #isFolded = false;
+  /** The networks of the bubble that the reader opened. @type {Region[]} */
+  #members = [];
+  /** The zoom at which the bubble was opened. */
+  #membersZoom = 0;
   /** The time of the newest position by feed, in seconds. @type {Map<string, number>} */
   #newest = new Map();
   #modes;
@@ -105,15 +109,18 @@ export class NetworkViews {
   attach(map, camera) {
     this.#map = map;
     this.#camera = camera;
-    this.#bubbles = new Bubbles(map, this.regions, (regions, bounds) => this.#jumpTo(bounds, regions.length === 1 ? regions[0] : null), this.#modes);
+    this.#bubbles = new Bubbles(map, this.regions, (regions, bounds) => this.#jumpTo(bounds, regions), this.#modes);
     map.on("zoom", () => this.#bubbles?.show());
   }
 
-  /** @param {import("./regions.js").Bounds} bounds @param {Region|null} chosen the network with these bounds; null for several */
-  #jumpTo(bounds, chosen) {
+  /** @param {import("./regions.js").Bounds} bounds @param {Region[]} regions the networks with these bounds */
+  #jumpTo(bounds, regions) {
+    const chosen = regions.length === 1 ? regions[0] : null;
     if (chosen) this.#choose(chosen.id);
     document.getElementById("missing-network")?.remove();
     this.#jumping(() => {
+      this.#members = chosen ? [] : this.regions.filter(({ id }) => regions.some((region) => region.id === id));
+      this.#membersZoom = this.#map?.getZoom() ?? 0;
       if (chosen) {
         this.#leaveOverview();
         this.#camera?.fit(bounds, REGION_ZOOM_MAX);
@@ -128,6 +135,7 @@ export class NetworkViews {
   #showAll() {
     this.#jumping(() => {
       foldPanel(true);
+      this.#members = [];
       this.#isOverview = this.#isFolded = true;
       const all = union(this.regions.map(({ frame }) => frame));
       this.#camera?.fitOverview(boundsOfMost(this.regions, this.#camera.widestSpan(all)), REGION_ZOOM_MAX);
@@ -139,14 +147,34 @@ export class NetworkViews {
     this.#isOverview = this.#isFolded = false;
   }
 
+  /** Returns true if the view contains all networks except their edges, so that "Show all" would show nothing new. */
+  #isAllInView() {
+    const view = this.viewBounds();
+    return view !== null && this.regions.every(({ frame }) => contains(view, withoutEdges(frame)));
+  }
+
   /** Links the networks of the shown modes that are outside of the view of all networks, or behind the panel. */
   #showOutside() {
     const shown = this.#isOverview ? this.regions.filter((region) => filterRegion(region, this.#modes())) : [];
     const beyond = regionsOutside(shown, this.viewBounds());
     const outside = shown.filter((region) => beyond.includes(region) || this.#bubbles?.isCovered(region.id));
-    const buttons = outside.map((region) => element("button.link.target", { type: "button", "data-outside": region.id, onclick: () => this.go(region) }, region.name));
-    replaceContent(byId("outside"), ["Not in this view: ", ...buttons.flatMap((button, at) => (at > 0 ? [", ", button] : [button]))].map((each) => (typeof each === "string" ? document.createTextNode(each) : each)));
+    replaceContent(byId("outside"), outside.length > 0 ? this.#linkAll("Not in this view: ", outside, "data-outside") : []);
     byId("outside").hidden = outside.length === 0;
+  }
+
+  /** Returns a text and buttons that show networks. @param {string} words @param {Region[]} regions @param {string} attribute of the buttons, with the network's id */
+  #linkAll(words, regions, attribute) {
+    const buttons = regions.map((region) => element("button.link.target", { type: "button", [attribute]: region.id, onclick: () => this.go(region) }, region.name));
+    return [words, ...buttons.flatMap((button, at) => (at > 0 ? [", ", button] : [button]))].map((each) => (typeof each === "string" ? document.createTextNode(each) : each));
+  }
+
+  /** Names the networks of the opened bubble, and marks them in the panel, while at least two are in view and the map is not zoomed out again. */
+  #showMembers() {
+    const isOpen = (this.#map?.getZoom() ?? 0) >= this.#membersZoom && this.#members.length - regionsOutside(this.#members, this.viewBounds()).length > 1;
+    const members = isOpen ? this.#members : [];
+    replaceContent(byId("members"), members.length > 0 ? this.#linkAll("Networks here: ", members, "data-member") : []);
+    byId("members").hidden = members.length === 0;
+    for (const link of links()) link.toggleAttribute("data-is-member", members.some(({ id }) => id === link.dataset.region));
   }
 
   /** @param {string} id */
@@ -160,9 +188,15 @@ export class NetworkViews {
     if (region && !region.only_rentals) rememberVisited(region.id);
   }
 
+  /** Call it when Back or Forward has left the opened bubble. */
+  closeMembers() {
+    this.#members = [];
+    this.#showMembers();
+  }
+
   /** Shows a network. @param {Region} region */
   go(region) {
-    this.#jumpTo(region.frame, region);
+    this.#jumpTo(region.frame, [region]);
   }
 
   /** Finds networks with the question at the start of a word of their name. @param {string} question @returns {Region[]} empty without a map, or if there is only one network */
@@ -191,6 +225,11 @@ export class NetworkViews {
   /** Returns the networks in view. */
   visible() {
     return regionsInView(this.regions, this.viewBounds());
+  }
+
+  /** Returns the networks in view that have lines or vehicles of the shown modes. */
+  #shown() {
+    return this.visible().filter((region) => filterRegion(region, this.#modes()));
   }
 
   /** @param {string} id */
@@ -247,7 +286,6 @@ export class NetworkViews {
   moved(zoom) {
     this.#bubbles?.show();
     const inView = this.visible();
-    showRecordings(this.regions, inView);
     const visible = inView.flatMap(({ feeds }) => feeds);
     const added = this.networks.filter(({ id }) => !this.#drawn.has(id) && (visible.includes(id) || !this.regionOf(id)));
     for (const { id } of added) this.#drawn.add(id);
@@ -257,6 +295,9 @@ export class NetworkViews {
     if (current) this.#leaveOverview();
     this.#current = current;
     this.#showOutside();
+    this.#showMembers();
+    const showAll = document.getElementById("show-all-networks");
+    if (showAll) showAll.hidden = this.#isAllInView();
     for (const link of links()) {
       if (link.dataset.region === current?.id) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
@@ -283,8 +324,9 @@ export class NetworkViews {
     const known = store.list("feed");
     for (const { feed, record } of known) this.#states.set(feed, record);
     this.#newest = newestPositions(store);
-    const visible = this.visible();
-    showTrouble(troubleIn(known, visible), visible, { timezoneOf: (feed) => this.of(feed)?.timezone ?? "UTC", ageOf: (feed) => this.#positionAge(feed, now), now });
+    const shown = this.#shown();
+    showRecordings(this.regions, shown);
+    showTrouble(troubleIn(known, shown), shown, { timezoneOf: (feed) => this.of(feed)?.timezone ?? "UTC", ageOf: (feed) => this.#positionAge(feed, now), now });
   }
 
   /** Returns the age of a feed's newest position in seconds, or null if it is not known. @param {string} feed @param {number} now seconds */
@@ -295,8 +337,9 @@ export class NetworkViews {
 
   /** Returns the text that the connection status shows instead of "Live", or null. @param {number} now seconds */
   liveWords(now) {
-    const visible = this.visible();
-    return this.regions.length > 0 && visible.length === 0 ? "No network in view" : liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), visible, (feed) => this.#positionAge(feed, now));
+    if (this.regions.length > 0 && this.visible().length === 0) return "No network in view";
+    const shown = this.#shown();
+    return liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), shown.length > 0 ? shown : this.visible(), (feed) => this.#positionAge(feed, now));
   }
 
   /** Returns the state of a network's live times; positions do not affect them. @param {string} feed of the network @param {string[]} live its feeds with times */
@@ -343,10 +386,9 @@ export class NetworkViews {
       const isOf = (/** @type {{feed: string}} */ { feed }) => feeds.includes(feed);
       const own = rentals.filter(isOf);
       region.stations = own.filter(({ kind }) => kind === "station").length;
-      // Like the server's counts, these exclude vehicles whose positions may be out of date.
-      const reliable = vehicles.filter((vehicle) => isOf(vehicle) && !this.isInTrouble(vehicle.feed));
-      region.vehicles = reliable.length;
-      region.by_type = recountByType(region.by_type, reliable);
+      // Like the server's counts, the first ones exclude vehicles whose positions may be out of date.
+      const [reliable, old] = [false, true].map((isOld) => vehicles.filter((vehicle) => isOf(vehicle) && this.isInTrouble(vehicle.feed) === isOld));
+      Object.assign(region, { vehicles: reliable.length, old: old.length, by_type: recountByType(region.by_type, reliable, old) });
       region.rentals = own.length - region.stations;
       showCount(region);
     }

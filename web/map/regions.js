@@ -2,8 +2,8 @@
  * The networks that the map can jump to: selects the initial one, those in view, and those near a place.
  *
  * @typedef {[number, number, number, number]} Bounds  west, south, east, north in degrees
- * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, rentals: number, only_bikes: boolean, stations: number, unplaced: number, route_types: number[], by_type: VehiclesByType, only_rentals: boolean, recording: boolean}} Region
- * @typedef {Record<string, [number, number]>} VehiclesByType  numbers with and without a position by GTFS route type; of an unknown line, under ""
+ * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, rentals: number, only_bikes: boolean, stations: number, unplaced: number, old: number, idle: number, route_types: number[], by_type: VehiclesByType, only_rentals: boolean, recording: boolean}} Region
+ * @typedef {Record<string, [number, number, number]>} VehiclesByType  numbers with a reliable position, without one, and with an old one by GTFS route type; of an unknown line, under ""
  * @typedef {{longitude: number, latitude: number}} Place
  */
 import { countWords, numberWords } from "../plain/words.js";
@@ -91,6 +91,27 @@ export function regionCountWords({ vehicles, rentals, only_bikes: onlyBikes, sta
   return stations > 0 ? countWords(stations, "station", "stations") : "";
 }
 
+/** Formats a number of vehicles whose positions are old. @param {number} count */
+export const oldWords = (count) => `${countWords(count, "vehicle", "vehicles")} with ${count === 1 ? "an old position" : "old positions"}`;
+
+/** Formats a number of vehicles without a position. Those whose trips have not begun or have ended are not counted. @param {number} count */
+export const unplacedWords = (count) => `${countWords(count, "vehicle under way reports", "vehicles under way report")} no position`;
+
+/** @typedef {Pick<Region, "vehicles"|"rentals"|"only_bikes"|"stations"|"old"|"unplaced">} Counts */
+
+/** Returns the counts of several networks. @param {Counts[]} regions @returns {Counts} */
+export function sumCounts(regions) {
+  const sum = { vehicles: 0, rentals: 0, stations: 0, old: 0, unplaced: 0 };
+  for (const name of /** @type {(keyof typeof sum)[]} */ (Object.keys(sum))) for (const region of regions) sum[name] += region[name];
+  return { ...sum, only_bikes: regions.every((region) => region.only_bikes) };
+}
+
+/** Formats the counts of networks in the words of the panel. @param {Counts} counts */
+export function summaryWords(counts) {
+  const words = [regionCountWords(counts), counts.old > 0 ? oldWords(counts.old) : ""].filter(Boolean).join(", ");
+  return words || (counts.unplaced > 0 ? unplacedWords(counts.unplaced) : countWords(0, "vehicle", "vehicles"));
+}
+
 /**
  * Returns a network with the counts of these modes only; null if it has neither lines nor vehicles of them.
  * @param {Region} region @param {Set<string>} modes empty means all @returns {Region|null}
@@ -98,21 +119,24 @@ export function regionCountWords({ vehicles, rentals, only_bikes: onlyBikes, sta
 export function filterRegion(region, modes) {
   if (modes.size === 0) return region;
   const isShown = (/** @type {number|null} */ type) => modes.has(modeOf(type));
-  const counts = { vehicles: 0, unplaced: 0, rentals: modes.has("bike") ? region.rentals : 0, stations: modes.has("bike") ? region.stations : 0 };
-  for (const [type, [placed, unplaced]] of Object.entries(region.by_type ?? {})) {
+  const counts = { vehicles: 0, unplaced: 0, old: 0, rentals: modes.has("bike") ? region.rentals : 0, stations: modes.has("bike") ? region.stations : 0 };
+  for (const [type, [placed, unplaced, old]] of Object.entries(region.by_type ?? {})) {
     if (!isShown(type === "" ? null : Number(type))) continue;
     counts.vehicles += placed;
     counts.unplaced += unplaced;
+    counts.old += old;
   }
   const hasMode = (region.route_types ?? []).some(isShown) || Object.values(counts).some((count) => count > 0);
   return hasMode ? { ...region, ...counts } : null;
 }
 
-/** Counts vehicles with a position again. @param {VehiclesByType} known @param {{record: any}[]} vehicles @returns {VehiclesByType} */
-export function recountByType(known, vehicles) {
+/** Counts vehicles with a position again. @param {VehiclesByType} known @param {{record: any}[]} reliable @param {{record: any}[]} old @returns {VehiclesByType} */
+export function recountByType(known, reliable, old) {
   /** @type {VehiclesByType} */
-  const counted = Object.fromEntries(Object.entries(known ?? {}).map(([type, [, unplaced]]) => [type, [0, unplaced]]));
-  for (const { record } of vehicles) (counted[String(record.lineside?.route_type ?? "")] ??= [0, 0])[0] += 1;
+  const counted = Object.fromEntries(Object.entries(known ?? {}).map(([type, [, unplaced]]) => [type, [0, unplaced, 0]]));
+  const of = (/** @type {{record: any}} */ { record }) => (counted[String(record.lineside?.route_type ?? "")] ??= [0, 0, 0]);
+  for (const vehicle of reliable) of(vehicle)[0] += 1;
+  for (const vehicle of old) of(vehicle)[2] += 1;
   return counted;
 }
 
@@ -147,6 +171,20 @@ export function currentRegion(regions, middle, chosen) {
 export function overlaps([west, south, east, north], bounds) {
   if (bounds[1] > north || bounds[3] < south) return false;
   return [-360, 0, 360].some((turn) => bounds[0] + turn <= east && bounds[2] + turn >= west);
+}
+
+/** The edge of a box, as a share of its size. */
+const EDGE_SHARE = 0.1;
+
+/** @param {Bounds} bounds @returns {Bounds} */
+export function withoutEdges([west, south, east, north]) {
+  const [aside, up] = [(east - west) * EDGE_SHARE, (north - south) * EDGE_SHARE];
+  return [west + aside, south + up, east - aside, north - up];
+}
+
+/** Returns true if a view contains a box; the view may exceed 180 degrees. @param {Bounds} view @param {Bounds} bounds */
+export function contains([west, south, east, north], bounds) {
+  return bounds[1] >= south && bounds[3] <= north && [-360, 0, 360].some((turn) => bounds[0] + turn >= west && bounds[2] + turn <= east);
 }
 
 /** Returns the networks in a view, in their order. @param {Region[]} regions @param {Bounds|null} view null selects all */

@@ -125,9 +125,73 @@ test("a filter by mode leaves only the bubbles of networks with that mode", asyn
   await visit("/map?at=25,0,1&mode=tram", {}, async (page) => {
     await page.locator('.region-bubble[data-networks="oslo"]').waitFor();
     assert.equal(await page.locator(".region-bubble").count(), 1);
-    await page.click("#show-all-networks");
     await page.locator('#modes [aria-pressed="true"]').click();
     await until(async () => (await page.locator(".region-bubble").count()) > 1, "the other networks");
+  });
+});
+
+test("a filter by mode applies to the notices and the status", async () => {
+  await visit("/map?at=25,0,1", {}, async (page) => {
+    await page.locator("#more-states").waitFor();
+    await page.locator('#live[data-status="stale"]').waitFor();
+    await page.locator("#modes .chip", { hasText: "Tram" }).click();
+    await page.locator("#feed-states").waitFor({ state: "hidden" });
+    assert.equal(await page.locator("#feed-states [data-feed]").count(), 0);
+    await page.locator('#live[data-status="live"]').waitFor();
+    await page.goBack();
+    await page.locator('#feed-states [data-feed="bay-vehicles"]').waitFor();
+  });
+});
+
+for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
+  test(`an opened bubble names its networks in the panel and on the map, on ${name}`, async () => {
+    await visit("/map?network=kuopio", options, async (page) => {
+      await until(async () => (await current(page)) === "kuopio", "Kuopio");
+      await page.click("#show-all-networks");
+      await page.locator('.region-bubble[data-networks~="york"][data-networks~="washington"]').click();
+      const named = () => page.locator("#members [data-member]").evaluateAll((all) => all.map((each) => each.getAttribute("data-member")).sort().join());
+      await until(async () => (await named()) === "washington,york", "the networks of the bubble");
+      assert.ok(await page.locator("#members").isVisible());
+      const marked = await page.locator(".panel [data-is-member]").evaluateAll((all) => all.map((each) => each.getAttribute("data-region")).sort().join());
+      assert.equal(marked, "washington,york");
+      for (const id of ["york", "washington"]) await page.locator(`.region-bubble[data-networks~="${id}"]:not([data-label="none"])`).waitFor();
+      await page.goBack();
+      await page.locator("#members").waitFor({ state: "hidden" });
+      assert.equal(await page.locator(".panel [data-is-member]").count(), 0);
+      await page.goForward();
+      assert.ok(await page.locator("#members").isHidden());
+    });
+  });
+}
+
+test("networks that lie too close share a label with their names, also while they are drawn, and each can be reached", async () => {
+  await visit("/map?at=37.5,-122.1,7", {}, async (page) => {
+    const label = page.locator('.region-bubble.is-drawn[data-networks~="bay"][data-networks~="inner"]');
+    await label.waitFor();
+    for (const id of ["bay", "inner"]) assert.ok((await label.locator("span").innerText()).includes(NETWORKS[id].name));
+    await label.locator("span").click();
+    await page.locator('#members [data-member="inner"]').click();
+    await until(async () => (await current(page)) === "inner", "the inner network");
+    assert.ok(await page.locator("#members").isHidden());
+  });
+});
+
+test("the label of a bubble for screen readers counts like the panel", async () => {
+  await visit("/map?at=37.5,-122.1,3", {}, async (page) => {
+    const count = page.locator("#count");
+    await until(async () => /^2 /.test(await count.innerText()), "the old vehicles");
+    const words = await count.innerText();
+    const bubble = page.locator('.region-bubble[data-networks~="bay"]');
+    await until(async () => (await bubble.getAttribute("aria-label"))?.includes(`: ${words}.`) ?? false, "the same count");
+  });
+});
+
+test("while all networks are in view, the panel does not offer to show them", async () => {
+  await visit("/map?at=25,0,1", {}, async (page) => {
+    await page.locator(".region-bubble").first().waitFor();
+    await page.locator("#show-all-networks").waitFor({ state: "hidden" });
+    await page.click('.panel [data-region="york"]');
+    await page.locator("#show-all-networks").waitFor({ state: "visible" });
   });
 });
 

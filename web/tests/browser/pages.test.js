@@ -325,6 +325,18 @@ describe("the map", () => {
       await page.waitForSelector("#detail .calls li");
       assert.match(await page.locator("#detail .meta").innerText(), /On time|min late|min early|Scheduled/);
       await page.waitForURL(/vehicle=city-vehicles/);
+      // A card is rebuilt every second, so its parts are read at once.
+      const parts = () => page.locator("#detail").evaluate((card) => {
+        const rows = [...card.querySelectorAll(".calls li")].map((row) => [row.getAttribute("data-progress"), row.getAttribute("aria-current"), row.querySelector(".name")?.textContent ?? ""]);
+        return { rows, next: card.querySelector(".meta")?.textContent ?? "" };
+      });
+      await until(async () => {
+        const { rows, next } = await parts();
+        const at = rows.findIndex(([progress]) => progress === "next");
+        return at >= 0 && rows[at][1] === "step" && next.includes(`next ${rows[at][2]}`) && rows.slice(0, at).every(([progress]) => progress === "passed");
+      }, "the next stop of the head, after the passed ones");
+      await page.goBack();
+      await page.locator('#list td a[href^="/stops/city/"]').first().waitFor();
     });
   });
 

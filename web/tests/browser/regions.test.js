@@ -249,7 +249,7 @@ describe("two regions", () => {
       await page.goto(`${server.base}/map?at=${southStops[1].lat},${southStops[1].lon},16`, { waitUntil: "load" });
       await until(async () => {
         await page.clock.runFor(10_000);
-        return (await page.locator("#count").innerText()) === "160 vehicles report no position";
+        return (await page.locator("#count").innerText()) === "160 vehicles under way report no position";
       }, "the vehicles without a position");
     } finally {
       await context.close();
@@ -370,6 +370,26 @@ describe("links to stops, lines and vehicles", () => {
     });
   }
 
+  for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
+    test(`a link from another screen shows the vehicle in the middle beside its card, on ${name}`, async () => {
+      const place = at(SOUTH, -0.001, -0.003);
+      await visit(`/map?at=${place.lat - 0.004},${place.lon - 0.008},14&vehicle=south-vehicles:s-1`, options, async (page) => {
+        await page.waitForSelector("#detail .detail-title");
+        const middle = async () => {
+          const { x, y } = await onScreen(page, place);
+          const { left, right, top, bottom } = await page.evaluate((isWide) => {
+            const [panel, card, map] = ["#detail", "#detail", "#map"].map((selector) => /** @type {Element} */ (document.querySelector(selector)).getBoundingClientRect());
+            const search = /** @type {Element} */ (document.querySelector(".panel-search")).getBoundingClientRect();
+            return isWide ? { left: panel.right, right: map.right, top: map.top, bottom: map.bottom } : { left: map.left, right: map.right, top: search.bottom, bottom: card.top };
+          }, options !== phone);
+          return Math.abs(x - (left + right) / 2) < 60 && Math.abs(y - (top + bottom) / 2) < 60;
+        };
+        await until(middle, "the vehicle in the middle of the free part");
+        assert.ok(Math.abs((await viewOf(page)).zoom - 14) < 0.01, "the zoom of the link");
+      });
+    });
+  }
+
   test("the map moves to a vehicle and to a line", async () => {
     await visit("/map?vehicle=south-vehicles:s-1", {}, (page) => showsPlace(page, SOUTH, 13.5).then(() => {}));
     await visit("/map?route=south:s1", {}, async (page) => {
@@ -461,6 +481,7 @@ describe("links to stops, lines and vehicles", () => {
     await visit("/map?network=south", { javaScriptEnabled: false }, async (page) => {
       const row = page.locator("#list tbody tr");
       assert.equal(await row.locator('a[href="/routes/south/s1"]').count(), 1);
+      assert.ok((await page.locator("#list thead th[hidden]").count()) > 0, "columns without values");
       await row.locator('a[href^="/trips/south/s1-1"]').click();
       assert.equal(await page.locator(".trip-calls > li").count(), 2);
     });
@@ -608,12 +629,40 @@ describe("vehicles and filters", () => {
 
   test("the card of a vehicle with an old position has no current status", async () => {
     await visit("/map?vehicle=south-vehicles:s-1", {}, async (page) => {
-      await page.locator('#detail :is([data-status="last_known"], [data-status="unknown"])').waitFor();
+      await page.locator('#detail :is([data-status="last_known"], [data-status="unknown"], [data-status="ended"])').waitFor();
+      await page.locator('#detail [data-near="rossio"]').waitFor();
+      assert.equal(await page.locator("#detail [data-progress]").count(), 0, "nobody knows which stops it has passed");
       assert.equal(await page.locator("#detail .meta strong").count(), 0);
     });
     await visit("/map?vehicle=north-vehicles:tram-1", {}, async (page) => {
       await page.locator("#detail .meta strong").waitFor();
       assert.equal(await page.locator("#detail [data-status]").count(), 0);
+    });
+  });
+
+  test("a list of old positions explains its italics and hides columns without values", async () => {
+    await visit("/map?network=south&show=list", {}, async (page) => {
+      await page.locator('#list-legend[data-stale="1"]').waitFor();
+      await page.locator("#list .vehicle-list tbody tr.is-stale").waitFor();
+      const empty = await page.locator("#list .vehicle-list").first().evaluate((table) => {
+        const rows = [.../** @type {HTMLTableElement} */ (table).rows].filter((row) => row.parentElement?.tagName === "TBODY");
+        const heads = [.../** @type {HTMLTableElement} */ (table).rows[0].cells];
+        return heads.filter((head, at) => !head.hidden && rows.every((row) => ["", "–"].includes(row.cells[at].textContent ?? ""))).length;
+      });
+      assert.equal(empty, 0);
+    });
+    await visit("/map?network=north&show=list", {}, async (page) => {
+      await page.locator("#list .vehicle-list tbody tr").first().waitFor();
+      assert.ok(await page.locator("#list-legend").isHidden());
+    });
+  });
+
+  test("the page of a trip that is long over says nothing of live data or passed stops", async () => {
+    await visit("/trips/south/s1-1?date=2024-03-01", {}, async (page) => {
+      assert.equal(await page.locator(".trip-calls > li").count(), 2);
+      assert.equal(await page.locator("#live").count(), 0);
+      assert.equal(await page.locator('[data-ended="timetable"]').count(), 1);
+      assert.deepEqual(new Set(await page.locator(".trip-calls .delay").allTextContents()), new Set([""]));
     });
   });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { liveCalls, upcoming } from "../../map/calls.js";
+import { liveCalls, nearestCall, upcoming } from "../../map/calls.js";
+import { departuresAhead, isWithoutDelay } from "../../map/detail.js";
 import { DataClock } from "../../plain/clock.js";
 
 const call = (sequence, departure) => ({ stop_id: `s${sequence}`, name: `Stop ${sequence}`, platform: null, sequence, arrival: departure, departure });
@@ -34,6 +35,28 @@ test("passed calls are left out by their expected time", () => {
   assert.equal(passed, 1);
   assert.deepEqual(calls.map(({ sequence }) => sequence), [2, 3, 4]);
   assert.equal(upcoming(liveCalls(CALLS, null), 1_000).calls.length, 0);
+});
+
+test("the stop that the vehicle reports comes before the times", () => {
+  const calls = liveCalls(CALLS, null);
+  const passed = (next, now) => upcoming(calls, now, next).passed;
+  assert.deepEqual([passed("s3", 150), passed("s2", 350), passed("elsewhere", 150), passed("s4", 900)], [2, 1, 1, 3]);
+  const loop = liveCalls([...CALLS, { ...call(5, 500), stop_id: "s1" }], null);
+  assert.deepEqual([upcoming(loop, 50, "s1").passed, upcoming(loop, 450, "s1").passed], [0, 4], "a trip may call at a stop twice");
+});
+
+test("a vehicle is near a stop only within three kilometers", () => {
+  const placed = [{ ...call(1, 100), latitude: 37.37, longitude: -121.99 }, { ...call(2, 200), latitude: 37.33, longitude: -121.9 }, call(3, 300)];
+  assert.equal(nearestCall(placed, { latitude: 37.371, longitude: -121.98 })?.stop_id, "s1");
+  assert.equal(nearestCall(placed, { latitude: 38, longitude: -121.98 }), null);
+  assert.equal(nearestCall(CALLS, { latitude: 0, longitude: 0 }), null);
+});
+
+test("a stop's card has no departures that have left", () => {
+  const departure = (id, at, status = "realtime") => ({ id, record: { status, expected: new Date(at * 1000).toISOString() } });
+  const ahead = departuresAhead([departure("late", 2_000), departure("left", 900), departure("now", 980), departure("cancelled", 1_500, "cancelled")], 1_000);
+  assert.deepEqual(ahead.map(({ id }) => id), ["now", "cancelled", "late"]);
+  assert.deepEqual([isWithoutDelay({ status: "realtime" }), isWithoutDelay({ status: "realtime", delay: 0 }), isWithoutDelay({ status: "cancelled" }), isWithoutDelay({ status: "scheduled" })], [true, false, false, false]);
 });
 
 test("the data clock follows the server and never falls behind its last message", () => {

@@ -4,15 +4,15 @@ import { landFeature, simplify, unwrapRing } from "../../ground/land.js";
 import { bubbleBox, bubbleName, clusterRegions, collide, labelBox } from "../../map/clusters.js";
 import { detailWords, distanceWords, shownLines } from "../../map/find.js";
 import { countInView } from "../../map/list.js";
-import { emptyList } from "../../map/list_view.js";
+import { emptyList, titleOf } from "../../map/list_view.js";
 import { project } from "../../map/motion.js";
-import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, filterRegion, metersBetween, nearestRegion, recountByType, regionAt, regionCountWords, regionsInView, regionsOutside, union } from "../../map/regions.js";
+import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, contains, currentRegion, filterRegion, metersBetween, nearestRegion, recountByType, regionAt, regionCountWords, regionsInView, regionsOutside, sumCounts, summaryWords, union } from "../../map/regions.js";
 import { makeStyle } from "../../map/style.js";
 import { STANDSTILL, advice, liveState, liveWords, positionWords, troubleIn } from "../../map/trouble.js";
 import { formatView, hasSameSelection, parseView } from "../../map/view.js";
 
 /** @param {string} id @param {[number, number, number, number]} bounds @param {number} vehicles */
-const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, rentals: 0, only_bikes: true, stations: 0, unplaced: 0, route_types: [], by_type: {}, only_rentals: false, recording: false });
+const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, rentals: 0, only_bikes: true, stations: 0, unplaced: 0, old: 0, idle: 0, route_types: [], by_type: {}, only_rentals: false, recording: false });
 const oslo = region("oslo", [10.6, 59.8, 10.9, 60], 50);
 const lisbon = region("lisbon", [-9.3, 38.6, -9, 38.9], 20);
 const almada = region("almada", [-9.25, 38.6, -9.1, 38.7], 5);
@@ -105,6 +105,29 @@ test("bubbles and their labels never overlap at any zoom", () => {
   }
 });
 
+test("a label names up to three networks, and a bubble whose label has no room joins its neighbour", () => {
+  const [bart, caltrain, samtrans] = [region("BART", [-122.55, 37.4, -121.75, 38.05], 0), region("Caltrain", [-122.4, 37, -121.57, 37.78], 0), region("SamTrans", [-122.5, 37.37, -122.13, 37.78], 0)];
+  for (let zoom = 1; zoom < 9; zoom += 0.25) {
+    assert.ok(clusterRegions([bart, caltrain, samtrans], zoom).every(({ label }) => label !== "none"), `each bubble has a label at zoom ${zoom}`);
+  }
+  assert.equal(bubbleName(clusterRegions([bart, caltrain, samtrans], 3)[0].regions), "BART, Caltrain, SamTrans");
+  assert.equal(bubbleName([region("Sound Transit", oslo.bounds, 0), region("Island Transit", oslo.bounds, 0), bart]), "3 networks");
+  const drawn = clusterRegions([caltrain, oslo], 6.3);
+  assert.deepEqual(drawn.map(({ regions, isDrawn }) => [regions[0].id, isDrawn]), [["Caltrain", true], ["oslo", false]]);
+});
+
+test("a bubble counts in the words of the panel", () => {
+  const caltrain = { ...region("caltrain", oslo.bounds, 0), old: 14 };
+  const subway = { ...region("subway", oslo.bounds, 0), unplaced: 64 };
+  assert.equal(summaryWords(sumCounts([caltrain, { ...subway, old: 36 }])), countInView(Array.from({ length: 50 }, () => ({ feed: "old" })), [], { hasNetworks: true, isOld: () => true }));
+  assert.equal(summaryWords(subway), countInView([], [], { hasNetworks: true, unplaced: 64 }));
+  assert.equal(summaryWords(sumCounts([oslo, caltrain])), "50 vehicles, 14 vehicles with old positions");
+});
+
+test("all networks are in view if the view contains their frames, also across the date line", () => {
+  assert.deepEqual([contains([0, 0, 20, 70], oslo.frame), contains([10.7, 0, 20, 70], oslo.frame), contains([170, -20, 190, -10], [-179, -18, -178, -16])], [true, false, true]);
+});
+
 test("networks share a bubble by the distance of their places, not by the size of their labels", () => {
   const [bay, seattle, portland] = [region("San Francisco Bay Area Transit", [-122.5, 37.4, -122, 38], 0), region("Sound Transit of Seattle", [-122.5, 47.2, -122.1, 48], 0), region("Portland", [-122.7, 45.4, -122.5, 45.6], 0)];
   const together = (/** @type {number} */ zoom) => clusterRegions([bay, seattle, portland], zoom).map(({ regions }) => regions.map(({ id }) => id));
@@ -157,9 +180,9 @@ test("distances over ten kilometers have no decimals", () => {
 test("the count mentions vehicles without a position if none is in view", () => {
   const [vehicle, station] = /** @type {any[]} */ ([{ kind: "vehicle" }, { kind: "station" }]);
   const words = (/** @type {any[]} */ vehicles, /** @type {any[]} */ rentals, unplaced = 0) => countInView(vehicles, rentals, { hasNetworks: true, unplaced, onlyBikes: true });
-  assert.equal(words([], [], 160), "160 vehicles report no position");
-  assert.equal(words([], [], 1), "1 vehicle reports no position");
-  assert.equal(words([], [station], 2), "1 station in view, 2 vehicles report no position");
+  assert.equal(words([], [], 160), "160 vehicles under way report no position");
+  assert.equal(words([], [], 1), "1 vehicle under way reports no position");
+  assert.equal(words([], [station], 2), "1 station in view, 2 vehicles under way report no position");
   assert.equal(words([vehicle], [], 160), "1 vehicle in view");
   assert.equal(words([], []), "0 vehicles in view");
   assert.equal(words([vehicle, vehicle], [{ kind: "vehicle" }, station]), "2 vehicles, 1 bike, 1 station in view");
@@ -182,6 +205,15 @@ test("an empty list gives the reason", () => {
   assert.equal(reason([oslo], true), "filtered");
   assert.equal(reason([oslo]), "no_vehicle");
   assert.match(emptyList([timetable], false).words, /kuopio.*4 June 2017/);
+});
+
+test("the title of a list without vehicles in view names their network", () => {
+  const [unplaced, other] = [{ network: "oslo" }, { network: "lisbon" }];
+  const inView = titleOf([{}], [], all);
+  assert.equal(titleOf([{}], [unplaced], all), inView);
+  const ofOslo = titleOf([], [unplaced, unplaced], all);
+  assert.ok(ofOslo !== inView && ofOslo.includes("oslo"), ofOslo);
+  assert.ok(!/oslo|lisbon/.test(titleOf([], [unplaced, other], all)) && titleOf([], [unplaced, other], all) !== inView);
 });
 
 test("a network of one stop is a bubble only below the maximum zoom", () => {
@@ -239,14 +271,14 @@ test("late data are described by the age of their positions", () => {
 });
 
 test("the filter by mode applies to the counts of a network", () => {
-  const both = { ...oslo, stations: 4, route_types: [1, 3], by_type: /** @type {Record<string, [number, number]>} */ ({ 1: [0, 67], 3: [5, 2], "": [1, 0] }) };
+  const both = { ...oslo, stations: 4, route_types: [1, 3], by_type: /** @type {Record<string, [number, number, number]>} */ ({ 1: [0, 67, 0], 3: [5, 2, 4], "": [1, 0, 0] }) };
   const counts = (/** @type {string[]} */ ...modes) => {
     const found = filterRegion(both, new Set(modes));
-    return found && [found.vehicles, found.unplaced, found.stations];
+    return found && [found.vehicles, found.unplaced, found.old, found.stations];
   };
-  assert.deepEqual([counts("metro"), counts("bus", "metro"), counts("ferry"), counts("bike")], [[0, 67, 0], [5, 69, 0], null, [0, 0, 4]]);
+  assert.deepEqual([counts("metro"), counts("bus", "metro"), counts("ferry"), counts("bike")], [[0, 67, 0, 0], [5, 69, 4, 0], null, [0, 0, 0, 4]]);
   assert.equal(filterRegion(both, new Set()), both);
-  assert.deepEqual(recountByType({ 1: [9, 67] }, [{ record: { lineside: { route_type: 3 } } }, { record: {} }]), { 1: [0, 67], 3: [1, 0], "": [1, 0] });
+  assert.deepEqual(recountByType({ 1: [9, 67, 3] }, [{ record: { lineside: { route_type: 3 } } }, { record: {} }], [{ record: { lineside: { route_type: 3 } } }]), { 1: [0, 67, 0], 3: [1, 0, 1], "": [1, 0, 0] });
 });
 
 test("a rental system is not a network of its own", () => {

@@ -169,6 +169,7 @@ fn render_panel(
                     button.panel-toggle #panel-toggle type="button" aria-expanded="true" aria-controls="panel-more" aria-label="Networks and filters" { (icons::chevron()) }
                 }
                 (regions::render_missing_network(chosen, regions, unplaced))
+                p.outside.small #members hidden {}
                 p.outside.small #outside hidden {}
                 div.panel-more #panel-more {
                     (regions::render_region_links(regions, unplaced, None))

@@ -41,6 +41,10 @@ pub(super) struct MapRegion {
     stations: usize,
     /// Active vehicles of reliable feeds without a position.
     unplaced: usize,
+    /// Vehicles of unreliable feeds with a position.
+    old: usize,
+    /// Vehicles without a position whose trips have not begun or have ended.
+    idle: usize,
     /// The GTFS types of the timetable's lines.
     route_types: BTreeSet<u16>,
     /// The vehicles by the type of their line.
@@ -82,6 +86,8 @@ fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
         only_bikes: network.feeds().iter().all(|feed| rents_only_bikes(feed)),
         stations: counts.stations,
         unplaced: counts.unplaced,
+        old: counts.old,
+        idle: counts.idle,
         route_types: timetable
             .map(|timetable| timetable.routes().map(|route| route.kind).collect())
             .unwrap_or_default(),
@@ -100,12 +106,14 @@ struct NetworkCounts {
     rentals: usize,
     stations: usize,
     unplaced: usize,
+    old: usize,
+    idle: usize,
     by_type: VehiclesByType,
 }
 
-/// The numbers of vehicles with and without a position by the GTFS type of their line; of an unknown line, under an
-/// empty key.
-type VehiclesByType = BTreeMap<String, [usize; 2]>;
+/// The numbers of vehicles with a reliable position, without one, and with an old one by the GTFS type of their line; of
+/// an unknown line, under an empty key.
+type VehiclesByType = BTreeMap<String, [usize; 3]>;
 
 /// Returns true if no vehicle type of a GBFS system is anything but a bicycle. A system without types has bicycles.
 fn rents_only_bikes(feed: &Feed) -> bool {
@@ -120,17 +128,25 @@ fn count_network(network: &Network) -> NetworkCounts {
     let state = network.state();
     let is_placed = |record: &&Arc<Record>| record.position().is_some();
     let mut by_type = VehiclesByType::new();
-    for vehicle in network_index::list_reliable_vehicles(network, |_| true) {
+    let mut count_vehicle = |vehicle: &Record, column: usize| {
         let route_type = vehicle.join.route_type.map(|route_type| route_type.to_string());
-        let [placed, unplaced] = by_type.entry(route_type.unwrap_or_default()).or_default();
-        *if vehicle.position().is_some() { placed } else { unplaced } += 1;
+        by_type.entry(route_type.unwrap_or_default()).or_default()[column] += 1;
+    };
+    for vehicle in network_index::list_reliable_vehicles(network, |_| true) {
+        count_vehicle(&vehicle, usize::from(vehicle.position().is_none()));
     }
+    for vehicle in network_index::list_outdated_vehicles(network) {
+        count_vehicle(&vehicle, 2);
+    }
+    let sum = |column: usize| by_type.values().map(|counts| counts[column]).sum();
     NetworkCounts {
         id: network.id().as_str().to_owned(),
-        vehicles: by_type.values().map(|[placed, _]| placed).sum(),
+        vehicles: sum(0),
         rentals: state.rental_vehicles().filter(is_placed).count(),
         stations: state.stations().filter(is_placed).count(),
-        unplaced: by_type.values().map(|[_, unplaced]| unplaced).sum(),
+        unplaced: sum(1),
+        old: sum(2),
+        idle: network_index::count_idle_vehicles(network),
         by_type,
     }
 }
@@ -277,6 +293,8 @@ mod tests {
             only_bikes: true,
             stations: 0,
             unplaced: 0,
+            old: 0,
+            idle: 0,
             route_types: BTreeSet::new(),
             by_type: VehiclesByType::new(),
             only_rentals: false,

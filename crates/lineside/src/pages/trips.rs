@@ -30,6 +30,9 @@ const CHANNELS_MAX: usize = 16;
 /// The least number of stops before the next one that are collapsed, so that the next stop is on the first screen.
 const COLLAPSED_CALLS_MIN: usize = 3;
 
+/// Seconds after the last call of a trip from which on its page is not live.
+const OVER_S: i64 = 6 * 3600;
+
 /// Seconds from the stated start of a trip to its first call that mean that the feed has dropped calls.
 const UNREPORTED_S: i64 = 120;
 
@@ -78,8 +81,11 @@ pub(super) async fn get_trip(
             let title = view.title();
             let mut page = PageLayout::new(&title, NavSection::Networks);
             page.styles = &["riders.css"];
-            page.scripts = &["live_page.js"];
-            page.refresh = Some(REFRESH_S);
+            // Nothing changes on the page of a trip that is long over.
+            if !view.is_over() {
+                page.scripts = &["live_page.js"];
+                page.refresh = Some(REFRESH_S);
+            }
             page.description = Some(format!(
                 "{title}: stops, planned and expected times, and platforms of the trip."
             ));
@@ -192,6 +198,12 @@ impl<'a> TripView<'a> {
         self.run.calls.iter().position(is_ahead).filter(|_| !self.run.is_cancelled)
     }
 
+    /// Returns true if the last call was so long ago that the page shows nothing live.
+    fn is_over(&self) -> bool {
+        let last = self.run.calls.iter().filter_map(TripCall::best_known_time).max();
+        last.is_some_and(|at| self.now - at > OVER_S)
+    }
+
     fn render_markup(&self) -> Markup {
         let next = self.next_call();
         html! {
@@ -251,7 +263,7 @@ impl<'a> TripView<'a> {
                 p.soft { (self.render_day_and_start()) }
                 p.answer-at {
                     (states::recording_tag(self.network))
-                    span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } }
+                    @if !self.is_over() { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } } }
                     @if let Some(vehicle) = self.run.vehicle.as_ref().filter(|vehicle| vehicle.position().is_some()) { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
                     @if let Some(route) = &route {
                         a.small href=(line::line_address(self.feed_id(), route.id)) { (words::line_title(route.display_name())) }
@@ -307,7 +319,11 @@ impl<'a> TripView<'a> {
                     @if let Some(at) = call.best_known_time() { ", " (self.render_time(at)) }
                 }
             } @else if !self.run.calls.is_empty() {
-                p.trip-standing.soft { "This trip has ended." }
+                // Without live times nobody knows whether the trip ran.
+                @let is_planned = self.run.calls.iter().all(|call| call.status == DepartureStatus::Scheduled);
+                p.trip-standing.soft data-ended=(if is_planned { "timetable" } else { "live" }) {
+                    @if is_planned { "By the timetable, this trip has ended." } @else { "By its last predicted times, this trip has ended." }
+                }
             }
         }
     }
@@ -329,6 +345,9 @@ impl<'a> TripView<'a> {
             .calls
             .iter()
             .all(|call| call.status == DepartureStatus::Realtime && call.delay.is_none());
+        let is_planned =
+            self.run.calls.iter().all(|call| call.status == DepartureStatus::Scheduled);
+        let is_bare = is_bare || (is_planned && next.is_none());
         let list = |calls: &[TripCall], first: usize| {
             html! {
                 ol.trip-calls.is-stale[self.is_stale].without-status[is_bare] start=[(first > 0).then_some(first + 1)] {
@@ -357,7 +376,9 @@ impl<'a> TripView<'a> {
             matches!(call.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let is_past = !is_cancelled && call.best_known_time().is_some_and(|at| at < self.now);
         let delay = call.delay.map(i64::from);
-        let delay_text = if is_past {
+        // Without live times nobody knows whether the vehicle has passed the stop.
+        let is_known_past = is_past && call.status != DepartureStatus::Scheduled;
+        let delay_text = if is_known_past {
             words::passed(call.status.as_str(), delay)
         } else {
             words::format_delay(call.status.as_str(), delay)
@@ -389,7 +410,7 @@ impl<'a> TripView<'a> {
                         span.platform-sign.is-changed[call.scheduled_platform.is_some()] { span.visually-hidden { "Platform " } (platform) }
                     }
                 }
-                span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) }
+                span class=(format!("delay tone-{}", delay_text.tone)) { @if is_known_past || !is_past { (delay_text.text) } }
             }
         }
     }

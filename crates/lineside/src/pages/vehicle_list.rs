@@ -14,7 +14,7 @@ use crate::app::App;
 /// The most vehicles in the list without scripts.
 const LISTED_MAX: usize = 100;
 /// The sentence on the content of the list without scripts.
-const LIST_CONTENT: &str = "The list shows the vehicles of the map and those that report no position. Outdated positions are last.";
+const LIST_CONTENT: &str = "The list shows the vehicles of the map and those that report no position. Outdated positions are last, in italics.";
 
 /// The map's content as a list: for readers without scripts, for the keyboard, and for screen readers.
 pub(super) struct VehicleList<'a> {
@@ -134,7 +134,19 @@ impl VehicleList<'_> {
     }
 }
 
+/// The columns of the table in which at least one vehicle has a value.
+#[derive(Debug, Clone, Copy)]
+struct FilledColumns {
+    delay: bool,
+    next_stop: bool,
+}
+
 fn render_vehicle_table(app: &App, vehicles: &[ListedVehicle], names_network: bool) -> Markup {
+    let has = |field: fn(&TimetableJoin) -> bool| vehicles.iter().any(|it| field(&it.record.join));
+    let filled = FilledColumns {
+        delay: has(|join| join.delay.is_some()),
+        next_stop: has(|join| join.next_stop_name.is_some()),
+    };
     html! {
         div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" hidden[vehicles.is_empty()] {
             table.list-table.vehicle-list {
@@ -142,12 +154,12 @@ fn render_vehicle_table(app: &App, vehicles: &[ListedVehicle], names_network: bo
                     tr {
                         th scope="col" { "Line" }
                         th scope="col" { "Destination" }
-                        th scope="col" { "Delay" }
-                        th scope="col" { "Next stop" }
+                        th scope="col" hidden[!filled.delay] { "Delay" }
+                        th scope="col" hidden[!filled.next_stop] { "Next stop" }
                         th.end scope="col" { "Last position" }
                     }
                 }
-                tbody { @for vehicle in vehicles { (vehicle.render_row(app, names_network)) } }
+                tbody { @for vehicle in vehicles { (vehicle.render_row(app, names_network, filled)) } }
             }
         }
     }
@@ -169,7 +181,7 @@ impl ListedVehicle {
         Some(self.network.data_now().unix_seconds() - i64::try_from(at).ok()?)
     }
 
-    fn render_row(&self, app: &App, names_network: bool) -> Markup {
+    fn render_row(&self, app: &App, names_network: bool, filled: FilledColumns) -> Markup {
         let (record, join) = (&*self.record, &self.record.join);
         let network = self.network.id().as_str();
         // A vehicle without a delay is not on schedule: its delay is unknown.
@@ -182,8 +194,8 @@ impl ListedVehicle {
                     (render_destination(network, record))
                     @if names_network { div.soft.small { (network_page::network_name(app, &self.network)) } }
                 }
-                td { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.text) } } @else { "–" } }
-                td {
+                td hidden[!filled.delay] { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.text) } } @else { "–" } }
+                td hidden[!filled.next_stop] {
                     @match (&join.next_stop_id, &join.next_stop_name) {
                         (Some(id), Some(name)) => a.target href=(board::board_address(network, id)) { (name) },
                         _ => "–",

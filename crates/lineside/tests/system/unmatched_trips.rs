@@ -127,6 +127,7 @@ async fn vehicles_of_trips_not_under_way_are_not_counted() {
         (&1.into(), &0.into()),
         "{counts}"
     );
+    assert_eq!(counts[0]["idle"], 2, "a trip that has not begun and one that has ended: {counts}");
     let unplaced = get_json(&town.url("/map/unplaced?network=town")).await;
     assert_eq!(unplaced.as_array().unwrap().len(), 1, "{unplaced}");
     assert_eq!(unplaced[0]["record"]["lineside"]["route_id"], "A", "{unplaced}");
