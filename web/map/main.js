@@ -25,6 +25,7 @@ import { unproject } from "./motion.js";
 import { NetworkViews } from "./networks.js";
 import { foldPanel, listenToPanel } from "./panel.js";
 import { VehicleTypes, freeCard, stationCard } from "./rental.js";
+import { PlaceNames } from "./place_names.js";
 import { REGION_ZOOM_MAX } from "./regions.js";
 import { Routes } from "./routes.js";
 import { Selection } from "./selection.js";
@@ -258,7 +259,7 @@ const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, () => n
 function style() {
   const types = new Set([...routes.all.values()].filter(({ type }) => view.modes.has(modeOf(type))).map(({ type }) => String(type)));
   const routeTypes = view.modes.size > 0 ? [...types, "none"] : [];
-  return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, cells: cells.names, networks: page.networks.filter(({ id }) => networks.isDrawn(id)), raw: others, rentals: systems.length > 0 ? rentalFeatures() : null, routeTypes, routes: view.routes.map(formatRef), selected: selectedFeatures(selected.trip, selected.stop, selectedRental()) });
+  return makeStyle({ hasVehicles: true, dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, cells: cells.names, networks: page.networks.filter(({ id }) => networks.isDrawn(id)), raw: others, rentals: systems.length > 0 ? rentalFeatures() : null, routeTypes, routes: view.routes.map(formatRef), selected: selectedFeatures(selected.trip, selected.stop, selectedRental()) });
 }
 
 /** True once the first style is loaded; before, the map cannot compute a difference. */
@@ -304,7 +305,7 @@ async function startMap() {
     restyle();
   });
   map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows its vehicles as a table.");
-  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf, networks });
+  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf, networks, names: new PlaceNames(map, () => vehicles?.refresh()) });
   if (view.vehicle) vehicles.select(keyOf({ ...view.vehicle, kind: "vehicle" }));
   map.on("moveend", () => {
     moved();

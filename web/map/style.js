@@ -15,6 +15,7 @@
  * @property {Style|null} ground       the operator's style, already loaded
  * @property {string|null} baseMap     GeoJSON of land, water and streets
  * @property {string|null} [world]     GeoJSON of the world's land, borders and large towns, used without the two above
+ * @property {boolean} [hasVehicles]   true if place_names.js draws the names of places above vehicles
  * @property {string[]} [cells]        the base map cells to draw (cells.js)
  * @property {Network[]} networks
  * @property {{url: string, name: string}[]} raw  GeoJSON feeds
@@ -25,6 +26,7 @@
  */
 import { CELL_ZOOM_MIN, cellUrl } from "./cells.js";
 import { DARK, FONT, LIGHT } from "./ink.js";
+import { withNamesAbove } from "./place_names.js";
 
 /** Attribution of the data of Lineside's own base map. */
 const ATTRIBUTION = '<a href="https://www.openstreetmap.org/copyright">© OpenStreetMap contributors</a>, GeoNames, Natural Earth';
@@ -133,6 +135,9 @@ function groundNames(ink) {
     names("district-names", isKind("district"), ink.textSoft, { "text-size": byZoom(10, 10.5, 14, 15), "text-letter-spacing": 0.14, "text-transform": "uppercase", "text-offset": [0, -1.3] }, 10.5, 14),
   ];
 }
+
+/** Makes place_names.js draw the names of towns and districts. @param {Layer[]} layers @param {Shown} shown @returns {Layer[]} */
+const raised = (layers, { hasVehicles }) => (hasVehicles ? layers.map((layer) => (/^(district-names|towns|cell-.*-towns)$/.test(layer.id) ? withNamesAbove(layer) : layer)) : layers);
 
 /** Returns the color of a feature from its `route_color`, with or without `#`. @returns {any} */
 const routeColor = () => [
@@ -278,7 +283,7 @@ export function makeStyle(shown) {
     layers.push({ id: "paper", type: "background", paint: { "background-color": shown.baseMap ? ink.sea : shown.world ? ["step", ["zoom"], ink.sea, CELL_ZOOM_MIN, ink.paper] : ink.paper } });
     if (shown.baseMap) {
       sources.ground = { type: "geojson", data: shown.baseMap, tolerance: 0.4 };
-      layers.push(...groundLayers(ink), ...groundNames(ink));
+      layers.push(...groundLayers(ink), ...raised(groundNames(ink), shown));
     } else if (shown.world) {
       const cells = shown.cells ?? [];
       sources.world = { type: "geojson", data: shown.world, maxzoom: 9, attribution: ATTRIBUTION };
@@ -296,7 +301,7 @@ export function makeStyle(shown) {
     layers.push(...rawLayers(index, ink));
   }
   for (const network of shown.networks) layers.push(...lineLayers(network, shown, ink));
-  if (sources.world) layers.push(...worldNames(shown.cells ?? [], ink));
+  if (sources.world) layers.push(...raised(worldNames(shown.cells ?? [], ink), shown));
   layers.push(...selectedLayers(ink).slice(0, 1));
   for (const network of shown.networks) layers.push(...stopLayers(network, shown, ink));
   layers.push(...selectedLayers(ink).slice(1));

@@ -7,6 +7,7 @@
  */
 import { keyOf } from "../plain/state.js";
 import { glide, learnInterval, metersPerUnit, positionAt, project, rest } from "./motion.js";
+import { NAMES_ZOOM_MAX } from "./place_names.js";
 import { Sprites } from "./sprites.js";
 import { modeOf } from "./view.js";
 
@@ -18,7 +19,7 @@ const OLD_S = 120;
 const STALE_COLOR = "8d959c";
 /** Minimum zooms at which a vehicle is a dot with its direction, and a badge with its route. */
 const ZOOM_ARROW = 11.8;
-const ZOOM_BADGE = 12.7;
+const ZOOM_BADGE = NAMES_ZOOM_MAX;
 /** Maximum distance of a click from a vehicle, in pixels. */
 const PICK_PX = 16;
 /** Bounds of the frames per second, which aim at six frames per pixel of movement. */
@@ -60,13 +61,15 @@ export class Vehicles {
    * @param {(vehicle: Vehicle) => boolean} options.isShown
    * @param {(feed: string) => number} options.nowOf  returns the time of a feed's data, in seconds
    * @param {{isStandstill: (feed: string) => boolean, isInTrouble: (feed: string) => boolean}} options.networks  the states of feeds
+   * @param {import("./place_names.js").PlaceNames} options.names  drawn above the vehicles
    */
-  constructor(map, { linesOf, isShown, nowOf, networks }) {
+  constructor(map, { linesOf, isShown, nowOf, networks, names }) {
     this.map = map;
     this.linesOf = linesOf;
     this.isShown = isShown;
     this.nowOf = nowOf;
     this.networks = networks;
+    this.names = names;
     /** @type {Map<string, Vehicle>} */
     this.all = new Map();
     this.sprites = new Sprites();
@@ -216,6 +219,8 @@ export class Vehicles {
       if (vehicle.key === this.selected) selected = { vehicle, x, y };
       else this.#drawOne(vehicle, x, y, zoom, false);
     }
+    const names = String(this.names.draw(context, place, this.dark.matches));
+    if (canvas.dataset.names !== names) canvas.dataset.names = names;
     if (selected) this.#drawOne(selected.vehicle, selected.x, selected.y, Math.max(zoom, ZOOM_BADGE), true);
     if (canvas.dataset.stale !== String(stale)) canvas.dataset.stale = String(stale);
   }

@@ -340,6 +340,17 @@ describe("the map", () => {
     });
   });
 
+  test("the names of places are above vehicles while these are dots", async () => {
+    await visit("/map", {}, async (page) => {
+      await mapIsDrawn(page);
+      const names = () => page.locator("canvas.vehicles").getAttribute("data-names");
+      await until(async () => Number(await names()) > 5, "the names of districts");
+      await page.evaluate(() => history.replaceState(null, "", location.href.replace(/,[\d.]+($|&)/, ",14$1")));
+      await page.reload();
+      await until(async () => (await names()) === "0", "no names of districts");
+    });
+  });
+
   test("the view is in the address", async () => {
     await visit("/map", {}, async (page) => {
       await mapIsDrawn(page);

@@ -6,6 +6,7 @@ import { detailWords, distanceWords, shownLines } from "../../map/find.js";
 import { countInView } from "../../map/list.js";
 import { emptyList, titleOf } from "../../map/list_view.js";
 import { project } from "../../map/motion.js";
+import { NAMES_ZOOM_MAX, linesOfName } from "../../map/place_names.js";
 import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, contains, currentRegion, filterRegion, metersBetween, nearestRegion, recountByType, regionAt, regionCountWords, regionsInView, regionsOutside, sumCounts, summaryWords, union } from "../../map/regions.js";
 import { makeStyle } from "../../map/style.js";
 import { STANDSTILL, advice, liveState, liveWords, positionWords, troubleIn } from "../../map/trouble.js";
@@ -330,6 +331,16 @@ test("the world map is drawn without another base map", () => {
     assert.ok(!layer(makeStyle({ ...cell, baseMap: "/map/base-map.geojson" }), id), id);
     assert.ok(!layer(makeStyle({ ...cell, ground: { version: 8, sources: {}, layers: [] } }), id), id);
   }
+});
+
+test("names of places above vehicles are drawn by the map only at larger zooms", () => {
+  const opacity = (/** @type {any} */ more, /** @type {string} */ id) => layer(makeStyle({ ...shown, ...more }), id).paint["text-opacity"];
+  for (const [more, id] of /** @type {[any, string][]} */ ([[{ cells: ["1.5"] }, "cell-1.5-towns"], [{}, "towns"], [{ baseMap: "/map/base-map.geojson" }, "district-names"]])) {
+    assert.equal(opacity(more, id), undefined, "a map without vehicles");
+    assert.deepEqual(opacity({ ...more, hasVehicles: true }, id), ["step", ["zoom"], 0, NAMES_ZOOM_MAX, 1]);
+  }
+  const width = (/** @type {string} */ text) => text.length;
+  assert.deepEqual([linesOfName("SAINT OLAVE", width, 8), linesOfName("Old Town", width, 8), linesOfName("Westernesse", width, 8)], [["SAINT", "OLAVE"], ["Old Town"], ["Westernesse"]]);
 });
 
 test("pale lines have an outline", () => {
