@@ -11,6 +11,8 @@ export const NAMES_ZOOM_MAX = 12.7;
 const LINE_HEIGHT = 1.2;
 const WIDTH_MAX = 8;
 const HALO_PX = 3.6;
+/** Interval at which the placed names are read while the map draws, in milliseconds. */
+const READING_MS = 250;
 
 /** Returns a layer of names that this module draws: the map shows them from `NAMES_ZOOM_MAX` on. @param {any} layer */
 export const withNamesAbove = (layer) => ({ ...layer, metadata: { isAboveVehicles: true }, paint: { ...layer.paint, "text-opacity": ["step", ["zoom"], 0, NAMES_ZOOM_MAX, 1] } });
@@ -39,19 +41,27 @@ export class PlaceNames {
   #map;
   /** @type {PlaceName[]} */
   #shown = [];
+  /** The time at which the names were read. */
+  #readAt = -Infinity;
 
   /** @param {import("maplibre-gl").Map} map @param {() => void} changed called when the names have changed */
   constructor(map, changed) {
     this.#map = map;
-    map.on("idle", () => {
+    const update = () => {
+      this.#readAt = performance.now();
       this.#shown = this.#placed();
       changed();
+    };
+    // While many lines load, the map is not idle for a long time.
+    map.on("render", () => {
+      if (performance.now() - this.#readAt > READING_MS) update();
     });
+    map.on("idle", update);
   }
 
   /** Returns the names that the map has placed. @returns {PlaceName[]} */
   #placed() {
-    const layers = this.#map.getStyle().layers.filter(({ metadata }) => /** @type {any} */ (metadata)?.isAboveVehicles).map(({ id }) => id);
+    const layers = this.#map.getLayersOrder().filter((id) => /** @type {any} */ (this.#map.getLayer(id)?.metadata)?.isAboveVehicles);
     if (layers.length === 0 || this.#map.getZoom() >= NAMES_ZOOM_MAX) return [];
     /** @type {Map<string, PlaceName>} */
     const found = new Map();
