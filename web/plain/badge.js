@@ -1,5 +1,5 @@
 /**
- * Route badges: a readable label on the route's colour. crates/lineside/src/pages/badge.rs is the server's version.
+ * Route badges: a readable label on the route's colour. crates/lineside-pages/src/badge.rs is the server's version.
  */
 const DEFAULT_COLOR = "5b6770";
 

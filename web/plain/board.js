@@ -1,6 +1,6 @@
 /**
  * The departure board: updates the server's rows from the stop's channel.
- * This script renders rows exactly as crates/lineside/src/pages/board.rs does. The channel holds the next departures of
+ * This script renders rows exactly as crates/lineside-pages/src/board.rs does. The channel holds the next departures of
  * all lines, so a board of selected lines, or of a later time, fetches its rows from the server when the channel reports
  * a change.
  */

@@ -27,7 +27,7 @@ export function byId(id) {
 }
 
 /**
- * Returns the address of a trip's page, as crates/lineside/src/pages/trips.rs does. A departure's id ends with
+ * Returns the address of a trip's page, as crates/lineside-pages/src/trips.rs does. A departure's id ends with
  * `:<start_date>:<start_time>:<stop_sequence>`.
  * @param {string} feed @param {string} trip @param {string} departure
  */

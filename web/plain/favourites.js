@@ -1,6 +1,6 @@
 /**
  * The stops and lines that a reader has starred. Only this browser stores them; the server does not know them.
- * The pages contain stars and lists (crates/lineside/src/pages/favourites.rs), hidden until this script shows them.
+ * The pages contain stars and lists (crates/lineside-pages/src/favourites.rs), hidden until this script shows them.
  */
 import { badge } from "./badge.js";
 import { element } from "./dom.js";

@@ -2,7 +2,7 @@
  * The dashboard: updates the list of feeds and the server's tiles from `ops/feeds` and `ops/node`.
  *
  * Search, filter, order, page and open rows are in the address, with the server's parameter names
- * (crates/lineside/src/pages/ops). The server renders the details of a row, and tiles for ranges over five minutes.
+ * (crates/lineside-pages/src/ops). The server renders the details of a row, and tiles for ranges over five minutes.
  */
 import { DataClock } from "./clock.js";
 import { byId, carryParameters, element, island } from "./dom.js";

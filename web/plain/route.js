@@ -1,6 +1,6 @@
 /**
  * A line with its vehicles: the server made the stops, and the line's channel moves the vehicles. This script renders
- * vehicles exactly as crates/lineside/src/pages/line.rs does. The server estimates the positions of trips without a
+ * vehicles exactly as crates/lineside-pages/src/line.rs does. The server estimates the positions of trips without a
  * vehicle, so those are fetched with a new page.
  */
 import { DataClock } from "./clock.js";

@@ -42,7 +42,7 @@ export function showState(feed, record) {
 }
 
 /**
- * Updates the banners for riders that the server made (crates/lineside/src/pages/network_page.rs): each lists the feeds with
+ * Updates the banners for riders that the server made (crates/lineside-pages/src/network_page.rs): each lists the feeds with
  * unreliable live data and shows the earliest time since when.
  * @param {string} feed @param {{unreliable_since?: string|null}} record
  */

@@ -1,5 +1,5 @@
 /**
- * A connection status that does not say "Live" while the page shows a banner (crates/lineside/src/pages/network_page.rs).
+ * A connection status that does not say "Live" while the page shows a banner (crates/lineside-pages/src/network_page.rs).
  */
 import { DELAYED, connectionSign } from "./states.js";
 

@@ -1,5 +1,5 @@
 /**
- * Formats times, delays and counts exactly as the server's pages do (crates/lineside/src/pages/words.rs).
+ * Formats times, delays and counts exactly as the server's pages do (crates/lineside-pages/src/words.rs).
  * web/tests/words.json holds the cases that both are tested with.
  */
 
@@ -83,7 +83,7 @@ export function decimalWords(value) {
 }
 
 /**
- * Returns a report's verdict and its text, as crates/lineside/src/pages/report/brief.rs does. The text is `counts` unless
+ * Returns a report's verdict and its text, as crates/lineside-pages/src/report/brief.rs does. The text is `counts` unless
  * the report is incomplete or unreadable.
  * @param {{outcome: string, errors: number, warnings: number, faults: number}} report @param {string} counts
  */

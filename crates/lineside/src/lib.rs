@@ -13,34 +13,19 @@
 //! - `notifications`: messages to operators about their feeds.
 //! - `watch`: the client of the terminal. `metrics`, `histogram`, `data_dir`, `handoff_file`, `storage`: as named.
 
-mod admin;
-mod app;
-mod delay_replies;
-mod ops_collector;
 pub mod cli;
 mod data_dir;
 mod handoff_file;
 mod demo;
-mod delays;
 mod rlimit;
 mod routes;
-mod auth;
-mod http;
-mod histogram;
 mod start_demo;
 mod storage;
-mod metrics;
-mod ops;
-mod server_channels;
 mod notifications;
-mod pages;
 mod server;
-mod settings;
 mod signals;
-mod token;
 mod watch;
 
-pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use demo::{Demo, DemoOptions, DemoSiriMode};
 pub use lineside_config::feeds_from_arguments;
 pub use lineside_config::{
@@ -48,6 +33,7 @@ pub use lineside_config::{
     LimitsConfig, MapConfig, MapSource, ServerConfig, SiteConfig, SiteLogo, TokenConfig, TokenKey,
     UploadsConfig,
 };
+pub use lineside_http::app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use lineside_quality::shutdown::Shutdown;
 pub use server::{RunningServer, ServerOptions, start_server};
 pub use start_demo::{start_demo, start_demo_with_clock};

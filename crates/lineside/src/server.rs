@@ -9,6 +9,15 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use lineside_config::Config;
 use lineside_config::secrets::random_secret;
+use lineside_http::admin_auth::{self, AdminAuth};
+use lineside_http::app::{App, AppParts};
+use lineside_http::auth::TokenAuthorizer;
+use lineside_http::delays::DelayReports;
+use lineside_http::http_metrics::HttpMetrics;
+use lineside_http::ops::OpsDashboard;
+use lineside_http::server_channels::ServerChannels;
+use lineside_http::settings::{self, LiveSettings};
+use lineside_http::{delay_replies, ops_collector};
 use lineside_hub::{Hub, HubConfig, SessionLimits};
 use lineside_ingest::{
     ExtraChannels, InboxSettings, Ingest, IngestOptions, LoadLimits, MemoryFile, Secret,
@@ -20,6 +29,7 @@ use lineside_quality::reports::LatestReports;
 use lineside_quality::shutdown::Shutdown;
 use lineside_quality::uploads;
 use lineside_quality::validation_tasks;
+use lineside_siri::SiriService;
 use lineside_store::Store;
 use lineside_sync::real_time::run_within;
 use lineside_sync::{Clock, RealClock};
@@ -28,24 +38,14 @@ use lineside_wire::partition::{self, PartitionSet};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::admin::{self, AdminAuth};
-use crate::app::{App, AppParts};
-use crate::auth::TokenAuthorizer;
 use crate::data_dir::{DataDirLock, generate_server_name};
-use crate::delays::DelayReports;
 use crate::demo::Demo;
 use crate::handoff_file::{self, HandoffFileWriter};
-use crate::http;
-use crate::metrics::HttpMetrics;
 use crate::notifications;
-use crate::ops::OpsDashboard;
 use crate::rlimit;
 use crate::rlimit::ignore_file_size_signal;
 use crate::routes;
-use crate::server_channels::ServerChannels;
-use crate::settings::{self, LiveSettings};
 use crate::storage::ServerStorage;
-use crate::{delay_replies, ops_collector};
 
 /// Interval of the eviction of unused rooms, old log entries and expired cache entries.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -151,26 +151,31 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         context,
         settings,
         admin: AdminAuth::new(&config.admin, Arc::new(RealClock::new())),
-        proxies: http::TrustedProxies::new(config.server.trusted_proxies.clone()),
-        idempotency_keys: http::IdempotencyCache::default(),
+        proxies: lineside_http::TrustedProxies::new(config.server.trusted_proxies.clone()),
+        idempotency_keys: lineside_http::IdempotencyCache::default(),
         delays: DelayReports::default(),
         uploads: uploads::UploadService::open(config.server.data_dir.as_deref())?,
-        siri_answers: http::AnswerCache::default(),
-        siri_subscriptions: http::SubscriptionRegistry::default(),
+        siri_subscription_count: Arc::default(),
         demo: demo.clone().map(|demo| demo as _),
         base_map,
         metrics: HttpMetrics::default(),
-        compressed_bodies: http::CompressedBodies::default(),
-        admission: Arc::new(http::AdmissionControl::new(limits)),
+        compressed_bodies: lineside_http::CompressedBodies::default(),
+        admission: Arc::new(lineside_http::AdmissionControl::new(limits)),
         partitions,
         connections: limits.total,
     });
+    let siri = SiriService::new(app.clone());
     let (router, admission) =
-        (routes::build_router(&app, demo.as_ref()), Arc::clone(app.admission()));
-    let sessions = http::ListenerContext::for_app(&app, tls);
-    let background_tasks = spawn_background_tasks(&app, sessions.tls.as_ref());
-    let serving =
-        tokio::spawn(http::serve_listener(listener, router, admission, Some(sessions), shutdown));
+        (routes::build_router(&app, siri.clone(), demo.as_ref()), Arc::clone(app.admission()));
+    let sessions = lineside_http::ListenerContext::for_app(&app, tls);
+    let background_tasks = spawn_background_tasks(&app, siri, sessions.tls.as_ref());
+    let serving = tokio::spawn(lineside_http::serve_listener(
+        listener,
+        router,
+        admission,
+        Some(sessions),
+        shutdown,
+    ));
     Ok(RunningServer {
         app,
         address,
@@ -186,7 +191,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
 fn prepare_process(config: &Config) -> anyhow::Result<Option<DataDirLock>> {
     ignore_file_size_signal().context("cannot handle SIGXFSZ")?;
     if let Some(key) = &config.api.key {
-        admin::warn_if_short("the key of [api]", key);
+        admin_auth::warn_if_short("the key of [api]", key);
     }
     config.server.data_dir.as_deref().map(DataDirLock::acquire).transpose()
 }
@@ -234,14 +239,18 @@ async fn open_listener(at: SocketAddr) -> anyhow::Result<(TcpListener, SocketAdd
 }
 
 /// Loads the TLS configuration, if there is one.
-fn read_tls_config(config: &Config) -> anyhow::Result<Option<Arc<http::ServerTls>>> {
-    let tls = config.server.tls.clone().map(http::ServerTls::new).transpose();
+fn read_tls_config(config: &Config) -> anyhow::Result<Option<Arc<lineside_http::ServerTls>>> {
+    let tls = config.server.tls.clone().map(lineside_http::ServerTls::new).transpose();
     Ok(tls.context("[server.tls]")?.map(Arc::new))
 }
 
 /// Spawns the tasks that run until the server stops. Returns the reporter's, which the shutdown waits for.
-fn spawn_background_tasks(app: &App, tls: Option<&Arc<http::ServerTls>>) -> JoinHandle<()> {
-    tokio::spawn(sweep_caches(app.clone()));
+fn spawn_background_tasks(
+    app: &App,
+    siri: SiriService,
+    tls: Option<&Arc<lineside_http::ServerTls>>,
+) -> JoinHandle<()> {
+    tokio::spawn(sweep_caches(app.clone(), siri));
     tokio::spawn(tick_hub(app.clone()));
     tokio::spawn(ops_collector::run_collector(app.clone()));
     let context = app.context();
@@ -275,7 +284,7 @@ async fn start_ingest(
 }
 
 /// Returns the configured limits, reduced to the available descriptors.
-fn connection_limits(config: &Config) -> http::ConnectionLimits {
+fn connection_limits(config: &Config) -> lineside_http::ConnectionLimits {
     let connections_max = config.limits.connections;
     let descriptors = rlimit::raise_descriptor_limit();
     MemoryFile::set_max_files(rlimit::max_memfds(descriptors));
@@ -286,7 +295,7 @@ fn connection_limits(config: &Config) -> http::ConnectionLimits {
             "at most {total} connections instead of {connections_max}: the system allows {descriptors} open files (raise ulimit -n)"
         );
     }
-    http::ConnectionLimits {
+    lineside_http::ConnectionLimits {
         total,
         per_address: config.limits.connections_per_address,
         unsent_bytes: config.limits.unsent_bytes,
@@ -333,7 +342,7 @@ fn hub_config(config: &Config) -> HubConfig {
 }
 
 /// Evicts unused rooms and expired cache entries until the server stops.
-async fn sweep_caches(app: App) {
+async fn sweep_caches(app: App, siri: SiriService) {
     let clock = Arc::clone(app.clock());
     while !app.shutdown().is_draining() {
         tokio::select! {
@@ -344,7 +353,7 @@ async fn sweep_caches(app: App) {
                 app.authorizer().evict_old_tokens(now);
                 app.idempotency_cache().evict_expired(now);
                 app.delays().evict_expired(now);
-                app.siri_answers().evict_expired(now);
+                siri.evict_expired(now);
             }
             () = app.shutdown().wait_until_draining() => {}
         }
@@ -363,7 +372,7 @@ async fn tick_hub(app: App) {
 
 /// Reloads the certificate when its files have changed, until the server stops. An invalid one is logged once, and the
 /// old one stays in use.
-async fn reload_certificate(tls: Arc<http::ServerTls>, shutdown: Shutdown) {
+async fn reload_certificate(tls: Arc<lineside_http::ServerTls>, shutdown: Shutdown) {
     let mut known = tls.files_fingerprint();
     while !shutdown.is_draining() {
         tokio::select! {

@@ -205,7 +205,7 @@ fn every_error_code_is_documented() {
     let is_code =
         |text: &&str| text.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
     let mut codes = BTreeSet::new();
-    let sources = ["crates/lineside/src/http/errors.rs", "crates/lineside-wire/src/sse/open.rs"];
+    let sources = ["crates/lineside-http/src/errors.rs", "crates/lineside-wire/src/sse/open.rs"];
     for source in sources.map(file) {
         let arms =
             source.lines().filter(|(_, line)| line.contains("Self::") && line.contains("=>"));

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::http::page_paths::{LOGIN, OPS};
+use lineside_http::page_paths::{LOGIN, OPS};
+
 use crate::server::RunningServer;
 
 /// Returns the greeting of `serve`.

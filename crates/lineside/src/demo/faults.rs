@@ -10,14 +10,13 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use http::{HeaderMap, header};
+use lineside_http::app::App;
+use lineside_http::{Refusal, admin, bad_parameter};
 use lineside_sim::{CityFeed, FeedFault};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::Demo;
-use crate::app::App;
-use crate::http::{Refusal, admin, bad_parameter};
-use crate::pages;
 
 const PATH: &str = "/demo/faults";
 /// Value for a healthy source; an empty value means the same.
@@ -59,7 +58,8 @@ async fn show_faults(State((app, demo)): State<(App, Arc<Demo>)>, headers: Heade
     if accepted.is_some_and(|kinds| kinds.contains("application/json")) {
         return list_faults(&demo);
     }
-    let page = pages::render_frame("Faults", &render_page(&app, &demo, &app.base_url(&headers)));
+    let page =
+        lineside_pages::render_frame("Faults", &render_page(&app, &demo, &app.base_url(&headers)));
     let no_store = [(header::CACHE_CONTROL, "no-store")];
     (no_store, Html(page.into_string())).into_response()
 }

@@ -11,13 +11,12 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use lineside_http::{AdmissionControl, ConnectionLimits, serve_listener as serve_http};
 use lineside_quality::shutdown::Shutdown;
 use lineside_sim::{FeedOrigin, OriginReply, ReplyBody};
 use lineside_sync::Clock;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-
-use crate::http::{AdmissionControl, ConnectionLimits, serve_listener as serve_http};
 
 /// Largest number of connections: the server's own, and some for manual requests.
 const CONNECTIONS_MAX: usize = 64;

@@ -39,7 +39,7 @@ anonymous = true
 [[namespace]]
 prefix = "app/kept/"
 history_size = 1000
-history_ttl = "60s"
+history_ttl = "600s"
 [[namespace]]
 prefix = "app/met/"
 history_size = 100

@@ -1,0 +1,81 @@
+//! Secrets of a form that an admin has not yet applied. They are stored on the server, so that a page does not have to
+//! contain them for the browser to send them again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use lineside_config::secrets::random_secret;
+use lineside_ingest::Secret;
+use parking_lot::Mutex;
+
+/// Longest time between showing a form and sending it again.
+const DRAFT_LIFETIME: Duration = Duration::from_secs(3_600);
+/// Largest number of drafts; one more evicts the oldest.
+const DRAFTS_MAX: usize = 64;
+
+/// Secrets by the names of their form fields.
+pub type Draft = BTreeMap<String, Secret>;
+
+/// The stored drafts, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct SecretDrafts(Mutex<VecDeque<StoredDraft>>);
+
+#[derive(Debug)]
+struct StoredDraft {
+    id: Secret,
+    until: Duration,
+    draft: Draft,
+}
+
+impl SecretDrafts {
+    /// Stores the secrets of a form; returns the id to find them by.
+    pub(super) fn store_draft(&self, draft: Draft, now: Duration) -> String {
+        let id = random_secret();
+        let mut drafts = self.0.lock();
+        drafts.retain(|stored| stored.until > now);
+        if drafts.len() >= DRAFTS_MAX {
+            drafts.pop_front();
+        }
+        drafts.push_back(StoredDraft {
+            id: Secret::new(id.clone()),
+            until: now + DRAFT_LIFETIME,
+            draft,
+        });
+        id
+    }
+
+    /// Returns the secrets of a form, unless they have expired.
+    pub(super) fn find_draft(&self, id: &str, now: Duration) -> Option<Draft> {
+        let drafts = self.0.lock();
+        let found = drafts.iter().find(|stored| stored.id.reveal() == id && stored.until > now);
+        found.map(|stored| stored.draft.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(text: &str) -> Draft {
+        Draft::from([("basic.password".to_owned(), Secret::new(text.to_owned()))])
+    }
+
+    #[test]
+    fn a_draft_is_found_until_it_expires() {
+        let (drafts, start) = (SecretDrafts::default(), Duration::from_secs(5));
+        let id = drafts.store_draft(draft("hunter2"), start);
+        assert_eq!(drafts.find_draft(&id, start), Some(draft("hunter2")));
+        assert_eq!(drafts.find_draft("", start), None);
+        assert_eq!(drafts.find_draft(&id, start + DRAFT_LIFETIME), None);
+        assert!(!format!("{drafts:?}").contains("hunter2") && !format!("{drafts:?}").contains(&id));
+    }
+
+    #[test]
+    fn the_oldest_draft_is_dropped_beyond_the_limit() {
+        let (drafts, now) = (SecretDrafts::default(), Duration::ZERO);
+        let ids: Vec<String> =
+            (0..=DRAFTS_MAX).map(|_| drafts.store_draft(draft("x"), now)).collect();
+        assert_eq!(drafts.find_draft(&ids[0], now), None);
+        assert!(ids[1..].iter().all(|id| drafts.find_draft(id, now).is_some()));
+    }
+}

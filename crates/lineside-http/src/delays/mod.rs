@@ -1,0 +1,116 @@
+//! "Is my train late?": answered once per state of a network, and then served from a cache.
+//!
+//! A question names a feed, and optionally a line or a stop of it. Its
+//! [`ReportFingerprint`](question::ReportFingerprint) is a hash of everything that the answer depends on: the network's
+//! state, the health of its sources, the threshold. A cached answer is valid as long as its fingerprint matches, so a
+//! request compares and copies only a pointer; the first request after a change renders the answer for all.
+
+mod report;
+pub mod day;
+mod vehicle_nouns;
+pub mod question;
+pub mod stops;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use lineside_sync::UnixMillis;
+use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
+use xxhash_rust::xxh3::xxh3_128;
+
+pub use self::day::{
+    DataGap, DelayDay, FEED_LINES_MAX, QuarterHour, day_start, find_gaps, quarter_index,
+};
+pub use self::question::{DelayQuestion, DelaySource};
+pub use self::report::{DelayReport, DelayVerdict, LineCount};
+pub use self::stops::STOPS_MAX;
+pub use self::vehicle_nouns::VehicleNoun;
+
+use crate::Refusal;
+use crate::render_slots::RenderSlots;
+
+/// The most cached answers: enough for some hundred lines and stops in each view.
+const CACHE_ENTRIES_MAX: usize = 2_048;
+/// The most bytes of cached answers.
+const CACHE_BYTES_MAX: usize = 64 << 20;
+/// The lifetime of a cached answer; the next poll usually invalidates it long before.
+const CACHE_TTL: Duration = Duration::from_secs(120);
+
+/// A representation of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DelayView {
+    /// The page in its layout.
+    Page,
+    /// The page for embedding in frames of other sites.
+    Embedded,
+    /// JSON.
+    Json,
+    /// An SVG badge.
+    Badge,
+}
+
+/// A rendered answer.
+#[derive(Debug)]
+pub struct RenderedReport {
+    pub kind: HeaderValue,
+    pub body: Bytes,
+    pub hash: u128,
+    pub at: UnixMillis,
+}
+
+impl RenderedReport {
+    pub fn new(kind: &'static str, body: impl Into<Bytes>, at: UnixMillis) -> Self {
+        let body = body.into();
+        Self { kind: HeaderValue::from_static(kind), hash: xxh3_128(&body), body, at }
+    }
+}
+
+type Key = (DelayView, question::QuestionKey, question::ReportFingerprint);
+
+/// The cached answers, and the history of the day.
+#[derive(Debug)]
+pub struct DelayReports {
+    pub rendered: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
+    pub render_slots: RenderSlots,
+    pub day: DelayDay,
+    pub stops: stops::StopDelays,
+}
+
+impl Default for DelayReports {
+    fn default() -> Self {
+        let limits = CacheLimits {
+            entries: CACHE_ENTRIES_MAX,
+            weight: CACHE_BYTES_MAX,
+            age: Some(CACHE_TTL),
+        };
+        Self {
+            rendered: LoadingCache::new(limits, |_, rendered| rendered.body.len()),
+            render_slots: RenderSlots::default(),
+            day: DelayDay::default(),
+            stops: stops::StopDelays::default(),
+        }
+    }
+}
+
+impl DelayReports {
+    pub fn day(&self) -> &DelayDay {
+        &self.day
+    }
+
+    /// Returns the day's history for a question. There is no history for one line at one stop.
+    pub fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> day::DelayHistory {
+        let data_now = question.network.data_now();
+        match (&question.stop, &question.route) {
+            (None, _) => self.day.find_history(question, data_now),
+            (Some(stop), None) => self.stops.watch_stop(&question.feed, stop, now, data_now),
+            (Some(_), Some(_)) => day::DelayHistory::default(),
+        }
+    }
+
+    /// Drops expired answers. `now` is the clock's monotonic time.
+    pub fn evict_expired(&self, now: Duration) {
+        self.rendered.sweep_aged(now);
+    }
+}

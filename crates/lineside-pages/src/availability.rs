@@ -1,0 +1,420 @@
+//! The availability section of a feed's page: two timelines, one for its source and one for what this server served,
+//! over a day and over 30 days, with failed polls and incidents. They show whose fault an outage was.
+//!
+//! The height of a bar shows the state, and a text names it: colour only repeats it.
+
+use jiff::tz::TimeZone;
+use lineside_ingest::{
+    ArchiveError, ArchiveSpan, FailureCode, FeedAvailability, FeedId, FeedStatePeriod, FeedStatus,
+    PollArchive, PollFailure, PollQuery, PollRecord, ServingState, SourceState, StateStretch,
+};
+use lineside_sync::UnixMillis;
+use maud::{Markup, html};
+
+use super::{states, words};
+use crate::layout::render_fold;
+
+/// Failed polls that the page lists; the API returns all of them.
+const FAILED_SHOWN_MAX: usize = 10;
+/// Incidents that the page lists.
+const INCIDENTS_SHOWN_MAX: usize = 10;
+/// The height of a timeline, in its own units.
+const HEIGHT: u32 = 12;
+/// The length of a timeline, in the same units. Milliseconds would be too many: beyond 33,554,431 Chromium draws all
+/// bars at one place.
+const LENGTH: i64 = 100_000;
+/// The least width of an outage is the timeline's length divided by this, so that it is visible.
+const VISIBLE_PARTS: i64 = 300;
+
+/// The past of a feed as shown on its page.
+#[derive(Debug)]
+pub(super) struct PollingHistory {
+    spans: Vec<FeedAvailability>,
+    failed: Vec<PollRecord>,
+    incidents: Vec<FeedStatePeriod>,
+}
+
+impl PollingHistory {
+    /// Reads the history; may block.
+    pub(super) fn from_archive(
+        archive: &dyn PollArchive,
+        feed: &FeedId,
+        now: UnixMillis,
+    ) -> Result<Self, ArchiveError> {
+        let from = ArchiveSpan::Month.first_bin_start(now);
+        let failed = PollQuery { from, only_failed: true, offset: 0, limit: FAILED_SHOWN_MAX };
+        let spans = ArchiveSpan::ALL
+            .map(|span| FeedAvailability::read_from_archive(archive, feed, span, now));
+        Ok(Self {
+            spans: spans.into_iter().collect::<Result<_, _>>()?,
+            failed: archive.list_polls(feed, failed)?,
+            incidents: archive.list_incidents(feed, from, INCIDENTS_SHOWN_MAX)?,
+        })
+    }
+
+    /// Sets the beginning of the current incident to that of the state on the same page.
+    pub(super) fn date_current(&mut self, status: &FeedStatus) {
+        for incident in &mut self.incidents {
+            incident.began = began(incident, status);
+        }
+    }
+
+    /// Describes the source's answers in the last 24 hours.
+    pub(super) fn source_summary(&self) -> String {
+        self.spans.first().map_or_else(|| "unknown".to_owned(), describe_requests)
+    }
+}
+
+/// Returns the beginning of an incident. A current incident began when the feed's state did: an expired timetable
+/// expired after its last day, but the archive has the time when the server noticed.
+pub(super) fn began(incident: &FeedStatePeriod, status: &FeedStatus) -> UnixMillis {
+    let is_current = incident.ended.is_none() && incident.state == status.state;
+    if is_current { status.since } else { incident.began }
+}
+
+/// Renders the section on a feed's past, which may be unreadable at the moment.
+pub(super) fn render_card(id: &str, past: Option<&PollingHistory>, zone: &TimeZone) -> Markup {
+    let body = html! {
+        @match past {
+            None => p.card-body.soft { "The history cannot be read at the moment. The feed is polled and served all the same." },
+            Some(past) => {
+                div.card-body.stack {
+                    @for span in past.spans.iter().filter(|span| !starts_late(span)) { (render_span(span, zone)) }
+                    @if let Some(since) = past.spans.last().and_then(records_start) {
+                        p.soft.small { "Recorded since " (words::render_time(since, zone)) "." }
+                    }
+                    (render_legend())
+                }
+                (render_incidents(&past.incidents, zone))
+                (render_failed_polls(&past.failed, zone))
+            }
+        }
+        p.card-body.small {
+            a href=(format!("/api/v1/feeds/{id}/availability")) { "JSON" } " · "
+            a href=(format!("/feeds/{id}/availability.csv")) { "CSV" } " · "
+            a href=(format!("/feeds/{id}/incidents.atom")) { "Atom" }
+        }
+    };
+    let note = past.map(PollingHistory::source_summary).unwrap_or_default();
+    render_fold("availability", "Availability", &html! { (note) }, false, &body)
+}
+
+/// Returns the beginning of the records, if it is within the span: before it the source was off.
+fn records_start(shown: &FeedAvailability) -> Option<UnixMillis> {
+    let first = shown.source.first().filter(|first| first.state == SourceState::Off)?;
+    (shown.source.len() > 1).then_some(first.until)
+}
+
+/// Returns true if the records of a month are shorter than a day, so that the shorter span shows all of them.
+fn starts_late(shown: &FeedAvailability) -> bool {
+    let day = i64::try_from(ArchiveSpan::Day.total_length().as_millis()).unwrap_or(i64::MAX);
+    shown.span == ArchiveSpan::Month
+        && records_start(shown).is_some_and(|strip_start| shown.until.0 - strip_start.0 < day)
+}
+
+/// Returns the start of a span's axis: a first day is drawn from its first record.
+fn axis_start(shown: &FeedAvailability) -> UnixMillis {
+    match shown.span {
+        ArchiveSpan::Day => records_start(shown).unwrap_or(shown.from),
+        ArchiveSpan::Month => shown.from,
+    }
+}
+
+fn render_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
+    let title = match shown.span {
+        ArchiveSpan::Day if records_start(shown).is_some() => "Since the first record",
+        ArchiveSpan::Day => "The last 24 hours",
+        ArchiveSpan::Month => "The last 30 days",
+    };
+    html! {
+        div.strips {
+            h3 { (title) }
+            (render_state_timeline("Source", shown, &shown.source, source_sign, &describe_source(shown)))
+            (render_state_timeline("Served", shown, &shown.serving, serving_sign, &describe_serving(shown)))
+            p.strip-ends.soft.small { (words::render_time(axis_start(shown), zone)) span { "now" } }
+        }
+    }
+}
+
+/// Renders a timeline, its description, and the description again for screen readers.
+fn render_state_timeline<S: Copy>(
+    name: &str,
+    shown: &FeedAvailability,
+    stretches: &[StateStretch<S>],
+    sign: fn(S) -> (&'static str, u32),
+    label: &str,
+) -> Markup {
+    let start = axis_start(shown).0;
+    let length = (shown.until.0 - start).max(1);
+    let bar_position = |at: UnixMillis| (at.0 - start).clamp(0, length) * LENGTH / length;
+    let width_min = LENGTH / VISIBLE_PARTS;
+    let is_trouble = |height: u32| height > 1 && height < HEIGHT;
+    // Bars of trouble are drawn last and the worst at the end, because they may be widened over their neighbours.
+    let mut drawn: Vec<_> = stretches.iter().collect();
+    drawn.sort_by_key(|stretch| {
+        let (_, height) = sign(stretch.state);
+        (is_trouble(height), std::cmp::Reverse(height))
+    });
+    html! {
+        div.strip-row {
+            span.strip-name { (name) }
+            svg.strip viewBox=(format!("0 0 {LENGTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
+                aria-label=(format!("{name}: {label}")) {
+                @for stretch in drawn {
+                    @let (class, height) = sign(stretch.state);
+                    @let (from, until) = (bar_position(stretch.from), bar_position(stretch.until));
+                    @let width = (until - from).max(if is_trouble(height) { width_min } else { 0 });
+                    @let x = from.min(LENGTH - width).max(0);
+                    // Nothing good is visible behind trouble.
+                    @if height < HEIGHT { rect.strip-ground x=(x) y="0" width=(width) height=(HEIGHT) {} }
+                    rect class=(format!("strip-{class}")) x=(x) y=(HEIGHT - height) width=(width) height=(height) {}
+                }
+            }
+            span.strip-said.small { (label) }
+        }
+    }
+}
+
+/// Returns the class and the height of a bar.
+fn source_sign(state: SourceState) -> (&'static str, u32) {
+    match state {
+        SourceState::Answered => ("good", HEIGHT),
+        SourceState::Mixed => ("warn", 8),
+        SourceState::Failed => ("bad", 4),
+        SourceState::Paused | SourceState::Off => ("off", 1),
+        SourceState::Unknown => ("unknown", 1),
+    }
+}
+
+fn serving_sign(state: ServingState) -> (&'static str, u32) {
+    match state {
+        ServingState::Fresh => ("good", HEIGHT),
+        ServingState::Stale => ("warn", 8),
+        ServingState::Mixed => ("bad", 5),
+        ServingState::Nothing => ("bad", 3),
+        ServingState::Off => ("off", 1),
+        ServingState::Unknown => ("unknown", 1),
+    }
+}
+
+/// Describes how many requests were answered.
+fn describe_requests(shown: &FeedAvailability) -> String {
+    let polls: u64 = shown.source.iter().map(|stretch| stretch.polls).sum();
+    let failed: u64 = shown.source.iter().map(|stretch| stretch.failed).sum();
+    match (polls, failed) {
+        (0, _) => "no requests".to_owned(),
+        (1, 0) => "answered 1 request".to_owned(),
+        (_, 0) => format!("answered all {} requests", words::format_number(polls)),
+        _ => format!(
+            "{} of {} requests failed",
+            words::format_number(failed),
+            words::format_number(polls)
+        ),
+    }
+}
+
+fn describe_source(shown: &FeedAvailability) -> String {
+    let mut source_text = describe_requests(shown);
+    let paused = seconds_in(&shown.source, |state| state == SourceState::Paused);
+    if paused > 0 {
+        source_text = format!("{source_text}; paused for {}", words::format_span(paused));
+    }
+    // Before the first record there was no server that could be off.
+    let before = records_start(shown)
+        .map_or(0, |strip_start| strip_start.duration_since(shown.from).as_secs());
+    let off = seconds_in(&shown.source, |state| state == SourceState::Off).saturating_sub(before);
+    if off > 0 && shown.source.len() > 1 {
+        source_text = format!("{source_text}; server off for {}", words::format_span(off));
+    }
+    source_text
+}
+
+fn describe_serving(shown: &FeedAvailability) -> String {
+    let kinds = [
+        ("fresh", ServingState::Fresh),
+        ("last good data", ServingState::Stale),
+        ("partly no data", ServingState::Mixed),
+        ("no data", ServingState::Nothing),
+    ];
+    let parts = kinds.into_iter().filter_map(|(word, kind)| {
+        let seconds = seconds_in(&shown.serving, |state| state == kind);
+        (seconds > 0).then(|| format!("{word} for {}", words::format_span(seconds)))
+    });
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { "nothing yet".to_owned() } else { parts.join(", ") }
+}
+
+/// Returns the seconds of the stretches in matching states.
+fn seconds_in<S: Copy>(stretches: &[StateStretch<S>], is_met: impl Fn(S) -> bool) -> u64 {
+    let lengths = stretches.iter().filter(|stretch| is_met(stretch.state));
+    lengths.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
+}
+
+fn render_legend() -> Markup {
+    let source = [
+        ("good", HEIGHT, "answered"),
+        ("warn", 8, "answered partly"),
+        ("bad", 4, "failed"),
+        ("off", 1, "paused, or server off"),
+    ];
+    let served = [
+        ("good", HEIGHT, "fresh data"),
+        ("warn", 8, "last good data"),
+        ("bad", 4, "no data"),
+        ("off", 1, "server off"),
+    ];
+    html! {
+        @for (name, signs) in [("Source", source), ("Served", served)] {
+            ul.strip-legend.small {
+                li { (name) ":" }
+                @for (class, height, means) in signs {
+                    li {
+                        svg viewBox=(format!("0 0 {HEIGHT} {HEIGHT}")) aria-hidden="true" {
+                            rect class=(format!("strip-{class}")) x="0" y=(HEIGHT - height) width=(HEIGHT) height=(height) {}
+                        }
+                        (means)
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn render_incidents(incidents: &[FeedStatePeriod], zone: &TimeZone) -> Markup {
+    html! {
+        @if !incidents.is_empty() {
+            details.past {
+                summary { "History" }
+                ul {
+                    @for incident in incidents {
+                        li {
+                            (states::render_static_sign(incident.state)) " "
+                            (words::render_time(incident.began, zone)) " to "
+                            @match incident.ended {
+                                Some(ended) => (words::render_time(ended, zone)),
+                                None => "now",
+                            }
+                            ": " (incident.reason)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn render_failed_polls(polls: &[PollRecord], zone: &TimeZone) -> Markup {
+    html! {
+        @if !polls.is_empty() {
+            details.past {
+                summary { "Recent failures" }
+                ul {
+                    @for poll in polls {
+                        li {
+                            (words::render_time(poll.at, zone)) ": "
+                            @if let Some(failure) = &poll.failure {
+                                (failure.message)
+                                " " span.mono.small { "(" (poll.outcome) ")" }
+                                span.soft { " (" (describe_progress(poll, failure)) ")" }
+                                @if let Some(head) = &failure.head {
+                                    details { summary { (words::response_heading(is_converter_output(poll))) } pre.mono.small { (head) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns true if the stored text of a failed poll is the output of a converter.
+fn is_converter_output(poll: &PollRecord) -> bool {
+    poll.outcome == FailureCode::Convert.to_string().as_str()
+}
+
+/// Describes the phase in which a poll failed, its duration, and the bytes received.
+fn describe_progress(poll: &PollRecord, failure: &PollFailure) -> String {
+    let mut text = failure
+        .phase
+        .map(|phase| format!("{}, ", words::describe_phase(phase)))
+        .unwrap_or_default();
+    text += &format!("after {:.1} s", poll.took.as_secs_f64());
+    if poll.bytes > 0 {
+        text += &format!(", {} received", words::format_bytes(poll.bytes));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use lineside_ingest::{FeedState, FetchPhase, MemoryArchive, ServedContent};
+    use lineside_sync::{Clock as _, SimulatedClock};
+
+    use super::*;
+
+    #[test]
+    fn an_outage_is_described_in_words_and_drawn() {
+        let clock = Arc::new(SimulatedClock::new(UnixMillis(1_772_607_600_000)));
+        let archive = MemoryArchive::new(Arc::<SimulatedClock>::clone(&clock));
+        let feed = FeedId::new("city").unwrap();
+        for minute in 0..10 {
+            let failed = minute == 4;
+            let poll = PollRecord {
+                at: clock.wall_time(),
+                took: Duration::from_millis(1_500),
+                bytes: 9,
+                outcome: if failed { "http_502".into() } else { "new".into() },
+                failure: failed.then(|| PollFailure {
+                    message: "the server returned <502>".to_owned(),
+                    phase: Some(FetchPhase::Wait),
+                    status: Some(502),
+                    head: Some("<h1>Bad</h1>".to_owned()),
+                }),
+                serving: if failed { ServedContent::Stale } else { ServedContent::Fresh },
+            };
+            archive.record_poll(&feed, poll);
+            clock.advance(Duration::from_secs(60));
+        }
+        archive.begin_state(&feed, FeedState::Stale, "http_502", clock.wall_time());
+        let past = PollingHistory::from_archive(&archive, &feed, clock.wall_time()).unwrap();
+        let text = render_card("city", Some(&past), &TimeZone::UTC).into_string();
+        assert!(text.contains("aria-label=\"Source: 1 of 10 requests failed\""));
+        assert!(text.contains("last good data for 60 seconds"), "{text}");
+        // One of each per line of the legend, and the failed minute in a timeline of the day: the month shows nothing more.
+        let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
+        assert_eq!((n_drawn("bad"), n_drawn("warn")), (3, 3), "{text}");
+        assert_eq!(text.matches("fresh for 9 minutes, last good data for 60 seconds").count(), 2);
+        assert!(
+            text.contains("the server returned &lt;502&gt; <span class=\"mono small\">(http_502)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("(waiting for a reply, after 1.5 s, 9 bytes received)")
+                && text.contains("&lt;h1&gt;Bad")
+                && text.contains("data-state=\"stale\"")
+        );
+        // Nothing is drawn over trouble.
+        let (_, drawn) = text.split_once("<svg class=\"strip\"").unwrap();
+        let (drawn, _) = drawn.split_once("</svg>").unwrap();
+        assert!(drawn.rfind("strip-off") < drawn.find("strip-bad"), "{drawn}");
+        assert!(drawn.rfind("strip-good") < drawn.find("strip-bad"), "{drawn}");
+        // The ten minutes fill the axis of the first day.
+        assert_eq!(text.matches("class=\"strip-good\" x=\"0\"").count(), 4, "{text}");
+        let ends = |class: &str| -> Vec<i64> {
+            let rect = format!("<rect class=\"strip-{class}\" x=\"");
+            let number = |text: &str| text.split('"').next()?.parse::<i64>().ok();
+            let after = text.split(&rect).skip(1);
+            after
+                .filter_map(|it| Some(number(it)? + number(it.split("width=\"").nth(1)?)?))
+                .collect()
+        };
+        assert!(ends("good").iter().all(|end| *end <= LENGTH), "{text}");
+        assert_eq!(ends("good").iter().filter(|end| **end == LENGTH).count(), 2, "{text}");
+        assert_eq!(text.matches("viewBox=\"0 0 100000 12\"").count(), 2, "{text}");
+        assert!(render_card("city", None, &TimeZone::UTC).into_string().contains("cannot be read"));
+    }
+}

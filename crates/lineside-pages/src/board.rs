@@ -1,0 +1,434 @@
+//! `/stops/<feed>/<stop_id>`: a departure board. The rows are complete without scripts; with scripts,
+//! `web/plain/board.js` updates the same rows from the stop's channel. `?lines=` and `?limit=` reduce the rows,
+//! `?after=` shows a later time, `?lang=` selects the language of alerts, and `?embed=1` is the page for embedding.
+
+use crate::links::board_address;
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs::{StopIdx, Timetable};
+use lineside_http::app::App;
+use lineside_http::delays::VehicleNoun;
+use lineside_http::{EmbeddableReply, QueryParameters, Refusal, lookup};
+use lineside_hub::encode_segment;
+use lineside_ingest::limits::STOP_DELAYS_MAX;
+use lineside_ingest::{Departure, DepartureStatus, FeedState, Network};
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::alerts::{self, AlertSummary};
+use super::board_options::{BoardOptions, DEPARTURES_MAX};
+use super::board_rows::BoardRows;
+use super::board_window::{self, BoardWindow};
+use super::favourites::{self, FavouriteKind};
+use super::layout::{self, NavSection, PageLayout};
+use super::{badge, nearby_stops, network_page, states, words};
+use crate::links;
+use crate::network_names;
+use crate::not_found;
+
+/// Seconds between reloads of a board without scripts.
+const REFRESH_S: u32 = 30;
+/// Line badges in the head; a large station has hundreds.
+const ROUTES_MAX: usize = 40;
+
+pub(super) async fn get_board(
+    State(app): State<App>,
+    Path((feed, stop_id)): Path<(String, String)>,
+    parameters: QueryParameters,
+    headers: HeaderMap,
+) -> Response {
+    let options = BoardOptions::from_request(&parameters, &headers);
+    let is_embedded = options.is_embedded;
+    let (network, dataset) = match network_page::find_network(&app, &feed) {
+        Ok(named) => named,
+        Err(refusal) => return not_found::refusal_page(&refusal, is_embedded),
+    };
+    let timetable = &dataset.timetable;
+    let Some(stop) = timetable.find_stop(&stop_id) else {
+        let (feed, stop) = (lookup::shorten_id(&feed), lookup::shorten_id(&stop_id));
+        return not_found::refusal_page(&Refusal::UnknownStop { feed, stop }, is_embedded);
+    };
+    let mut board = DepartureBoard::for_stop(&app, &network, timetable, stop, options);
+    board.nearby = nearby_stops::render_namesakes(network.id().as_str(), &dataset, stop);
+    let mut page = PageLayout::new(&board.title, NavSection::Networks);
+    page.description = Some(format!("The next departures from {}, in real time.", board.title));
+    page.scripts = &["board.js", favourites::SCRIPT];
+    page.styles = &["riders.css", favourites::STYLE];
+    page.refresh = Some(REFRESH_S);
+    page.is_embedded = is_embedded;
+    page.alternates.push(("application/json", board.api_address()));
+    let mut reply = network_page::reply_with_page(&page, &board.render_markup());
+    if is_embedded {
+        reply.extensions_mut().insert(EmbeddableReply);
+    }
+    reply
+}
+
+/// The data of a board.
+struct DepartureBoard<'a> {
+    title: String,
+    network: &'a Network,
+    timetable: &'a Timetable,
+    stop: StopIdx,
+    departures: Vec<Departure>,
+    alerts: Vec<AlertSummary>,
+    options: BoardOptions,
+    /// The real-time feeds with unreliable times.
+    stale: BTreeSet<String>,
+    now: i64,
+    window: BoardWindow,
+    /// Links to other stops with the same name.
+    nearby: Markup,
+    app: &'a App,
+}
+
+impl<'a> DepartureBoard<'a> {
+    fn for_stop(
+        app: &'a App,
+        network: &'a Network,
+        timetable: &'a Timetable,
+        stop: StopIdx,
+        options: BoardOptions,
+    ) -> Self {
+        let now = network.data_now().0.div_euclid(1000);
+        let at = timetable.stop(stop);
+        let title = match at.platform_code {
+            Some(platform) if !at.name.is_empty() => format!("{}, platform {platform}", at.name),
+            _ if at.name.is_empty() => at.id.to_owned(),
+            _ => at.name.to_owned(),
+        };
+        let from = board_window::parse_start(options.after.as_deref(), now, timetable.timezone());
+        // One more than the board shows means that there are later ones.
+        let departures_max = DEPARTURES_MAX + 1;
+        let mut departures =
+            options.list_departures(network, at.id, from.unwrap_or(now), departures_max);
+        let window = BoardWindow::new(from, now, &departures, options.limit, |from| {
+            options.list_departures(network, at.id, from, STOP_DELAYS_MAX)
+        });
+        departures.truncate(options.limit);
+        let alerts = alerts::find_for_stop(network, timetable, stop, now, &options.languages);
+        let feeds = network.realtime_feeds();
+        // The page says that data are delayed before they are unreliable.
+        let misleading = feeds.iter().filter(|feed| {
+            let status = feed.status();
+            let is_delayed =
+                matches!(status.state, FeedState::Late | FeedState::Stale | FeedState::Failing);
+            is_delayed || status.unreliable_since.is_some()
+        });
+        let stale = misleading.map(|feed| feed.id().to_string()).collect();
+        Self {
+            title,
+            network,
+            timetable,
+            stop,
+            departures,
+            alerts,
+            options,
+            stale,
+            now,
+            window,
+            nearby: html! {},
+            app,
+        }
+    }
+
+    fn time_zone(&self) -> &TimeZone {
+        self.timetable.timezone()
+    }
+
+    fn feed_id(&self) -> &str {
+        self.network.id().as_str()
+    }
+
+    fn api_address(&self) -> String {
+        let id = links::path_segment(self.timetable.stop(self.stop).id);
+        format!("/api/v1/stops/{}/{id}/departures", self.feed_id())
+    }
+
+    fn render_markup(&self) -> Markup {
+        html! {
+            div.page {
+                (self.render_head())
+                (network_page::render_timetable_end(self.network))
+                (self.render_troubles())
+                (alerts::render_alerts(&self.alerts))
+                section.card aria-label="Departures" {
+                    (self.rows().render_table(&self.departures))
+                    p.board-empty hidden[!self.departures.is_empty()] { (self.render_empty()) }
+                    @if !self.options.is_embedded { (self.render_pager()) }
+                }
+                (self.render_notes())
+                @if !self.options.is_embedded { (self.nearby) }
+                @if !self.options.is_embedded { (self.render_sources()) (self.render_platforms()) }
+                (states::render_templates())
+                (layout::render_data_island("board-data", &self.live_data()))
+            }
+        }
+    }
+
+    fn rows(&self) -> BoardRows<'_> {
+        BoardRows {
+            network: self.feed_id(),
+            zone: self.time_zone(),
+            is_embedded: self.options.is_embedded,
+            stale: &self.stale,
+            now: self.now,
+        }
+    }
+
+    fn timetable_has_ended(&self) -> bool {
+        network_page::last_service_day(self.network).is_some()
+    }
+
+    /// Returns the lines of a board of the present without known departures, once the timetable has ended. On a board
+    /// without rows these are all.
+    fn list_silent_lines(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
+        let is_present = self.window.from.is_none() && self.options.lines.is_empty();
+        if !is_present || self.departures.is_empty() || !self.timetable_has_ended() {
+            return Vec::new();
+        }
+        let stop_id = self.timetable.stop(self.stop).id;
+        let all = self.options.list_departures(self.network, stop_id, self.now, STOP_DELAYS_MAX);
+        let known: BTreeSet<&str> = all.iter().map(|it| it.route_short_name.as_str()).collect();
+        let mut lines = self.list_routes();
+        lines.retain(|(name, _, _)| !known.contains(name.as_str()));
+        lines
+    }
+
+    /// Renders what the rows do not say: that they replace the timetable, and the lines without known departures.
+    fn render_notes(&self) -> Markup {
+        let is_unmatched = self.network.state().has_unmatched_trips();
+        let is_live = self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
+        let silent = self.list_silent_lines();
+        html! {
+            @if !silent.is_empty() {
+                p.board-note.soft data-silent-lines=(silent.len()) {
+                    "No departures known: "
+                    @for (name, color, _) in silent.iter().take(ROUTES_MAX) { span data-line=(name) { (badge::render_badge(name, *color)) " " } }
+                }
+            }
+            @if is_unmatched && is_live {
+                p.board-note.soft data-unmatched { "The live trips of this network do not match its timetable: where a line has live trips, the board shows their live times in place of the timetable." }
+            }
+        }
+    }
+
+    /// Renders the text in place of rows, with a next step.
+    fn render_empty(&self) -> Markup {
+        let zone = self.time_zone();
+        html! {
+            @match self.window.from {
+                None => (no_departures_reason(self.network)),
+                Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
+            }
+            @if self.departures.is_empty() && !self.options.is_embedded { (self.render_next_step()) }
+        }
+    }
+
+    /// Renders a link to the next departure; once the timetable has ended, links to where its times may be.
+    fn render_next_step(&self) -> Markup {
+        let (id, stop_id) = (self.feed_id(), self.timetable.stop(self.stop).id);
+        if self.timetable_has_ended() {
+            return html! {
+                span.next-step data-next-step="network" {
+                    a.target href=(format!("/networks/{id}")) { "Lines and stops of " (network_names::network_name(self.app, self.network)) }
+                    a.target href=(format!("/feeds/{id}/versions")) { "Versions of the timetable" }
+                }
+            };
+        }
+        let from = self.window.from.unwrap_or(self.now);
+        let next = self.options.find_next_departure(self.network, stop_id, from);
+        html! {
+            span.next-step {
+                @match next {
+                    Some(at) => { a.target data-next-step="departure" href=(self.address_after(Some(at))) { "Next departure: " (words::format_clock_or_day(at, self.now, self.time_zone())) } },
+                    None => a.target data-next-step="network" href=(format!("/networks/{id}")) { "No departure within a week. Other stops" },
+                }
+            }
+        }
+    }
+
+    /// Renders links to later departures, and back.
+    fn render_pager(&self) -> Markup {
+        let address = |at: i64| self.address_after(Some(at));
+        let earlier = self.window.earlier;
+        let has_later = !self.timetable_has_ended() || !self.departures.is_empty();
+        html! {
+            nav.pager.board-pager aria-label="Earlier and later departures" hidden[earlier.is_none() && !has_later] {
+                @match earlier {
+                    Some(at) if at <= self.now => a.button.plain rel="prev" href=(self.address_after(None)) { "Now" },
+                    Some(at) => a.button.plain rel="prev" href=(address(at)) { "Earlier" },
+                    None => {}
+                }
+                @if has_later { a.button.plain rel="next" data-later href=(address(self.window.later)) { "Later" } }
+            }
+        }
+    }
+
+    /// Returns the address of this board at another time.
+    fn address_after(&self, after: Option<i64>) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        if !self.options.lines.is_empty() {
+            query.append_pair("lines", &self.options.lines.join(","));
+        }
+        if self.options.limit != DEPARTURES_MAX {
+            query.append_pair("limit", &self.options.limit.to_string());
+        }
+        if let Some(after) = after {
+            query.append_pair("after", &board_window::format_local_time(after, self.time_zone()));
+        }
+        let query = query.finish();
+        let separator = if query.is_empty() { "" } else { "?" };
+        format!(
+            "{}{separator}{query}",
+            board_address(self.feed_id(), self.timetable.stop(self.stop).id)
+        )
+    }
+
+    fn render_head(&self) -> Markup {
+        let noun = VehicleNoun::for_route_types(self.route_types());
+        let stop = self.timetable.stop(self.stop);
+        let routes = self.list_routes();
+        html! {
+            div.board-head {
+                div.page-head.tight {
+                    p.crumbs {
+                        a.target href=(format!("/networks/{}", self.feed_id())) { (network_names::network_name(self.app, self.network)) }
+                        @if let Some(parent) = stop.parent.map(|parent| self.timetable.stop(parent)) {
+                            " › " a href=(board_address(self.feed_id(), parent.id)) { (parent.name) }
+                        }
+                    }
+                    div.starred {
+                        h1 { (self.title) }
+                        @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.feed_id(), stop.id), &self.title, None)) }
+                    }
+                    @if !routes.is_empty() {
+                        div.stop-routes aria-label="Lines" role="group" {
+                            @for (name, color, id) in routes.iter().take(ROUTES_MAX) {
+                                a.line-link href=(links::line_address(self.feed_id(), id)) { (badge::render_badge(name, *color)) }
+                            }
+                            @if routes.len() > ROUTES_MAX { span.soft.small { "and " (routes.len() - ROUTES_MAX) " more" } }
+                        }
+                    }
+                }
+                div.board-now {
+                    time.board-clock datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock(self.now, self.time_zone())) }
+                    p.board-links {
+                        (states::recording_tag(self.network))
+                        span.live #live data-status="off" { "As of " (words::format_clock_seconds(self.now, self.time_zone())) }
+                        @if !self.options.is_embedded {
+                            a.small href=(format!("/delays/{}?stop={}", self.feed_id(), links::query_value(stop.id))) { "Is my " (noun.one) " late?" }
+                            a.small href=(format!("/map?stop={}:{}", self.feed_id(), links::query_value(stop.id))) { "On the map" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn route_types(&self) -> impl Iterator<Item = u16> {
+        let stops = self.timetable.stop_and_descendants(self.stop).into_iter();
+        let routes = stops.flat_map(|stop| self.timetable.stop_routes(stop));
+        routes.map(|route| self.timetable.route(route).kind)
+    }
+
+    /// Returns the lines that call here, by name; of lines with one name, the first.
+    fn list_routes(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
+        let mut routes: Vec<_> = self
+            .timetable
+            .stop_and_descendants(self.stop)
+            .into_iter()
+            .flat_map(|stop| self.timetable.stop_routes(stop))
+            .map(|route| self.timetable.route(route))
+            .map(|route| {
+                let name = route.display_name().to_owned();
+                (route.sort_order, name.len(), name, route.color, route.id.to_owned())
+            })
+            .collect();
+        routes.sort();
+        routes.dedup_by(|a, b| (&a.2, a.3) == (&b.2, b.3));
+        routes.into_iter().map(|(_, _, name, color, id)| (name, color, id)).collect()
+    }
+
+    /// Renders a notice about unreliable predictions; the page's script shows and hides it as the states change.
+    fn render_troubles(&self) -> Markup {
+        let state = self.network.state();
+        let feeds =
+            network_page::find_feeds_with(self.app, self.network, &state, state.trip_updates());
+        network_page::render_times_banner(self.app, &feeds, self.time_zone())
+    }
+
+    /// Renders the feeds of this board and their states.
+    fn render_sources(&self) -> Markup {
+        let feeds = self.network.feeds();
+        html! {
+            details.sources {
+                summary { "Details" }
+                ul {
+                    @for feed in &feeds {
+                        @let status = feed.status();
+                        @let id = feed.config().id.as_str();
+                        li {
+                            a href=(format!("/feeds/{id}")) { (feed.config().display_name()) }
+                            (states::render_sign(id, status.state))
+                            span.soft data-reason-of=(id) hidden[status.state == FeedState::Ok] { (status.reason) }
+                            span.soft { "data " (states::render_data_age(feed, &status, self.app.now())) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Renders links to the boards of a station's platforms.
+    fn render_platforms(&self) -> Markup {
+        let mut named: BTreeMap<(usize, &str), &str> = BTreeMap::new();
+        for child in self.timetable.child_stops(self.stop) {
+            let stop = self.timetable.stop(*child);
+            if let Some(code) = stop.platform_code.filter(|_| stop.location_type == 0) {
+                named.insert((code.len(), code), stop.id);
+            }
+        }
+        html! {
+            @if named.len() > 1 {
+                nav.platforms aria-label="Boards by platform" {
+                    span.soft.small { "Only one platform:" }
+                    @for ((_, code), id) in &named { a.platform-link href=(board_address(self.feed_id(), id)) { (code) } }
+                }
+            }
+        }
+    }
+
+    fn live_data(&self) -> serde_json::Value {
+        let feeds: Vec<String> =
+            self.network.feeds().iter().map(|feed| feed.config().id.as_str().to_owned()).collect();
+        let id = self.timetable.stop(self.stop).id;
+        json!({
+            "now": self.network.data_now().0,
+            "wall": self.app.now().0,
+            "channel": format!("stop/{}/{}", self.feed_id(), encode_segment(id)),
+            "departures": format!("{}?limit={}", self.api_address(), self.options.limit),
+            "timezone": self.timetable.timezone_name(),
+            "schedule": self.feed_id(),
+            "lines": self.options.lines,
+            "after": self.window.from,
+            "limit": self.options.limit,
+            "feeds": feeds,
+        })
+    }
+}
+
+/// Returns the sentence of a board of the present without departures.
+pub(super) fn no_departures_reason(network: &Network) -> &'static str {
+    match network_page::last_service_day(network) {
+        Some(_) if network.state().has_unmatched_trips() => {
+            "No departures are known: the live data have no trips that stop here."
+        }
+        Some(_) => "No departures are known.",
+        None => "No departures in the next two hours.",
+    }
+}

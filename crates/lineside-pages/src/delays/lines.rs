@@ -1,0 +1,94 @@
+//! The table of lines with their counts.
+
+use lineside_http::delays::{DelayReport, LineCount};
+use lineside_ingest::DelayCounts;
+use maud::{Markup, html};
+
+use super::body::{format_number, line_address};
+use crate::{badge, words};
+
+/// Lines that the table shows.
+const LINES_SHOWN_MAX: usize = 200;
+
+/// Renders each line with its counts. If the delays of all trips are unknown, only the numbers of trips.
+pub(super) fn render_lines(answer: &DelayReport) -> Markup {
+    let has_delays = answer.lines.iter().any(|line| line.counts.trips > line.counts.unknown);
+    html! {
+        @if answer.lines.len() > 1 {
+            section.card aria-labelledby="lines-title" {
+                h2 #lines-title { "Lines" }
+                div.scroll tabindex="0" role="region" aria-label="Lines with their counts" {
+                    table.list-table.lines.has-delays[has_delays] {
+                        thead { tr {
+                            th scope="col" { "Line" }
+                            @if has_delays {
+                                th.end scope="col" { "Late" }
+                                th.end scope="col" { "Cancelled" }
+                                th.end.on-time scope="col" { "On time" }
+                            }
+                            th.end scope="col" { "Trips" }
+                            @if has_delays { th scope="col" { "Worst" } }
+                        } }
+                        tbody { @for line in answer.lines.iter().take(LINES_SHOWN_MAX) { (render_line(answer, line, has_delays)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn render_line(answer: &DelayReport, line: &LineCount, has_delays: bool) -> Markup {
+    let LineCount { route_id, name, color, counts } = line;
+    let timetable = answer.question.timetable.as_deref();
+    let route = timetable.and_then(|it| Some(it.route(it.find_route(route_id)?)));
+    let long_name = route.map(|route| route.long_name).filter(|it| !it.is_empty() && it != name);
+    html! {
+        tr data-line=(route_id) {
+            th scope="row" {
+                a.line-link.target href=(line_address(answer, route_id)) { (badge::render_badge(name, *color)) }
+                @if let Some(long_name) = long_name { " " span.line-name.soft { (words::shorten_name(long_name)) } }
+            }
+            @if has_delays {
+                (render_count(counts, counts.late, None))
+                (render_count(counts, counts.cancelled, None))
+                (render_count(counts, counts.on_time + counts.early, Some("on-time")))
+            }
+            td.end.numeric { (format_number(counts.trips)) }
+            @if has_delays { td { (render_worst(counts)) } }
+        }
+    }
+}
+
+/// Renders a count of a line's trips; a dash if the delays of all of them are unknown, because 0 would be wrong.
+fn render_count(counts: &DelayCounts, count: usize, class: Option<&str>) -> Markup {
+    html! {
+        @if counts.trips > 0 && counts.unknown == counts.trips {
+            td.end.soft.(class.unwrap_or_default()) data-count="unknown" { "–" span.visually-hidden { " not known" } }
+        } @else {
+            td.end.numeric.(class.unwrap_or_default()) data-count=[(count == 0).then_some("none")] { (format_number(count)) }
+        }
+    }
+}
+
+fn render_worst(counts: &DelayCounts) -> Markup {
+    let said = words::format_delay("realtime", counts.worst.map(i64::from));
+    html! {
+        @if counts.worst.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.text) } }
+        @else { span.soft { "–" } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_counts_are_not_shown_as_zero() {
+        let unknown = DelayCounts { trips: 52, unknown: 52, ..DelayCounts::default() };
+        let text = render_count(&unknown, 0, None).into_string();
+        assert!(text.contains("data-count=\"unknown\"") && !text.contains('0'), "{text}");
+        let known = DelayCounts { trips: 52, unknown: 51, on_time: 1, ..DelayCounts::default() };
+        assert!(render_count(&known, 0, None).into_string().contains(">0<"));
+        assert!(render_count(&DelayCounts::default(), 0, None).into_string().contains(">0<"));
+    }
+}

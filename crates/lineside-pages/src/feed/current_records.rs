@@ -1,0 +1,212 @@
+//! The current records of a real-time feed: its alerts, its trips, its vehicles.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use lineside_formats::gtfs_rt::proto::TripDescriptor;
+use lineside_ingest::Record;
+use maud::{Markup, html};
+
+use super::super::{alerts, badge, words};
+use super::FeedView;
+use crate::links;
+
+/// Trips and vehicles that the page lists; the API returns all of them.
+const ROWS_MAX: usize = 4;
+
+impl FeedView {
+    /// Returns the section's title; "Last known" once the feed is in trouble. The present of a recording is not now.
+    pub(super) fn current_title(&self) -> &'static str {
+        let is_last_known =
+            self.status.unreliable_since.is_some() || self.status.state.is_trouble();
+        match is_last_known {
+            true => "Last known",
+            false if self.is_recording() => "In the recording",
+            false => "Right now",
+        }
+    }
+
+    /// Renders the card; `None` if the feed has no alert, trip or vehicle now.
+    pub(super) fn render_current(&self) -> Option<Markup> {
+        let state = self.network.state();
+        let id = self.feed_id();
+        let is_own = |record: &&Arc<Record>| record.feed.as_str() == id;
+        let mut trips: Vec<&Arc<Record>> = state.trip_updates().filter(is_own).collect();
+        let mut vehicles: Vec<&Arc<Record>> = state.vehicles().filter(is_own).collect();
+        let summaries = alerts::find_for_feed(
+            &state,
+            id,
+            self.network.data_now().unix_seconds(),
+            &self.languages,
+        );
+        if trips.is_empty() && vehicles.is_empty() && summaries.is_empty() {
+            return None;
+        }
+        let n_trips = trips.len();
+        // Trips without a delay are last, and those without a next stop after them.
+        let weigh_trip =
+            |it: &Record| (Reverse(it.join.delay), it.join.next_stop_name.is_none(), it.id.clone());
+        trips.sort_by_key(|record| weigh_trip(record));
+        self.sort_by_report(&mut vehicles);
+        let has_delays = trips.first().is_some_and(|record| record.join.delay.is_some());
+        let trip_order = if has_delays { ", the most delayed first" } else { "" };
+        let has_times = vehicles.first().is_some_and(|record| report_time(record).is_some());
+        let vehicle_order = if has_times { ", the newest reports first" } else { "" };
+        let alerts_note =
+            words::format_count(widen_count(summaries.len()), "alert in force", "alerts in force");
+        Some(html! {
+            section.card #current aria-labelledby="current-title" data-unreliable[self.status.unreliable_since.is_some()] {
+                div.card-head {
+                    h2 #current-title { (self.current_title()) }
+                    span.soft.small {
+                        @if let Some(since) = self.status.unreliable_since { "no reliable data since " (self.render_moment(since)) ", " }
+                        @if !summaries.is_empty() { (alerts_note) }
+                        @if n_trips > 0 { @if !summaries.is_empty() { ", " } (words::format_count(widen_count(n_trips), "trip", "trips")) }
+                        @if !vehicles.is_empty() { @if !summaries.is_empty() || n_trips > 0 { ", " } (words::format_count(widen_count(vehicles.len()), "vehicle", "vehicles")) }
+                    }
+                }
+                (alerts::render_list(&summaries, &links::alerts_address(self.network.id().as_str())))
+                @if n_trips > 0 {
+                    div.scroll tabindex="0" role="region" aria-label="Trips" {
+                        table.list-table.now-table role="table" {
+                            (render_head(["Line", "Trip", "Next stop", "Delay"]))
+                            tbody role="rowgroup" { @for record in trips.iter().take(ROWS_MAX) { (self.render_trip_row(record)) } }
+                        }
+                    }
+                    (self.render_more(n_trips, "trips", trip_order))
+                }
+                @if !vehicles.is_empty() {
+                    div.scroll tabindex="0" role="region" aria-label="Vehicles" {
+                        table.list-table.now-table role="table" {
+                            (render_head(["Line", "Vehicle", "Next stop", "Reported"]))
+                            tbody role="rowgroup" { @for record in vehicles.iter().take(ROWS_MAX) { (self.render_vehicle_row(record)) } }
+                        }
+                    }
+                    (self.render_more(vehicles.len(), "vehicles", vehicle_order))
+                }
+            }
+        })
+    }
+
+    /// Sorts vehicles by their reports, the newest first. Some feeds announce vehicles with a time ahead: those are last.
+    fn sort_by_report(&self, vehicles: &mut [&Arc<Record>]) {
+        let now = self.network.data_now().unix_seconds();
+        vehicles.sort_by_key(|record| {
+            let at = report_time(record);
+            (Reverse(at.filter(|at| *at <= now)), at, record.id.clone())
+        });
+    }
+
+    /// Renders the number of rows shown, with a link to all of them.
+    fn render_more(&self, all: usize, what: &str, order: &str) -> Markup {
+        html! {
+            @if all > ROWS_MAX {
+                p.card-body.soft.small {
+                    (words::format_number(widen_count(ROWS_MAX))) " of " (words::format_number(widen_count(all))) " " (what) (order) ". "
+                    a href=(format!("/api/v1/state?channel=feed/{}", self.feed_id())) { "All as JSON" }
+                }
+            }
+        }
+    }
+
+    fn render_line(&self, record: &Record) -> Markup {
+        let join = &record.join;
+        let name = join.route_short_name.as_deref().or(join.route_id.as_deref());
+        let timetable = self.network.timetable();
+        let known = join.route_id.as_deref().filter(|id| {
+            timetable.as_ref().is_some_and(|timetable| timetable.find_route(id).is_some())
+        });
+        html! {
+            @match (name, known) {
+                (Some(name), Some(id)) => a.line-link href=(links::line_address(self.network.id().as_str(), id)) { (badge::render_badge(name, join.route_color)) },
+                (Some(name), None) => (badge::render_badge(name, join.route_color)),
+                (None, _) => span.soft { "–" },
+            }
+        }
+    }
+
+    fn render_trip_row(&self, record: &Record) -> Markup {
+        let trip = record.trip_descriptor();
+        let trip_id = trip.and_then(|trip| trip.trip_id.as_deref()).unwrap_or(&record.id);
+        let is_cancelled = trip.is_some_and(is_cancelled);
+        let status = if is_cancelled { "cancelled" } else { "realtime" };
+        let delay_text = words::format_delay(status, record.join.delay.map(i64::from));
+        let unknown = !is_cancelled && record.join.delay.is_none();
+        let address = trip.and_then(|trip| self.trip_address(trip));
+        html! {
+            tr role="row" {
+                td role="cell" { (self.render_line(record)) }
+                td.feed-trip role="cell" {
+                    (record.join.headsign.as_deref().unwrap_or_default()) " "
+                    @match address {
+                        Some(address) => a.small.mono.target href=(address) { (trip_id) },
+                        None => span.soft.small.mono { (trip_id) },
+                    }
+                }
+                td role="cell" data-label="Next stop" { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
+                td role="cell" data-label="Delay" { @if unknown { span.soft { "unknown" } } @else { span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) } } }
+            }
+        }
+    }
+
+    /// Returns the address of a trip's page, if the timetable has the trip.
+    fn trip_address(&self, trip: &TripDescriptor) -> Option<String> {
+        let id = trip.trip_id.as_deref()?;
+        self.network.timetable()?.find_trip(id)?;
+        let [date, start] =
+            [&trip.start_date, &trip.start_time].map(|it| it.as_deref().unwrap_or_default());
+        Some(links::trip_address(self.network.id().as_str(), id, date, start))
+    }
+
+    fn render_vehicle_row(&self, record: &Record) -> Markup {
+        let vehicle = record.vehicle();
+        let label = vehicle.and_then(|it| it.vehicle.as_ref()?.label.as_deref());
+        let label = label.filter(|label| !label.is_empty()).unwrap_or(&record.id);
+        let at = report_time(record);
+        html! {
+            tr role="row" {
+                td role="cell" { (self.render_line(record)) }
+                td role="cell" { a href=(links::vehicle_address(self.feed_id(), &record.id)) { (label) } }
+                td role="cell" data-label="Next stop" { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
+                td.numeric role="cell" data-label="Reported" {
+                    @match at {
+                        Some(at) if self.is_recording() => (self.render_recorded_clock(at)),
+                        Some(at) => (words::format_age(self.network.data_now().unix_seconds() - at)),
+                        None => span.soft { "unknown" },
+                    }
+                }
+            }
+        }
+    }
+
+    /// Renders a time by the clock of the recording.
+    fn render_recorded_clock(&self, at: i64) -> Markup {
+        let zone = self.time_zone();
+        html! { time data-recorded-clock datetime=(words::format_rfc3339(at, &zone)) { (words::format_clock_seconds(at, &zone)) } }
+    }
+}
+
+/// Returns the time of a vehicle's report, in Unix seconds.
+fn report_time(record: &Record) -> Option<i64> {
+    record.vehicle().and_then(|it| i64::try_from(it.timestamp?).ok())
+}
+
+/// Renders the names of a table's columns.
+fn render_head(columns: [&str; 4]) -> Markup {
+    html! {
+        thead role="rowgroup" { tr role="row" {
+            @for column in columns { th scope="col" role="columnheader" { (column) } }
+        } }
+    }
+}
+
+fn is_cancelled(trip: &TripDescriptor) -> bool {
+    use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship::{
+        Canceled, Deleted,
+    };
+    matches!(trip.schedule_relationship(), Canceled | Deleted)
+}
+
+fn widen_count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,292 @@
+//! The search among the names of stops and lines.
+
+use crate::stop_lines::lines_at;
+use crate::stop_lines::main_destinations;
+use std::collections::{BTreeMap, BTreeSet};
+
+use lineside_http::app::App;
+use lineside_http::{Refusal, run_blocking};
+use lineside_ingest::limits::SEARCH_LIMIT_MAX;
+use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, matches_query};
+use maud::{Markup, html};
+
+use super::{badge, words};
+use crate::links;
+use crate::network_names;
+
+/// Stops that a page lists, and lines that it lists.
+const LISTED_MAX: usize = 8;
+
+/// Lines shown with a stop.
+const LINES_MAX: usize = 8;
+
+/// A stop that was found.
+#[derive(Debug)]
+pub(super) struct FoundStop {
+    pub(super) feed: String,
+    /// The name of its network.
+    pub(super) network: String,
+    pub(super) id: String,
+    pub(super) name: String,
+    /// Some of the lines that call there, with their colors: they tell two stops with one name apart.
+    pub(super) lines: Vec<(String, Option<[u8; 3]>)>,
+    /// The number of further lines.
+    pub(super) n_more_lines: usize,
+    /// The destinations of its trips, if another stop found in the network has the same name.
+    pub(super) towards: Option<String>,
+}
+
+/// A line that was found.
+#[derive(Debug)]
+pub(super) struct FoundRoute {
+    pub(super) feed: String,
+    /// The name of its network.
+    pub(super) network: String,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) long_name: String,
+    pub(super) color: Option<[u8; 3]>,
+}
+
+/// A network that was found.
+#[derive(Debug)]
+pub(super) struct FoundNetwork {
+    pub(super) id: String,
+    pub(super) name: String,
+}
+
+/// The results of a search, and the feeds that contain them or whose schedule does.
+#[derive(Debug, Default)]
+pub(super) struct FoundNames {
+    /// The networks with a timetable whose name or id has the words.
+    pub(super) networks: Vec<FoundNetwork>,
+    pub(super) stops: Vec<FoundStop>,
+    pub(super) routes: Vec<FoundRoute>,
+    /// Numbers of further stops and lines that are not listed.
+    pub(super) n_more_stops: usize,
+    pub(super) n_more_routes: usize,
+    pub(super) feeds: BTreeSet<String>,
+    /// The corrected search text, if the original finds nothing.
+    pub(super) corrected: Option<String>,
+}
+
+/// Searches for words; an empty search finds nothing.
+fn find_names(app: &App, question: &str) -> FoundNames {
+    let results = app.ingest().search_catalog(question);
+    let mut found = FoundNames { corrected: results.corrected, ..FoundNames::default() };
+    for CatalogHit { feed, kind } in results.hits {
+        let id = feed.id().to_string();
+        match kind {
+            CatalogHitKind::Feed => {}
+            CatalogHitKind::Stop { id: stop, name } if found.stops.len() < LISTED_MAX => {
+                found.stops.push(find_stop(app, &feed, stop, name));
+            }
+            CatalogHitKind::Route { id: route, .. } if found.routes.len() < LISTED_MAX => {
+                found.routes.extend(find_route(app, &feed, &route));
+            }
+            CatalogHitKind::Stop { .. } => found.n_more_stops += 1,
+            CatalogHitKind::Route { .. } => found.n_more_routes += 1,
+        }
+        found.feeds.insert(id);
+    }
+    disambiguate_namesakes(app, &mut found.stops);
+    found.networks = find_networks(app, found.corrected.as_deref().unwrap_or(question));
+    found
+}
+
+fn find_networks(app: &App, question: &str) -> Vec<FoundNetwork> {
+    let networks = app.ingest().networks().into_iter();
+    let named = networks.filter(|network| network.timetable().is_some()).map(|network| {
+        let name = network_names::network_name(app, &network);
+        FoundNetwork { id: network.id().to_string(), name }
+    });
+    let found = named.filter(|it| matches_query(&format!("{} {}", it.name, it.id), question));
+    found.take(LISTED_MAX).collect()
+}
+
+/// Searches for words on a blocking thread: the names of a country may take milliseconds.
+///
+/// # Errors
+///
+/// Returns an error if too many searches are running.
+pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames, Refusal> {
+    if question.trim().is_empty() {
+        return Ok(FoundNames::default());
+    }
+    let permit = app.admission().line_render_slots().acquire_permit().await?;
+    let (app, question) = (app.clone(), question.to_owned());
+    run_blocking(move || {
+        let _permit = permit;
+        find_names(&app, &question)
+    })
+    .await
+}
+
+fn find_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {
+    let network = feed.network();
+    let timetable = network.timetable();
+    let stop =
+        timetable.as_ref().and_then(|timetable| Some((timetable, timetable.find_stop(&id)?)));
+    let mut lines = stop.map(|(timetable, stop)| lines_at(timetable, stop)).unwrap_or_default();
+    let n_more_lines = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    FoundStop {
+        feed: feed.id().to_string(),
+        network: network_names::network_name(app, &network),
+        id,
+        name,
+        lines,
+        n_more_lines,
+        towards: None,
+    }
+}
+
+/// Sets the destinations of stops that share their name and their network.
+fn disambiguate_namesakes(app: &App, stops: &mut [FoundStop]) {
+    let mut named: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for stop in &*stops {
+        *named.entry((stop.feed.clone(), stop.name.clone())).or_default() += 1;
+    }
+    for stop in stops {
+        if named.get(&(stop.feed.clone(), stop.name.clone())).is_some_and(|count| *count > 1) {
+            stop.towards = app.ingest().find_network_of_feed(&stop.feed).and_then(|network| {
+                let timetable = network.timetable()?;
+                main_destinations(&timetable, timetable.find_stop(&stop.id)?)
+            });
+        }
+    }
+}
+
+fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
+    let network = feed.network();
+    let timetable = network.timetable()?;
+    let route = timetable.route(timetable.find_route(id)?);
+    Some(FoundRoute {
+        feed: feed.id().to_string(),
+        network: network_names::network_name(app, &network),
+        id: id.to_owned(),
+        name: route.display_name().to_owned(),
+        long_name: route.long_name.to_owned(),
+        color: route.color,
+    })
+}
+
+impl FoundNames {
+    /// Returns true if no network, stop or line was found.
+    pub(super) fn is_empty(&self) -> bool {
+        self.networks.is_empty() && self.stops.is_empty() && self.routes.is_empty()
+    }
+
+    /// Renders the networks, stops and lines as cards.
+    pub(super) fn render_markup(&self, question: &str) -> Markup {
+        html! {
+            @if let Some(corrected) = &self.corrected {
+                p.note data-corrected=(corrected) { "Nothing is called “" (question) "”. Results for “" strong { (corrected) } "”:" }
+            }
+            @if !self.is_empty() {
+                div.found {
+                    @if !self.networks.is_empty() {
+                        section.card data-found="networks" {
+                            h2 { "Networks" }
+                            ul {
+                                @for network in &self.networks {
+                                    li data-network=(network.id) { a.target href=(links::network_address(&network.id)) { (network.name) } }
+                                }
+                            }
+                        }
+                    }
+                    @if !self.stops.is_empty() {
+                        section.card data-found="stops" {
+                            h2 { "Stops" }
+                            ul { @for stop in &self.stops { (stop.render_markup()) } }
+                            (describe_more(self.n_more_stops))
+                        }
+                    }
+                    @if !self.routes.is_empty() {
+                        section.card data-found="lines" {
+                            h2 { "Lines" }
+                            ul { @for route in &self.routes { (route.render_markup()) } }
+                            (describe_more(self.n_more_routes))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the number of further results.
+fn describe_more(count: usize) -> Markup {
+    let is_all = count + LISTED_MAX < SEARCH_LIMIT_MAX;
+    html! {
+        @if count > 0 {
+            p.more.soft.small data-more=(count) { "and " (words::format_number(count as u64)) @if !is_all { " or more" } " more: add a word to narrow the search." }
+        }
+    }
+}
+
+impl FoundStop {
+    /// Returns the address of its departure board.
+    pub(super) fn board_address(&self) -> String {
+        links::board_address(&self.feed, &self.id)
+    }
+
+    fn render_markup(&self) -> Markup {
+        html! {
+            li {
+                span {
+                    a.target href=(self.board_address()) { (self.name) }
+                    @if let Some(towards) = &self.towards { " " span.small { "towards " (towards) } }
+                    " " a.soft.small.target href=(format!("/networks/{}", self.feed)) { (self.network) }
+                }
+                span.lines {
+                    @for (name, color) in &self.lines { (badge::render_badge(name, *color)) }
+                    @if self.n_more_lines > 0 { span.soft.small { "+" (self.n_more_lines) } }
+                }
+            }
+        }
+    }
+}
+
+impl FoundRoute {
+    /// Returns the address of the line's page.
+    pub(super) fn line_address(&self) -> String {
+        links::line_address(&self.feed, &self.id)
+    }
+
+    pub(super) fn title(&self) -> &str {
+        if self.long_name.is_empty() { &self.name } else { &self.long_name }
+    }
+
+    fn render_markup(&self) -> Markup {
+        html! {
+            li {
+                (badge::render_badge(&self.name, self.color))
+                span {
+                    a.target href=(self.line_address()) { (self.title()) }
+                    " " a.soft.small.target href=(format!("/networks/{}", self.feed)) { (self.network) }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_shows_the_number_of_further_lines() {
+        let stop = |n_more_lines| FoundStop {
+            feed: "city".to_owned(),
+            network: "City".to_owned(),
+            id: "s1".to_owned(),
+            name: "Harbour".to_owned(),
+            lines: vec![("1".to_owned(), None)],
+            n_more_lines,
+            towards: None,
+        };
+        assert!(stop(3).render_markup().into_string().contains(">+3<"));
+        assert!(!stop(0).render_markup().into_string().contains(">+"));
+    }
+}

@@ -1,0 +1,468 @@
+//! `/alerts/<feed>`: the alerts of a network: affected lines and stops, active periods and languages. Active alerts
+//! come first, the most severe before the others. `?page=` selects a page. Complete without scripts; with scripts,
+//! `web/plain/live_page.js` reloads the page when an alert changes.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs::Timetable;
+use lineside_formats::gtfs_rt::proto;
+use lineside_http::app::App;
+use lineside_http::delays::VehicleNoun;
+use lineside_http::{QueryParameters, Refusal, lookup};
+use lineside_ingest::{Network, Record, RouteMode};
+use lineside_sync::UnixMillis;
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::alert_source::{AlertSource, last_live_time};
+use super::languages::PreferredLanguages;
+use super::layout::{self, NavSection, PageLayout};
+use super::{alert_periods, alerts, badge, icons, network_page, states, words};
+use crate::links;
+use crate::network_names;
+use crate::not_found;
+
+/// Alerts on one page.
+const ALERTS_PER_PAGE: usize = 30;
+/// The most affected things shown of one alert.
+const AFFECTED_MAX: usize = 40;
+/// Feeds whose alerts the page follows.
+const CHANNELS_MAX: usize = 16;
+/// Seconds between reloads of the page without scripts.
+const REFRESH_S: u32 = 60;
+
+pub(super) async fn get_alerts(
+    State(app): State<App>,
+    Path(feed): Path<String>,
+    parameters: QueryParameters,
+    headers: HeaderMap,
+) -> Response {
+    let network = match find_transit_network(&app, &feed) {
+        Ok(network) => network,
+        Err(refusal) => return not_found::refusal_page(&refusal, false),
+    };
+    let languages = PreferredLanguages::from_request(&parameters, &headers);
+    let number = parameters.find_value("page").and_then(|page| page.parse().ok()).unwrap_or(1);
+    let view = AlertsView::new(&app, &network, languages, number);
+    let title = format!("Alerts · {}", view.name);
+    let mut page = PageLayout::new(&title, NavSection::Networks);
+    page.styles = &["riders.css"];
+    page.scripts = &["live_page.js"];
+    page.refresh = Some(REFRESH_S);
+    page.description = Some(format!(
+        "Service alerts of {}: closures, detours and delays now in force.",
+        view.name
+    ));
+    let id = network.id();
+    page.alternates.push(("application/json", format!("/api/v1/state?channel=feed/{id}")));
+    network_page::reply_with_page(&page, &view.render_markup())
+}
+
+/// Returns the network of a public-transport feed.
+fn find_transit_network(app: &App, feed: &str) -> Result<Arc<Network>, Refusal> {
+    lookup::find_decoded_feed(app, feed, "alerts")?;
+    lookup::find_network(app, feed)
+}
+
+/// The phase of an alert, in display order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum AlertPhase {
+    InForce,
+    Upcoming,
+    Past,
+}
+
+impl AlertPhase {
+    fn for_alert(alert: &proto::Alert, now: i64) -> Self {
+        if alerts::is_in_force(alert, now) {
+            return Self::InForce;
+        }
+        let now = u64::try_from(now).unwrap_or(0);
+        let is_ahead = |period: &proto::TimeRange| period.start.is_some_and(|start| start > now);
+        if alert.active_period.iter().any(is_ahead) { Self::Upcoming } else { Self::Past }
+    }
+
+    fn phase_heading(self) -> &'static str {
+        match self {
+            Self::InForce => "Now",
+            Self::Upcoming => "Upcoming",
+            Self::Past => "Over",
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::InForce => "now",
+            Self::Upcoming => "upcoming",
+            Self::Past => "over",
+        }
+    }
+}
+
+/// The data of an alerts page.
+struct AlertsView {
+    id: String,
+    name: String,
+    timetable: Option<Arc<Timetable>>,
+    zone: TimeZone,
+    languages: PreferredLanguages,
+    /// The alerts of the page, and the total number.
+    alerts: Vec<(AlertPhase, Arc<Record>)>,
+    total: usize,
+    n_in_force: usize,
+    number: usize,
+    now: i64,
+    /// The notice that a recording is played.
+    recording: Markup,
+    is_recording: bool,
+    /// The notice that the timetable has ended, has not begun, or ends soon.
+    timetable_end: Markup,
+    source: AlertSource,
+    /// The time of the newest live data if they are out of date.
+    live_end: Option<UnixMillis>,
+    /// The feed of all alerts and their languages, if they have one feed.
+    common_source: Option<(String, Vec<String>)>,
+    /// The names of the network's feeds, by id.
+    feed_names: BTreeMap<String, String>,
+}
+
+impl AlertsView {
+    fn new(app: &App, network: &Network, languages: PreferredLanguages, number: usize) -> Self {
+        let now = network.data_now().unix_seconds();
+        let state = network.state();
+        let mut all: Vec<(AlertPhase, Arc<Record>)> = state
+            .alerts()
+            .filter_map(|record| {
+                Some((AlertPhase::for_alert(record.alert()?, now), Arc::clone(record)))
+            })
+            .collect();
+        all.sort_by_key(|(phase, record)| {
+            let alert = record.alert();
+            let start =
+                alert.and_then(|it| it.active_period.iter().filter_map(|it| it.start).max());
+            (*phase, Reverse(alert.map_or(0, alerts::severity_rank)), Reverse(start))
+        });
+        let total = all.len();
+        let n_now = all.iter().filter(|(phase, _)| *phase == AlertPhase::InForce).count();
+        let number = number.clamp(1, total.div_ceil(ALERTS_PER_PAGE).max(1));
+        let feeds = network.feeds();
+        let names = feeds
+            .iter()
+            .map(|feed| (feed.id().to_string(), feed.config().display_name().to_owned()));
+        let skipped = (number - 1) * ALERTS_PER_PAGE;
+        let common_source = find_common_source(all.iter().map(|(_, record)| &**record));
+        Self {
+            id: network.id().to_string(),
+            name: network_names::network_name(app, network),
+            timetable: network.timetable(),
+            zone: words::network_zone(network),
+            languages,
+            alerts: all.into_iter().skip(skipped).take(ALERTS_PER_PAGE).collect(),
+            total,
+            n_in_force: n_now,
+            number,
+            now,
+            recording: states::recording_tag(network),
+            is_recording: network.replay_time().is_some(),
+            timetable_end: network_page::render_timetable_end(network),
+            source: AlertSource::for_network(network),
+            live_end: last_live_time(network),
+            common_source,
+            feed_names: names.collect(),
+        }
+    }
+
+    /// Renders the first sentence of the page.
+    fn render_count(&self) -> Markup {
+        let count = words::format_count(self.n_in_force as u64, "alert", "alerts");
+        let end = self.live_end.map(|at| {
+            let (at, zone) = (at.unix_seconds(), &self.zone);
+            html! { time data-live-end datetime=(words::format_rfc3339(at, zone)) { (words::format_clock_or_day(at, self.now, zone)) } }
+        });
+        html! {
+            p.soft data-source=[self.source.as_attribute()] data-recorded[self.is_recording] {
+                @match (self.source, end) {
+                    (AlertSource::None, _) => "This network has a timetable and no real-time feed, so no alerts are known.",
+                    (AlertSource::WithoutAlerts, _) if self.is_recording => "The recording contains no alerts.",
+                    (AlertSource::WithoutAlerts, Some(end)) => { "The last live data of this network are from " (end) " and contain no alerts, so none are known now." },
+                    (AlertSource::WithoutAlerts, None) => "The live data of this network contain no alerts, so none are known.",
+                    (AlertSource::Outdated, Some(end)) if self.n_in_force == 0 => { "The last live data of this network are from " (end) ", so no alerts are known now." },
+                    (AlertSource::Outdated, Some(end)) => { (count) " by the last live data, from " (end) ". They may be over." },
+                    (AlertSource::Outdated, None) if self.n_in_force == 0 => "The live data of this network are out of date, so no alerts are known.",
+                    _ if self.n_in_force == 0 => "No alerts now.",
+                    _ => { (count) " now." },
+                }
+            }
+        }
+    }
+
+    /// Renders links to the network's other pages in place of a list.
+    fn render_other_pages(&self) -> Markup {
+        html! {
+            @if self.total == 0 && self.timetable.is_some() {
+                nav.network-links aria-label="Other pages of this network" {
+                    a.target href=(format!("/networks/{}", self.id)) { "Lines and stops" }
+                    a.target href=(format!("/delays/{}", self.id)) { "Delays" }
+                }
+            }
+        }
+    }
+
+    fn render_markup(&self) -> Markup {
+        let pages = self.total.div_ceil(ALERTS_PER_PAGE);
+        let address = |page: usize| format!("/alerts/{}?page={page}", self.id);
+        html! {
+            div.page.riders #live-page {
+                div.page-head.tight {
+                    p.crumbs {
+                        @match &self.timetable {
+                            Some(_) => a href=(format!("/networks/{}", self.id)) { (self.name) },
+                            None => a href=(format!("/feeds/{}", self.id)) { (self.name) },
+                        }
+                    }
+                    h1 { "Alerts" }
+                    (self.render_count())
+                    p.answer-at {
+                        (self.recording)
+                        // Without a current source of alerts nothing on the page is live.
+                        @if self.source == AlertSource::Current { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
+                    }
+                    (self.timetable_end)
+                }
+                (self.render_other_pages())
+                @for phase in [AlertPhase::InForce, AlertPhase::Upcoming, AlertPhase::Past] {
+                    @let own: Vec<&Record> = self.alerts.iter().filter(|(of, _)| *of == phase).map(|(_, record)| &**record).collect();
+                    @if !own.is_empty() {
+                        section.alert-list data-phase=(phase.as_str()) aria-label=(phase.phase_heading()) {
+                            h2 { (phase.phase_heading()) }
+                            @for record in own { (self.render_alert(record)) }
+                        }
+                    }
+                }
+                @if pages > 1 {
+                    nav.pager aria-label="Pages of alerts" {
+                        @if self.number > 1 { a.button.plain rel="prev" href=(address(self.number - 1)) { "Previous" } }
+                        span.soft { "Page " (self.number) " of " (pages) }
+                        @if self.number < pages { a.button.plain rel="next" href=(address(self.number + 1)) { "Next" } }
+                    }
+                }
+                @if let Some((feed, languages)) = &self.common_source { p.small.soft data-common-source=(feed) { (self.render_source(feed, languages)) } }
+                (states::render_templates())
+                (layout::render_data_island("live-page-data", &self.live_data()))
+            }
+        }
+    }
+
+    fn render_alert(&self, record: &Record) -> Markup {
+        let Some(alert) = record.alert() else { return html! {} };
+        let header = alerts::find_text(&alert.header_text, &self.languages);
+        let description = alerts::find_text(&alert.description_text, &self.languages);
+        let url = alert.url.as_ref().and_then(|url| {
+            self.languages.pick_best(&url.translation, |it| it.language.as_deref())
+        });
+        let url = url.map(|url| url.text.as_str()).filter(|url| is_web_address(url));
+        html! {
+            article.alert.alert-entry data-alert=(record.id) data-severity=(alerts::severity_rank(alert)) {
+                (icons::warning())
+                @match &header {
+                    Some(header) => h3 lang=[header.language()] { (header.as_str()) },
+                    None => h3 { "Alert without a heading" },
+                }
+                @if let Some(description) = &description { p.alert-text lang=[description.language()] { (description.as_str()) } }
+                (self.render_affected(alert))
+                (alert_periods::render_periods(alert, self.now, &self.zone))
+                @if let Some(url) = url { p.small { a.target href=(url) rel="noopener nofollow" { "More information" } } }
+                @if self.common_source.is_none() {
+                    details.small.soft { summary { "Source" } p { (self.render_source(record.feed.as_str(), &alert_languages(alert))) } }
+                }
+            }
+        }
+    }
+
+    /// Renders the feed of alerts, and their languages.
+    fn render_source(&self, feed: &str, languages: &[impl AsRef<str>]) -> Markup {
+        let name = self.feed_names.get(feed).map_or(feed, String::as_str);
+        let languages: Vec<&str> = languages.iter().map(AsRef::as_ref).collect();
+        html! {
+            "From " a href=(format!("/feeds/{feed}")) { (name) } "."
+            @if !languages.is_empty() { " Languages: " (languages.join(", ")) "." }
+        }
+    }
+
+    /// Returns the channels that the page's script follows.
+    fn live_data(&self) -> serde_json::Value {
+        let channels: Vec<String> =
+            self.feed_names.keys().take(CHANNELS_MAX).map(|id| format!("alerts/{id}")).collect();
+        json!({ "channels": channels })
+    }
+
+    /// Renders the lines, stops, trips, modes and agencies that an alert names.
+    fn render_affected(&self, alert: &proto::Alert) -> Markup {
+        let mut affected: Vec<Markup> = Vec::new();
+        let mut known = std::collections::BTreeSet::new();
+        for entity in &alert.informed_entity {
+            for (key, markup) in self.describe_entity(entity) {
+                if known.insert(key) {
+                    affected.push(markup);
+                }
+            }
+        }
+        let n_more = affected.len().saturating_sub(AFFECTED_MAX);
+        html! {
+            @if !affected.is_empty() {
+                p.affected {
+                    span.soft.small { "Affects " }
+                    @for markup in affected.iter().take(AFFECTED_MAX) { (markup) " " }
+                    @if n_more > 0 { span.soft.small { "and " (n_more) " more" } }
+                }
+            }
+        }
+    }
+
+    fn describe_entity(&self, entity: &proto::EntitySelector) -> Vec<(String, Markup)> {
+        let given = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
+        let timetable = self.timetable.as_deref();
+        let mut all = Vec::new();
+        if let Some(id) = given(&entity.route_id) {
+            let route = timetable.and_then(|it| Some(it.route(it.find_route(&id)?)));
+            let markup = match route {
+                Some(it) => {
+                    html! { a.line-link.target href=(links::line_address(&self.id, &id)) { (badge::render_badge(it.display_name(), it.color)) } }
+                }
+                None => html! { "line " (id) },
+            };
+            all.push((format!("route {id}"), markup));
+        }
+        if let Some(id) = given(&entity.stop_id) {
+            let stop = timetable.and_then(|it| Some(it.stop(it.find_stop(&id)?)));
+            let markup = match stop {
+                Some(stop) => html! {
+                    a.target href=(links::board_address(&self.id, &id)) {
+                        (if stop.name.is_empty() { stop.id } else { stop.name })
+                        @if let Some(platform) = stop.platform_code { ", platform " (platform) }
+                    }
+                },
+                None => html! { "a stop that the timetable does not have" },
+            };
+            let key = if stop.is_some() { format!("stop {id}") } else { "unknown stop".to_owned() };
+            all.push((key, markup));
+        }
+        if let Some(trip) = &entity.trip
+            && let Some(id) = given(&trip.trip_id)
+        {
+            let date = trip.start_date.as_deref().unwrap_or_default();
+            let start = trip.start_time.as_deref().unwrap_or_default();
+            let markup = html! { a.target href=(links::trip_address(&self.id, &id, date, start)) { (self.describe_trip(&id, date, start)) } };
+            all.push((format!("trip {id} {date} {start}"), markup));
+        }
+        if all.is_empty() {
+            if let Some(kind) = entity.route_type {
+                let kind = u16::try_from(kind).unwrap_or(u16::MAX);
+                let noun = VehicleNoun::for_route_types([kind].into_iter()).many;
+                all.push((
+                    format!("mode {:?}", RouteMode::from_route_type(kind)),
+                    html! { "all " (noun) },
+                ));
+            }
+            if let Some(id) = given(&entity.agency_id) {
+                let name = timetable.and_then(|it| {
+                    it.agencies()
+                        .find(|agency| agency.id == id)
+                        .map(|agency| agency.name.to_owned())
+                });
+                all.push((format!("agency {id}"), html! { (name.unwrap_or(id.clone())) }));
+            }
+        }
+        all
+    }
+
+    /// Describes a trip by its start and its destination, because its id means nothing to riders.
+    fn describe_trip(&self, id: &str, date: &str, start: &str) -> String {
+        let scheduled = self.timetable.as_deref().and_then(|it| Some((it, it.find_trip(id)?)));
+        let Some((timetable, trip)) = scheduled else {
+            return links::parse_time(start)
+                .map_or_else(|| "a trip".to_owned(), |_| format!("the trip at {start}"));
+        };
+        let date = Date::strptime("%Y%m%d", date).unwrap_or(timetable.local_date(self.now));
+        let seconds = links::parse_time(start).or_else(|| timetable.trip_start(trip));
+        let clock = seconds
+            .map(|seconds| words::format_clock(timetable.service_time(date, seconds), &self.zone));
+        let last = timetable.stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
+        let to = timetable.trip(trip).headsign.or(last).map(words::shorten_name);
+        match (clock, to) {
+            (Some(clock), Some(to)) => format!("{clock} to {to}"),
+            (Some(clock), None) => format!("the trip at {clock}"),
+            (None, Some(to)) => format!("to {to}"),
+            (None, None) => "a trip".to_owned(),
+        }
+    }
+}
+
+/// Returns the feed of several alerts and their languages, if they have one feed.
+fn find_common_source<'a>(
+    records: impl Iterator<Item = &'a Record>,
+) -> Option<(String, Vec<String>)> {
+    let mut records = records.peekable();
+    let feed = records.peek()?.feed.to_string();
+    let mut languages = std::collections::BTreeSet::new();
+    for record in records {
+        if record.feed.as_str() != feed {
+            return None;
+        }
+        languages.extend(record.alert().into_iter().flat_map(alert_languages).map(str::to_owned));
+    }
+    Some((feed, languages.into_iter().collect()))
+}
+
+/// Returns the languages of an alert's texts.
+fn alert_languages(alert: &proto::Alert) -> Vec<&str> {
+    let texts = [&alert.header_text, &alert.description_text].into_iter().flatten();
+    let languages =
+        texts.flat_map(|text| &text.translation).filter_map(|it| it.language.as_deref());
+    let mut languages: Vec<&str> = languages.filter(|language| !language.is_empty()).collect();
+    languages.sort_unstable();
+    languages.dedup();
+    languages
+}
+
+/// Returns true if a producer's link leads to a website; other schemes could run code.
+fn is_web_address(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_web_addresses_become_links() {
+        assert!(is_web_address("https://example.org/works"));
+        for wrong in ["javascript:alert(1)", "data:text/html,x", "works", ""] {
+            assert!(!is_web_address(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_alert_is_in_force_upcoming_or_past() {
+        let period = |start, end| proto::TimeRange { start, end };
+        let phase = |periods: Vec<proto::TimeRange>| {
+            let alert = proto::Alert { active_period: periods, ..proto::Alert::default() };
+            AlertPhase::for_alert(&alert, 1_000)
+        };
+        assert_eq!(phase(vec![]), AlertPhase::InForce);
+        assert_eq!(phase(vec![period(Some(900), None)]), AlertPhase::InForce);
+        assert_eq!(phase(vec![period(Some(1_100), None)]), AlertPhase::Upcoming);
+        assert_eq!(phase(vec![period(None, Some(900))]), AlertPhase::Past);
+        assert_eq!(
+            phase(vec![period(None, Some(900)), period(Some(2_000), None)]),
+            AlertPhase::Upcoming
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! The page for an unknown address: the address, suggestions, and a search.
+
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use lineside_http::EmbeddableReply;
+use lineside_http::Refusal;
+use std::collections::BTreeSet;
+
+use lineside_config::spelling::find_nearest;
+use lineside_http::app::App;
+use lineside_http::page_context::{self, PageContext};
+use maud::{Markup, html};
+use percent_encoding::percent_decode_str;
+
+use super::layout::{self, NavSection, PageLayout};
+
+/// Path segments that are searched for the id of a feed.
+const SEGMENTS_MAX: usize = 4;
+/// Suggestions on one page.
+const SUGGESTIONS_MAX: usize = 3;
+
+/// First segments of the addresses of pages.
+const PAGES: [&str; 13] = [
+    "alerts", "api", "delays", "docs", "feeds", "map", "networks", "ops", "routes", "rules",
+    "stops", "trips", "validate",
+];
+/// Segments with a page for each feed.
+const FEED_PAGES: [&str; 3] = ["alerts", "feeds", "networks"];
+/// Segments without a page of their own: they need further segments.
+const PREFIXES: [&str; 5] = ["alerts", "delays", "routes", "stops", "trips"];
+
+/// Renders the page. `what` is missing, as a sentence.
+pub(super) fn render_page(what: &str, is_embedded: bool) -> Markup {
+    let mut page = PageLayout::new("Page not found", NavSection::Other);
+    page.is_embedded = is_embedded;
+    page.is_indexed = false;
+    let suggestions = page_context::current_context()
+        .map(|context| suggest_addresses(&context))
+        .unwrap_or_default();
+    let main = html! {
+        div.page {
+            div.page-head {
+                h1 { "Page not found" }
+                p { (what) }
+                @if let Some(context) = page_context::current_context() {
+                    p.small { code.missing-path { (percent_decode_str(context.request_path()).decode_utf8_lossy()) } }
+                }
+            }
+            @if !is_embedded {
+                @if !suggestions.is_empty() {
+                    p.suggestions {
+                        "Did you mean "
+                        @for (at, (address, name)) in suggestions.iter().enumerate() {
+                            @if at > 0 { " or " }
+                            a href=(address) { (name) }
+                        }
+                        "?"
+                    }
+                }
+                (render_search())
+                ul.links-in-line {
+                    li { a href="/" { "All feeds" } }
+                    li { a href="/map" { "Map" } }
+                    li { a href="/validate" { "Validate a feed" } }
+                    li { a href="/docs" { "Documentation" } }
+                    li { a href="/docs/api" { "API reference" } }
+                }
+            }
+        }
+    };
+    page.render_document(&main)
+}
+
+fn render_search() -> Markup {
+    html! {
+        form.search role="search" action="/" {
+            div.search-line {
+                label.visually-hidden for="q" { "Search feeds, stops and lines" }
+                input.input #q name="q" type="search" placeholder="Feeds, stops and lines" maxlength="100";
+                button.button type="submit" { "Search" }
+            }
+        }
+    }
+}
+
+/// Returns addresses similar to the requested one, with their names.
+fn suggest_addresses(context: &PageContext) -> Vec<(String, String)> {
+    let path = percent_decode_str(context.request_path()).decode_utf8_lossy();
+    let segments: Vec<&str> =
+        path.split('/').filter(|segment| !segment.is_empty()).take(SEGMENTS_MAX).collect();
+    let mut suggestions = suggest_feeds(context.app(), &segments);
+    if let [first, rest @ ..] = segments.as_slice()
+        && !PAGES.contains(first)
+        && let Some(page) = find_nearest(first, PAGES)
+        // A short word is near every other short word.
+        && first.chars().next() == page.chars().next()
+    {
+        match rest.first().filter(|id| context.app().ingest().find_feed(id).is_some()) {
+            Some(id) if FEED_PAGES.contains(&page) => {
+                let address = format!("/{page}/{id}");
+                if suggestions.iter().all(|(known, _)| *known != address) {
+                    suggestions.push((address.clone(), address));
+                }
+            }
+            None if page == "feeds" => suggestions.push(("/".to_owned(), "/".to_owned())),
+            _ if PREFIXES.contains(&page) => {}
+            _ => suggestions.push((format!("/{page}"), format!("/{page}"))),
+        }
+    }
+    suggestions.truncate(SUGGESTIONS_MAX);
+    suggestions
+}
+
+/// Returns the feeds that a path names, or nearly names.
+fn suggest_feeds(app: &App, segments: &[&str]) -> Vec<(String, String)> {
+    let feeds = app.ingest().feeds();
+    let mut found = BTreeSet::new();
+    for segment in segments.iter().filter(|segment| !PAGES.contains(segment)) {
+        let id = segment.split('.').next().unwrap_or_default();
+        found.extend(find_nearest(id, feeds.iter().map(|feed| feed.id().as_str())));
+    }
+    let feeds = feeds.iter().filter(|feed| found.contains(feed.id().as_str()));
+    let suggestion = |feed: &std::sync::Arc<lineside_ingest::Feed>| {
+        let address = format!("/feeds/{}", feed.id());
+        (address, feed.config().display_name().to_owned())
+    };
+    feeds.map(suggestion).collect()
+}
+
+/// The seconds after which a temporarily unavailable page is reloaded.
+pub(super) const LATER_S: u32 = 15;
+/// The seconds after which a missing embedded page is reloaded.
+pub(super) const MISSING_S: u32 = 300;
+
+/// Returns the page for an unknown address; `what` is missing, as a sentence.
+pub fn not_found_page(what: &str) -> Response {
+    reply_not_found(what, false)
+}
+
+/// Returns an error page with the reason, also for an embedded page. A page that may become available reloads itself;
+/// an embedded page also does so if the current schedule lacks its subject, because a board on a wall has no user to
+/// reload it.
+pub(super) fn refusal_page(refusal: &Refusal, is_embedded: bool) -> Response {
+    match refusal.status() {
+        StatusCode::NOT_FOUND => reply_not_found(&refusal.message(), is_embedded),
+        StatusCode::SERVICE_UNAVAILABLE => reply_unavailable(refusal, is_embedded),
+        _ => refusal.clone().into_response(),
+    }
+}
+
+pub(super) fn render_unavailable(what: &str, is_embedded: bool) -> Markup {
+    let mut page = PageLayout::new("Temporarily unavailable", NavSection::Other);
+    page.is_embedded = is_embedded;
+    page.is_indexed = false;
+    let main = html! {
+        div.page {
+            div.page-head {
+                h1 { "Temporarily unavailable" }
+                p { (what) }
+            }
+            @if !is_embedded { p { a href="/" { "All feeds" } } }
+        }
+    };
+    page.render_document(&main)
+}
+
+pub(super) fn reply_not_found(what: &str, is_embedded: bool) -> Response {
+    let mut response =
+        layout::reply_with_page(StatusCode::NOT_FOUND, render_page(what, is_embedded));
+    if is_embedded {
+        response.headers_mut().insert(header::REFRESH, HeaderValue::from(MISSING_S));
+        response.extensions_mut().insert(EmbeddableReply);
+    }
+    response
+}
+
+pub(super) fn reply_unavailable(refusal: &Refusal, is_embedded: bool) -> Response {
+    let page = render_unavailable(&refusal.message(), is_embedded);
+    let (mut parts, _) = refusal.clone().into_response().into_parts();
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    parts.headers.insert(header::CONTENT_TYPE, kind);
+    parts.headers.insert(header::REFRESH, HeaderValue::from(LATER_S));
+    if is_embedded {
+        parts.extensions.insert(EmbeddableReply);
+    }
+    Response::from_parts(parts, Body::from(page.into_string()))
+}

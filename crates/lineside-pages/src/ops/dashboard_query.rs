@@ -1,0 +1,191 @@
+//! The query parameters of `/ops`.
+
+use lineside_http::QueryParameters;
+use lineside_http::ops::{DashboardSnapshot, FeedOverview};
+use lineside_ingest::FeedState;
+use lineside_sync::UnixMillis;
+
+use super::columns::FeedColumn;
+use super::range::TileRange;
+
+/// The most characters of the search words.
+const TEXT_CHARS_MAX: usize = 100;
+
+/// The query of the dashboard. Invalid values are ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DashboardQuery {
+    pub(super) text: String,
+    pub(super) state: Option<FeedState>,
+    /// The column, and true for descending. By default feeds in trouble are first.
+    pub(super) sort: Option<(FeedColumn, bool)>,
+    /// The page of the list, from 1.
+    pub(super) page: usize,
+    /// The time range of the tiles.
+    pub(super) range: TileRange,
+    /// The feed whose row is opened.
+    pub(super) open: Option<String>,
+}
+
+impl DashboardQuery {
+    pub(super) fn from_parameters(parameters: &QueryParameters) -> Self {
+        let search_text = parameters.find_value("q").unwrap_or_default();
+        Self {
+            text: search_text.chars().take(TEXT_CHARS_MAX).collect(),
+            state: parameters.find_value("state").and_then(FeedState::parse),
+            sort: parameters
+                .find_value("sort")
+                .and_then(parse_sort)
+                .filter(|it| *it != TROUBLE_FIRST),
+            page: parameters
+                .find_value("page")
+                .and_then(|page| page.parse().ok())
+                .unwrap_or(1)
+                .max(1),
+            range: parameters
+                .find_value("range")
+                .and_then(TileRange::parse_word)
+                .unwrap_or_default(),
+            open: parameters.find_value("open").map(str::to_owned),
+        }
+    }
+
+    /// Returns the sort parameter: `lag` for ascending, `-lag` for descending.
+    pub(super) fn sort_word(&self) -> Option<String> {
+        let (column, is_down) = self.sort?;
+        Some(format!("{}{}", if is_down { "-" } else { "" }, column.address_word()))
+    }
+
+    /// Returns `Some` if the list is sorted by this column: true for descending.
+    pub(super) fn is_sorted_by(&self, column: FeedColumn) -> Option<bool> {
+        let (sorted, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
+        (sorted == column).then_some(is_down)
+    }
+
+    /// Returns the address of the list sorted by a column; if it already is, in the opposite direction. Numbers are
+    /// first sorted descending.
+    pub(super) fn sort_address(&self, column: FeedColumn) -> String {
+        let is_descending = column.is_numeric() || column == FeedColumn::State;
+        let is_down = self.is_sorted_by(column).map_or(is_descending, |is_down| !is_down);
+        let sort = Some((column, is_down)).filter(|it| *it != TROUBLE_FIRST);
+        Self { sort, page: 1, ..self.clone() }.list_address()
+    }
+
+    /// Returns the address of the list with this row opened, or closed if it is open.
+    pub(super) fn row_address(&self, feed: &str, is_open: bool) -> String {
+        let open = (!is_open).then(|| feed.to_owned());
+        format!("{}#feed-{feed}", Self { open, ..self.clone() }.list_address())
+    }
+
+    /// Returns the query for another page of the list.
+    pub(super) fn with_page(&self, page: usize) -> Self {
+        Self { page, open: None, ..self.clone() }
+    }
+
+    /// Returns the query for another range of the tiles.
+    pub(super) fn with_range(&self, range: TileRange) -> Self {
+        Self { range, ..self.clone() }
+    }
+
+    /// Returns the query for the feeds in this state.
+    pub(super) fn with_state(&self, state: FeedState) -> Self {
+        Self { state: Some(state), page: 1, open: None, ..self.clone() }
+    }
+
+    /// Returns the address of the list for this query.
+    pub(super) fn list_address(&self) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        let query_pairs = [
+            ("q", Some(self.text.clone()).filter(|words| !words.is_empty())),
+            ("state", self.state.map(|state| state.as_str().to_owned())),
+            ("sort", self.sort_word()),
+            ("page", (self.page > 1).then(|| self.page.to_string())),
+            (
+                "range",
+                (self.range != TileRange::default()).then(|| self.range.address_word().to_owned()),
+            ),
+            ("open", self.open.clone()),
+        ];
+        for (name, value) in query_pairs {
+            if let Some(value) = value {
+                query.append_pair(name, &value);
+            }
+        }
+        match query.finish() {
+            empty if empty.is_empty() => "/ops".to_owned(),
+            query => format!("/ops?{query}"),
+        }
+    }
+
+    /// Returns the matching feeds, sorted.
+    pub(super) fn select_feeds<'a>(
+        &self,
+        board: &'a DashboardSnapshot,
+        now: UnixMillis,
+    ) -> Vec<&'a FeedOverview> {
+        let search_text = self.text.to_lowercase();
+        let is_found = |feed: &&FeedOverview| {
+            let named = feed.name.as_deref().unwrap_or_default().to_lowercase();
+            let is_named = named.contains(&search_text)
+                || feed.id.as_str().to_lowercase().contains(&search_text);
+            is_named && self.state.is_none_or(|state| feed.state == state)
+        };
+        let mut found: Vec<&FeedOverview> =
+            board.feeds.iter().map(|row| &row.overview).filter(is_found).collect();
+        let (column, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
+        let by_name = |a: &FeedOverview, b: &FeedOverview| {
+            FeedColumn::Name.cell_text(a, now).cmp(&FeedColumn::Name.cell_text(b, now))
+        };
+        found.sort_by(|a, b| {
+            let order = match column {
+                FeedColumn::Name => by_name(a, b),
+                _ => column.sort_weight(a, now).total_cmp(&column.sort_weight(b, now)),
+            };
+            let order = if is_down { order.reverse() } else { order };
+            order.then_with(|| by_name(a, b))
+        });
+        found
+    }
+}
+
+/// The default order: feeds in trouble first.
+const TROUBLE_FIRST: (FeedColumn, bool) = (FeedColumn::State, true);
+
+fn parse_sort(text: &str) -> Option<(FeedColumn, bool)> {
+    let (column_name, is_down) = match text.strip_prefix('-') {
+        Some(column_name) => (column_name, true),
+        None => (text, false),
+    };
+    FeedColumn::parse_word(column_name).map(|column| (column, is_down))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> DashboardQuery {
+        DashboardQuery::from_parameters(&QueryParameters::parse_query(text))
+    }
+
+    #[test]
+    fn a_query_survives_its_address() {
+        let query = read("q=city+%26+land&state=late&sort=-lag&page=2&range=1d&open=city");
+        assert_eq!((query.text.as_str(), query.state), ("city & land", Some(FeedState::Late)));
+        assert_eq!(read(query.list_address().trim_start_matches("/ops?")), query);
+        assert_eq!(read("q=&state=good&sort=size").list_address(), "/ops");
+    }
+
+    #[test]
+    fn sorting_by_the_same_column_again_reverses_it() {
+        let query = read("");
+        assert_eq!(query.sort_address(FeedColumn::Lag), "/ops?sort=-lag");
+        assert_eq!(read("sort=-lag").sort_address(FeedColumn::Lag), "/ops?sort=lag");
+        assert_eq!(read("sort=-lag").sort_address(FeedColumn::Name), "/ops?sort=name");
+        assert_eq!(read("sort=name").sort_address(FeedColumn::Name), "/ops?sort=-name");
+        assert_eq!(
+            query.sort_address(FeedColumn::State),
+            "/ops?sort=state",
+            "trouble is first by default"
+        );
+        assert_eq!(read("sort=state&page=3").sort_address(FeedColumn::State), "/ops");
+    }
+}

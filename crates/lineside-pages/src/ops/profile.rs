@@ -1,0 +1,66 @@
+//! A CPU profile of the server, recorded with a button and shown as a page of the site.
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use lineside_http::app::App;
+use lineside_http::page_paths::OPS;
+use lineside_http::{QueryParameters, admin};
+use maud::{Markup, html};
+
+use super::admins::{RequireAdmin, refusal_page};
+use super::mark_volatile;
+use crate::layout::{self, NavSection, PageLayout};
+
+/// The address that records a profile.
+pub(super) const ADDRESS: &str = "/ops/profile";
+/// The script of the button.
+pub(super) const SCRIPT: &str = "profile.js";
+/// The offered durations, in seconds.
+const LENGTHS: [u64; 2] = [10, 30];
+
+/// Records a profile, and returns the flame graph or an error page.
+pub(super) async fn record_profile(
+    State(app): State<App>,
+    _: RequireAdmin,
+    _: admin::DeliberateRequest,
+    parameters: QueryParameters,
+) -> Response {
+    let recorded = match admin::record_profile(&app, &parameters).await {
+        Ok(recorded) => recorded,
+        Err(refusal) => return refusal_page(refusal, OPS),
+    };
+    let mut page = PageLayout::new("Profile", NavSection::Operation);
+    page.class = "ops-page";
+    page.styles = &["ops.css"];
+    page.scripts = &[SCRIPT];
+    let main = html! {
+        div.page.wide {
+            p.crumbs { a href=(OPS) { "Operations" } " / Profile" }
+            div.ops-bar { (render_button()) }
+        }
+        (lineside_profile::render_section(&recorded))
+    };
+    let mut response =
+        mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)));
+    let policy =
+        HeaderValue::try_from(lineside_profile::section_policy()).expect("hashes are base 64");
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// Renders the button, or a note that a profile is being recorded.
+pub(super) fn render_button() -> Markup {
+    html! {
+        form.act-line #profile action=(ADDRESS) {
+            label.visually-hidden for="seconds" { "Length of the profile" }
+            select.select #seconds name="seconds" {
+                @for seconds in LENGTHS { option value=(seconds) { (seconds) " s" } }
+            }
+            button.button.plain.compact type="submit" { "Record a profile" }
+            @if let Some(left) = lineside_profile::recording_time_left() {
+                span.small.soft { "A recording is running for " (left.as_secs() + 1) " s more." }
+            }
+        }
+    }
+}

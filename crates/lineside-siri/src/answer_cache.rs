@@ -1,0 +1,183 @@
+//! The caches of SIRI replies: replies for the current state, and the positions of requestors that poll for changes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_http::Refusal;
+use lineside_http::blocking::run_blocking;
+use lineside_hub::Epoch;
+use lineside_ingest::siri_output::{ConsumerPosition, SiriOutput};
+use lineside_sync::UnixMillis;
+use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::deliveries::{self, ConsumerPositions};
+use super::encoding::SiriEncoding;
+use super::query::{QuerySubject, SiriQuery};
+use super::snapshot::SiriSnapshot;
+use crate::SiriService;
+
+/// Limits on cached replies to a query at a state.
+const ANSWER_LIMITS: CacheLimits =
+    CacheLimits { entries: 10_000, weight: 64 << 20, age: Some(Duration::from_secs(60)) };
+/// Limits on remembered requestors; the Nordic form promises them ten minutes. A position takes some bytes per network.
+const REQUESTOR_LIMITS: CacheLimits =
+    CacheLimits { entries: 20_000, weight: 16 << 20, age: Some(Duration::from_secs(600)) };
+
+/// A query at a state of the networks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct AnswerKey {
+    subject: QuerySubject,
+    encoding: SiriEncoding,
+    query: Arc<SiriQuery>,
+    snapshot: (UnixMillis, Vec<(Epoch, u64, UnixMillis)>),
+}
+
+/// A requestor of changes, and its query.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Requestor {
+    pub(super) id: RequestorId,
+    pub(super) service: SiriOutput,
+    /// The query is part of the key: records that one query excludes may be wanted by another.
+    pub(super) query: SiriQuery,
+}
+
+/// The identity of a requestor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum RequestorId {
+    /// `requestorId` of an address: a name that no other client uses.
+    Name(String),
+    /// `RequestorRef` of a posted request. Programs send the same one wherever they run, so the client's address is
+    /// part of the identity.
+    Posted { name: String, client: IpAddr, encoding: SiriEncoding },
+}
+
+impl RequestorId {
+    fn len(&self) -> usize {
+        match self {
+            Self::Name(name) | Self::Posted { name, .. } => name.len(),
+        }
+    }
+}
+
+impl Requestor {
+    /// Creates the key of a query. The number of records per reply and the message identifier may differ between
+    /// requests.
+    pub(super) fn new(id: RequestorId, service: SiriOutput, query: &SiriQuery) -> Self {
+        let query = SiriQuery { visits_max: None, message_ref: None, ..query.clone() };
+        Self { id, service, query }
+    }
+}
+
+/// An encoded reply.
+#[derive(Clone, Debug)]
+pub(super) struct EncodedAnswer {
+    pub(super) bytes: Bytes,
+    pub(super) hash: u128,
+    pub(super) is_fault: bool,
+}
+
+/// The cached replies and the remembered requestors.
+pub(crate) struct AnswerCache {
+    answers: LoadingCache<Arc<AnswerKey>, EncodedAnswer, Refusal>,
+    requestors: LoadingCache<Arc<Requestor>, ConsumerPositions>,
+}
+
+impl Default for AnswerCache {
+    fn default() -> Self {
+        const OVERHEAD: usize = 256;
+        Self {
+            answers: LoadingCache::new(ANSWER_LIMITS, |key, answer| {
+                answer.bytes.len()
+                    + key.query.size_bytes()
+                    + key.snapshot.1.len() * size_of::<(Epoch, u64, UnixMillis)>()
+                    + OVERHEAD
+            }),
+            requestors: LoadingCache::new(REQUESTOR_LIMITS, |requestor, known| {
+                requestor.id.len()
+                    + requestor.query.size_bytes()
+                    + known.len() * size_of::<(Epoch, ConsumerPosition)>()
+                    + OVERHEAD
+            }),
+        }
+    }
+}
+
+impl std::fmt::Debug for AnswerCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AnswerCache")
+            .field("requestors", &self.requestors.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl AnswerCache {
+    /// Evicts expired entries. `now` is the clock's monotonic time.
+    pub(crate) fn evict_expired(&self, now: Duration) {
+        self.answers.sweep_aged(now);
+        self.requestors.sweep_aged(now);
+    }
+
+    /// Returns the reply to a query, built once for all requests at this state, off the socket threads.
+    pub(super) async fn find_or_make(
+        &self,
+        siri: &SiriService,
+        snapshot: &SiriSnapshot,
+        subject: QuerySubject,
+        query: SiriQuery,
+        encoding: SiriEncoding,
+    ) -> Result<EncodedAnswer, Refusal> {
+        let query = Arc::new(query);
+        let key = AnswerKey {
+            subject,
+            encoding,
+            query: Arc::clone(&query),
+            snapshot: snapshot.state_key(),
+        };
+        let make = async || {
+            let permit = siri.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+            let snapshot = snapshot.clone();
+            run_blocking(move || {
+                let _permit = permit;
+                let answer = deliveries::answer_message(&snapshot, subject, &query);
+                let is_fault = answer.is_err();
+                let (Ok(message) | Err(message)) = answer;
+                let bytes = encoding.encode_message(&message);
+                EncodedAnswer { hash: xxh3_128(&bytes), bytes, is_fault }
+            })
+            .await
+        };
+        self.answers.load(Arc::new(key), make).await
+    }
+
+    /// Returns a requestor's position; empty at its first request.
+    pub(super) fn find_known(&self, requestor: &Arc<Requestor>) -> ConsumerPositions {
+        self.requestors.pin().get(requestor).cloned().unwrap_or_default()
+    }
+
+    /// Stores a requestor's position after a reply.
+    pub(super) fn store_known(&self, requestor: Arc<Requestor>, known: ConsumerPositions) {
+        self.requestors.insert(requestor, known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_limit_includes_the_size_of_the_queries() {
+        let cache = AnswerCache::default();
+        let names = |n: usize| (0..100).map(|at| format!("{n}-{at}-{}", "x".repeat(300))).collect();
+        for n in 0..1_000 {
+            let query = SiriQuery { excluded: names(n), ..SiriQuery::default() };
+            let service = SiriOutput::VehicleMonitoring;
+            let requestor = Requestor::new(RequestorId::Name("me".to_owned()), service, &query);
+            cache.store_known(Arc::new(requestor), ConsumerPositions::new());
+        }
+        // The thousand queries have more than 30 KB each.
+        assert!((100..600).contains(&cache.requestors.len()), "{}", cache.requestors.len());
+    }
+}

@@ -1,0 +1,77 @@
+//! The encodings of a SIRI message.
+
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use lineside_formats::siri::{SiriMessage, SoapExchange, encode_json, encode_soap, encode_xml};
+use lineside_http::encoding;
+use lineside_http::reply::ReplyPreferences;
+
+/// Plain XML, XML in a SOAP envelope, or JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum SiriEncoding {
+    Xml,
+    Soap,
+    Json,
+}
+
+impl SiriEncoding {
+    pub(super) fn encode_message(self, message: &SiriMessage) -> Bytes {
+        self.encode_exchange(message, SoapExchange::Answer)
+    }
+
+    /// Encodes a message for this kind of exchange.
+    pub(super) fn encode_exchange(self, message: &SiriMessage, exchange: SoapExchange) -> Bytes {
+        let text = match self {
+            Self::Xml => encode_xml(message),
+            Self::Soap => encode_soap(message, exchange),
+            Self::Json => encode_json(message),
+        };
+        text.into()
+    }
+
+    /// Encodes a message as a notification for a subscriber.
+    pub(super) fn encode_notification(self, message: &SiriMessage) -> Bytes {
+        self.encode_exchange(message, SoapExchange::Notification)
+    }
+
+    pub(super) fn content_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Xml => "application/xml",
+            // The media type of SOAP 1.1.
+            Self::Soap => "text/xml; charset=utf-8",
+            Self::Json => "application/json",
+        })
+    }
+
+    /// Builds a reply in the content coding that the client prefers.
+    pub(super) async fn reply_compressed(
+        self,
+        status: StatusCode,
+        body: Bytes,
+        preferences: &ReplyPreferences,
+    ) -> Response {
+        let kind = self.content_type();
+        let coding = preferences.coding();
+        let name = coding.header_name().filter(|_| encoding::is_worth_compressing(&kind, &body));
+        let mut response = match name {
+            Some(_) => self.build_reply(status, encoding::encode_body(&body, coding).await),
+            None => self.build_reply(status, body),
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        if let Some(name) = name {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
+        }
+        response
+    }
+
+    /// Builds an uncached reply for one client.
+    pub(super) fn build_reply(self, status: StatusCode, body: Bytes) -> Response {
+        let headers = [
+            (header::CONTENT_TYPE, self.content_type()),
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        ];
+        (status, headers, body).into_response()
+    }
+}
