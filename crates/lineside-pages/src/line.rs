@@ -106,6 +106,8 @@ struct LineView<'a> {
 /// One variant of a line.
 struct DirectionView<'a> {
     id: Option<u8>,
+    /// The first stop.
+    first: String,
     /// The first stop, if other variants of the line have the same last stop.
     from: Option<String>,
     /// The last stop.
@@ -126,7 +128,7 @@ impl DirectionView<'_> {
             .chain(trips.filter_map(|trip| trip.headsign.as_deref()))
             .map(words::shorten_name);
         let scheduled = self.headsigns.iter().map(|headsign| words::shorten_name(headsign));
-        DirectionEnds::new(&self.to, live, scheduled)
+        DirectionEnds::new((&self.first, &self.to), live, scheduled)
     }
 }
 
@@ -390,8 +392,9 @@ fn list_directions<'a>(
         let line_stop =
             |stops| LineStop { stops, approaching: Vec::new(), reckoned: LineEstimates::default() };
         let stops: Vec<LineStop<'_>> = stops.map(line_stop).collect();
-        let (from, to) = (Some(name(stops.first())), name(stops.last()));
-        DirectionView { id: variant.id, from, to, headsigns: &variant.headsigns, stops }
+        let (first, to) = (name(stops.first()), name(stops.last()));
+        let from = Some(first.clone());
+        DirectionView { id: variant.id, first, from, to, headsigns: &variant.headsigns, stops }
     });
     let mut directions: Vec<DirectionView<'_>> = directions.collect();
     let ends: Vec<String> = directions.iter().map(|it| it.to.clone()).collect();

@@ -18,9 +18,10 @@ pub(super) struct DirectionEnds<'a> {
 
 impl<'a> DirectionEnds<'a> {
     /// Collects the ends of a direction. `last_stop` is the last of the shown stops, `live` are the headsigns of the
-    /// trips under way. Without any of them, the `scheduled` headsigns of the timetable count.
+    /// trips under way. Without any of them, the `scheduled` headsigns of the timetable count. Some timetables have one
+    /// headsign for both directions, so that of the first stop is not an end.
     pub(super) fn new(
-        last_stop: &'a str,
+        (first_stop, last_stop): (&str, &'a str),
         live: impl Iterator<Item = &'a str>,
         scheduled: impl Iterator<Item = &'a str>,
     ) -> Self {
@@ -28,9 +29,11 @@ impl<'a> DirectionEnds<'a> {
         let scheduled = scheduled.filter(|_| live.is_empty());
         let mut names: Vec<&str> = Vec::new();
         for name in [last_stop].into_iter().chain(live.iter().copied()).chain(scheduled) {
-            // A headsign is often a short form of the stop's name.
-            let is_same = |known: &&str| known.starts_with(name) || name.starts_with(known);
-            if !name.is_empty() && !names.iter().any(is_same) {
+            let is_same = |known: &&str| is_same_name(known, name);
+            let is_start = !first_stop.is_empty()
+                && is_same_name(first_stop, name)
+                && !is_same_name(last_stop, name);
+            if !name.is_empty() && !is_start && !names.iter().any(is_same) {
                 names.push(name);
             }
         }
@@ -47,6 +50,11 @@ impl<'a> DirectionEnds<'a> {
             n => format!("Towards {names} and {n} more"),
         }
     }
+}
+
+/// Returns true if two names are of one stop: a headsign is often a short form of the stop's name.
+fn is_same_name(one: &str, other: &str) -> bool {
+    one.starts_with(other) || other.starts_with(one)
 }
 
 /// Renders a note on the `n` trips of the timetable on variants that are not shown; a line may have hundreds.
@@ -71,7 +79,11 @@ mod tests {
         live: &[&'a str],
         scheduled: &[&'a str],
     ) -> (Vec<&'a str>, usize) {
-        let ends = DirectionEnds::new(last_stop, live.iter().copied(), scheduled.iter().copied());
+        let ends = DirectionEnds::new(
+            ("First", last_stop),
+            live.iter().copied(),
+            scheduled.iter().copied(),
+        );
         (ends.names, ends.n_more)
     }
 
@@ -82,6 +94,16 @@ mod tests {
         assert_eq!(ends("168 St", &live, &["168 St", "Euclid Av"]), expect);
         assert_eq!(ends("168 St", &[], &["168 St", "Euclid Av"]).0, ["168 St", "Euclid Av"]);
         assert_eq!(ends("A", &["B", "C", "D", "E"], &[]), (vec!["A", "B", "C"], 2));
+    }
+
+    #[test]
+    fn the_first_stop_is_no_end_of_a_direction() {
+        assert_eq!(ends("Airport", &[], &["First", "Airport"]).0, ["Airport"]);
+        assert_eq!(
+            ends("First", &[], &["First"]).0,
+            ["First"],
+            "a circular line ends at its start"
+        );
     }
 
     #[test]

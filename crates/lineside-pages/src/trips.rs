@@ -33,7 +33,9 @@ const CHANNELS_MAX: usize = 16;
 /// The least number of stops before the next one that are collapsed, so that the next stop is on the first screen.
 const COLLAPSED_CALLS_MIN: usize = 3;
 
-/// Seconds after the last call of a trip from which on its page is not live.
+/// Seconds after the last call of a trip from which on its page shows no live sign: the last call may be late.
+const ENDED_S: i64 = 10 * 60;
+/// Seconds after the last call of a trip from which on its page is not reloaded.
 const OVER_S: i64 = 6 * 3600;
 
 /// Seconds from the stated start of a trip to its first call that mean that the feed has dropped calls.
@@ -131,7 +133,9 @@ impl<'a> TripView<'a> {
         let now = network.data_now().unix_seconds();
         let route = run.route_id.as_deref().and_then(|id| timetable.find_route(id));
         let alerts = route.map(|route| {
-            alerts::find_for_route(&network.state(), timetable, route, now, languages)
+            let times = || run.calls.iter().filter_map(TripCall::best_known_time);
+            let span = (times().min().unwrap_or(now), times().max().unwrap_or(now));
+            alerts::find_for_trip(&network.state(), timetable, route, span, now, languages)
         });
         let feeds = network.realtime_feeds();
         let source = feeds.iter().find(|feed| Some(feed.id()) == run.source.as_ref());
@@ -173,6 +177,13 @@ impl<'a> TripView<'a> {
     fn is_over(&self) -> bool {
         let last = self.run.calls.iter().filter_map(TripCall::best_known_time).max();
         last.is_some_and(|at| self.now - at > OVER_S)
+    }
+
+    /// Returns true if live data report this trip, and it has not ended.
+    fn is_live(&self) -> bool {
+        let last = self.run.calls.iter().filter_map(TripCall::best_known_time).max();
+        let has_live_data = self.run.source.is_some() || self.run.vehicle.is_some();
+        has_live_data && last.is_none_or(|at| self.now - at <= ENDED_S)
     }
 
     fn render_markup(&self) -> Markup {
@@ -234,7 +245,7 @@ impl<'a> TripView<'a> {
                 p.soft { (self.render_day_and_start()) }
                 p.answer-at {
                     (states::recording_tag(self.network))
-                    @if !self.is_over() { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } } }
+                    @if !self.is_over() { span.live #live data-status="off" hidden[!self.is_live()] { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } } }
                     @if let Some(vehicle) = self.run.vehicle.as_ref().filter(|vehicle| vehicle.position().is_some()) { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
                     @if let Some(route) = &route {
                         a.small href=(links::line_address(self.feed_id(), route.id)) { (words::line_title(route.display_name())) }
