@@ -124,7 +124,7 @@ fn entries() -> impl Iterator<Item = (u64, Value)> {
 }
 
 /// Reads one byte of a value, at a varying place.
-fn look(value: &[u8], read: usize) -> u8 {
+fn read_byte(value: &[u8], read: usize) -> u8 {
     value[read.wrapping_mul(4_099) % VALUE_BYTES]
 }
 
@@ -170,27 +170,32 @@ fn table(readers: usize, time: Duration) -> Figures {
     let limits = CacheLimits { entries: 1024, weight: 1024 * VALUE_BYTES, age: None };
     let table: LoadingCache<u64, Value> = LoadingCache::new(limits, |_, value| value.len());
     entries().for_each(|(key, value)| table.insert(key, value));
-    let reader = || |n| table.pin().get(&HOT).map_or(0, |value| look(value, n));
+    let reader = || |n| table.pin().get(&HOT).map_or(0, |value| read_byte(value, n));
     compete(readers, time, reader, |value| table.insert(HOT, value))
 }
 
 fn arc_swap_value(readers: usize, time: Duration) -> Figures {
     let global = ArcSwap::from_pointee(value(0));
-    compete(readers, time, || |n| look(&global.load(), n), |value| global.store(Arc::new(value)))
+    compete(
+        readers,
+        time,
+        || |n| read_byte(&global.load(), n),
+        |value| global.store(Arc::new(value)),
+    )
 }
 
 fn arc_swap_cached(readers: usize, time: Duration) -> Figures {
     let global = ArcSwap::from_pointee(value(0));
     let reader = || {
         let mut cache = Cache::new(&global);
-        move |n| look(cache.load(), n)
+        move |n| read_byte(cache.load(), n)
     };
     compete(readers, time, reader, |value| global.store(Arc::new(value)))
 }
 
 fn arc_swap_map(readers: usize, time: Duration) -> Figures {
     let map = ArcSwap::from_pointee(entries().collect::<HashMap<_, _>>());
-    let reader = || |n| map.load().get(&HOT).map_or(0, |value| look(value, n));
+    let reader = || |n| map.load().get(&HOT).map_or(0, |value| read_byte(value, n));
     let swap = |value| {
         let mut changed = HashMap::clone(&map.load());
         changed.insert(HOT, value);
@@ -201,7 +206,7 @@ fn arc_swap_map(readers: usize, time: Duration) -> Figures {
 
 fn papaya_map(readers: usize, time: Duration) -> Figures {
     let map: papaya::HashMap<u64, Value> = entries().collect();
-    let reader = || |n| map.pin().get(&HOT).map_or(0, |value| look(value, n));
+    let reader = || |n| map.pin().get(&HOT).map_or(0, |value| read_byte(value, n));
     let swap = |value| _ = map.pin().insert(HOT, value);
     compete(readers, time, reader, swap)
 }
@@ -209,21 +214,21 @@ fn papaya_map(readers: usize, time: Duration) -> Figures {
 fn rw_lock(readers: usize, time: Duration) -> Figures {
     let map = RwLock::new(entries().collect::<HashMap<_, _>>());
     let find = || map.read().get(&HOT).cloned();
-    let reader = || |n| find().map_or(0, |value| look(&value, n));
+    let reader = || |n| find().map_or(0, |value| read_byte(&value, n));
     compete(readers, time, reader, |value| drop(map.write().insert(HOT, value)))
 }
 
 fn mutex(readers: usize, time: Duration) -> Figures {
     let map = Mutex::new(entries().collect::<HashMap<_, _>>());
     let find = || map.lock().get(&HOT).cloned();
-    let reader = || |n| find().map_or(0, |value| look(&value, n));
+    let reader = || |n| find().map_or(0, |value| read_byte(&value, n));
     compete(readers, time, reader, |value| drop(map.lock().insert(HOT, value)))
 }
 
 fn dashmap_map(readers: usize, time: Duration) -> Figures {
     let map: dashmap::DashMap<u64, Value> = entries().collect();
     let find = || map.get(&HOT).map(|found| Arc::clone(found.value()));
-    let reader = || |n| find().map_or(0, |value| look(&value, n));
+    let reader = || |n| find().map_or(0, |value| read_byte(&value, n));
     compete(readers, time, reader, |value| drop(map.insert(HOT, value)))
 }
 
@@ -252,7 +257,7 @@ fn actor(readers: usize, time: Duration) -> Figures {
         move |n| {
             told.send(Told::Get(HOT, reply.clone())).expect("the actor lives");
             let answer = answers.recv().expect("the actor answers");
-            answer.map_or(0, |value| look(&value, n))
+            answer.map_or(0, |value| read_byte(&value, n))
         }
     };
     let swap = |value| told.send(Told::Put(HOT, value)).expect("the actor lives");

@@ -136,7 +136,7 @@ fn kill_and_look() {
     for round in 0..ROUNDS {
         let acknowledged = run_and_kill(&file, known, rng.usize(..ACKNOWLEDGED_MAX), &mut rng);
         edited = acknowledged.unwrap_or(edited);
-        known = look(&file, acknowledged.unwrap_or(known), edited, round);
+        known = check_store(&file, acknowledged.unwrap_or(known), edited, round);
     }
     assert!(known > 0, "every writer was killed before its first write");
 }
@@ -169,7 +169,7 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
 }
 
 /// Checks that the file is valid and has all acknowledged data. Returns the number of its polls.
-fn look(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64 {
+fn check_store(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64 {
     let store = open(file);
     let mut polls = store.list_polls(&feed(), EVERYTHING).expect("readable polls");
     polls.reverse();

@@ -114,7 +114,7 @@ fn kill_and_look() {
         for (last, number) in last_saved.iter_mut().zip(saved) {
             *last = number.max(*last);
         }
-        next = look(&file, last_saved, round) + 1;
+        next = check_store(&file, last_saved, round) + 1;
     }
     assert!(n_saved >= ROUNDS, "every process was killed before its first save");
 }
@@ -153,7 +153,7 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
 }
 
 /// Checks that all saved bodies are complete, and that others are deleted. Returns the highest number.
-fn look(file: &Path, saved: [u64; FEEDS], round: usize) -> u64 {
+fn check_store(file: &Path, saved: [u64; FEEDS], round: usize) -> u64 {
     let store = open(file);
     let mut highest = 0;
     let mut bytes = 0;

@@ -135,7 +135,7 @@ fn zone() -> String {
 }
 
 /// Validates a schedule, or prepares it for messages. Returns the peak memory and the estimate.
-fn look(shape: &str, for_messages: bool) -> (u64, u64) {
+fn measure_memory(shape: &str, for_messages: bool) -> (u64, u64) {
     let (name, text) = schedule(shape);
     let size = text.len() as u64;
     let source = TextSource::default().with_file(name, text);
@@ -156,7 +156,7 @@ const SHAPE: &str = "LINESIDE_SHAPE";
 /// Measures each schedule in a process of its own, because the peak is per process. Returns their output.
 fn look_at_each(shapes: &[&str], for_messages: bool, test: &str) -> String {
     if let Ok(shape) = std::env::var(SHAPE) {
-        let (took, estimate) = look(&shape, for_messages);
+        let (took, estimate) = measure_memory(&shape, for_messages);
         assert!(took > FIXED, "{shape} is too small for a comparison");
         assert!(
             took <= estimate + FIXED,

@@ -153,7 +153,7 @@ impl TableWriter for Nowhere {
 }
 
 /// Checks a publication as the program does. Returns the peak memory and the estimate.
-fn look(shape: &str) -> (u64, u64) {
+fn measure_memory(shape: &str) -> (u64, u64) {
     let body = publication(shape);
     let limits = PublicationLimits::default();
     let source = || PublicationSource::new(&body, &limits.files).unwrap();
@@ -180,7 +180,7 @@ const SHAPE: &str = "LINESIDE_SHAPE";
 #[test]
 fn a_publication_uses_no_more_memory_than_estimated() {
     if let Ok(shape) = std::env::var(SHAPE) {
-        let (took, estimate) = look(&shape);
+        let (took, estimate) = measure_memory(&shape);
         assert!(took > FIXED, "{shape} is too small for a comparison: {took}");
         assert!(
             took <= estimate + FIXED,

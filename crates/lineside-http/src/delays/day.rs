@@ -545,24 +545,24 @@ mod tests {
     fn a_recording_has_quarters_of_its_own_time_and_can_restart() {
         let day = DelayDay::default();
         let trips = [trip("1", TripDelayStatus::Delayed(600))];
-        let look = |quarter: i64| {
+        let add_sample = |quarter: i64| {
             let time = SampleTime { at: at(quarter), is_recording: true };
             day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, time);
             day.finish_round(|_| true, at(50_000));
         };
         let counts = |now: i64| seen(&day, "a", Some("1"), at(now));
         for quarter in [0, 1, 2, 0, 1] {
-            look(quarter);
+            add_sample(quarter);
         }
         assert_eq!(counts(1), [[2, 2, 0], [2, 2, 0]], "what comes after its present is not shown");
         assert_eq!(counts(2), [[2, 2, 0], [2, 2, 0], [1, 1, 0]]);
         day.begin_round(at(50_000));
         assert!(day.unsaved_rows().is_empty(), "it plays again after a restart");
         for quarter in (-95..=95).rev() {
-            look(quarter);
+            add_sample(quarter);
         }
         assert!(day.lock_days().feeds[&id("a")].all.0.len() <= QUARTERS_MAX);
-        look(-5_000);
+        add_sample(-5_000);
         assert_eq!(counts(-5_000), [[1, 1, 0]], "another recording");
         assert_eq!(counts(2), [[0; 3]; 0]);
     }

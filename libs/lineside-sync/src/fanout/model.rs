@@ -93,7 +93,7 @@ impl<L: TopicListener<Wake = Bell>> Room<L> {
     }
 
     /// Takes the entries after the cursor; returns true if there were any.
-    fn look(&self, cursor: &mut RingCursor) -> bool {
+    fn take_entries(&self, cursor: &mut RingCursor) -> bool {
         if !self.0.has_news(cursor) {
             return false;
         }
@@ -264,7 +264,7 @@ fn registering_a_topic_before_counting_it_is_detected() {
 fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut RingCursor) -> u64 {
     let mut notes = 0;
     loop {
-        while room.look(cursor) {}
+        while room.take_entries(cursor) {}
         if !signal.take_note() {
             return notes;
         }
@@ -309,7 +309,7 @@ fn signaling_from_two() {
         let mut notes = 0;
         loop {
             for (room, cursor) in rooms.iter().zip(&mut cursors) {
-                while room.look(cursor) {}
+                while room.take_entries(cursor) {}
             }
             if !signal.take_note() {
                 return notes;
@@ -368,7 +368,7 @@ fn partition(fault: FanoutFault) {
         ready.take_ready(&mut keys);
         assert!(keys.len() <= 2, "a topic is listed twice");
         for key in keys {
-            rooms[key].look(&mut cursors[key]);
+            rooms[key].take_entries(&mut cursors[key]);
         }
     };
     turn();

@@ -41,10 +41,10 @@ fn reading_while_it_is_written(fault: RingFault) {
         }
     });
     let mut reader = Reader { cursor: RingCursor::at_offset(0), accounted: 0, fault };
-    reader.look(&log);
-    reader.look(&log);
+    reader.take_entries(&log);
+    reader.take_entries(&log);
     writer.join().expect("no panic");
-    reader.look(&log);
+    reader.take_entries(&log);
     assert_eq!(reader.accounted, ENTRIES, "an entry was neither taken nor reported as missed");
     assert!(!log.has_news(&reader.cursor));
 }
@@ -57,7 +57,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn look(&mut self, log: &SharedRing<Ring<Number>>) {
+    fn take_entries(&mut self, log: &SharedRing<Ring<Number>>) {
         if !log.has_news(&self.cursor) {
             return;
         }

@@ -124,7 +124,7 @@ fn run_realtime_rules(
         verdict.is_cut_short |= rule.on_message.is_some() && !should_continue();
         let check_message = rule.on_message.filter(|_| !verdict.is_cut_short);
         let result = check_message
-            .map_or(Ok(()), |look| catch_unwind(AssertUnwindSafe(|| look(subject, notices))));
+            .map_or(Ok(()), |check| catch_unwind(AssertUnwindSafe(|| check(subject, notices))));
         record_rule_result(rule, result, &mut verdict.errors)
     });
     for (at, update) in subject.updates.iter().enumerate() {
