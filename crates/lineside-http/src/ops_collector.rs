@@ -28,7 +28,7 @@ const UNWATCHED_EVERY: u32 = 10;
 
 /// The counters at the previous collection.
 #[derive(Debug)]
-pub struct MetricsCollector {
+pub(crate) struct MetricsCollector {
     /// Real time, even if the clock of the data is faster: CPU time and requests are measured in it.
     clock: RealClock,
     previous: Option<PreviousCounters>,
@@ -46,13 +46,17 @@ struct PreviousCounters {
 }
 
 impl MetricsCollector {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (clock, delivery_times) = (RealClock::new(), QuantileWindow::default());
         Self { clock, previous: None, delivery_times }
     }
 
     /// Collects the snapshot that follows `before`.
-    pub fn collect_snapshot(&mut self, app: &App, before: &DashboardSnapshot) -> DashboardSnapshot {
+    pub(crate) fn collect_snapshot(
+        &mut self,
+        app: &App,
+        before: &DashboardSnapshot,
+    ) -> DashboardSnapshot {
         let now = self.clock.monotonic();
         let feeds = app.ingest().feeds();
         let overviews = self.collect_feeds(&feeds, app, now);

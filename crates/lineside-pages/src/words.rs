@@ -282,6 +282,19 @@ pub(super) fn format_count(value: u64, one: &str, many: &str) -> String {
     format!("{} {}", format_number(value), if value == 1 { one } else { many })
 }
 
+/// Returns the heading of a mode's lines.
+pub(super) fn mode_name(mode: RouteMode) -> &'static str {
+    match mode {
+        RouteMode::Tram => "Trams",
+        RouteMode::Metro => "Metro",
+        RouteMode::Train => "Trains",
+        RouteMode::Bus => "Buses",
+        RouteMode::Ferry => "Ferries",
+        RouteMode::Cable => "Cable cars and funiculars",
+        RouteMode::Other => "Other lines",
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -399,18 +412,5 @@ pub(super) mod tests {
         let tokyo = TimeZone::get("Asia/Tokyo").expect("a known zone");
         assert_eq!(format_clock(0, &tokyo), "09:00");
         assert_eq!(format_rfc3339(0, &tokyo), "1970-01-01T09:00:00+09:00");
-    }
-}
-
-/// Returns the heading of a mode's lines.
-pub(super) fn mode_name(mode: RouteMode) -> &'static str {
-    match mode {
-        RouteMode::Tram => "Trams",
-        RouteMode::Metro => "Metro",
-        RouteMode::Train => "Trains",
-        RouteMode::Bus => "Buses",
-        RouteMode::Ferry => "Ferries",
-        RouteMode::Cable => "Cable cars and funiculars",
-        RouteMode::Other => "Other lines",
     }
 }
