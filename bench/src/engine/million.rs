@@ -15,7 +15,7 @@ use lineside_hub::{
     RoomState, SessionLimits, StateSource, WorkerPool,
 };
 use lineside_sync::RealClock;
-use lineside_wire::auth::{Authorizer, ChannelGrant, ClientIdentity, Refusal};
+use lineside_wire::auth::{Authorizer, ClientIdentity, Refusal, SubscribeGrant};
 use lineside_wire::centrifuge::{
     CentrifugeConnection, CentrifugeService, ClientHandler, ClientLimits, ProtocolFormat,
     ThreadCodecs,
@@ -224,8 +224,8 @@ impl Authorizer for Nothing {
         _: &ClientIdentity,
         _: &Channel,
         _: Option<&str>,
-    ) -> Result<ChannelGrant, Refusal> {
-        Ok(ChannelGrant::default())
+    ) -> Result<SubscribeGrant, Refusal> {
+        Ok(SubscribeGrant::default())
     }
 
     fn authorize_publish(&self, _: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {

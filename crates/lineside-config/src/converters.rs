@@ -251,7 +251,7 @@ pub fn find_siri_fault(
 }
 
 /// Returns an error if a feed subscribes and producers do not know this server's address.
-pub(crate) fn find_inbox_fault(
+pub(crate) fn find_missing_public_url(
     siri: Option<&SiriSource>,
     is_reached: bool,
 ) -> Option<(&'static str, String)> {

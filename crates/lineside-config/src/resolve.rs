@@ -14,7 +14,7 @@ use toml::Spanned;
 
 use super::config_checker::{ConfigChecker, PAIRS_MAX, expected_message};
 use super::config_file::{FeedTable, MapTable, ParsedConfig, ServerTable};
-use super::converters::{find_inbox_fault, find_siri_fault};
+use super::converters::{find_missing_public_url, find_siri_fault};
 use super::error::ConfigErrors;
 use super::value::{ADDRESS, SecretText};
 use super::{
@@ -312,7 +312,7 @@ impl ConfigChecker<'_> {
         let oauth2 = self.check_oauth2(&format!("{key}.oauth2"), table.oauth2);
         let siri = self.check_siri(&format!("{key}.siri"), table.siri);
         let fault = find_siri_fault(siri.as_deref(), url.as_ref(), format, converter.as_deref())
-            .or_else(|| find_inbox_fault(siri.as_deref(), self.is_public));
+            .or_else(|| find_missing_public_url(siri.as_deref(), self.is_public));
         if let (Some(at), Some((part, reason))) = (siri_at, fault) {
             self.add_error(&at, &format!("{key}.{part}"), reason);
         }

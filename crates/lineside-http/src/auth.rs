@@ -9,7 +9,7 @@ use std::time::Duration;
 use lineside_hub::{AccessPolicy, Channel, Hub};
 use lineside_quality::ops_channels::is_ops_channel;
 use lineside_sync::{Clock, UnixMillis};
-use lineside_wire::auth::{self, ChannelGrant, ClientIdentity, Refusal};
+use lineside_wire::auth::{self, ClientIdentity, Refusal, SubscribeGrant};
 use lineside_wire::codes;
 
 use crate::token::{TokenError, TokenVerifier};
@@ -95,21 +95,21 @@ impl TokenAuthorizer {
         client: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
-    ) -> Result<ChannelGrant, AccessDenied> {
+    ) -> Result<SubscribeGrant, AccessDenied> {
         let Some(subscribe) = self.allowed_subscribers(channel) else {
-            return Ok(ChannelGrant::default());
+            return Ok(SubscribeGrant::default());
         };
         if let (Some(verifier), Some(token)) = (&self.verifier, token.filter(|it| !it.is_empty())) {
             let claims = verifier.verify(token, self.current_time())?;
             if claims.channel.as_deref() != Some(channel.as_str()) || claims.user != client.user {
                 return Err(AccessDenied::Unauthorized);
             }
-            return Ok(ChannelGrant { expires: claims.expires, info: claims.info.clone() });
+            return Ok(SubscribeGrant { expires: claims.expires, info: claims.info.clone() });
         }
         if client.channels.contains(channel) || subscribe.allows_user(&client.user) {
-            return Ok(ChannelGrant::default());
+            return Ok(SubscribeGrant::default());
         }
-        Err(self.denial_for(subscribe, client))
+        Err(self.choose_denial(subscribe, client))
     }
 
     /// Returns the clients that may subscribe without a channel token; `None` if all may.
@@ -134,7 +134,7 @@ impl TokenAuthorizer {
         if publish.allows_user(&client.user) {
             Ok(())
         } else {
-            Err(self.denial_for(publish, client))
+            Err(self.choose_denial(publish, client))
         }
     }
 
@@ -150,7 +150,7 @@ impl TokenAuthorizer {
     }
 
     /// Returns `Unauthorized` if a token would grant access, else `Forbidden`.
-    fn denial_for(&self, policy: AccessPolicy, client: &ClientIdentity) -> AccessDenied {
+    fn choose_denial(&self, policy: AccessPolicy, client: &ClientIdentity) -> AccessDenied {
         let would_help =
             policy == AccessPolicy::Users && client.user.is_empty() && self.verifier.is_some();
         if would_help { AccessDenied::Unauthorized } else { AccessDenied::Forbidden }
@@ -189,7 +189,7 @@ impl auth::Authorizer for TokenAuthorizer {
         client: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
-    ) -> Result<ChannelGrant, Refusal> {
+    ) -> Result<SubscribeGrant, Refusal> {
         Ok(self.authorize_subscribe(client, channel, token)?)
     }
 

@@ -4,7 +4,7 @@ use lineside_ingest::{ArchiveError, PollArchive};
 
 use super::errors::Refusal;
 use crate::app::App;
-use crate::page_context::keep_context;
+use crate::page_context::bind_page_context;
 
 /// Runs `work` on a thread that may block.
 pub async fn run_blocking<T, F>(work: F) -> Result<T, Refusal>
@@ -12,7 +12,7 @@ where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    tokio::task::spawn_blocking(keep_context(work)).await.map_err(|error| {
+    tokio::task::spawn_blocking(bind_page_context(work)).await.map_err(|error| {
         tracing::error!(%error, "blocking work of a request crashed");
         Refusal::Internal
     })

@@ -31,7 +31,7 @@ pub async fn provide_context(State(app): State<App>, request: Request, next: Nex
 }
 
 /// Runs `work` within the current context, also on another thread.
-pub fn keep_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+pub fn bind_page_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let context = current_context();
     move || match context {
         Some(context) => CONTEXT.sync_scope(context, work),

@@ -97,7 +97,7 @@ impl GroupInterest {
     }
 
     pub(crate) fn raise_published(&self, to: Position) {
-        self.reached.raise_to(to.epoch.bits(), to.offset);
+        self.reached.advance_position(to.epoch.bits(), to.offset);
     }
 }
 

@@ -441,7 +441,7 @@ impl FeedPoller {
 /// Returns the fetcher of a feed's source, with the error replies of the feed's protocol.
 pub(crate) fn new_fetcher(config: &SharedConfig, shared: &FetchContext) -> SourceFetcher {
     let mut fetcher = SourceFetcher::new(config, shared);
-    fetcher.set_error_bodies(error_body_reader(config));
+    fetcher.set_error_body_reader(error_body_reader(config));
     fetcher
 }
 

@@ -357,8 +357,12 @@ impl<'a> DepartureBoard<'a> {
     /// Renders a notice about unreliable predictions; the page's script shows and hides it as the states change.
     fn render_troubles(&self) -> Markup {
         let state = self.network.state();
-        let feeds =
-            network_page::find_feeds_with(self.app, self.network, &state, state.trip_updates());
+        let feeds = network_page::find_realtime_feeds_of_records(
+            self.app,
+            self.network,
+            &state,
+            state.trip_updates(),
+        );
         network_page::render_times_banner(self.app, &feeds, self.time_zone())
     }
 

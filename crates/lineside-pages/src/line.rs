@@ -271,7 +271,8 @@ impl<'a> LineView<'a> {
         let noun = VehicleNoun::for_route_types([route.kind].into_iter());
         let state = self.network.state();
         let records = state.vehicles().chain(state.trip_updates());
-        let feeds = network_page::find_feeds_with(self.app, self.network, &state, records);
+        let feeds =
+            network_page::find_realtime_feeds_of_records(self.app, self.network, &state, records);
         html! {
             div.page-head.tight {
                 p.crumbs { a.target href=(format!("/networks/{}", self.feed_id())) { (name) } }

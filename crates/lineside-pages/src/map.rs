@@ -273,7 +273,8 @@ pub(super) async fn get_stop_card(State(app): State<App>, parameters: QueryParam
     let stop = timetable.stop(stop);
     let ended = network_page::last_service_day(&network);
     let state = network.state();
-    let times = network_page::find_feeds_with(&app, &network, &state, state.trip_updates());
+    let times =
+        network_page::find_realtime_feeds_of_records(&app, &network, &state, state.trip_updates());
     Json(json!({
         "feed": network.id().as_str(), "id": stop.id, "name": stop.name,
         "platform": stop.platform_code, "latitude": stop.lat, "longitude": stop.lon,

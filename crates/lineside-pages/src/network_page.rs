@@ -76,7 +76,7 @@ pub(super) fn render_timetable_end(network: &Network) -> Markup {
 
 /// Returns the real-time feeds of a network that have one of these records, or may get one: a feed without any records
 /// is included unless it is known to report only alerts.
-pub(super) fn find_feeds_with<'a>(
+pub(super) fn find_realtime_feeds_of_records<'a>(
     app: &App,
     network: &Network,
     state: &NetworkState,

@@ -73,7 +73,7 @@ pub(super) fn list_regions(app: &App) -> Vec<MapRegion> {
 
 fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
     let extent = extent_of_network(network)?;
-    let counts = count_network(network);
+    let counts = count_vehicles_and_stations(network);
     let timetable = network.timetable();
     let mut live = network.realtime_feeds();
     live.retain(|feed| !has_only_alerts(app, feed));
@@ -128,7 +128,7 @@ fn rents_only_bikes(feed: &Feed) -> bool {
     all.iter().all(|kind| matches!(kind["form_factor"].as_str(), Some("bicycle" | "cargo_bicycle")))
 }
 
-fn count_network(network: &Network) -> NetworkCounts {
+fn count_vehicles_and_stations(network: &Network) -> NetworkCounts {
     let state = network.state();
     let is_placed = |record: &&Arc<Record>| record.position().is_some();
     let mut by_type = VehiclesByType::new();
@@ -182,7 +182,8 @@ pub(super) fn list_unplaced(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNet
 /// Handles `/map/counts`: the numbers of vehicles and stations of each network.
 pub(super) async fn get_counts(State(app): State<App>) -> Response {
     let networks = app.ingest().networks();
-    let counts: Vec<NetworkCounts> = networks.iter().map(|it| count_network(it)).collect();
+    let counts: Vec<NetworkCounts> =
+        networks.iter().map(|it| count_vehicles_and_stations(it)).collect();
     Json(counts).into_response()
 }
 

@@ -206,8 +206,12 @@ impl<'a> TripView<'a> {
     /// Renders the banner for the feed of the live times, or without live times for the feeds that may have them.
     fn render_troubles(&self) -> Markup {
         let state = self.network.state();
-        let mut feeds =
-            network_page::find_feeds_with(self.app, self.network, &state, state.trip_updates());
+        let mut feeds = network_page::find_realtime_feeds_of_records(
+            self.app,
+            self.network,
+            &state,
+            state.trip_updates(),
+        );
         feeds.retain(|feed| self.run.source.as_ref().is_none_or(|source| source == feed.id()));
         network_page::render_times_banner(self.app, &feeds, self.time_zone())
     }

@@ -68,7 +68,7 @@ impl StoreError {
 }
 
 /// Returns true if a retry may succeed.
-pub(crate) fn is_transient(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_transient_sqlite_error(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(

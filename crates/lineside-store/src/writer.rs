@@ -17,7 +17,7 @@ use rusqlite::{Transaction, params};
 
 use crate::{
     blob_hash::BlobHash,
-    error::is_transient,
+    error::is_transient_sqlite_error,
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
     tables::{
         delays::{self, DelayRow},
@@ -91,7 +91,7 @@ impl DatabaseWriter {
             purged: None,
         };
         match writer.record_start() {
-            Err(error) if is_transient(&error) => writer.note_failure(&error),
+            Err(error) if is_transient_sqlite_error(&error) => writer.note_failure(&error),
             started => started?,
         }
         Ok(writer)
@@ -162,7 +162,7 @@ impl DatabaseWriter {
                 self.feeds.clear();
                 self.note_failure(&error);
                 refuse_snapshots(batch, &error);
-                if !is_transient(&error) {
+                if !is_transient_sqlite_error(&error) {
                     self.drop_batch(batch);
                 }
                 false

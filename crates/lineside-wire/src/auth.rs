@@ -23,7 +23,7 @@ pub struct ClientIdentity {
 
 /// The permission to subscribe to a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChannelGrant {
+pub struct SubscribeGrant {
     /// The expiry of the permission, in seconds since 1970.
     pub expires: Option<i64>,
     /// Information that others in the channel may see, in addition to the [identity's](ClientIdentity::info), as JSON;
@@ -63,7 +63,7 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
         identity: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
-    ) -> Result<ChannelGrant, Refusal>;
+    ) -> Result<SubscribeGrant, Refusal>;
 
     /// Checks that a connection may publish into a channel.
     ///

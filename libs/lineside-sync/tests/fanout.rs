@@ -145,10 +145,10 @@ fn a_kind_without_topics_has_no_interest() {
 fn the_reached_position_rises_and_restarts_with_a_new_epoch() {
     let reached = ReachedPosition::new();
     assert_eq!(reached.read_position(), (0, 0));
-    reached.raise_to(7, 5);
-    reached.raise_to(7, 3);
+    reached.advance_position(7, 5);
+    reached.advance_position(7, 3);
     assert_eq!(reached.read_position(), (7, 5));
-    reached.raise_to(8, 1);
+    reached.advance_position(8, 1);
     assert_eq!(reached.read_position(), (8, 1));
 }
 

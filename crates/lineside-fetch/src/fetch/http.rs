@@ -49,7 +49,7 @@ pub struct HttpFetcher {
     /// The destination of the next body, if not memory.
     spool: Option<BodySpool>,
     /// The host of the last reply, if a redirect led to another host than the feed's.
-    pub(super) other_host: Option<String>,
+    pub(super) redirected_host: Option<String>,
     /// The reach of requests to the feed's own origin, once a public host has answered there.
     pub(super) public_reach: Option<HostReach>,
     /// Reads the bodies of error replies, if the feed's protocol defines them.
@@ -79,7 +79,7 @@ impl HttpFetcher {
             advice,
             waits,
             spool: None,
-            other_host: None,
+            redirected_host: None,
             public_reach: None,
             error_bodies: None,
         }
@@ -123,7 +123,7 @@ impl HttpFetcher {
     /// Returns the first bytes of a reply with the feed's secrets redacted. Empty for a reply of another host: a
     /// redirect must not publish content that only this machine can read there.
     pub(super) fn redact_head(&self, bytes: &[u8], key: Option<&Secret>) -> String {
-        if self.other_host.is_some() {
+        if self.redirected_host.is_some() {
             String::new()
         } else {
             self.reply_redactor(key).redact_bytes(bytes)
@@ -131,8 +131,8 @@ impl HttpFetcher {
     }
 
     /// Returns the host of the last reply, if it is not the feed's.
-    pub(super) fn other_host(&self) -> Option<&str> {
-        self.other_host.as_deref()
+    pub(super) fn redirected_host(&self) -> Option<&str> {
+        self.redirected_host.as_deref()
     }
 
     fn reply_redactor(&self, key: Option<&Secret>) -> Redactor {
@@ -369,7 +369,7 @@ impl HttpFetcher {
         if self.error_bodies.is_some_and(is_answer) {
             return Ok(FetchOutcome::Body(self.build_body(&headers, status, body.into())));
         }
-        let reader = self.error_bodies.filter(|_| self.other_host.is_none());
+        let reader = self.error_bodies.filter(|_| self.redirected_host.is_none());
         let why = reader.and_then(|reader| (reader.find_reason)(&body));
         let why =
             why.map(|why| format!(": {}", hidden.redact_bytes(why.as_bytes()))).unwrap_or_default();

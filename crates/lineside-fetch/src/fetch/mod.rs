@@ -180,7 +180,7 @@ impl SourceFetcher {
     }
 
     /// Sets the reader of error replies; sources other than HTTP have none.
-    pub fn set_error_bodies(&mut self, reader: Option<ErrorBodyReader>) {
+    pub fn set_error_body_reader(&mut self, reader: Option<ErrorBodyReader>) {
         if let SourceFetcher::Http(fetcher) = self {
             fetcher.error_bodies = reader;
         }
@@ -256,9 +256,9 @@ impl SourceFetcher {
     }
 
     /// Returns the host to which a redirect led, if it is not the feed's.
-    pub fn other_host(&self) -> Option<&str> {
+    pub fn redirected_host(&self) -> Option<&str> {
         match self {
-            SourceFetcher::Http(fetcher) => fetcher.other_host(),
+            SourceFetcher::Http(fetcher) => fetcher.redirected_host(),
             _ => None,
         }
     }

@@ -33,7 +33,7 @@ impl HttpFetcher {
         for _ in 0..=REDIRECTS_MAX {
             let response = self.send_to_url(&url, token, reach).await?;
             let is_other = url_host(&url) != url_host(&self.url);
-            self.other_host = url_host(&url).filter(|_| is_other);
+            self.redirected_host = url_host(&url).filter(|_| is_other);
             let next_reach = self.shared.client.reach_after(&response, reach).await;
             if url.origin() == self.url.origin() && next_reach != own_reach {
                 own_reach = next_reach;

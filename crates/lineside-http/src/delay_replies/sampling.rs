@@ -10,7 +10,7 @@ use lineside_sync::UnixMillis;
 
 use crate::app::App;
 use crate::delay_replies::question::{delay_source, find_question};
-use crate::delays::day::{DelayDay, SampleTime, day_start};
+use crate::delays::day::{DelayHistoryStore, SampleTime, day_start};
 use crate::delays::question::lateness_threshold;
 
 /// The interval between samples.
@@ -117,7 +117,7 @@ fn sample_stops(app: &App, now: UnixMillis) {
 
 /// Adds a sample of the trips that some feeds report, each counted once, with the threshold of `asked`.
 fn add_sample(
-    day: &DelayDay,
+    day: &DelayHistoryStore,
     network: &Network,
     state: &NetworkState,
     feeds: &[FeedId],

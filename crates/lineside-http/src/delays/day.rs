@@ -255,12 +255,12 @@ impl FeedDays {
 /// The last 24 hours of each feed with trips, and under a schedule's id those of all real-time feeds of its network,
 /// each trip counted once.
 #[derive(Debug, Default)]
-pub struct DelayDay {
+pub struct DelayHistoryStore {
     days: Mutex<FeedDays>,
     generation: AtomicI64,
 }
 
-impl DelayDay {
+impl DelayHistoryStore {
     /// Returns a number that increases with each sampling round.
     pub fn generation(&self) -> i64 {
         self.generation.load(Ordering::Acquire)
@@ -476,7 +476,7 @@ mod tests {
     /// Adds a sample of a line with the given numbers of late and punctual trips, one cancelled trip and one unknown
     /// trip.
     fn sample_day(
-        day: &DelayDay,
+        day: &DelayHistoryStore,
         feed: &str,
         line: &str,
         (late, on_time): (usize, usize),
@@ -497,14 +497,19 @@ mod tests {
         UnixMillis(1_800_000_000_000 + quarter * QUARTER_MS)
     }
 
-    fn seen(day: &DelayDay, feed: &str, line: Option<&str>, now: UnixMillis) -> Vec<[u64; 3]> {
+    fn seen(
+        day: &DelayHistoryStore,
+        feed: &str,
+        line: Option<&str>,
+        now: UnixMillis,
+    ) -> Vec<[u64; 3]> {
         let past = day.feed_history(&id(feed), line.map(SmolStr::new).as_ref(), now);
         past.quarters.iter().map(|it| [it.trips, it.late, it.cancelled]).collect()
     }
 
     #[test]
     fn samples_are_summed_by_quarter_hour_and_line() {
-        let day = DelayDay::default();
+        let day = DelayHistoryStore::default();
         sample_day(&day, "a", "1", (2, 7), at(0));
         sample_day(&day, "a", "1", (4, 5), at(0) + Duration::from_secs(60));
         sample_day(&day, "b", "1", (10, 10), at(0));
@@ -522,7 +527,7 @@ mod tests {
 
     #[test]
     fn a_day_is_bounded_and_old_quarters_expire() {
-        let day = DelayDay::default();
+        let day = DelayHistoryStore::default();
         for quarter in 0..300 {
             sample_day(&day, "a", "1", (0, 2), at(quarter));
         }
@@ -543,7 +548,7 @@ mod tests {
 
     #[test]
     fn a_recording_has_quarters_of_its_own_time_and_can_restart() {
-        let day = DelayDay::default();
+        let day = DelayHistoryStore::default();
         let trips = [trip("1", TripDelayStatus::Delayed(600))];
         let add_sample = |quarter: i64| {
             let time = SampleTime { at: at(quarter), is_recording: true };
@@ -569,7 +574,7 @@ mod tests {
 
     #[test]
     fn lines_beyond_the_limit_are_reported_as_left_out() {
-        let day = DelayDay::default();
+        let day = DelayHistoryStore::default();
         let ids: Vec<String> = (0..=FEED_LINES_MAX).map(|n| format!("{n:05}")).collect();
         let trips: Vec<_> =
             ids.iter().map(|line| trip(line, TripDelayStatus::Delayed(0))).collect();
@@ -586,7 +591,7 @@ mod tests {
 
     #[test]
     fn saved_quarters_are_restored_and_extended_after_a_restart() {
-        let day = DelayDay::default();
+        let day = DelayHistoryStore::default();
         assert!(day.unsaved_rows().is_empty() && day.begin_round(at(0)).is_empty());
         sample_day(&day, "a", "1", (1, 1), at(0));
         assert!(
@@ -607,7 +612,7 @@ mod tests {
         first.sort();
         assert_eq!(first, [(None, 6, 2), (line, 6, 2)]);
         assert_eq!(stored_rows.len(), 4);
-        let next = DelayDay::default();
+        let next = DelayHistoryStore::default();
         next.restore_rows(&stored_rows, at(1));
         assert!(
             next.has_feed(&id("a")) && !next.has_feed(&id("b")),
@@ -615,7 +620,7 @@ mod tests {
         );
         sample_day(&next, "a", "1", (1, 0), at(1));
         assert_eq!(seen(&next, "a", Some("1"), at(1)), [[6, 2, 2], [4, 1, 2]]);
-        let late = DelayDay::default();
+        let late = DelayHistoryStore::default();
         late.restore_rows(&stored_rows, at(200));
         assert!(late.lock_days().feeds.is_empty(), "of another day");
     }

@@ -21,7 +21,7 @@ use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use self::day::{
-    DataGap, DelayDay, FEED_LINES_MAX, QuarterHour, day_start, find_gaps, quarter_index,
+    DataGap, DelayHistoryStore, FEED_LINES_MAX, QuarterHour, day_start, find_gaps, quarter_index,
 };
 pub use self::question::{DelayQuestion, DelaySource};
 pub use self::report::{DelayReport, DelayVerdict, LineCount};
@@ -74,7 +74,7 @@ type Key = (DelayView, question::QuestionKey, question::ReportFingerprint);
 pub struct DelayReports {
     pub rendered: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
     pub render_slots: RenderSlots,
-    pub day: DelayDay,
+    pub day: DelayHistoryStore,
     pub stops: stops::StopDelays,
 }
 
@@ -88,14 +88,14 @@ impl Default for DelayReports {
         Self {
             rendered: LoadingCache::new(limits, |_, rendered| rendered.body.len()),
             render_slots: RenderSlots::default(),
-            day: DelayDay::default(),
+            day: DelayHistoryStore::default(),
             stops: stops::StopDelays::default(),
         }
     }
 }
 
 impl DelayReports {
-    pub fn day(&self) -> &DelayDay {
+    pub fn day(&self) -> &DelayHistoryStore {
         &self.day
     }
 

@@ -170,7 +170,7 @@ async fn read(
             let decode = move || {
                 let _slot = slot;
                 match format {
-                    Format::Siri => count_siri(&bytes),
+                    Format::Siri => count_siri_contents(&bytes),
                     Format::Gbfs => count_files(&bytes),
                     _ => Dataset::load_format(id, bytes, format, now, &limits)
                         .map(|it| count_schedule(&it)),
@@ -228,7 +228,7 @@ fn count_schedule(dataset: &Dataset) -> ContentCounts {
     (contents, dataset.problems.total_count())
 }
 
-fn count_siri(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
+fn count_siri_contents(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
     let (message, problems) =
         siri::decode_message(bytes, &TimeZone::UTC, &siri::MessageLimits::default())?;
     let (mut journeys, mut vehicles, mut visits, mut situations) = (0, 0, 0, 0);

@@ -129,7 +129,7 @@ impl FeedPoller {
             let is_from_reply = failure.code != FailureCode::Convert;
             let head = is_from_reply.then(|| self.fetcher.redact_head(&bytes, None));
             // A decoder's message may quote the bytes.
-            let failure = match self.fetcher.other_host() {
+            let failure = match self.fetcher.redirected_host() {
                 Some(host) => failure.without_detail(&format!(
                     "the response of {host}, to which the URL redirects, cannot be used"
                 )),

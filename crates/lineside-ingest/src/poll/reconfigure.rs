@@ -67,7 +67,7 @@ impl FeedPoller {
             self.due_at = now;
         } else {
             self.fetcher.reconfigure(&config, &shared.sources);
-            self.fetcher.set_error_bodies(error_body_reader(&config));
+            self.fetcher.set_error_body_reader(error_body_reader(&config));
             if config.siri != before.siri {
                 // The id mapping may have changed, and the current entities use the old one.
                 self.siri.clear();

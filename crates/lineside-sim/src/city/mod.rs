@@ -126,7 +126,7 @@ impl City {
 
     /// Returns the longitude and latitude of the centre of the old town, in degrees.
     #[must_use]
-    pub fn town_centre(&self) -> (f64, f64) {
+    pub fn old_town_centre(&self) -> (f64, f64) {
         let (lat, lon) = plan::ORIGIN;
         (lon, lat)
     }

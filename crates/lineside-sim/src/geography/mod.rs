@@ -49,7 +49,7 @@ impl Geography {
         let field =
             StreetField::build_field(seed, centre, half, &terrain.raster, &districts, &roads);
         terrain.grounds.splice(0..0, built_up_areas(seed, &terrain.raster, &field));
-        terrain.add_squares(lay_squares(seed, &terrain.raster, &field, &roads));
+        terrain.add_squares(place_green_squares(seed, &terrain.raster, &field, &roads));
         let banks: Vec<&[Point]> = terrain.quay_banks().collect();
         let streets =
             StreetTracer::new(seed, &terrain.raster, &field).trace_streets(&roads, &banks);
@@ -99,7 +99,7 @@ fn built_up_areas(seed: u64, raster: &Raster, field: &StreetField) -> Vec<Terrai
 }
 
 /// Returns small green squares and gardens all over town, aligned with the streets around them.
-fn lay_squares(
+fn place_green_squares(
     seed: u64,
     raster: &Raster,
     field: &StreetField,

@@ -107,7 +107,7 @@ struct TraceMark {
 
 /// A traced step, for crossings.
 #[derive(Clone, Copy)]
-struct TraceSegment {
+struct TracedStreetSegment {
     a: Point,
     b: Point,
     class: StreetClass,
@@ -118,7 +118,7 @@ pub(crate) struct StreetTracer<'a> {
     field: &'a StreetField,
     rng: fastrand::Rng,
     streets: Vec<Street>,
-    segments: SpatialGrid<TraceSegment>,
+    segments: SpatialGrid<TracedStreetSegment>,
     bridges: Vec<Point>,
 }
 
@@ -203,7 +203,7 @@ impl<'a> StreetTracer<'a> {
             self.segments.insert_segment(
                 pair[0],
                 pair[1],
-                TraceSegment { a: pair[0], b: pair[1], class },
+                TracedStreetSegment { a: pair[0], b: pair[1], class },
             );
         }
         self.streets.push(Street { class, quay: false, points });

@@ -43,7 +43,7 @@ fn the_map_has_land_water_parks_streets_rails_and_names() {
 #[test]
 fn every_place_is_near_the_city_and_every_ring_is_closed() {
     let map = CITY.base_map_geojson();
-    let (lon, lat) = CITY.town_centre();
+    let (lon, lat) = CITY.old_town_centre();
     for feature in features(&map) {
         let geometry = &feature["geometry"];
         let mut found = Vec::new();

@@ -11,7 +11,7 @@ use lineside_hub::{
     SessionLimits, StateSource,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
-use lineside_wire::auth::{Authorizer, ChannelGrant, ClientIdentity, Refusal};
+use lineside_wire::auth::{Authorizer, ClientIdentity, Refusal, SubscribeGrant};
 use lineside_wire::centrifuge::{CentrifugeService, ClientLimits, ProtocolFormat};
 use lineside_wire::partition::limits::COALESCE;
 use lineside_wire::partition::{
@@ -48,9 +48,9 @@ impl Authorizer for Open {
         _: &ClientIdentity,
         _: &Channel,
         token: Option<&str>,
-    ) -> Result<ChannelGrant, Refusal> {
+    ) -> Result<SubscribeGrant, Refusal> {
         assert_ne!(token, Some(FAULT), "intended panic of the partition");
-        Ok(ChannelGrant::default())
+        Ok(SubscribeGrant::default())
     }
 
     fn authorize_publish(&self, _: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use lineside_hub::{Channel, Hub, Listener, PartitionListener, SessionLimits, WorkerPool};
-use lineside_wire::auth::{Authorizer, ChannelGrant, ClientIdentity, Refusal};
+use lineside_wire::auth::{Authorizer, ClientIdentity, Refusal, SubscribeGrant};
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{
     CentrifugeConnection, CentrifugeService, ClientHandler, ClientLimits, Command, CommandRequest,
@@ -62,14 +62,14 @@ impl Authorizer for TokenAuthorizer {
         identity: &ClientIdentity,
         channel: &Channel,
         token: Option<&str>,
-    ) -> Result<ChannelGrant, Refusal> {
+    ) -> Result<SubscribeGrant, Refusal> {
         let name = channel.as_str();
         let is_not_named = name.starts_with("app/closed/") && !identity.channels.contains(channel);
         if name.starts_with("ops/") || is_not_named {
             return Err(&codes::PERMISSION_DENIED);
         }
         let expires = token.and_then(|token| token.strip_prefix("until ")?.parse().ok());
-        Ok(ChannelGrant { expires, info: Bytes::new() })
+        Ok(SubscribeGrant { expires, info: Bytes::new() })
     }
 
     fn authorize_publish(&self, identity: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {

@@ -403,8 +403,8 @@ fn reaching() {
     let publisher = thread::spawn({
         let reached = reached.clone();
         move || {
-            reached.raise_to(1, 7);
-            reached.raise_to(2, 3);
+            reached.advance_position(1, 7);
+            reached.advance_position(2, 3);
         }
     });
     let (life, offset) = reached.read_position();
@@ -422,7 +422,7 @@ fn reaching_carelessly() {
     let publisher = thread::spawn({
         let reached = reached.clone();
         move || {
-            reached.raise_to(1, 7);
+            reached.advance_position(1, 7);
             reached.generation.store(2, Ordering::Release);
             reached.offset.store(3, Ordering::Release);
         }

@@ -34,7 +34,7 @@ impl ReachedPosition {
 
     /// Raises the position; an offset below the one reached in this life changes nothing. A life that has ended never
     /// comes back.
-    pub fn raise_to(&self, generation: u64, offset: u64) {
+    pub fn advance_position(&self, generation: u64, offset: u64) {
         if self.generation.load(Ordering::Acquire) != generation {
             // The offset is reset first: no reader may pair the old life with the new offset, or the new life with the
             // old offset.

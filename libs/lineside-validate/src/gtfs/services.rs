@@ -155,10 +155,10 @@ pub(crate) const WEEK: [&str; 7] =
 impl GtfsFeed {
     /// Returns the services with their days. O(rows of the calendars + days / 64) at the first call.
     pub fn service_calendar(&self) -> &ServiceCalendar {
-        self.services.get_or_init(|| self.make_service_calendar())
+        self.services.get_or_init(|| self.build_service_calendars())
     }
 
-    fn make_service_calendar(&self) -> ServiceCalendar {
+    fn build_service_calendars(&self) -> ServiceCalendar {
         let id = "service_id";
         let (calendar, dates) =
             (self.table(GtfsFile::Calendar), self.table(GtfsFile::CalendarDates));

@@ -11,7 +11,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::edit_reply::EditReply;
-use super::{apply_edit, parse_feed_id, parse_flag};
+use super::{apply_edit, parse_bool_parameter, parse_feed_id};
 use crate::app::App;
 use crate::errors::{Problem, Refusal};
 use crate::parameters::{QueryParameters, bad_parameter};
@@ -161,7 +161,7 @@ pub(super) async fn undo_feed_edit(
     parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
     let number = n.parse().map_err(|_| Refusal::from(EditError::UnknownEdit))?;
-    let overwrites = parse_flag(&parameters, "overwrite")?.unwrap_or(false);
+    let overwrites = parse_bool_parameter(&parameters, "overwrite")?.unwrap_or(false);
     apply_edit(&app, parse_feed_id(&id)?, EditAction::Undo { number, overwrites }, &parameters)
         .await
 }
@@ -189,7 +189,7 @@ pub(super) async fn undo_any_edit(
     parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
     let number = n.parse().map_err(|_| Refusal::from(EditError::UnknownEdit))?;
-    let overwrites = parse_flag(&parameters, "overwrite")?.unwrap_or(false);
+    let overwrites = parse_bool_parameter(&parameters, "overwrite")?.unwrap_or(false);
     let feed = app.settings().find_edited_feed(number).await?;
     apply_edit(&app, feed, EditAction::Undo { number, overwrites }, &parameters).await
 }

@@ -75,8 +75,8 @@ async fn apply_edit(
     action: EditAction,
     parameters: &QueryParameters,
 ) -> Result<Response, Refusal> {
-    let only_try = parse_flag(parameters, "dry_run")?.unwrap_or(false);
-    let is_test_requested = parse_flag(parameters, "test")?.unwrap_or(true);
+    let only_try = parse_bool_parameter(parameters, "dry_run")?.unwrap_or(false);
+    let is_test_requested = parse_bool_parameter(parameters, "test")?.unwrap_or(true);
     let (is_new, is_tested) = (matches!(action, EditAction::Add(_)), only_try && is_test_requested);
     let is_tested = is_tested && action.changes_requests();
     let mut edited = app.settings().edit_feed(app.context(), id.clone(), action, only_try).await?;
@@ -91,7 +91,10 @@ async fn apply_edit(
 
 /// Parses a parameter that is `true` or `false`. Elsewhere an empty value counts as none, but `?dry_run` must not apply
 /// an edit.
-fn parse_flag(parameters: &QueryParameters, name: &'static str) -> Result<Option<bool>, Refusal> {
+fn parse_bool_parameter(
+    parameters: &QueryParameters,
+    name: &'static str,
+) -> Result<Option<bool>, Refusal> {
     if parameters.all_values(name).any(|value| value.trim().is_empty()) {
         return Err(bad_parameter(name, "expected true or false"));
     }

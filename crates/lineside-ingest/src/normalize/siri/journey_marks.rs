@@ -120,7 +120,7 @@ pub(super) fn disambiguate_journeys(entities: &mut [SiriEntity]) {
         if !has_duplicate_names(entities) {
             return;
         }
-        let shared = group_shared_ids(entities, mark);
+        let shared = find_ids_with_several_marks(entities, mark);
         for it in entities.iter_mut().filter(|_| !shared.is_empty()) {
             let (Some(id), Some(value)) = (it.journey_id(), it.marks.get(mark)) else { continue };
             let is_anothers = |all: &BTreeSet<SmolStr>| {
@@ -140,7 +140,7 @@ fn has_duplicate_names(entities: &[SiriEntity]) -> bool {
 }
 
 /// Returns all values of a mark by journey id, for ids with several values.
-fn group_shared_ids(
+fn find_ids_with_several_marks(
     entities: &[SiriEntity],
     mark: JourneyMark,
 ) -> HashMap<SmolStr, BTreeSet<SmolStr>> {

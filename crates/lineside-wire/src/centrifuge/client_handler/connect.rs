@@ -8,7 +8,7 @@ use super::limits::PING_INTERVAL;
 use super::reply_writer::ReplyWriter;
 use super::subscribe::{ReplyBudget, subscribe_refusal};
 use super::{ClientHandler, ConnectedClient};
-use crate::auth::{ChannelGrant, ClientIdentity, Refusal};
+use crate::auth::{ClientIdentity, Refusal, SubscribeGrant};
 use crate::centrifuge::message::{
     ConnectRequest, ConnectResult, RefreshRequest, RefreshResult, Reply, ServerSub,
 };
@@ -80,7 +80,7 @@ impl ClientHandler {
         let mut subs = Vec::new();
         for channel in channels {
             let resume = request.subs.get(channel.as_str()).cloned().unwrap_or_default();
-            let grant = ChannelGrant::default();
+            let grant = SubscribeGrant::default();
             match self.subscribe_channel(channel, &resume, &grant, true, now, &mut budget, out) {
                 Ok(result) => subs.push(ServerSub { channel: channel.as_str().into(), result }),
                 Err(refusal) if refusal.temporary => return Err(refusal),

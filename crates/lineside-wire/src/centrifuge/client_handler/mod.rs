@@ -355,7 +355,7 @@ impl ClientHandler {
     ) -> ReceiveOutcome {
         let mut out = ReplyWriter::new(self.format, self.deflate.then_some(deflater), frames);
         let flow = self.answer_commands(first, &mut commands, now, &mut out);
-        out.finish_message();
+        out.flush_last_frame();
         match flow {
             Ok(ReceiveOutcome::Full) => {
                 let rest = commands.into_owned();

@@ -59,7 +59,7 @@ impl<'a> ReplyWriter<'a> {
         self.bytes + self.payload.len() >= OUTBOX_BYTES
     }
 
-    pub(super) fn finish_message(mut self) {
+    pub(super) fn flush_last_frame(mut self) {
         self.flush_message();
     }
 

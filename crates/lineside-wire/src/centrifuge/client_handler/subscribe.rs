@@ -11,7 +11,7 @@ use prost::Message as _;
 use super::limits::{REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX};
 use super::reply_writer::ReplyWriter;
 use super::{ClientHandler, TrackedSubscription};
-use crate::auth::{ChannelGrant, Refusal};
+use crate::auth::{Refusal, SubscribeGrant};
 use crate::centrifuge::message::{
     Publication, Reply, ResumePoint, SubRefreshRequest, SubRefreshResult, SubscribeRequest,
     SubscribeResult,
@@ -91,7 +91,7 @@ impl ClientHandler {
         Ok(Reply { subscribe: Some(result), ..Reply::default() })
     }
 
-    fn authorize_channel(&self, channel: &Channel, token: &str) -> Result<ChannelGrant, Refusal> {
+    fn authorize_channel(&self, channel: &Channel, token: &str) -> Result<SubscribeGrant, Refusal> {
         let token = Some(token).filter(|token| !token.is_empty());
         let identity = self.identity().ok_or(&codes::UNAUTHORIZED)?;
         self.service.authorizer.authorize_subscribe(identity, channel, token)
@@ -104,7 +104,7 @@ impl ClientHandler {
         &mut self,
         channel: &Channel,
         resume: &ResumePoint,
-        grant: &ChannelGrant,
+        grant: &SubscribeGrant,
         wants_members: bool,
         now: Duration,
         budget: &mut ReplyBudget,
@@ -156,7 +156,7 @@ impl ClientHandler {
     fn join_presence(
         &mut self,
         channel: &Channel,
-        grant: &ChannelGrant,
+        grant: &SubscribeGrant,
         counts: bool,
         tells: bool,
     ) -> Result<Option<Membership>, Refusal> {

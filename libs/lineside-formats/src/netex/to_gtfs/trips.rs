@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A journey that becomes a trip: its index, and that of its service.
-pub(super) struct ChosenTrip {
+pub(super) struct ExportableJourney {
     journey: u32,
     service: u32,
     line: TextId,
@@ -34,7 +34,7 @@ impl GtfsWriter<'_, '_> {
     pub(super) fn choose_trips(
         &mut self,
         services: &mut JourneyServices<'_>,
-    ) -> Result<Vec<ChosenTrip>, Error> {
+    ) -> Result<Vec<ExportableJourney>, Error> {
         let publication = self.publication;
         let (mut chosen, mut calls, mut ids) = (Vec::new(), Vec::new(), HashSet::new());
         for (number, journey) in (0..).zip(&publication.journeys) {
@@ -52,7 +52,12 @@ impl GtfsWriter<'_, '_> {
                     self.report_problem(journey.file, "duplicate_in_timetable", detail, journey.id);
                 } else if let Some(service) = services.service_for_journey(journey)? {
                     let headsign = self.first_headsign(journey, &calls);
-                    chosen.push(ChosenTrip { journey: number, service, line: line.id, headsign });
+                    chosen.push(ExportableJourney {
+                        journey: number,
+                        service,
+                        line: line.id,
+                        headsign,
+                    });
                 } else {
                     self.report_no_service_days(journey, services);
                 }
@@ -121,7 +126,7 @@ impl GtfsWriter<'_, '_> {
 
     pub(super) fn write_trips(
         &mut self,
-        trips: &[ChosenTrip],
+        trips: &[ExportableJourney],
         services: &JourneyServices<'_>,
     ) -> Result<(), Error> {
         let [route, service, id] = ["route_id", "service_id", "trip_id"];
@@ -176,7 +181,7 @@ impl GtfsWriter<'_, '_> {
         journey.direction.or_else(of_pattern).or_else(|| route(journey.route))
     }
 
-    pub(super) fn write_stop_times(&mut self, trips: &[ChosenTrip]) -> Result<(), Error> {
+    pub(super) fn write_stop_times(&mut self, trips: &[ExportableJourney]) -> Result<(), Error> {
         self.tables.begin_table("stop_times.txt", &StopTimeRow::COLUMNS)?;
         let publication = self.publication;
         let (mut calls, mut n) = (Vec::new(), 0);
@@ -231,7 +236,7 @@ impl GtfsWriter<'_, '_> {
         })
     }
 
-    pub(super) fn write_frequencies(&mut self, trips: &[ChosenTrip]) -> Result<(), Error> {
+    pub(super) fn write_frequencies(&mut self, trips: &[ExportableJourney]) -> Result<(), Error> {
         let journeys = trips.iter().map(|trip| &self.publication.journeys[trip.journey as usize]);
         let repeated: Vec<&ServiceJourney> =
             journeys.filter(|journey| !journey.headways.is_empty()).collect();
