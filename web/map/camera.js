@@ -6,12 +6,14 @@ import { project } from "./motion.js";
 export const WIDE = "(min-width: 46.01rem)";
 /** Margin around a box, in pixels. */
 const MARGIN_PX = 24;
-/** Margin at the right of a wide screen, in pixels, with room for half of a place's name. */
-const RIGHT_MARGIN_PX = 56;
+/** Margin at the sides of a wide screen, in pixels, with room for half of a place's name. */
+const SIDE_MARGIN_PX = 56;
+/** Height of the attribution on a wide screen before the map is made, in pixels. */
+const ATTRIBUTION_PX = 36;
 /** Minimum height and width of the free part of the map, in pixels; if it is smaller, the whole map counts as free. */
 const FREE_PX_MIN = 64;
 /** Maximum number of refits of a box: the panel's content depends on the view and must not move the map back and forth. */
-const REFITS_MAX = 2;
+const REFITS_MAX = 3;
 /** The width of the world at zoom 0, in MapLibre. */
 const WORLD_PX = 512;
 /** A flight that would take longer becomes a jump, in milliseconds. */
@@ -33,8 +35,12 @@ export function coveredSides() {
   const sides = { top: MARGIN_PX, bottom: MARGIN_PX, left: MARGIN_PX, right: MARGIN_PX };
   const panel = boxOf(".panel");
   if (matchMedia(WIDE).matches) {
-    if (panel) sides.left += panel.right - whole.left;
-    sides.right = RIGHT_MARGIN_PX;
+    const [buttons, attribution] = [boxOf(".map-buttons"), boxOf("#map .maplibregl-ctrl-attrib")];
+    const isAttributionKnown = document.querySelector("#map .maplibregl-ctrl-attrib") !== null;
+    sides.left = SIDE_MARGIN_PX + (panel ? panel.right - whole.left : 0);
+    sides.right = SIDE_MARGIN_PX;
+    if (buttons) sides.top += buttons.bottom - whole.top;
+    sides.bottom += attribution ? whole.bottom - attribution.top : isAttributionKnown ? 0 : ATTRIBUTION_PX;
   } else {
     const [search, card, buttons] = [boxOf(".panel-search"), boxOf("#detail"), boxOf(".map-buttons")];
     if (search) sides.top += search.bottom - whole.top;
@@ -58,21 +64,20 @@ const OVERVIEW_MARGIN_PX = { narrow: 32, members: 64, wide: 64, label: 40 };
 
 /** Returns the space at each side of the map that is covered, or where a bubble would be covered, in pixels. @param {number} [narrow] margin on a narrow screen @returns {Padding} */
 function overviewSides(narrow = OVERVIEW_MARGIN_PX.narrow) {
-  const whole = /** @type {DOMRect} */ (document.querySelector("#map")?.getBoundingClientRect());
-  const isWide = matchMedia(WIDE).matches;
-  const aside = (isWide ? OVERVIEW_MARGIN_PX.wide : narrow) - MARGIN_PX;
   const { top, bottom, left, right } = coveredSides();
-  const [attribution, buttons] = [boxOf("#map .maplibregl-ctrl-attrib"), isWide ? boxOf(".map-buttons") : null];
+  if (matchMedia(WIDE).matches) return { top, bottom: bottom + OVERVIEW_MARGIN_PX.label - MARGIN_PX, left: left + OVERVIEW_MARGIN_PX.wide - SIDE_MARGIN_PX, right: right + OVERVIEW_MARGIN_PX.wide - MARGIN_PX };
+  const whole = /** @type {DOMRect} */ (document.querySelector("#map")?.getBoundingClientRect());
+  const attribution = boxOf("#map .maplibregl-ctrl-attrib");
   const below = attribution ? whole.bottom - attribution.top : 0;
-  const above = buttons ? buttons.bottom - whole.top : 0;
-  return { top: Math.max(top, above + MARGIN_PX), bottom: Math.max(bottom, below) + OVERVIEW_MARGIN_PX.label, left: left + aside, right: right + aside };
+  const aside = narrow - MARGIN_PX;
+  return { top, bottom: Math.max(bottom, below) + OVERVIEW_MARGIN_PX.label, left: left + aside, right: right + aside };
 }
 
 export class Camera {
   #map;
   /** The place that stays in the free part while a card grows, until the reader moves the map. @type {[number, number]|null} */
   #pinned = null;
-  /** The box that is refitted when the panel grows, and the remaining refits, until the reader moves the map. @type {{bounds: [number, number, number, number], maxZoom: number, refits: number, sides: () => Padding}|null} */
+  /** The box that is refitted when the panel or the attribution grows, and the remaining refits, until the reader moves the map. @type {{bounds: [number, number, number, number], maxZoom: number, refits: number, sides: () => Padding}|null} */
   #fitted = null;
 
   /** @param {import("maplibre-gl").Map} map @param {any} [bounds] the initial box @param {number} [maxZoom] */
@@ -95,6 +100,9 @@ export class Camera {
       }
     });
     for (const card of document.querySelectorAll(".panel > *")) observer.observe(card);
+    // It is empty until the base map is loaded.
+    const attribution = map.getContainer().querySelector(".maplibregl-ctrl-attrib");
+    if (attribution) observer.observe(attribution);
     this.#listenToZoomButtons();
   }
 

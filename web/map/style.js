@@ -28,7 +28,7 @@ import { CELL_ZOOM_MIN, cellUrl } from "./cells.js";
 import { DARK, FONT, LIGHT } from "./ink.js";
 import { withNamesAbove } from "./place_names.js";
 
-/** Attribution of the data of Lineside's own base map. */
+/** Attribution of the data of Lineside's own base map. The map shows that of the sources in use, and equal ones once. */
 const ATTRIBUTION = '<a href="https://www.openstreetmap.org/copyright">© OpenStreetMap contributors</a>, GeoNames, Natural Earth';
 
 /** The source of stations and free vehicles, and the layers on which a click finds them. */
@@ -287,7 +287,7 @@ export function makeStyle(shown) {
     } else if (shown.world) {
       const cells = shown.cells ?? [];
       sources.world = { type: "geojson", data: shown.world, maxzoom: 9, attribution: ATTRIBUTION };
-      for (const name of cells) sources[`cell-${name}`] = { type: "geojson", data: cellUrl(name), maxzoom: 12, tolerance: 0.25 };
+      for (const name of cells) sources[`cell-${name}`] = { type: "geojson", data: cellUrl(name), maxzoom: 12, tolerance: 0.25, attribution: ATTRIBUTION };
       layers.push(...worldLayers(ink), ...cells.flatMap((name) => cellLayers(name, ink)));
     }
   }
