@@ -4,8 +4,9 @@
  */
 import { badge, badgeColors } from "../plain/badge.js";
 import { element, encodeSegment, runAddress, tripAddress } from "../plain/dom.js";
-import { ageOrDateWords, clock as hours, clockOrDay, dateWords, delayWords, dueWords, seconds } from "../plain/words.js";
+import { ageOrDateWords, clock as hours, clockOrDay, dateWords, dayAndClock, delayWords, dueWords, seconds } from "../plain/words.js";
 import { liveCalls, nearestCall, upcoming } from "./calls.js";
+import { vehicleTitle } from "./vehicle_title.js";
 import { routeAddress } from "./view.js";
 
 /** Maximum numbers of calls and departures on a card. */
@@ -39,6 +40,23 @@ export function head(title, meta, close) {
   );
 }
 
+/**
+ * Returns the card of something that a link names and that is not there.
+ * @param {"vehicle"|"stop"|"station"} kind @param {string} id @param {{id: string, name: string}|undefined} network  @param {() => void} close @returns {Node[]}
+ */
+export function missingCard(kind, id, network, close) {
+  const words = { vehicle: "This vehicle no longer reports its position.", stop: "This stop is not in the timetable.", station: "This station is no longer reported." }[kind];
+  const title = { vehicle: `Vehicle ${id}`, stop: "Stop not found", station: "Station not found" }[kind];
+  const pages = network ? element("p.detail-foot", {}, element("a", { href: `/networks/${encodeURIComponent(network.id)}` }, `${network.name}: lines, stops and departures`)) : null;
+  return [head([element("span", {}, title)], [element("p", { "data-missing": kind }, words)], close), ...(pages ? [pages] : [])];
+}
+
+/** Returns a vehicle's line and destination as a title, else its name. @param {import("./vehicles.js").Vehicle} vehicle @param {string|null|undefined} headsign @returns {Node[]} */
+function vehicleHeading(vehicle, headsign) {
+  if (!vehicle.label && !headsign) return [element("span", { "data-name": "" }, vehicleTitle(vehicle))];
+  return [badge(vehicle.label || "–", vehicle.color), element("span", {}, headsign ? `To ${headsign}` : "No destination given")];
+}
+
 /** @param {string} tag @param {string} status @param {number|null|undefined} delay */
 function delaySign(tag, status, delay) {
   const { words, tone } = delayWords(status, delay);
@@ -70,7 +88,7 @@ function oldStatus(record, calls, hasEnded, around) {
  * @returns {Node[]}
  */
 export function vehicleCard(vehicle, trip, update, route, around) {
-  const { record, label, color, feed } = vehicle;
+  const { record, color, feed } = vehicle;
   const join = record.lineside ?? {};
   const calls = trip ? liveCalls(trip.calls, update) : [];
   const coming = upcoming(calls, around.now(), around.isStale ? null : join.next_stop_id);
@@ -82,12 +100,13 @@ export function vehicleCard(vehicle, trip, update, route, around) {
   ];
   const occupancy = OCCUPANCY.get(record.occupancy_status);
   const age = record.timestamp ? ageOrDateWords(Number(record.timestamp), around.now(), around.timezone) : "at an unknown time";
-  const name = record.vehicle?.label || record.vehicle?.id;
-  const small = [name ? `Vehicle ${name}` : null, occupancy, around.isStale ? null : `position ${age}`].filter(Boolean).join(" · ");
+  const title = vehicleHeading(vehicle, join.headsign ?? trip?.headsign);
+  const hasName = record.vehicle?.label || record.vehicle?.id;
+  const small = [hasName && title.length > 1 ? vehicleTitle(vehicle) : null, occupancy, around.isStale ? null : `position ${age}`].filter(Boolean).join(" · ");
   const whole = trip && record.trip?.trip_id ? element("a.trip-link", { href: runAddress(trip.network, record.trip.trip_id, record.trip.start_date, record.trip.start_time) }, "Whole trip") : null;
   const card = [
     head(
-      [badge(label || "–", color), element("span", {}, join.headsign ?? trip?.headsign ?? "No destination given")],
+      title,
       [route || whole ? element("p.small", {}, route && lineLink(route), route && whole && " · ", whole) : null, element("p", {}, ...facts), small ? element("p.soft.small", {}, small) : null],
       around.close,
     ),
@@ -175,7 +194,7 @@ export function stopCard(stop, departures, around) {
       "li",
       {},
       badge(record.route_short_name, record.route_color),
-      element("span", {}, destination(stop.feed, id, record), record.platform ? element("span.soft.small", {}, ` · platform ${record.platform}`) : null),
+      element("span", {}, destination(stop.feed, id, record), record.platform && record.platform !== stop.platform ? element("span.soft.small", { "data-platform": record.platform }, ` · platform ${record.platform}`) : null),
       element("span.when", {}, isOff ? hours(seconds(record.scheduled) ?? 0, around.timezone) : dueWords(departureTime(record) - around.now())),
       isPredicted(record) ? element("span.delay") : delaySign("span.delay", record.status, record.delay),
     );
@@ -198,7 +217,7 @@ const BOARD_WORDS = {
 function boardState({ platform }, departures, isPredicted, { live, now, timezone }) {
   const hasLive = (departures ?? []).some(({ record }) => record.status !== "scheduled");
   const ofLive = hasLive ? `Departures, live, ${hours(now(), timezone)}` : departures?.length ? "Departures of the timetable" : null;
-  const words = live === "recording" ? `Recording, ${hours(now(), timezone)}${isPredicted ? ", predicted times" : ""}` : live === "live" ? ofLive : live && BOARD_WORDS[live];
+  const words = live === "recording" ? `Recording of ${dayAndClock(now(), timezone)}${isPredicted ? ", predicted times" : ""}` : live === "live" ? ofLive : live && BOARD_WORDS[live];
   const texts = [platform ? `Platform ${platform}` : null, words].filter(Boolean);
   return texts.length > 0 ? element("p.soft.small", { "data-live": live === "live" && !hasLive ? "scheduled" : live, "data-predicted": isPredicted ? "" : null }, texts.join(" · ")) : null;
 }

@@ -23,7 +23,7 @@ export class Filters {
    * @param {import("./view.js").View} view its modes and routes are the filters
    * @param {import("./routes.js").Routes} routes
    * @param {(feed: string) => string|undefined} networkOf
-   * @param {() => {networks: string[], hasBikes: boolean}} inView  the ids of the networks in view, and whether a GBFS system is in view
+   * @param {() => Set<string>} inView  returns the modes of the networks in view
    * @param {(change: () => void) => void} changing calls `change` and shows the result
    */
   constructor(view, routes, networkOf, inView, changing) {
@@ -55,14 +55,18 @@ export class Filters {
     return modes.size > 0 ? modes.has("bike") : routes.length === 0;
   }
 
+  /** True if nothing but stations and free vehicles is shown. */
+  get showsOnlyBikes() {
+    return this.showsBikes && this.#view.modes.size === 1;
+  }
+
   /** Shows the modes of the networks in view, and the set filters. */
   show() {
     const { modes, routes } = this.#view;
-    const { networks, hasBikes } = this.#inView();
-    const present = this.#routes.modesOf(networks);
-    if (hasBikes) present.add("bike");
+    // Not from the loaded lines: the modes of a network that has just come into view would appear one by one.
+    const present = this.#inView();
     const offered = [...MODES].filter(([mode]) => modes.has(mode) || present.has(mode));
-    this.#showMissing(networks, [...modes].filter((mode) => !present.has(mode)));
+    this.#showMissing([...modes].filter((mode) => !present.has(mode)));
     const shown = JSON.stringify([offered, [...modes], routes.map((ref) => [ref, this.#routes.all.has(formatRef(ref))])]);
     if (shown === this.#shown) return;
     this.#shown = shown;
@@ -85,11 +89,10 @@ export class Filters {
     byId("routes").hidden = routes.length === 0;
   }
 
-  /** Says which of the set modes no network in view has, once the lines are loaded. @param {string[]} networks @param {string[]} missing modes */
-  #showMissing(networks, missing) {
-    const isKnown = networks.every((id) => this.#routes.isLoaded(id));
+  /** Says which of the set modes no network in view has. @param {string[]} missing modes */
+  #showMissing(missing) {
     const note = byId("modes-note");
-    note.hidden = missing.length === 0 || !isKnown;
+    note.hidden = missing.length === 0;
     const words = note.hidden ? "" : `No ${missing.map(linesOfMode).join(" or ")} in view.`;
     if (note.textContent !== words) note.textContent = words;
     note.dataset.missing = missing.join(" ");

@@ -1,4 +1,4 @@
-/** The keyboard shortcuts of the map page: Escape closes results or the card, and a slash focuses the search box. */
+/** The keyboard shortcuts of the map page: Escape closes results or the card, and a slash focuses the search box. Also tells the keyboard from a pointer. */
 import { byId } from "../plain/dom.js";
 
 /** @param {import("./finder.js").Finder} finder @param {() => boolean} hasCard @param {() => void} closeCard */
@@ -12,4 +12,11 @@ export function listenToKeys(finder, hasCard, closeCard) {
       byId("search").focus();
     }
   });
+}
+
+/** Records the last used input device, so that the map has a focus frame only for the keyboard: scripts also focus it after a click. */
+export function trackInputDevice() {
+  const record = (/** @type {string} */ device) => () => void (document.documentElement.dataset.input = device);
+  document.addEventListener("pointerdown", record("pointer"), { capture: true });
+  document.addEventListener("keydown", record("keyboard"), { capture: true });
 }

@@ -65,10 +65,10 @@ export class ListView {
     const table = /** @type {HTMLElement} */ (document.querySelector("#list .vehicle-list"));
     showList(/** @type {HTMLElement} */ (table.querySelector("tbody")), vehicles, options);
     showRentals(/** @type {HTMLElement} */ (this.#rentals.querySelector("tbody")), rentals, options);
-    showUnplaced(/** @type {HTMLElement} */ (this.#unplaced.querySelector("tbody")), unplaced);
+    showUnplaced(/** @type {HTMLElement} */ (this.#unplaced.querySelector("tbody")), unplaced, options);
     this.#unplaced.hidden = unplaced.length === 0;
     // The server's title may name a single network, but this list follows the map.
-    byId("list-title").textContent = titleOf(vehicles, unplaced, visible);
+    byId("list-title").textContent = titleOf(vehicles, rentals, unplaced, visible);
     this.#showLegend(vehicles.filter(options.isStale).length, table);
     this.#showIdle(hasFilter ? 0 : visible.reduce((sum, { idle }) => sum + idle, 0));
     const isEmpty = vehicles.length + rentals.length + unplaced.length === 0;
@@ -99,9 +99,10 @@ export class ListView {
 
 /**
  * Returns the list's title: vehicles without a position are not in view.
- * @param {unknown[]} vehicles in view @param {{network: string}[]} unplaced @param {{id: string, name: string}[]} visible networks
+ * @param {unknown[]} vehicles in view @param {unknown[]} rentals in view @param {{network: string}[]} unplaced @param {{id: string, name: string}[]} visible networks
  */
-export function titleOf(vehicles, unplaced, visible) {
+export function titleOf(vehicles, rentals, unplaced, visible) {
+  if (vehicles.length + unplaced.length === 0 && rentals.length > 0) return "In view";
   if (vehicles.length > 0 || unplaced.length === 0) return "Vehicles in view";
   const [first, ...others] = visible.filter(({ id }) => unplaced.some(({ network }) => network === id));
   return first && others.length === 0 ? `Vehicles of ${first.name}` : "Vehicles";

@@ -8,7 +8,7 @@ import { byId, island } from "../plain/dom.js";
 import { CHANNELS_MAX, Events } from "../plain/events.js";
 import { keyOf } from "../plain/state.js";
 import { liveSign } from "../plain/trouble.js";
-import { DETAIL_CHANNELS_MAX, detailChannels, heldDepartures, heldUpdate, selectedFeatures, stopCard, vehicleCard } from "./detail.js";
+import { DETAIL_CHANNELS_MAX, detailChannels, heldDepartures, heldUpdate, missingCard, selectedFeatures, stopCard, vehicleCard } from "./detail.js";
 import { boundsOfRoutes } from "./find.js";
 import { FollowedArea } from "./area.js";
 import { Bikes, isRental, rentalOf, systemsAmong } from "./bikes.js";
@@ -18,7 +18,7 @@ import { Filters } from "./filters.js";
 import { Finder } from "./finder.js";
 import { CellsInView, WORLD, canDraw, loadGround, makeMap } from "./ground.js";
 import { MapHistory } from "./history.js";
-import { listenToKeys } from "./keys.js";
+import { listenToKeys, trackInputDevice } from "./keys.js";
 import { countInView } from "./list.js";
 import { ListView } from "./list_view.js";
 import { unproject } from "./motion.js";
@@ -183,7 +183,8 @@ function showDetail() {
   else if (vehicle) content = vehicleCard(vehicle, selected.trip, heldUpdate(events.store, vehicle.record.trip), routeOf(vehicle), around);
   else if (rental?.kind === "station") content = stationCard(rental, types.of(rental.feed), around);
   else if (rental) content = freeCard(rental, bikes.all.has(rental.key), types.of(rental.feed), around);
-  card.show(content);
+  const missing = content.length === 0 && map ? selected.findMissing(view, events.store) : null;
+  card.show(missing ? missingCard(missing.kind, missing.id, networks.regionOf(missing.feed), closeDetail) : content);
 }
 
 // ---- subscriptions ------------------------------------------------------------------------------
@@ -249,7 +250,7 @@ function showFiltered() {
   tick();
 }
 
-const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, () => networks.inView(), (change) => {
+const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, () => networks.modesInView(), (change) => {
   entries.enter(change);
   showFiltered();
 });
@@ -434,12 +435,12 @@ function tick() {
   networks.count(events.store, [...(vehicles?.all.values() ?? [])], [...bikes.all.values()]);
   showFeedStates();
   vehicles?.showLost(isLost());
-  const words = countInView(shown, rentals, { hasNetworks: page.networks.length > 0, unplaced: view.routes.length > 0 ? 0 : networks.countUnplaced(), onlyBikes: networks.visible().every((region) => region.only_bikes), isOld: networks.isInTrouble });
+  const words = countInView(shown, rentals, { hasNetworks: page.networks.length > 0, onlyRentals: filters.showsOnlyBikes, unplaced: view.routes.length > 0 ? 0 : networks.countUnplaced(), onlyBikes: networks.visible().every((region) => region.only_bikes), isOld: networks.isInTrouble });
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
     const isStale = (/** @type {import("./vehicles.js").Vehicle} */ vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed);
     const unplaced = unplacedVehicles.of(networks.visible(), () => listView.refresh()).filter(({ vehicle }) => filters.passes(vehicle));
-    listView.update(shown, rentals, unplaced, networks.visible(), filters.isSet, { nowOf, networkOf: (feed) => networkOf(feed)?.id, timezoneOf: (feed) => networkOf(feed)?.timezone ?? "UTC", typesOf: (feed) => types.of(feed), isStale, pick: selectFromList });
+    listView.update(shown, rentals, unplaced, networks.visible(), filters.isSet, { nowOf, networkOf: (feed) => networkOf(feed)?.id, regionOf: (feed) => networks.regionOf(feed), timezoneOf: (feed) => networkOf(feed)?.timezone ?? "UTC", typesOf: (feed) => types.of(feed), isStale, pick: selectFromList });
   }
   if (isSelected()) showDetail();
   if (view.vehicle) loadTrip();
@@ -470,6 +471,7 @@ async function start() {
   });
   listenToKeys(finder, isSelected, closeDetail);
   listenToPanel();
+  trackInputDevice();
   if (canDraw()) await startMap();
   else {
     document.body.classList.add("no-map");

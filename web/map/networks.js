@@ -12,7 +12,7 @@ import { foldPanel } from "./panel.js";
 import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, contains, currentRegion, filterRegion, lastVisited, recountByType, regionCountWords, regionsInView, regionsOutside, rememberVisited, union, withoutEdges } from "./regions.js";
 import { fold } from "./route_query.js";
 import { STANDSTILL, liveState, liveWords, showTrouble, troubleIn } from "./trouble.js";
-import { routeAddress } from "./view.js";
+import { modeOf, routeAddress } from "./view.js";
 
 /** Interval at which the counts of networks are fetched, in milliseconds. */
 const COUNTS_MS = 30_000;
@@ -348,10 +348,12 @@ export class NetworkViews {
     return region ? liveState([...this.#states].map(([feed, record]) => ({ feed, record })), [{ ...region, live }]) : null;
   }
 
-  /** Returns the ids of the networks in view, and whether a GBFS system is in view. */
-  inView() {
+  /** Returns the modes of the lines in view; rentals are bikes. @returns {Set<string>} */
+  modesInView() {
     const visible = this.visible();
-    return { networks: visible.map(({ id }) => id), hasBikes: this.systems.some((feed) => visible.some(({ feeds }) => feeds.includes(feed))) };
+    const modes = new Set(visible.flatMap(({ route_types: types }) => types.map(modeOf)));
+    if (this.systems.some((feed) => visible.some(({ feeds }) => feeds.includes(feed)))) modes.add("bike");
+    return modes;
   }
 
   /** Counts the vehicles of the shown modes without a position in the networks in view. */

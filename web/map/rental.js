@@ -101,7 +101,7 @@ export function stationWords(record, types) {
   return words.filter((each) => each !== null).join(", ") || "Availability unknown";
 }
 
-/** @param {any} record @returns {{words: string, tone: string}} */
+/** Returns a station's status, and a shorter text for the list if everything is possible. @param {any} record @returns {{words: string, brief?: string, tone: string}} */
 export function serviceWords(record) {
   if (record.is_installed === false) return { words: "Not installed", tone: "cancelled" };
   const [rents, returns] = [record.is_renting, record.is_returning];
@@ -109,7 +109,7 @@ export function serviceWords(record) {
   if (rents === false && returns === false) return { words: "Closed", tone: "cancelled" };
   if (rents === false) return { words: "Returns only", tone: "late" };
   if (returns === false) return { words: "Rentals only, no returns", tone: "late" };
-  return { words: "Open: you can rent and return here", tone: "on-time" };
+  return { words: "Open: you can rent and return here", brief: "Open", tone: "on-time" };
 }
 
 /** Returns the counts by type, if there are several types. @param {any} record @param {Types} types @returns {Node|null} */

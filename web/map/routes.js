@@ -5,7 +5,6 @@
  */
 import { project } from "./motion.js";
 import { union } from "./regions.js";
-import { modeOf } from "./view.js";
 
 /** Maximum number of stored points; in larger networks vehicles glide straight. */
 const POINTS_MAX = 2_000_000;
@@ -38,8 +37,6 @@ export class Routes {
     /** @type {Map<string, string>} networks by feed */
     this.networkOf = new Map(networks.flatMap(({ id, feeds }) => [id, ...feeds].map((feed) => [feed, id])));
     this.networks = networks;
-    /** @type {Set<string>} networks whose routes are loaded */
-    this.loaded = new Set();
     this.points = 0;
   }
 
@@ -55,7 +52,6 @@ export class Routes {
       if (!reply.ok) continue;
       const collection = await reply.json();
       for (const feature of collection.features ?? []) this.add(id, feature);
-      this.loaded.add(id);
       loaded();
     }
   }
@@ -83,16 +79,6 @@ export class Routes {
   /** Returns the shapes of a route by a real-time feed's id. @param {string} feed @param {string} routeId */
   linesOf(feed, routeId) {
     return this.all.get(`${this.networkOf.get(feed)}:${routeId}`)?.lines ?? [];
-  }
-
-  /** Returns true if a network's routes are loaded, or if it has none. @param {string} network */
-  isLoaded(network) {
-    return this.loaded.has(network) || !this.networks.some(({ id, routes }) => id === network && routes !== null);
-  }
-
-  /** Returns the modes of the lines of networks. @param {string[]} networks ids @returns {Set<string>} */
-  modesOf(networks) {
-    return new Set([...this.all.values()].filter(({ feed }) => networks.includes(feed)).map(({ type }) => modeOf(type)));
   }
 
   /** Returns a network's lines without trips, which have no shape, and the number of all its lines. @param {string} network */

@@ -1,4 +1,5 @@
 /** What the open card needs beyond the live records: the timetable of the vehicle's trip, the stop, and the last known rental. */
+import { encodeSegment } from "../plain/dom.js";
 import { fetchJson } from "./fetch_json.js";
 
 /**
@@ -16,15 +17,20 @@ export class Selection {
   /** @type {Stop|null} */
   stop = null;
 
+  /** True if the server does not know the selected stop. */
+  isStopMissing = false;
+
   clear() {
     this.trip = this.tripId = this.rental = this.stop = null;
+    this.isStopMissing = false;
   }
 
-  /** Loads a stop. @param {import("./view.js").Ref} ref @param {() => import("./view.js").Ref|null} selected returns the selected stop @returns {Promise<boolean>} true if it is still selected */
+  /** Loads a stop. @param {import("./view.js").Ref} ref @param {() => import("./view.js").Ref|null} selected returns the selected stop @returns {Promise<boolean>} true if it is still selected; the stop is null if the server does not know it */
   async loadStop({ feed, id }, selected) {
     const stop = await fetchJson("/map/stop", { feed, stop_id: id });
-    if (!stop || selected()?.id !== id) return false;
+    if (selected()?.id !== id) return false;
     this.stop = stop;
+    this.isStopMissing = stop === null;
     return true;
   }
 
@@ -48,5 +54,17 @@ export class Selection {
   /** Returns the place of the stop, if it has one. @returns {[number, number]|null} */
   stopPlace() {
     return this.stop && Number.isFinite(this.stop.longitude) ? [this.stop.longitude, this.stop.latitude] : null;
+  }
+
+  /**
+   * Returns what is selected and not there, once this is certain; call it if no record of the selection is known.
+   * @param {import("./view.js").View} view @param {import("../plain/state.js").Store} store
+   * @returns {{kind: "vehicle"|"stop"|"station", feed: string, id: string}|null}
+   */
+  findMissing({ vehicle, stop, station }, store) {
+    if (stop) return this.isStopMissing ? { kind: "stop", ...stop } : null;
+    const kind = vehicle ? "vehicle" : "station";
+    const ref = vehicle ?? station;
+    return ref && store.channels.get(`${kind}/${ref.feed}/${encodeSegment(ref.id)}`)?.hasState ? { kind, ...ref } : null;
   }
 }

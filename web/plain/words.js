@@ -153,14 +153,18 @@ export const dateWords = (date) => dateFormat.format(Date.parse(date));
 
 /** Formats hours and minutes in a timezone, after the date if that is not the day of `now`. @param {number} unixSeconds @param {number} now @param {string} timezone */
 export function clockOrDay(unixSeconds, now, timezone) {
-  const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", timeZone: timezone });
-  const dayOf = (/** @type {number} */ at) => {
-    const parts = Object.fromEntries(format.formatToParts(at * 1000).map(({ type, value }) => [type, value]));
-    return `${parts.day} ${parts.month} ${parts.year}`;
-  };
-  const day = dayOf(unixSeconds);
-  return day === dayOf(now) ? clock(unixSeconds, timezone) : `${day}, ${clock(unixSeconds, timezone)}`;
+  return shortDay(unixSeconds, timezone) === shortDay(now, timezone) ? clock(unixSeconds, timezone) : dayAndClock(unixSeconds, timezone);
 }
+
+/** @param {number} unixSeconds @param {string} timezone */
+function shortDay(unixSeconds, timezone) {
+  const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", timeZone: timezone });
+  const parts = Object.fromEntries(format.formatToParts(unixSeconds * 1000).map(({ type, value }) => [type, value]));
+  return `${parts.day} ${parts.month} ${parts.year}`;
+}
+
+/** Formats date, hours and minutes in a timezone, as in "8 Feb 2024, 08:09". @param {number} unixSeconds @param {string} timezone */
+export const dayAndClock = (unixSeconds, timezone) => `${shortDay(unixSeconds, timezone)}, ${clock(unixSeconds, timezone)}`;
 
 /** Formats date, time and the name of the timezone. @param {number} unixSeconds @param {string} timezone */
 export function moment(unixSeconds, timezone) {

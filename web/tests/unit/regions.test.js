@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { landFeature, simplify, unwrapRing } from "../../ground/land.js";
 import { bubbleBox, bubbleName, clusterRegions, collide, labelBox } from "../../map/clusters.js";
 import { detailWords, distanceWords, shownLines } from "../../map/find.js";
-import { countInView } from "../../map/list.js";
+import { countInView, findTwins } from "../../map/list.js";
+import { groupByNetwork } from "../../map/list_groups.js";
 import { emptyList, titleOf } from "../../map/list_view.js";
 import { project } from "../../map/motion.js";
 import { NAMES_ZOOM_MAX, linesOfName } from "../../map/place_names.js";
@@ -189,6 +190,23 @@ test("the count mentions vehicles without a position if none is in view", () => 
   assert.equal(words([vehicle, vehicle], [{ kind: "vehicle" }, station]), "2 vehicles, 1 bike, 1 station in view");
 });
 
+test("with a filter for rentals only, the count has no vehicles", () => {
+  const words = (/** @type {any[]} */ rentals) => countInView([], rentals, { hasNetworks: true, onlyRentals: true, onlyBikes: true });
+  assert.ok(!words([{ kind: "station" }]).includes("0"), words([{ kind: "station" }]));
+  assert.notEqual(words([]), countInView([], [], { hasNetworks: true, onlyBikes: true }));
+});
+
+test("rows are grouped by network", () => {
+  const groups = groupByNetwork(["lisbon", "oslo", "nowhere", "lisbon"], (id) => all.find((each) => each.id === id));
+  assert.deepEqual(groups.map(({ region: own, items }) => [own?.id, items.length]), [["lisbon", 2], ["oslo", 1], [undefined, 1]]);
+});
+
+test("twins have the same feed, line, destination and next stop", () => {
+  const vehicle = (/** @type {string} */ label, /** @type {any} */ lineside, feed = "a") => /** @type {any} */ ({ feed, label, record: { lineside } });
+  const vehicles = [vehicle("1", { headsign: "Quay" }), vehicle("1", { headsign: "Quay" }), vehicle("1", { headsign: "Quay", next_stop_name: "Mill" }), vehicle("2", { headsign: "Quay" }), vehicle("1", { headsign: "Quay" }, "b")];
+  assert.deepEqual(vehicles.map(findTwins(vehicles)), [true, true, false, false, false]);
+});
+
 test("the count lists vehicles of feeds in trouble separately", () => {
   const [live, old] = [{ feed: "live" }, { feed: "old" }];
   const words = (/** @type {any[]} */ vehicles) => countInView(vehicles, [], { hasNetworks: true, unplaced: 9, isOld: (feed) => feed === "old" });
@@ -210,11 +228,12 @@ test("an empty list gives the reason", () => {
 
 test("the title of a list without vehicles in view names their network", () => {
   const [unplaced, other] = [{ network: "oslo" }, { network: "lisbon" }];
-  const inView = titleOf([{}], [], all);
-  assert.equal(titleOf([{}], [unplaced], all), inView);
-  const ofOslo = titleOf([], [unplaced, unplaced], all);
+  const inView = titleOf([{}], [], [], all);
+  assert.equal(titleOf([{}], [{}], [unplaced], all), inView);
+  assert.notEqual(titleOf([], [{}], [], all), inView, "rentals are not vehicles of lines");
+  const ofOslo = titleOf([], [], [unplaced, unplaced], all);
   assert.ok(ofOslo !== inView && ofOslo.includes("oslo"), ofOslo);
-  assert.ok(!/oslo|lisbon/.test(titleOf([], [unplaced, other], all)) && titleOf([], [unplaced, other], all) !== inView);
+  assert.ok(!/oslo|lisbon/.test(titleOf([], [], [unplaced, other], all)) && titleOf([], [], [unplaced, other], all) !== inView);
 });
 
 test("a network of one stop is a bubble only below the maximum zoom", () => {

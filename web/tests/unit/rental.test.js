@@ -38,6 +38,12 @@ test("a free vehicle's text names its state and range", () => {
   assert.equal(reportedWords({}, 72), "");
 });
 
+test("the list has a shorter status only for a station that is open for everything", () => {
+  const brief = (/** @type {any} */ record) => serviceWords(record).brief;
+  assert.ok((brief({ is_renting: true, is_returning: true }) ?? "").length < serviceWords({ is_renting: true, is_returning: true }).words.length);
+  assert.deepEqual([brief({ is_renting: false, is_returning: true }), brief({ is_renting: true, is_returning: false }), brief({ is_installed: false }), brief({})], [undefined, undefined, undefined, undefined]);
+});
+
 test("GBFS systems are distinguished from other GeoJSON, and their vehicles from transit vehicles", () => {
   const works = { url: "/proxy/works", name: "Works" };
   const raw = [{ url: "/geojson/hire/stations.geojson", name: "" }, { url: "/geojson/hire/vehicles.geojson", name: "" }, works, { url: "/geojson/free/vehicles.geojson", name: "" }];

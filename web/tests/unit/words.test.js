@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { badgeColors } from "../../plain/badge.js";
-import { ageWords, bytesWords, clock, clockOrDay, delayWords, dueWords, durationWords, moment, numberWords, reportFigures, reportWords, seconds, serviceWords, shareWords } from "../../plain/words.js";
+import { ageWords, bytesWords, clock, clockOrDay, dayAndClock, delayWords, dueWords, durationWords, moment, numberWords, reportFigures, reportWords, seconds, serviceWords, shareWords } from "../../plain/words.js";
 
 /** Cases that the server's formatting (crates/lineside/src/pages) is tested with, too. */
 const cases = JSON.parse(readFileSync(new URL("../words.json", import.meta.url), "utf8"));
@@ -59,6 +59,10 @@ test("times are parsed from RFC 3339 or seconds", () => {
 test("a time on another day is formatted with its date, as on the server", () => {
   assert.ok(cases.clock_or_day.length > 3);
   for (const [at, now, timezone, words] of cases.clock_or_day) assert.equal(clockOrDay(at, now, timezone), words);
+});
+
+test("the day of a time depends on the timezone", () => {
+  assert.deepEqual([dayAndClock(1_707_400_000, "UTC"), dayAndClock(1_707_400_000, "Asia/Tokyo"), dayAndClock(1_707_400_000, "America/New_York")], ["8 Feb 2024, 13:46", "8 Feb 2024, 22:46", "8 Feb 2024, 08:46"]);
 });
 
 test("a clock shows the time in a timezone", () => {
