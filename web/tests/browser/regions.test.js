@@ -194,7 +194,7 @@ describe("two regions", () => {
       await until(async () => (await seaAndLand()).join() === [LIGHT.sea, LIGHT.paper].join(), "sea and land").catch(async () => assert.deepEqual(await seaAndLand(), [LIGHT.sea, LIGHT.paper]));
       await bubble.click();
       await showsPlace(page, NORTH, 9);
-      await page.waitForFunction(() => document.querySelectorAll(".region-bubble").length === 0);
+      await page.waitForFunction(() => document.querySelectorAll('.region-bubble[data-networks="north"]').length === 0);
     });
     await visit("/map?at=48,2,2", { viewport: { width: 700, height: 600 } }, async (page) => {
       await page.locator(".region-bubble").first().focus();
@@ -440,7 +440,7 @@ describe("links to stops, lines and vehicles", () => {
   });
 
   test("the window's title separates the line and the destination", async () => {
-    await visit("/map?vehicle=north-vehicles:tram-1", {}, (page) => until(async () => (await page.title()).startsWith("1 Harbour"), "the title").then(() => {}));
+    await visit("/map?vehicle=north-vehicles:tram-1", {}, (page) => until(async () => (await page.title()).startsWith("1 To Harbour"), "the title").then(() => {}));
   });
 
   test("Back leads from a vehicle of the list to the list", async () => {
