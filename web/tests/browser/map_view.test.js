@@ -28,7 +28,7 @@ before(async () => {
     { id: "quay", name: "Quay", lat: EAST.lat + 0.2, lon: EAST.lon + 0.2 },
   ];
   const eastLines = [{ id: "t1", short: "1", long: "Quay", type: 0, stops: ["mill-1", "quay"] }, { id: "b2", short: "2", long: "Quay", type: 3, stops: ["mill-1", "quay"] }];
-  // It never runs at the time of the test, so that departures are of the timetable.
+  // The trips start soon, so that stops have departures.
   await writeSchedule(path.join(folder, "east"), "East", eastStops, eastLines, { time: minutesAhead(20) });
   await writeSchedule(path.join(folder, "west"), "West", [{ id: "inn", name: "Inn", ...WEST }, { id: "fort", name: "Fort", lat: WEST.lat + 0.05, lon: WEST.lon }], [{ id: "f1", short: "F", long: "Fort", type: 4, stops: ["inn", "fort"] }]);
   const near = (/** @type {number} */ step) => ({ lat: EAST.lat + step / 100, lon: EAST.lon + step / 100 });
