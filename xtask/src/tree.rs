@@ -47,6 +47,11 @@ impl Tree {
     pub(crate) fn release_binary(&self) -> PathBuf {
         self.release.join(executable("lineside"))
     }
+
+    /// Returns the path of the server built with the demo profile.
+    pub(crate) fn demo_binary(&self) -> PathBuf {
+        self.target.join("demo").join(executable("lineside"))
+    }
 }
 
 fn executable(name: &str) -> String {

@@ -18,6 +18,12 @@ pub(crate) const VERB: Verb = Verb {
 
 /// Builds the web part first, because the release binary embeds it.
 pub(in crate::verbs) fn build(tree: &Tree) -> anyhow::Result<()> {
+    build_with_profile(tree, "release")
+}
+
+/// Builds the web part, and the server with a profile.
+pub(in crate::verbs) fn build_with_profile(tree: &Tree, profile: &str) -> anyhow::Result<()> {
     web::build(tree)?;
-    run(cargo(&tree.root).args(["build", "--release", "--locked", "--package", "lineside"]))
+    let arguments = ["build", "--profile", profile, "--locked", "--package", "lineside"];
+    run(cargo(&tree.root).args(arguments))
 }
