@@ -34,16 +34,6 @@ pub(crate) struct Contender {
     pub(crate) run: fn(&Path) -> anyhow::Result<(Finding, Kept)>,
 }
 
-/// All contenders that run in a separate process, by suite.
-static CONTENDERS: &[&[Contender]] = &[
-    #[cfg(feature = "formats")]
-    crate::formats::CONTENDERS,
-    #[cfg(feature = "ingest")]
-    crate::ingest::CONTENDERS,
-    #[cfg(feature = "validate")]
-    crate::validate::CONTENDERS,
-];
-
 /// Any data that a contender holds.
 pub(crate) type Kept = Box<dyn Any>;
 
@@ -77,12 +67,12 @@ pub(crate) fn cpu_used(who: UsageWho) -> anyhow::Result<f64> {
 }
 
 /// Runs a contender as the child process.
-pub(crate) fn run(contender: &str, file: &Path) -> anyhow::Result<()> {
+pub(crate) fn run(contenders: &[&[Contender]], contender: &str, file: &Path) -> anyhow::Result<()> {
     if contender == TOUCH {
         black_box(vec![1_u8; TOUCHED_BYTES]);
         return Ok(());
     }
-    let contender = CONTENDERS
+    let contender = contenders
         .iter()
         .copied()
         .flatten()

@@ -92,6 +92,17 @@ static SUITES: &[Suite] = &[
     Suite { name: "validate", modules: &[], run: |effort, _| validate::run(effort) },
 ];
 
+/// All contenders that run in a separate process, by suite.
+#[cfg(any(feature = "formats", feature = "ingest", feature = "validate"))]
+static CONTENDERS: &[&[child::Contender]] = &[
+    #[cfg(feature = "formats")]
+    formats::CONTENDERS,
+    #[cfg(feature = "ingest")]
+    ingest::CONTENDERS,
+    #[cfg(feature = "validate")]
+    validate::CONTENDERS,
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
@@ -121,7 +132,9 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
                 .and_then(|plan| askers::ask(&plan));
         }
         #[cfg(any(feature = "formats", feature = "ingest", feature = "validate"))]
-        [child::ARGUMENT, contender, path] => return child::run(contender, path.as_ref()),
+        [child::ARGUMENT, contender, path] => {
+            return child::run(CONTENDERS, contender, path.as_ref());
+        }
         [name, flags @ ..] => (*name, flags),
         [] => bail!("which suite? There is: {}", suites()),
     };
