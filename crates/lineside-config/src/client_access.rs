@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use jsonwebtoken::{Algorithm, DecodingKey};
 use lineside_hub::{
     APP_PREFIX, AccessPolicy, CHANNEL_BYTES_MAX, HISTORY_SIZE_MAX, HistoryOptions, Namespace,
 };
@@ -14,7 +15,6 @@ use toml::Spanned;
 use super::config_checker::{ConfigChecker, expected_message};
 use super::value::{CountText, DurationText, SecretText};
 use super::{AdminConfig, ApiConfig, TokenConfig, TokenKey};
-use jsonwebtoken::{Algorithm, DecodingKey};
 
 /// Maximum number of namespaces: each is compared with a channel's name.
 const NAMESPACES_MAX: usize = 64;

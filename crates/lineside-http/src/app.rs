@@ -1,6 +1,5 @@
 //! The shared state of all handlers: one handle on the running server that is cheap to clone.
 
-use lineside_quality::notification_counts::NotificationCounts;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -12,6 +11,7 @@ use lineside_hub::Hub;
 use lineside_ingest::Ingest;
 use lineside_quality::context::ServerContext;
 use lineside_quality::external_validators::ExternalValidators;
+use lineside_quality::notification_counts::NotificationCounts;
 use lineside_quality::reports::LatestReports;
 use lineside_quality::shutdown::Shutdown;
 use lineside_quality::uploads;
@@ -91,6 +91,8 @@ pub struct MapLinks {
 }
 
 impl App {
+    /// Creates the handle from its parts.
+    #[must_use]
     pub fn new(parts: AppParts) -> Self {
         Self(Arc::new(parts))
     }

@@ -7,11 +7,11 @@ mod prometheus_text;
 mod exposition_format;
 mod queues;
 
-use lineside_quality::notification_counts::NotificationCounts;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use lineside_ingest::PollStage;
+use lineside_quality::notification_counts::NotificationCounts;
 use lineside_quality::reports;
 use lineside_store::StoreMetrics;
 use lineside_wire::partition::CloseReason;

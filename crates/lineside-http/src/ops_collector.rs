@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lineside_config::times::format_rfc3339;
@@ -19,7 +20,6 @@ use crate::ops::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
 use crate::ops::process;
 use crate::ops::quantiles::QuantileWindow;
 use crate::ops::{FEEDS_KEY, NODE_KEY};
-use std::sync::atomic::Ordering;
 
 /// Interval between two collections while the dashboard is watched.
 const WATCHED_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,7 +1,5 @@
 //! The last good bytes of a feed, as its producer sent them.
 
-use crate::prepared_replies::reply_as_sent;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::HeaderMap;
@@ -14,6 +12,7 @@ use super::prepared_replies::DownloadView;
 use super::reply::ReplyPreferences;
 use super::{gbfs, lookup};
 use crate::app::App;
+use crate::prepared_replies::reply_as_sent;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_proxied)).routes(routes!(get_resource))

@@ -4,7 +4,6 @@
 //! A system of version 2 in several languages has a file for each. Version 3 merges them into one file; version 2 keeps
 //! them apart, and without a language serves the first that has the file.
 
-use crate::prepared_replies::ConvertedFile;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -28,6 +27,7 @@ use super::lookup;
 use super::prepared_replies::{PreparedReplies, producer_headers};
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
+use crate::prepared_replies::ConvertedFile;
 use crate::prepared_replies::freshness_headers;
 
 /// Default language if neither the discovery file nor the system names one.

@@ -2,7 +2,6 @@
 //! `web/plain/board.js` updates the same rows from the stop's channel. `?lines=` and `?limit=` reduce the rows,
 //! `?after=` shows a later time, `?lang=` selects the language of alerts, and `?embed=1` is the page for embedding.
 
-use crate::links::board_address;
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::{Path, State};
@@ -27,6 +26,7 @@ use super::favourites::{self, FavouriteKind};
 use super::layout::{self, NavSection, PageLayout};
 use super::{badge, nearby_stops, network_page, states, words};
 use crate::links;
+use crate::links::board_address;
 use crate::network_names;
 use crate::not_found;
 

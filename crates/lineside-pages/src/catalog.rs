@@ -1,8 +1,5 @@
 //! `/`: the list of all feeds, searchable by their own texts and by the names of their stops and routes.
 
-use crate::report_brief;
-use crate::states::render_data_age;
-use crate::states::state_channel;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,6 +22,9 @@ use super::name_search::{FoundNames, search_names};
 use super::problems::ProblemTotals;
 use super::{favourites, network_index, states, words};
 use crate::not_found;
+use crate::report_brief;
+use crate::states::render_data_age;
+use crate::states::state_channel;
 
 /// Feeds on one page of the catalog.
 const FEEDS_PER_PAGE: usize = 25;

@@ -1,7 +1,6 @@
 //! The times of a line: its departures on a service date, the first and the last trip of each direction, and its next
 //! trip.
 
-use crate::links::day_address;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
@@ -12,6 +11,7 @@ use maud::{Markup, html};
 
 use super::words;
 use crate::links;
+use crate::links::day_address;
 
 /// Departures of one direction that are listed.
 const DEPARTURES_MAX: usize = 600;

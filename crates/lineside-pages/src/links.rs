@@ -1,10 +1,10 @@
 //! The addresses of pages.
 
-use lineside_quality::check::all_rules;
-use lineside_quality::check::decoder_codes;
 use std::borrow::Cow;
 
 use jiff::civil::Date;
+use lineside_quality::check::all_rules;
+use lineside_quality::check::decoder_codes;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 /// Characters that must be encoded in the value of a query.

@@ -3,7 +3,6 @@
 //! The forms work without scripts. A page of another origin cannot submit them: the browser states the origin of a form
 //! (see `http::check_admin`). The redirect after a login always leads to this server.
 
-use lineside_http::page_paths::LOGIN;
 use std::net::IpAddr;
 
 use axum::Router;
@@ -15,6 +14,7 @@ use http::{HeaderValue, StatusCode, header};
 use lineside_config::ADMIN_TOKEN_VARIABLE;
 use lineside_http::admin_auth::{AdminCredential, TokenRejection};
 use lineside_http::app::App;
+use lineside_http::page_paths::LOGIN;
 use lineside_http::{QueryParameters, Refusal, admin, limits};
 use maud::{Markup, html};
 use url::Url;

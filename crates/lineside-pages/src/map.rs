@@ -3,12 +3,6 @@
 //! The map is drawn by `web/map`; this module provides its initial data. Without scripts, or in a binary built without
 //! the bundle, the page is a list of the active vehicles and a search for stops.
 
-use crate::links::query_value;
-use crate::regions::extent_of_network;
-use crate::regions::extent_of_systems;
-use crate::regions::extent_of_transit;
-use crate::regions::is_transit;
-use crate::vehicle_selection;
 use std::sync::Arc;
 
 use axum::Json;
@@ -29,9 +23,15 @@ use super::regions::{self, MapRegion, UnplacedNetwork};
 use super::vehicle_list::VehicleList;
 use super::{assets, board, icons, network_page, states};
 use crate::links;
+use crate::links::query_value;
 use crate::network_names;
 use crate::not_found;
+use crate::regions::extent_of_network;
+use crate::regions::extent_of_systems;
+use crate::regions::extent_of_transit;
+use crate::regions::is_transit;
 use crate::stop_lines;
+use crate::vehicle_selection;
 
 /// The source of the bundle in the bundler's manifest.
 const BUNDLE: &str = "map/main.js";

@@ -1,7 +1,5 @@
 //! The search among the names of stops and lines.
 
-use crate::stop_lines::lines_at;
-use crate::stop_lines::main_destinations;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lineside_http::app::App;
@@ -13,6 +11,8 @@ use maud::{Markup, html};
 use super::{badge, words};
 use crate::links;
 use crate::network_names;
+use crate::stop_lines::lines_at;
+use crate::stop_lines::main_destinations;
 
 /// Stops that a page lists, and lines that it lists.
 const LISTED_MAX: usize = 8;

@@ -1,8 +1,5 @@
 //! `/networks`: the networks whose lines and stops riders can look up, with their modes, vehicles and alerts.
 
-use crate::alerts;
-use crate::links::network_address;
-use crate::vehicle_selection::count_reliable_vehicles;
 use std::collections::BTreeSet;
 
 use axum::extract::State;
@@ -17,8 +14,11 @@ use super::alert_source::last_live_time;
 use super::layout::{self, NavSection, PageLayout};
 use super::states::ServiceCountdown;
 use super::{network_page, states, words};
+use crate::alerts;
 use crate::links;
+use crate::links::network_address;
 use crate::network_names;
+use crate::vehicle_selection::count_reliable_vehicles;
 
 /// Networks that the catalog names; the index lists all.
 const NAMED_MAX: usize = 5;

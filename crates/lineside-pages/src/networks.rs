@@ -1,12 +1,10 @@
 //! `/networks/<feed>`: a network for riders: its lines by mode, its stops, and links to its other pages. `?q=` searches
 //! lines and stops, `?page=` and `?lines=` select the pages of stops and of lines.
 
-use crate::words::mode_name;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-
 use axum::response::Response;
 use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
 use lineside_http::app::App;
@@ -22,6 +20,7 @@ use crate::network_index;
 use crate::network_names;
 use crate::not_found;
 use crate::stop_lines::{lines_at, main_destinations};
+use crate::words::mode_name;
 
 /// Stops on one page.
 const STOPS_PER_PAGE: usize = 50;

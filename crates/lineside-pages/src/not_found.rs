@@ -1,15 +1,15 @@
 //! The page for an unknown address: the address, suggestions, and a search.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::StatusCode;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
+use lineside_config::spelling::find_nearest;
 use lineside_http::EmbeddableReply;
 use lineside_http::Refusal;
-use std::collections::BTreeSet;
-
-use lineside_config::spelling::find_nearest;
 use lineside_http::app::App;
 use lineside_http::page_context::{self, PageContext};
 use maud::{Markup, html};

@@ -1,6 +1,5 @@
 //! The networks that the map can jump to: their names, their locations, and their numbers of vehicles and stations.
 
-use lineside_ingest::Extent;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::civil::Date;
 use lineside_http::app::App;
 use lineside_http::delay_replies::has_only_alerts;
+use lineside_ingest::Extent;
 use lineside_ingest::{Bounds, Feed, Network, Record};
 use maud::{Markup, html};
 use serde::Serialize;

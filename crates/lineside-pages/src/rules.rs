@@ -1,21 +1,20 @@
 //! `/rules` and `/rules/<code>`: for each code of a finding its meaning, its importance, its fix, and examples that are
 //! right and wrong. The text is that of the rules' own pages, which are embedded in this binary.
 
-use lineside_http::app::App;
-use lineside_quality::check::{all_rules, decoder_codes, render_prose};
-
-use crate::links::rule_address;
 use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use lineside_formats::Format;
+use lineside_http::app::App;
+use lineside_quality::check::{all_rules, decoder_codes, render_prose};
 use lineside_validate::NoticeKind;
 use maud::{Markup, html};
 
 use super::layout::{self, NavSection, PageLayout};
 use super::{states, words};
+use crate::links::rule_address;
 use crate::not_found;
 use crate::report_style::STYLE;
 

@@ -1,11 +1,12 @@
 //! The lines and destinations of a stop.
 
+use std::sync::Arc;
+
 use lineside_formats::gtfs::StopIdx;
 use lineside_formats::gtfs::Timetable;
 use lineside_http::app::App;
 use lineside_ingest::Network;
 use lineside_quality::last_stops::list_last_stops;
-use std::sync::Arc;
 
 /// Last stops shown with a stop that has a namesake.
 pub(super) const TOWARDS_MAX: usize = 2;

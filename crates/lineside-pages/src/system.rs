@@ -1,8 +1,9 @@
 //! The current stations and vehicles of a GBFS system, in a sentence.
 
-use super::words;
 use lineside_formats::Format;
 use lineside_ingest::{Feed, Network};
+
+use super::words;
 
 /// The numbers of a system's stations and vehicles.
 #[derive(Debug, Default, PartialEq, Eq)]

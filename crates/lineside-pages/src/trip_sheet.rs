@@ -1,17 +1,17 @@
 //! `/map/trip`: a trip's timetable with names and times, and its shape, for the card of a vehicle. Changes arrive on
 //! the trip's own channel; this is requested once per trip.
 
-use lineside_http::QueryParameters;
-use lineside_http::app::App;
-
-use crate::links::parse_time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::civil::Date;
 use lineside_formats::gtfs::{Timetable, TripIdx};
+use lineside_http::QueryParameters;
+use lineside_http::app::App;
 use serde::Serialize;
+
+use crate::links::parse_time;
 
 /// A trip on one date.
 #[derive(Debug, Serialize)]

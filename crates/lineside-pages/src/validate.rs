@@ -2,7 +2,6 @@
 //!
 //! The form works without scripts, and so does waiting: the response states when to reload.
 
-use lineside_http::page_paths::VALIDATE;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use jiff::tz::TimeZone;
 use lineside_config::format_size;
 use lineside_http::app::App;
+use lineside_http::page_paths::VALIDATE;
 use lineside_http::{Refusal, admin, limits, run_blocking};
 use lineside_quality::check::{ParsedReport, describe_contents, format_day, sample_report};
 use lineside_quality::reports::ValidationReport;

@@ -1,12 +1,13 @@
 //! Which vehicles of a network a page counts: those under way whose data are reliable.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use lineside_ingest::Network;
 use lineside_ingest::NetworkState;
 use lineside_ingest::Record;
 use lineside_ingest::TripPhase;
 use lineside_sync::UnixMillis;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Counts the active vehicles of a network's reliable feeds that pass the filter.
 pub(super) fn count_reliable_vehicles(network: &Network, filter: fn(&Record) -> bool) -> usize {

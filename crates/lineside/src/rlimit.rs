@@ -1,4 +1,5 @@
-//! The limit of open file descriptors, and its division between connections and everything else.
+//! Limits of the process: open file descriptors, and their division between connections and everything else; the size
+//! of files.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};

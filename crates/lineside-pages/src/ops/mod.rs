@@ -21,7 +21,6 @@ mod dashboard_query;
 mod range;
 mod settings;
 
-use lineside_http::page_paths::LOGIN;
 use std::collections::BTreeMap;
 
 use axum::Router;
@@ -33,6 +32,7 @@ use jiff::tz::TimeZone;
 use lineside_http::admin_auth::AdminCredential;
 use lineside_http::app::App;
 use lineside_http::ops::DashboardSnapshot;
+use lineside_http::page_paths::LOGIN;
 use lineside_http::page_paths::OPS;
 use lineside_http::{QueryParameters, Refusal};
 use lineside_ingest::FeedState;

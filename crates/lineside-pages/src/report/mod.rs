@@ -7,7 +7,6 @@ mod body;
 mod changes;
 mod messages;
 
-use crate::report_style;
 use std::sync::Arc;
 
 use axum::Router;
@@ -29,6 +28,7 @@ use super::layout::{self, NavSection, PageLayout};
 use super::{versions, words};
 use crate::badge_picture;
 use crate::not_found;
+use crate::report_style;
 
 pub(super) use self::background_points::list_background_points;
 pub(super) use self::body::{render_card, render_upload};

@@ -8,28 +8,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use clap::{Args, ValueEnum};
+use jiff::civil::Date;
+use jiff::{Timestamp, tz::TimeZone};
 use lineside_config::parse_size;
+use lineside_formats::gtfs::fields::FILES;
+use lineside_formats::sniff_format;
+use lineside_ingest::{SiriIds, SourceLocation};
 use lineside_quality::check::{
     CheckPlan, CheckProgress, CheckReport, CheckSystemFiles, LanguageFiles, SAMPLES_MAX, STDIN,
     check_input, describe_folder, ensure_known_codes,
 };
 use lineside_quality::convert::DISCOVERY;
-
-use self::check_settings::CheckSettings;
-use super::gbfs_files::{self, CollectedSystem, OtherLanguage};
-use super::{CommandFailure, input, input::AddressScope, print};
-use bytes::Bytes;
-use clap::{Args, ValueEnum};
-use jiff::civil::Date;
-use jiff::{Timestamp, tz::TimeZone};
-use lineside_formats::gtfs::fields::FILES;
-use lineside_formats::sniff_format;
-use lineside_ingest::{SiriIds, SourceLocation};
 use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
 use lineside_validate::gtfs::has_numbering_plan;
 use lineside_validate::rules::{SystemError, gbfs, gbfs::LANGUAGES_MAX};
 use serde::Serialize;
+
+use self::check_settings::CheckSettings;
+use super::gbfs_files::{self, CollectedSystem, OtherLanguage};
+use super::{CommandFailure, input, input::AddressScope, print};
 
 /// Maximum size of an input, in bytes.
 const INPUT_BYTES_MAX: u64 = 2 << 30;
