@@ -304,8 +304,9 @@ test("the card of a stop says that the timetable has ended, and takes the room o
 test("zooming out by button keeps the place next to the panel in position", async () => {
   await visit("/map?network=york", {}, async (page) => {
     await until(async () => (await current(page)) === "york", "New York");
-    const zoom = () => Number(new URL(page.url()).searchParams.get("at")?.split(",")[2]);
-    for (let at = Math.ceil(zoom() - 3.5); at > 0; at -= 1) {
+    // The address has no view until the map has moved.
+    const zoom = () => Number(new URL(page.url()).searchParams.get("at")?.split(",")[2] ?? Infinity);
+    while (zoom() > 3.5) {
       const before = zoom();
       await page.click(".maplibregl-ctrl-zoom-out");
       await until(() => zoom() < before - 0.9, "the map zoomed out");

@@ -41,7 +41,7 @@ impl FeedView {
                         dd { @if problems.n_unreadable == 0 { "none" } @else { a href="#problems" { (words::format_number(problems.n_unreadable)) } } (problems.render_unknown_values()) }
                     }
                     @if let Some(past) = &self.polling_history {
-                        dt { "Source, last 24 hours" } dd { a href="#availability" { (past.source_summary()) } }
+                        dt { "Source, 24 hours" } dd { a href="#availability" { (past.source_summary()) } }
                     }
                     @if let Some(said) = self.matched.as_ref().and_then(trip_matching::summarize_matches) {
                         dt { "Matching" } dd { a href="#matches" { (said) } }
@@ -344,7 +344,7 @@ impl MapBounds {
             format!("{:.2}° {}", degrees.abs(), names[usize::from(degrees < 0.0)])
         };
         format!(
-            "About {} × {} km around {}, {}",
+            "{} × {} km around {}, {}",
             km(width),
             km(height),
             label_of_side(lat, ["N", "S"]),
@@ -389,7 +389,7 @@ mod tests {
     fn an_area_has_a_size_a_center_and_a_map_link() {
         let data = serde_json::json!({"bounds": [10.70, 59.90, 10.80, 59.95]});
         let bounds = parse_bounds(&data).unwrap();
-        assert_eq!(bounds.describe_bounds(), "About 5.6 × 5.6 km around 59.92° N, 10.75° E");
+        assert_eq!(bounds.describe_bounds(), "5.6 × 5.6 km around 59.92° N, 10.75° E");
         assert!(bounds.map_address().starts_with("/map?at=59.92500,10.75000,12."));
         assert_eq!(parse_bounds(&serde_json::json!({"bounds": null})), None);
         let across = MapBounds { west: 179.0, south: 60.0, east: 182.0, north: 61.0 };
