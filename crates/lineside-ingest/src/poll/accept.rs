@@ -12,8 +12,10 @@ use lineside_sync::{UnixMillis, stage};
 use tokio::sync::oneshot;
 
 use super::{
-    FeedPoller, decoder_crash_failure, decoding::decode_message, observe::UnobservedMessage,
-    system::SystemPollers,
+    decoder_crash_failure,
+    decoding::decode_message,
+    polled_feed::PolledFeed,
+    protocol::{PollSuccess, Protocol},
 };
 use crate::{
     catalog::RejectedSchedule,
@@ -35,74 +37,19 @@ const NO_ROWS: &str = "the new version has no trips: its tables have no rows";
 /// The last second of the year 9999: later times are outside of the calendar's range.
 const TIMESTAMP_MAX: u64 = 253_402_300_799;
 
-impl FeedPoller {
+impl PolledFeed {
     /// Accepts an empty reply. For a realtime feed this is no failure: some producers send it when no vehicle is in
     /// service. The health rules judge it like any message without entities; the current content stays.
-    pub(super) fn accept_empty_reply(&mut self, status: u16) -> Result<&'static str, FetchError> {
+    pub(super) fn accept_empty_reply(&mut self, status: u16) -> Result<PollSuccess, FetchError> {
         let known = self.status.format.filter(|_| !self.has_new_source);
         if !self.feed.config().configured_format().or(known).is_some_and(Format::is_realtime) {
             let failure = FetchError::new(FailureCode::Empty, "the response has an empty body");
             return Err(failure.with_reply(Some(status), 0, None));
         }
-        self.status.last_error = None;
-        self.status.failures_in_a_row = 0;
-        self.status.failing_since = None;
+        self.clear_failures();
         let now = self.clock.wall_time();
         self.status.empty_since.get_or_insert(now);
-        Ok("nothing")
-    }
-
-    /// Accepts a body: detects its format, compares it with the last one and decodes it.
-    pub(super) async fn accept_body(
-        &mut self,
-        body: FetchedBody,
-    ) -> Result<&'static str, FetchError> {
-        self.status.bytes += body.bytes.len() as u64;
-        self.accept_local_body(body).await
-    }
-
-    /// Accepts a body of local origin, which does not count as received bytes.
-    pub(super) async fn accept_local_body(
-        &mut self,
-        body: FetchedBody,
-    ) -> Result<&'static str, FetchError> {
-        let format = self.detect_format(&body.bytes)?;
-        let hash = hash_body(&body.bytes).await;
-        let known = self.feed.snapshot();
-        let is_known = |known: &Arc<Snapshot>| known.hash == hash && known.format == format;
-        let is_old_news = !self.is_expired && !self.wants_full_answer();
-        let is_accepted =
-            is_old_news && self.system.as_ref().is_none_or(SystemPollers::is_following_discovery);
-        if known.as_ref().is_some_and(is_known) && is_accepted {
-            self.has_new_source = false;
-            self.confirm_snapshot();
-            return Ok("same");
-        }
-        let now = self.clock.wall_time();
-        let mut observation = None;
-        match format {
-            Format::Gtfs | Format::Netex => {
-                self.load_schedule(body.bytes.clone(), format, now).await?;
-            }
-            Format::GtfsRt => {
-                self.accept_message(body.bytes.clone(), now).await?;
-                observation = Some(UnobservedMessage::GtfsRt(body.bytes.clone()));
-            }
-            Format::Siri => observation = self.accept_siri(body.bytes.clone(), now).await?,
-            Format::Gbfs => self.accept_gbfs(&body.bytes).await?,
-            Format::Raw => {
-                self.clear_other_format(format, now).await?;
-                self.record_success();
-                self.status.entities = 0;
-                // The previous format's data time and problems no longer apply.
-                self.status.data_time = None;
-                self.status.has_impossible_time = false;
-                self.status.problems = Arc::new(self.check_raw_bytes(&body.bytes));
-            }
-        }
-        self.persist_body(body, format, hash, now).await;
-        self.observe_message(observation, now).await;
-        Ok("new")
+        Ok(PollSuccess::Nothing)
     }
 
     /// Stores an accepted body and then serves it.
@@ -133,7 +80,7 @@ impl FeedPoller {
 
     /// Returns problems of bytes served without decoding: none if configured as raw. GBFS cannot be detected reliably
     /// from the content, so its format must be configured.
-    fn check_raw_bytes(&self, bytes: &[u8]) -> Problems {
+    pub(super) fn check_raw_bytes(&self, bytes: &[u8]) -> Problems {
         let mut problems = Problems::new();
         let is_promised = self.feed.config().configured_format() == Some(Format::Raw);
         let system =
@@ -148,7 +95,7 @@ impl FeedPoller {
     }
 
     /// Returns the format of the bytes; an error if they are unusable as configured.
-    fn detect_format(&self, bytes: &Bytes) -> Result<Format, FetchError> {
+    pub(super) fn detect_format(&self, bytes: &Bytes) -> Result<Format, FetchError> {
         if bytes.is_empty() {
             return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
         }
@@ -209,7 +156,7 @@ impl FeedPoller {
         self.status.has_impossible_time = false;
         self.status.entities = dataset.timetable.trips().len() as u64;
         self.status.problems = Arc::clone(&dataset.problems);
-        let output_problems = self.conversions.take_output_problems();
+        let output_problems = std::mem::take(&mut self.output_problems);
         if !output_problems.is_empty() {
             Arc::make_mut(&mut self.status.problems).merge(output_problems);
         }
@@ -276,7 +223,7 @@ impl FeedPoller {
         format: Format,
         now: UnixMillis,
     ) -> Result<(), FetchError> {
-        problems.merge(self.conversions.take_output_problems());
+        problems.merge(std::mem::take(&mut self.output_problems));
         // The message is good from here on; the health rules use the status that it leads to.
         self.clear_other_format(format, now).await?;
         let before = (self.status.clone(), self.is_expired);
@@ -316,6 +263,39 @@ impl FeedPoller {
         }
         Ok(())
     }
+}
+
+/// Accepts a body from the source: detects its format, compares it with the last one and decodes it.
+pub(super) async fn accept_body(
+    protocol: &mut dyn Protocol,
+    polled: &mut PolledFeed,
+    body: FetchedBody,
+) -> Result<PollSuccess, FetchError> {
+    polled.status.bytes += body.bytes.len() as u64;
+    accept_local_body(protocol, polled, body).await
+}
+
+/// Accepts a body of local origin, which does not count as received bytes.
+pub(super) async fn accept_local_body(
+    protocol: &mut dyn Protocol,
+    polled: &mut PolledFeed,
+    body: FetchedBody,
+) -> Result<PollSuccess, FetchError> {
+    let format = polled.detect_format(&body.bytes)?;
+    let hash = hash_body(&body.bytes).await;
+    let known = polled.feed.snapshot();
+    let is_known = |known: &Arc<Snapshot>| known.hash == hash && known.format == format;
+    let is_applied = !polled.is_expired && !protocol.must_decode_again(polled);
+    if known.as_ref().is_some_and(is_known) && is_applied {
+        polled.has_new_source = false;
+        polled.confirm_snapshot();
+        return Ok(PollSuccess::Same);
+    }
+    let now = polled.clock.wall_time();
+    let message = protocol.decode_body(polled, body.bytes.clone(), format, now).await?;
+    polled.persist_body(body, format, hash, now).await;
+    polled.observe_message(message, now).await;
+    Ok(PollSuccess::New)
 }
 
 /// Hashes a body; a large one on a blocking thread.

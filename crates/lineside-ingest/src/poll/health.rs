@@ -4,13 +4,13 @@
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
-use super::FeedPoller;
+use super::polled_feed::PolledFeed;
 use crate::{
     network_writer::{NetworkGone, NetworkInput},
     record::FeedRecord,
 };
 
-impl FeedPoller {
+impl PolledFeed {
     /// Updates the state and reports it to the network if it has changed.
     pub(super) async fn update_health(&mut self) {
         let now = self.clock.wall_time();
@@ -21,13 +21,10 @@ impl FeedPoller {
                 self.health.expected_content(self.count_active_trips().await, now);
         }
         self.rules.ended = self.feed.service_window().and_then(|it| it.service_end(data_now));
-        self.rules.ttl = self.gbfs_interval().unwrap_or_default();
-        if self.system.is_some() {
-            self.status.worst_file_state = self.feed.worst_file_trouble();
-        }
+        self.rules.ttl = self.recommended_interval.unwrap_or_default();
+        self.status.worst_file_state = self.feed.worst_file_trouble();
         self.status.update_state(now, data_now, &self.rules);
         self.archive_state();
-        self.withdraw_records(now).await;
         let record = FeedRecord::from_status(&self.status);
         if let Some(input) = self.expire_records(now, &record) {
             // An ended network needs no update.
@@ -81,7 +78,7 @@ impl FeedPoller {
     /// Removes the feed's records once they exceed the maximum age.
     fn expire_records(&mut self, now: UnixMillis, record: &FeedRecord) -> Option<NetworkInput> {
         let is_real_time = self.status.format.is_some_and(Format::is_realtime);
-        if self.is_expired || !self.is_expired(now) || !is_real_time {
+        if self.is_expired || !self.is_too_old(now) || !is_real_time {
             return None;
         }
         self.status.entities = 0;
@@ -90,7 +87,7 @@ impl FeedPoller {
     }
 
     /// Returns true if the current data exceed the maximum age.
-    pub(super) fn is_expired(&self, now: UnixMillis) -> bool {
+    pub(super) fn is_too_old(&self, now: UnixMillis) -> bool {
         let age = self.status.last_success.map(|at| now.duration_since(at));
         self.rules.max_age.zip(age).is_some_and(|(max, age)| age > max)
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use lineside_formats::{Format, siri::SiriMessage};
 use lineside_sync::UnixMillis;
 
-use super::FeedPoller;
+use super::polled_feed::PolledFeed;
 use crate::message_observer::{ObservedMessage, SiriPart};
 
 /// A message retained until it has been observed.
@@ -24,7 +24,7 @@ impl UnobservedMessage {
     }
 }
 
-impl FeedPoller {
+impl PolledFeed {
     /// Returns true if there is an observer for this feed's messages.
     pub(super) fn has_observer(&self) -> bool {
         self.message_observer.is_some() && self.queue.is_some()
@@ -44,24 +44,6 @@ impl FeedPoller {
         if has_reported.await.unwrap_or(false) {
             self.health.mark_trips_seen();
         }
-    }
-
-    /// Passes the restored message to the observer once the source has confirmed it: the earlier process's observations
-    /// are lost.
-    pub(super) async fn observe_restored(&mut self, outcome: &str) {
-        let is_confirmed = matches!(outcome, "same" | "not_modified");
-        if !self.is_unobserved || !(is_confirmed || outcome == "new") {
-            return;
-        }
-        self.is_unobserved = false;
-        let snapshot = self.feed.snapshot().filter(|_| is_confirmed);
-        let observation = match snapshot {
-            Some(snapshot) if snapshot.format == Format::Siri && self.has_observer() => {
-                self.decode_restored_siri(snapshot.bytes.clone()).await
-            }
-            snapshot => snapshot.map(|snapshot| UnobservedMessage::GtfsRt(snapshot.bytes.clone())),
-        };
-        self.observe_message(observation, self.clock.wall_time()).await;
     }
 
     /// Passes a published message to the observer.

@@ -1,16 +1,19 @@
-//! Storing the last good bytes before they are served, and restoring them in the next process before its first poll.
+//! Storing the last good bytes before they are served.
 
 use std::sync::Arc;
 
-use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
-use super::{Feed, FeedPoller, FetchError, Snapshot};
-use crate::feed_config::SharedConfig;
-use crate::limits;
-use crate::served_snapshot::ServedSnapshot;
-use crate::snapshot_store::{CacheValidators, DatasetFacts, SnapshotMetadata};
-use crate::snapshot_writer::{SourceFacts, describe_source};
+use super::polled_feed::PolledFeed;
+use crate::{
+    catalog::Feed,
+    feed_config::SharedConfig,
+    limits,
+    served_snapshot::ServedSnapshot,
+    snapshot::Snapshot,
+    snapshot_store::{CacheValidators, DatasetFacts},
+    snapshot_writer::SourceFacts,
+};
 
 /// Publishes new bytes to readers, even if polling is stopped while they are being stored.
 struct PublishGuard<'a> {
@@ -40,7 +43,7 @@ pub(super) async fn prepare_snapshot(
     tokio::task::spawn_blocking(move || ServedSnapshot::new(snapshot, config)).await.ok()
 }
 
-impl FeedPoller {
+impl PolledFeed {
     /// Stores new bytes and then publishes them: bytes that a client received must exist after a crash.
     pub(super) async fn persist_then_publish(&mut self, snapshot: Snapshot, now: UnixMillis) {
         let metadata = self.snapshot_metadata(&snapshot);
@@ -83,96 +86,6 @@ impl FeedPoller {
         if let Some(snapshot) = self.feed.snapshot() {
             let metadata = self.snapshot_metadata(&snapshot);
             self.snapshot_writer.confirm_snapshot(&snapshot, metadata, now);
-        }
-    }
-
-    /// Accepts the bytes that an earlier process stored, as if they had just been fetched. The next request uses their
-    /// validators.
-    pub(super) async fn restore_snapshot(&mut self) {
-        if std::mem::replace(&mut self.is_restore_done, true) || self.has_new_source {
-            return;
-        }
-        self.restore_trip_history().await;
-        let Some(snapshot) = self.feed.snapshot() else { return };
-        let is_same_snapshot = |head: &SnapshotMetadata| {
-            head.hash == snapshot.hash && head.source == describe_source(self.feed.config())
-        };
-        let restored =
-            self.feed.restored_snapshot().filter(|it| is_same_snapshot(&it.head)).cloned();
-        // A GBFS system's file list exists only in its bytes, so it is decoded even if the network is resumed.
-        let is_gbfs = snapshot.format == Format::Gbfs;
-        if is_gbfs || restored.as_ref().is_some_and(|it| it.is_undecoded) {
-            self.accept_restored(&snapshot).await;
-        }
-        let Some(head) = restored.map(|it| it.head) else { return };
-        self.snapshot_writer.mark_saved(head.hash);
-        self.is_unobserved = match snapshot.format {
-            Format::GtfsRt => true,
-            // The last changes alone cannot be observed meaningfully.
-            Format::Siri => !self.answers_changes(),
-            _ => false,
-        };
-        if !self.is_expired && self.feed.config().converter.is_none() {
-            self.fetcher.set_validators(&head.validators);
-        }
-    }
-
-    async fn accept_restored(&mut self, snapshot: &Snapshot) {
-        let before = self.status.clone();
-        let accepted = self.decode_restored(snapshot, before.last_success).await;
-        // Decoding restored bytes is not a poll, so it must not change these.
-        self.status.last_success = before.last_success;
-        self.status.last_error = before.last_error;
-        self.status.failures_in_a_row = before.failures_in_a_row;
-        self.status.failing_since = before.failing_since;
-        self.status.update_state(self.clock.wall_time(), self.data_now(), &self.rules);
-        self.feed.set_status(self.status.clone());
-        if let Err(failure) = accepted {
-            tracing::warn!(
-                feed = %self.feed.snapshot_key(), code = %failure.code, detail = failure.detail,
-                "the stored data can no longer be decoded; they are served as they are"
-            );
-            // The same bytes must be decoded again instead of being skipped as unchanged.
-            self.is_expired = true;
-        }
-    }
-
-    async fn decode_restored(
-        &mut self,
-        snapshot: &Snapshot,
-        confirmed_at: Option<UnixMillis>,
-    ) -> Result<(), FetchError> {
-        let (bytes, now) = (snapshot.bytes.clone(), self.clock.wall_time());
-        let age = confirmed_at.map(|at| now.duration_since(at));
-        let is_too_old = self.rules.max_age.zip(age).is_some_and(|(max, age)| age > max);
-        match snapshot.format {
-            format @ (Format::Gtfs | Format::Netex) => {
-                self.load_schedule(bytes, format, snapshot.fetched_at).await
-            }
-            Format::GtfsRt | Format::Siri if is_too_old => {
-                self.is_expired = true;
-                Ok(())
-            }
-            // The list of files is requested anyway.
-            Format::Gbfs if is_too_old && self.system.is_none() => {
-                self.is_expired = true;
-                Ok(())
-            }
-            Format::GtfsRt => self.accept_message(bytes, now).await,
-            // Only the last changes are stored; the data before them are lost, and a part must not be published as the
-            // whole.
-            Format::Siri if self.answers_changes() => Ok(()),
-            Format::Siri => {
-                let accepted = self.accept_siri(bytes, now).await;
-                // The stored message may be one page of several.
-                self.siri.request_full_state();
-                accepted.map(drop)
-            }
-            Format::Gbfs => self.accept_gbfs(&bytes).await,
-            Format::Raw => {
-                self.record_success();
-                Ok(())
-            }
         }
     }
 }

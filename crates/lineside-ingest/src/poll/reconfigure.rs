@@ -6,17 +6,18 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use super::{
-    FeedPoller, HEALTH_CHECK_INTERVAL, PollerContext, SystemPollers, decoder_crash_failure,
-    new_fetcher,
-    siri::{PendingTermination, error_body_reader},
+    FeedPoller, HEALTH_CHECK_INTERVAL, PollerContext, decoder_crash_failure, error_body_reader,
+    new_fetcher, polled_feed::PolledFeed, protocol::protocol_for_feed,
+    termination::PendingTermination,
 };
 use crate::{
     catalog::{Feed, PollRequest},
+    feed_config::FeedConfig,
     fetch_failure::FetchError,
     health::ContentHistory,
-    inbox::FeedInbox,
     network_writer::{NetworkInput, NetworkQueue},
     rate_limit::{RateLimitBucket, RateLimitReservation},
+    snapshot_store::SnapshotStore,
     status::HealthRules,
 };
 
@@ -35,97 +36,97 @@ impl FeedPoller {
         queue: NetworkQueue,
         shared: &PollerContext,
     ) -> FeedPoller {
-        let before = Arc::clone(self.feed.shared_config());
+        let before = Arc::clone(self.polled.feed.shared_config());
         let config = Arc::clone(feed.shared_config());
-        let now = self.clock.monotonic();
-        let termination = self.termination_request();
+        let now = self.polled.clock.monotonic();
+        let termination = self.protocol.termination_request(&self.polled);
         // Its own reservation must not delay it.
         drop(mem::take(&mut self.reservation));
-        self.conversions.reconfigure(&feed, &before, &*shared.snapshots);
         let bucket =
             mem::replace(&mut self.rate_limit_bucket, shared.sources.bucket_for_feed(&config));
-        self.rules = HealthRules::from_config(&config);
-        (self.feed, self.number, self.queue) = (feed, number, Some(queue));
-        let is_other_format =
-            config.configured_format().is_some_and(|it| self.status.format != Some(it));
+        let polled = &mut self.polled;
+        polled.rules = HealthRules::from_config(&config);
+        (polled.feed, polled.number, polled.queue) = (feed, number, Some(queue));
+        follow_converter(&polled.feed, &before, &*shared.snapshots);
         if !config.has_same_source(&before) {
-            let fetcher = mem::replace(&mut self.fetcher, new_fetcher(&config, &shared.sources));
-            self.pending_termination = termination.map(|question| PendingTermination {
+            let fetcher = mem::replace(&mut polled.fetcher, new_fetcher(&config, &shared.sources));
+            self.pending_termination = termination.map(|request| PendingTermination {
                 fetcher,
                 rate_limit_bucket: bucket,
-                request: question,
+                request,
             });
-            self.snapshot_writer.reconfigure(&config);
-            self.siri.clear();
-            // The former producer knows the key of the former inbox.
-            let (inbox, deliveries) = FeedInbox::new((shared.inboxes.keys)());
-            self.feed.set_inbox(inbox);
-            self.deliveries = deliveries;
-            self.has_new_source = true;
+            polled.snapshot_writer.reconfigure(&config);
+            polled.has_new_source = true;
             // Another source may usually report more or less.
-            self.health = ContentHistory::default();
+            polled.health = ContentHistory::default();
             self.due_at = now;
+            self.replace_protocol(shared);
         } else {
-            self.fetcher.reconfigure(&config, &shared.sources);
-            self.fetcher.set_error_body_reader(error_body_reader(&config));
-            if config.siri != before.siri {
-                // The id mapping may have changed, and the current entities use the old one.
-                self.siri.clear();
-                self.forget_content();
-                self.due_at = now;
-            }
-            let is_converted_otherwise = config.converter != before.converter;
-            if is_converted_otherwise || is_other_format && self.status.format.is_some() {
+            polled.fetcher.reconfigure(&config, &shared.sources);
+            polled.fetcher.set_error_body_reader(error_body_reader(&config));
+            self.protocol.reconfigure(polled, &before);
+            let is_other_format = polled.status.format.is_some_and(|current| {
+                config.configured_format().is_some_and(|format| format != current)
+            });
+            if is_other_format || config.converter != before.converter {
                 // The same bytes now give another result.
-                self.fetcher.forget_version();
-                self.has_new_source = true;
+                polled.fetcher.forget_version();
+                polled.has_new_source = true;
                 self.due_at = now;
-            } else if let Some(ended_at) = self.ended_at.filter(|_| config.siri == before.siri) {
+            } else if config.siri != before.siri {
+                self.due_at = now;
+            } else if let Some(ended_at) = self.ended_at {
                 self.due_at = ended_at + self.compute_wait();
+            }
+            let is_other_protocol = config.configured_format() != before.configured_format()
+                || config.siri.is_some() != before.siri.is_some()
+                || config.converter != before.converter;
+            if is_other_protocol || self.protocol.must_decode_restored() {
+                self.replace_protocol(shared);
             }
         }
         self.reservation = self.rate_limit_bucket.reserve_from(self.due_at, now);
-        self.restart_system(shared);
         self
     }
 
-    /// Restarts the polling of a GBFS system's files with the current configuration, once its discovery file has been
-    /// read again.
-    fn restart_system(&mut self, shared: &PollerContext) {
-        let is_system = self.feed.config().format == Some(Format::Gbfs);
-        self.system = is_system.then(|| SystemPollers::new(shared, self.network_link()));
+    /// Starts with a new protocol. The files of a GBFS system are polled with the current configuration once its
+    /// discovery file has been read again.
+    fn replace_protocol(&mut self, shared: &PollerContext) {
+        let polled = &mut self.polled;
+        (polled.body_ttl, polled.recommended_interval) = (None, None);
+        self.protocol = protocol_for_feed(polled, shared);
+        let is_system = self.protocol.must_decode_restored();
         self.is_restore_done &= !is_system;
-        let (parts, now) = (self.feed.gbfs_files(), self.clock.wall_time());
+        let (files, now) = (polled.feed.gbfs_files(), polled.clock.wall_time());
         if is_system {
-            parts.iter().for_each(|part| part.feed.mark_unpolled(now));
+            files.iter().for_each(|file| file.feed.mark_unpolled(now));
         } else {
-            self.feed.set_gbfs_files(Vec::new());
-            self.status.worst_file_state = None;
-            parts
-                .iter()
-                .for_each(|part| shared.snapshots.forget_snapshot(&part.feed.snapshot_key()));
+            polled.feed.set_gbfs_files(Vec::new());
+            polled.status.worst_file_state = None;
+            for file in files.iter() {
+                shared.snapshots.forget_snapshot(&file.feed.snapshot_key());
+            }
         }
     }
 
     /// Ends polling for good while the server continues.
     pub(crate) async fn end_polling(mut self) {
-        self.terminate_subscription().await;
+        self.terminate_source().await;
     }
 
     /// Forgets the content: the same bytes must be fetched and applied again.
     pub(crate) fn forget_content(&mut self) {
-        self.fetcher.forget_version();
-        self.is_expired = true;
+        self.polled.forget_content();
     }
 
     /// Polls at once if the rate limit allows it; else replies with the remaining time.
     pub(super) fn poll_immediately(&mut self, request: PollRequest) {
-        let now = self.clock.monotonic();
+        let now = self.polled.clock.monotonic();
         drop(mem::take(&mut self.reservation));
         let first = self.rate_limit_bucket.reserve_from(now, now);
         if first.reserved_at() <= now {
             self.reservation = first;
-            self.system.iter().for_each(SystemPollers::poll_immediately);
+            self.protocol.poll_files();
             return answer_poll_request(request, Ok(()));
         }
         let wait = first.reserved_at().saturating_sub(now);
@@ -138,21 +139,25 @@ impl FeedPoller {
     pub(super) async fn pause_polling(&mut self) {
         // Others may use its reservation.
         self.reservation = RateLimitReservation::default();
-        self.status.next_poll = None;
-        self.terminate_subscription().await;
+        self.polled.status.next_poll = None;
+        self.terminate_source().await;
         loop {
-            self.update_health().await;
-            self.poll_log.record_pause(&self.feed, &self.status);
-            self.feed.set_status(self.status.clone());
+            let polled = &mut self.polled;
+            self.protocol.refresh_content(polled).await;
+            polled.update_health().await;
+            polled.poll_log.record_pause(&polled.feed, &polled.status);
+            polled.feed.set_status(polled.status.clone());
             tokio::select! {
                 biased;
                 // No reply: the feed was paused after the request.
                 Some(ask) = self.poll_requests.recv() => drop(ask),
-                () = self.clock.sleep(HEALTH_CHECK_INTERVAL) => {}
+                () = polled.clock.sleep(HEALTH_CHECK_INTERVAL) => {}
             }
         }
     }
+}
 
+impl PolledFeed {
     /// Removes the current data if the next ones are of another format.
     pub(super) async fn clear_other_format(
         &self,
@@ -171,4 +176,16 @@ impl FeedPoller {
 /// The requester may be gone.
 pub(super) fn answer_poll_request(request: PollRequest, poll_result: Result<(), Duration>) {
     let _ = request.send(poll_result);
+}
+
+/// Keeps the current bytes as the input of a new converter, or removes the input of a former one.
+fn follow_converter(feed: &Feed, before: &FeedConfig, snapshots: &dyn SnapshotStore) {
+    match (&before.converter, &feed.config().converter) {
+        (None, Some(_)) => feed.keep_as_conversion_input(),
+        (Some(_), None) => {
+            feed.set_conversion_input(None);
+            snapshots.forget_snapshot(&feed.conversion_input_key());
+        }
+        _ => {}
+    }
 }

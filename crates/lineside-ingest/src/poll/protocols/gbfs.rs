@@ -9,34 +9,45 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_formats::{Format, Problem, Problems};
+use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
 use url::Url;
 
-use super::{FeedPoller, FetchError, PollerContext, gbfs_file::NetworkLink};
+use super::{ConverterReply, GbfsFileProtocol, gbfs_file::NetworkLink};
 use crate::{
     PublicOnly,
     catalog::{Feed, GbfsFeedFile, RestoredSnapshot, join_language_path},
     feed_config::FeedConfig,
-    fetch_failure::FailureCode,
+    fetch::FetchedBody,
+    fetch_failure::{FailureCode, FetchError},
     limits::{
         GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_DEFAULT, GBFS_TTL_LONGEST,
         GBFS_TTL_SHORTEST, HOST_START_GAP,
     },
     normalize::SystemKind,
+    poll::{
+        FeedPoller, PollerContext,
+        accept::accept_body,
+        observe::UnobservedMessage,
+        polled_feed::PolledFeed,
+        protocol::{BoxFuture, PollSuccess, Protocol},
+    },
+    snapshot::Snapshot,
     snapshot_writer::describe_source,
     source::{SourceLocation, url_host},
     status::FeedStatus,
 };
 
-/// The pollers of a system's files.
+/// The protocol of a GBFS system: its discovery file, and the pollers of the files that it lists.
 #[derive(Debug)]
-pub(super) struct SystemPollers {
+pub(in crate::poll) struct GbfsProtocol {
     shared: PollerContext,
     /// The system's network.
     network_link: Option<NetworkLink>,
     running: HashMap<SmolStr, RunningFile>,
+    /// True once the files of a discovery file are polled.
     is_following: bool,
 }
 
@@ -63,9 +74,64 @@ struct ListedFile {
     is_first: bool,
 }
 
-impl SystemPollers {
-    pub(super) fn new(shared: &PollerContext, network_link: Option<NetworkLink>) -> SystemPollers {
-        SystemPollers {
+impl Protocol for GbfsProtocol {
+    fn reads_format(&self, format: Format) -> bool {
+        format == Format::Gbfs
+    }
+
+    fn accept_reply<'a>(
+        &'a mut self,
+        polled: &'a mut PolledFeed,
+        body: FetchedBody,
+        _converted: Option<ConverterReply>,
+    ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
+        Box::pin(accept_body(self, polled, body))
+    }
+
+    fn decode_body<'a>(
+        &'a mut self,
+        polled: &'a mut PolledFeed,
+        body: Bytes,
+        _format: Format,
+        _now: UnixMillis,
+    ) -> BoxFuture<'a, Result<Option<UnobservedMessage>, FetchError>> {
+        Box::pin(async move { self.accept_discovery(polled, &body).await.map(|()| None) })
+    }
+
+    fn must_decode_again(&self, _polled: &PolledFeed) -> bool {
+        !self.is_following
+    }
+
+    /// The list of files exists only in the bytes.
+    fn must_decode_restored(&self) -> bool {
+        true
+    }
+
+    fn decode_restored<'a>(
+        &'a mut self,
+        polled: &'a mut PolledFeed,
+        snapshot: &'a Snapshot,
+        _is_too_old: bool,
+    ) -> BoxFuture<'a, Result<(), FetchError>> {
+        Box::pin(self.accept_discovery(polled, &snapshot.bytes))
+    }
+
+    fn poll_files(&self) {
+        for file in self.running.values() {
+            if let Some(poll_requests) = file.part.feed.poll_requests() {
+                // A failed send means that a poll is already requested.
+                let _ = poll_requests.try_send(oneshot::channel().0);
+            }
+        }
+    }
+}
+
+impl GbfsProtocol {
+    /// Creates the protocol of a system; its files are polled once its discovery file has been read.
+    pub(in crate::poll) fn new(polled: &mut PolledFeed, shared: &PollerContext) -> GbfsProtocol {
+        polled.recommend_ttl(None);
+        let network_link = NetworkLink::for_feed(polled);
+        GbfsProtocol {
             shared: shared.clone(),
             network_link,
             running: HashMap::new(),
@@ -73,19 +139,31 @@ impl SystemPollers {
         }
     }
 
-    /// Returns true once the files of a discovery file are polled.
-    pub(super) fn is_following_discovery(&self) -> bool {
-        self.is_following
-    }
-
-    /// Polls all files at once, as far as the rate limit allows.
-    pub(super) fn poll_immediately(&self) {
-        for poll_requests in
-            self.running.values().filter_map(|running| running.part.feed.poll_requests())
-        {
-            // A failed send means that a poll is already requested.
-            let _ = poll_requests.try_send(oneshot::channel().0);
+    /// Accepts the discovery file.
+    async fn accept_discovery(
+        &mut self,
+        polled: &mut PolledFeed,
+        body: &Bytes,
+    ) -> Result<(), FetchError> {
+        let refused = |error: lineside_formats::Error| FetchError::from_decoder_error(&error);
+        polled.recommend_ttl(lineside_gbfs::parse_ttl(body).map_err(refused)?);
+        if polled.feed.config().url.is_local() {
+            let detail = "the URL of a GBFS system must begin with http or https";
+            return Err(FetchError::new(FailureCode::Decode, detail));
         }
+        let (discovery, mut problems) =
+            lineside_gbfs::decode_discovery(body, &lineside_gbfs::DiscoveryLimits::default())
+                .map_err(refused)?;
+        if discovery.entries.is_empty() {
+            // A temporarily empty list would remove all data of the system.
+            return Err(FetchError::new(FailureCode::Empty, "the discovery file lists no files"));
+        }
+        let own = (&mut polled.status, &mut polled.rng);
+        self.follow_discovery(&polled.feed, &discovery, &mut problems, own).await;
+        polled.status.entities = polled.feed.gbfs_files().len() as u64;
+        polled.status.problems = Arc::new(problems);
+        polled.record_success();
+        Ok(())
     }
 
     /// Polls exactly the listed files. Adds problems of the list, and adds the counters of removed files to `status`.
@@ -161,10 +239,12 @@ impl SystemPollers {
         self.restore_file(&its).await;
         let gap = HOST_START_GAP.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
         let stop = self.shared.tasks.stop.child_token();
-        let mut poller = FeedPoller::new_detached(Arc::clone(&its), &self.shared, rng.u64(..), gap);
         let link = self.network_link.clone().filter(|_| file.is_first);
-        poller.network_link =
-            link.map(|link| NetworkLink { language: file.language.clone(), ..link });
+        let link = link.map(|link| NetworkLink { language: file.language.clone(), ..link });
+        let poller =
+            FeedPoller::new_detached(Arc::clone(&its), &self.shared, rng.u64(..), gap, |polled| {
+                Box::new(GbfsFileProtocol::new(polled, link))
+            });
         self.shared.tasks.tracker.spawn(poller.run_boxed(stop.clone()));
         let part = GbfsFeedFile {
             language: file.language.clone(),
@@ -285,40 +365,12 @@ fn sibling_file_name(base: &Url, url: &Url) -> Option<SmolStr> {
     is_in_folder.then(|| SmolStr::new(name.strip_suffix(".json").unwrap_or(name)))
 }
 
-impl FeedPoller {
-    /// Accepts a file of a GBFS system: the discovery file, or one that it lists.
-    pub(super) async fn accept_gbfs(&mut self, body: &Bytes) -> Result<(), FetchError> {
-        let refused = |error: lineside_formats::Error| FetchError::from_decoder_error(&error);
-        self.body_ttl = lineside_gbfs::parse_ttl(body).map_err(refused)?;
-        let Some(system) = &mut self.system else {
-            self.read_gbfs_file(body).await.map_err(refused)?;
-            self.record_success();
-            return Ok(());
-        };
-        if self.feed.config().url.is_local() {
-            let detail = "the URL of a GBFS system must begin with http or https";
-            return Err(FetchError::new(FailureCode::Decode, detail));
-        }
-        let (discovery, mut problems) =
-            lineside_gbfs::decode_discovery(body, &lineside_gbfs::DiscoveryLimits::default())
-                .map_err(refused)?;
-        if discovery.entries.is_empty() {
-            // A temporarily empty list would remove all data of the system.
-            return Err(FetchError::new(FailureCode::Empty, "the discovery file lists no files"));
-        }
-        let own = (&mut self.status, &mut self.rng);
-        system.follow_discovery(&self.feed, &discovery, &mut problems, own).await;
-        self.status.entities = self.feed.gbfs_files().len() as u64;
-        self.status.problems = Arc::new(problems);
-        self.record_success();
-        Ok(())
-    }
-
-    /// Returns the default poll interval of a file: its `ttl`, within limits.
-    pub(super) fn gbfs_interval(&self) -> Option<Duration> {
-        let is_gbfs = self.feed.config().format == Some(Format::Gbfs);
-        let ttl = self.body_ttl.unwrap_or(GBFS_TTL_DEFAULT);
-        is_gbfs.then(|| ttl.clamp(GBFS_TTL_SHORTEST, GBFS_TTL_LONGEST))
+impl PolledFeed {
+    /// Polls a GBFS file as often as its `ttl` says, within limits.
+    pub(super) fn recommend_ttl(&mut self, ttl: Option<Duration>) {
+        self.body_ttl = ttl;
+        let interval = ttl.unwrap_or(GBFS_TTL_DEFAULT);
+        self.recommended_interval = Some(interval.clamp(GBFS_TTL_SHORTEST, GBFS_TTL_LONGEST));
     }
 }
 

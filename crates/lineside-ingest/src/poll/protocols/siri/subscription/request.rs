@@ -36,7 +36,7 @@ fn stop_subscription_name(config: &FeedConfig, stop: &str) -> SmolStr {
 }
 
 /// Returns the ids of all subscriptions of the feed.
-pub(in crate::poll::siri) fn subscription_names(
+pub(in crate::poll::protocols::siri) fn subscription_names(
     config: &FeedConfig,
     source: &SiriSource,
 ) -> Vec<SmolStr> {
@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
     use crate::feed_id::FeedId;
-    use crate::{poll::siri::requests::tests::golden, source::SourceLocation};
+    use crate::{poll::protocols::siri::requests::tests::golden, source::SourceLocation};
 
     #[test]
     fn a_subscription_request_follows_the_schema() {

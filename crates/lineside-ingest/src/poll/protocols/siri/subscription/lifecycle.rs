@@ -6,7 +6,10 @@ use lineside_formats::{Problem, Problems, siri::SiriTime};
 use lineside_sync::UnixMillis;
 
 use super::agreement::SubscriptionAgreement;
-use crate::limits::BACKOFF_MAX;
+use crate::{
+    fetch_failure::{FailureCode, FetchError},
+    limits::BACKOFF_MAX,
+};
 
 /// The requested duration of a subscription; it is renewed after half of it.
 pub(super) const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
@@ -28,7 +31,7 @@ const RESUBSCRIBE_MIN: Duration = Duration::from_secs(15);
 
 /// The state of a feed's subscription.
 #[derive(Debug, Default)]
-pub(in crate::poll::siri) struct SiriSubscription {
+pub(in crate::poll::protocols::siri) struct SiriSubscription {
     /// The time of the next renewal, on the monotonic clock; `None` without a subscription.
     pub(super) renew_at: Option<Duration>,
     pub(super) last_delivery_at: Duration,
@@ -178,6 +181,25 @@ impl SiriSubscription {
         self.action
     }
 
+    /// Records a failed request. After one for announced data, their content is unknown, so all data are requested.
+    pub(in crate::poll::protocols::siri) fn record_supply_failure(&mut self) {
+        if self.action == SubscriptionAction::Supply {
+            *self = self.to_abandoned();
+        }
+    }
+
+    /// Returns true if a failure shows that the producer does not support CheckStatus; it is then not used again.
+    pub(in crate::poll::protocols::siri) fn reject_check(&mut self, failure: &FetchError) -> bool {
+        use FailureCode::{Decode, Empty, Html, Http, Truncated};
+        let is_unknown = self.action == SubscriptionAction::Check
+            && matches!(
+                failure.code,
+                Http(400 | 404 | 405 | 500 | 501) | Decode | Empty | Html | Truncated
+            );
+        self.has_no_checks |= is_unknown;
+        is_unknown
+    }
+
     /// Returns the time of the producer's last sign of life.
     fn last_alive_at(&self) -> Duration {
         self.checked_at.map_or(self.last_delivery_at, |at| at.max(self.last_delivery_at))
@@ -203,7 +225,7 @@ impl SiriSubscription {
     }
 
     /// Records a delivery.
-    pub(in crate::poll::siri) fn record_delivery(&mut self, now: Duration) {
+    pub(in crate::poll::protocols::siri) fn record_delivery(&mut self, now: Duration) {
         self.has_delivered = true;
         self.n_ended = 0;
         if let CatchUpState::Awaited { is_renewal } = self.catch_up {
@@ -224,7 +246,7 @@ impl SiriSubscription {
     }
 
     /// Returns the refused parts as problems.
-    pub(in crate::poll::siri) fn problems(&self) -> Problems {
+    pub(in crate::poll::protocols::siri) fn problems(&self) -> Problems {
         let mut problems = Problems::new();
         for reason_text in &self.refused {
             let detail = "the producer refused a part of the subscription";

@@ -162,7 +162,7 @@ fn build_service_request(source: &SiriSource, now: UnixMillis, id: &SmolStr) -> 
 }
 
 #[cfg(test)]
-pub(in crate::poll::siri) mod tests {
+pub(in crate::poll::protocols::siri) mod tests {
     use jiff::tz::TimeZone;
     use lineside_formats::siri::{self, MessageLimits};
 
@@ -201,7 +201,7 @@ pub(in crate::poll::siri) mod tests {
     }
 
     /// Compares a message with the golden file, or writes the file if `LINESIDE_BLESS` is set.
-    pub(in crate::poll::siri) fn golden(name: &str, text: &str) {
+    pub(in crate::poll::protocols::siri) fn golden(name: &str, text: &str) {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
         let (path, text) = (folder.join(name), text.replace("><", ">\n<") + "\n");
         if std::env::var_os("LINESIDE_BLESS").is_some() {

@@ -18,7 +18,7 @@ pub(in crate::poll) enum ProducerNotification {
 
 impl ProducerNotification {
     /// Returns the event in a message for a subscriber with these names; `None` if there is none.
-    pub(in crate::poll::siri) fn from_message(
+    pub(in crate::poll::protocols::siri) fn from_message(
         message: &SiriMessage,
         names: &[SmolStr],
     ) -> Option<ProducerNotification> {

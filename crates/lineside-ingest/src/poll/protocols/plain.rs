@@ -1,0 +1,117 @@
+//! A source that is requested by GET and whose body is the whole content: GTFS, NeTEx, GTFS-Realtime and other files.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lineside_formats::Format;
+use lineside_sync::UnixMillis;
+
+use crate::{
+    fetch::FetchedBody,
+    fetch_failure::FetchError,
+    poll::{
+        accept::accept_body,
+        observe::UnobservedMessage,
+        polled_feed::PolledFeed,
+        protocol::{BoxFuture, PollSuccess, Protocol},
+        protocols::ConverterReply,
+    },
+    snapshot::Snapshot,
+};
+
+/// The protocol of sources with whole files.
+#[derive(Debug)]
+pub(in crate::poll) struct PlainProtocol;
+
+impl Protocol for PlainProtocol {
+    fn reads_format(&self, format: Format) -> bool {
+        !matches!(format, Format::Siri | Format::Gbfs)
+    }
+
+    fn accept_reply<'a>(
+        &'a mut self,
+        polled: &'a mut PolledFeed,
+        body: FetchedBody,
+        _converted: Option<ConverterReply>,
+    ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
+        Box::pin(accept_body(self, polled, body))
+    }
+
+    fn decode_body<'a>(
+        &'a mut self,
+        polled: &'a mut PolledFeed,
+        body: Bytes,
+        format: Format,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<Option<UnobservedMessage>, FetchError>> {
+        Box::pin(decode_file(polled, body, format, now))
+    }
+
+    fn decode_restored<'a>(
+        &'a mut self,
+        polled: &'a mut PolledFeed,
+        snapshot: &'a Snapshot,
+        is_too_old: bool,
+    ) -> BoxFuture<'a, Result<(), FetchError>> {
+        Box::pin(decode_restored_file(polled, snapshot, is_too_old))
+    }
+
+    fn restored_message<'a>(
+        &'a self,
+        _polled: &'a PolledFeed,
+        snapshot: &'a Snapshot,
+    ) -> BoxFuture<'a, Option<UnobservedMessage>> {
+        Box::pin(std::future::ready(restored_file(snapshot)))
+    }
+}
+
+/// Returns a restored GTFS-Realtime message for the observer.
+pub(super) fn restored_file(snapshot: &Snapshot) -> Option<UnobservedMessage> {
+    (snapshot.format == Format::GtfsRt).then(|| UnobservedMessage::GtfsRt(snapshot.bytes.clone()))
+}
+
+/// Decodes a whole file and sends its content to the network.
+pub(super) async fn decode_file(
+    polled: &mut PolledFeed,
+    body: Bytes,
+    format: Format,
+    now: UnixMillis,
+) -> Result<Option<UnobservedMessage>, FetchError> {
+    if format.is_schedule() {
+        polled.load_schedule(body, format, now).await?;
+    } else if format == Format::GtfsRt {
+        polled.accept_message(body.clone(), now).await?;
+        return Ok(Some(UnobservedMessage::GtfsRt(body)));
+    } else {
+        polled.clear_other_format(format, now).await?;
+        polled.record_success();
+        polled.status.entities = 0;
+        // The previous format's data time and problems no longer apply.
+        polled.status.data_time = None;
+        polled.status.has_impossible_time = false;
+        polled.status.problems = Arc::new(polled.check_raw_bytes(&body));
+    }
+    Ok(None)
+}
+
+/// Decodes a whole file that an earlier process stored.
+pub(super) async fn decode_restored_file(
+    polled: &mut PolledFeed,
+    snapshot: &Snapshot,
+    is_too_old: bool,
+) -> Result<(), FetchError> {
+    let bytes = snapshot.bytes.clone();
+    if snapshot.format.is_schedule() {
+        polled.load_schedule(bytes, snapshot.format, snapshot.fetched_at).await?;
+    } else if snapshot.format == Format::GtfsRt {
+        if is_too_old {
+            polled.is_expired = true;
+        } else {
+            let now = polled.clock.wall_time();
+            polled.accept_message(bytes, now).await?;
+        }
+    } else {
+        polled.record_success();
+    }
+    Ok(())
+}

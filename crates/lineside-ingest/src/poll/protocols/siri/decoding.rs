@@ -1,0 +1,199 @@
+//! Decoding of the messages that a producer sends.
+
+use bytes::Bytes;
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    Problem, Problems,
+    gtfs::Timetable,
+    gtfs_rt::RawEntity,
+    siri::{self, MessageLimits, SiriMessage},
+};
+use lineside_sync::stage;
+
+use super::subscription::{ProducerNotification, subscription_names};
+use crate::{
+    feed_config::FeedConfig,
+    fetch_failure::{FailureCode, FetchError},
+    inbox::FeedInbox,
+    message_observer::SiriPart,
+    normalize::{NormalizedMessage, SiriEntity, SiriRules, normalize_siri},
+    poll::{decoder_crash_failure, observe::UnobservedMessage, polled_feed::PolledFeed},
+    poll_stages::PollStage,
+    source::SiriService,
+};
+
+/// Maximum number of reported refusals per answer.
+const REFUSALS_MAX: usize = 1_000;
+
+/// A decoded answer.
+pub(super) struct DecodedAnswer {
+    /// The decoded message, for the observer.
+    pub(super) message: Option<Box<SiriMessage>>,
+    pub(super) entities: Vec<(SiriEntity, RawEntity)>,
+    pub(super) normalized: NormalizedMessage,
+    pub(super) problems: Problems,
+    pub(super) has_more: bool,
+}
+
+/// A message from the producer.
+pub(super) enum ProducerMessage {
+    /// Data.
+    Answer(Box<DecodedAnswer>),
+    /// An event of the subscription.
+    Event(ProducerNotification),
+}
+
+/// The reason why a message was not accepted.
+enum SiriReadError {
+    /// The producer refuses, with this unredacted text.
+    Refused(String),
+    Failed(FetchError),
+}
+
+impl From<FetchError> for SiriReadError {
+    fn from(failure: FetchError) -> SiriReadError {
+        SiriReadError::Failed(failure)
+    }
+}
+
+/// Decodes a restored message for the observer, unless it is one page of several.
+pub(super) async fn decode_restored_message(
+    polled: &PolledFeed,
+    body: Bytes,
+) -> Option<UnobservedMessage> {
+    let (zone, config) = (default_time_zone(polled), polled.feed.shared_config().clone());
+    let decoding = tokio::task::spawn_blocking(move || decode_siri(&body, &zone, &config));
+    let (message, _) = decoding.await.ok()?.ok()?;
+    let is_whole = !message.has_more_data();
+    is_whole.then(|| UnobservedMessage::Siri(Box::new(message), SiriPart::Whole))
+}
+
+/// Decodes a message on a blocking thread.
+pub(super) async fn read_siri_body(
+    polled: &PolledFeed,
+    body: Bytes,
+) -> Result<ProducerMessage, FetchError> {
+    let config = polled.feed.shared_config().clone();
+    let network = polled.feed.network();
+    let zone = default_time_zone(polled);
+    let dataset = network.dataset();
+    let began = network.stage_start();
+    let is_inspected = polled.has_observer();
+    let inbox_key = polled.feed.inbox().map(|inbox| inbox.key().clone());
+    let decoding = tokio::task::spawn_blocking(move || {
+        let _at = stage::enter_stage(PollStage::Decode.thread_stage());
+        if inbox_key.is_some_and(|key| key.occurs_in(&body)) {
+            return Err(inbox_key_leaked().into());
+        }
+        let mut siri_message =
+            read_producer_message(&body, &zone, &config, dataset.as_ref().map(|it| &*it.timetable));
+        if let Ok(ProducerMessage::Answer(answer)) = &mut siri_message {
+            answer.message.take_if(|_| !is_inspected);
+        }
+        siri_message
+    });
+    let read = decoding.await;
+    network.record_stage(PollStage::Decode, began);
+    // The producer's text may echo the request.
+    let shown = |producer_text: &str| redact_producer_text(polled, producer_text);
+    let mut siri_message =
+        read.unwrap_or_else(|_| Err(decoder_crash_failure().into())).map_err(|not| match not {
+            SiriReadError::Failed(failure) => failure,
+            SiriReadError::Refused(producer_text) => {
+                let detail = format!("the producer refused the request: {}", shown(&producer_text));
+                FetchError::new(FailureCode::Refused, detail)
+            }
+        })?;
+    if let ProducerMessage::Answer(answer) = &mut siri_message {
+        let refusals = std::mem::take(&mut answer.normalized.refusals);
+        for refusal in refusals.iter().take(REFUSALS_MAX) {
+            let detail = "the producer refused this delivery";
+            let problem = Problem::new("delivery", "delivery_refused", detail);
+            answer.normalized.problems.push(problem.with_value(&shown(refusal)));
+        }
+    }
+    Ok(siri_message)
+}
+
+/// Returns a producer's text with secrets redacted, always including the key of the feed's inbox, which the
+/// producer knows.
+pub(super) fn redact_producer_text(polled: &PolledFeed, producer_text: &str) -> String {
+    let inbox = polled.feed.inbox();
+    polled.fetcher.redact_head(producer_text.as_bytes(), inbox.as_deref().map(FeedInbox::key))
+}
+
+/// Returns the time zone of times without one.
+pub(super) fn default_time_zone(polled: &PolledFeed) -> TimeZone {
+    let dataset = polled.feed.network().dataset();
+    dataset.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone())
+}
+
+fn read_producer_message(
+    body: &[u8],
+    zone: &TimeZone,
+    config: &FeedConfig,
+    timetable: Option<&Timetable>,
+) -> Result<ProducerMessage, SiriReadError> {
+    let source = config.siri.clone().unwrap_or_default();
+    let (message, problems) = decode_siri(body, zone, config)?;
+    if message.deliveries().next().is_none()
+        && let Some(event) =
+            ProducerNotification::from_message(&message, &subscription_names(config, &source))
+    {
+        return Ok(ProducerMessage::Event(event));
+    }
+    let has_timetables = source.services.contains(&SiriService::Timetables)
+        // If answers contain changes, vehicles arrive independently of timetables.
+        && (source.answers_changes()
+            || message.deliveries().any(|it| !it.estimated_timetables.is_empty()));
+    let rules = SiriRules { ids: &source.ids, has_vehicle_delays: !has_timetables, zone };
+    let mut normalized = normalize_siri(&message, rules);
+    if normalized.is_refused() {
+        return Err(SiriReadError::Refused(normalized.refusals.join("; ")));
+    }
+    if message.deliveries().next().is_none() {
+        return Err(missing_delivery().into());
+    }
+    normalized.keep_last_duplicates();
+    if let Some(timetable) = timetable {
+        normalized.apply_schedule(timetable);
+    }
+    let entities = std::mem::take(&mut normalized.entities);
+    let encoded = entities.into_iter().map(|it| {
+        let raw = RawEntity::from_entity(&it.entity, 0);
+        (it, raw)
+    });
+    let (entities, has_more) = (encoded.collect(), message.has_more_data());
+    let message = Some(Box::new(message));
+    Ok(ProducerMessage::Answer(Box::new(DecodedAnswer {
+        message,
+        entities,
+        normalized,
+        problems,
+        has_more,
+    })))
+}
+
+/// Decodes a message, which may be as large as the feed's bodies.
+pub(super) fn decode_siri(
+    body: &[u8],
+    zone: &TimeZone,
+    config: &FeedConfig,
+) -> Result<(SiriMessage, Problems), FetchError> {
+    let body_bytes = usize::try_from(config.max_bytes).unwrap_or(usize::MAX);
+    let defaults = MessageLimits::default();
+    let limits = MessageLimits { body_bytes: defaults.body_bytes.min(body_bytes), ..defaults };
+    siri::decode_message(body, zone, &limits)
+        .map_err(|error| FetchError::from_decoder_error(&error))
+}
+
+/// Returns the failure of a message that contains the key of the feed's inbox: published, it would let anyone deliver
+/// to the inbox.
+fn inbox_key_leaked() -> FetchError {
+    let detail = "the message contains the URL of the feed's inbox, which is secret";
+    FetchError::new(FailureCode::Refused, detail)
+}
+
+pub(super) fn missing_delivery() -> FetchError {
+    FetchError::new(FailureCode::Decode, "the response is SIRI, but not a ServiceDelivery")
+}
