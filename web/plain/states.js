@@ -87,7 +87,7 @@ function showSince(shown, since) {
   const known = seconds(time.dateTime);
   if (known !== null && Math.floor(known) === Math.floor(since)) return;
   time.dateTime = new Date(since * 1000).toISOString();
-  time.textContent = moment(since, shown.getAttribute("data-zone") ?? "UTC");
+  time.textContent = moment(since, shown.getAttribute("data-zone") ?? "UTC", shown.getAttribute("data-zone-name") ?? "UTC");
 }
 
 const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });

@@ -166,11 +166,11 @@ function shortDay(unixSeconds, timezone) {
 /** Formats date, hours and minutes in a timezone, as in "8 Feb 2024, 08:09". @param {number} unixSeconds @param {string} timezone */
 export const dayAndClock = (unixSeconds, timezone) => `${shortDay(unixSeconds, timezone)}, ${clock(unixSeconds, timezone)}`;
 
-/** Formats date, time and the name of the timezone. @param {number} unixSeconds @param {string} timezone */
-export function moment(unixSeconds, timezone) {
-  const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: timezone, timeZoneName: "short" });
+/** Formats date, time and the name of the timezone. @param {number} unixSeconds @param {string} timezone @param {string} zoneName as the server abbreviates it */
+export function moment(unixSeconds, timezone, zoneName) {
+  const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: timezone });
   /** @type {Record<string, string>} */
   const parts = {};
   for (const { type, value } of format.formatToParts(unixSeconds * 1000)) parts[type] = value;
-  return `${parts.day} ${parts.month} ${parts.year}, ${parts.hour}:${parts.minute}:${parts.second} ${parts.timeZoneName}`;
+  return `${parts.day} ${parts.month} ${parts.year}, ${parts.hour}:${parts.minute}:${parts.second} ${zoneName}`;
 }

@@ -125,7 +125,7 @@ impl Ingest {
         let configs = dedup_feeds(feeds);
         let groups = group_feeds(&configs);
         let (times, mut started_networks) = (StageTimes::default(), Vec::new());
-        let mut restart = RestartPlan::new(handoff, &groups, keys, clock.wall_time());
+        let mut restart = RestartPlan::new(handoff, &groups, keys, &load_limits, clock.wall_time());
         let networks = build_networks(&groups, &restart, &clock, &times, &mut rng);
         let catalog: SharedCatalog =
             Arc::new(ArcSwap::from_pointee(FeedCatalog::new(Vec::new(), networks.clone())));

@@ -46,7 +46,9 @@ pub(super) fn render_static_sign(state: FeedState) -> Markup {
 /// Renders the time since which a feed is in its state; the page's script updates it.
 pub(super) fn render_since(feed: &str, status: &FeedStatus, zone: &TimeZone) -> Markup {
     let name = zone.iana_name().unwrap_or("UTC");
-    html! { span.soft.small data-since-of=(feed) data-zone=(name) { span data-since-word { (since_word(status.state)) } " " (words::render_time(status.since, zone)) } }
+    // Browsers abbreviate zones in other ways than the page's other times.
+    let abbreviation = words::zone_name(status.since.unix_seconds(), zone);
+    html! { span.soft.small data-since-of=(feed) data-zone=(name) data-zone-name=(abbreviation) { span data-since-word { (since_word(status.state)) } " " (words::render_time(status.since, zone)) } }
 }
 
 /// Returns the word before the beginning of a state. The server knows when a timetable ended and since when it has had

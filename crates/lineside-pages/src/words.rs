@@ -181,7 +181,7 @@ pub(super) fn format_day_and_clock(unix_seconds: i64, timezone: &TimeZone) -> St
 
 /// Returns the abbreviation of a zone at a time, such as `CET`. Many zones have only a number such as `-11`, which
 /// becomes `UTC−11`.
-fn zone_name(unix_seconds: i64, timezone: &TimeZone) -> String {
+pub(super) fn zone_name(unix_seconds: i64, timezone: &TimeZone) -> String {
     let name = format_with(unix_seconds, timezone, "%Z");
     let offset = |sign: char| name.strip_prefix(sign);
     match (offset('-'), offset('+')) {

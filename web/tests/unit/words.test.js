@@ -40,7 +40,8 @@ test("the end of a timetable is formatted as on the server", () => {
 });
 
 test("a moment is formatted with its date and timezone", () => {
-  assert.equal(moment(0, "UTC"), "1 Jan 1970, 00:00:00 UTC");
+  assert.equal(moment(0, "UTC", "UTC"), "1 Jan 1970, 00:00:00 UTC");
+  assert.equal(moment(0, "Africa/Johannesburg", "SAST"), "1 Jan 1970, 02:00:00 SAST");
 });
 
 test("a badge's label always has enough contrast", () => {

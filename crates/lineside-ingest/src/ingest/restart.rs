@@ -156,6 +156,7 @@ impl RestartPlan {
         handoff: Option<HandoffState>,
         groups: &[Members],
         keys: u64,
+        limits: &LoadLimits,
         now: UnixMillis,
     ) -> RestartPlan {
         let Some(mut handoff) = handoff else {
@@ -180,8 +181,10 @@ impl RestartPlan {
             .collect();
         for some in jobs.chunks_mut(CONCURRENT_LOADS_MAX) {
             thread::scope(|scope| {
-                let running: Vec<_> =
-                    some.iter_mut().map(|job| scope.spawn(|| job.run_restore(keys))).collect();
+                let running: Vec<_> = some
+                    .iter_mut()
+                    .map(|job| scope.spawn(|| job.run_restore(keys, limits)))
+                    .collect();
                 for job in running {
                     if job.join().is_err() {
                         tracing::error!("restoring a network stopped because of a bug in Lineside");
@@ -260,9 +263,9 @@ impl RestartPlan {
 }
 
 impl RestoreJob<'_> {
-    fn run_restore(&mut self, keys: u64) {
+    fn run_restore(&mut self, keys: u64, limits: &LoadLimits) {
         let Some(handoff) = self.handoff.take() else { return };
-        match prepare_network(self.members, handoff, keys) {
+        match prepare_network(self.members, handoff, keys, limits) {
             Ok(resumable) => self.resumable = Some(resumable),
             Err(reason) => {
                 let network = self.members.first().map(|first| first.id.to_string());
@@ -280,6 +283,7 @@ fn prepare_network(
     members: &Members,
     mut handoff: HandoffNetwork,
     keys: u64,
+    limits: &LoadLimits,
 ) -> Result<ResumableNetwork, &'static str> {
     if members.iter().any(|config| is_replay(&config.url)) {
         return Err("a replay starts from the beginning");
@@ -307,9 +311,7 @@ fn prepare_network(
     let dataset = match (handoff.network.dataset_at, zip, ids.first()) {
         (Some(at), Some(zip), Some(id)) => {
             let (id, bytes) = (id.clone(), zip.bytes.clone());
-            // The limits accepted this schedule before.
-            let limits = LoadLimits::default();
-            let dataset = Dataset::load_format(id, bytes, zip.format, UnixMillis(at), &limits);
+            let dataset = Dataset::load_format(id, bytes, zip.format, UnixMillis(at), limits);
             Some(Arc::new(dataset.map_err(|_| "its schedule cannot be read")?))
         }
         _ => None,

@@ -7,7 +7,7 @@ use lineside_formats::gtfs_rt::proto::{FeedHeader, FeedMessage, feed_header::Inc
 use lineside_hub::{Channel, Hub, HubConfig, Position, PublicationExtras, Session, SessionLimits};
 use lineside_ingest::{
     ChannelStates, Dataset, FeedConfig, FeedState, HandoffError, HandoffState, HandoffWriter,
-    Ingest, IngestOptions, Network, NetworkWriter, SourceLocation,
+    Ingest, IngestOptions, LoadLimits, Network, NetworkWriter, SourceLocation,
 };
 use lineside_sync::{Clock, RealClock};
 use prost::Message as _;
@@ -160,7 +160,7 @@ impl Process {
     fn with(
         folder: &std::path::Path,
         handoff: Option<Vec<u8>>,
-        change: impl FnOnce(&mut Vec<FeedConfig>),
+        change: impl FnOnce(&mut IngestOptions),
     ) -> Process {
         let config = |id: &str, file: &str, static_feed: Option<&str>| {
             let url = SourceLocation::parse(folder.join(file).to_str().unwrap()).unwrap();
@@ -171,10 +171,10 @@ impl Process {
                 ..FeedConfig::new(feed(id), url)
             }
         };
-        let mut feeds =
+        let feeds =
             vec![config("city", "city.zip", None), config("vehicles", "v.pb", Some("city"))];
-        change(&mut feeds);
-        let options = IngestOptions { seed: fastrand::u64(..), ..options(feeds) };
+        let mut options = IngestOptions { seed: fastrand::u64(..), ..options(feeds) };
+        change(&mut options);
         let handoff = handoff.map(|file| HandoffState::from_reader(Cursor::new(file)).unwrap());
         Process { ingest: Ingest::start_with_handoff(options, handoff) }
     }
@@ -301,12 +301,29 @@ async fn a_changed_configuration_gets_a_new_epoch_and_keeps_app_channels() {
     let position = first.position();
     let file = first.stop().await;
     drop((session, listener));
-    let less = |feeds: &mut Vec<FeedConfig>| drop(feeds.pop());
+    let less = |options: &mut IngestOptions| drop(options.feeds.pop());
     let next = Process::with(folder.path(), Some(file), less);
     assert_ne!(next.position().epoch, position.epoch);
     let (_, recovered) = next.subscribe("feed/city", Some(position));
     assert!(!recovered);
     let (_, recovered) = next.subscribe("app/chat", n_published.position);
     assert!(recovered);
+    next.ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_lowered_memory_limit_applies_to_the_schedule_of_a_restarted_network() {
+    let folder = folder();
+    let first = Process::start(folder.path(), None);
+    first.until_ok().await;
+    let position = first.position();
+    let file = first.stop().await;
+    let next = Process::with(folder.path(), Some(file), |options| {
+        options.load_limits = LoadLimits::for_memory(1_000);
+    });
+    assert_ne!(next.position().epoch, position.epoch);
+    let schedule = next.ingest.find_feed("city").unwrap();
+    until("the schedule is refused", || schedule.status().failures > 0).await;
+    assert!(next.ingest.networks()[0].timetable().is_none());
     next.ingest.shut_down().await;
 }
