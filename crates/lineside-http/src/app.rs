@@ -93,10 +93,6 @@ pub struct MapLinks {
 impl App {
     /// Creates the handle from its parts.
     #[must_use]
-    /// Creates the handle from its parts.
-    #[must_use]
-    /// Creates the handle from its parts.
-    #[must_use]
     pub fn new(parts: AppParts) -> Self {
         Self(Arc::new(parts))
     }

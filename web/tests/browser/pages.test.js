@@ -119,6 +119,13 @@ describe("without scripts", () => {
     });
   });
 
+  test("the footer of a short page is at the bottom of the window", async () => {
+    await visit("/login", plain, async (page) => {
+      const bottom = await page.locator("footer").last().evaluate((footer) => footer.getBoundingClientRect().bottom);
+      assert.ok(bottom >= (page.viewportSize()?.height ?? 0) - 1, `${bottom} px`);
+    });
+  });
+
   test("unknown addresses answer 404", async () => {
     for (const address of ["/feeds/nothing", "/stops/city/nothing", "/assets/nothing.js", "/assets/plain/0/state.js"]) {
       assert.equal((await fetch(`${demo.base}${address}`)).status, 404, address);
