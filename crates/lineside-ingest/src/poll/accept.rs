@@ -64,17 +64,7 @@ impl PolledFeed {
         self.status.format = Some(format);
         let id = self.feed.id().as_str();
         let before = self.feed.snapshot().filter(|known| known.hash != hash);
-        let snapshot = Snapshot {
-            hash,
-            format,
-            content_type: body
-                .content_type
-                .unwrap_or_else(|| media_type(format, &body.bytes).to_owned()),
-            file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format, &body.bytes)),
-            fetched_at: now,
-            last_modified: Snapshot::changed_at(body.last_modified, now, before.as_deref()),
-            bytes: body.bytes,
-        };
+        let snapshot = new_snapshot(id, body, format, hash, now, before.as_deref());
         self.persist_then_publish(snapshot, now).await;
     }
 
@@ -296,6 +286,28 @@ pub(super) async fn accept_local_body(
     polled.persist_body(body, format, hash, now).await;
     polled.observe_message(message, now).await;
     Ok(PollSuccess::New)
+}
+
+/// Returns a fetched body as the snapshot that follows `before`.
+pub(super) fn new_snapshot(
+    id: &str,
+    body: FetchedBody,
+    format: Format,
+    hash: u128,
+    now: UnixMillis,
+    before: Option<&Snapshot>,
+) -> Snapshot {
+    Snapshot {
+        hash,
+        format,
+        content_type: body
+            .content_type
+            .unwrap_or_else(|| media_type(format, &body.bytes).to_owned()),
+        file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format, &body.bytes)),
+        fetched_at: now,
+        last_modified: Snapshot::changed_at(body.last_modified, now, before),
+        bytes: body.bytes,
+    }
 }
 
 /// Hashes a body; a large one on a blocking thread.

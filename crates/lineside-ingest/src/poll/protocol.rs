@@ -8,6 +8,7 @@ use lineside_sync::UnixMillis;
 
 use super::{
     PollerContext,
+    accept::accept_body,
     observe::UnobservedMessage,
     polled_feed::PolledFeed,
     protocols::{ConvertedProtocol, ConverterReply, GbfsProtocol, PlainProtocol, SiriProtocol},
@@ -77,6 +78,9 @@ pub(super) enum NextPoll {
 
 /// Requests a kind of source and reads its replies. The poller decides when, and does not depend on formats.
 pub(super) trait Protocol: fmt::Debug + Send {
+    /// Returns itself, for the methods that every protocol has.
+    fn as_protocol(&mut self) -> &mut dyn Protocol;
+
     /// Returns true if it decodes bodies of this format.
     fn reads_format(&self, format: Format) -> bool;
 
@@ -103,8 +107,10 @@ pub(super) trait Protocol: fmt::Debug + Send {
         &'a mut self,
         polled: &'a mut PolledFeed,
         body: FetchedBody,
-        converted: Option<ConverterReply>,
-    ) -> BoxFuture<'a, Result<PollSuccess, FetchError>>;
+        _converted: Option<ConverterReply>,
+    ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
+        Box::pin(accept_body(self.as_protocol(), polled, body))
+    }
 
     /// Decodes a body that differs from the current one and sends its content to the network. Returns the message for
     /// the observer.
@@ -121,8 +127,9 @@ pub(super) trait Protocol: fmt::Debug + Send {
         false
     }
 
-    /// Returns true if a restored body must be decoded even if the network already has its content.
-    fn must_decode_restored(&self) -> bool {
+    /// Returns true if the protocol starts from the current body: the body is decoded after a start even if the network
+    /// already has its content, and again with each new configuration.
+    fn starts_from_body(&self) -> bool {
         false
     }
 

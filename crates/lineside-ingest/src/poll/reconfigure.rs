@@ -81,7 +81,7 @@ impl FeedPoller {
             let is_other_protocol = config.configured_format() != before.configured_format()
                 || config.siri.is_some() != before.siri.is_some()
                 || config.converter != before.converter;
-            if is_other_protocol || self.protocol.must_decode_restored() {
+            if is_other_protocol || self.protocol.starts_from_body() {
                 self.replace_protocol(shared);
             }
         }
@@ -95,7 +95,7 @@ impl FeedPoller {
         let polled = &mut self.polled;
         (polled.body_ttl, polled.recommended_interval) = (None, None);
         self.protocol = protocol_for_feed(polled, shared);
-        let is_system = self.protocol.must_decode_restored();
+        let is_system = self.protocol.starts_from_body();
         self.is_restore_done &= !is_system;
         let (files, now) = (polled.feed.gbfs_files(), polled.clock.wall_time());
         if is_system {

@@ -22,7 +22,7 @@ impl FeedPoller {
         let restored =
             polled.feed.restored_snapshot().filter(|it| is_same_snapshot(&it.head)).cloned();
         let is_undecoded = restored.as_ref().is_some_and(|it| it.is_undecoded);
-        if is_undecoded || self.protocol.must_decode_restored() {
+        if is_undecoded || self.protocol.starts_from_body() {
             self.accept_restored(&snapshot).await;
         }
         let Some(head) = restored.map(|it| it.head) else { return };

@@ -18,13 +18,13 @@ use crate::{
     limits::{REALTIME_CONVERSIONS_MAX, SCHEDULE_CONVERSIONS_MAX},
     poll::{
         PollerContext,
-        accept::{accept_local_body, hash_body},
+        accept::{accept_local_body, hash_body, new_snapshot},
         observe::UnobservedMessage,
         persist::prepare_snapshot,
         polled_feed::PolledFeed,
         protocol::{BoxFuture, PollSuccess, Protocol},
     },
-    snapshot::{Snapshot, default_file_name, media_type},
+    snapshot::Snapshot,
     snapshot_writer::{SnapshotWriter, SourceFacts},
     source::Secret,
     subprocess::{self, ProgramOutput, RunFailure},
@@ -165,18 +165,8 @@ impl ConvertedProtocol {
         if let Some(before) = before.as_ref().filter(|before| before.hash == hash) {
             return self.snapshot_writer.confirm_snapshot(before, SourceFacts::default(), now);
         }
-        let (id, format) = (polled.feed.id().as_str(), Format::Raw);
-        let snapshot = Snapshot {
-            hash,
-            format,
-            content_type: body
-                .content_type
-                .unwrap_or_else(|| media_type(format, &body.bytes).to_owned()),
-            file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format, &body.bytes)),
-            fetched_at: now,
-            last_modified: Snapshot::changed_at(body.last_modified, now, before.as_deref()),
-            bytes: body.bytes,
-        };
+        let id = polled.feed.id().as_str();
+        let snapshot = new_snapshot(id, body, Format::Raw, hash, now, before.as_deref());
         if let Some(input) =
             prepare_snapshot(snapshot, Arc::clone(polled.feed.shared_config())).await
         {
@@ -189,6 +179,10 @@ impl ConvertedProtocol {
 }
 
 impl Protocol for ConvertedProtocol {
+    fn as_protocol(&mut self) -> &mut dyn Protocol {
+        self
+    }
+
     fn reads_format(&self, format: Format) -> bool {
         self.inner.reads_format(format)
     }

@@ -15,12 +15,11 @@ use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
 use url::Url;
 
-use super::{ConverterReply, GbfsFileProtocol, gbfs_file::NetworkLink};
+use super::{GbfsFileProtocol, gbfs_file::NetworkLink};
 use crate::{
     PublicOnly,
     catalog::{Feed, GbfsFeedFile, RestoredSnapshot, join_language_path},
     feed_config::FeedConfig,
-    fetch::FetchedBody,
     fetch_failure::{FailureCode, FetchError},
     limits::{
         GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_DEFAULT, GBFS_TTL_LONGEST,
@@ -29,10 +28,9 @@ use crate::{
     normalize::SystemKind,
     poll::{
         FeedPoller, PollerContext,
-        accept::accept_body,
         observe::UnobservedMessage,
         polled_feed::PolledFeed,
-        protocol::{BoxFuture, PollSuccess, Protocol},
+        protocol::{BoxFuture, Protocol},
     },
     snapshot::Snapshot,
     snapshot_writer::describe_source,
@@ -79,13 +77,8 @@ impl Protocol for GbfsProtocol {
         format == Format::Gbfs
     }
 
-    fn accept_reply<'a>(
-        &'a mut self,
-        polled: &'a mut PolledFeed,
-        body: FetchedBody,
-        _converted: Option<ConverterReply>,
-    ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
-        Box::pin(accept_body(self, polled, body))
+    fn as_protocol(&mut self) -> &mut dyn Protocol {
+        self
     }
 
     fn decode_body<'a>(
@@ -103,7 +96,7 @@ impl Protocol for GbfsProtocol {
     }
 
     /// The list of files exists only in the bytes.
-    fn must_decode_restored(&self) -> bool {
+    fn starts_from_body(&self) -> bool {
         true
     }
 

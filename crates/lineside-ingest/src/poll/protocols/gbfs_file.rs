@@ -7,18 +7,15 @@ use lineside_gbfs::FileKind;
 use lineside_sync::{UnixMillis, stage};
 use smol_str::SmolStr;
 
-use super::ConverterReply;
 use crate::{
-    fetch::FetchedBody,
     fetch_failure::FetchError,
     limits::GBFS_INLINE_BYTES_MAX,
     network_writer::{NetworkInput, NetworkQueue},
     normalize::{ParsedSystemFile, SystemFile, SystemKind, read_system_file},
     poll::{
-        accept::accept_body,
         observe::UnobservedMessage,
         polled_feed::PolledFeed,
-        protocol::{BoxFuture, PollSuccess, Protocol},
+        protocol::{BoxFuture, Protocol},
     },
     poll_stages::PollStage,
     snapshot::Snapshot,
@@ -67,13 +64,8 @@ impl Protocol for GbfsFileProtocol {
         format == Format::Gbfs
     }
 
-    fn accept_reply<'a>(
-        &'a mut self,
-        polled: &'a mut PolledFeed,
-        body: FetchedBody,
-        _converted: Option<ConverterReply>,
-    ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
-        Box::pin(accept_body(self, polled, body))
+    fn as_protocol(&mut self) -> &mut dyn Protocol {
+        self
     }
 
     fn decode_body<'a>(
@@ -87,7 +79,7 @@ impl Protocol for GbfsFileProtocol {
     }
 
     /// The records of the file may be lost.
-    fn must_decode_restored(&self) -> bool {
+    fn starts_from_body(&self) -> bool {
         true
     }
 

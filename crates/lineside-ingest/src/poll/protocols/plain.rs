@@ -7,14 +7,11 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use crate::{
-    fetch::FetchedBody,
     fetch_failure::FetchError,
     poll::{
-        accept::accept_body,
         observe::UnobservedMessage,
         polled_feed::PolledFeed,
-        protocol::{BoxFuture, PollSuccess, Protocol},
-        protocols::ConverterReply,
+        protocol::{BoxFuture, Protocol},
     },
     snapshot::Snapshot,
 };
@@ -28,13 +25,8 @@ impl Protocol for PlainProtocol {
         !matches!(format, Format::Siri | Format::Gbfs)
     }
 
-    fn accept_reply<'a>(
-        &'a mut self,
-        polled: &'a mut PolledFeed,
-        body: FetchedBody,
-        _converted: Option<ConverterReply>,
-    ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
-        Box::pin(accept_body(self, polled, body))
+    fn as_protocol(&mut self) -> &mut dyn Protocol {
+        self
     }
 
     fn decode_body<'a>(

@@ -79,6 +79,10 @@ pub(in crate::poll) struct SiriProtocol {
 }
 
 impl Protocol for SiriProtocol {
+    fn as_protocol(&mut self) -> &mut dyn Protocol {
+        self
+    }
+
     fn reads_format(&self, format: Format) -> bool {
         format == Format::Siri
     }
