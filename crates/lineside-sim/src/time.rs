@@ -1,12 +1,12 @@
 //! The city's clock and calendar, mapped to real time.
 //!
-//! The simulation always starts at 07:30 of a working day. Feeds contain real instants and the schedule must agree with
-//! them in any GTFS reader, so the difference between the wall clock and 07:30 is split: the agency's time zone absorbs
-//! whole hours (a named zone without daylight saving time, so that noon minus 12 hours is always midnight), and all
-//! times of the timetable are shifted by whole minutes for the rest, at most half an hour. Local times shown at the
-//! start are therefore between 07:00 and 08:00. If the start is on a Saturday or Sunday, the city's week is rotated so
-//! that the day is a Monday: the calendar then lists the working-day service on those days. Nothing here changes after
-//! the start, so it is valid across midnight in any zone and for the whole calendar.
+//! The simulation starts at about 07:30, with the timetable of a working day. Feeds contain real instants and the
+//! schedule must agree with them in any GTFS reader, so the difference between the wall clock and 07:30 is split: the
+//! agency's time zone absorbs whole hours (a named zone without daylight saving time, so that noon minus 12 hours is
+//! always midnight), and all times of the timetable are shifted by whole minutes for the rest, at most half an hour.
+//! Local times shown at the start are therefore between 07:00 and 08:00. If the start is on a Saturday or Sunday, the
+//! city's week is rotated so that the day is a Monday: the calendar then lists the working-day service on those days.
+//! Nothing here changes after the start, so it is valid across midnight in any zone and for the whole calendar.
 
 use jiff::civil::{Date, Weekday};
 use jiff::{Timestamp, ToSpan as _};

@@ -12,7 +12,8 @@ use super::{Demo, DemoSiriMode};
 /// Poll interval of the city's feeds.
 const POLL: Duration = Duration::from_secs(2);
 /// Describes the city's unusual place in time.
-const DESCRIPTION: &str = "A simulated city whose clock always starts at 07:30 on a working day.";
+const DESCRIPTION: &str =
+    "A simulated city that starts at about 07:30 with a working day's timetable.";
 /// The feeds of every demo, with their descriptions.
 const CITY: [(CityFeed, &str); 5] = [
     (CityFeed::City, "schedule"),
