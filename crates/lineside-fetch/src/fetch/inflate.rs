@@ -11,31 +11,78 @@ const RATIO_MAX: u64 = 200;
 /// Output size below which no ratio is suspicious.
 const RATIO_FREE_BYTES: u64 = 4 << 20;
 
+/// Capacity of a segment of a collected body, in bytes.
+const SEGMENT_BYTES: usize = 1 << 20;
+
 /// Collects a body, decompressing it if needed. The collected part can be [drained](BodyCollector::drain_body)
 /// meanwhile.
 #[derive(Debug)]
 pub(super) enum BodyCollector {
-    Plain { bytes: Vec<u8>, drained: u64, max: u64 },
+    Plain { buffer: BodyBuffer, max: u64 },
     Gzip { decoder: Box<MultiGzDecoder<CappedBuffer>>, received: u64, max: u64 },
 }
 
+/// The collected part of a body, in segments: one growing buffer would be copied each time that it doubles, and a body
+/// of 500 MB would leave as much behind in freed buffers.
+#[derive(Debug, Default)]
+pub(super) struct BodyBuffer {
+    segments: Vec<Vec<u8>>,
+    /// Length of the body so far, in bytes, with the drained part.
+    length: u64,
+}
+
+impl BodyBuffer {
+    fn push_piece(&mut self, piece: &[u8]) {
+        self.length += piece.len() as u64;
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let is_full = self.segments.last().is_none_or(|last| last.len() == SEGMENT_BYTES);
+            if is_full {
+                // The first segment grows with the body, because most bodies are small.
+                let capacity = if self.segments.is_empty() { 0 } else { SEGMENT_BYTES };
+                self.segments.push(Vec::with_capacity(capacity));
+            }
+            let Some(last) = self.segments.last_mut() else { return };
+            let (fitting, more) = rest.split_at(rest.len().min(SEGMENT_BYTES - last.len()));
+            last.extend_from_slice(fitting);
+            rest = more;
+        }
+    }
+
+    /// Returns the beginning of the undrained part.
+    fn head(&self) -> &[u8] {
+        self.segments.first().map_or(&[], Vec::as_slice)
+    }
+
+    /// Removes and returns the undrained part. Each segment is freed as soon as it is copied.
+    fn drain(&mut self) -> Vec<u8> {
+        let mut segments = std::mem::take(&mut self.segments);
+        if segments.len() <= 1 {
+            return segments.pop().unwrap_or_default();
+        }
+        let mut bytes = Vec::with_capacity(segments.iter().map(Vec::len).sum());
+        for segment in segments {
+            bytes.extend_from_slice(&segment);
+        }
+        bytes
+    }
+}
+
 /// A buffer that rejects writes beyond its limit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CappedBuffer {
-    bytes: Vec<u8>,
-    /// The number of bytes drained.
-    drained: u64,
+    buffer: BodyBuffer,
     limit: u64,
     has_overflowed: bool,
 }
 
 impl Write for CappedBuffer {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if self.drained + self.bytes.len() as u64 + piece.len() as u64 > self.limit {
+        if self.buffer.length + piece.len() as u64 > self.limit {
             self.has_overflowed = true;
             return Err(io::Error::other("beyond the limit"));
         }
-        self.bytes.extend_from_slice(piece);
+        self.buffer.push_piece(piece);
         Ok(piece.len())
     }
 
@@ -47,22 +94,21 @@ impl Write for CappedBuffer {
 impl BodyCollector {
     pub(super) fn new(gzip: bool, max: u64) -> BodyCollector {
         if gzip {
-            let capped =
-                CappedBuffer { bytes: Vec::new(), drained: 0, limit: 0, has_overflowed: false };
-            BodyCollector::Gzip { decoder: Box::new(MultiGzDecoder::new(capped)), received: 0, max }
+            let decoder = Box::new(MultiGzDecoder::new(CappedBuffer::default()));
+            BodyCollector::Gzip { decoder, received: 0, max }
         } else {
-            BodyCollector::Plain { bytes: Vec::new(), drained: 0, max }
+            BodyCollector::Plain { buffer: BodyBuffer::default(), max }
         }
     }
 
     /// Adds the next piece of the body.
     pub(super) fn push_piece(&mut self, piece: &[u8]) -> Result<(), FetchError> {
         match self {
-            BodyCollector::Plain { bytes, drained, max } => {
-                if *drained + bytes.len() as u64 + piece.len() as u64 > *max {
+            BodyCollector::Plain { buffer, max } => {
+                if buffer.length + piece.len() as u64 > *max {
                     return Err(FetchError::body_too_large(*max));
                 }
-                bytes.extend_from_slice(piece);
+                buffer.push_piece(piece);
                 Ok(())
             }
             BodyCollector::Gzip { decoder, received, max } => {
@@ -88,39 +134,34 @@ impl BodyCollector {
     /// Returns the number of bytes received.
     pub(super) fn bytes_taken(&self) -> u64 {
         match self {
-            BodyCollector::Plain { bytes, drained, .. } => *drained + bytes.len() as u64,
+            BodyCollector::Plain { buffer, .. } => buffer.length,
             BodyCollector::Gzip { received, .. } => *received,
         }
     }
 
     /// Removes and returns the part collected so far, decompressed. The limits still count it.
     pub(super) fn drain_body(&mut self) -> Vec<u8> {
-        let (bytes, drained) = match self {
-            BodyCollector::Plain { bytes, drained, .. } => (bytes, drained),
-            BodyCollector::Gzip { decoder, .. } => {
-                let CappedBuffer { bytes, drained, .. } = decoder.get_mut();
-                (bytes, drained)
-            }
-        };
-        *drained += bytes.len() as u64;
-        std::mem::take(bytes)
+        match self {
+            BodyCollector::Plain { buffer, .. } => buffer.drain(),
+            BodyCollector::Gzip { decoder, .. } => decoder.get_mut().buffer.drain(),
+        }
     }
 
-    /// Returns the part collected and not drained, at least the beginning of an undrained body.
+    /// Returns the beginning of the part that was collected and not drained: all of it up to 1 MiB.
     pub(super) fn body_head(&self) -> &[u8] {
         match self {
-            BodyCollector::Plain { bytes, .. } => bytes,
-            BodyCollector::Gzip { decoder, .. } => &decoder.get_ref().bytes,
+            BodyCollector::Plain { buffer, .. } => buffer.head(),
+            BodyCollector::Gzip { decoder, .. } => decoder.get_ref().buffer.head(),
         }
     }
 
     /// Returns the body, without the drained part.
     pub(super) fn finish_body(&mut self) -> Result<Vec<u8>, FetchError> {
         match self {
-            BodyCollector::Plain { bytes, .. } => Ok(std::mem::take(bytes)),
+            BodyCollector::Plain { buffer, .. } => Ok(buffer.drain()),
             BodyCollector::Gzip { received: 0, .. } => Ok(Vec::new()),
             BodyCollector::Gzip { decoder, max, .. } => match decoder.try_finish() {
-                Ok(()) => Ok(std::mem::take(&mut decoder.get_mut().bytes)),
+                Ok(()) => Ok(decoder.get_mut().buffer.drain()),
                 Err(error) if decoder.get_ref().has_overflowed => {
                     Err(inflate_failure(decoder.get_ref(), *max, &error))
                 }
@@ -195,6 +236,28 @@ mod tests {
             assert_eq!(drain(sent, is_gzip, max), Ok(body.clone()));
             assert_eq!(drain(sent, is_gzip, max - 1), Err(FailureCode::TooLarge));
         }
+    }
+
+    #[test]
+    fn a_body_of_several_segments_is_returned_whole() {
+        let body: Vec<u8> =
+            (0..3 * SEGMENT_BYTES as u32 / 4 + 1).flat_map(u32::to_le_bytes).collect();
+        let mut collector = BodyCollector::new(false, 1 << 30);
+        for piece in body.chunks(SEGMENT_BYTES + 7) {
+            collector.push_piece(piece).unwrap();
+        }
+        assert_eq!(collector.body_head(), &body[..SEGMENT_BYTES]);
+        assert!(collector.finish_body().unwrap() == body);
+    }
+
+    #[test]
+    fn the_memory_of_a_large_body_is_at_most_one_segment_more_than_its_length() {
+        let mut buffer = BodyBuffer::default();
+        for _ in 0..9 * SEGMENT_BYTES / 16_000 {
+            buffer.push_piece(&[0; 16_000]);
+        }
+        let allocated: usize = buffer.segments.iter().map(Vec::capacity).sum();
+        assert!(allocated as u64 <= buffer.length + SEGMENT_BYTES as u64, "{allocated}");
     }
 
     #[test]
