@@ -7,9 +7,11 @@ use std::{
 
 use bytes::Bytes;
 use lineside_formats::{
-    ConversionReport, Error, Format, Problems,
+    ConversionReport, Error, ErrorKind, Format, Problems,
     gtfs::{self, RouteIdx, Timetable, TimetableBuilder, TripInstance, ZipFiles, ZipTables},
+    gtfs_rt::FeedMessageLimits,
     netex,
+    siri::MessageLimits,
 };
 use lineside_sync::{UnixMillis, loading_cache};
 use parking_lot::Mutex;
@@ -33,11 +35,13 @@ use crate::{
 const ROUTE_VARIANT_CACHE_LIMITS: loading_cache::CacheLimits =
     loading_cache::CacheLimits { entries: 1_000, weight: 16 << 20, age: None };
 
-/// Limits above which a schedule is rejected.
+/// Limits above which a schedule or a real-time message is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadLimits {
     gtfs: gtfs::DatasetLimits,
     netex: netex::PublicationLimits,
+    /// Most memory of the decoded records of one real-time message, in bytes.
+    record_bytes: usize,
     /// Approximate bytes that all concurrent loads may take together.
     pub memory: u64,
 }
@@ -47,6 +51,7 @@ impl Default for LoadLimits {
         LoadLimits {
             gtfs: gtfs::DatasetLimits::default(),
             netex: netex::PublicationLimits::default(),
+            record_bytes: FeedMessageLimits::default().record_bytes,
             memory: LOAD_MEMORY_DEFAULT,
         }
     }
@@ -75,7 +80,30 @@ impl LoadLimits {
         LoadLimits {
             gtfs,
             netex: netex::PublicationLimits { files, record_bytes, ..netex },
+            record_bytes: usize::try_from(bytes / 8)
+                .unwrap_or(usize::MAX)
+                .min(FeedMessageLimits::default().record_bytes),
             memory: bytes,
+        }
+    }
+
+    /// Returns the limits of a GTFS-Realtime message of a feed whose bodies have at most `max_bytes`.
+    pub fn gtfs_rt_limits(&self, max_bytes: u64) -> FeedMessageLimits {
+        let defaults = FeedMessageLimits::default();
+        FeedMessageLimits {
+            body_bytes: lower_limit(defaults.body_bytes, max_bytes),
+            record_bytes: self.record_bytes,
+            ..defaults
+        }
+    }
+
+    /// Returns the limits of a SIRI message of a feed whose bodies have at most `max_bytes`.
+    pub fn siri_limits(&self, max_bytes: u64) -> MessageLimits {
+        let defaults = MessageLimits::default();
+        MessageLimits {
+            body_bytes: lower_limit(defaults.body_bytes, max_bytes),
+            record_bytes: self.record_bytes,
+            ..defaults
         }
     }
 }
@@ -133,7 +161,8 @@ impl Dataset {
     /// seconds for a large one, so call it where blocking is allowed.
     ///
     /// # Errors
-    /// Returns the decoder's error.
+    /// Returns the decoder's error, and an error if a table has more rows than the limits allow: a part of a schedule
+    /// must not replace a whole one.
     pub fn load_format(
         feed: FeedId,
         bytes: Bytes,
@@ -145,7 +174,10 @@ impl Dataset {
             Dataset::load_netex(feed, &bytes, fetched_at, limits)
         } else {
             let hash = Snapshot::hash_bytes(&bytes);
-            Dataset::decode_gtfs(feed, Cursor::new(bytes), hash, fetched_at, &limits.gtfs)
+            let dataset =
+                Dataset::decode_gtfs(feed, Cursor::new(bytes), hash, fetched_at, &limits.gtfs)?;
+            refuse_truncated(&dataset.problems)?;
+            Ok(dataset)
         }
     }
 
@@ -166,6 +198,7 @@ impl Dataset {
         let (zip, loaded) = tables;
         let zip = Bytes::from(zip.finish_archive()?.into_inner());
         let (timetable, more) = loaded.build_timetable()?;
+        refuse_truncated(&more)?;
         problems.merge(netex::drop_known_table_problems(more, &timetable));
         let hash = Snapshot::hash_bytes(body);
         let dataset = Dataset::from_timetable(feed, timetable, problems, hash, fetched_at);
@@ -350,6 +383,20 @@ impl Dataset {
     }
 }
 
+/// Returns an error if the rest of a table was ignored.
+fn refuse_truncated(problems: &Problems) -> Result<(), Error> {
+    let Some((file, ..)) = problems.problem_counts().find(|(_, code, _)| *code == "too_many_rows")
+    else {
+        return Ok(());
+    };
+    let detail = "has more rows than [limits] load_memory allows";
+    Err(Error::new(ErrorKind::TooLarge, detail).with_file(file))
+}
+
+fn lower_limit(default: usize, max: u64) -> usize {
+    default.min(usize::try_from(max).unwrap_or(usize::MAX))
+}
+
 fn count_trips(trips: &[TripInstance]) -> u32 {
     u32::try_from(trips.len()).unwrap_or(u32::MAX)
 }
@@ -364,5 +411,7 @@ mod tests {
         let small = LoadLimits::for_memory(64 << 20);
         assert_eq!(small.netex.record_bytes, 64 << 20);
         assert!(small.gtfs.total_bytes < LoadLimits::default().gtfs.total_bytes);
+        assert_eq!(small.gtfs_rt_limits(u64::MAX).record_bytes, 8 << 20);
+        assert_eq!(small.siri_limits(u64::MAX).record_bytes, 8 << 20);
     }
 }

@@ -159,18 +159,19 @@ async fn read(
         // The converter's output is checked only when the feed is polled.
         _ if is_converted => {}
         Some(Format::GtfsRt) => {
-            let (message, problems) = decode_message(bytes, config.max_bytes).await?;
+            let (message, problems) =
+                decode_message(bytes, limits.gtfs_rt_limits(config.max_bytes)).await?;
             test.data_time =
                 nonzero_seconds(message.header.timestamp).map(UnixMillis::from_seconds);
             test.contents = count_entities(&message);
             test.problems = problems.total_count();
         }
         Some(format @ (Format::Gtfs | Format::Netex | Format::Siri | Format::Gbfs)) => {
-            let id = config.id.clone();
+            let (id, max_bytes) = (config.id.clone(), config.max_bytes);
             let decode = move || {
                 let _slot = slot;
                 match format {
-                    Format::Siri => count_siri_contents(&bytes),
+                    Format::Siri => count_siri_contents(&bytes, &limits.siri_limits(max_bytes)),
                     Format::Gbfs => count_files(&bytes),
                     _ => Dataset::load_format(id, bytes, format, now, &limits)
                         .map(|it| count_schedule(&it)),
@@ -228,9 +229,11 @@ fn count_schedule(dataset: &Dataset) -> ContentCounts {
     (contents, dataset.problems.total_count())
 }
 
-fn count_siri_contents(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
-    let (message, problems) =
-        siri::decode_message(bytes, &TimeZone::UTC, &siri::MessageLimits::default())?;
+fn count_siri_contents(
+    bytes: &Bytes,
+    limits: &siri::MessageLimits,
+) -> Result<ContentCounts, lineside_formats::Error> {
+    let (message, problems) = siri::decode_message(bytes, &TimeZone::UTC, limits)?;
     let (mut journeys, mut vehicles, mut visits, mut situations) = (0, 0, 0, 0);
     for delivery in message.deliveries() {
         let frames = delivery.estimated_timetables.iter().flat_map(|it| &it.frames);

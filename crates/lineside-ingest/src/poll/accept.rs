@@ -198,7 +198,8 @@ impl PolledFeed {
     ) -> Result<(), FetchError> {
         let network = self.feed.network();
         let began = network.stage_start();
-        let decoding = decode_message(body, self.feed.config().max_bytes);
+        let limits = self.load_limits.gtfs_rt_limits(self.feed.config().max_bytes);
+        let decoding = decode_message(body, limits);
         let decoded = stage::run_in_stage(PollStage::Decode.thread_stage(), decoding).await;
         network.record_stage(PollStage::Decode, began);
         let (message, problems) = decoded?;

@@ -10,12 +10,8 @@ use crate::poll_stages::PollStage;
 /// Decodes a message: protobuf, or its JSON equivalent.
 pub(crate) async fn decode_message(
     body: Bytes,
-    max: u64,
+    limits: gtfs_rt::FeedMessageLimits,
 ) -> Result<(gtfs_rt::ShallowMessage, Problems), FetchError> {
-    let body_bytes = usize::try_from(max).unwrap_or(usize::MAX);
-    let defaults = gtfs_rt::FeedMessageLimits::default();
-    let limits =
-        gtfs_rt::FeedMessageLimits { body_bytes: body_bytes.min(defaults.body_bytes), ..defaults };
     if !is_gtfs_rt_json(&body) {
         return gtfs_rt::decode_shallow(body, &limits)
             .map_err(|error| FetchError::from_decoder_error(&error));

@@ -13,6 +13,7 @@ mod exports;
 mod golden;
 mod health_states;
 mod live_only;
+mod load_memory;
 mod trip_matching;
 mod normalize;
 mod polling;

@@ -61,8 +61,8 @@ pub(super) async fn decode_restored_message(
     polled: &PolledFeed,
     body: Bytes,
 ) -> Option<UnobservedMessage> {
-    let (zone, config) = (default_time_zone(polled), polled.feed.shared_config().clone());
-    let decoding = tokio::task::spawn_blocking(move || decode_siri(&body, &zone, &config));
+    let (zone, limits) = (default_time_zone(polled), message_limits(polled));
+    let decoding = tokio::task::spawn_blocking(move || decode_siri(&body, &zone, &limits));
     let (message, _) = decoding.await.ok()?.ok()?;
     let is_whole = !message.has_more_data();
     is_whole.then(|| UnobservedMessage::Siri(Box::new(message), SiriPart::Whole))
@@ -73,7 +73,7 @@ pub(super) async fn read_siri_body(
     polled: &PolledFeed,
     body: Bytes,
 ) -> Result<ProducerMessage, FetchError> {
-    let config = polled.feed.shared_config().clone();
+    let (config, limits) = (polled.feed.shared_config().clone(), message_limits(polled));
     let network = polled.feed.network();
     let zone = default_time_zone(polled);
     let dataset = network.dataset();
@@ -85,8 +85,10 @@ pub(super) async fn read_siri_body(
         if inbox_key.is_some_and(|key| key.occurs_in(&body)) {
             return Err(inbox_key_leaked().into());
         }
-        let mut siri_message =
-            read_producer_message(&body, &zone, &config, dataset.as_ref().map(|it| &*it.timetable));
+        let timetable = dataset.as_ref().map(|it| &*it.timetable);
+        let mut siri_message = decode_siri(&body, &zone, &limits)
+            .map_err(SiriReadError::from)
+            .and_then(|decoded| read_producer_message(decoded, &zone, &config, timetable));
         if let Ok(ProducerMessage::Answer(answer)) = &mut siri_message {
             answer.message.take_if(|_| !is_inspected);
         }
@@ -128,14 +130,18 @@ pub(super) fn default_time_zone(polled: &PolledFeed) -> TimeZone {
     dataset.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone())
 }
 
+/// Returns the limits of the feed's messages.
+pub(super) fn message_limits(polled: &PolledFeed) -> MessageLimits {
+    polled.load_limits.siri_limits(polled.feed.config().max_bytes)
+}
+
 fn read_producer_message(
-    body: &[u8],
+    (message, problems): (SiriMessage, Problems),
     zone: &TimeZone,
     config: &FeedConfig,
     timetable: Option<&Timetable>,
 ) -> Result<ProducerMessage, SiriReadError> {
     let source = config.siri.clone().unwrap_or_default();
-    let (message, problems) = decode_siri(body, zone, config)?;
     if message.deliveries().next().is_none()
         && let Some(event) =
             ProducerNotification::from_message(&message, &subscription_names(config, &source))
@@ -174,17 +180,13 @@ fn read_producer_message(
     })))
 }
 
-/// Decodes a message, which may be as large as the feed's bodies.
+/// Decodes a message.
 pub(super) fn decode_siri(
     body: &[u8],
     zone: &TimeZone,
-    config: &FeedConfig,
+    limits: &MessageLimits,
 ) -> Result<(SiriMessage, Problems), FetchError> {
-    let body_bytes = usize::try_from(config.max_bytes).unwrap_or(usize::MAX);
-    let defaults = MessageLimits::default();
-    let limits = MessageLimits { body_bytes: defaults.body_bytes.min(body_bytes), ..defaults };
-    siri::decode_message(body, zone, &limits)
-        .map_err(|error| FetchError::from_decoder_error(&error))
+    siri::decode_message(body, zone, limits).map_err(|error| FetchError::from_decoder_error(&error))
 }
 
 /// Returns the failure of a message that contains the key of the feed's inbox: published, it would let anyone deliver

@@ -29,8 +29,8 @@ use self::{
 use super::{
     PAGES_MAX, SiriProtocol,
     decoding::{
-        DecodedAnswer, ProducerMessage, decode_siri, default_time_zone, missing_delivery,
-        read_siri_body, redact_producer_text,
+        DecodedAnswer, ProducerMessage, decode_siri, default_time_zone, message_limits,
+        missing_delivery, read_siri_body, redact_producer_text,
     },
     is_subscribing,
     requests::build_post,
@@ -144,10 +144,10 @@ impl SiriProtocol {
         polled: &mut PolledFeed,
         body: FetchedBody,
     ) -> Result<PollSuccess, FetchError> {
-        let (config, zone) = (polled.feed.shared_config().clone(), default_time_zone(polled));
+        let (limits, zone) = (message_limits(polled), default_time_zone(polled));
         let reading = tokio::task::spawn_blocking(move || {
             Ok(ProducerNotification::from_check_status(
-                &decode_siri(&body.bytes, &zone, &config)?.0,
+                &decode_siri(&body.bytes, &zone, &limits)?.0,
             ))
         });
         let Some(event) = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))? else {
@@ -221,9 +221,9 @@ impl SiriProtocol {
         polled: &mut PolledFeed,
         body: FetchedBody,
     ) -> Result<PollSuccess, FetchError> {
-        let (config, zone) = (polled.feed.shared_config().clone(), default_time_zone(polled));
+        let (limits, zone) = (message_limits(polled), default_time_zone(polled));
         let reading = tokio::task::spawn_blocking(move || {
-            let (message, _) = decode_siri(&body.bytes, &zone, &config)?;
+            let (message, _) = decode_siri(&body.bytes, &zone, &limits)?;
             Ok(SubscriptionAgreement::from_message(&message))
         });
         let in_doubt = self.subscription.to_unconfirmed();
