@@ -35,7 +35,7 @@ const NAMES: [(&str, &str); 5] = [
 
 /// The types of that proxy that are supported here.
 const TYPES: [&str; 3] = ["gtfs-rt", "generic-http", "gbfs"];
-/// Its other types, and the reason why each is not supported.
+/// Its other known types, and the reason why each is not supported.
 const UNSUPPORTED_TYPES: [(&str, &str); 2] = [
     ("s3", "files in S3 are not supported: publish them at an http(s) URL"),
     ("dynamic-irve-aggregate", "merged charging points are not supported"),
@@ -122,12 +122,17 @@ struct YamlReader<'a> {
 }
 
 impl YamlReader<'_> {
-    /// Returns true, with a warning, if a feed is of an unsupported type.
+    /// Returns true, with a warning, if a feed is of an unsupported type. That proxy gains and renames types, so an
+    /// unknown one does not refuse the other feeds.
     fn is_skipped_type(&mut self, entry: &MarkedYaml<'_>, number: usize) -> bool {
         let kind = entry.data.as_mapping_get("type");
-        let name = kind.and_then(scalar_text).unwrap_or_default();
-        let Some((_, why)) = UNSUPPORTED_TYPES.iter().find(|(known, _)| *known == name) else {
+        let Some(name) = kind.and_then(scalar_text).filter(|name| !TYPES.contains(&name.as_str()))
+        else {
             return false;
+        };
+        let why = match UNSUPPORTED_TYPES.iter().find(|(known, _)| *known == name) {
+            Some((_, why)) => (*why).to_owned(),
+            None => format!("the supported types are {}", TYPES.join(", ")),
         };
         let span = self.line_span(entry);
         let (key, reason) = (format!("feeds[{number}]"), format!("type {name} is ignored: {why}"));
@@ -347,14 +352,16 @@ mod tests {
     fn unknown_keys_and_other_types_are_skipped() {
         let text = "feeds:\n- identifier: a\n  slug: a-b\n  type: generic-http\n  target_url: http://x/\n\
                     - identifier: b\n  type: s3\n  bucket: c\n  path: d\n\
-                    - type: dynamic-irve-aggregate\n  identifier: e\n  feeds: [{slug: f}]\n";
+                    - type: dynamic-irve-aggregate\n  identifier: e\n  feeds: [{slug: f}]\n\
+                    - type: later\n  identifier: g\n";
         let config = read(text).unwrap();
         let ids: Vec<&str> = config.feeds.iter().map(|feed| feed.id.as_str()).collect();
         assert_eq!(ids, ["a"]);
         let warnings: Vec<&str> = config.source.warnings.iter().map(String::as_str).collect();
-        let [s3, merged] = warnings[..] else { panic!("{warnings:?}") };
+        let [s3, merged, unknown] = warnings[..] else { panic!("{warnings:?}") };
         assert!(s3.starts_with("proxy-config.yml line 6, feeds[1]: type s3"), "{s3}");
         assert!(merged.starts_with("proxy-config.yml line 10, feeds[2]: type dynamic"), "{merged}");
+        assert!(unknown.starts_with("proxy-config.yml line 13, feeds[3]: type later"), "{unknown}");
     }
 
     #[track_caller]

@@ -372,6 +372,18 @@ fn call_times_never_decrease() {
     assert_eq!((left_out.cancellation, times(left_out)), (Some(true), vec![1_000, 1_000]));
     assert!(left_out.expected_arrival_time.is_some());
     assert!(all_times(&journey).is_sorted(), "{:?}", all_times(&journey));
+    // It skips its first stop: no delay precedes that.
+    let mut entity = update("T18", 20, 400);
+    let calls = &mut entity.trip_update.as_mut().unwrap().stop_time_update;
+    let mut first = StopTimeUpdate { stop_sequence: Some(10), ..Default::default() };
+    first.set_schedule_relationship(stop_time_update::ScheduleRelationship::Skipped);
+    calls.insert(0, first);
+    let mut late = world();
+    late.apply("city-trips", vec![entity]);
+    let journey = only_journey(&late);
+    let first = &journey.estimated_calls[0];
+    assert_eq!((first.cancellation, times(first)), (Some(true), vec![400]));
+    assert!(first.expected_departure_time.is_some());
 }
 
 /// Encodes a running added trip with these remaining calls: stop, `stop_sequence`, arrival in seconds after eight.

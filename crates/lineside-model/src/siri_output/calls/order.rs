@@ -47,7 +47,7 @@ pub(in crate::siri_output) fn clear_past_predictions(past_calls: &mut [PlannedCa
 }
 
 /// Adjusts the times of arrivals and departures without a prediction where scheduled times would decrease. A skipped
-/// call gets the delay of the preceding call, no time is later than the next prediction, and none is earlier than the
+/// call gets the delay of the preceding call, else of the next one, no time is later than the next prediction, and none is earlier than the
 /// preceding one.
 pub(in crate::siri_output) fn enforce_time_order(calls: &mut [PlannedCall<'_>]) {
     carry_delays_to_skipped_calls(calls);
@@ -73,15 +73,27 @@ pub(in crate::siri_output) fn enforce_time_order(calls: &mut [PlannedCall<'_>]) 
 
 fn carry_delays_to_skipped_calls(calls: &mut [PlannedCall<'_>]) {
     let mut delay = None;
-    for call in calls {
+    for call in calls.iter_mut() {
         if call.is_skipped {
-            let late = |aimed: Option<i64>| Some(aimed?.saturating_add(delay?));
-            let StopCallTimes { arrival, departure } = call.aimed;
-            call.propagated = StopCallTimes { arrival: late(arrival), departure: late(departure) };
+            call.propagated = shift_times(call.aimed, delay);
         } else {
             delay = call.delay_seconds();
         }
     }
+    // No delay precedes the first calls of a journey, or the first ones that its producer still reports.
+    delay = None;
+    for call in calls.iter_mut().rev() {
+        if !call.is_skipped {
+            delay = call.delay_seconds();
+        } else if (call.propagated.arrival, call.propagated.departure) == (None, None) {
+            call.propagated = shift_times(call.aimed, delay);
+        }
+    }
+}
+
+fn shift_times(aimed: StopCallTimes, delay: Option<i64>) -> StopCallTimes {
+    let shift = |time: Option<i64>| Some(time?.saturating_add(delay?));
+    StopCallTimes { arrival: shift(aimed.arrival), departure: shift(aimed.departure) }
 }
 
 /// An arrival or a departure.
