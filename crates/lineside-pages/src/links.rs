@@ -65,7 +65,7 @@ pub(super) fn network_address(id: &str) -> String {
 /// Returns true if a code has a page here.
 pub(super) fn has_rule(code: &str) -> bool {
     all_rules().any(|(_, kind)| kind.code == code)
-        || decoder_codes().any(|(known, _)| known == code)
+        || decoder_codes().iter().any(|known| known.code == code)
 }
 
 /// Returns the address of a rule's page. Codes are letters, digits and underscores.

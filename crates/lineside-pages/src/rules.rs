@@ -37,7 +37,7 @@ async fn get_rule_list() -> Response {
                     @let kinds: Vec<&NoticeKind> = all_rules().filter(|(it, _)| *it == format).map(|(_, kind)| kind).collect();
                     (render_group(states::format_name(Some(format)), kinds.iter().map(|kind| (kind.code, kind.page_summary(), Some(*kind))).collect()))
                 }
-                (render_group("Decoding, any format", decoder_codes().map(|(code, meaning)| (code, meaning, None)).collect()))
+                (render_group("Decoding, any format", decoder_codes().iter().map(|it| (it.code, it.meaning, None)).collect()))
             }
         }
     };
@@ -80,7 +80,7 @@ fn render_severity(kind: &NoticeKind) -> Markup {
 async fn get_rule(Path(code): Path<String>) -> Response {
     let found: Vec<(Format, &NoticeKind)> =
         all_rules().filter(|(_, kind)| kind.code == code).collect();
-    let decoder = decoder_codes().find(|(known, _)| *known == code);
+    let decoder = decoder_codes().iter().find(|known| known.code == code);
     if found.is_empty() && decoder.is_none() {
         return not_found::not_found_page("No validation rule has this code.");
     }
@@ -92,10 +92,14 @@ async fn get_rule(Path(code): Path<String>) -> Response {
             }
             div.stack {
                 @for (format, kind) in &found { (render_rule(*format, kind)) }
-                @if let Some((_, meaning)) = decoder {
+                @if let Some(decoder) = decoder {
                     section.card {
                         h2 { "Decoding, any format" }
-                        div.card-body { p { (render_prose(meaning)) } }
+                        div.card-body {
+                            p { (render_prose(decoder.meaning)) }
+                            h3 { "How to fix" }
+                            p { (render_prose(decoder.remedy)) }
+                        }
                     }
                 }
             }

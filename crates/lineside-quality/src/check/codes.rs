@@ -11,140 +11,208 @@ pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
 /// The code of a finding that one of several files cannot be read.
 pub const UNREADABLE_FILE: &str = "unreadable_file";
 
-/// The meaning of each decoder code and its fix, in a sentence. A test compares this table with
-/// `docs/rules/decoding.md`.
-static DECODERS: &[(&str, &str)] = &[
-    (
-        "delivery_not_read",
-        "The message has a delivery of a SIRI service that Lineside does not read; ignore this, or request only the other services.",
-    ),
-    (
-        "duplicate_in_timetable",
-        "A timetable has two objects with the same key and uses only the first; give each its own id.",
-    ),
-    (
-        "entity_too_large",
-        "An entity is larger than the limit and was left out; split it, or remove data that riders do not need.",
-    ),
-    (
-        "invalid_boolean",
-        "A value is neither true nor false and was left out; write `true` or `false`.",
-    ),
-    (
-        "invalid_date",
-        "A date is not valid and was left out; write it as 2026-06-15, with a day that exists.",
-    ),
-    ("invalid_duration", "A duration is not valid and was left out; write it as PT1M30S."),
-    (
-        "invalid_email",
-        "GTFS validators refuse this e-mail address, so GTFS made from the publication leaves it out; correct it.",
-    ),
-    (
-        "invalid_entity",
-        "An entity cannot be decoded and was left out; write it with a protobuf library, by the current schema.",
-    ),
-    (
-        "invalid_float",
-        "A value is not a decimal number and was left out; write digits with a point, such as 59.91.",
-    ),
-    (
-        "invalid_integer",
-        "A value is not an integer in the range of the field and was left out; write digits only.",
-    ),
-    (
-        "invalid_time",
-        "A time of day is not valid, or not written as required, and was left out; write it as 08:05:00.",
-    ),
-    (
-        "invalid_timestamp",
-        "A timestamp is not valid and was left out; write it as 2026-06-15T08:05:00+02:00.",
-    ),
-    ("invalid_timezone", "A time zone is unknown; write a name such as Europe/Oslo."),
-    (
-        "invalid_url",
-        "GTFS validators refuse this URL, so GTFS made from the publication leaves it out; write it with https:// and a host that exists.",
-    ),
-    (
-        "journey_of_the_day_before",
-        "A journey begins on the day before its operating day, which GTFS cannot express, and is left out of timetables; assign it to the day on which it begins.",
-    ),
-    (
-        "journey_of_windows",
-        "A journey has windows instead of times and is left out of timetables; give it times if it has any.",
-    ),
-    (
-        "journey_without_days",
-        "A journey runs on no known day and is left out of timetables; refer to day types that have dates.",
-    ),
-    (
-        "journey_without_line",
-        "The line of a journey is not in the files, and the journey is left out of timetables; refer to a line from the journey, its pattern or its route.",
-    ),
-    (
-        "journey_without_times",
-        "A journey has no times, or none at its first or last call, and is left out of timetables; give both ends a time.",
-    ),
-    (
-        "lone_ampersand",
-        "An ampersand is not escaped, so other readers refuse the whole file; write &amp;.",
-    ),
-    (
-        "missing_name",
-        "A stop has no name, so its id is shown instead; give its Quay, its StopPlace or its ScheduledStopPoint a Name.",
-    ),
-    ("missing_required_field", "A field that readers need is missing; fill it in."),
-    (
-        "missing_timezone",
-        "No frame has a time zone, so times were read as UTC; write it in the default locale.",
-    ),
-    (
-        "missing_url",
-        "The organisation, the operator and the line have no `Url`, which GTFS requires; add one to the contact details.",
-    ),
-    ("not_netex", "A file is not a NeTEx publication and was ignored; remove it from the archive."),
-    ("stop_without_location", "A stop has no coordinates, so it is not on maps; add them."),
-    ("text_too_long", "A text is longer than the limit and was left out; shorten it."),
-    (
-        "timestamp_without_zone",
-        "A timestamp has no offset from UTC, so the feed's time zone was used; add Z or an offset such as +02:00.",
-    ),
-    (
-        "too_many_calls",
-        "A journey has more calls than the limit and is left out of timetables; split it into several.",
-    ),
-    (
-        "too_many_pages",
-        "A response has more pages than Lineside requests in a row, and the rest is missing; make the pages larger.",
-    ),
-    (
-        "unexpected_enum_value",
-        "A value is not in the specification's list, so readers ignore it; use a value of the list.",
-    ),
-    (
-        "unknown_transport_mode",
-        "The transport mode of a line is unknown, so the line counts as a bus; use a mode of the specification.",
-    ),
-    (
-        "unmatched_passing_time",
-        "A journey has a time at a point that is not in its pattern, and is left out of timetables; use points of the pattern.",
-    ),
-    (
-        UNREADABLE_FILE,
-        "One of several files cannot be read, or only in part; fix it or fetch it again. The other files were validated, except for their references to it.",
-    ),
-    (
-        "unresolved_for_timetable",
-        "A reference that a timetable needs has no target; add the object that it names, or correct the reference.",
-    ),
-    (
-        "wrong_namespace",
-        "The elements are not in the specification's namespace, so other readers do not find them; declare it at the root.",
-    ),
+/// A code of a decoder.
+#[derive(Clone, Copy, Debug)]
+pub struct DecoderCode {
+    pub code: &'static str,
+    /// What is wrong, and its effect.
+    pub meaning: &'static str,
+    /// What the producer should do.
+    pub remedy: &'static str,
+}
+
+/// All decoder codes in alphabetical order. A test compares them with `docs/rules/decoding.md`.
+static DECODERS: &[DecoderCode] = &[
+    DecoderCode {
+        code: "delivery_not_read",
+        meaning: "The message has a delivery of a SIRI service that Lineside does not read.",
+        remedy: "Ignore this, or request only the other services.",
+    },
+    DecoderCode {
+        code: "duplicate_in_timetable",
+        meaning: "A timetable has two objects with the same key and uses only the first.",
+        remedy: "Give each its own id.",
+    },
+    DecoderCode {
+        code: "entity_too_large",
+        meaning: "An entity is larger than the limit and was left out.",
+        remedy: "Split it, or remove data that riders do not need.",
+    },
+    DecoderCode {
+        code: "invalid_boolean",
+        meaning: "A value is neither true nor false and was left out.",
+        remedy: "Write `true` or `false`.",
+    },
+    DecoderCode {
+        code: "invalid_date",
+        meaning: "A date is not valid and was left out.",
+        remedy: "Write it as 2026-06-15, with a day that exists.",
+    },
+    DecoderCode {
+        code: "invalid_duration",
+        meaning: "A duration is not valid and was left out.",
+        remedy: "Write it as PT1M30S.",
+    },
+    DecoderCode {
+        code: "invalid_email",
+        meaning: "GTFS validators refuse this e-mail address, so GTFS made from the publication leaves it out.",
+        remedy: "Correct the address.",
+    },
+    DecoderCode {
+        code: "invalid_entity",
+        meaning: "An entity cannot be decoded and was left out.",
+        remedy: "Write it with a protobuf library, by the current schema.",
+    },
+    DecoderCode {
+        code: "invalid_float",
+        meaning: "A value is not a decimal number and was left out.",
+        remedy: "Write digits with a point, such as 59.91.",
+    },
+    DecoderCode {
+        code: "invalid_integer",
+        meaning: "A value is not an integer in the range of the field and was left out.",
+        remedy: "Write digits only.",
+    },
+    DecoderCode {
+        code: "invalid_time",
+        meaning: "A time of day is not valid, or not written as required, and was left out.",
+        remedy: "Write it as 08:05:00.",
+    },
+    DecoderCode {
+        code: "invalid_timestamp",
+        meaning: "A timestamp is not valid and was left out.",
+        remedy: "Write it as 2026-06-15T08:05:00+02:00.",
+    },
+    DecoderCode {
+        code: "invalid_timezone",
+        meaning: "A time zone is unknown.",
+        remedy: "Write a name such as Europe/Oslo.",
+    },
+    DecoderCode {
+        code: "invalid_url",
+        meaning: "GTFS validators refuse this URL, so GTFS made from the publication leaves it out.",
+        remedy: "Write it with https:// and a host that exists.",
+    },
+    DecoderCode {
+        code: "journey_of_the_day_before",
+        meaning: "A journey begins on the day before its operating day, which GTFS cannot express, and is left out of timetables.",
+        remedy: "Assign it to the day on which it begins.",
+    },
+    DecoderCode {
+        code: "journey_of_windows",
+        meaning: "A journey has windows instead of times and is left out of timetables.",
+        remedy: "Give the journey times if it has any.",
+    },
+    DecoderCode {
+        code: "journey_without_days",
+        meaning: "A journey runs on no known day and is left out of timetables.",
+        remedy: "Refer to day types that have dates.",
+    },
+    DecoderCode {
+        code: "journey_without_line",
+        meaning: "The line of a journey is not in the files, and the journey is left out of timetables.",
+        remedy: "Refer to a line from the journey, its pattern or its route.",
+    },
+    DecoderCode {
+        code: "journey_without_times",
+        meaning: "A journey has no times, or none at its first or last call, and is left out of timetables.",
+        remedy: "Give both ends a time.",
+    },
+    DecoderCode {
+        code: "lone_ampersand",
+        meaning: "An ampersand is not escaped, so other readers refuse the whole file.",
+        remedy: "Write &amp;.",
+    },
+    DecoderCode {
+        code: "missing_name",
+        meaning: "A stop has no name, so its id is shown instead.",
+        remedy: "Give its Quay, its StopPlace or its ScheduledStopPoint a Name.",
+    },
+    DecoderCode {
+        code: "missing_required_field",
+        meaning: "A field that readers need is missing.",
+        remedy: "Fill in the field.",
+    },
+    DecoderCode {
+        code: "missing_timezone",
+        meaning: "No frame has a time zone, so times were read as UTC.",
+        remedy: "Write the time zone in the default locale of the frame.",
+    },
+    DecoderCode {
+        code: "missing_url",
+        meaning: "The organisation, the operator and the line have no `Url`, which GTFS requires.",
+        remedy: "Add a `Url` to the contact details of one of them.",
+    },
+    DecoderCode {
+        code: "not_netex",
+        meaning: "A file is not a NeTEx publication and was ignored.",
+        remedy: "Remove the file from the archive.",
+    },
+    DecoderCode {
+        code: "stop_without_location",
+        meaning: "A stop has no coordinates, so it is not on maps.",
+        remedy: "Add the coordinates of the stop.",
+    },
+    DecoderCode {
+        code: "text_too_long",
+        meaning: "A text is longer than the limit and was left out.",
+        remedy: "Shorten the text.",
+    },
+    DecoderCode {
+        code: "timestamp_without_zone",
+        meaning: "A timestamp has no offset from UTC, so the feed's time zone was used.",
+        remedy: "Add Z or an offset such as +02:00.",
+    },
+    DecoderCode {
+        code: "too_many_calls",
+        meaning: "A journey has more calls than the limit and is left out of timetables.",
+        remedy: "Split the journey into several.",
+    },
+    DecoderCode {
+        code: "too_many_pages",
+        meaning: "A response has more pages than Lineside requests in a row, and the rest is missing.",
+        remedy: "Make the pages larger.",
+    },
+    DecoderCode {
+        code: "unexpected_enum_value",
+        meaning: "A value is not in the specification's list, so readers ignore it.",
+        remedy: "Use a value of the list.",
+    },
+    DecoderCode {
+        code: "unknown_transport_mode",
+        meaning: "The transport mode of a line is unknown, so the line counts as a bus.",
+        remedy: "Use a mode of the specification.",
+    },
+    DecoderCode {
+        code: "unmatched_passing_time",
+        meaning: "A journey has a time at a point that is not in its pattern, and is left out of timetables.",
+        remedy: "Use points of the pattern.",
+    },
+    DecoderCode {
+        code: UNREADABLE_FILE,
+        meaning: "One of several files cannot be read, or only in part. The other files were validated, except for their references to it.",
+        remedy: "Fix the file or fetch it again.",
+    },
+    DecoderCode {
+        code: "unresolved_for_timetable",
+        meaning: "A reference that a timetable needs has no target.",
+        remedy: "Add the object that it names, or correct the reference.",
+    },
+    DecoderCode {
+        code: "wrong_namespace",
+        meaning: "The elements are not in the specification's namespace, so other readers do not find them.",
+        remedy: "Declare it at the root.",
+    },
 ];
 
-/// Returns the meaning of a decoder code and its fix; empty if the code is unknown.
+/// Returns the meaning of a decoder code; empty if the code is unknown.
 pub(super) fn decoder_code_meaning(code: &str) -> &'static str {
-    DECODERS.iter().find(|(other, _)| *other == code).map_or("", |(_, meaning)| meaning)
+    find_decoder_code(code).map_or("", |known| known.meaning)
+}
+
+/// Returns the decoder code with this name.
+fn find_decoder_code(code: &str) -> Option<&'static DecoderCode> {
+    DECODERS.iter().find(|known| known.code == code)
 }
 
 /// Returns the kinds of findings of all formats.
@@ -162,15 +230,27 @@ pub fn all_rules() -> impl Iterator<Item = (Format, &'static NoticeKind)> {
         .chain(rules_of_format(Format::Gbfs, gbfs::notice_kinds()))
 }
 
-/// Returns the codes of decoders, each with its meaning and fix.
-pub fn decoder_codes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    DECODERS.iter().copied()
+/// Returns the codes of decoders in alphabetical order.
+pub fn decoder_codes() -> &'static [DecoderCode] {
+    DECODERS
+}
+
+/// Returns the paragraph on the cause and fix of a finding: the second one of its rule's page, or the remedy of a
+/// decoder's code. The `summary` distinguishes kinds with the same code.
+pub fn find_remedy(code: &str, summary: &str) -> Option<&'static str> {
+    let mut kinds = all_rules().map(|(_, kind)| kind);
+    let Some(kind) = kinds.find(|kind| kind.code == code && kind.page_summary() == summary) else {
+        let decoder_code = find_decoder_code(code).filter(|it| it.meaning == summary);
+        return decoder_code.map(|it| it.remedy);
+    };
+    let mut paragraphs = kind.page.split("\n\n").map(str::trim).filter(|it| !it.starts_with('#'));
+    paragraphs.nth(1).filter(|it| !it.starts_with("```") && !it.starts_with("Without: "))
 }
 
 /// Returns all codes of all formats.
 fn all_codes() -> impl Iterator<Item = &'static str> {
     let rules = all_rules().map(|(_, kind)| kind.code);
-    rules.chain(DECODERS.iter().map(|(code, _)| *code)).chain([SCHEDULE_NOT_GIVEN])
+    rules.chain(DECODERS.iter().map(|known| known.code)).chain([SCHEDULE_NOT_GIVEN])
 }
 
 /// Checks that a report can have each of these codes.
@@ -210,14 +290,89 @@ mod tests {
         }
     }
 
+    /// The verbs that begin an instruction in the second paragraph of a rule's page.
+    const IMPERATIVES: &[&str] = &[
+        "Add",
+        "Carry",
+        "Check",
+        "Choose",
+        "Close",
+        "Compress",
+        "Compute",
+        "Copy",
+        "Correct",
+        "Delete",
+        "Describe",
+        "End",
+        "Fill",
+        "Give",
+        "Keep",
+        "Leave",
+        "Let",
+        "List",
+        "Look",
+        "Make",
+        "Merge",
+        "Move",
+        "Name",
+        "Publish",
+        "Put",
+        "Redraw",
+        "Refresh",
+        "Remove",
+        "Repair",
+        "Send",
+        "Separate",
+        "Serve",
+        "Set",
+        "Shorten",
+        "Sort",
+        "Split",
+        "Swap",
+        "Synchronize",
+        "Update",
+        "Use",
+        "Write",
+    ];
+
+    fn is_instruction(sentence: &str) -> bool {
+        let verb = sentence.split_whitespace().next().unwrap_or_default();
+        IMPERATIVES.contains(&verb)
+    }
+
+    #[test]
+    fn every_rule_explains_how_to_fix_its_findings() {
+        let mut unfit: Vec<String> = Vec::new();
+        for kind in all_rules().map(|(_, kind)| kind) {
+            let text = find_remedy(kind.code, kind.page_summary()).unwrap_or_default();
+            // The lookup might return a kind of another format with the same code and summary.
+            let is_own = kind.page.contains(text);
+            if !is_own || !text.split(". ").any(is_instruction) {
+                unfit.push(format!("{}: {text:?}", kind.code));
+            }
+        }
+        assert!(unfit.is_empty(), "no instruction in {unfit:#?}");
+        assert!(!["Nobody can follow it.", ""].into_iter().any(is_instruction));
+    }
+
+    #[test]
+    fn a_decoder_code_has_a_remedy() {
+        for known in DECODERS {
+            assert_eq!(find_remedy(known.code, known.meaning), Some(known.remedy));
+        }
+        assert_eq!(find_remedy("stop_without_location", "another meaning"), None);
+    }
+
     #[test]
     fn the_documentation_lists_the_decoder_codes_with_their_meanings() {
         let page = include_str!("../../../../docs/rules/decoding.md");
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
-        let expected: Vec<String> =
-            DECODERS.iter().map(|(code, meaning)| format!("| `{code}` | {meaning} |")).collect();
+        let expected: Vec<String> = DECODERS
+            .iter()
+            .map(|it| format!("| `{}` | {} | {} |", it.code, it.meaning, it.remedy))
+            .collect();
         assert_eq!(rows, expected);
-        assert!(DECODERS.is_sorted(), "the codes are not in alphabetical order");
+        assert!(DECODERS.is_sorted_by_key(|it| it.code), "the codes are not in alphabetical order");
     }
 
     /// Returns the codes in a decoder's source: strings with a reason next to them, or the code of a fault.

@@ -33,14 +33,6 @@ fn kinds_for_code(code: &str) -> &'static [&'static NoticeKind] {
     KINDS.get(code).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Returns the paragraph on the cause and fix of a finding: the second one of its rule's page. The `summary`
-/// distinguishes kinds with the same code.
-pub fn find_remedy(code: &str, summary: &str) -> Option<&'static str> {
-    let kind = kinds_for_code(code).iter().find(|kind| kind.page_summary() == summary)?;
-    let mut paragraphs = kind.page.split("\n\n").map(str::trim).filter(|it| !it.starts_with('#'));
-    paragraphs.nth(1).filter(|it| !it.starts_with("```") && !it.starts_with("Without: "))
-}
-
 /// The fields of one kind of finding.
 #[derive(Clone, Debug)]
 pub(crate) struct FindingFields {
@@ -425,71 +417,6 @@ mod tests {
         assert!(FindingFields::for_code("unused_trip", "").field_names(&[Map::new()]).is_empty());
     }
 
-    /// The verbs that begin an instruction in the second paragraph of a rule's page.
-    const IMPERATIVES: &[&str] = &[
-        "Add",
-        "Carry",
-        "Check",
-        "Choose",
-        "Close",
-        "Compress",
-        "Compute",
-        "Copy",
-        "Correct",
-        "Delete",
-        "Describe",
-        "End",
-        "Fill",
-        "Give",
-        "Keep",
-        "Leave",
-        "Let",
-        "List",
-        "Look",
-        "Make",
-        "Merge",
-        "Move",
-        "Name",
-        "Publish",
-        "Put",
-        "Redraw",
-        "Refresh",
-        "Remove",
-        "Repair",
-        "Send",
-        "Separate",
-        "Serve",
-        "Set",
-        "Shorten",
-        "Sort",
-        "Split",
-        "Swap",
-        "Synchronize",
-        "Update",
-        "Use",
-        "Write",
-    ];
-
-    fn is_instruction(sentence: &str) -> bool {
-        let verb = sentence.split_whitespace().next().unwrap_or_default();
-        IMPERATIVES.contains(&verb)
-    }
-
-    #[test]
-    fn every_rule_explains_how_to_fix_its_findings() {
-        let mut unfit: Vec<String> = Vec::new();
-        for kind in KINDS.values().flatten() {
-            let text = find_remedy(kind.code, kind.page_summary()).unwrap_or_default();
-            // The lookup might return a kind of another format with the same code and summary.
-            let is_own = kind.page.contains(text);
-            if !is_own || !text.split(". ").any(is_instruction) {
-                unfit.push(format!("{}: {text:?}", kind.code));
-            }
-        }
-        assert!(unfit.is_empty(), "no instruction in {unfit:#?}");
-        assert!(!["Nobody can follow it.", ""].into_iter().any(is_instruction));
-    }
-
     #[test]
     fn headers_are_plain_words_with_the_field_as_title() {
         for (name, plain) in [
@@ -509,10 +436,6 @@ mod tests {
             render_findings_table("unused_trip", summary, &[sample], &TimeZone::UTC).into_string();
         assert!(text.contains("title=\"csvRowNumber: "), "{text}");
         assert_eq!(text.matches("<td ").count(), text.matches(" data-label=\"").count(), "{text}");
-        assert!(
-            find_remedy("unused_trip", summary).is_some()
-                && find_remedy("unused_trip", "x").is_none()
-        );
     }
 
     #[test]

@@ -38,9 +38,9 @@ use lineside_validate::{Notices, Severity, ValidationContext};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub use codes::{UNREADABLE_FILE, all_rules, decoder_codes, ensure_known_codes};
+pub use codes::{UNREADABLE_FILE, all_rules, decoder_codes, ensure_known_codes, find_remedy};
 pub use contents::describe_contents;
-pub use finding_fields::{find_remedy, format_grouped, render_findings_table};
+pub use finding_fields::{format_grouped, render_findings_table};
 pub use finding_places::{FindingPlace, Point, thin_outline};
 pub use html_report::{format_day, render_prose};
 pub use json_memory::estimate_json_memory;

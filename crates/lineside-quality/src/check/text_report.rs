@@ -8,7 +8,8 @@ use lineside_validate::Severity;
 use lineside_validate::rules::SystemError;
 use serde_json::{Map, Value};
 
-use super::finding_fields::{FindingFields, find_remedy, plain_field_name};
+use super::codes::find_remedy;
+use super::finding_fields::{FindingFields, plain_field_name};
 use super::{
     CheckFinding, CheckReport, STDIN, UNREAD, describe_contents, describe_unread_file,
     format_grouped,
