@@ -2,6 +2,7 @@
 //! a server locks it for the life of the process. A file in the folder holds the server's name.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -28,13 +29,7 @@ impl DataDirLock {
     /// Returns an error if the folder is not writable, or if another server holds the lock.
     pub(crate) fn acquire(folder: &Path) -> anyhow::Result<Self> {
         let shown = folder.display();
-        // The data are not for other users of this machine. An existing folder keeps its mode.
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder
-            .recursive(true)
-            .create(folder)
+        create_private_folder(folder)
             .with_context(|| format!("cannot create data folder {shown}"))?;
         let lock = File::create(folder.join(LOCK_FILE))
             .with_context(|| format!("cannot write to data folder {shown}"))?;
@@ -79,6 +74,14 @@ pub(crate) fn generate_server_name() -> String {
 fn is_valid_server_name(text: &str) -> bool {
     let rest = text.strip_prefix("lineside-").unwrap_or_default();
     (1..=NAME_CHARS).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Creates a folder that other users of this machine cannot read. An existing folder keeps its mode.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
+use crate::data_dir::create_private_folder;
+
 pub(crate) use faults::faults_router;
 
 /// Options of a demo.
@@ -86,7 +88,7 @@ pub(crate) async fn write_city_files(
     let (folder, base_map) = (folder.to_owned(), base_map.clone());
     let (origin, now) = (Arc::clone(origin), clock.wall_time());
     let written = tokio::task::spawn_blocking(move || -> anyhow::Result<()> {
-        std::fs::create_dir_all(&folder)?;
+        create_private_folder(&folder)?;
         std::fs::write(folder.join("city.zip"), city_schedule(&origin, now)?)?;
         std::fs::write(folder.join("base-map.geojson"), &base_map)?;
         Ok(())

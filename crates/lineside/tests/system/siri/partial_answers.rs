@@ -56,6 +56,21 @@ async fn posting_until_more_data_is_false_returns_all_vehicles() {
 }
 
 #[tokio::test]
+async fn posted_timetables_without_a_requestor_are_whole() {
+    let body = plain("<ServiceRequest><EstimatedTimetableRequest/></ServiceRequest>");
+    let response = posted("/siri/services?DatasetId=city", &body).await;
+    let posted = delivery(message(&response.bytes().await.unwrap()));
+    let fetched = fetch_delivery("/siri/rest/et?datasetId=city").await;
+    let (n_posted, n_fetched) = (journeys(&posted).len(), journeys(&fetched).len());
+    assert_ne!(posted.more_data, Some(true));
+    // Some trips begin or end between the two requests.
+    assert!(
+        n_posted > 10 && n_posted.abs_diff(n_fetched) <= n_fetched / 5,
+        "{n_posted} of {n_fetched}"
+    );
+}
+
+#[tokio::test]
 async fn a_maximum_of_zero_vehicles_is_refused() {
     let request = "<MaximumVehicles>0</MaximumVehicles>";
     let named = plain(&format!(
