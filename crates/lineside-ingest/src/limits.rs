@@ -10,8 +10,6 @@ pub(crate) const HASH_CHUNK_BYTES_MAX: usize = 4 << 20;
 pub(crate) const COPY_INLINE_BYTES_MAX: usize = 2 << 20;
 /// Maximum number of polls that wait for a network's writer; a feed task waits for its reply, so usually one per feed.
 pub(crate) const INPUTS_MAX: usize = 64;
-/// Time after which a feed retries if the writer's queue is full.
-pub(crate) const INPUT_RETRY: Duration = Duration::from_millis(20);
 /// Maximum time for which a source test waits for the rate limit of its host.
 pub(crate) const SOURCE_TEST_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Maximum number of schedules decoded concurrently; each may hold a whole timetable under construction.

@@ -48,7 +48,7 @@ impl RunningNetwork {
         tasks: &TaskSpawner,
     ) -> RunningNetwork {
         let network = Arc::clone(writer.network());
-        let (queue, inputs) = NetworkQueue::new(clock);
+        let (queue, inputs) = NetworkQueue::new();
         let retire = tasks.stop.child_token();
         let running = run_network(writer, inputs, Arc::clone(clock), retire.clone());
         let ended = Arc::new(Mutex::new(None));

@@ -9,17 +9,14 @@ use std::{
 };
 
 use lineside_formats::{Problems, gtfs_rt::ShallowMessage};
-use lineside_sync::{
-    Clock, UnixMillis,
-    mailbox::{self, MailboxOptions, TrySendError},
-};
-use tokio::sync::oneshot;
+use lineside_sync::{Clock, UnixMillis};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     dataset::Dataset,
     fetch_failure::FetchError,
-    limits::{BOARD_CHECK_INTERVAL, INPUT_RETRY, INPUTS_MAX},
+    limits::{BOARD_CHECK_INTERVAL, INPUTS_MAX},
     network_writer::NetworkWriter,
     normalize::SystemFile,
     record::FeedRecord,
@@ -28,17 +25,16 @@ use crate::{
 
 /// The queue of inputs to a network's writer.
 ///
-/// Bounded: [`INPUTS_MAX`] inputs wait for the writer, and as many may be in progress. A feed's task waits for the
-/// reply to its input, so the queue is full only if the network has more feeds than that, or if a feed changes that
-/// often while a schedule is applied. The feed then retries and polls nothing meanwhile.
+/// Bounded: [`INPUTS_MAX`] inputs wait for the writer. A feed's task waits for the reply to its input, so the queue is
+/// full only if the network has more feeds than that, or if a feed changes that often while a schedule is applied. The
+/// feed then waits for space and polls nothing meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkQueue {
-    inputs: mailbox::Sender<NetworkInput>,
-    clock: Arc<dyn Clock>,
+    inputs: mpsc::Sender<NetworkInput>,
 }
 
 /// The inputs of a network's writer, in order for each feed.
-pub(crate) type Inputs = mailbox::Receiver<NetworkInput>;
+pub(crate) type Inputs = mpsc::Receiver<NetworkInput>;
 
 /// The network's task has ended or is ending.
 #[derive(Debug)]
@@ -46,22 +42,14 @@ pub(crate) struct NetworkGone;
 
 impl NetworkQueue {
     /// Creates the queue and its receiver. Each feed has a clone: the inputs of one feed stay in order.
-    pub(crate) fn new(clock: &Arc<dyn Clock>) -> (NetworkQueue, Inputs) {
-        let (inputs, receiver) = mailbox::new(MailboxOptions::with_credits(INPUTS_MAX));
-        (NetworkQueue { inputs, clock: Arc::clone(clock) }, receiver)
+    pub(crate) fn new() -> (NetworkQueue, Inputs) {
+        let (inputs, receiver) = mpsc::channel(INPUTS_MAX);
+        (NetworkQueue { inputs }, receiver)
     }
 
     /// Sends `input` as soon as there is space. Cancel safety: an input that was not sent is dropped.
     pub(crate) async fn send_input(&self, input: NetworkInput) -> Result<(), NetworkGone> {
-        let mut input = input;
-        loop {
-            match self.inputs.try_send(input) {
-                Ok(()) => return Ok(()),
-                Err(TrySendError::Full(back)) => input = back,
-                Err(TrySendError::Closed(_)) => return Err(NetworkGone),
-            }
-            self.clock.sleep(INPUT_RETRY).await;
-        }
+        self.inputs.send(input).await.map_err(|_| NetworkGone)
     }
 }
 
@@ -111,8 +99,8 @@ pub(crate) async fn run_network(
         let work: Box<dyn FnOnce(&mut NetworkWriter) + Send> = tokio::select! {
             biased;
             () = stop.cancelled() => return Some(writer),
-            // Cancel safe: an input that was not returned is still in the mailbox.
-            input = inputs.recv_async() => match input {
+            // Cancel safe: an input that was not returned is still in the queue.
+            input = inputs.recv() => match input {
                 Some(input) => Box::new(move |writer| {
                     apply_input(writer, input);
                     // If inputs arrive faster than the interval below, boards advance only here.
@@ -249,7 +237,7 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(start, 600.0));
         let writer = writer(&clock);
         let network = Arc::clone(writer.network());
-        let (queue, inputs) = NetworkQueue::new(&clock);
+        let (queue, inputs) = NetworkQueue::new();
         let stop = CancellationToken::new();
         let task = tokio::spawn(run_network(writer, inputs, Arc::clone(&clock), stop.clone()));
         let first = network.state().board_at;
@@ -271,8 +259,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_delays_a_feed_and_loses_no_input() {
-        let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1_000.0));
-        let (queue, mut inputs) = NetworkQueue::new(&clock);
+        let (queue, mut inputs) = NetworkQueue::new();
         let status =
             |n| NetworkInput::Status { number: n, record: record_number(0), now: UnixMillis(0) };
         let feed = queue.clone();
@@ -282,7 +269,7 @@ mod tests {
             }
         });
         for expected in 0..2 * INPUTS_MAX {
-            let input = inputs.recv_async().await;
+            let input = inputs.recv().await;
             assert!(
                 matches!(input, Some(NetworkInput::Status { number, .. }) if number == expected)
             );
