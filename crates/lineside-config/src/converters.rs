@@ -32,8 +32,11 @@ const CONVERTER_LIMITS: ProgramLimits = ProgramLimits {
 const MEMORY: RangeInclusive<u64> = (64 << 20)..=(1 << 40);
 /// A placeholder in arguments for the folder of the configuration.
 const CONFIG_DIR: &str = "{config_dir}";
-/// The output formats of converters: those that Lineside reads from one body.
-const OUTPUT_FORMATS: [Format; 4] = [Format::Gtfs, Format::Netex, Format::GtfsRt, Format::Siri];
+
+/// Returns true for an output format of converters: one that Lineside reads from one body.
+fn is_output_format(format: &Format) -> bool {
+    format.is_schedule() || format.is_realtime()
+}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a [[converter]] table")]
@@ -115,10 +118,10 @@ impl ConfigChecker<'_> {
         if let Some(reason) = as_one {
             self.add_error(&from, &format!("{key}.from"), reason);
         }
-        let output_format =
-            Format::from_name(to.get_ref()).filter(|format| OUTPUT_FORMATS.contains(format));
+        let output_format = Format::from_name(to.get_ref()).filter(is_output_format);
         if output_format.is_none() {
-            let names = OUTPUT_FORMATS.map(Format::as_str).join(", ");
+            let formats = Format::ALL.into_iter().filter(is_output_format);
+            let names = formats.map(Format::as_str).collect::<Vec<_>>().join(", ");
             let reason = expected_message(&format!("one of {names}"), to.get_ref());
             self.add_error(&to, &format!("{key}.to"), reason);
         }
@@ -316,7 +319,7 @@ mod tests {
         check_refused(
             &bad("from = \"hafas\"\nto = \"hafas\"\ncommand = []\ntimeout = \"2h\"\nmemory = 1"),
             &[
-                "line 3, converter[0].to: expected one of gtfs, netex, gtfs-rt, siri",
+                "line 3, converter[0].to: expected one of gtfs, gtfs-rt, netex, siri",
                 "line 4, converter[0].command: expected a program",
                 "line 5, converter[0].timeout: 2h is out of range",
                 "line 6, converter[0].memory: 1 is out of range",

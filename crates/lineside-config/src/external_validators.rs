@@ -21,8 +21,6 @@ const VALIDATOR_LIMITS: ProgramLimits = ProgramLimits {
     // Address space: Java reserves much more than it uses.
     memory: 4 << 30,
 };
-/// The formats of validators: those that have versions, each as one body.
-const FORMATS: [Format; 2] = [Format::Gtfs, Format::Netex];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a [[external_validator]] table")]
@@ -75,10 +73,10 @@ impl ConfigChecker<'_> {
     ) -> ExternalValidatorConfig {
         let ExternalValidatorTable { name, format, command, timeout, memory } = table;
         self.check_own_name(&format!("{key}.name"), &name);
-        let known = Format::from_name(format.get_ref()).filter(|format| FORMATS.contains(format));
+        let known = Format::from_name(format.get_ref()).filter(|format| format.is_schedule());
         if known.is_none() {
             let reason = match Format::from_name(format.get_ref()) {
-                Some(Format::Gbfs) => {
+                Some(format) if format.is_system() => {
                     "a GBFS system has many files, and a program gets only one".to_owned()
                 }
                 Some(format) if format.is_realtime() => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lineside_fetch::probe_format;
-use lineside_formats::Format;
+use lineside_formats::{Format, guess_format_by_name};
 use lineside_model::FeedConfig;
 use lineside_sync::Clock;
 use lineside_sync::real_time::run_within;
@@ -33,9 +33,6 @@ pub async fn attach_only_schedule(feeds: &mut [FeedConfig], clock: &Arc<dyn Cloc
 
 async fn detect_format(feed: &FeedConfig, clock: &Arc<dyn Clock>) -> Format {
     let seen = run_within(PROBE_TIMEOUT, probe_format(feed, Arc::clone(clock))).await.flatten();
-    let by_name = || match feed.url.file_name() {
-        Some(name) if name.to_ascii_lowercase().ends_with(".zip") => Format::Gtfs,
-        _ => Format::GtfsRt,
-    };
+    let by_name = || guess_format_by_name(feed.url.file_name().unwrap_or_default());
     seen.unwrap_or_else(by_name)
 }

@@ -283,7 +283,8 @@ impl ConfigChecker<'_> {
         let id = self.check_feed_id(&format!("{key}.id"), &table.id);
         let url = self.check_location(&format!("{key}.url"), &table.url);
         let (format, converter) = self.check_format(&format!("{key}.format"), table.format);
-        if format == Some(Format::Gbfs) && url.as_ref().is_some_and(SourceLocation::is_local) {
+        let is_local = url.as_ref().is_some_and(SourceLocation::is_local);
+        if is_local && format.is_some_and(Format::is_system) {
             let reason =
                 "expected the http(s) URL of a gbfs.json: GBFS cannot be read from a local file";
             self.add_error(&table.url, &format!("{key}.url"), reason);

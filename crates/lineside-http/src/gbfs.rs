@@ -153,7 +153,7 @@ async fn reply_with_file(
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(app, &request.feed)?;
-    if feed.format() != Some(Format::Gbfs) {
+    if !feed.format().is_some_and(Format::is_system) {
         return Err(Refusal::UnknownPath);
     }
     let name = request.file.strip_suffix(".json").unwrap_or(&request.file);

@@ -86,7 +86,9 @@ pub fn find_decoded_feed(
 ) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
-        Some(format @ (Format::Raw | Format::Gbfs)) => Err(refuse_format(id, format, expected)),
+        Some(format) if format.is_raw() || format.is_system() => {
+            Err(refuse_format(id, format, expected))
+        }
         _ => Ok(feed),
     }
 }
@@ -111,7 +113,7 @@ pub fn find_realtime_feed(
 pub fn find_mapped_feed(app: &App, id: &str, expected: &'static str) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
-        Some(Format::Raw) => Err(refuse_format(id, Format::Raw, expected)),
+        Some(format) if format.is_raw() => Err(refuse_format(id, format, expected)),
         _ => Ok(feed),
     }
 }
@@ -120,7 +122,7 @@ pub fn find_mapped_feed(app: &App, id: &str, expected: &'static str) -> Result<A
 pub fn find_system(app: &App, id: &str, expected: &'static str) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
-        Some(Format::Gbfs) => Ok(feed),
+        Some(format) if format.is_system() => Ok(feed),
         Some(format) => Err(refuse_format(id, format, expected)),
         None => Err(Refusal::NoData { feed: shorten_id(id), reason: feed.status().reason.clone() }),
     }

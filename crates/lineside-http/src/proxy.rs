@@ -82,7 +82,7 @@ async fn reply_with_snapshot(
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(app, id)?;
-    if feed.format() == Some(Format::Gbfs) {
+    if feed.format().is_some_and(Format::is_system) {
         return gbfs::reply_with_discovery(app, &feed, prefix, headers, preferences).await;
     }
     reply_as_sent(app, &feed, preferences, DownloadView::AsSent).await

@@ -58,7 +58,7 @@ async fn get_manifest(
     let base = app.base_url(&headers);
     let feeds = app.ingest().feeds();
     let systems: Vec<Arc<Feed>> =
-        feeds.into_iter().filter(|feed| feed.format() == Some(Format::Gbfs)).collect();
+        feeds.into_iter().filter(|feed| feed.format().is_some_and(Format::is_system)).collect();
     let changed = systems.iter().filter_map(|feed| Some(feed.snapshot()?.fetched_at)).max();
     let changed = changed.unwrap_or(app.started_at());
     let written = run_blocking(move || {

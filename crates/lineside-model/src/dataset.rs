@@ -27,7 +27,7 @@ use crate::{
     search::StopPage,
     served_snapshot::ServedSnapshot,
     service_calendar::ServiceCalendar,
-    snapshot::{Snapshot, default_file_name, media_type},
+    snapshot::{Snapshot, default_file_name},
 };
 
 /// Route variants cached per version of a schedule. Those of one route take some kilobytes and are requested
@@ -206,7 +206,7 @@ impl Dataset {
             hash: Snapshot::hash_bytes(&zip),
             bytes: zip,
             format: Format::Gtfs,
-            content_type: media_type(Format::Gtfs, &[]).to_owned(),
+            content_type: Format::Gtfs.media_type(&[]).to_owned(),
             file_name: default_file_name(dataset.feed.as_str(), Format::Gtfs, &[]),
             fetched_at,
             last_modified: None,

@@ -5,12 +5,12 @@ mod request_rate;
 
 use std::{sync::Arc, time::Duration};
 
-use lineside_formats::{Format, gtfs_rt, may_be_schedule, siri, sniff_format};
+use lineside_formats::{Format, may_be_schedule, sniff_format};
 use smol_str::SmolStr;
 
 use crate::{
     feed_id::FeedId,
-    limits::{BODY_BYTES_MAX_DEFAULT, GBFS_TTL_DEFAULT},
+    limits::BODY_BYTES_MAX_DEFAULT,
     source::{BasicAuth, OAuth2Client, Secret, SiriSource, SourceLocation},
 };
 
@@ -18,6 +18,9 @@ pub use self::external_program::{
     ExternalProgram, INPUT_PLACEHOLDER, OUTPUT_PLACEHOLDER, executable_search_path,
 };
 pub use self::request_rate::{InvalidRate, RequestRate};
+
+/// The poll interval until the format of a feed is detected: that of the fastest formats.
+const UNKNOWN_FORMAT_POLL_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The configuration of a feed. Only the id and the URL are required; see [`FeedConfig::new`].
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +87,7 @@ impl FeedConfig {
     /// accepts.
     pub fn body_bytes_max(&self) -> u64 {
         let promised = self.configured_format().filter(|_| self.converter.is_none());
-        let decoded_max = promised.and_then(decoded_bytes_max);
+        let decoded_max = promised.and_then(Format::body_bytes_max);
         decoded_max.map_or(self.max_bytes, |decoded_max| self.max_bytes.min(decoded_max))
     }
 
@@ -94,7 +97,7 @@ impl FeedConfig {
         if self.configured_format().is_some() || self.converter.is_some() || may_be_schedule(head) {
             return self.body_bytes_max();
         }
-        match sniff_format(head).and_then(decoded_bytes_max) {
+        match sniff_format(head).and_then(Format::body_bytes_max) {
             Some(decoded_max) => self.max_bytes.min(decoded_max),
             None => self.max_bytes,
         }
@@ -162,25 +165,9 @@ impl FeedConfig {
 
     /// Returns the poll interval of a feed of `format`: the configured one, else the format's default.
     pub fn poll_interval(&self, format: Option<Format>) -> Duration {
-        self.poll.unwrap_or(match self.configured_format().or(format) {
-            Some(Format::Gtfs | Format::Netex) => Duration::from_secs(60 * 60),
-            Some(Format::GtfsRt) => Duration::from_secs(15),
-            Some(Format::Siri) => Duration::from_secs(30),
-            // A GBFS file overrides this by its own `ttl`.
-            Some(Format::Gbfs) => GBFS_TTL_DEFAULT,
-            // Until its format is detected, a feed is polled as often as realtime data.
-            None => Duration::from_secs(15),
-            Some(_) => Duration::from_secs(5 * 60),
-        })
-    }
-}
-
-/// Returns the maximum body size that the decoder of a format accepts, if below the general limit.
-fn decoded_bytes_max(format: Format) -> Option<u64> {
-    match format {
-        Format::Siri => Some(siri::MessageLimits::default().body_bytes as u64),
-        Format::GtfsRt => Some(gtfs_rt::FeedMessageLimits::default().body_bytes as u64),
-        _ => None,
+        let format = self.configured_format().or(format);
+        self.poll
+            .unwrap_or(format.map_or(UNKNOWN_FORMAT_POLL_INTERVAL, Format::default_poll_interval))
     }
 }
 

@@ -78,32 +78,11 @@ impl Snapshot {
     }
 }
 
-/// Returns the default media type for a body of a format.
-pub fn media_type(format: Format, body: &[u8]) -> &'static str {
-    match format {
-        Format::Netex if is_zip_body(body) => "application/zip",
-        Format::Gtfs => "application/zip",
-        Format::GtfsRt => "application/x-protobuf",
-        Format::Netex | Format::Siri => "application/xml",
-        Format::Gbfs => "application/json",
-        Format::Raw => "application/octet-stream",
-    }
-}
-
-/// Returns true for a zip: NeTEx is one file or a zip of many.
-fn is_zip_body(body: &[u8]) -> bool {
-    body.starts_with(b"PK\x03\x04")
-}
-
 /// Returns a file name for a feed whose URL has none.
 pub fn default_file_name(feed: &str, format: Format, body: &[u8]) -> String {
-    match format {
-        Format::Netex if is_zip_body(body) => format!("{feed}.zip"),
-        Format::Gtfs => format!("{feed}.zip"),
-        Format::GtfsRt => format!("{feed}.pb"),
-        Format::Netex | Format::Siri => format!("{feed}.xml"),
-        Format::Gbfs => format!("{feed}.json"),
-        Format::Raw => feed.to_owned(),
+    match format.file_extension(body) {
+        Some(extension) => format!("{feed}.{extension}"),
+        None => feed.to_owned(),
     }
 }
 
@@ -125,15 +104,6 @@ mod tests {
             fetched_at: at(fetched_at),
             last_modified: last_modified.map(at),
         }
-    }
-
-    #[test]
-    fn netex_is_one_file_or_a_zip() {
-        let type_and_name = |body: &[u8]| {
-            (media_type(Format::Netex, body), default_file_name("a", Format::Netex, body))
-        };
-        assert_eq!(type_and_name(b"<?xml"), ("application/xml", "a.xml".to_owned()));
-        assert_eq!(type_and_name(b"PK\x03\x04"), ("application/zip", "a.zip".to_owned()));
     }
 
     #[track_caller]

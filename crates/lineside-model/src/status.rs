@@ -199,7 +199,7 @@ impl FeedStatus {
             (Some(at), _) => Some(data_now.duration_since(at)),
             (None, at) => at.map(|at| now.duration_since(at)),
         };
-        let is_live = self.format.is_none_or(|it| it.is_realtime() || it == Format::Gbfs);
+        let is_live = self.format.is_none_or(|it| it.is_realtime() || it.is_system());
         let is_unreliable = is_live
             && match self.state {
                 FeedState::Ok | FeedState::Expired => false,
@@ -279,16 +279,19 @@ impl FeedStatus {
         let late_after = self.data_late_after(rules);
         let age = self.data_time.map(|at| data_now.duration_since(at));
         match self.format {
-            Some(Format::GtfsRt | Format::Siri) if self.has_impossible_time => {
+            Some(format) if format.is_realtime() && self.has_impossible_time => {
                 return (FeedState::Late, IMPOSSIBLE_TIME_REASON.to_owned());
             }
-            Some(Format::GtfsRt | Format::Siri) if self.entities == 0 => {
+            Some(format) if format.is_realtime() && self.entities == 0 => {
                 return evaluate_empty_message(&rules.expectation, age);
             }
-            Some(Format::Gtfs | Format::Netex | Format::Gbfs) if self.entities == 0 => {
+            Some(format) if !format.is_raw() && self.entities == 0 => {
                 return (FeedState::Empty, EMPTY_REASON.to_owned());
             }
-            Some(Format::Gtfs | Format::Netex) if let Some(end) = rules.ended => {
+            Some(format)
+                if format.is_schedule()
+                    && let Some(end) = rules.ended =>
+            {
                 return expired_state(end);
             }
             _ => {}

@@ -7,6 +7,7 @@
 
 mod body_prefix;
 mod error;
+mod format;
 #[cfg(feature = "loss")]
 mod conversion_report;
 mod problem;
@@ -28,5 +29,9 @@ pub use body_prefix::looks_like_html;
 #[cfg(feature = "loss")]
 pub use conversion_report::{ConversionReport, DroppedField};
 pub use error::{Error, ErrorKind};
+pub use format::{Format, FormatKind};
 pub use problem::{Problem, Problems};
-pub use sniff::{Format, is_gtfs_rt_json, may_be_schedule, sniff_format, sniff_schedule};
+pub use sniff::{
+    guess_format_by_name, is_gtfs_rt_json, may_be_schedule, schedule_format_by_file, sniff_format,
+    sniff_schedule,
+};

@@ -2,6 +2,10 @@
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
+use crate::Format;
+
+/// The beginning of some texts in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Number of leading bytes that are searched for text marks.
 const TEXT_SEARCH_BYTES: usize = 1_024;
 /// Number of bytes at the end of a zip that are searched for file names.
@@ -11,76 +15,16 @@ const FIELDS_SKIPPED_MAX: usize = 100_000;
 /// Maximum length of a GTFS-Realtime header, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1_024;
 
-/// The formats of bodies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Format {
-    /// A GTFS schedule: a zip of text tables.
-    Gtfs,
-    /// GTFS-Realtime: a protobuf message or its JSON form.
-    GtfsRt,
-    /// A GBFS system: a discovery file and the files that it lists, in JSON. It cannot be detected by content.
-    Gbfs,
-    /// NeTEx: a schedule in XML, as one file or a zip of many.
-    Netex,
-    /// SIRI: a message in XML, in a SOAP envelope, or in JSON.
-    Siri,
-    /// Anything else: stored and served unchanged.
-    Raw,
-}
-
-impl Format {
-    /// All formats.
-    pub const ALL: [Format; 6] =
-        [Format::Gtfs, Format::GtfsRt, Format::Gbfs, Format::Netex, Format::Siri, Format::Raw];
-
-    /// Returns the name used in configuration and in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Format::Gtfs => "gtfs",
-            Format::GtfsRt => "gtfs-rt",
-            Format::Gbfs => "gbfs",
-            Format::Netex => "netex",
-            Format::Siri => "siri",
-            Format::Raw => "raw",
-        }
-    }
-
-    /// Returns true if the format describes planned service: stops, lines, trips, days.
-    pub fn is_schedule(self) -> bool {
-        matches!(self, Format::Gtfs | Format::Netex)
-    }
-
-    /// Returns true if the format describes current service: vehicles, journeys, alerts.
-    pub fn is_realtime(self) -> bool {
-        matches!(self, Format::GtfsRt | Format::Siri)
-    }
-
-    /// Returns the format with that [name](Format::as_str).
-    pub fn from_name(name: &str) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| format.as_str() == name)
-    }
-}
-
 /// Detects the format of `body`: always right for a valid feed, `None` only if there is no content.
 ///
 /// Cost: reads a few hundred bytes, of a zip its tail, and of a zip of XML files also the list of its files and the
 /// beginning of a few. A zip is GTFS if it holds a name such as `stops.txt`.
 pub fn sniff_format(body: &[u8]) -> Option<Format> {
-    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    if start.iter().all(u8::is_ascii_whitespace) {
-        return None;
+    let content = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    match content.iter().all(u8::is_ascii_whitespace) {
+        true => None,
+        false => Format::ALL.into_iter().find(|format| format.matches_content(body)),
     }
-    Some(if is_zip_of_tables(body) {
-        Format::Gtfs
-    } else if is_feed_message(body) || is_feed_message_json(start) {
-        Format::GtfsRt
-    } else if is_netex_schedule(Cursor::new(body)).unwrap_or(false) {
-        Format::Netex
-    } else if is_siri_message(body) {
-        Format::Siri
-    } else {
-        Format::Raw
-    })
 }
 
 /// Detects the format of a schedule in a file or another reader, as [`sniff_format`] does for bytes in memory. Returns
@@ -108,9 +52,36 @@ pub fn sniff_schedule(mut reader: impl Read + Seek) -> io::Result<Option<Format>
     Ok(is_netex_schedule(reader)?.then_some(Format::Netex))
 }
 
+/// Returns the format of a schedule by the name of its first file, for a zip or a folder whose content is unknown.
+pub fn schedule_format_by_file(name: &str) -> Format {
+    match name.to_ascii_lowercase().ends_with(".xml") {
+        true => Format::Netex,
+        false => Format::Gtfs,
+    }
+}
+
+/// Returns the likely format of a source that does not answer, by the file name in its address.
+pub fn guess_format_by_name(name: &str) -> Format {
+    match name.to_ascii_lowercase().ends_with(".zip") {
+        true => Format::Gtfs,
+        false => Format::GtfsRt,
+    }
+}
+
 /// Returns true if a body with this beginning may be a schedule: a zip, or one XML file of NeTEx.
 pub fn may_be_schedule(start: &[u8]) -> bool {
     is_zip(start) || is_netex_publication(start)
+}
+
+/// Returns true if a whole body is a GTFS-Realtime message, in protobuf or JSON.
+pub(crate) fn is_gtfs_rt_body(body: &[u8]) -> bool {
+    is_feed_message(body)
+        || is_feed_message_json(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body))
+}
+
+/// Returns true if a whole body is a NeTEx publication, as one file or a zip.
+pub(crate) fn is_netex_body(body: &[u8]) -> bool {
+    is_netex_schedule(Cursor::new(body)).unwrap_or(false)
 }
 
 #[cfg(feature = "netex")]
@@ -136,13 +107,13 @@ fn is_netex_publication(_: &[u8]) -> bool {
 }
 
 #[cfg(feature = "siri")]
-fn is_siri_message(body: &[u8]) -> bool {
+pub(crate) fn is_siri_body(body: &[u8]) -> bool {
     crate::siri::looks_like_siri(body)
 }
 
 /// SIRI is not detected without its decoder.
 #[cfg(not(feature = "siri"))]
-fn is_siri_message(_: &[u8]) -> bool {
+pub(crate) fn is_siri_body(_: &[u8]) -> bool {
     false
 }
 
@@ -150,13 +121,13 @@ fn is_siri_message(_: &[u8]) -> bool {
 const TABLE_NAMES: [&[u8]; 5] =
     [b"stops.txt", b"stop_times.txt", b"trips.txt", b"routes.txt", b"agency.txt"];
 
-fn is_zip_of_tables(body: &[u8]) -> bool {
+pub(crate) fn is_zip_of_tables(body: &[u8]) -> bool {
     let tail = &body[body.len().saturating_sub(TAIL_BYTES)..];
     let head = &body[..body.len().min(TEXT_SEARCH_BYTES)];
     is_zip(body) && mentions_gtfs_tables(head, tail)
 }
 
-fn is_zip(body: &[u8]) -> bool {
+pub(crate) fn is_zip(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04") || body.starts_with(b"PK\x05\x06")
 }
 
@@ -295,14 +266,6 @@ mod tests {
         check(b"\x0A\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", Some(Format::Raw));
         check(b"\x0A\x7F\x0A", Some(Format::Raw));
         check(b"<html>", Some(Format::Raw));
-    }
-
-    #[test]
-    fn format_names_convert_both_ways() {
-        for format in Format::ALL {
-            assert_eq!(Format::from_name(format.as_str()), Some(format));
-        }
-        assert_eq!(Format::from_name("hafas"), None);
     }
 
     proptest::proptest! {

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use lineside_formats::{Format, gtfs::fields::find_file_spec};
+use lineside_formats::{Format, gtfs::fields::find_file_spec, schedule_format_by_file};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{
@@ -82,8 +82,7 @@ pub fn pack_folder(folder: &Path, max: u64, into: &mut (impl Write + Seek)) -> i
 /// files.
 pub(super) fn detect_folder_format(folder: &Path) -> Option<Format> {
     let files = list_files(folder).ok()?;
-    let is_netex = files.first().is_some_and(|(name, _)| is_xml_file(name));
-    Some(if is_netex { Format::Netex } else { Format::Gtfs })
+    Some(schedule_format_by_file(files.first().map_or("", |(name, _)| name)))
 }
 
 /// Lists the schedule's files by name. A folder with GTFS tables is GTFS, even if it also contains XML files.

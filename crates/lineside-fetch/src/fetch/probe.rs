@@ -3,7 +3,7 @@
 use std::{io::Write, path::Path, sync::Arc};
 
 use bytes::Bytes;
-use lineside_formats::{Format, sniff_format};
+use lineside_formats::{Format, schedule_format_by_file, sniff_format};
 use lineside_sync::Clock;
 
 use super::{FetchContext, FetchOutcome, SourceFetcher, SourceRequest, folder, spool::BodySpool};
@@ -97,6 +97,6 @@ fn probe_file_format(path: &Path) -> Option<Format> {
     }
     // The name follows 30 bytes of header, two of which contain its length.
     let length = usize::from(u16::from_le_bytes([*head.get(26)?, *head.get(27)?]));
-    let name = head.get(30..30 + length)?.to_ascii_lowercase();
-    Some(if name.ends_with(b".xml") { Format::Netex } else { Format::Gtfs })
+    let name = head.get(30..30 + length)?;
+    Some(schedule_format_by_file(&String::from_utf8_lossy(name)))
 }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use lineside_formats::{Format, gtfs_rt, is_gtfs_rt_json, sniff_format};
+use lineside_formats::gtfs_rt::read_message_time;
 use lineside_sync::{Clock, UnixMillis};
 
 use super::{
@@ -159,17 +159,7 @@ fn recorded_at(path: &Path, max: u64) -> Result<UnixMillis, FetchError> {
 
 fn header_time(path: &Path, max: u64) -> Option<UnixMillis> {
     let bytes = read_file(path, max).ok()?;
-    if sniff_format(&bytes) != Some(Format::GtfsRt) {
-        return None;
-    }
-    let limits = gtfs_rt::FeedMessageLimits::default();
-    let header = if is_gtfs_rt_json(&bytes) {
-        gtfs_rt::decode_json(&bytes, &limits).ok()?.0.header
-    } else {
-        gtfs_rt::decode_shallow(bytes, &limits).ok()?.0.header
-    };
-    let seconds = i64::try_from(header.timestamp.filter(|&seconds| seconds > 0)?).ok()?;
-    Some(UnixMillis::from_seconds(seconds))
+    read_message_time(bytes).map(UnixMillis::from_seconds)
 }
 
 /// Returns the first run of exactly ten digits, read as Unix seconds (2001 to 2286).

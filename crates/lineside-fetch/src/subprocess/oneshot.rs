@@ -101,8 +101,7 @@ pub async fn run_validator(
     output_max: u64,
     clock: &dyn Clock,
 ) -> Result<ValidatorOutput, ProgramError> {
-    let is_zip = input.starts_with(b"PK");
-    let name = if format == Format::Netex && !is_zip { "input.xml" } else { "input.zip" };
+    let name = if format.file_extension(&input) == Some("xml") { "input.xml" } else { "input.zip" };
     let mode = RunMode { input: name, in_folder: Some(REPORT), is_lenient: true };
     let cover = OutputRedactor::for_program(program, feed);
     match run_in_mode(mode, program, input, output_max, feed.id.as_str(), clock).await {

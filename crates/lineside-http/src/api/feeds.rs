@@ -381,14 +381,14 @@ fn feed_links(
         links.insert("stops", format!("{base}/geojson/{id}/stops.geojson"));
         links.insert("routes", format!("{base}/geojson/{id}/routes.geojson"));
     }
-    if format == Some(Format::Gbfs) {
+    if format.is_some_and(Format::is_system) {
         links.insert("gbfs", format!("{base}/proxy/{id}/gbfs.json"));
         links.insert("gbfs_2", format!("{base}/gbfs/{id}/2/gbfs.json"));
         links.insert("gbfs_3", format!("{base}/gbfs/{id}/3/gbfs.json"));
         links.insert("stations", format!("{base}/geojson/{id}/stations.geojson"));
         links.insert("vehicles", format!("{base}/geojson/{id}/vehicles.geojson"));
     }
-    if !matches!(format, Some(Format::Raw | Format::Gbfs)) {
+    if format.is_none_or(|it| it.is_schedule() || it.is_realtime()) {
         links.insert("delays", format!("{base}/api/v1/feeds/{id}/delays"));
         links.insert("gtfs_rt", format!("{base}/gtfs-rt/{id}.pb"));
         links.insert("gtfs_rt_json", format!("{base}/gtfs-rt/{id}.json"));
@@ -424,6 +424,6 @@ fn feed_detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
             .ingest()
             .find_network_of_feed(feed.id().as_str())
             .and_then(|it| ConversionReportItem::for_feed(feed, &it)),
-        files: (feed.format() == Some(Format::Gbfs)).then(|| files::file_items(feed, base)),
+        files: feed.format().is_some_and(Format::is_system).then(|| files::file_items(feed, base)),
     }
 }

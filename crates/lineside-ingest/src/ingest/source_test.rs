@@ -196,7 +196,7 @@ fn detect_body_format(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Forma
     if bytes.is_empty() {
         return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
     }
-    if config.configured_format() != Some(Format::Raw) && looks_like_html(bytes) {
+    if !config.configured_format().is_some_and(Format::is_raw) && looks_like_html(bytes) {
         return Err(FetchError::new(
             FailureCode::Html,
             "the source returned a web page instead of data",

@@ -28,7 +28,7 @@ use crate::{
     poll_stages::PollStage,
     record::FeedRecord,
     service_window::ServiceWindow,
-    snapshot::{Snapshot, default_file_name, media_type},
+    snapshot::{Snapshot, default_file_name},
     trip_identity::nonzero_seconds,
 };
 
@@ -72,7 +72,7 @@ impl PolledFeed {
     /// from the content, so its format must be configured.
     pub(super) fn check_raw_bytes(&self, bytes: &[u8]) -> Problems {
         let mut problems = Problems::new();
-        let is_promised = self.feed.config().configured_format() == Some(Format::Raw);
+        let is_promised = self.feed.config().configured_format().is_some_and(Format::is_raw);
         let system =
             lineside_gbfs::decode_discovery(bytes, &lineside_gbfs::DiscoveryLimits::default())
                 .ok()
@@ -90,7 +90,7 @@ impl PolledFeed {
             return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
         }
         let promised = self.feed.config().configured_format();
-        if promised != Some(Format::Raw) && looks_like_html(bytes) {
+        if !promised.is_some_and(Format::is_raw) && looks_like_html(bytes) {
             return Err(FetchError::new(
                 FailureCode::Html,
                 "the source returned a web page instead of data",
@@ -105,7 +105,7 @@ impl PolledFeed {
         match self.status.format {
             // Once the format is known, the decoder reports bytes that no longer match it. Raw only means unrecognised:
             // the previous reply may have been an error message.
-            Some(known) if !self.has_new_source && known != Format::Raw => Ok(known),
+            Some(known) if !self.has_new_source && !known.is_raw() => Ok(known),
             _ => Ok(format),
         }
     }
@@ -303,7 +303,7 @@ pub(super) fn new_snapshot(
         format,
         content_type: body
             .content_type
-            .unwrap_or_else(|| media_type(format, &body.bytes).to_owned()),
+            .unwrap_or_else(|| format.media_type(&body.bytes).to_owned()),
         file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format, &body.bytes)),
         fetched_at: now,
         last_modified: Snapshot::changed_at(body.last_modified, now, before),

@@ -217,7 +217,7 @@ pub(super) fn protocol_for_feed(
 ) -> Box<dyn Protocol> {
     let config = Arc::clone(polled.feed.shared_config());
     let known_format = polled.feed.snapshot().map(|snapshot| snapshot.format);
-    let protocol: Box<dyn Protocol> = if config.format == Some(Format::Gbfs) {
+    let protocol: Box<dyn Protocol> = if config.format.is_some_and(Format::is_system) {
         Box::new(GbfsProtocol::new(polled, shared))
     } else if config.siri.is_some() {
         // A converter may make another format of SIRI.

@@ -215,19 +215,22 @@ fn find_decoder_code(code: &str) -> Option<&'static DecoderCode> {
     DECODERS.iter().find(|known| known.code == code)
 }
 
+/// Returns the kinds of findings of a format.
+pub(super) fn format_rules(format: Format) -> Vec<&'static NoticeKind> {
+    match format {
+        Format::Gtfs => gtfs::notice_kinds().collect(),
+        Format::GtfsRt => gtfs_rt::notice_kinds().collect(),
+        Format::Siri => siri::notice_kinds().collect(),
+        Format::Netex => netex::notice_kinds().collect(),
+        Format::Gbfs => gbfs::notice_kinds().collect(),
+        Format::Raw => Vec::new(),
+    }
+}
+
 /// Returns the kinds of findings of all formats.
 pub fn all_rules() -> impl Iterator<Item = (Format, &'static NoticeKind)> {
-    fn rules_of_format(
-        format: Format,
-        kinds: impl Iterator<Item = &'static NoticeKind>,
-    ) -> impl Iterator<Item = (Format, &'static NoticeKind)> {
-        kinds.map(move |kind| (format, kind))
-    }
-    rules_of_format(Format::Gtfs, gtfs::notice_kinds())
-        .chain(rules_of_format(Format::GtfsRt, gtfs_rt::notice_kinds()))
-        .chain(rules_of_format(Format::Siri, siri::notice_kinds()))
-        .chain(rules_of_format(Format::Netex, netex::notice_kinds()))
-        .chain(rules_of_format(Format::Gbfs, gbfs::notice_kinds()))
+    let of_format = |format| format_rules(format).into_iter().map(move |kind| (format, kind));
+    Format::ALL.into_iter().flat_map(of_format)
 }
 
 /// Returns the codes of decoders in alphabetical order.

@@ -48,7 +48,7 @@ pub(super) fn render_html(checked: &CheckReport) -> String {
             body { main {
                 h1 { (plan.input) }
                 p {
-                    (text_report::format_label(checked.format)) ", checked " (render_moment(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
+                    (checked.format.label()) ", checked " (render_moment(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
                     ", as of " (format_day(&plan.today.to_string())) "."
                 }
                 p { strong { (text_report::summarize_findings(checked)) } }

@@ -53,7 +53,7 @@ use progress::ProgressSource;
 pub use raw_rows::RawRow;
 pub use record_rows::{entity_rows, gbfs_rows};
 pub use sample::sample_report;
-pub use text_report::{escape_control_chars, format_label};
+pub use text_report::escape_control_chars;
 pub use unread_files::{UNREAD, UNREAD_FILE, describe_unread_file};
 pub use unsupported_input::describe_folder;
 
@@ -304,16 +304,14 @@ pub fn check_input(
     match format {
         _ if plan.files.is_whole => gbfs_check::check_gbfs(body, plan, progress).map(timed),
         Some(Format::Gtfs) => check_schedule(body, plan, progress, elapsed),
-        // A GBFS file has no signature that distinguishes it from other JSON.
-        None | Some(Format::Raw | Format::Gbfs) => {
-            gbfs_check::check_gbfs(body, plan, progress).map(timed)
-        }
-        Some(format) => {
-            if format == Format::Netex {
+        Some(format) if format.is_realtime() || format.is_schedule() => {
+            if format.is_schedule() {
                 check_schedule_memory(body, &plan)?;
             }
             realtime_and_netex::check_realtime_or_netex(format, body, plan, progress).map(timed)
         }
+        // A GBFS file has no signature that distinguishes it from other JSON.
+        _ => gbfs_check::check_gbfs(body, plan, progress).map(timed),
     }
 }
 

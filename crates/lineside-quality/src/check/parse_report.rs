@@ -5,9 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use lineside_formats::Format;
+use lineside_validate::Severity;
 use lineside_validate::rules::gtfs::IncompleteFile;
-use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
-use lineside_validate::{NoticeKind, Severity};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -297,24 +296,15 @@ impl ParsedReport {
 /// Returns the summaries of a format's codes. Formats may share a code with different meanings. A report without a
 /// format is of a schedule, as the reference validator's are.
 fn code_summaries(format: Option<Format>) -> BTreeMap<&'static str, &'static str> {
-    fn summaries_by_code(
-        kinds: impl Iterator<Item = &'static NoticeKind>,
-    ) -> BTreeMap<&'static str, &'static str> {
-        kinds.map(|kind| (kind.code, kind.page_summary())).collect()
-    }
-    match format {
-        None | Some(Format::Gtfs) => summaries_by_code(gtfs::notice_kinds()),
-        Some(Format::GtfsRt) => summaries_by_code(gtfs_rt::notice_kinds()),
-        Some(Format::Gbfs) => summaries_by_code(gbfs::notice_kinds()),
-        Some(Format::Siri) => summaries_by_code(siri::notice_kinds()),
-        Some(Format::Netex) => summaries_by_code(netex::notice_kinds()),
-        Some(Format::Raw) => BTreeMap::new(),
-    }
+    let kinds = codes::format_rules(format.unwrap_or(Format::Gtfs));
+    kinds.into_iter().map(|kind| (kind.code, kind.page_summary())).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lineside_validate::NoticeKind;
+    use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 
     /// Returns all kinds, each with the summary of a report in its format.
     fn kinds() -> Vec<(&'static str, &'static NoticeKind)> {

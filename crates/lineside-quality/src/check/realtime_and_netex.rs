@@ -50,7 +50,7 @@ pub(super) fn check_realtime_or_netex(
             }
         }
     }
-    if matches!(format, Format::GtfsRt | Format::Siri) && plan.schedule.is_none() {
+    if format.is_realtime() && plan.schedule.is_none() {
         found.push(CheckFinding { code: codes::SCHEDULE_NOT_GIVEN.to_owned(), ..NO_SCHEDULE });
     }
     if format == Format::GtfsRt {
@@ -117,7 +117,7 @@ const FILENAME: &str = "filename";
 
 /// Returns the file name of a NeTEx publication that is not a zip, if the name of the input is one of an XML file.
 fn single_file_name(format: Format, body: &[u8], input: &str) -> Option<String> {
-    let is_single = format == Format::Netex && !body.starts_with(b"PK");
+    let is_single = format.is_schedule() && format.file_extension(body) == Some("xml");
     let xml_name = |path: &str| {
         let name = path.rsplit(['/', '\\']).next()?;
         (name.len() > 4 && name.to_ascii_lowercase().ends_with(".xml")).then(|| name.to_owned())

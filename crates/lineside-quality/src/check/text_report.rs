@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use lineside_formats::Format;
 use lineside_validate::Severity;
 use lineside_validate::rules::SystemError;
 use serde_json::{Map, Value};
@@ -30,7 +29,7 @@ pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
         STDIN => Cow::Borrowed("Standard input"),
         input => escape_control_chars(input),
     };
-    _ = writeln!(out, "{input} is {}{counts}", format_label(checked.format));
+    _ = writeln!(out, "{input} is {}{counts}", checked.format.label());
     write_unread(&mut out, checked);
     for finding in &checked.findings {
         let name = paint(finding.severity, finding.severity.report_name());
@@ -98,14 +97,6 @@ pub fn escape_control_chars(line: &str) -> Cow<'_, str> {
         if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
     }
     Cow::Owned(out)
-}
-
-/// Returns the usual name of a format.
-pub fn format_label(format: Format) -> String {
-    match format {
-        Format::Netex => "NeTEx".to_owned(),
-        format => format.as_str().to_uppercase(),
-    }
 }
 
 /// Returns the number of findings of each severity, and the ignored codes.

@@ -19,7 +19,6 @@ use std::sync::{Arc, OnceLock, Weak};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use lineside_config::ValidationConfig;
-use lineside_formats::Format;
 use lineside_hub::{Channel, Hub, RoomKey};
 use lineside_ingest::messages::encode_publications;
 use lineside_ingest::{Feed, Ingest, KIND_EXTRA, RejectedSchedule};
@@ -156,8 +155,8 @@ impl LatestReports {
             format if format.is_schedule() && self.queue_stats().slots > 0 => {
                 Some(ReportPrerequisite::Version(JobStatus::Waiting(self.queue_stats().waiting)))
             }
-            Format::GtfsRt | Format::Siri => self.message_checker.report_prerequisite(feed.id()),
-            Format::Gbfs => self
+            format if format.is_realtime() => self.message_checker.report_prerequisite(feed.id()),
+            format if format.is_system() => self
                 .message_checker
                 .report_prerequisite(feed.id())
                 .map(|_| ReportPrerequisite::System),

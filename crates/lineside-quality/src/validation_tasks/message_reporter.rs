@@ -62,7 +62,7 @@ fn spawn_system_checks(context: &ServerContext) -> JoinHandle<()> {
     let context = context.clone();
     tokio::task::spawn_blocking(move || {
         let is_ending = || context.shutdown().is_draining();
-        let is_system = |feed: &&Arc<Feed>| feed.format() == Some(Format::Gbfs);
+        let is_system = |feed: &&Arc<Feed>| feed.format().is_some_and(Format::is_system);
         for feed in context.ingest().feeds().iter().filter(is_system) {
             let check_system = || {
                 context.reports().message_checker().check_system(feed, context.now(), &is_ending)
@@ -92,8 +92,8 @@ async fn report_all_feeds(
     let feeds = context.ingest().feeds();
     for feed in &feeds {
         let is_system = match feed.format() {
-            Some(Format::GtfsRt | Format::Siri) => false,
-            Some(Format::Gbfs) => true,
+            Some(format) if format.is_realtime() => false,
+            Some(format) if format.is_system() => true,
             _ => continue,
         };
         let feed_messages = messages.feed_messages(feed.id());

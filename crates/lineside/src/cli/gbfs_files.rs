@@ -59,7 +59,7 @@ pub(super) async fn read_system(
     body: &Bytes,
     address_scope: AddressScope,
 ) -> Result<Option<CollectedSystem>, CommandFailure> {
-    if sniff_format(body) != Some(Format::Raw) {
+    if !sniff_format(body).is_some_and(Format::is_raw) {
         return Ok(None);
     }
     let Ok((discovery, _)) =

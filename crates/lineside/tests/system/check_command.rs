@@ -247,7 +247,7 @@ fn realtime_messages_are_checked_with_and_without_a_schedule() {
     fs::write(folder.path().join("vehicles.json"), json).unwrap();
     let (code, out, error) = run(folder.path(), &["check", "vehicles.json"]);
     assert_eq!(code, Some(0), "{out}{error}");
-    assert!(out.contains("vehicles.json is GTFS-RT: 1 vehicle"), "{out}");
+    assert!(out.contains("vehicles.json is GTFS-Realtime: 1 vehicle"), "{out}");
     assert!(out.contains("INFO schedule_not_given (once)"), "{out}");
     // Rules that need no schedule run anyway.
     assert!(out.contains("WARNING W008 (once)") && !out.contains("E003"), "{out}");
@@ -261,7 +261,7 @@ fn realtime_messages_are_checked_with_and_without_a_schedule() {
     fs::write(folder.path().join("vehicles.pb"), protobuf).unwrap();
     let (code, out, error) = run(folder.path(), &["check", "vehicles.pb"]);
     assert_eq!(code, Some(0), "{out}{error}");
-    assert!(out.contains("vehicles.pb is GTFS-RT: 1 vehicle"), "{out}");
+    assert!(out.contains("vehicles.pb is GTFS-Realtime: 1 vehicle"), "{out}");
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let unknown =
         json.replace(r#""vehicle":{"id":"V"}"#, r#""vehicle":{"id":"V"},"trip":{"tripId":"T9"}"#);

@@ -145,7 +145,7 @@ fn a_contradictory_command_exits_with_2_before_any_check() {
         (&["vm.xml", "--ids", "prefix:x"], "give the schedule with --static"),
         (
             &["rt.json", "--previous", "vm.xml"],
-            "--previous vm.xml is SIRI, but the message is GTFS-RT",
+            "--previous vm.xml is SIRI, but the message is GTFS-Realtime",
         ),
     ];
     for (arguments, message) in cases {

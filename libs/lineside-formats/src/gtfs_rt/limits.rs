@@ -1,5 +1,7 @@
 //! Limits on GTFS-Realtime messages.
 
+use crate::format::MESSAGE_BYTES_MAX;
+
 /// Limits on one message; data beyond them are refused or dropped, never cut.
 ///
 /// A decoded entity takes 1.7 KB and five to ten times its encoded size. Only an entity of empty parts reaches 160
@@ -27,7 +29,7 @@ impl FeedMessageLimits {
 impl Default for FeedMessageLimits {
     fn default() -> FeedMessageLimits {
         FeedMessageLimits {
-            body_bytes: 128 * 1_024 * 1_024,
+            body_bytes: MESSAGE_BYTES_MAX as usize,
             entity_bytes: 64 * 1_024,
             entities: FeedMessageLimits::ENTITIES_MAX,
             record_bytes: 512 << 20,

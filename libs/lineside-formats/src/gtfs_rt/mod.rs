@@ -17,6 +17,7 @@ pub mod proto {
 }
 
 mod limits;
+mod message_time;
 mod wire;
 mod required_fields;
 mod extensions;
@@ -31,4 +32,5 @@ pub use decode::decode_message;
 pub use decode_json::decode_json;
 pub use encode::{encode_feed, remove_extensions, write_json};
 pub use limits::FeedMessageLimits;
+pub use message_time::read_message_time;
 pub use shallow::{EntityPayloads, RawEntity, ShallowMessage, decode_shallow};

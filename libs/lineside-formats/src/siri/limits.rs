@@ -1,5 +1,7 @@
 //! Limits on SIRI messages.
 
+use crate::format::MESSAGE_BYTES_MAX;
+
 /// Limits on one message; data beyond them are refused or dropped, never cut.
 ///
 /// The records of a real message take about as much memory as its bytes, those of a message of empty elements up to
@@ -25,6 +27,10 @@ impl MessageLimits {
 
 impl Default for MessageLimits {
     fn default() -> MessageLimits {
-        MessageLimits { body_bytes: 128 << 20, text_bytes: 64 << 10, record_bytes: 512 << 20 }
+        MessageLimits {
+            body_bytes: MESSAGE_BYTES_MAX as usize,
+            text_bytes: 64 << 10,
+            record_bytes: 512 << 20,
+        }
     }
 }

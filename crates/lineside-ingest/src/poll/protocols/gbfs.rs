@@ -74,7 +74,7 @@ struct ListedFile {
 
 impl Protocol for GbfsProtocol {
     fn reads_format(&self, format: Format) -> bool {
-        format == Format::Gbfs
+        format.is_system()
     }
 
     fn as_protocol(&mut self) -> &mut dyn Protocol {
@@ -253,7 +253,7 @@ impl GbfsProtocol {
         let (snapshots, key) = (Arc::clone(&self.shared.snapshots), part.snapshot_key());
         let read = tokio::task::spawn_blocking(move || snapshots.read_snapshot(&key)).await;
         let Ok(Some((head, bytes))) = read else { return };
-        if head.source != describe_source(part.config()) || head.format != Format::Gbfs {
+        if head.source != describe_source(part.config()) || !head.format.is_system() {
             return;
         }
         match part.snapshot() {

@@ -61,7 +61,7 @@ pub(in crate::poll) struct GbfsFileProtocol {
 
 impl Protocol for GbfsFileProtocol {
     fn reads_format(&self, format: Format) -> bool {
-        format == Format::Gbfs
+        format.is_system()
     }
 
     fn as_protocol(&mut self) -> &mut dyn Protocol {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use lineside_formats::{Format, sniff_format};
-use lineside_quality::check::{NOT_REAL_TIME, format_label};
+use lineside_quality::check::NOT_REAL_TIME;
 use lineside_validate::rules::gbfs;
 
 use super::{CheckArguments, CheckPlan, CheckSystemFiles, INPUT_BYTES_MAX, read_check_input};
@@ -76,14 +76,13 @@ pub(super) async fn add_reference_inputs(
         plan.files.earlier = read_previous_system(previous, address_scope).await?;
     } else if let Some(format) = format.filter(|format| format.is_realtime()) {
         let read = input::read_input(previous, INPUT_BYTES_MAX, address_scope).await?;
-        if let Some(other) =
-            sniff_format(&read).filter(|other| *other != format && *other != Format::Raw)
+        if let Some(other) = sniff_format(&read).filter(|other| *other != format && !other.is_raw())
         {
             let message = format!(
                 "--previous {} is {}, but the message is {}",
                 redacted_name(previous),
-                format_label(other),
-                format_label(format)
+                other.label(),
+                format.label()
             );
             return usage(&message);
         }
