@@ -278,17 +278,27 @@ impl ConfigChecker<'_> {
         }
     }
 
+    /// Reports a local file as the source of a GBFS system.
+    fn check_system_location(
+        &mut self,
+        key: &str,
+        format: Option<Format>,
+        url: Option<&SourceLocation>,
+        at: &Spanned<String>,
+    ) {
+        if format.is_some_and(Format::is_system) && url.is_some_and(SourceLocation::is_local) {
+            let reason =
+                "expected the http(s) URL of a gbfs.json: GBFS cannot be read from a local file";
+            self.add_error(at, &format!("{key}.url"), reason);
+        }
+    }
+
     fn check_feed(&mut self, key: &str, table: FeedTable) -> Option<FeedConfig> {
         self.check_one_credential(key, &table);
         let id = self.check_feed_id(&format!("{key}.id"), &table.id);
         let url = self.check_location(&format!("{key}.url"), &table.url);
         let (format, converter) = self.check_format(&format!("{key}.format"), table.format);
-        let is_local = url.as_ref().is_some_and(SourceLocation::is_local);
-        if is_local && format.is_some_and(Format::is_system) {
-            let reason =
-                "expected the http(s) URL of a gbfs.json: GBFS cannot be read from a local file";
-            self.add_error(&table.url, &format!("{key}.url"), reason);
-        }
+        self.check_system_location(key, format, url.as_ref(), &table.url);
         let siri_at = table.siri.as_ref().map(|siri| Spanned::new(siri.span(), ()));
         let static_feed = match &table.static_feed {
             Some(schedule) => Some(self.check_feed_id(&format!("{key}.static"), schedule)?),

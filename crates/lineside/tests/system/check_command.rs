@@ -255,7 +255,7 @@ fn realtime_messages_are_checked_with_and_without_a_schedule() {
     fs::write(folder.path().join("nowhere.json"), nowhere).unwrap();
     let (_, out, error) = run(folder.path(), &["check", "nowhere.json"]);
     assert!(out.contains("ERROR missing_required_field (once)"), "{out}{error}");
-    assert!(out.contains("fill it in."), "{out}");
+    assert!(out.contains("Fix: "), "{out}");
     // The same data in protobuf, whose first byte is a line feed in text.
     let protobuf = b"\x0A\x0D\x0A\x03\x32\x2E\x30\x10\x00\x18\xE0\x90\xBE\xD1\x06\x12\x0A\x0A\x01\x31\x22\x05\x42\x03\x0A\x01\x56";
     fs::write(folder.path().join("vehicles.pb"), protobuf).unwrap();
