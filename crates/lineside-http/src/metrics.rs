@@ -36,7 +36,7 @@ struct StatusLabel {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EndpointLabel {
-    addresses: &'static str,
+    endpoint: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -136,8 +136,8 @@ fn register_http(registry: &mut Registry, metrics: &HttpMetrics) {
     }
     registry.register("http_requests", "HTTP responses, by status class", requests);
     let times = EndpointFamily::ALL.into_iter().zip(&metrics.request_times);
-    let times = times.map(|(addresses, times)| {
-        (EndpointLabel { addresses: addresses.label_value() }, times.snapshot())
+    let times = times.map(|(family, times)| {
+        (EndpointLabel { endpoint: family.label_value() }, times.snapshot())
     });
     let help = "Time from a request to the head of its response, by endpoint family";
     registry.register(
@@ -201,10 +201,10 @@ fn register_admission(registry: &mut Registry, admission: &AdmissionControl) {
 fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
     let gauges = [
         ("wire_sessions", "Open sessions", hub.sessions),
-        ("hub_rooms", "Rooms with current or recent subscribers", hub.rooms),
+        ("hub_channels", "Channels with current or recent subscribers", hub.rooms),
         ("hub_subscriptions", "Subscriptions of all open sessions", hub.subscriptions),
-        ("hub_ring_bytes", "Bytes in the logs of all rooms", hub.ring_bytes),
-        ("hub_state_bytes", "Bytes in the encoded states of all rooms", hub.state_bytes),
+        ("hub_channel_log_bytes", "Bytes in the logs of all channels", hub.ring_bytes),
+        ("hub_state_bytes", "Bytes in the encoded states of all channels", hub.state_bytes),
         ("hub_presence_members", "Subscribers counted as present in their channels", hub.present),
     ];
     for (name, help, value) in gauges {
@@ -275,14 +275,14 @@ fn register_settings(registry: &mut Registry, app: &App) {
     let waiting: Gauge = Gauge::default();
     waiting.set(i64::try_from(state.deferred_keys.len()).unwrap_or(i64::MAX));
     registry.register(
-        "config_waiting_keys",
+        "config_deferred_keys",
         "Changed configuration keys that need a restart",
         waiting,
     );
     let read = FloatGauge::default();
     read.set(state.read_at.0 as f64 / 1000.0);
     let help = "Time when the current configuration was loaded, in Unix seconds";
-    registry.register("config_read_time_seconds", help, read);
+    registry.register("config_last_reload_timestamp_seconds", help, read);
 }
 
 fn register_uploads(registry: &mut Registry, app: &App) {

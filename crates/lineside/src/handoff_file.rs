@@ -13,9 +13,9 @@ use lineside_ingest::{HandoffState, HandoffWriter, Ingest, WrittenNetworks};
 use lineside_sync::UnixMillis;
 
 /// Name of the file in the data folder.
-const HANDOFF_FILE: &str = "restart.kept";
+const HANDOFF_FILE: &str = "handoff.bin";
 /// Name of the file while it is being written.
-const PART_FILE: &str = "restart.kept.part";
+const PART_FILE: &str = "handoff.bin.part";
 /// Readable for its owner only: it holds publications of channels that are not public.
 const MODE: u32 = 0o600;
 const BUFFER_BYTES: usize = 256 << 10;

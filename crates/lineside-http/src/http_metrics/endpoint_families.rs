@@ -98,7 +98,7 @@ impl EndpointFamily {
             Self::ServerApi => "server_api",
             Self::Health => "health",
             Self::Pages => "pages",
-            Self::Unknown => "nowhere",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
             (Some("/api/publish"), "server_api"),
             (Some("/metrics"), "health"),
             (Some("/"), "pages"),
-            (None, "nowhere"),
+            (None, "unknown"),
         ] {
             assert_eq!(
                 EndpointFamily::for_template(template).label_value(),

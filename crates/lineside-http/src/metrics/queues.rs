@@ -47,7 +47,7 @@ pub(super) static VALIDATORS: QueueMetricNames = QueueMetricNames {
         "Versions not queued for external validators because the queue was full",
     ),
     superseded: (
-        "validators_replaced",
+        "validators_superseded",
         "Versions replaced by a newer one in the queue for external validators",
     ),
     took: ("validators_seconds", "Duration of external validator runs with a result"),

@@ -51,8 +51,8 @@ impl PollSuccess {
             PollSuccess::Same => "same",
             PollSuccess::NotModified => "not_modified",
             PollSuccess::Nothing => "nothing",
-            PollSuccess::Checked => "checked",
-            PollSuccess::Unchecked => "unchecked",
+            PollSuccess::Checked => "available",
+            PollSuccess::Unchecked => "not_available",
             PollSuccess::Subscribed => "subscribed",
         }
     }

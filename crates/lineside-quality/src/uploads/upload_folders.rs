@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 /// The prefix of the names of such folders.
-const PREFIX: &str = "lineside-visitor-";
+const PREFIX: &str = "lineside-upload-";
 /// A file in the folder that is locked for as long as the server runs.
 const LOCK: &str = "lock";
 /// The name of an uploaded file in its own folder.
@@ -176,14 +176,14 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let at = |name: &str| temporary.path().join(name);
         let own = OwnedFolder::create_in(temporary.path()).unwrap();
-        fs::create_dir_all(at("lineside-visitor-new")).unwrap();
+        fs::create_dir_all(at("lineside-upload-new")).unwrap();
         fs::create_dir_all(at("elsewhere")).unwrap();
         fs::write(at("elsewhere/lock"), "").unwrap();
-        fs::write(at("lineside-visitor-file"), "").unwrap();
-        std::os::unix::fs::symlink(at("elsewhere"), at("lineside-visitor-link")).unwrap();
+        fs::write(at("lineside-upload-file"), "").unwrap();
+        std::os::unix::fs::symlink(at("elsewhere"), at("lineside-upload-link")).unwrap();
         delete_orphans_in(temporary.path()).unwrap();
         let temporary_names =
-            ["lineside-visitor-new", "lineside-visitor-file", "lineside-visitor-link"];
+            ["lineside-upload-new", "lineside-upload-file", "lineside-upload-link"];
         assert!(own.path().is_dir() && temporary_names.iter().all(|name| at(name).exists()));
         // Simulates a killed process.
         let OwnedFolder { folder, _lock: lock } = own;

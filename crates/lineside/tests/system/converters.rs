@@ -109,7 +109,7 @@ async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
     assert_eq!((&town["format"], &town["state"]), (&"gtfs".into(), &"ok".into()), "{town}");
     let has_detail = |feed: &Value, what: &str| {
         let samples = feed["problem_samples"].as_array().unwrap();
-        samples.iter().any(|it| it["code"] == "converter_said" && it["detail"] == what)
+        samples.iter().any(|it| it["code"] == "converter_message" && it["detail"] == what)
     };
     assert!(has_detail(&town, "two stops have no name"), "{town}");
     let delays = get_json(&format!("{url}/api/v1/feeds/delays")).await;

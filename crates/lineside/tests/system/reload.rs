@@ -179,12 +179,12 @@ async fn keys_that_require_a_restart_are_logged() {
     let limits = "[limits]\nmax_message_size = \"64KiB\"\n[token]\nhmac = \"s3cret\"\n";
     it.replace(&format!("{limits}{}{}", feed("a"), feed("b")));
     it.until_served("b").await;
-    it.until_metric("lineside_config_waiting_keys 2").await;
+    it.until_metric("lineside_config_deferred_keys 2").await;
     let log = it.log();
     assert!(log.contains("limits.max_message_size, token"), "{log}");
     assert!(!log.contains("s3cret"), "{log}");
     it.replace(&feed("a"));
-    it.until_metric("lineside_config_waiting_keys 0").await;
+    it.until_metric("lineside_config_deferred_keys 0").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

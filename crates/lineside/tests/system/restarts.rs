@@ -105,7 +105,7 @@ poll = "1s"
     }
 
     fn handoff_file(&self) -> std::path::PathBuf {
-        self.path().join("data/restart.kept")
+        self.path().join("data/handoff.bin")
     }
 }
 

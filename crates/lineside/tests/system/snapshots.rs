@@ -248,5 +248,5 @@ async fn a_start_on_a_failing_disk_preserves_removals_and_last_good_bytes() {
     assert_eq!(last.text().await.unwrap(), "good");
     let (status, took) = server.stop("-TERM");
     assert!(status.success() && took < Duration::from_secs(5), "{status} after {took:?}");
-    assert!(!folder.path().join("data/restart.kept.part").exists());
+    assert!(!folder.path().join("data/handoff.bin.part").exists());
 }

@@ -316,7 +316,7 @@ async fn upload_slots_are_limited_and_freed_again() {
 fn filled(temporary: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(temporary).unwrap().map(|entry| entry.unwrap());
     let mut own =
-        entries.filter(|it| it.file_name().to_str().unwrap().starts_with("lineside-visitor-"));
+        entries.filter(|it| it.file_name().to_str().unwrap().starts_with("lineside-upload-"));
     let is_filled = |own: &PathBuf| {
         let folders = fs::read_dir(own).into_iter().flatten().flatten();
         folders.into_iter().any(|upload_folder| upload_folder.path().join("brought").is_file())

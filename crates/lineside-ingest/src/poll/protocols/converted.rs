@@ -327,7 +327,7 @@ fn describe_converter(converter: &FormatConverter) -> String {
 fn parse_complaints(stderr: &str) -> Problems {
     let mut problems = Problems::new();
     for line in stderr.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        problems.push(Problem::new("converter", "converter_said", line));
+        problems.push(Problem::new("converter", "converter_message", line));
     }
     problems
 }

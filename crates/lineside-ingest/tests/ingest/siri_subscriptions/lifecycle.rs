@@ -22,8 +22,8 @@ async fn a_silent_producer_is_checked_and_trusted_for_ten_minutes() {
         })
         .await;
     }
-    let checked = || feed.status().outcomes.iter().any(|it| *it == ("checked".into(), 4));
-    until("the producer has answered", checked).await;
+    let available = || feed.status().outcomes.iter().any(|it| *it == ("available".into(), 4));
+    until("the producer has answered", available).await;
     assert!(feed.status().last_error.is_none());
     assert_eq!(count_requests(&upstream, "<SubscriptionRequest>"), 1);
     until("the silence limit is scheduled", || next_in(&feed, &clock) == Some(80)).await;
@@ -69,8 +69,9 @@ async fn check_status_is_not_repeated_if_unsupported() {
     until("the next request is scheduled", || next_in(&feed, &clock) == Some(130)).await;
     upstream.set(Answer::Bytes(http("404 Not Found", &[], b"no")));
     clock.advance(Duration::from_secs(130));
-    let unchecked = || feed.status().outcomes.iter().any(|it| *it == ("unchecked".into(), 1));
-    until("the producer does not support CheckStatus", unchecked).await;
+    let not_available =
+        || feed.status().outcomes.iter().any(|it| *it == ("not_available".into(), 1));
+    until("the producer does not support CheckStatus", not_available).await;
     assert_eq!(feed.status().failures, 0);
     until("the silence limit is scheduled", || next_in(&feed, &clock) == Some(60)).await;
     upstream.set(Answer::Bytes(ok(&xml(AGREED))));
