@@ -306,8 +306,8 @@ impl City {
                 continue;
             }
             let date = self.city_time().calendar_date(exception.day);
-            let text = format!("{}.{}.{}", date.day(), date.month(), date.year());
-            let values = [("date", text.as_str())];
+            let dates = texts::date_values(date);
+            let values = dates.each_ref().map(|(name, text)| (*name, text.as_str()));
             let festival = exception.service == Service::Festival;
             let (texts, begin) = if festival {
                 (&texts::FESTIVAL, 18 * HOUR)

@@ -1,5 +1,6 @@
 //! The texts of alerts in English, German and French.
 
+use jiff::civil::Date;
 use lineside_formats::gtfs_rt::proto;
 use proto::translated_string::Translation;
 
@@ -29,6 +30,33 @@ impl AlertText {
 
 /// A header and a description.
 pub(super) type Pair = (AlertText, AlertText);
+
+/// The names of the months: English, German, French.
+const MONTHS: [[&str; 3]; 12] = [
+    ["January", "Januar", "janvier"],
+    ["February", "Februar", "février"],
+    ["March", "März", "mars"],
+    ["April", "April", "avril"],
+    ["May", "Mai", "mai"],
+    ["June", "Juni", "juin"],
+    ["July", "Juli", "juillet"],
+    ["August", "August", "août"],
+    ["September", "September", "septembre"],
+    ["October", "Oktober", "octobre"],
+    ["November", "November", "novembre"],
+    ["December", "Dezember", "décembre"],
+];
+
+/// Returns a date in English, German and French, each with the name of its placeholder.
+pub(super) fn date_values(date: Date) -> [(&'static str, String); 3] {
+    let month = MONTHS[usize::try_from(date.month() - 1).unwrap_or(0) % MONTHS.len()];
+    let (day, year) = (date.day(), date.year());
+    [
+        ("date", format!("{day} {} {year}", month[0])),
+        ("datum", format!("{day}. {} {year}", month[1])),
+        ("jour", format!("{day} {} {year}", month[2])),
+    ]
+}
 
 pub(super) const ACCIDENT: Pair = (
     AlertText {
@@ -149,21 +177,21 @@ pub(super) const FESTIVAL: Pair = (
     },
     AlertText {
         en: "On {date} extra ferries sail from 18:00 until after midnight.",
-        de: "Am {date} fahren ab 18 Uhr bis nach Mitternacht zusätzliche Fähren.",
-        fr: "Le {date}, des bacs supplémentaires circulent de 18 h jusqu'après minuit.",
+        de: "Am {datum} fahren ab 18 Uhr bis nach Mitternacht zusätzliche Fähren.",
+        fr: "Le {jour}, des bacs supplémentaires circulent de 18 h jusqu'après minuit.",
     },
 );
 
 pub(super) const HOLIDAY: Pair = (
     AlertText {
         en: "Sunday timetable on {date}",
-        de: "Sonntagsfahrplan am {date}",
-        fr: "Horaires du dimanche le {date}",
+        de: "Sonntagsfahrplan am {datum}",
+        fr: "Horaires du dimanche le {jour}",
     },
     AlertText {
         en: "On the public holiday of {date} all lines run to the Sunday timetable.",
-        de: "Am Feiertag, dem {date}, gilt auf allen Linien der Sonntagsfahrplan.",
-        fr: "Le {date}, jour férié, toutes les lignes circulent selon les horaires du dimanche.",
+        de: "Am Feiertag, dem {datum}, gilt auf allen Linien der Sonntagsfahrplan.",
+        fr: "Le {jour}, jour férié, toutes les lignes circulent selon les horaires du dimanche.",
     },
 );
 
