@@ -152,6 +152,12 @@ impl Dataset {
         self.search.stop_page(&self.timetable, text, skip, limit)
     }
 
+    /// Returns the first characters of the stops' names, each with the index of its first stop among those of
+    /// [`Dataset::stop_page`] without words; all digits as `0`.
+    pub fn stop_initials(&self) -> Vec<(char, usize)> {
+        self.search.stop_initials(&self.timetable)
+    }
+
     /// Returns the routes that a text names, the best matches first: by names, and as in "line 1", "tram 1" and "T1".
     pub fn find_routes(&self, text: &str) -> Vec<RouteIdx> {
         self.search.find_routes(&self.timetable, text)

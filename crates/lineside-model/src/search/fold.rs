@@ -1,5 +1,7 @@
 //! Text folding for search: removes case, diacritics and punctuation.
 
+use std::cmp::Ordering;
+
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use crate::limits::{SEARCH_CHARS_MAX, SEARCH_WORDS_MAX};
@@ -57,6 +59,38 @@ pub fn has_words(folded: &str, words: &[String]) -> bool {
     words.iter().all(|word| folded.split(' ').any(|other| other.starts_with(word.as_str())))
 }
 
+/// Returns true if each word is a word of the folded text.
+pub fn has_whole_words(folded: &str, words: &[String]) -> bool {
+    words.iter().all(|word| folded.split(' ').any(|other| other == word))
+}
+
+/// Compares folded names as people order them: numbers by their value, so that 14 comes before 103.
+pub fn compare_names(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let number = |text: &str| {
+            let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            (text[..end].trim_start_matches('0').len(), end)
+        };
+        let ((a_digits, a_end), (b_digits, b_end)) = (number(a), number(b));
+        let order = if a_end > 0 && b_end > 0 {
+            // Of numbers without leading zeros, the longer one is greater.
+            let [a_number, b_number] = [&a[a_end - a_digits..a_end], &b[b_end - b_digits..b_end]];
+            a_digits.cmp(&b_digits).then_with(|| a_number.cmp(b_number))
+        } else {
+            a.chars().next().cmp(&b.chars().next())
+        };
+        if order.is_ne() || a.is_empty() {
+            return order;
+        }
+        let skip = |text: &str, end: usize| {
+            end.max(text.chars().next().filter(|_| end == 0).map_or(0, char::len_utf8))
+        };
+        let (a_skip, b_skip) = (skip(a, a_end), skip(b, b_end));
+        (a, b) = (&a[a_skip..], &b[b_skip..]);
+    }
+}
+
 /// Returns true if each word of a query begins a word of a text, regardless of case and diacritics. False for a query
 /// without words.
 pub fn matches_query(text: &str, query: &str) -> bool {
@@ -67,6 +101,22 @@ pub fn matches_query(text: &str, query: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_ordered_with_their_numbers_by_value() {
+        let mut names = ["8 av", "14 st", "103 st", "1 av", "av 2", "av", "14 st b", "014 st", "a"];
+        names.sort_by(|a, b| compare_names(a, b).then_with(|| a.cmp(b)));
+        let expected = ["1 av", "8 av", "014 st", "14 st", "14 st b", "103 st", "a", "av", "av 2"];
+        assert_eq!(names, expected);
+        assert_eq!(compare_names("zürich", "zürich"), Ordering::Equal);
+    }
+
+    #[test]
+    fn a_whole_word_is_no_beginning_of_a_word() {
+        let words = ["168".to_owned()];
+        assert!(has_whole_words("w 168 st", &words));
+        assert!(!has_whole_words("av aricanduva 1684", &words));
+    }
 
     #[test]
     fn case_diacritics_and_punctuation_are_ignored() {

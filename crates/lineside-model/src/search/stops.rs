@@ -4,7 +4,7 @@ use lineside_formats::gtfs::{RouteIdx, StopIdx, Timetable};
 use rstar::{AABB, PointDistance, RTree, RTreeObject};
 
 use super::{
-    fold::{fold_text, has_words, query_words},
+    fold::{compare_names, fold_text, has_whole_words, has_words, query_words},
     routes::{RouteQuery, is_generic_word},
     spelling::SpellingMatcher,
 };
@@ -150,8 +150,8 @@ impl StopIndex {
         let lacks_trips: Vec<bool> =
             index.spans.iter().map(|&(stop, ..)| !has_trips(timetable, stop)).collect();
         by_name.sort_by(|&a, &b| {
-            let key = |span: u32| (lacks_trips[span as usize], index.folded_name(span), span);
-            key(a).cmp(&key(b))
+            let by_name = compare_names(index.folded_name(a), index.folded_name(b));
+            lacks_trips[a as usize].cmp(&lacks_trips[b as usize]).then(by_name).then(a.cmp(&b))
         });
         index.by_name = by_name;
         index
@@ -243,6 +243,23 @@ impl StopIndex {
         }
         let stops = found.iter().skip(skip).take(limit).map(|&(_, stop, _)| stop);
         StopPage { stops: stops.collect(), total: found.len(), corrected }
+    }
+
+    /// Returns the first characters of the stops' names, in the order of [`StopIndex::stop_page`] without words, each
+    /// with the index of its first stop; all digits as `0`. Stops without trips are left out: they are last.
+    pub fn stop_initials(&self, timetable: &Timetable) -> Vec<(char, usize)> {
+        let mut initials: Vec<(char, usize)> = Vec::new();
+        for (at, &span) in self.by_name.iter().enumerate() {
+            if !has_trips(timetable, self.spans[span as usize].0) {
+                break;
+            }
+            let Some(first) = self.folded_name(span).chars().next() else { continue };
+            let first = if first.is_ascii_digit() { '0' } else { first };
+            if initials.last().is_none_or(|(last, _)| *last != first) {
+                initials.push((first, at));
+            }
+        }
+        initials
     }
 
     /// Returns the matching routes with their rank: the least is best.
@@ -385,8 +402,8 @@ fn rank_stop(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
     rank_match(timetable, stop, words) + length.min(999) as f64
 }
 
-/// Returns the rank of a stop by its match: stops that a route serves come first, then the exact name, then names that
-/// begin with the query, then stations.
+/// Returns the rank of a stop by its match: stops that a route serves come first, then the exact name, then names with
+/// the query's whole words, then names that begin with the query, then stations.
 fn rank_match(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
     let data = timetable.stop(stop);
     let kind = if data.location_type == 1 { 0.0 } else { RANK_NO_STATION };
@@ -396,10 +413,12 @@ fn rank_match(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
     let name = fold_text(data.name);
     let begins = words.first().is_some_and(|word| name.starts_with(word.as_str()));
     let exact = name == words.join(" ");
-    let group = match (exact, begins) {
-        (true, _) => 0.0,
-        (_, true) => 2000.0,
-        _ => 4000.0,
+    let group = match (exact, has_whole_words(&name, words), begins) {
+        (true, _, _) => 0.0,
+        (_, true, true) => 2000.0,
+        (_, true, false) => 4000.0,
+        (_, false, true) => 6000.0,
+        _ => 8000.0,
     };
     group + kind + if has_trips(timetable, stop) { 0.0 } else { RANK_UNSERVED }
 }
