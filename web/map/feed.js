@@ -28,6 +28,16 @@ function boundsOf(data) {
   return /** @type {any} */ (box);
 }
 
+/** Time for which a phone shows the attribution in full, in milliseconds. */
+const ATTRIBUTION_MS = 5_000;
+
+/** Collapses a compact attribution to its button, so that it does not cover a small map. @param {HTMLElement} container */
+function collapseAttribution(container) {
+  const attribution = container.querySelector(".maplibregl-ctrl-attrib.maplibregl-compact");
+  attribution?.classList.remove("maplibregl-compact-show");
+  attribution?.removeAttribute("open");
+}
+
 async function start() {
   const container = byId("map");
   if (!canDraw()) {
@@ -44,6 +54,7 @@ async function start() {
   };
   map.on("moveend", showCells);
   map.once("style.load", showCells);
+  map.once("idle", () => setTimeout(() => collapseAttribution(container), ATTRIBUTION_MS));
   map.scrollZoom.disable();
   map.getCanvas().setAttribute("aria-label", "Map of this feed");
   dark.addEventListener("change", () => map.setStyle(style()));

@@ -10,7 +10,7 @@ import { element, island, replaceContent, tripAddress } from "./dom.js";
 import { Events } from "./events.js";
 import { DELAYED, isUnreliable, pollFeeds, showState } from "./states.js";
 import { departureWords, liveSign } from "./trouble.js";
-import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
+import { clock as hours, delayWords, dueWords, seconds, shownDelay } from "./words.js";
 
 /** Interval at which times such as "4 min" are updated, in milliseconds. */
 const TICK_MS = 1_000;
@@ -45,7 +45,7 @@ const leaves = (record) => seconds(record.expected) ?? seconds(record.scheduled)
 
 /** @param {Departure} departure @returns {HTMLElement} */
 function row({ id, record }) {
-  const { words, tone } = delayWords(record.status, record.delay);
+  const { words, tone } = delayWords(record.status, shownDelay(record.delay, seconds(record.scheduled), seconds(record.expected)));
   const classes = [tone === "cancelled" && "is-cancelled", record.expected === null && "is-plain", stale.has(record.source) && "is-stale"].filter(Boolean);
   const cell = (/** @type {string} */ tag, /** @type {any[]} */ ...children) => element(tag, { role: "cell" }, ...children);
   const none = () => element("span.soft", {}, "–");

@@ -25,6 +25,13 @@ const directions = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySel
 }));
 const lists = [...directions.flatMap(({ places }) => [...places.values()]), /** @type {HTMLElement} */ (elsewhere.querySelector(".coming"))];
 
+/** Screens above which a page folds its directions on a phone. */
+const SCREENS_MAX = 3;
+
+if (matchMedia("(max-width: 46rem)").matches && document.documentElement.scrollHeight > SCREENS_MAX * innerHeight) {
+  for (const fold of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll(".direction > details"))) fold.open = false;
+}
+
 /** Time without a connection after which vehicles turn grey, in milliseconds. */
 const LOST_MS = 20_000;
 

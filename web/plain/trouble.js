@@ -15,6 +15,8 @@ function bannerWords() {
 
 /** The text for a page of a recording. */
 const RECORDING = "Recording";
+/** The text for a page without departures because its timetable has ended. */
+const ENDED = "Timetable ended";
 
 /** Returns the text for a page of a recording. */
 const recordingWords = () => (document.querySelector("[data-recording-of]") ? RECORDING : null);
@@ -23,7 +25,7 @@ const recordingWords = () => (document.querySelector("[data-recording-of]") ? RE
 const isEnded = () => document.querySelector("[data-expired-of]") !== null && !document.querySelector(".board [data-trip], .vehicle");
 
 /** Returns the text for a page with departures: without live data, an ended timetable has none. */
-export const departureWords = () => bannerWords() ?? (isEnded() ? "Timetable ended" : recordingWords());
+export const departureWords = () => bannerWords() ?? (isEnded() ? ENDED : recordingWords());
 
 /**
  * Returns a status that shows the connection's state and, while it is open, whether the data are live.
@@ -38,8 +40,9 @@ export function liveSign(id, troubleWords = () => bannerWords() ?? recordingWord
     const sign = document.getElementById(id);
     if (!sign || !last) return;
     const trouble = last[0] === "live" ? troubleWords() : null;
-    // A tag beside the status may already say that the page shows a recording.
-    sign.hidden = trouble === RECORDING && sign.parentElement?.querySelector("[data-recording-of]") !== null;
+    // A tag beside the status may already say that the page shows a recording, and the banner that the timetable has ended.
+    const isTagged = trouble === RECORDING && sign.parentElement?.querySelector("[data-recording-of]") !== null;
+    sign.hidden = isTagged || (trouble === ENDED && document.querySelector("[data-expired-of]:not([hidden])") !== null);
     if (trouble !== null) {
       sign.dataset.transport = last[1];
       sign.dataset.status = "stale";

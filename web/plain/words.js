@@ -25,6 +25,16 @@ export function delayWords(status, delay) {
   return { words: `${minutes} min late`, tone: delay >= VERY_LATE_S ? "very-late" : "late" };
 }
 
+/**
+ * Returns the delay between two times as clocks show them, to the minute, so that a status follows from the times next
+ * to it. Without both times, or for a trip of unknown delay, it is the known `delay`.
+ * @param {number|null|undefined} delay @param {number|null} scheduled seconds @param {number|null} expected seconds
+ */
+export function shownDelay(delay, scheduled, expected) {
+  if (delay === null || delay === undefined || scheduled === null || expected === null) return delay ?? null;
+  return (Math.floor(expected / 60) - Math.floor(scheduled / 60)) * 60;
+}
+
 /** Formats the time until a departure. @param {number} seconds @returns {string} */
 export function dueWords(seconds) {
   if (seconds < -30) return "left";
@@ -104,7 +114,8 @@ export const countWords = (value, one, many) => `${numberWords(value)} ${value =
 /** Returns a report's totals in words, and its verdict. @param {any} report */
 export const reportWords = (report) => {
   const isPartial = report.unread_files > 0 && report.outcome !== "cut_short" && report.faults === 0;
-  const counts = `${countWords(report.errors, "error", "errors")}, ${countWords(report.warnings, "warning", "warnings")}`;
+  const count = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ many) => countWords(n, one, many).replace(" ", "\u00a0");
+  const counts = `${count(report.errors, "error", "errors")}, ${count(report.warnings, "warning", "warnings")}`;
   return summarizeReport(report, isPartial ? `${counts}, partly checked` : counts);
 };
 
@@ -160,7 +171,7 @@ export function clockOrDay(unixSeconds, now, timezone) {
 function shortDay(unixSeconds, timezone) {
   const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", timeZone: timezone });
   const parts = Object.fromEntries(format.formatToParts(unixSeconds * 1000).map(({ type, value }) => [type, value]));
-  return `${parts.day} ${parts.month} ${parts.year}`;
+  return `${parts.day}\u00a0${parts.month}\u00a0${parts.year}`;
 }
 
 /** Formats date, hours and minutes in a timezone, as in "8 Feb 2024, 08:09". @param {number} unixSeconds @param {string} timezone */
@@ -172,5 +183,5 @@ export function moment(unixSeconds, timezone, zoneName) {
   /** @type {Record<string, string>} */
   const parts = {};
   for (const { type, value } of format.formatToParts(unixSeconds * 1000)) parts[type] = value;
-  return `${parts.day} ${parts.month} ${parts.year}, ${parts.hour}:${parts.minute}:${parts.second} ${zoneName}`;
+  return `${parts.day}\u00a0${parts.month}\u00a0${parts.year}, ${parts.hour}:${parts.minute}:${parts.second} ${zoneName}`;
 }

@@ -1,8 +1,9 @@
-//! Refuses query parameters that an address does not have, and repeated values, before any handler runs.
+//! Refuses query parameters that an address does not have, repeated values, and unknown values of pages, before any
+//! handler runs.
 //!
 //! If a misspelt filter were ignored, the reply would answer another question; a misspelt `dry_run` would apply an
 //! edit. The parameters of an address come from the API description, so the two cannot differ; those of pages and their
-//! files from [`page_parameters::PAGES`] and [`page_parameters::FILES`].
+//! files from [`page_parameters::PAGES`] and [`page_parameters::FILES`]; the API's handlers check their values themselves.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use lineside_config::spelling::find_nearest;
 use serde_json::Value;
 
 use super::errors::Refusal;
+use super::parameter_values::PageParameterValues;
 use super::{openapi, page_parameters, websocket};
 
 /// Parameter names of other APIs, each with the name used here.
@@ -58,6 +60,7 @@ type RefusePage = fn(&Uri, &HeaderMap, Refusal) -> Response;
 pub struct KnownParameters {
     /// Addresses with the most literal segments first.
     addresses: Vec<EndpointParameters>,
+    page_values: Vec<PageParameterValues>,
     refuse_page: RefusePage,
 }
 
@@ -82,8 +85,13 @@ struct KnownParameter {
 
 impl KnownParameters {
     /// Collects the parameters from the finished API description, and from the tables of addresses that it does not
-    /// describe. `refuse_page` replies to a refused request of a page.
-    pub fn new(document: &Value, refuse_page: RefusePage) -> Self {
+    /// describe. `refuse_page` replies to a refused request of a page, and `page_values` are the known values of pages'
+    /// parameters.
+    pub fn new(
+        document: &Value,
+        page_values: Vec<PageParameterValues>,
+        refuse_page: RefusePage,
+    ) -> Self {
         let paths = document["paths"].as_object().into_iter().flatten();
         // Clients of the Centrifuge protocol append parameters of their own.
         let described = paths.filter(|(path, _)| path.as_str() != websocket::PATH);
@@ -104,7 +112,23 @@ impl KnownParameters {
             .chain([EndpointParameters::from_names(openapi::PATH, &[], false)])
             .collect();
         addresses.sort_by_key(|address| address.template.matches('{').count());
-        Self { addresses, refuse_page }
+        Self { addresses, page_values, refuse_page }
+    }
+
+    /// Checks the query of a request for an address.
+    ///
+    /// # Errors
+    /// Returns the refusal of the first invalid parameter, or of the first unknown value on a page.
+    fn check_query(&self, address: &EndpointParameters, query: &str) -> Result<(), Refusal> {
+        address.check_query(query)?;
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            let is_same =
+                |it: &&PageParameterValues| it.template == &*address.template && it.name == &*name;
+            if let Some(known) = self.page_values.iter().find(is_same) {
+                known.check_value(&value)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the address that a request is for; `None` if the address takes any parameters.
@@ -233,7 +257,7 @@ pub async fn refuse_unknown_parameters(
     let (method, uri) = (request.method(), request.uri());
     if let Some(query) = uri.query()
         && let Some(address) = known.find_endpoint(method, uri.path())
-        && let Err(refusal) = address.check_query(query)
+        && let Err(refusal) = known.check_query(address, query)
     {
         return match address.is_page {
             true => (known.refuse_page)(uri, request.headers(), refusal),
@@ -262,7 +286,7 @@ mod tests {
             "/publish": { "post": {} },
             "/edit": { "get": {}, "post": { "parameters": [text("dry_run")] } },
         } });
-        KnownParameters::new(&document, |_, _, refusal| refusal.into_response())
+        KnownParameters::new(&document, Vec::new(), |_, _, refusal| refusal.into_response())
     }
 
     fn check(path: &str, query: &str) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@
 
 /// Addresses of pages, with their parameters.
 pub(crate) const PAGES: &[(&str, &[&str])] = &[
-    ("/", &["q", "format", "theme", "publisher", "state", "report", "expires", "page"]),
+    ("/", &["q", "format", "theme", "publisher", "state", "report", "expires", "all", "page"]),
     ("/alerts/{feed}", &["page", "lang"]),
     ("/api", &[]),
     ("/api/v1", &[]),

@@ -1,16 +1,39 @@
-//! The active periods of an alert: `until 1 Dec 2026, 01:44`, `today 07:00 to 07:58`.
+//! The active periods of an alert, and its link: `until 1 Dec 2026, 01:44`, `today 07:00 to 07:58`.
 
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs_rt::proto;
 use maud::{Markup, html};
 
+use super::languages::PreferredLanguages;
 use super::{alerts, words};
 
 /// The most periods shown of one alert.
 const PERIODS_MAX: usize = 6;
 
-/// Renders the active periods of an alert. `now` in Unix seconds.
-pub(super) fn render_periods(alert: &proto::Alert, now: i64, zone: &TimeZone) -> Markup {
+/// Renders the active periods of an alert, and its link to more information. `now` in Unix seconds.
+pub(super) fn render_about(
+    alert: &proto::Alert,
+    languages: &PreferredLanguages,
+    now: i64,
+    zone: &TimeZone,
+) -> Markup {
+    let url = alert
+        .url
+        .as_ref()
+        .and_then(|url| languages.pick_best(&url.translation, |it| it.language.as_deref()));
+    let url = url.map(|url| url.text.as_str()).filter(|url| is_web_address(url));
+    html! {
+        (render_periods(alert, now, zone))
+        @if let Some(url) = url { p.small { a.target href=(url) rel="noopener nofollow" { "More information" } } }
+    }
+}
+
+/// Returns true if a producer's link leads to a website; other schemes could run code.
+fn is_web_address(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+fn render_periods(alert: &proto::Alert, now: i64, zone: &TimeZone) -> Markup {
     let n_more = alert.active_period.len().saturating_sub(PERIODS_MAX);
     html! {
         @if !alert.active_period.is_empty() {
@@ -61,6 +84,14 @@ fn render_time(at: i64, text: &str, zone: &TimeZone) -> Markup {
 mod tests {
     use super::*;
 
+    #[test]
+    fn only_web_addresses_become_links() {
+        assert!(is_web_address("https://example.org/works"));
+        for wrong in ["javascript:alert(1)", "data:text/html,x", "works", ""] {
+            assert!(!is_web_address(wrong), "{wrong}");
+        }
+    }
+
     /// 23 November 2026, 12:00 UTC.
     const NOON: i64 = 1_795_435_200;
     const HOUR: i64 = 3_600;
@@ -80,13 +111,17 @@ mod tests {
         let (yesterday, tomorrow) = (NOON - 24 * HOUR, NOON + 24 * HOUR);
         let kinds = [
             ((Some(NOON - HOUR), Some(NOON + HOUR)), "day", vec!["11:00", "13:00"]),
-            ((Some(yesterday), Some(tomorrow)), "until", vec!["24 Nov 2026, 12:00"]),
-            ((Some(NOON - HOUR), Some(tomorrow)), "until", vec!["24 Nov 2026, 12:00"]),
+            ((Some(yesterday), Some(tomorrow)), "until", vec!["24\u{a0}Nov\u{a0}2026, 12:00"]),
+            ((Some(NOON - HOUR), Some(tomorrow)), "until", vec!["24\u{a0}Nov\u{a0}2026, 12:00"]),
             ((Some(yesterday), Some(NOON + HOUR)), "until", vec!["13:00"]),
-            ((Some(NOON + HOUR), Some(tomorrow)), "days", vec!["13:00", "24 Nov 2026, 12:00"]),
-            ((Some(yesterday), None), "since", vec!["22 Nov 2026, 12:00"]),
-            ((Some(tomorrow), None), "from", vec!["24 Nov 2026, 12:00"]),
-            ((None, Some(tomorrow)), "until", vec!["24 Nov 2026, 12:00"]),
+            (
+                (Some(NOON + HOUR), Some(tomorrow)),
+                "days",
+                vec!["13:00", "24\u{a0}Nov\u{a0}2026, 12:00"],
+            ),
+            ((Some(yesterday), None), "since", vec!["22\u{a0}Nov\u{a0}2026, 12:00"]),
+            ((Some(tomorrow), None), "from", vec!["24\u{a0}Nov\u{a0}2026, 12:00"]),
+            ((None, Some(tomorrow)), "until", vec!["24\u{a0}Nov\u{a0}2026, 12:00"]),
             ((None, None), "open", vec![]),
         ];
         for ((start, end), kind, times) in kinds {

@@ -4,13 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
 use lineside_formats::gtfs_rt::proto;
 use lineside_ingest::{Network, NetworkState, Record};
 use maud::{Markup, html};
 
-use super::icons;
+use super::alert_text::{LocalizedText, find_text};
 use super::languages::PreferredLanguages;
+use super::{alert_periods, icons};
 
 /// The alerts that a page shows open; the others are behind a line with their number.
 const OPEN_MAX: usize = 6;
@@ -21,30 +23,23 @@ const TRIP_NEAR_S: i64 = 3 * 3600;
 /// The most alerts on one page.
 const ALERTS_MAX: usize = 60;
 
-/// A text and its language, if stated.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct LocalizedText {
-    text: String,
-    language: Option<String>,
-}
-
-impl LocalizedText {
-    pub(super) fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    pub(super) fn language(&self) -> Option<&str> {
-        self.language.as_deref()
-    }
-}
-
 /// An alert's header and description.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct AlertSummary {
     header: LocalizedText,
     description: LocalizedText,
     /// Its [`severity_rank`].
     severity: u8,
+    /// Its active periods and its link, rendered.
+    about: Markup,
+}
+
+/// The reader of a page's alerts: the languages, the present in Unix seconds, and the time zone.
+#[derive(Clone, Copy)]
+struct AlertReader<'a> {
+    languages: &'a PreferredLanguages,
+    now: i64,
+    zone: &'a TimeZone,
 }
 
 /// The precision with which an alert names the affected stop or line.
@@ -81,7 +76,8 @@ pub(super) fn find_for_stop(
     let alerts = with_specificity(AlertSpecificity::Itself, stop_alerts)
         .chain(with_specificity(AlertSpecificity::ByLine, routes_alerts))
         .chain(with_specificity(AlertSpecificity::AllLines, network_alerts));
-    select_in_force(alerts, now, languages)
+    let zone = timetable.timezone();
+    select_in_force(alerts, now, AlertReader { languages, now, zone })
 }
 
 /// Returns the active alerts about a line, including its trips and its stops.
@@ -97,7 +93,8 @@ pub(super) fn find_for_route(
     let route_alerts = with_specificity(AlertSpecificity::Itself, state.records_by_route(route.id));
     let network_alerts =
         with_specificity(AlertSpecificity::AllLines, find_network_wide(state, timetable, &routes));
-    select_in_force(route_alerts.chain(network_alerts), now, languages)
+    let reader = AlertReader { languages, now, zone: timetable.timezone() };
+    select_in_force(route_alerts.chain(network_alerts), now, reader)
 }
 
 /// Returns the alerts about a trip's line that are active while the trip runs, or now if it is running. An alert without
@@ -117,7 +114,8 @@ pub(super) fn find_for_trip(
         with_specificity(AlertSpecificity::AllLines, find_network_wide(state, timetable, &routes));
     let alerts = route_alerts.chain(network_alerts);
     let alerts = alerts.filter(|(_, alert)| applies_to_trip(alert, span, now));
-    select_in_force(alerts, time_of_trip(span, now), languages)
+    let reader = AlertReader { languages, now, zone: timetable.timezone() };
+    select_in_force(alerts, time_of_trip(span, now), reader)
 }
 
 /// Returns the time between the first and the last call of a trip that is nearest to now, all in Unix seconds.
@@ -141,7 +139,8 @@ pub(super) fn find_for_feed(
     languages: &PreferredLanguages,
 ) -> Vec<AlertSummary> {
     let own = state.alerts().filter(|record| record.feed.as_str() == feed);
-    select_in_force(with_specificity(AlertSpecificity::Itself, own), now, languages)
+    let reader = AlertReader { languages, now, zone: &TimeZone::UTC };
+    select_in_force(with_specificity(AlertSpecificity::Itself, own), now, reader)
 }
 
 fn with_specificity<'a>(
@@ -200,20 +199,20 @@ fn basic_route_type(kind: i32) -> Option<i32> {
     })
 }
 
-/// Returns the active alerts: the most severe first, then the most specific, then the most recent, then in the feed's
+/// Returns the alerts that are active at a time, in Unix seconds: the most severe first, then the most specific, then the most recent, then in the feed's
 /// order. Pages have limited space, and few readers scroll to the end.
 fn select_in_force<'a>(
     alerts: impl Iterator<Item = (AlertSpecificity, &'a proto::Alert)>,
-    now: i64,
-    languages: &PreferredLanguages,
+    at: i64,
+    reader: AlertReader<'_>,
 ) -> Vec<AlertSummary> {
     let mut alerts: Vec<(AlertSpecificity, &proto::Alert)> =
-        alerts.filter(|(_, alert)| is_in_force(alert, now)).collect();
+        alerts.filter(|(_, alert)| is_in_force(alert, at)).collect();
     alerts.sort_by_key(|&(named, alert)| {
-        (Reverse(severity_rank(alert)), named, Reverse(period_start(alert, now)))
+        (Reverse(severity_rank(alert)), named, Reverse(period_start(alert, at)))
     });
     let mut all: Vec<AlertSummary> = Vec::new();
-    for summary in alerts.into_iter().filter_map(|(_, alert)| describe_alert(alert, languages)) {
+    for summary in alerts.into_iter().filter_map(|(_, alert)| describe_alert(alert, reader)) {
         if all.len() >= ALERTS_MAX {
             break;
         }
@@ -275,33 +274,18 @@ pub(super) fn contains_time(period: &proto::TimeRange, now: i64) -> bool {
     period.start.is_none_or(|start| start <= now) && period.end.is_none_or(|end| now < end)
 }
 
-fn describe_alert(alert: &proto::Alert, languages: &PreferredLanguages) -> Option<AlertSummary> {
+fn describe_alert(alert: &proto::Alert, reader: AlertReader<'_>) -> Option<AlertSummary> {
+    let AlertReader { languages, now, zone } = reader;
     let text = |translated: &Option<proto::TranslatedString>| {
-        translated.as_ref().and_then(|text| pick_translation(text, languages)).unwrap_or_default()
+        find_text(translated, languages).unwrap_or_default()
     };
     let summary = AlertSummary {
         header: text(&alert.header_text),
         description: text(&alert.description_text),
         severity: severity_rank(alert),
+        about: alert_periods::render_about(alert, languages, now, zone),
     };
     (!summary.header.text.is_empty() || !summary.description.text.is_empty()).then_some(summary)
-}
-
-/// Returns a text of an alert in the reader's preferred language; `None` if it is empty.
-pub(super) fn find_text(
-    text: &Option<proto::TranslatedString>,
-    languages: &PreferredLanguages,
-) -> Option<LocalizedText> {
-    pick_translation(text.as_ref()?, languages).filter(|text| !text.text.is_empty())
-}
-
-fn pick_translation(
-    text: &proto::TranslatedString,
-    languages: &PreferredLanguages,
-) -> Option<LocalizedText> {
-    let best = languages.pick_best(&text.translation, |it| it.language.as_deref())?;
-    let language = best.language.clone().filter(|language| !language.is_empty());
-    Some(LocalizedText { text: best.text.clone(), language })
 }
 
 pub(super) fn render_alerts(alerts: &[AlertSummary]) -> Markup {
@@ -342,12 +326,14 @@ pub(super) fn render_list(alerts: &[AlertSummary], all: &str) -> Markup {
     }
 }
 
-fn render_alert(AlertSummary { header, description, severity }: &AlertSummary) -> Markup {
+fn render_alert(alert: &AlertSummary) -> Markup {
+    let AlertSummary { header, description, severity, about } = alert;
     html! {
         div.alert data-severity=(severity) {
             (icons::warning())
             @if !header.text.is_empty() { h2 lang=[&header.language] { (header.text) } }
             @if !description.text.is_empty() { p lang=[&description.language] { (description.text) } }
+            (about)
         }
     }
 }
@@ -362,6 +348,7 @@ mod tests {
     use lineside_http::QueryParameters;
 
     const NOW: i64 = 1_795_262_400;
+    static ZONE: TimeZone = TimeZone::UTC;
 
     fn alert(text: &str) -> proto::Alert {
         let translation = Translation { text: text.to_owned(), language: None };
@@ -387,7 +374,7 @@ mod tests {
     fn order(alerts: &[(AlertSpecificity, proto::Alert)]) -> Vec<String> {
         let languages = languages();
         let alerts = alerts.iter().map(|(named, alert)| (*named, alert));
-        select_in_force(alerts, NOW, &languages)
+        select_in_force(alerts, NOW, reader(&languages))
             .into_iter()
             .map(|summary| summary.header.text)
             .collect()
@@ -407,7 +394,7 @@ mod tests {
         assert_eq!(headers[..4], ["kein Halt", "Zugverkehr eingestellt", "Weiche", "Aufzug 0"]);
         assert_eq!(headers.len(), 10, "none is lost");
         let alerts = alerts.iter().map(|(named, alert)| (*named, alert));
-        let page = render_alerts(&select_in_force(alerts, NOW, &languages())).into_string();
+        let page = render_alerts(&select_in_force(alerts, NOW, reader(&languages()))).into_string();
         let severities: Vec<&str> =
             page.split("data-severity=\"").skip(1).filter_map(|it| it.split('"').next()).collect();
         assert_eq!(severities[..4], ["3", "3", "1", "0"], "the color of an alert");
@@ -446,13 +433,17 @@ mod tests {
     #[test]
     fn further_alerts_are_folded_behind_their_number() {
         let summaries: Vec<AlertSummary> = (0..8)
-            .filter_map(|n| describe_alert(&alert(&format!("Number {n}")), &languages()))
+            .filter_map(|n| describe_alert(&alert(&format!("Number {n}")), reader(&languages())))
             .collect();
         let all = render_alerts(&summaries).into_string();
         let (open, more) = all.split_once("<details").unwrap();
         assert_eq!(open.matches("Number").count(), OPEN_MAX);
         assert!(more.contains("and 2 more</summary>") && more.contains("Number 7"), "{more}");
         assert!(!render_alerts(&summaries[..OPEN_MAX]).into_string().contains("<details"));
+    }
+
+    fn reader(languages: &PreferredLanguages) -> AlertReader<'_> {
+        AlertReader { languages, now: NOW, zone: &ZONE }
     }
 
     fn languages() -> PreferredLanguages {

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::tz::TimeZone;
-use lineside_formats::gtfs::{StopIdx, Timetable};
+use lineside_formats::gtfs::{Route, StopIdx, Timetable};
 use lineside_http::app::App;
 use lineside_http::delays::VehicleNoun;
 use lineside_http::{EmbeddableReply, QueryParameters, Refusal, lookup};
@@ -156,14 +156,16 @@ impl<'a> DepartureBoard<'a> {
                 (network_page::render_timetable_end(self.network))
                 (self.render_troubles())
                 (alerts::render_alerts(&self.alerts))
+                @if !self.options.is_embedded { (self.render_choices()) }
+                (self.render_unmatched_note())
                 section.card aria-label="Departures" {
                     (self.rows().render_table(&self.departures))
                     p.board-empty hidden[!self.departures.is_empty()] { (self.render_empty()) }
                     @if !self.options.is_embedded { (self.render_pager()) }
                 }
-                (self.render_notes())
+                (self.render_silent_lines())
                 @if !self.options.is_embedded { (self.nearby) }
-                @if !self.options.is_embedded { (self.render_sources()) (self.render_platforms()) }
+                @if !self.options.is_embedded { (self.render_sources()) }
                 (states::render_templates())
                 (layout::render_data_island("board-data", &self.live_data()))
             }
@@ -199,10 +201,19 @@ impl<'a> DepartureBoard<'a> {
         lines
     }
 
-    /// Renders what the rows do not say: that they replace the timetable, and the lines without known departures.
-    fn render_notes(&self) -> Markup {
+    /// Renders the explanation of rows that replace the timetable.
+    fn render_unmatched_note(&self) -> Markup {
         let is_unmatched = self.network.state().has_unmatched_trips();
         let is_live = self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
+        html! {
+            @if is_unmatched && is_live {
+                p.board-note.soft data-unmatched { "The live trips of this network do not match its timetable: where a line has live trips, the board shows their live times in place of the timetable." }
+            }
+        }
+    }
+
+    /// Renders the lines without known departures.
+    fn render_silent_lines(&self) -> Markup {
         let silent = self.list_silent_lines();
         html! {
             @if !silent.is_empty() {
@@ -210,9 +221,6 @@ impl<'a> DepartureBoard<'a> {
                     "No departures known: "
                     @for (name, color, _) in silent.iter().take(ROUTES_MAX) { span data-line=(name) { (badge::render_badge(name, *color)) " " } }
                 }
-            }
-            @if is_unmatched && is_live {
-                p.board-note.soft data-unmatched { "The live trips of this network do not match its timetable: where a line has live trips, the board shows their live times in place of the timetable." }
             }
         }
     }
@@ -293,6 +301,10 @@ impl<'a> DepartureBoard<'a> {
         let noun = VehicleNoun::for_route_types(self.route_types());
         let stop = self.timetable.stop(self.stop);
         let routes = self.list_routes();
+        let live_routes = self.list_live_routes(&routes);
+        // Without live data the answer would be "Unknown".
+        let has_live_times = !self.timetable_has_ended()
+            || self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
         html! {
             div.board-head {
                 div.page-head.tight {
@@ -306,22 +318,26 @@ impl<'a> DepartureBoard<'a> {
                         h1 { (self.title) }
                         @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.feed_id(), stop.id), &self.title, None)) }
                     }
-                    @if !routes.is_empty() {
+                    @if !routes.is_empty() || !live_routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {
                             @for (name, color, id) in routes.iter().take(ROUTES_MAX) {
                                 a.line-link href=(links::line_address(self.feed_id(), id)) { (badge::render_badge(name, *color)) }
+                            }
+                            @for route in &live_routes {
+                                a.line-link data-live-line href=(links::line_address(self.feed_id(), route.id)) { (badge::render_badge(route.display_name(), route.color)) }
                             }
                             @if routes.len() > ROUTES_MAX { span.soft.small { "and " (routes.len() - ROUTES_MAX) " more" } }
                         }
                     }
                 }
                 div.board-now {
-                    time.board-clock datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock(self.now, self.time_zone())) }
+                    // A clock next to nothing would say that the board is live.
+                    @if has_live_times { time.board-clock datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock(self.now, self.time_zone())) } }
                     p.board-links {
                         (states::recording_tag(self.network))
                         span.live #live data-status="off" { "As of " (words::format_clock_seconds(self.now, self.time_zone())) }
                         @if !self.options.is_embedded {
-                            a.small href=(format!("/delays/{}?stop={}", self.feed_id(), links::query_value(stop.id))) { "Is my " (noun.one) " late?" }
+                            @if has_live_times { a.small href=(format!("/delays/{}?stop={}", self.feed_id(), links::query_value(stop.id))) { "Is my " (noun.one) " late?" } }
                             a.small href=(format!("/map?stop={}:{}", self.feed_id(), links::query_value(stop.id))) { "On the map" }
                         }
                     }
@@ -352,6 +368,39 @@ impl<'a> DepartureBoard<'a> {
         routes.sort();
         routes.dedup_by(|a, b| (&a.2, a.3) == (&b.2, b.3));
         routes.into_iter().map(|(_, _, name, color, id)| (name, color, id)).collect()
+    }
+
+    /// Returns the lines of the rows that do not call here by the timetable, which may have ended.
+    fn list_live_routes(&self, routes: &[(String, Option<[u8; 3]>, String)]) -> Vec<Route<'_>> {
+        let is_new = |departure: &&Departure| {
+            routes.iter().all(|(name, _, _)| *name != departure.route_short_name.as_str())
+        };
+        let ids: BTreeSet<&str> =
+            self.departures.iter().filter(is_new).map(|it| it.route_id.as_str()).collect();
+        let found = ids.into_iter().filter_map(|id| self.timetable.find_route(id));
+        let mut found: Vec<Route<'_>> = found.map(|route| self.timetable.route(route)).collect();
+        found.sort_by_key(|route| (route.sort_order, route.display_name().len(), route.id));
+        found
+    }
+
+    /// Renders the choice of a line, and links to the boards of a station's platforms.
+    fn render_choices(&self) -> Markup {
+        let routes = self.list_routes();
+        let chosen = self.options.lines.first().map(String::as_str);
+        let is_chosen = |name: &str, id: &str| chosen.is_some_and(|it| it == name || it == id);
+        html! {
+            @if (2..=ROUTES_MAX).contains(&routes.len()) || chosen.is_some() {
+                form.board-choice method="get" {
+                    label.soft.small for="lines" { "Only line" }
+                    select.select.compact #lines name="lines" {
+                        option value="" selected[chosen.is_none()] { "All lines" }
+                        @for (name, _, id) in &routes { option value=(name) selected[is_chosen(name, id)] { (name) } }
+                    }
+                    button.button.plain.compact type="submit" { "Show" }
+                }
+            }
+            (self.render_platforms())
+        }
     }
 
     /// Renders a notice about unreliable predictions; the page's script shows and hides it as the states change.

@@ -40,7 +40,12 @@ impl BoardRows<'_> {
     }
 
     fn render_row(&self, departure: &Departure) -> Markup {
-        let delay = words::format_delay(departure.status.as_str(), departure.delay.map(i64::from));
+        let delay = words::shown_delay(
+            departure.delay.map(i64::from),
+            departure.scheduled,
+            departure.expected,
+        );
+        let delay = words::format_delay(departure.status.as_str(), delay);
         let is_cancelled =
             matches!(departure.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
@@ -100,7 +105,7 @@ fn render_column_heads() -> Markup {
                 th role="columnheader" scope="col" { "To" }
                 th role="columnheader" scope="col" { "Platform" }
                 th role="columnheader" scope="col" { "Status" }
-                th.end role="columnheader" scope="col" { "Leaves in" }
+                th.end role="columnheader" scope="col" { "Due" }
             }
         }
     }

@@ -54,14 +54,22 @@ impl BoardWindow {
 /// Parses the start of a board: a time with an offset, a local time, or Unix seconds. Returns `None` for now, and if
 /// the time is past or unreadable.
 pub(super) fn parse_start(after: Option<&str>, now: i64, zone: &TimeZone) -> Option<i64> {
-    let text = after?;
+    let at = parse_instant(after?, zone)?;
+    (now + 60..=now.saturating_add(AHEAD_MAX_S)).contains(&at).then_some(at)
+}
+
+/// Returns true if a text is a start of a board, past or future.
+pub(super) fn can_parse_start(text: &str) -> bool {
+    parse_instant(text, &TimeZone::UTC).is_some()
+}
+
+fn parse_instant(text: &str, zone: &TimeZone) -> Option<i64> {
     let local = || {
         let time: DateTime = text.parse().ok()?;
         Some(zone.to_timestamp(time).ok()?.as_second())
     };
     let with_offset = || text.parse::<Timestamp>().ok().map(Timestamp::as_second);
-    let at = text.parse::<i64>().ok().or_else(with_offset).or_else(local)?;
-    (now + 60..=now.saturating_add(AHEAD_MAX_S)).contains(&at).then_some(at)
+    text.parse::<i64>().ok().or_else(with_offset).or_else(local)
 }
 
 /// Formats a time for an address: local time, which people can read and change.

@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use jiff::tz::TimeZone;
 use lineside_formats::Format;
-use lineside_http::QueryParameters;
 use lineside_http::app::App;
+use lineside_http::{QueryParameters, Refusal};
 use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus};
 use lineside_quality::reports::{ReportSummary, ReportVerdict};
 use lineside_sync::UnixMillis;
@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::catalog_query::CatalogQuery;
 use super::layout::{self, NavSection, PageLayout};
-use super::name_search::{FoundNames, search_names};
+use super::name_search::{FoundNames, search_all_names, search_names};
 use super::problems::ProblemTotals;
 use super::{favourites, network_index, states, words};
 use crate::not_found;
@@ -68,7 +68,7 @@ impl CatalogEntry {
 
 pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParameters) -> Response {
     let query = CatalogQuery::from_parameters(&parameters);
-    let names = match search_names(&app, &query.text).await {
+    let names = match find_names(&app, &query).await {
         Ok(names) => names,
         Err(refusal) => return not_found::refusal_page(&refusal, false),
     };
@@ -127,6 +127,13 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
+async fn find_names(app: &App, query: &CatalogQuery) -> Result<FoundNames, Refusal> {
+    match query.lists_all_names {
+        true => search_all_names(app, &query.text).await,
+        false => search_names(app, &query.text).await,
+    }
+}
+
 /// Renders the feeds of a search. They are folded if it finds a stop or a line: people who look for those do not look for
 /// the feed that contains them.
 fn render_feed_results(
@@ -178,6 +185,7 @@ fn render_head(title: &str, entries: &[CatalogEntry], now: UnixMillis) -> Markup
                 h1 { (title) }
                 span.live #live data-status="off" { "Loaded at " (words::format_clock(now.unix_seconds(), &TimeZone::UTC)) " UTC" }
             }
+            p.soft { "A feed is a source of public-transport data, which this server fetches, checks and serves." }
             p.soft #feeds-headline {
                 @if entries.is_empty() { "No feed is configured yet." }
                 @else if all_well { (words::format_count(entries.len() as u64, "feed", "feeds")) ", all of them served with fresh data." }
@@ -402,7 +410,7 @@ fn render_feed_row(app: &App, entry: &CatalogEntry, now: UnixMillis) -> Markup {
                     0 => span.soft { "none" },
                     n => a href=(format!("/feeds/{id}#problems")) { (words::format_number(n)) },
                 }
-                (problems.render_unknown_values())
+                (problems.render_others())
             }
             td.cell-report role="cell" data-report-of=(id) { (render_report_cell(app, entry)) }
             td.cell-age.end.numeric role="cell" { (render_data_age(feed, status, now)) }

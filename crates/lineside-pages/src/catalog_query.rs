@@ -8,7 +8,7 @@ use lineside_quality::reports::ReportVerdict;
 /// The most characters of the search words that are used.
 const QUESTION_CHARS_MAX: usize = 100;
 
-/// A query of the catalog. Invalid values are ignored.
+/// A query of the catalog. The server refuses unknown values before they are parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CatalogQuery {
     pub(super) text: String,
@@ -20,6 +20,8 @@ pub(super) struct CatalogQuery {
     pub(super) expires_soon: bool,
     /// The verdict of the latest report.
     pub(super) report: Option<ReportVerdict>,
+    /// True for all stops and lines that the words find, and not only the first.
+    pub(super) lists_all_names: bool,
     /// Counted from 1.
     pub(super) page: usize,
 }
@@ -36,6 +38,7 @@ impl CatalogQuery {
             state: parameters.find_value("state").and_then(FeedState::parse),
             expires_soon: parameters.find_value("expires") == Some("soon"),
             report: parameters.find_value("report").and_then(ReportVerdict::parse_word),
+            lists_all_names: parameters.find_value("all") == Some("1"),
             page: parameters
                 .find_value("page")
                 .and_then(|page| page.parse().ok())
@@ -51,7 +54,7 @@ impl CatalogQuery {
 
     /// Returns true if a filter narrows the list.
     pub(super) fn has_filter(&self) -> bool {
-        let Self { text: _, format, theme, publisher, state, expires_soon, report, page: _ } = self;
+        let Self { format, theme, publisher, state, expires_soon, report, .. } = self;
         format.is_some()
             || theme.is_some()
             || publisher.is_some()

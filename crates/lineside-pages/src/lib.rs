@@ -7,6 +7,7 @@
 mod addresses;
 mod alert_periods;
 mod alert_source;
+mod alert_text;
 mod alerts;
 mod assets;
 mod availability;
@@ -49,6 +50,7 @@ mod networks;
 mod network_page;
 mod ops;
 mod parameters;
+mod parameter_values;
 mod problems;
 mod catalog_query;
 mod recipes;
@@ -76,6 +78,7 @@ use lineside_http::represent_pages;
 use serde_json::Value;
 
 pub use not_found::not_found_page;
+pub use parameter_values::list_parameter_values;
 pub use parameters::refuse_parameters;
 
 /// Returns the routes of the pages and their assets; `description` is the finished OpenAPI document.

@@ -27,10 +27,11 @@ use super::layout::{self, NavSection, PageLayout};
 use super::line_directions::{self, DirectionEnds};
 use super::line_estimates::{self, LineEstimates};
 use super::line_times::{IdleReason, LineTimes};
-use super::{badge, line_vehicles, network_page, states, words};
+use super::{badge, line_vehicles, network_page, states, trips, words};
 use crate::links;
 use crate::network_names;
 use crate::not_found;
+use crate::stop_lines::line_termini;
 
 /// Seconds between reloads of the page without scripts.
 const REFRESH_S: u32 = 30;
@@ -54,7 +55,7 @@ pub(super) async fn get_line(
         return not_found::refusal_page(&Refusal::UnknownRoute { feed, route }, false);
     };
     let languages = PreferredLanguages::from_request(&parameters, &headers);
-    let date = parameters.find_value("date").and_then(|date| Date::strptime("%Y-%m-%d", date).ok());
+    let date = parameters.find_value("date").and_then(trips::parse_date);
     let permit = match app.admission().line_render_slots().acquire_permit().await {
         Ok(permit) => permit,
         Err(refusal) => return not_found::refusal_page(&refusal, false),
@@ -282,10 +283,12 @@ impl<'a> LineView<'a> {
                     (favourites::render_star(self.app, self.network, FavouriteKind::Line, &links::line_address(self.feed_id(), route.id), &self.title(), Some((route.display_name(), route.color))))
                 }
                 @if !route.long_name.is_empty() && route.long_name != route.display_name() { p.soft { (words::shorten_name(route.long_name)) } }
+                @else if let Some(termini) = line_termini(self.timetable, self.route) { p.soft data-termini { (termini) } }
                 p.answer-at {
                     (states::recording_tag(self.network))
                     span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, zone)) { (words::format_clock_seconds(self.now, zone)) } }
-                    a.small.target href=(format!("/delays/{}?route={}", self.feed_id(), links::query_value(route.id))) { "Is my " (noun.one) " late?" }
+                    // Without live trips, an ended timetable has no answer.
+                    @if self.shows_trips() || network_page::last_service_day(self.network).is_none() { a.small.target href=(format!("/delays/{}?route={}", self.feed_id(), links::query_value(route.id))) { "Is my " (noun.one) " late?" } }
                     @if !self.directions.is_empty() || self.shows_trips() { a.small.target href=(format!("/map?route={}:{}", self.feed_id(), links::query_value(route.id))) { "On the map" } }
                     @if has_times { a.small.target href="#times" { "Departures today" } }
                 }
@@ -323,12 +326,19 @@ impl<'a> LineView<'a> {
     fn render_direction(&self, number: usize, direction: &DirectionView<'_>) -> Markup {
         let headsigns = direction.headsigns.iter().map(|headsign| words::shorten_name(headsign));
         let headsigns: Vec<&str> = headsigns.collect();
-        let heading = direction.ends().heading();
+        let ends = direction.ends();
+        let heading = ends.heading();
+        // The stops are those of the timetable, and its end is why live trips go further.
+        let has_ended = network_page::last_service_day(self.network).is_some();
+        let further = if has_ended { ends.further_names(&direction.to) } else { Vec::new() };
         html! {
             section.card.direction data-direction=[direction.id] data-headsigns=(json!(headsigns)) data-to=(direction.to) aria-label=(heading) {
-                h2 { (heading) @if let Some(from) = &direction.from { " " span.soft.small { "From " (from) } } }
-                ol.line-stops {
-                    @for (at, place) in direction.stops.iter().enumerate() { (self.render_stop(&format!("{number}/{at}"), place)) }
+                details open {
+                    summary.card-head { h2 { (heading) @if let Some(from) = &direction.from { " " span.soft.small { "From " (from) } } } }
+                    ol.line-stops {
+                        @for (at, place) in direction.stops.iter().enumerate() { (self.render_stop(&format!("{number}/{at}"), place)) }
+                    }
+                    @if !further.is_empty() { p.soft.small.line-further data-further=(further.len()) { "Some trips continue to " (further.join(", ")) ", which the ended timetable does not have." } }
                 }
             }
         }

@@ -42,6 +42,12 @@ impl<'a> DirectionEnds<'a> {
         Self { names, n_more }
     }
 
+    /// Returns the ends beyond the last of the shown stops, to which its trips continue.
+    pub(super) fn further_names(&self, last_stop: &str) -> Vec<&'a str> {
+        let names = self.names.iter().copied();
+        names.filter(|name| !is_same_name(last_stop, name)).collect()
+    }
+
     /// Returns the heading.
     pub(super) fn heading(&self) -> String {
         let names = self.names.join(", ");
@@ -94,6 +100,15 @@ mod tests {
         assert_eq!(ends("168 St", &live, &["168 St", "Euclid Av"]), expect);
         assert_eq!(ends("168 St", &[], &["168 St", "Euclid Av"]).0, ["168 St", "Euclid Av"]);
         assert_eq!(ends("A", &["B", "C", "D", "E"], &[]), (vec!["A", "B", "C"], 2));
+    }
+
+    #[test]
+    fn trips_to_other_ends_continue_after_the_last_shown_stop() {
+        let live = ["Inwood-207 St", "168 St"].into_iter();
+        let ends = DirectionEnds::new(("First", "168 St"), live, std::iter::empty());
+        assert_eq!(ends.further_names("168 St"), ["Inwood-207 St"]);
+        let ends = DirectionEnds::new(("First", "A"), ["A"].into_iter(), std::iter::empty());
+        assert!(ends.further_names("A").is_empty());
     }
 
     #[test]

@@ -79,9 +79,9 @@ fn render_trip_row(
                 @else { (render_trip_link(feed, &trip.run, &format!("to {to}"))) }
             }
             span.soft.small {
-                @if n_trips > 1 { "the next, estimated, at " } @else { "estimated, at " }
-                @if has_place { "the next stop" } @else { (stop_name(timetable, &trip.next_stop_id).unwrap_or("a stop that the timetable does not have")) }
-                " about " (render_time(trip.next_at, timetable.timezone()))
+                @if n_trips > 1 { "the next: " }
+                @if has_place { "next stop " } @else { (stop_name(timetable, &trip.next_stop_id).unwrap_or("a stop that the timetable does not have")) " " }
+                (render_time(trip.next_at, timetable.timezone()))
             }
             @if n_trips == 1 && trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.text) } }
         }

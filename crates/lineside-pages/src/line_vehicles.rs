@@ -8,7 +8,7 @@ use crate::links;
 
 /// The prefixes of ids that Lineside derives from a trip or an entity for a vehicle without one; they mean nothing to
 /// riders.
-const GENERATED_ID_PREFIXES: [&str; 2] = ["trip:", "entity:"];
+pub(super) const GENERATED_ID_PREFIXES: [&str; 2] = ["trip:", "entity:"];
 
 /// Renders a vehicle with a link to its trip; grey if its feed is unreliable.
 pub(super) fn render_vehicle(network: &str, record: &Record, is_stale: bool) -> Markup {

@@ -76,16 +76,16 @@ async fn get_login(
     }
     let main = match credential {
         Some(_) => render_logged_out(),
-        None => render_form(&next, linked.map(|_| FormNotice::LinkNotAccepted)),
+        None => render_form(&app, &next, linked.map(|_| FormNotice::LinkNotAccepted)),
     };
-    login_page(StatusCode::OK, &main)
+    login_page(StatusCode::OK, &next, &main)
 }
 
 async fn log_in(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, form) = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await?;
     let next = sanitize_next(form.find_value("next"));
     if admin::is_own_page(&app, &parts.headers) == Some(false) {
-        return Ok(refuse_login(&next, LoginFailure::OtherOrigin));
+        return Ok(refuse_login(&app, &next, LoginFailure::OtherOrigin));
     }
     Ok(start_session(&app, &parts, form.find_value("token").unwrap_or_default(), &next))
 }
@@ -105,7 +105,7 @@ async fn log_out(State(app): State<App>, request: Request) -> Result<Response, R
 fn start_session(app: &App, parts: &Parts, token: &str, next: &str) -> Response {
     let address: IpAddr = admin::client_address(app, &parts.headers, &parts.extensions);
     if let Err(why) = app.admin().check_token(token, address) {
-        return refuse_login(next, LoginFailure::TokenRejected(why));
+        return refuse_login(app, next, LoginFailure::TokenRejected(why));
     }
     if let Some(id) = admin::session_id(&parts.headers) {
         app.admin().end_session(id);
@@ -122,15 +122,18 @@ fn redirect_with_session(app: &App, parts: &Parts, session: Option<&str>, next: 
     (headers, Redirect::to(next)).into_response()
 }
 
-fn refuse_login(next: &str, why: LoginFailure) -> Response {
+fn refuse_login(app: &App, next: &str, why: LoginFailure) -> Response {
     // Status, headers and code are those of the error for API clients.
     let refusal = match why {
         LoginFailure::TokenRejected(why) => Refusal::from(why),
         LoginFailure::OtherOrigin => Refusal::OtherOrigin,
     };
     let (refusal_head, _) = refusal.into_response().into_parts();
-    let mut response =
-        login_page(refusal_head.status, &render_form(next, Some(FormNotice::Failure(why))));
+    let mut response = login_page(
+        refusal_head.status,
+        next,
+        &render_form(app, next, Some(FormNotice::Failure(why))),
+    );
     for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
         let value = refusal_head.headers.get(&name).cloned();
         response.headers_mut().extend(value.map(|value| (name, value)));
@@ -160,8 +163,14 @@ pub(super) fn redirect_to_login(from: &http::Uri) -> Response {
     (no_store, Redirect::to(&format!("{LOGIN}?next={next}"))).into_response()
 }
 
-fn login_page(status: StatusCode, main: &Markup) -> Response {
-    let mut page = PageLayout::new("Log in", NavSection::Other);
+/// Returns true if a login leads to the operations pages.
+fn is_operation(next: &str) -> bool {
+    next.starts_with(lineside_http::page_paths::OPS)
+}
+
+fn login_page(status: StatusCode, next: &str, main: &Markup) -> Response {
+    let section = if is_operation(next) { NavSection::Operation } else { NavSection::Other };
+    let mut page = PageLayout::new("Log in", section);
     page.is_indexed = false;
     page.styles = &["ops.css"];
     let page = page.render_document(&html! { div.page { (main) } });
@@ -171,14 +180,19 @@ fn login_page(status: StatusCode, main: &Markup) -> Response {
     response
 }
 
-fn render_form(next: &str, notice: Option<FormNotice>) -> Markup {
+fn render_form(app: &App, next: &str, notice: Option<FormNotice>) -> Markup {
     let is_invalid = matches!(notice, Some(FormNotice::Failure(LoginFailure::TokenRejected(_))));
     html! {
         div.page-head {
             h1 { "Log in" }
-            p {
-                "Enter the admin token: the value of " code { "token" } " under " code { "[admin]" } " in the server’s configuration file, or of the "
-                "environment variable " code { (ADMIN_TOKEN_VARIABLE) } ". If neither is set, the server printed a token at startup."
+            @if is_operation(next) { p data-login-for="ops" { "The operations pages of this server need the admin token." } }
+            @if app.admin().generated_token().is_some() {
+                p data-token="generated" { "Enter the token that the server printed at startup." }
+            } @else {
+                p data-token="configured" {
+                    "Enter the value of " code { "token" } " under " code { "[admin]" } " in the server’s configuration file, or of the "
+                    "environment variable " code { (ADMIN_TOKEN_VARIABLE) } "."
+                }
             }
         }
         form.card.card-body.stack.login method="post" action=(LOGIN) {

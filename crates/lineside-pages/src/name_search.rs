@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use lineside_http::app::App;
 use lineside_http::{Refusal, run_blocking};
 use lineside_ingest::limits::SEARCH_LIMIT_MAX;
-use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, matches_query};
+use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, Network, fold_text, matches_query};
 use maud::{Markup, html};
 
-use super::{badge, words};
+use super::{badge, network_page, words};
 use crate::links;
 use crate::network_names;
 use crate::stop_lines::lines_at;
@@ -16,6 +16,8 @@ use crate::stop_lines::main_destinations;
 
 /// Stops that a page lists, and lines that it lists.
 const LISTED_MAX: usize = 8;
+/// Those that a page of all results lists.
+const ALL_LISTED_MAX: usize = 200;
 
 /// Lines shown with a stop.
 const LINES_MAX: usize = 8;
@@ -26,6 +28,8 @@ pub(super) struct FoundStop {
     pub(super) feed: String,
     /// The name of its network.
     pub(super) network: String,
+    /// The year in which its timetable ended, if it has.
+    pub(super) ended: Option<i16>,
     pub(super) id: String,
     pub(super) name: String,
     /// Some of the lines that call there, with their colors: they tell two stops with one name apart.
@@ -42,6 +46,8 @@ pub(super) struct FoundRoute {
     pub(super) feed: String,
     /// The name of its network.
     pub(super) network: String,
+    /// The year in which its timetable ended, if it has.
+    pub(super) ended: Option<i16>,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) long_name: String,
@@ -70,18 +76,18 @@ pub(super) struct FoundNames {
     pub(super) corrected: Option<String>,
 }
 
-/// Searches for words; an empty search finds nothing.
-fn find_names(app: &App, question: &str) -> FoundNames {
+/// Searches for words; an empty search finds nothing. Of stops and of lines, at most `listed_max` are listed.
+fn find_names(app: &App, question: &str, listed_max: usize) -> FoundNames {
     let results = app.ingest().search_catalog(question);
     let mut found = FoundNames { corrected: results.corrected, ..FoundNames::default() };
     for CatalogHit { feed, kind } in results.hits {
         let id = feed.id().to_string();
         match kind {
             CatalogHitKind::Feed => {}
-            CatalogHitKind::Stop { id: stop, name } if found.stops.len() < LISTED_MAX => {
+            CatalogHitKind::Stop { id: stop, name } if found.stops.len() < listed_max => {
                 found.stops.push(find_stop(app, &feed, stop, name));
             }
-            CatalogHitKind::Route { id: route, .. } if found.routes.len() < LISTED_MAX => {
+            CatalogHitKind::Route { id: route, .. } if found.routes.len() < listed_max => {
                 found.routes.extend(find_route(app, &feed, &route));
             }
             CatalogHitKind::Stop { .. } => found.n_more_stops += 1,
@@ -110,6 +116,19 @@ fn find_networks(app: &App, question: &str) -> Vec<FoundNetwork> {
 ///
 /// Returns an error if too many searches are running.
 pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames, Refusal> {
+    search_up_to(app, question, LISTED_MAX).await
+}
+
+/// Searches like [`search_names`], and lists all results.
+///
+/// # Errors
+///
+/// Returns an error if too many searches are running.
+pub(super) async fn search_all_names(app: &App, question: &str) -> Result<FoundNames, Refusal> {
+    search_up_to(app, question, ALL_LISTED_MAX).await
+}
+
+async fn search_up_to(app: &App, question: &str, listed_max: usize) -> Result<FoundNames, Refusal> {
     if question.trim().is_empty() {
         return Ok(FoundNames::default());
     }
@@ -117,7 +136,7 @@ pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames
     let (app, question) = (app.clone(), question.to_owned());
     run_blocking(move || {
         let _permit = permit;
-        find_names(&app, &question)
+        find_names(&app, &question, listed_max)
     })
     .await
 }
@@ -133,6 +152,7 @@ fn find_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {
     FoundStop {
         feed: feed.id().to_string(),
         network: network_names::network_name(app, &network),
+        ended: end_year(&network),
         id,
         name,
         lines,
@@ -157,6 +177,11 @@ fn disambiguate_namesakes(app: &App, stops: &mut [FoundStop]) {
     }
 }
 
+/// Returns the year in which the timetable of a network ended, if it has.
+fn end_year(network: &Network) -> Option<i16> {
+    network_page::last_service_day(network).map(|day| day.year())
+}
+
 fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
     let network = feed.network();
     let timetable = network.timetable()?;
@@ -164,6 +189,7 @@ fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
     Some(FoundRoute {
         feed: feed.id().to_string(),
         network: network_names::network_name(app, &network),
+        ended: end_year(&network),
         id: id.to_owned(),
         name: route.display_name().to_owned(),
         long_name: route.long_name.to_owned(),
@@ -175,6 +201,18 @@ impl FoundNames {
     /// Returns true if no network, stop or line was found.
     pub(super) fn is_empty(&self) -> bool {
         self.networks.is_empty() && self.stops.is_empty() && self.routes.is_empty()
+    }
+
+    fn render_routes(&self, question: &str) -> Markup {
+        html! {
+            @if !self.routes.is_empty() {
+                section.card data-found="lines" {
+                    h2 { "Lines" }
+                    ul { @for route in &self.routes { (route.render_markup()) } }
+                    (render_more(question, self.n_more_routes, self.routes.len()))
+                }
+            }
+        }
     }
 
     /// Renders the networks, stops and lines as cards.
@@ -195,33 +233,41 @@ impl FoundNames {
                             }
                         }
                     }
+                    // Who enters the name of a line looks for the line.
+                    @let is_line = self.routes.iter().any(|route| fold_text(&route.name) == fold_text(question));
+                    @if is_line { (self.render_routes(question)) }
                     @if !self.stops.is_empty() {
                         section.card data-found="stops" {
                             h2 { "Stops" }
                             ul { @for stop in &self.stops { (stop.render_markup()) } }
-                            (describe_more(self.n_more_stops))
+                            (render_more(question, self.n_more_stops, self.stops.len()))
                         }
                     }
-                    @if !self.routes.is_empty() {
-                        section.card data-found="lines" {
-                            h2 { "Lines" }
-                            ul { @for route in &self.routes { (route.render_markup()) } }
-                            (describe_more(self.n_more_routes))
-                        }
-                    }
+                    @if !is_line { (self.render_routes(question)) }
                 }
             }
         }
     }
 }
 
-/// Renders the number of further results.
-fn describe_more(count: usize) -> Markup {
-    let is_all = count + LISTED_MAX < SEARCH_LIMIT_MAX;
+/// Renders the number of further results after `n_listed`, as a link to all of them if the page has a longer list.
+fn render_more(question: &str, count: usize, n_listed: usize) -> Markup {
+    let is_all = count + n_listed < SEARCH_LIMIT_MAX;
+    let number = html! { (words::format_number(count as u64)) @if !is_all { " or more" } " more" };
     html! {
-        @if count > 0 {
-            p.more.soft.small data-more=(count) { "and " (words::format_number(count as u64)) @if !is_all { " or more" } " more: add a word to narrow the search." }
+        @if count > 0 && n_listed <= LISTED_MAX {
+            p.more.small data-more=(count) { a.target href=(format!("/?q={}&all=1", links::query_value(question))) { (number) } }
+        } @else if count > 0 {
+            p.more.soft.small data-more=(count) { "and " (number) ": add a word to narrow the search." }
         }
+    }
+}
+
+/// Renders the name of a result's network, and the year in which its timetable ended.
+fn render_network(feed: &str, name: &str, ended: Option<i16>) -> Markup {
+    html! {
+        " " a.soft.small.target href=(links::network_address(feed)) { (name) }
+        @if let Some(year) = ended { " " span.soft.small.nowrap data-ended=(year) { "ended " (year) } }
     }
 }
 
@@ -237,7 +283,7 @@ impl FoundStop {
                 span {
                     a.target href=(self.board_address()) { (self.name) }
                     @if let Some(towards) = &self.towards { " " span.small { "towards " (towards) } }
-                    " " a.soft.small.target href=(format!("/networks/{}", self.feed)) { (self.network) }
+                    (render_network(&self.feed, &self.network, self.ended))
                 }
                 span.lines {
                     @for (name, color) in &self.lines { (badge::render_badge(name, *color)) }
@@ -264,7 +310,7 @@ impl FoundRoute {
                 (badge::render_badge(&self.name, self.color))
                 span {
                     a.target href=(self.line_address()) { (self.title()) }
-                    " " a.soft.small.target href=(format!("/networks/{}", self.feed)) { (self.network) }
+                    (render_network(&self.feed, &self.network, self.ended))
                 }
             }
         }
@@ -280,6 +326,7 @@ mod tests {
         let stop = |n_more_lines| FoundStop {
             feed: "city".to_owned(),
             network: "City".to_owned(),
+            ended: None,
             id: "s1".to_owned(),
             name: "Harbour".to_owned(),
             lines: vec![("1".to_owned(), None)],

@@ -3,7 +3,7 @@
 //! `web/plain/live_page.js` reloads the page when an alert changes.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -22,6 +22,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::alert_source::{AlertSource, last_live_time};
+use super::alert_text::{find_text, language_name, list_other_languages};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
 use super::{alert_periods, alerts, badge, icons, network_page, states, words};
@@ -50,7 +51,10 @@ pub(super) async fn get_alerts(
     };
     let languages = PreferredLanguages::from_request(&parameters, &headers);
     let number = parameters.find_value("page").and_then(|page| page.parse().ok()).unwrap_or(1);
-    let view = AlertsView::new(&app, &network, languages, number);
+    let view = AlertsView {
+        chosen_language: parameters.find_value("lang").map(str::to_owned),
+        ..AlertsView::new(&app, &network, languages, number)
+    };
     let title = format!("Alerts · {}", view.name);
     let mut page = PageLayout::new(&title, NavSection::Networks);
     page.styles = &["riders.css"];
@@ -122,13 +126,15 @@ struct AlertsView {
     /// The notice that a recording is played.
     recording: Markup,
     is_recording: bool,
-    /// The notice that the timetable has ended, has not begun, or ends soon.
-    timetable_end: Markup,
     source: AlertSource,
     /// The time of the newest live data if they are out of date.
     live_end: Option<UnixMillis>,
-    /// The feed of all alerts and their languages, if they have one feed.
-    common_source: Option<(String, Vec<String>)>,
+    /// The feed of all alerts, if they have one feed.
+    common_source: Option<String>,
+    /// The language that the address names.
+    chosen_language: Option<String>,
+    /// Further languages of the alerts.
+    other_languages: BTreeSet<String>,
     /// The names of the network's feeds, by id.
     feed_names: BTreeMap<String, String>,
 }
@@ -143,11 +149,13 @@ impl AlertsView {
                 Some((AlertPhase::for_alert(record.alert()?, now), Arc::clone(record)))
             })
             .collect();
-        all.sort_by_key(|(phase, record)| {
+        let timetable = network.timetable();
+        all.sort_by_cached_key(|(phase, record)| {
             let alert = record.alert();
             let start =
                 alert.and_then(|it| it.active_period.iter().filter_map(|it| it.start).max());
-            (*phase, Reverse(alert.map_or(0, alerts::severity_rank)), Reverse(start))
+            let line = alert.map(|alert| line_order(alert, timetable.as_deref()));
+            (*phase, Reverse(alert.map_or(0, alerts::severity_rank)), line, Reverse(start))
         });
         let total = all.len();
         let n_now = all.iter().filter(|(phase, _)| *phase == AlertPhase::InForce).count();
@@ -157,11 +165,13 @@ impl AlertsView {
             .iter()
             .map(|feed| (feed.id().to_string(), feed.config().display_name().to_owned()));
         let skipped = (number - 1) * ALERTS_PER_PAGE;
+        let all_alerts = all.iter().filter_map(|(_, record)| record.alert());
+        let other_languages = list_other_languages(all_alerts, &languages);
         let common_source = find_common_source(all.iter().map(|(_, record)| &**record));
         Self {
             id: network.id().to_string(),
             name: network_names::network_name(app, network),
-            timetable: network.timetable(),
+            timetable,
             zone: words::network_zone(network),
             languages,
             alerts: all.into_iter().skip(skipped).take(ALERTS_PER_PAGE).collect(),
@@ -171,10 +181,11 @@ impl AlertsView {
             now,
             recording: states::recording_tag(network),
             is_recording: network.replay_time().is_some(),
-            timetable_end: network_page::render_timetable_end(network),
             source: AlertSource::for_network(network),
             live_end: last_live_time(network),
             common_source,
+            chosen_language: None,
+            other_languages,
             feed_names: names.collect(),
         }
     }
@@ -217,7 +228,7 @@ impl AlertsView {
 
     fn render_markup(&self) -> Markup {
         let pages = self.total.div_ceil(ALERTS_PER_PAGE);
-        let address = |page: usize| format!("/alerts/{}?page={page}", self.id);
+        let address = |page: usize| self.page_address(page, self.chosen_language.as_deref());
         html! {
             div.page.riders #live-page {
                 div.page-head.tight {
@@ -234,7 +245,7 @@ impl AlertsView {
                         // Without a current source of alerts nothing on the page is live.
                         @if self.source == AlertSource::Current { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
                     }
-                    (self.timetable_end)
+                    (self.render_languages())
                 }
                 (self.render_other_pages())
                 @for phase in [AlertPhase::InForce, AlertPhase::Upcoming, AlertPhase::Past] {
@@ -253,7 +264,7 @@ impl AlertsView {
                         @if self.number < pages { a.button.plain rel="next" href=(address(self.number + 1)) { "Next" } }
                     }
                 }
-                @if let Some((feed, languages)) = &self.common_source { p.small.soft data-common-source=(feed) { (self.render_source(feed, languages)) } }
+                @if let Some(feed) = &self.common_source { p.small.soft data-common-source=(feed) { (self.render_source(feed)) } }
                 (states::render_templates())
                 (layout::render_data_island("live-page-data", &self.live_data()))
             }
@@ -262,12 +273,8 @@ impl AlertsView {
 
     fn render_alert(&self, record: &Record) -> Markup {
         let Some(alert) = record.alert() else { return html! {} };
-        let header = alerts::find_text(&alert.header_text, &self.languages);
-        let description = alerts::find_text(&alert.description_text, &self.languages);
-        let url = alert.url.as_ref().and_then(|url| {
-            self.languages.pick_best(&url.translation, |it| it.language.as_deref())
-        });
-        let url = url.map(|url| url.text.as_str()).filter(|url| is_web_address(url));
+        let header = find_text(&alert.header_text, &self.languages);
+        let description = find_text(&alert.description_text, &self.languages);
         html! {
             article.alert.alert-entry data-alert=(record.id) data-severity=(alerts::severity_rank(alert)) {
                 (icons::warning())
@@ -277,23 +284,48 @@ impl AlertsView {
                 }
                 @if let Some(description) = &description { p.alert-text lang=[description.language()] { (description.as_str()) } }
                 (self.render_affected(alert))
-                (alert_periods::render_periods(alert, self.now, &self.zone))
-                @if let Some(url) = url { p.small { a.target href=(url) rel="noopener nofollow" { "More information" } } }
+                (alert_periods::render_about(alert, &self.languages, self.now, &self.zone))
                 @if self.common_source.is_none() {
-                    details.small.soft { summary { "Source" } p { (self.render_source(record.feed.as_str(), &alert_languages(alert))) } }
+                    details.small.soft { summary { "Source" } p { (self.render_source(record.feed.as_str())) } }
                 }
             }
         }
     }
 
-    /// Renders the feed of alerts, and their languages.
-    fn render_source(&self, feed: &str, languages: &[impl AsRef<str>]) -> Markup {
+    /// Renders the feed of alerts.
+    fn render_source(&self, feed: &str) -> Markup {
         let name = self.feed_names.get(feed).map_or(feed, String::as_str);
-        let languages: Vec<&str> = languages.iter().map(AsRef::as_ref).collect();
+        html! { "From " a href=(format!("/feeds/{feed}")) { (name) } "." }
+    }
+
+    /// Renders links to this page in the other languages of the alerts.
+    fn render_languages(&self) -> Markup {
+        let n = self.other_languages.len();
         html! {
-            "From " a href=(format!("/feeds/{feed}")) { (name) } "."
-            @if !languages.is_empty() { " Languages: " (languages.join(", ")) "." }
+            @if n > 0 {
+                p.small data-other-languages=(n) {
+                    "Also in "
+                    @for (at, language) in self.other_languages.iter().enumerate() {
+                        @if at > 0 { @if at + 1 == n { " and " } @else { ", " } }
+                        a.target href=(self.page_address(self.number, Some(language))) hreflang=(language) { (language_name(language)) }
+                    }
+                    "."
+                }
+            }
         }
+    }
+
+    fn page_address(&self, page: usize, language: Option<&str>) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        if page > 1 {
+            query.append_pair("page", &page.to_string());
+        }
+        if let Some(language) = language {
+            query.append_pair("lang", language);
+        }
+        let query = query.finish();
+        let separator = if query.is_empty() { "" } else { "?" };
+        format!("{}{separator}{query}", links::alerts_address(&self.id))
     }
 
     /// Returns the channels that the page's script follows.
@@ -405,49 +437,27 @@ impl AlertsView {
     }
 }
 
-/// Returns the feed of several alerts and their languages, if they have one feed.
-fn find_common_source<'a>(
-    records: impl Iterator<Item = &'a Record>,
-) -> Option<(String, Vec<String>)> {
-    let mut records = records.peekable();
-    let feed = records.peek()?.feed.to_string();
-    let mut languages = std::collections::BTreeSet::new();
-    for record in records {
-        if record.feed.as_str() != feed {
-            return None;
-        }
-        languages.extend(record.alert().into_iter().flat_map(alert_languages).map(str::to_owned));
-    }
-    Some((feed, languages.into_iter().collect()))
+/// Returns the feed of several alerts, if they have one feed.
+fn find_common_source<'a>(mut records: impl Iterator<Item = &'a Record>) -> Option<String> {
+    let feed = records.next()?.feed.to_string();
+    records.all(|record| record.feed.as_str() == feed).then_some(feed)
 }
 
-/// Returns the languages of an alert's texts.
-fn alert_languages(alert: &proto::Alert) -> Vec<&str> {
-    let texts = [&alert.header_text, &alert.description_text].into_iter().flatten();
-    let languages =
-        texts.flat_map(|text| &text.translation).filter_map(|it| it.language.as_deref());
-    let mut languages: Vec<&str> = languages.filter(|language| !language.is_empty()).collect();
-    languages.sort_unstable();
-    languages.dedup();
-    languages
-}
-
-/// Returns true if a producer's link leads to a website; other schemes could run code.
-fn is_web_address(text: &str) -> bool {
-    url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+/// Returns the key that orders alerts by their first line; those without a line are last.
+fn line_order(alert: &proto::Alert, timetable: Option<&Timetable>) -> impl Ord + use<> {
+    let ids = alert.informed_entity.iter().filter_map(|it| it.route_id.as_deref());
+    let routes = ids.filter_map(|id| timetable.and_then(|it| Some(it.route(it.find_route(id)?))));
+    let names = routes.map(|route| {
+        let name = route.display_name();
+        (route.sort_order, name.len(), name.to_owned())
+    });
+    let first = names.min();
+    (first.is_none(), first)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_web_addresses_become_links() {
-        assert!(is_web_address("https://example.org/works"));
-        for wrong in ["javascript:alert(1)", "data:text/html,x", "works", ""] {
-            assert!(!is_web_address(wrong), "{wrong}");
-        }
-    }
 
     #[test]
     fn an_alert_is_in_force_upcoming_or_past() {

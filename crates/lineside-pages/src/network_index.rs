@@ -68,7 +68,15 @@ impl NetworkEntry {
     }
 
     fn render_markup(&self) -> Markup {
-        let modes: Vec<&str> = self.modes.iter().map(|mode| words::mode_name(*mode)).collect();
+        let modes: Vec<String> = self
+            .modes
+            .iter()
+            .enumerate()
+            .map(|(at, mode)| match words::mode_name(*mode) {
+                first if at == 0 => first.to_owned(),
+                other => other.to_lowercase(),
+            })
+            .collect();
         html! {
             li data-network=(self.id) data-ended=[self.ended] {
                 a.target href=(network_address(&self.id)) { (self.name) }
@@ -140,7 +148,13 @@ fn describe_networks(entries: &[NetworkEntry]) -> String {
         words::format_number(n as u64)
     };
     let total = words::format_count(entries.len() as u64, "network", "networks");
-    let mut text = format!("{total}, {} with live or replayed data", count(NetworkEntry::is_live));
+    let mut text = format!(
+        "{total}, {} with live data",
+        count(|entry| entry.is_live() && !entry.is_recording)
+    );
+    if entries.iter().any(|entry| entry.is_recording) {
+        text += &format!(", {} replayed from a recording", count(|entry| entry.is_recording));
+    }
     if entries.iter().any(|entry| entry.ended.is_some()) {
         text += &format!(", {} with an ended timetable", count(|entry| entry.ended.is_some()));
     }

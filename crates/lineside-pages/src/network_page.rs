@@ -49,7 +49,7 @@ pub(super) fn render_timetable_end(network: &Network) -> Markup {
     let now = network.data_now();
     html! {
         @if let Some(window) = window {
-            @let end = html! { time datetime=(window.end) { (window.end.strftime("%-d %B %Y")) } };
+            @let end = html! { time datetime=(window.end) { (words::format_day(window.end)) } };
             @if window.service_end(now).is_some() {
                 div.alert.trouble data-expired-of=(network.id()) {
                     (icons::expired())
@@ -59,7 +59,7 @@ pub(super) fn render_timetable_end(network: &Network) -> Markup {
             @if let Some(days) = window.days_until_start(now).filter(|days| *days > 0) {
                 p.note data-starts-of=(network.id()) data-days-until-start=(days) {
                     "This timetable is not yet valid: service starts on "
-                    time datetime=(window.start) { (window.start.strftime("%-d %B %Y")) } ", "
+                    time datetime=(window.start) { (words::format_day(window.start)) } ", "
                     @match days { 1 => "tomorrow", days => { "in " (days) " days" } }
                     "."
                 }

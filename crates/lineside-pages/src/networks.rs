@@ -19,7 +19,7 @@ use crate::links;
 use crate::network_index;
 use crate::network_names;
 use crate::not_found;
-use crate::stop_lines::{lines_at, main_destinations};
+use crate::stop_lines::{line_termini, lines_at, main_destinations};
 use crate::words::mode_name;
 
 /// Stops on one page.
@@ -236,6 +236,7 @@ impl NetworkView {
                                         a.line-entry href=(links::line_address(&self.id, route.id)) {
                                             (badge::render_badge(route.display_name(), route.color))
                                             @if !route.long_name.is_empty() && route.long_name != route.display_name() { span { (words::shorten_name(route.long_name)) } }
+                                            @else if let Some(termini) = line_termini(self.timetable(), route.idx) { span data-termini { (termini) } }
                                         }
                                     }
                                 }
@@ -254,11 +255,12 @@ impl NetworkView {
             @if self.stops.total > 0 {
                 section.card aria-labelledby="stops-title" {
                     div.card-head { h2 #stops-title { "Stops" } span.soft.small { (words::format_count(self.stops.total as u64, "stop", "stops")) } }
+                    @if pages > 1 && self.query.text.is_empty() { (self.render_initials()) }
                     @let (served, unserved) = self.split_stops();
-                    @if !served.is_empty() { ul.stop-list { @for stop in served { (self.render_stop(*stop)) } } }
+                    @if !served.is_empty() { ul.stop-list { @for group in self.group_namesakes(served) { (self.render_namesakes(group)) } } }
                     @if !unserved.is_empty() {
                         h3.stops-unserved { "Stops without trips in the timetable" }
-                        ul.stop-list data-unserved=(unserved.len()) { @for stop in unserved { (self.render_stop(*stop)) } }
+                        ul.stop-list data-unserved=(unserved.len()) { @for stop in unserved { (self.render_stop(*stop, false)) } }
                     }
                     @if pages > 1 { (self.render_pager(self.query.stops_page, pages, "stops", |page| self.query.page_address(&self.id, page, self.query.lines_page))) }
                 }
@@ -274,16 +276,54 @@ impl NetworkView {
         stops.split_at(n_served)
     }
 
-    fn render_stop(&self, idx: StopIdx) -> Markup {
+    /// Renders links to the pages on which the names with an initial begin.
+    fn render_initials(&self) -> Markup {
+        html! {
+            nav.stop-initials aria-label="Stops by first letter" {
+                @for (initial, at) in self.dataset.stop_initials() {
+                    @let page = at / STOPS_PER_PAGE + 1;
+                    a.target href={ (self.query.page_address(&self.id, page, self.query.lines_page)) "#stops-title" } {
+                        @if initial == '0' { "0–9" } @else { (initial.to_uppercase()) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Splits stops where their names change.
+    fn group_namesakes<'a>(&self, stops: &'a [StopIdx]) -> impl Iterator<Item = &'a [StopIdx]> {
+        let name = |stop: &StopIdx| self.timetable().stop(*stop).name;
+        stops.chunk_by(move |a, b| !name(a).is_empty() && name(a) == name(b))
+    }
+
+    /// Renders the stops with one name: the name once, and under it a link to each.
+    fn render_namesakes(&self, stops: &[StopIdx]) -> Markup {
+        let name = stops.first().map_or("", |stop| self.timetable().stop(*stop).name);
+        html! {
+            @match stops {
+                [stop] => (self.render_stop(*stop, false)),
+                _ => li.stop-group {
+                    span { (name) }
+                    ul { @for stop in stops { (self.render_stop(*stop, true)) } }
+                },
+            }
+        }
+    }
+
+    /// `is_grouped`: the name of the stop is above a group of stops.
+    fn render_stop(&self, idx: StopIdx, is_grouped: bool) -> Markup {
         let stop = self.timetable().stop(idx);
         let lines = lines_at(self.timetable(), idx);
         let n_more = lines.len().saturating_sub(STOP_LINES_MAX);
+        let towards =
+            main_destinations(self.timetable(), idx).filter(|_| self.has_namesake(stop.name));
         html! {
             li {
-                a.target href=(links::board_address(&self.id, stop.id)) { (if stop.name.is_empty() { stop.id } else { stop.name }) }
-                @if self.has_namesake(stop.name) {
-                    @if let Some(towards) = main_destinations(self.timetable(), idx) { span.small data-towards { "towards " (towards) } }
+                a.target href=(links::board_address(&self.id, stop.id)) {
+                    @if let Some(towards) = &towards { span.visually-hidden { (stop.name) " " } span data-towards { "towards " (towards) } }
+                    @else { (if stop.name.is_empty() { stop.id } else { stop.name }) }
                 }
+                @if is_grouped && towards.is_none() { span.small data-towards="none" { "trips end here" } }
                 @match stop.platform_code {
                     Some(platform) => span.soft.small data-stop-number { "platform " (words::shorten_name(platform)) },
                     None => @if let Some(number) = self.stop_number(idx) { span.soft.small data-stop-number { "stop " (number) } },

@@ -1,4 +1,4 @@
-//! The page for a request with query parameters that its address does not have.
+//! The page for a request with query parameters, or values of them, that its address does not have.
 
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
@@ -28,7 +28,13 @@ pub fn refuse_parameters(
         div.page {
             div.page-head {
                 h1 { "Check the link" }
-                p role="alert" { (refusal.message()) }
+                p role="alert" {
+                    @match &refusal {
+                        // A sentence would begin with the name in upper case.
+                        Refusal::BadParameter { name, reason } => { "The parameter " code { (name) } ": " (reason) "." },
+                        _ => (refusal.message()),
+                    }
+                }
             }
             ul.links-in-line {
                 @if let Some(corrected) = corrected { li { a.corrected href=(corrected) { (corrected) } } }
@@ -49,6 +55,7 @@ fn correct_address(path: &str, query: &str, refusal: &Refusal) -> (String, Optio
     let (refused, nearest) = match refusal {
         Refusal::UnknownParameter { name, nearest, .. } => (name.as_str(), nearest.as_deref()),
         Refusal::RepeatedParameter(name) => (name.as_str(), None),
+        Refusal::BadParameter { name, .. } => (*name, None),
         _ => ("", None),
     };
     let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();

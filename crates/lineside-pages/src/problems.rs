@@ -15,6 +15,11 @@ const UNKNOWN_VALUE: &str = "unexpected_enum_value";
 /// empty.
 const FILES_NEEDING_VALUES: [&str; 3] = ["calendar.txt", "calendar_dates.txt", "routes.txt"];
 
+/// The name of real-time messages among the files of problems.
+const MESSAGE_FILE: &str = "entity";
+/// Codes of records that are in one message twice.
+const DUPLICATE_CODES: [&str; 2] = ["duplicate_record", "duplicate_id"];
+
 /// The numbers of a feed's problems, by their effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProblemTotals {
@@ -22,6 +27,8 @@ pub(super) struct ProblemTotals {
     pub(super) n_unreadable: u64,
     /// Values that the specification does not define; their rows are loaded.
     n_unknown_values: u64,
+    /// Records of real-time messages that were read and appear twice; the later one is used.
+    n_duplicates: u64,
 }
 
 impl ProblemTotals {
@@ -30,13 +37,24 @@ impl ProblemTotals {
             |file: &str, code: &str| code == UNKNOWN_VALUE && !FILES_NEEDING_VALUES.contains(&file);
         let unknown = problems.problem_counts().filter(|(file, code, _)| is_ignored(file, code));
         let n_unknown_values = unknown.map(|(_, _, count)| count).sum();
-        let n_unreadable = problems.total_count().saturating_sub(n_unknown_values);
-        Self { n_unreadable, n_unknown_values }
+        let is_duplicate =
+            |file: &str, code: &str| file == MESSAGE_FILE && DUPLICATE_CODES.contains(&code);
+        let duplicates =
+            problems.problem_counts().filter(|(file, code, _)| is_duplicate(file, code));
+        let n_duplicates = duplicates.map(|(_, _, count)| count).sum();
+        let n_unreadable =
+            problems.total_count().saturating_sub(n_unknown_values).saturating_sub(n_duplicates);
+        Self { n_unreadable, n_unknown_values, n_duplicates }
     }
 
-    /// Renders the number of values that the specification does not define; nothing if there are none.
-    pub(super) fn render_unknown_values(self) -> Markup {
+    /// Renders the numbers of undefined values and of duplicates; nothing if there are none.
+    pub(super) fn render_others(self) -> Markup {
         html! {
+            @if self.n_duplicates > 0 {
+                div.soft.small data-duplicates=(self.n_duplicates) {
+                    (words::format_count(self.n_duplicates, "duplicate", "duplicates"))
+                }
+            }
             @if self.n_unknown_values > 0 {
                 div.soft.small data-unknown-values=(self.n_unknown_values) {
                     (words::format_count(self.n_unknown_values, "unknown value", "unknown values")) " ignored"
@@ -48,12 +66,17 @@ impl ProblemTotals {
     fn describe_totals(self) -> String {
         let unreadable = words::format_count(self.n_unreadable, "row or value", "rows and values");
         let unknown = words::format_count(self.n_unknown_values, "unknown value", "unknown values");
-        match (self.n_unreadable, self.n_unknown_values) {
-            (0, 0) => "none".to_owned(),
-            (_, 0) => unreadable,
-            (0, _) => format!("none; {unknown} ignored"),
-            _ => format!("{unreadable}; {unknown} ignored"),
+        let mut parts = vec![match self.n_unreadable {
+            0 => "none".to_owned(),
+            _ => unreadable,
+        }];
+        if self.n_duplicates > 0 {
+            parts.push(words::format_count(self.n_duplicates, "duplicate", "duplicates"));
         }
+        if self.n_unknown_values > 0 {
+            parts.push(format!("{unknown} ignored"));
+        }
+        parts.join("; ")
     }
 }
 
@@ -73,6 +96,7 @@ pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: boo
         } @else {
             p.card-body.soft.small {
                 "Rows and values that Lineside could not read while it loaded the data that it serves now. The report checks the same data against all rules, so the same fault may be counted there, too."
+                @if totals.n_duplicates > 0 { " Duplicates are records that one message has twice: both were read, and the later one is used." }
                 @if totals.n_unknown_values > 0 { " A value that the specification does not define (" code { (UNKNOWN_VALUE) } ") is ignored as if the field were empty: nothing else of its row is lost." }
             }
             ul.problem-list {
@@ -224,10 +248,24 @@ mod tests {
         problems.push(problem("foreign_key_violation", 9, "36389"));
         problems.push(Problem::new("routes.txt", UNKNOWN_VALUE, "its row is lost"));
         let totals = ProblemTotals::from_problems(&problems);
-        assert_eq!(totals, ProblemTotals { n_unreadable: 5, n_unknown_values: 3 });
+        assert_eq!(totals, ProblemTotals { n_unreadable: 5, n_unknown_values: 3, n_duplicates: 0 });
         let page = render_card(&problems, true, false).into_string();
         assert_eq!(page.matches("36388").count(), 1, "one line for each value: {page}");
         assert_eq!(page.matches("data-repeats=\"3\"").count(), 2, "{page}");
+    }
+
+    #[test]
+    fn a_record_that_one_message_has_twice_is_not_unreadable() {
+        let mut problems = Problems::new();
+        for code in DUPLICATE_CODES {
+            problems.push(Problem::new(MESSAGE_FILE, code, "twice"));
+        }
+        problems.push(Problem::new(MESSAGE_FILE, "vehicle_timestamp_decreased", "older"));
+        problems.push(Problem::new("stations.json", "duplicate_id", "lost"));
+        let totals = ProblemTotals::from_problems(&problems);
+        assert_eq!((totals.n_unreadable, totals.n_duplicates), (2, 2));
+        let page = totals.render_others().into_string();
+        assert!(page.contains("data-duplicates=\"2\""), "{page}");
     }
 
     #[test]

@@ -6,10 +6,12 @@ use crate::words;
 
 /// Describes the errors and warnings, or the status if there are no counts. `web/plain/words.js` does the same.
 pub(crate) fn describe_brief(brief: &ReportSummary) -> String {
+    // A number does not stand at the end of a line without its noun.
+    let count = |n, one, many| words::format_count(n, one, many).replace(' ', "\u{a0}");
     let counts = format!(
         "{}, {}",
-        words::format_count(brief.errors, "error", "errors"),
-        words::format_count(brief.warnings, "warning", "warnings")
+        count(brief.errors, "error", "errors"),
+        count(brief.warnings, "warning", "warnings")
     );
     let is_partial = brief.unread_files > 0 && brief.is_exhaustive();
     let counts = if is_partial { format!("{counts}, partly checked") } else { counts };

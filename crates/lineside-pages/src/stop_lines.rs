@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use lineside_formats::gtfs::StopIdx;
 use lineside_formats::gtfs::Timetable;
+use lineside_formats::gtfs::{RouteIdx, StopIdx};
 use lineside_http::app::App;
 use lineside_ingest::Network;
 use lineside_quality::last_stops::list_last_stops;
+
+use super::words::shorten_name;
 
 /// Last stops shown with a stop that has a namesake.
 pub(super) const TOWARDS_MAX: usize = 2;
@@ -35,6 +37,23 @@ pub(super) fn lines_at(timetable: &Timetable, stop: StopIdx) -> Vec<(String, Opt
     lines.sort();
     lines.dedup();
     lines.into_iter().map(|(_, name, color)| (name, color)).collect()
+}
+
+/// Trips of a line among which the longest one is searched.
+const TRIPS_COMPARED_MAX: usize = 50;
+
+/// Returns the first and the last stop of a line's longest trip, which name a line without a name: "Oslo S – Drammen".
+pub(super) fn line_termini(timetable: &Timetable, route: RouteIdx) -> Option<String> {
+    let trips = timetable.route_trips(route).iter().take(TRIPS_COMPARED_MAX);
+    let longest = trips.max_by_key(|trip| {
+        let calls = timetable.stop_times(**trip);
+        // Of both directions, always the same one is taken.
+        (calls.len(), std::cmp::Reverse(calls.last().map(|call| call.stop)))
+    })?;
+    let mut calls = timetable.stop_times(*longest).map(|call| timetable.stop(call.stop).name);
+    let (first, last) = (calls.next()?, calls.last()?);
+    let has_names = !first.is_empty() && !last.is_empty() && first != last;
+    has_names.then(|| format!("{} – {}", shorten_name(first), shorten_name(last)))
 }
 
 /// Returns the destinations of most trips from a stop, in one or two names.

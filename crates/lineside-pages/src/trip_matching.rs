@@ -23,8 +23,7 @@ pub(super) fn render_card(feed: &Feed, report: Option<&MatchReport>) -> Markup {
         p.card-body.small { a href=(json) { "JSON" } }
     };
     let note = summarize_matches(report).unwrap_or_default();
-    let is_open = report.matches.as_ref().is_some_and(|it| it.entity_counts().1 > 0);
-    render_fold("matches", "Matching with the timetable", &html! { (note) }, is_open, &content)
+    render_fold("matches", "Matching with the timetable", &html! { (note) }, false, &content)
 }
 
 /// Describes the matched share of trips, or of vehicles, or of alert references; `None` if there is nothing to match.
@@ -121,7 +120,7 @@ fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
                     strong.numeric { (words::format_number(kind.counts.matched)) " of " (words::format_number(kind.counts.total_count())) }
                     " " (kind.nouns[usize::from(kind.counts.total_count() != 1)]) " " (kind.singular_place)
                     @if at == 0 { " the timetable of " (render_link(schedule)) } @else { " it" }
-                    "." span.soft { " " (words::format_percent(kind.counts.matched_share().unwrap_or_default())) }
+                    "." span.soft { " " (format_share(kind.counts.matched_share().unwrap_or_default())) }
                     @let unreferenced = count_unreferenced(kind.counts);
                     @if unreferenced > 0 {
                         span.soft data-unreferenced=(unreferenced) { " · " (words::format_number(unreferenced)) " more without a trip, line or stop id are not counted" }
@@ -136,6 +135,15 @@ fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
         @if !reasons.is_empty() {
             ul.problem-list { @for reason in reasons { (reason) } }
         }
+    }
+}
+
+/// Formats a share with one decimal, rounded down: 100 % means all.
+fn format_share(share: f64) -> String {
+    let tenths = (share * 1_000.0).floor() as u64;
+    match tenths % 10 {
+        0 => format!("{} %", tenths / 10),
+        tenth => format!("{}.{tenth} %", tenths / 10),
     }
 }
 
@@ -205,7 +213,8 @@ fn describe_cause(cause: &MismatchCause) -> Markup {
 
 /// Describes the fix of a cause.
 fn describe_remedy(cause: &MismatchCause, schedule: &Feed, is_siri: bool) -> Markup {
-    let newer = html! { "Publish the current timetable together with this feed; see the " a href=(format!("/feeds/{}/versions", schedule.id())) { "published versions" } "." };
+    let is_recording = schedule.network().replay_time().is_some();
+    let newer = html! { @if is_recording { "Use a timetable that was in force on the day of the recording." } @else { "Publish the current timetable together with this feed; see the " a href=(format!("/feeds/{}/versions", schedule.id())) { "published versions" } "." } };
     html! {
         @match cause {
             MismatchCause::ExtraPrefix { prefix, .. } | MismatchCause::MissingPrefix { prefix, .. } if is_siri => {
@@ -276,6 +285,12 @@ mod tests {
         let both = [ended.clone(), own.clone()];
         assert!(is_only_possible(&own, &both) && !is_only_possible(&ended, &both));
         assert!(!is_only_possible(&own, std::slice::from_ref(&own)));
+    }
+
+    #[test]
+    fn a_share_below_one_is_never_100_percent() {
+        let shares = [1.0, 165.0 / 172.0, 0.9999, 0.5, 0.0];
+        assert_eq!(shares.map(format_share), ["100 %", "95.9 %", "99.9 %", "50 %", "0 %"]);
     }
 
     #[test]

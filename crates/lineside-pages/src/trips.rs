@@ -106,7 +106,7 @@ async fn find_trip(
 }
 
 /// Parses `YYYY-MM-DD`, or `YYYYMMDD` as in GTFS.
-fn parse_date(text: &str) -> Option<Date> {
+pub(super) fn parse_date(text: &str) -> Option<Date> {
     Date::strptime("%Y-%m-%d", text).or_else(|_| Date::strptime("%Y%m%d", text)).ok()
 }
 
@@ -296,7 +296,8 @@ impl<'a> TripView<'a> {
             @if self.run.is_cancelled {
                 p.trip-standing { span.delay.tone-cancelled { "Cancelled" } " This trip does not run." }
             } @else if let Some(call) = call {
-                @let delay_text = words::format_delay(call.status.as_str(), call.delay.map(i64::from));
+                @let delay = words::shown_delay(call.delay.map(i64::from), call.scheduled, call.expected);
+                @let delay_text = words::format_delay(call.status.as_str(), delay);
                 p.trip-standing {
                     // Without a delay, the status has nothing to say.
                     @if call.delay.is_some() || call.status != DepartureStatus::Realtime { span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) } " · " }
@@ -361,7 +362,7 @@ impl<'a> TripView<'a> {
         let is_cancelled =
             matches!(call.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let is_past = !is_cancelled && call.best_known_time().is_some_and(|at| at < self.now);
-        let delay = call.delay.map(i64::from);
+        let delay = words::shown_delay(call.delay.map(i64::from), call.scheduled, call.expected);
         // Without live times nobody knows whether the vehicle has passed the stop.
         let is_known_past = is_past && call.status != DepartureStatus::Scheduled;
         let delay_text = if is_known_past {

@@ -15,6 +15,9 @@ const ON_TIME_S: i64 = 60;
 /// The least seconds of a long delay.
 const VERY_LATE_S: i64 = 300;
 
+/// A date as in `8 Feb 2024`, which does not break at the end of a line.
+const DAY: &str = "%-d\u{a0}%b\u{a0}%Y";
+
 /// Characters of a name that a page shows; the longest real names have about a hundred.
 const NAME_CHARS_MAX: usize = 200;
 
@@ -72,6 +75,18 @@ pub(super) fn format_delay(status: &str, delay: Option<i64>) -> DelayText {
             if delay >= VERY_LATE_S { "very-late" } else { "late" },
         ),
     }
+}
+
+/// Returns the delay between two times as clocks show them, to the minute, so that a page's status follows from the
+/// times next to it. Without both times, or for a trip of unknown delay, it is the known `delay`.
+pub(super) fn shown_delay(
+    delay: Option<i64>,
+    scheduled: Option<i64>,
+    expected: Option<i64>,
+) -> Option<i64> {
+    let minute = |at: i64| at.div_euclid(60);
+    let times = delay.and(scheduled.zip(expected));
+    times.map(|(scheduled, expected)| (minute(expected) - minute(scheduled)) * 60).or(delay)
 }
 
 /// Describes a past call with its last known delay. A timetable alone does not say when the trip was there.
@@ -134,7 +149,7 @@ pub(super) fn format_clock_or_day(unix_seconds: i64, now: i64, timezone: &TimeZo
     if format_local_day(unix_seconds, timezone) == format_local_day(now, timezone) {
         format_clock(unix_seconds, timezone)
     } else {
-        format_with(unix_seconds, timezone, "%-d %b %Y, %H:%M")
+        format_with(unix_seconds, timezone, "%-d\u{a0}%b\u{a0}%Y, %H:%M")
     }
 }
 
@@ -145,17 +160,17 @@ pub(super) fn format_local_day(unix_seconds: i64, timezone: &TimeZone) -> String
 
 /// Formats the local day of a time, such as `8 Feb 2024`.
 pub(super) fn day_at(at: UnixMillis, zone: &TimeZone) -> String {
-    format_with(at.unix_seconds(), zone, "%-d %b %Y")
+    format_with(at.unix_seconds(), zone, DAY)
 }
 
 /// Formats a date without its weekday, such as `8 Feb 2024`.
 pub(super) fn format_day(date: Date) -> String {
-    date.strftime("%-d %b %Y").to_string()
+    date.strftime(DAY).to_string()
 }
 
 /// Formats a date, such as `Mon 23 Nov 2026`.
 pub(super) fn format_date(date: Date) -> String {
-    date.strftime("%a %-d %b %Y").to_string()
+    date.strftime("%a\u{a0}%-d\u{a0}%b\u{a0}%Y").to_string()
 }
 
 /// Formats local hours, minutes and seconds.
@@ -171,12 +186,12 @@ pub(super) fn format_moment(unix_seconds: i64, timezone: &TimeZone) -> String {
 
 /// Formats local day and time, for pages that name the zone once.
 pub(super) fn format_local_moment(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_with(unix_seconds, timezone, "%-d %b %Y, %H:%M:%S")
+    format_with(unix_seconds, timezone, "%-d\u{a0}%b\u{a0}%Y, %H:%M:%S")
 }
 
 /// Formats local day, hours and minutes, such as `23 Nov 07:30`.
 pub(super) fn format_day_and_clock(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_with(unix_seconds, timezone, "%-d %b %H:%M")
+    format_with(unix_seconds, timezone, "%-d\u{a0}%b %H:%M")
 }
 
 /// Returns the abbreviation of a zone at a time, such as `CET`. Many zones have only a number such as `-11`, which
@@ -200,7 +215,7 @@ pub(super) fn render_time(at: UnixMillis, zone: &TimeZone) -> Markup {
 /// Renders a time to the minute and without the zone, for a table that names it.
 pub(super) fn minute_at(at: UnixMillis, zone: &TimeZone) -> Markup {
     let seconds = at.unix_seconds();
-    html! { time datetime=(format_rfc3339(seconds, zone)) { (format_with(seconds, zone, "%-d %b %Y, %H:%M")) } }
+    html! { time datetime=(format_rfc3339(seconds, zone)) { (format_with(seconds, zone, "%-d\u{a0}%b\u{a0}%Y, %H:%M")) } }
 }
 
 /// Returns the zone of a network's displayed times: its timetable's, or UTC.
@@ -286,7 +301,7 @@ pub(super) fn format_count(value: u64, one: &str, many: &str) -> String {
 pub(super) fn mode_name(mode: RouteMode) -> &'static str {
     match mode {
         RouteMode::Tram => "Trams",
-        RouteMode::Metro => "Metro",
+        RouteMode::Metro => "Metro trains",
         RouteMode::Train => "Trains",
         RouteMode::Bus => "Buses",
         RouteMode::Ferry => "Ferries",
@@ -331,6 +346,14 @@ pub(super) mod tests {
                 (Some(delay_text.text.as_str()), Some(delay_text.tone)),
                 (case[2].as_str(), case[3].as_str())
             );
+        }
+    }
+
+    #[test]
+    fn a_shown_delay_is_that_of_the_shown_minutes_as_in_the_browser() {
+        for case in list_cases(&load_cases(), "shown_delay") {
+            let [delay, scheduled, expected, shown] = [0, 1, 2, 3].map(|at| case[at].as_i64());
+            assert_eq!(shown_delay(delay, scheduled, expected), shown, "{case}");
         }
     }
 
@@ -402,9 +425,9 @@ pub(super) mod tests {
     #[test]
     fn a_moment_includes_its_time_zone() {
         let at = |zone: &str| format_moment(0, &TimeZone::get(zone).expect("a known zone"));
-        assert_eq!(at("Asia/Tokyo"), "1 Jan 1970, 09:00:00 JST");
-        assert_eq!(at("Asia/Dubai"), "1 Jan 1970, 04:00:00 UTC+04");
-        assert_eq!(at("Etc/GMT+11"), "31 Dec 1969, 13:00:00 UTC\u{2212}11");
+        assert_eq!(at("Asia/Tokyo"), "1\u{a0}Jan\u{a0}1970, 09:00:00 JST");
+        assert_eq!(at("Asia/Dubai"), "1\u{a0}Jan\u{a0}1970, 04:00:00 UTC+04");
+        assert_eq!(at("Etc/GMT+11"), "31\u{a0}Dec\u{a0}1969, 13:00:00 UTC\u{2212}11");
     }
 
     #[test]

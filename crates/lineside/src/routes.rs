@@ -16,7 +16,11 @@ pub(crate) fn build_router(app: &App, siri: SiriService, demo: Option<&Arc<Demo>
     let (api, document) =
         lineside_http::documented_routes(app).merge(lineside_siri::routes(siri)).split_for_parts();
     let document = Arc::new(lineside_http::openapi::finish_document(&document));
-    let known = Arc::new(KnownParameters::new(&document, lineside_pages::refuse_parameters));
+    let known = Arc::new(KnownParameters::new(
+        &document,
+        lineside_pages::list_parameter_values(),
+        lineside_pages::refuse_parameters,
+    ));
     let router = api
         .merge(lineside_http::openapi::router(&document))
         .merge(lineside_http::map_files::router())

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { startProducer, writeSchedule } from "./city.js";
-import { launch, startServer, until, visitPage } from "./support.js";
+import { assertFitsScreens, launch, phone, startServer, until, visitPage } from "./support.js";
 
 const TOKEN = "a token of the tests";
 const DAY_S = 86_400;
@@ -66,6 +66,12 @@ const isLive = (/** @type {import("playwright-core").Page} */ page) => page.loca
 const row = (/** @type {import("playwright-core").Page} */ page, /** @type {string} */ feed) => page.locator("#feeds tbody tr").filter({ has: page.locator(`a.feed-name[href="/feeds/${feed}"]`) });
 const stateIn = (/** @type {import("playwright-core").Page} */ page, /** @type {string} */ feed, /** @type {string} */ state) => page.locator(`[data-state-of="${feed}"][data-state="${state}"]`).first();
 
+test("the pages of unhealthy feeds fit three screens", async () => {
+  for (const feed of ["down", "ended", "museum-live"]) {
+    for (const options of [{}, phone]) await visitPage(browser, `${server.base}/feeds/${feed}`, (page) => assertFitsScreens(page, 3), options);
+  }
+});
+
 describe("a timetable that has ended", () => {
   test("is shown as expired in the catalog, its filter, on the feed's page, the dashboard and boards", async () => {
     await open("/", async (page) => {
@@ -84,7 +90,12 @@ describe("a timetable that has ended", () => {
       await Promise.all([page.waitForURL("**/ops"), page.keyboard.press("Enter")]);
       await page.locator('#feed-ended [data-state="expired"]').first().waitFor();
     });
-    await open("/stops/ended/s", (page) => page.locator('#live[data-status="stale"]').waitFor());
+    await open("/stops/ended/s", async (page) => {
+      const sign = page.locator('#live[data-status="stale"]');
+      await sign.waitFor({ state: "attached" });
+      assert.ok(await sign.isHidden(), "the banner says it");
+      assert.equal(await page.locator(".board-clock").count(), 0);
+    });
     for (const address of ["/stops/ended/s", "/routes/ended/A", "/networks/ended"]) {
       await open(address, async (page) => assert.ok(await page.locator('[data-expired-of="ended"]').isVisible(), address));
     }

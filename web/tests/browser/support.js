@@ -63,4 +63,10 @@ export async function visitPage(browser, address, look, options = {}) {
 /** Returns the canvas of the vehicles as a data URL, which changes when a vehicle moves. @param {import("playwright-core").Page} page */
 export const vehiclesPicture = (page) => page.evaluate(() => /** @type {HTMLCanvasElement} */ (document.querySelector("canvas.vehicles"))?.toDataURL());
 
+/** Asserts that a page is at most `screens` times as high as the window. @param {import("playwright-core").Page} page @param {number} screens */
+export async function assertFitsScreens(page, screens) {
+  const [height, screen] = await page.evaluate(() => [document.documentElement.scrollHeight, innerHeight]);
+  assert.ok(height <= screens * screen, `${page.url()} is ${height} px high in a window of ${screen} px`);
+}
+
 export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };

@@ -259,7 +259,7 @@ test("notices list only networks in view, each once, with its worst live feed", 
   assert.ok(STANDSTILL.includes("paused"));
   const now = Date.parse("2026-01-02T08:00:00Z") / 1000;
   assert.match(advice(states[3].record, "UTC", now), /07:53$/);
-  assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2 Jan 2026, 07:53$/, "a time on another day has its date");
+  assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2\sJan\s2026, 07:53$/, "a time on another day has its date");
 });
 
 test("the status says Live only if something in view is live", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { badgeColors } from "../../plain/badge.js";
-import { ageWords, bytesWords, clock, clockOrDay, dayAndClock, delayWords, dueWords, durationWords, moment, numberWords, reportFigures, reportWords, seconds, serviceWords, shareWords } from "../../plain/words.js";
+import { ageWords, bytesWords, clock, clockOrDay, dayAndClock, delayWords, dueWords, durationWords, moment, numberWords, reportFigures, reportWords, seconds, serviceWords, shareWords, shownDelay } from "../../plain/words.js";
 
 /** Cases that the server's formatting (crates/lineside/src/pages) is tested with, too. */
 const cases = JSON.parse(readFileSync(new URL("../words.json", import.meta.url), "utf8"));
@@ -11,6 +11,10 @@ test("delays are formatted as on the server", () => {
   for (const [status, delay, words, tone] of cases.delay) {
     assert.deepEqual(delayWords(status, delay), { words, tone }, `${status} ${delay}`);
   }
+});
+
+test("a shown delay is that of the shown minutes, as on the server", () => {
+  for (const [delay, scheduled, expected, shown] of cases.shown_delay) assert.equal(shownDelay(delay, scheduled, expected), shown, `${delay} ${scheduled} ${expected}`);
 });
 
 test("due times and ages are formatted as on the server", () => {
@@ -40,8 +44,8 @@ test("the end of a timetable is formatted as on the server", () => {
 });
 
 test("a moment is formatted with its date and timezone", () => {
-  assert.equal(moment(0, "UTC", "UTC"), "1 Jan 1970, 00:00:00 UTC");
-  assert.equal(moment(0, "Africa/Johannesburg", "SAST"), "1 Jan 1970, 02:00:00 SAST");
+  assert.equal(moment(0, "UTC", "UTC"), "1\u00a0Jan\u00a01970, 00:00:00 UTC");
+  assert.equal(moment(0, "Africa/Johannesburg", "SAST"), "1\u00a0Jan\u00a01970, 02:00:00 SAST");
 });
 
 test("a badge's label always has enough contrast", () => {
@@ -63,7 +67,7 @@ test("a time on another day is formatted with its date, as on the server", () =>
 });
 
 test("the day of a time depends on the timezone", () => {
-  assert.deepEqual([dayAndClock(1_707_400_000, "UTC"), dayAndClock(1_707_400_000, "Asia/Tokyo"), dayAndClock(1_707_400_000, "America/New_York")], ["8 Feb 2024, 13:46", "8 Feb 2024, 22:46", "8 Feb 2024, 08:46"]);
+  assert.deepEqual([dayAndClock(1_707_400_000, "UTC"), dayAndClock(1_707_400_000, "Asia/Tokyo"), dayAndClock(1_707_400_000, "America/New_York")], ["8\u00a0Feb\u00a02024, 13:46", "8\u00a0Feb\u00a02024, 22:46", "8\u00a0Feb\u00a02024, 08:46"]);
 });
 
 test("a clock shows the time in a timezone", () => {

@@ -39,8 +39,8 @@ impl VehicleNoun {
     fn for_kind(kind: u16) -> Self {
         match RouteMode::from_route_type(kind) {
             RouteMode::Tram => Self { one: "tram", many: "trams" },
-            RouteMode::Metro => Self { one: "metro", many: "metros" },
-            RouteMode::Train => Self { one: "train", many: "trains" },
+            // A subway's vehicle is a train in every city; a "metro" is not.
+            RouteMode::Metro | RouteMode::Train => Self { one: "train", many: "trains" },
             RouteMode::Bus => Self { one: "bus", many: "buses" },
             RouteMode::Ferry => Self { one: "ferry", many: "ferries" },
             RouteMode::Cable | RouteMode::Other => ANY,
@@ -58,6 +58,7 @@ mod tests {
             |kinds: &[u16]| VehicleNoun::for_kinds(kinds.iter().map(|kind| Some(*kind)), None);
         assert_eq!(noun_for(&[3, 700, 3]).many, "buses");
         assert_eq!(noun_for(&[2, 109]).one, "train");
+        assert_eq!(noun_for(&[1, 401]).many, "trains");
         assert_eq!(noun_for(&[2, 3]).many, "trips");
         assert_eq!(noun_for(&[]).many, "trips");
         assert_eq!(noun_for(&[7]).many, "trips");

@@ -96,7 +96,8 @@ pub(super) fn render_markup(answer: &DelayReport, is_embedded: bool) -> Markup {
     let has_source = !answer.question.sources.is_empty();
     html! {
         (render_head(answer, is_embedded))
-        (network_page::render_timetable_end(&answer.question.network))
+        // Without a source of times, the answer's sentence has the end of the timetable.
+        @if has_source || network_page::last_service_day(&answer.question.network).is_none() { (network_page::render_timetable_end(&answer.question.network)) }
         (render_verdict(answer, is_embedded))
         // Without a feed that has times, every line is unknown.
         @if !is_embedded && has_source { (render_line_choice(answer)) }
@@ -138,6 +139,9 @@ fn validity_period(data_late_after: Option<Duration>) -> Duration {
 /// Renders the verdict or the share, and the counts behind it.
 fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     let (icon, text) = match answer.verdict {
+        DelayVerdict::Yes if answer.counts.is_some_and(|counts| are_few_late(&counts)) => {
+            (icons::late(), "Some are")
+        }
         DelayVerdict::Yes => (icons::late(), "Yes"),
         DelayVerdict::No => (icons::ok(), "No"),
         DelayVerdict::Unknown => (icons::unknown(), "Unknown"),
@@ -154,17 +158,25 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
                 None => p.answer-word { (icon) strong { (text) } },
             }
             @if share.is_some() { (render_figures(answer)) }
-            p.answer-words { (describe_report(answer)) }
+            p.answer-words { (describe_report(answer, share.is_some())) }
             @if !is_embedded { (unknown::render_next_step(answer)) }
-            p.answer-rule.soft {
-                "Late means " (words::format_span(question.late_after.as_secs())) " or more behind schedule. "
-                @if has_single_verdict(answer) { "Cancelled trips count as Yes and are listed separately." }
+            // An unknown answer has nothing that the rule explains.
+            @if answer.verdict != DelayVerdict::Unknown {
+                p.answer-rule.soft {
+                    "Late means " (words::format_span(question.late_after.as_secs())) " or more behind schedule. "
+                    @if has_single_verdict(answer) { "Cancelled trips count, too, and are listed separately." }
+                }
             }
             (render_times(answer))
             (render_sources(answer))
         }
         template #unknown-answer { (icons::unknown()) strong { "Unknown" } }
     }
+}
+
+/// Returns true if less than half of the trips are late or cancelled: then "Yes" would say too much.
+fn are_few_late(counts: &DelayCounts) -> bool {
+    (counts.late + counts.cancelled) * 2 < counts.trips
 }
 
 /// Renders `11 late · 8 cancelled`.
@@ -197,13 +209,19 @@ pub(super) fn format_number(count: usize) -> String {
     words::format_number(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
-/// Describes the counts in sentences; if nothing is known, the reason.
-fn describe_report(answer: &DelayReport) -> String {
+/// Describes the counts in sentences; if nothing is known, the reason. `has_figures`: the counts of late and cancelled
+/// trips are shown above.
+fn describe_report(answer: &DelayReport, has_figures: bool) -> String {
     let Some(counts) = answer.counts else { return unknown::explain_unknown(answer) };
     if answer.verdict == DelayVerdict::Unknown && !counts.is_conclusive() {
         return unknown::explain_unknown(answer);
     }
-    let mut text = describe_counts(&counts);
+    let mut text = if has_figures {
+        let all = words::format_count(counts.trips as u64, "trip", "trips");
+        format!("Of {all}.{}", describe_gaps(&counts))
+    } else {
+        describe_counts(&counts)
+    };
     if let Some(worst) = counts.worst.filter(|_| counts.late > 0) {
         text += &format!(
             " The longest delay: {}.",
@@ -249,21 +267,21 @@ pub(super) fn describe_counts(counts: &DelayCounts) -> String {
             are(counts.cancelled)
         );
     }
-    text += ".";
+    text + "." + &describe_gaps(counts)
+}
+
+/// Describes the trips without live times, with a space before it; empty if there are none.
+fn describe_gaps(counts: &DelayCounts) -> String {
+    let without_times = counts.unknown.saturating_sub(counts.scheduled_only);
     match (without_times, counts.scheduled_only) {
-        (0, 0) => {}
-        (0, scheduled_only) => {
-            text += &format!(" Timetable only for {}.", format_number(scheduled_only))
-        }
-        (unknown, 0) => text += &format!(" No live times for {} of them.", format_number(unknown)),
+        (0, 0) => String::new(),
+        (0, scheduled_only) => format!(" Timetable only for {}.", format_number(scheduled_only)),
+        (unknown, 0) => format!(" No live times for {} of them.", format_number(unknown)),
         (unknown, scheduled_only) => {
             let (unknown, scheduled_only) = (format_number(unknown), format_number(scheduled_only));
-            text += &format!(
-                " No live times for {unknown} of them; timetable only for {scheduled_only}."
-            );
+            format!(" No live times for {unknown} of them; timetable only for {scheduled_only}.")
         }
     }
-    text
 }
 
 /// Renders the feeds without fresh data, and the reasons.
@@ -435,6 +453,15 @@ mod tests {
         check(41, 0, 2, 0, 0, "No late trips; 2 cancelled (39 running).");
         check(1, 0, 0, 0, 0, "No late trips (1 running).");
         check(9, 0, 0, 4, 3, "No late trips (9 running; 1 without times, 3 timetable only).");
+    }
+
+    #[test]
+    fn less_than_half_of_the_trips_are_few() {
+        let few = |late, cancelled| {
+            let counts = DelayCounts { trips: 14, late, cancelled, ..DelayCounts::default() };
+            are_few_late(&counts)
+        };
+        assert!(few(3, 3) && !few(3, 4) && !few(14, 0));
     }
 
     #[test]

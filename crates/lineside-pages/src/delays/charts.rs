@@ -229,7 +229,7 @@ fn draw_day(answer: &DelayReport) -> Markup {
             ul.legend.small.soft {
                 li { (render_sign("late")) "late" }
                 li { (render_sign("cancelled")) "cancelled" }
-                li { (render_sign("seen")) "recorded" }
+                li { (render_sign("seen")) "none late" }
                 @if has_gaps {
                     li { svg viewBox="0 0 18 18" aria-hidden="true" { rect fill="url(#not-known)" width="18" height="18" {} } "no data" }
                 }

@@ -54,7 +54,7 @@ fn render_line(answer: &DelayReport, line: &LineCount, has_delays: bool) -> Mark
                 (render_count(counts, counts.on_time + counts.early, Some("on-time")))
             }
             td.end.numeric { (format_number(counts.trips)) }
-            @if has_delays { td { (render_worst(counts)) } }
+            @if has_delays { td { (render_worst(counts, answer.question.late_after.as_secs())) } }
         }
     }
 }
@@ -70,10 +70,13 @@ fn render_count(counts: &DelayCounts, count: usize, class: Option<&str>) -> Mark
     }
 }
 
-fn render_worst(counts: &DelayCounts) -> Markup {
+/// Renders the longest delay. Below `late_after`, in seconds, no trip is late, so that the trip is only behind.
+fn render_worst(counts: &DelayCounts, late_after: u64) -> Markup {
     let said = words::format_delay("realtime", counts.worst.map(i64::from));
+    let behind = counts.worst.and_then(|worst| u64::try_from(worst).ok()).unwrap_or(0);
     html! {
-        @if counts.worst.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.text) } }
+        @if (60..late_after).contains(&behind) { span.delay data-worst="behind" { (behind / 60) " min behind" } }
+        @else if counts.worst.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.text) } }
         @else { span.soft { "–" } }
     }
 }
@@ -81,6 +84,15 @@ fn render_worst(counts: &DelayCounts) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delay_below_the_limit_is_not_called_late() {
+        let worst = |seconds| {
+            let counts = DelayCounts { worst: Some(seconds), ..DelayCounts::default() };
+            render_worst(&counts, 300).into_string().contains("data-worst=\"behind\"")
+        };
+        assert_eq!([59, 60, 299, 300, -60].map(worst), [false, true, true, false, false]);
+    }
 
     #[test]
     fn unknown_counts_are_not_shown_as_zero() {

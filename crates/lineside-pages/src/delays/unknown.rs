@@ -76,7 +76,7 @@ pub(super) fn render_next_step(answer: &DelayReport) -> Markup {
     let is_unmatched = answer.verdict == DelayVerdict::Unknown && has_only_unknown_trips(answer);
     html! {
         @if question.sources.is_empty() && question.timetable.is_some() {
-            p.small { a.target data-next-step="network" href=(format!("/networks/{}", question.network.id())) { "Lines, stops and departures of " (network_name(answer)) } }
+            p.small { a.target data-next-step="network" href=(format!("/networks/{}", question.network.id())) { "Lines and stops of " (network_name(answer)) } }
         }
         @if let Some(source) = question.sources.first().filter(|_| is_unmatched) {
             p.small { a.target href=(format!("/feeds/{}#matches", source.id)) { "Why the delays are not known" } }

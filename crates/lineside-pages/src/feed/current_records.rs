@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use lineside_formats::gtfs_rt::proto::TripDescriptor;
 use lineside_ingest::Record;
+use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
-use super::super::{alerts, badge, words};
+use super::super::{alerts, badge, layout, words};
 use super::FeedView;
+use crate::line_vehicles::GENERATED_ID_PREFIXES;
 use crate::links;
 
 /// Trips and vehicles that the page lists; the API returns all of them.
@@ -52,49 +54,55 @@ impl FeedView {
         let trip_order = if has_delays { ", the most delayed first" } else { "" };
         let has_times = vehicles.first().is_some_and(|record| report_time(record).is_some());
         let vehicle_order = if has_times { ", the newest reports first" } else { "" };
-        let alerts_note =
-            words::format_count(widen_count(summaries.len()), "alert in force", "alerts in force");
-        Some(html! {
-            section.card #current aria-labelledby="current-title" data-unreliable[self.status.unreliable_since.is_some()] {
-                div.card-head {
-                    h2 #current-title { (self.current_title()) }
-                    span.soft.small {
-                        @if let Some(since) = self.status.unreliable_since { "no reliable data since " (self.render_moment(since)) ", " }
-                        @if !summaries.is_empty() { (alerts_note) }
-                        @if n_trips > 0 { @if !summaries.is_empty() { ", " } (words::format_count(widen_count(n_trips), "trip", "trips")) }
-                        @if !vehicles.is_empty() { @if !summaries.is_empty() || n_trips > 0 { ", " } (words::format_count(widen_count(vehicles.len()), "vehicle", "vehicles")) }
+        let counts = [
+            (summaries.len(), "alert in force", "alerts in force"),
+            (n_trips, "trip", "trips"),
+            (vehicles.len(), "vehicle", "vehicles"),
+        ];
+        let present = counts.into_iter().filter(|(n, _, _)| *n > 0);
+        let counts: Vec<String> =
+            present.map(|(n, one, many)| words::format_count(widen_count(n), one, many)).collect();
+        let note = html! {
+            @if let Some(since) = self.status.unreliable_since { "no reliable data since " (self.render_moment(since)) ", " }
+            (counts.join(", "))
+        };
+        let body = html! {
+            (alerts::render_list(&summaries, &links::alerts_address(self.network.id().as_str())))
+            @if n_trips > 0 {
+                div.scroll tabindex="0" role="region" aria-label="Trips" {
+                    table.list-table.now-table role="table" {
+                        (render_head(["Line", "Trip", "Next stop", "Delay"]))
+                        tbody role="rowgroup" { @for record in trips.iter().take(ROWS_MAX) { (self.render_trip_row(record)) } }
                     }
                 }
-                (alerts::render_list(&summaries, &links::alerts_address(self.network.id().as_str())))
-                @if n_trips > 0 {
-                    div.scroll tabindex="0" role="region" aria-label="Trips" {
-                        table.list-table.now-table role="table" {
-                            (render_head(["Line", "Trip", "Next stop", "Delay"]))
-                            tbody role="rowgroup" { @for record in trips.iter().take(ROWS_MAX) { (self.render_trip_row(record)) } }
-                        }
-                    }
-                    (self.render_more(n_trips, "trips", trip_order))
-                }
-                @if !vehicles.is_empty() {
-                    div.scroll tabindex="0" role="region" aria-label="Vehicles" {
-                        table.list-table.now-table role="table" {
-                            (render_head(["Line", "Vehicle", "Next stop", "Reported"]))
-                            tbody role="rowgroup" { @for record in vehicles.iter().take(ROWS_MAX) { (self.render_vehicle_row(record)) } }
-                        }
-                    }
-                    (self.render_more(vehicles.len(), "vehicles", vehicle_order))
-                }
+                (self.render_more(n_trips, "trips", trip_order))
             }
-        })
+            @if !vehicles.is_empty() {
+                div.scroll tabindex="0" role="region" aria-label="Vehicles" {
+                    table.list-table.now-table role="table" {
+                        (render_head(["Line", "Vehicle", "Next stop", "Reported"]))
+                        tbody role="rowgroup" { @for record in vehicles.iter().take(ROWS_MAX) { (self.render_vehicle_row(record)) } }
+                    }
+                }
+                (self.render_more(vehicles.len(), "vehicles", vehicle_order))
+            }
+        };
+        Some(layout::render_fold("current", self.current_title(), &note, false, &body))
     }
 
     /// Sorts vehicles by their reports, the newest first. Some feeds announce vehicles with a time ahead: those are last.
     fn sort_by_report(&self, vehicles: &mut [&Arc<Record>]) {
-        let now = self.network.data_now().unix_seconds();
         vehicles.sort_by_key(|record| {
             let at = report_time(record);
-            (Reverse(at.filter(|at| *at <= now)), at, record.id.clone())
+            (Reverse(at.filter(|at| !self.is_ahead(*at))), at, record.id.clone())
         });
+    }
+
+    /// Returns true if a report's time is after the message that contains it, or after now.
+    fn is_ahead(&self, at: i64) -> bool {
+        let now = self.network.data_now().unix_seconds();
+        let message = self.status.data_time.map_or(now, UnixMillis::unix_seconds);
+        at > now.min(message)
     }
 
     /// Renders the number of rows shown, with a link to all of them.
@@ -161,7 +169,12 @@ impl FeedView {
     fn render_vehicle_row(&self, record: &Record) -> Markup {
         let vehicle = record.vehicle();
         let label = vehicle.and_then(|it| it.vehicle.as_ref()?.label.as_deref());
-        let label = label.filter(|label| !label.is_empty()).unwrap_or(&record.id);
+        let label = label.filter(|label| !label.is_empty()).map(str::to_owned);
+        // An id that Lineside derived means nothing to readers.
+        let is_generated = GENERATED_ID_PREFIXES.iter().any(|prefix| record.id.starts_with(prefix));
+        let headsign = record.join.headsign.as_deref().filter(|_| is_generated);
+        let label = label.or_else(|| headsign.map(|to| format!("to {}", words::shorten_name(to))));
+        let label = label.unwrap_or_else(|| record.id.to_string());
         let at = report_time(record);
         html! {
             tr role="row" {
@@ -171,9 +184,11 @@ impl FeedView {
                 td.numeric role="cell" data-label="Reported" {
                     @match at {
                         Some(at) if self.is_recording() => (self.render_recorded_clock(at)),
+                        Some(at) if self.is_ahead(at) => (words::format_clock_seconds(at, &self.time_zone())),
                         Some(at) => (words::format_age(self.network.data_now().unix_seconds() - at)),
                         None => span.soft { "unknown" },
                     }
+                    @if at.is_some_and(|at| self.is_ahead(at)) { " " span.soft.small data-ahead { "in the future" } }
                 }
             }
         }

@@ -243,6 +243,10 @@ impl FeedView {
                 p.crumbs { a href="/" { "Feeds" } (networks::render_crumb(&self.feed)) }
                 h1 { (config.display_name()) }
                 @if let Some(description) = &config.description { p #description { (description) } }
+                @else if config.name.is_none() && self.timetable.is_none() {
+                    // An id alone does not say what the feed is about.
+                    @if let Some(name) = self.network.first_feed().and_then(|feed| feed.config().name.clone()) { p #description { (states::format_name(self.format())) " of " (name) } }
+                }
                 div.feed-state {
                     (states::render_label(id, self.status.state))
                     span data-reason-of=(id) { (self.status.reason) }

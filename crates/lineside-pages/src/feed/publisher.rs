@@ -55,7 +55,7 @@ impl FeedView {
                         dt { "Contact" } dd {
                             @if let Some(email) = email { (render_mail_link(email)) }
                             @if email.is_some() && contact.is_some() { ", " }
-                            @if let Some(contact) = contact { (render_link(contact, Some(contact))) }
+                            @if let Some(contact) = contact { (render_link(without_scheme(contact), Some(contact))) }
                         }
                     }
                     dt { "Source" } dd.mono { (render_source_link(&config.url.public_name())) }
@@ -91,6 +91,12 @@ fn render_link(text: &str, address: Option<&str>) -> Markup {
             None => (text),
         }
     }
+}
+
+/// Returns a web address as readers know it: without its scheme and final slash.
+fn without_scheme(address: &str) -> &str {
+    let bare = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
+    bare.map_or(address, |bare| bare.trim_end_matches('/'))
 }
 
 /// Renders the source's address; as plain text if it contains a hidden key.

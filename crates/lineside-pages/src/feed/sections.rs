@@ -9,7 +9,7 @@ use lineside_quality::reports::ReportSummary;
 use maud::{Markup, html};
 
 use super::super::problems::ProblemTotals;
-use super::super::{badge, layout, states, system, trip_matching, words};
+use super::super::{badge, layout, report, states, system, trip_matching, words};
 use super::FeedView;
 use crate::links;
 use crate::report_brief;
@@ -32,13 +32,13 @@ impl FeedView {
                 dl.facts.card-body {
                     dt { "Updated" } dd { (states::render_data_age(&self.feed, &self.feed.status_with_files(), self.now)) @if self.is_recording() && self.status.data_time.is_some() { " by the clock of the recording" } }
                     @if let Some(found) = self.reports.main_report() {
-                        dt { "Report" } dd { a href={ "#report-" (found.subject.kind_name()) } { (report_brief::describe_brief(&ReportSummary::from_report(found))) } }
+                        dt { "Report" } dd { a href={ "#report-" (found.subject.kind_name()) } { (report_brief::describe_brief(&ReportSummary::from_report(found))) } (report::render_main_error(found)) }
                     } @else if self.report_prerequisite.is_some() {
                         dt { "Report" } dd { a href="#report-ahead" { "not checked yet" } }
                     }
                     @if self.snapshot.is_some() {
                         dt { "Unreadable data" }
-                        dd { @if problems.n_unreadable == 0 { "none" } @else { a href="#problems" { (words::format_number(problems.n_unreadable)) } } (problems.render_unknown_values()) }
+                        dd { @if problems.n_unreadable == 0 { "none" } @else { a href="#problems" { (words::format_number(problems.n_unreadable)) } } (problems.render_others()) }
                     }
                     @if let Some(past) = &self.polling_history {
                         dt { "Source, 24 hours" } dd { a href="#availability" { (past.source_summary()) } }

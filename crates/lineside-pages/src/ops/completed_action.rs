@@ -25,7 +25,7 @@ pub(super) enum CompletedAction {
 const ID: &str = "{}";
 
 impl CompletedAction {
-    const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Poll,
         Self::Pause,
         Self::Resume,
@@ -39,7 +39,7 @@ impl CompletedAction {
     const IN_THE_LIST: [Self; 3] = [Self::Poll, Self::Pause, Self::Resume];
 
     /// Returns the action's name in addresses.
-    fn address_word(self) -> &'static str {
+    pub(super) fn address_word(self) -> &'static str {
         match self {
             Self::Poll => "poll",
             Self::Pause => "pause",

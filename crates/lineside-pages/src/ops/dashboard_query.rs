@@ -11,7 +11,7 @@ use super::range::TileRange;
 /// The most characters of the search words.
 const TEXT_CHARS_MAX: usize = 100;
 
-/// The query of the dashboard. Invalid values are ignored.
+/// The query of the dashboard. The server refuses unknown values before they are parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DashboardQuery {
     pub(super) text: String,

@@ -67,7 +67,7 @@ pub(super) fn render_list(
     next: &str,
 ) -> Markup {
     if edits.is_empty() {
-        return html! { p.card-body.soft { "No changes yet." } };
+        return html! { p.card-body.soft { "No changes yet. When an admin adds, edits or removes a feed here or by the API, the change is listed with an undo." } };
     }
     html! {
         div.scroll {

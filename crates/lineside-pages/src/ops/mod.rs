@@ -21,6 +21,7 @@ mod dashboard_query;
 mod range;
 mod settings;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use axum::Router;
@@ -41,6 +42,7 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
+use self::columns::FeedColumn;
 use self::dashboard_query::DashboardQuery;
 use super::layout::{self, NavSection, PageLayout};
 use super::{login, states, words};
@@ -94,6 +96,24 @@ async fn get_dashboard(
         }
     };
     mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
+}
+
+/// Returns the words of the tiles' ranges in addresses.
+pub(super) fn list_ranges() -> Vec<Cow<'static, str>> {
+    range::TileRange::ALL.map(|range| Cow::Borrowed(range.address_word())).to_vec()
+}
+
+/// Returns the words of the list's orders in addresses: ascending, and descending with a minus.
+pub(super) fn list_sort_words() -> Vec<Cow<'static, str>> {
+    let words = FeedColumn::ALL.map(FeedColumn::address_word);
+    let descending = words.map(|word| Cow::Owned(format!("-{word}")));
+    words.map(Cow::Borrowed).into_iter().chain(descending).collect()
+}
+
+/// Returns the words of the notices in addresses.
+pub(super) fn list_notices() -> Vec<Cow<'static, str>> {
+    let all = completed_action::CompletedAction::ALL.into_iter();
+    all.map(|done| Cow::Borrowed(done.address_word())).collect()
 }
 
 /// Renders the tiles of the server, with links to their ranges.

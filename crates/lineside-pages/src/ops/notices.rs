@@ -49,7 +49,7 @@ pub(super) fn render_incidents(recent: Option<&RecentIncidents>) -> Markup {
     html! {
         section.card #incidents aria-labelledby="incidents-title" {
             div.card-head {
-                h2 #incidents-title { "Recent incidents" }
+                h2 #incidents-title { "Open and recent incidents" }
                 a.small href=(INCIDENTS_ATOM) type="application/atom+xml" { "Atom feed" }
             }
             @match recent {

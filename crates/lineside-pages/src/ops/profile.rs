@@ -26,6 +26,10 @@ pub(super) async fn record_profile(
     _: admin::DeliberateRequest,
     parameters: QueryParameters,
 ) -> Response {
+    // Opening the page records nothing: the button names the length.
+    if parameters.find_value("seconds").is_none() {
+        return reply_with_button();
+    }
     let recorded = match admin::record_profile(&app, &parameters).await {
         Ok(recorded) => recorded,
         Err(refusal) => return refusal_page(refusal, OPS),
@@ -49,11 +53,29 @@ pub(super) async fn record_profile(
     response
 }
 
+fn reply_with_button() -> Response {
+    let mut page = PageLayout::new("Profile", NavSection::Operation);
+    page.class = "ops-page";
+    page.styles = &["ops.css"];
+    page.scripts = &[SCRIPT];
+    let main = html! {
+        div.page {
+            div.page-head {
+                p.crumbs { a href=(OPS) { "Operations" } " / Profile" }
+                h1 { "Profile" }
+                p { "A profile shows in which functions the server spends its time, as a flame graph. The page stays empty until the recording ends." }
+            }
+            div.ops-bar { (render_button()) }
+        }
+    };
+    mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
+}
+
 /// Renders the button, or a note that a profile is being recorded.
 pub(super) fn render_button() -> Markup {
     html! {
         form.act-line #profile action=(ADDRESS) {
-            label.visually-hidden for="seconds" { "Length of the profile" }
+            label.soft.small for="seconds" { "Length" }
             select.select #seconds name="seconds" {
                 @for seconds in LENGTHS { option value=(seconds) { (seconds) " s" } }
             }

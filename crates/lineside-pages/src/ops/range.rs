@@ -21,7 +21,7 @@ pub(super) enum TileRange {
 }
 
 impl TileRange {
-    const ALL: [Self; 4] = [Self::Live, Self::Hour, Self::Day, Self::Week];
+    pub(super) const ALL: [Self; 4] = [Self::Live, Self::Hour, Self::Day, Self::Week];
 
     /// Returns the range's name in addresses.
     pub(super) fn address_word(self) -> &'static str {

@@ -46,9 +46,6 @@ pub(crate) fn render_card(
 ) -> Markup {
     let brief = ReportSummary::from_report(report);
     let note = crate::report_brief::describe_brief(&brief);
-    // A report without findings is folded: its heading says so.
-    let is_clean = report.findings.is_empty() && report.faults.is_empty() && brief.is_exhaustive();
-    let is_open = !is_clean || !others.is_empty() || newer.is_some();
     let content = html! {
         @if let Some(standing) = newer { p.card-body.soft { (queue::describe_newer(standing)) } }
         (render_parts(report, (around, FEW), zone))
@@ -59,7 +56,7 @@ pub(crate) fn render_card(
         }
     };
     let id = format!("report-{}", report.subject.kind_name());
-    html! { div.report { (render_fold(&id, report_title(report), &html! { (note) }, is_open, &content)) } }
+    html! { div.report { (render_fold(&id, report_title(report), &html! { (note) }, false, &content)) } }
 }
 
 /// Renders the complete report, for its own page.
@@ -282,6 +279,17 @@ fn render_raw_rows(report: &ValidationReport, finding: &ReportFinding) -> Markup
     }
 }
 
+/// Renders the first sentence of the most frequent error; nothing without errors.
+pub(crate) fn render_main_error(report: &ValidationReport) -> Markup {
+    let errors = report.findings.iter().filter(|it| it.severity == Severity::Error);
+    let main = errors.max_by_key(|finding| finding.total);
+    html! {
+        @if let Some(main) = main {
+            div.soft.small data-main-error=(main.code) { "most often: " (render_prose(first_sentence(&main.summary))) }
+        }
+    }
+}
+
 /// Returns the first sentence of a description.
 fn first_sentence(text: &str) -> &str {
     let end = text.find(". ").map_or(text.len(), |at| at + 1);
@@ -374,6 +382,19 @@ mod tests {
         let position =
             |code: &str| page.find(&format!("<span class=\"mono small\">{code}<")).unwrap();
         assert!(position("a") < position("c") && position("c") < position("b"), "{page}");
+    }
+
+    #[test]
+    fn the_main_error_is_the_most_frequent_one() {
+        let found = [
+            ("a", Severity::Error, 1),
+            ("b", Severity::Error, 3),
+            ("c", Severity::Warning, 287_242),
+        ];
+        let main = render_main_error(&test_report("a", &found)).into_string();
+        assert!(main.contains("data-main-error=\"b\""), "{main}");
+        let warnings = test_report("a", &[("c", Severity::Warning, 1)]);
+        assert_eq!(render_main_error(&warnings).into_string(), "");
     }
 
     #[test]

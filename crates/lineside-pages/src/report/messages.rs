@@ -8,6 +8,23 @@ use maud::{Markup, html};
 use super::super::words;
 use super::changes;
 
+/// Describes how many of the last message's references to trips the timetable has.
+fn describe_matches(n_named: u64, n_matched: u64) -> String {
+    let named = words::format_number(n_named);
+    match n_matched {
+        0 => format!(
+            "None of the {named} references to trips in the last message is in the timetable."
+        ),
+        _ if n_matched == n_named => {
+            format!("All {named} references to trips in the last message are in the timetable.")
+        }
+        _ => format!(
+            "{} of the {named} references to trips in the last message are in the timetable.",
+            words::format_number(n_matched)
+        ),
+    }
+}
+
 /// Renders the conformance of the last message with its schedule, and the first time of each code.
 pub(super) fn render_conformance(report: &ValidationReport, zone: &TimeZone) -> Markup {
     let about: RealtimeDetails = serde_json::from_value(report.about.clone()).unwrap_or_default();
@@ -31,8 +48,7 @@ pub(super) fn render_conformance(report: &ValidationReport, zone: &TimeZone) -> 
                     " Unchanged messages were re-checked for age " (words::format_count(presence.again, "time", "times")) "."
                 }
                 @if about.named_trips > 0 {
-                    " The trip updates and vehicles of the last message name a trip " (words::format_count(about.named_trips, "time", "times"))
-                    "; the schedule has that trip " (words::format_count(about.matched_trips, "time", "times")) "."
+                    " " (describe_matches(about.named_trips, about.matched_trips))
                 }
                 @if about.without_schedule {
                     " This feed has no schedule, so the rules that need one did not run."

@@ -31,7 +31,7 @@ use crate::not_found;
 use crate::report_style;
 
 pub(super) use self::background_points::list_background_points;
-pub(super) use self::body::{render_card, render_upload};
+pub(super) use self::body::{render_card, render_main_error, render_upload};
 pub(super) use self::queue::render_card as card_ahead;
 
 /// The most characters of a feed's name on a badge.

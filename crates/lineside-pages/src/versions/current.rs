@@ -161,13 +161,13 @@ mod tests {
             ServiceWindow { start: date(2024, 1, 1), end: date(2024, 6, 1), zone: TimeZone::UTC };
         let describe_validity = |today| ValidityWords::new(&window, today);
         let validity_text = |today| describe_validity(today).text;
-        assert!(validity_text(date(2026, 11, 27)).starts_with("since 2 Jun 2024"));
+        assert!(validity_text(date(2026, 11, 27)).starts_with("since 2\u{a0}Jun\u{a0}2024"));
         for last_days in [date(2024, 5, 25), date(2024, 6, 1)] {
-            assert!(validity_text(last_days).contains("1 Jun 2024"));
+            assert!(validity_text(last_days).contains("1\u{a0}Jun\u{a0}2024"));
             assert_eq!(describe_validity(last_days).tone, "warn");
         }
-        assert!(validity_text(date(2023, 12, 30)).contains("in 2 days, on 1 Jan 2024"));
-        assert!(validity_text(date(2023, 12, 31)).contains("tomorrow, 1 Jan 2024"));
+        assert!(validity_text(date(2023, 12, 30)).contains("in 2 days, on 1\u{a0}Jan\u{a0}2024"));
+        assert!(validity_text(date(2023, 12, 31)).contains("tomorrow, 1\u{a0}Jan\u{a0}2024"));
         assert_eq!(describe_validity(date(2024, 5, 24)).tone, "good");
         assert_eq!(describe_validity(date(2026, 1, 1)).tone, "bad");
     }

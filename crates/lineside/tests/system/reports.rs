@@ -250,7 +250,7 @@ async fn in_the_catalog(server: &str, second: &Value) {
         assert_eq!(ids, found, "{verdict}");
         let page = text(&format!("{server}/?report={verdict}")).await;
         assert_eq!(
-            page.contains("href=\"/feeds/city#report-dataset\">1 error, "),
+            page.contains("href=\"/feeds/city#report-dataset\">1\u{a0}error, "),
             verdict == "errors"
         );
     }
@@ -263,7 +263,7 @@ async fn in_the_catalog(server: &str, second: &Value) {
     assert!(page.contains("<a href=\"/?report=errors\">1</a> has errors in its report."), "{page}");
     let page = text(&format!("{server}/feeds/city")).await;
     for part in [
-        "<a href=\"#report-dataset\">1 error, ",
+        "<a href=\"#report-dataset\">1\u{a0}error, ",
         "channel=report/city",
         "href=\"/feeds/city/report.svg\"",
         "<img src=\"/feeds/city/report.svg\"",
@@ -285,7 +285,7 @@ async fn listed(server: &str, second: &Value) {
     assert_eq!(report["counts"]["outcome"], "whole");
     assert_eq!(report["counts"]["errors"], second["lineside"]["errors"]);
     let page = text(&format!("{server}/feeds/city/versions")).await;
-    assert!(page.contains("/report\">1 error, "), "{page}");
+    assert!(page.contains("/report\">1\u{a0}error, "), "{page}");
 }
 
 #[tokio::test]
