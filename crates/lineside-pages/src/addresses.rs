@@ -1,6 +1,6 @@
 //! The addresses of a feed, on its page.
 
-use lineside_formats::Format;
+use lineside_formats::{Format, FormatKind};
 use maud::{Markup, html};
 
 use super::{report, words};
@@ -23,8 +23,8 @@ pub(super) fn render_card(id: &str, format: Option<Format>, has_only_alerts: boo
 }
 
 fn list_paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
-    let bytes = match format {
-        Some(Format::Gbfs) => {
+    let bytes = match format.map(Format::kind) {
+        Some(FormatKind::System) => {
             ("The discovery file, with links to this server", format!("/proxy/{id}/gbfs.json"))
         }
         _ => ("The last good reply, unchanged", format!("/proxy/{id}")),
@@ -35,21 +35,21 @@ fn list_paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
         ("Its availability as JSON", format!("/api/v1/feeds/{id}/availability")),
         ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
     ];
-    if !matches!(format, Some(Format::Raw) | None) {
+    if format.is_some_and(|it| !it.is_raw()) {
         paths.extend([
             ("Its report as JSON", format!("/api/v1/feeds/{id}/report")),
             ("A badge of its report", report::badge_address(id)),
         ]);
     }
-    match format {
-        Some(Format::Gtfs | Format::Netex) => paths.extend([
+    match format.map(Format::kind) {
+        Some(FormatKind::Schedule) => paths.extend([
             ("The schedule", format!("/gtfs/{id}.zip")),
             ("Its versions", format!("/feeds/{id}/versions")),
             ("Delays", format!("/delays/{id}")),
             ("Stops as GeoJSON", format!("/geojson/{id}/stops.geojson")),
             ("Lines as GeoJSON", format!("/geojson/{id}/routes.geojson")),
         ]),
-        Some(Format::GtfsRt | Format::Siri) => paths.extend([
+        Some(FormatKind::Realtime) => paths.extend([
             ("All as GTFS-Realtime", format!("/gtfs-rt/{id}.pb")),
             ("All as JSON", format!("/gtfs-rt/{id}.json")),
             ("Vehicle positions", format!("/gtfs-rt/{id}/vehicle-positions.pb")),
@@ -61,13 +61,13 @@ fn list_paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
             ("Vehicles as SIRI", format!("/siri/rest/vm?datasetId={id}")),
             ("Situations as SIRI", format!("/siri/rest/sx?datasetId={id}")),
         ]),
-        Some(Format::Gbfs) => paths.extend([
+        Some(FormatKind::System) => paths.extend([
             ("As GBFS 2.3", format!("/gbfs/{id}/2/gbfs.json")),
             ("As GBFS 3.0", format!("/gbfs/{id}/3/gbfs.json")),
             ("Stations as GeoJSON", format!("/geojson/{id}/stations.geojson")),
             ("Vehicles as GeoJSON", format!("/geojson/{id}/vehicles.geojson")),
         ]),
-        Some(Format::Raw) | None => {}
+        Some(FormatKind::Raw) | None => {}
     }
     paths
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use jiff::tz::TimeZone;
-use lineside_formats::Format;
+use lineside_formats::{Format, FormatKind};
 use lineside_http::app::App;
 use lineside_http::{QueryParameters, Refusal};
 use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus};
@@ -431,11 +431,11 @@ fn render_report_cell(app: &App, CatalogEntry { feed, report, .. }: &CatalogEntr
 
 /// Describes the number of entities of a feed, in the words of its format.
 fn describe_contents(format: Option<Format>, entities: u64) -> String {
-    match format {
-        Some(Format::Gtfs | Format::Netex) => words::format_count(entities, "trip", "trips"),
-        Some(Format::GtfsRt | Format::Siri) => words::format_count(entities, "record", "records"),
-        Some(Format::Gbfs) => words::format_count(entities, "file", "files"),
-        Some(Format::Raw) | None => "–".to_owned(),
+    match format.map(Format::kind) {
+        Some(FormatKind::Schedule) => words::format_count(entities, "trip", "trips"),
+        Some(FormatKind::Realtime) => words::format_count(entities, "record", "records"),
+        Some(FormatKind::System) => words::format_count(entities, "file", "files"),
+        Some(FormatKind::Raw) | None => "–".to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The channels of a feed, on its page.
 
-use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
+use lineside_formats::{Format, FormatKind};
 use lineside_hub::encode_segment;
 use maud::{Markup, html};
 
@@ -35,11 +35,11 @@ pub(super) fn render_card(
 
 fn list_channels(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Vec<Channel> {
     let mut names = vec![("Every change", format!("feed/{id}"), false)];
-    if !matches!(format, Some(Format::Raw) | None) {
+    if format.is_some_and(|it| !it.is_raw()) {
         names.push(("Findings of validation", format!("report/{id}"), false));
     }
-    match format {
-        Some(Format::Gtfs | Format::Netex) => names.extend([
+    match format.map(Format::kind) {
+        Some(FormatKind::Schedule) => names.extend([
             (
                 "One line with its vehicles",
                 format!("route/{id}/{}", example_route(timetable)),
@@ -47,17 +47,17 @@ fn list_channels(id: &str, format: Option<Format>, timetable: Option<&Timetable>
             ),
             ("The departures of a stop", format!("stop/{id}/{}", example_stop(timetable)), true),
         ]),
-        Some(Format::GtfsRt | Format::Siri) => names.extend([
+        Some(FormatKind::Realtime) => names.extend([
             ("One vehicle", format!("vehicle/{id}/<vehicle id>"), true),
             ("One trip", format!("trip/{id}/<trip id>"), true),
             ("Alerts", format!("alerts/{id}"), false),
             ("Vehicles on a piece of the map", AREA.to_owned(), true),
         ]),
-        Some(Format::Gbfs) => names.extend([
+        Some(FormatKind::System) => names.extend([
             ("One station", format!("station/{id}/<station id>"), true),
             ("Stations and vehicles on a piece of the map", AREA.to_owned(), true),
         ]),
-        Some(Format::Raw) | None => {}
+        Some(FormatKind::Raw) | None => {}
     }
     names
 }

@@ -224,7 +224,7 @@ fn map_network(app: &App, network: &Network) -> Option<MapNetwork> {
 
 /// Returns the GeoJSON files of a feed: a raw feed's bytes, a system's stations and vehicles.
 fn list_geojson(feed: &Feed) -> Vec<MapGeoJson> {
-    if feed.format() != Some(Format::Gbfs) {
+    if !feed.format().is_some_and(Format::is_system) {
         return raw_geojson(feed).into_iter().collect();
     }
     let (id, state) = (feed.id(), feed.network().state());
@@ -244,7 +244,7 @@ fn list_geojson(feed: &Feed) -> Vec<MapGeoJson> {
 }
 
 fn raw_geojson(feed: &Feed) -> Option<MapGeoJson> {
-    let snapshot = feed.snapshot().filter(|snapshot| snapshot.format == Format::Raw)?;
+    let snapshot = feed.snapshot().filter(|snapshot| snapshot.format.is_raw())?;
     let start = snapshot.bytes.get(..GEOJSON_INSPECTED_BYTES).unwrap_or(&snapshot.bytes);
     is_geojson(start).then(|| MapGeoJson {
         url: format!("/proxy/{}", feed.config().id),

@@ -1,6 +1,6 @@
 //! Commands to copy from a feed's page into a terminal, a program or another system. A test runs each.
 
-use lineside_formats::Format;
+use lineside_formats::{Format, FormatKind};
 
 /// One command with its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,14 +62,14 @@ fn file_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageReci
         let file = path.rsplit('/').next().unwrap_or(feed).to_owned();
         UsageRecipe { name, title, what, line: format!("curl --compressed -o {file} {base}{path}") }
     };
-    match format {
-        Some(Format::Gtfs | Format::Netex) => recipes.push(curl(
+    match format.map(Format::kind) {
+        Some(FormatKind::Schedule) => recipes.push(curl(
             "gtfs",
             "Download the schedule",
             "The last zip that could be read, even when the source is down.",
             format!("/gtfs/{feed}.zip"),
         )),
-        Some(Format::GtfsRt | Format::Siri) => {
+        Some(FormatKind::Realtime) => {
             recipes.push(curl(
                 "gtfs-rt",
                 "Download as GTFS-Realtime",
@@ -83,7 +83,7 @@ fn file_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageReci
                 line: format!("curl --compressed {base}/gtfs-rt/{feed}.json"),
             });
         }
-        Some(Format::Gbfs) => {
+        Some(FormatKind::System) => {
             recipes.push(UsageRecipe {
                 name: "gbfs",
                 title: "Read the system",
@@ -92,7 +92,7 @@ fn file_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageReci
             });
             return recipes;
         }
-        Some(Format::Raw) | None => {}
+        Some(FormatKind::Raw) | None => {}
     }
     recipes.push(UsageRecipe {
         name: "proxy",

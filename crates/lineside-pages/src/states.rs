@@ -152,15 +152,7 @@ pub(super) fn recording_list(app: &App) -> Markup {
 
 /// Returns the usual spelling of a format.
 pub(super) fn format_name(format: Option<Format>) -> &'static str {
-    match format {
-        Some(Format::Gtfs) => "GTFS",
-        Some(Format::GtfsRt) => "GTFS-Realtime",
-        Some(Format::Gbfs) => "GBFS",
-        Some(Format::Netex) => "NeTEx",
-        Some(Format::Siri) => "SIRI",
-        Some(Format::Raw) => "Raw",
-        None => "not yet known",
-    }
+    format.map_or("not yet known", Format::label)
 }
 
 /// Renders the age of the data by their own time; the page's script updates it. For a recording, the age is relative to
@@ -184,10 +176,8 @@ pub(super) fn render_data_age(feed: &Feed, status: &FeedStatus, wall: UnixMillis
 pub(super) fn state_channel(feed: &Feed, format: Option<Format>) -> String {
     let id = feed.config().id.as_str();
     match format {
-        Some(Format::Gtfs | Format::Netex | Format::GtfsRt | Format::Siri) => {
-            format!("alerts/{id}")
-        }
-        Some(Format::Gbfs | Format::Raw) | None => format!("feed/{id}"),
+        Some(format) if format.is_schedule() || format.is_realtime() => format!("alerts/{id}"),
+        _ => format!("feed/{id}"),
     }
 }
 

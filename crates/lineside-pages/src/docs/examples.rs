@@ -49,7 +49,7 @@ impl ApiExamples {
                 .clone()
                 .or_else(|| feeds.first().map(|feed: &std::sync::Arc<Feed>| feed.id().to_string())),
             realtime: first(&Format::is_realtime),
-            system: first(&|format| format == Format::Gbfs),
+            system: first(&Format::is_system),
             schedule,
             stop,
         }

@@ -74,7 +74,7 @@ pub(super) async fn get_feed(
     page.bundle = map_data.as_ref().and_then(|_| assets::find_bundle(BUNDLE));
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}")));
     page.alternates.push(("application/atom+xml", format!("/feeds/{id}/incidents.atom")));
-    let is_system = shown.feed.format() == Some(Format::Gbfs);
+    let is_system = shown.feed.format().is_some_and(Format::is_system);
     page.gbfs = is_system.then(|| format!("/gbfs/{id}/3/gbfs.json"));
     layout::reply_with_page(
         StatusCode::OK,
@@ -278,7 +278,7 @@ impl FeedView {
         let folds = [
             (true, "availability", "Availability"),
             (self.matched.is_some(), "matches", "Matching"),
-            (self.feed.format() == Some(Format::Gbfs), "files", "Files"),
+            (self.feed.format().is_some_and(Format::is_system), "files", "Files"),
             (true, "problems", "Unreadable data"),
             (has_losses, "losses", "Conversion"),
             (true, "polling", "Polling"),

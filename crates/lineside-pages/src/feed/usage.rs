@@ -57,7 +57,7 @@ impl FeedView {
                             }
                         }
                     }
-                    @if !matches!(self.format(), Some(Format::Raw) | None) { (self.render_badge_lines()) }
+                    @if self.format().is_some_and(|it| !it.is_raw()) { (self.render_badge_lines()) }
                 }
             }
         }

@@ -239,8 +239,7 @@ fn list_schedules(app: &App) -> Vec<(String, String)> {
     let is_schedule = |feed: &&std::sync::Arc<Feed>| {
         let config = feed.config();
         let format = feed.format().or(config.configured_format());
-        config.static_feed.is_none()
-            && format.is_none_or(|format| matches!(format, Format::Gtfs | Format::Netex))
+        config.static_feed.is_none() && format.is_none_or(Format::is_schedule)
     };
     let named = |feed: &std::sync::Arc<Feed>| {
         (feed.id().to_string(), feed.config().display_name().to_owned())
