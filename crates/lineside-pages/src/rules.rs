@@ -23,8 +23,7 @@ pub(super) fn router() -> Router<App> {
 }
 
 async fn get_rule_list() -> Response {
-    let formats =
-        [Format::Gtfs, Format::GtfsRt, Format::Siri, Format::Netex, Format::Gbfs].into_iter();
+    let formats = Format::ALL.into_iter().filter(|format| !format.is_raw());
     let main = html! {
         div.page {
             div.page-head {
