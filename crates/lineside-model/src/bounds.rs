@@ -3,14 +3,17 @@
 /// West, south, east and north in degrees. Across the date line east is above 180.
 pub type Bounds = [f64; 4];
 
+/// The farthest half percent belongs to an axis if it extends the rest by at most this share of its span: it is the end
+/// of a line then, and not a wrong position.
+const NEAR_SHARE: f64 = 0.25;
 /// The margin around the framed range on each side, as a share of the range.
 const MARGIN: f64 = 0.1;
 
 /// The geographic extent of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
-    /// The bounding box without the farthest half percent on each side: a few wrong positions, which every large feed
-    /// has, must not inflate it.
+    /// The bounding box without the farthest half percent on a side where it is far from the rest: a few wrong positions,
+    /// which every large feed has, must not inflate it.
     pub bounds: Bounds,
     /// The box at which a map opens: the area where most positions are, without the few far ones.
     pub frame: Bounds,
@@ -49,7 +52,7 @@ impl Extent {
 /// The distribution of coordinates along an axis.
 #[derive(Clone, Copy, Debug)]
 struct AxisDistribution {
-    /// The least and the greatest number, without the half percent at each end.
+    /// The least and the greatest number, without the half percent at an end where it is far from the rest.
     all: (f64, f64),
     /// The least and the greatest number, without the twentieth at each end.
     central_range: (f64, f64),
@@ -62,8 +65,12 @@ impl AxisDistribution {
             let last = numbers.len().checked_sub(skip + 1)?;
             Some((*numbers.get(skip)?, *numbers.get(last)?))
         };
+        let (low, high) = range(numbers.len() / 200)?;
+        let near = (high - low) * NEAR_SHARE;
+        let mut near_numbers = numbers.iter().filter(|&&it| low - it <= near && it - high <= near);
+        let first = near_numbers.next()?;
         Some(AxisDistribution {
-            all: range(numbers.len() / 200)?,
+            all: (*first, *near_numbers.next_back().unwrap_or(first)),
             central_range: range(numbers.len() / 20)?,
         })
     }
@@ -133,8 +140,11 @@ mod tests {
         let mut positions: Vec<(f64, f64)> =
             (0..1000).map(|at| (48.0 + f64::from(at) / 1e4, 2.0)).collect();
         positions.push((0.1, -170.0));
-        let [west, south, ..] = bounds_of(positions).expect("the extent of places");
+        let [west, south, ..] = bounds_of(positions.clone()).expect("the extent of places");
         assert!(west >= 2.0 && south >= 48.0);
+        positions.extend([(48.12, 2.0), (47.98, 2.0)]);
+        let [_, south, _, north] = bounds_of(positions).expect("the extent of places");
+        assert_eq!((south, north), (47.98, 48.12), "the ends of a line");
         assert_eq!(bounds_of(Vec::new()), None);
         assert_eq!(bounds_of(vec![(1.0, 2.0)]), Some([2.0, 1.0, 2.0, 1.0]));
     }

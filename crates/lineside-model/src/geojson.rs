@@ -88,9 +88,10 @@ pub fn encode_stops(dataset: &Dataset) -> Bytes {
             encode_collection(timetable.stops().filter_map(|stop| {
                 let (lat, lon) = (stop.lat?, stop.lon?);
                 let parent = stop.parent.map(|parent| timetable.stop(parent).id);
-                let routes = timetable.stop_routes(stop.idx);
-                let route_types: BTreeSet<u16> =
-                    routes.map(|route| timetable.route(route).kind).collect();
+                let routes: Vec<_> =
+                    timetable.stop_routes(stop.idx).map(|route| timetable.route(route)).collect();
+                let route_types: BTreeSet<u16> = routes.iter().map(|route| route.kind).collect();
+                let route_ids: Vec<&str> = routes.iter().map(|route| route.id).collect();
                 Some(point_feature(
                     lat,
                     lon,
@@ -103,6 +104,7 @@ pub fn encode_stops(dataset: &Dataset) -> Bytes {
                         "platform_code": stop.platform_code,
                         "wheelchair_boarding": stop.wheelchair,
                         "route_types": route_types,
+                        "route_ids": route_ids,
                     }),
                 ))
             }))

@@ -76,8 +76,8 @@ pub use geohash::{CELL_CHARS, GeohashCell};
 pub use memfd::MemoryFile;
 pub use network_state::NetworkState;
 pub use record::{
-    DatasetRecord, Departure, DepartureStatus, FeedRecord, Record, RecordBody, RecordKind,
-    RemovalReason, RentalVehicle, Station, TimetableJoin,
+    DatasetRecord, Departure, DepartureStatus, FeedRecord, HexColor, Record, RecordBody,
+    RecordKind, RemovalReason, RentalVehicle, Station, TimetableJoin,
 };
 pub use route_mode::RouteMode;
 pub use route_variants::{RouteVariant, RouteVariants};

@@ -1,8 +1,10 @@
 //! `/api/v1/stops`: search of stops by name, in a box, or near a position.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use axum::response::Response;
-use lineside_ingest::{StopHit, StopQuery};
+use lineside_ingest::{HexColor, StopHit, StopQuery};
 use lineside_quality::last_stops::list_last_stops;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -40,6 +42,8 @@ struct StopItem {
     platform_code: Option<String>,
     /// The short names of the routes that call here.
     routes: Vec<String>,
+    /// The colors of `routes` in the same order, as six hexadecimal digits.
+    route_colors: Vec<Option<String>>,
     /// Last stops of the trips that depart here, those of the most patterns first; at most four.
     towards: Vec<String>,
     /// Meters from `near`.
@@ -101,7 +105,7 @@ impl StopItem {
         let texts = [&self.feed, &self.id, &self.name, &self.departures];
         let texts = texts.into_iter().chain(&self.code).chain(&self.platform_code);
         let texts = texts.chain(&self.routes).chain(&self.towards);
-        texts.map(String::len).sum()
+        texts.chain(self.route_colors.iter().flatten()).map(String::len).sum()
     }
 }
 
@@ -109,12 +113,14 @@ fn stop_item(hit: &StopHit, base: &str) -> StopItem {
     let timetable = &hit.dataset.timetable;
     let stop = timetable.stop(hit.stop);
     let feed = &hit.dataset.feed;
-    let mut routes: Vec<String> = timetable
-        .stop_routes(hit.stop)
-        .map(|route| timetable.route(route).display_name().to_owned())
-        .collect();
-    routes.sort();
-    routes.dedup();
+    // Of several routes with one name, the first decides the color.
+    let mut routes: BTreeMap<&str, Option<String>> = BTreeMap::new();
+    for route in timetable.stop_routes(hit.stop).map(|route| timetable.route(route)) {
+        let color = || route.color.map(|color| HexColor(color).to_string());
+        routes.entry(route.display_name()).or_insert_with(color);
+    }
+    let (routes, route_colors) =
+        routes.into_iter().map(|(name, color)| (name.to_owned(), color)).unzip();
     StopItem {
         feed: feed.to_string(),
         id: stop.id.to_owned(),
@@ -125,6 +131,7 @@ fn stop_item(hit: &StopHit, base: &str) -> StopItem {
         location_type: stop.location_type,
         platform_code: stop.platform_code.map(str::to_owned),
         routes,
+        route_colors,
         towards: list_last_stops(timetable, hit.stop),
         distance: hit.distance,
         departures: format!("{base}/api/v1/stops/{feed}/{}/departures", path_segment(stop.id)),

@@ -143,17 +143,20 @@ fn vehicles_stops_and_routes_export_to_geojson() {
     assert!(
         stops["features"].as_array().unwrap().iter().any(|it| it["properties"]["stop_id"] == "C1")
     );
-    let route_types = |id: &str| {
+    let property = |id: &str, name: &str| {
         let features = stops["features"].as_array().unwrap();
         let stop = features.iter().find(|it| it["properties"]["stop_id"] == id).unwrap();
-        stop["properties"]["route_types"].clone()
+        stop["properties"][name].clone()
     };
+    let route_types = |id: &str| property(id, "route_types");
     assert_eq!(
         route_types("C"),
         serde_json::json!([0, 3, 4]),
         "the route types of a station's platforms"
     );
     assert_eq!(route_types("C2"), serde_json::json!([]));
+    assert_eq!(property("C", "route_ids").as_array().unwrap().len(), 3, "the platforms' routes");
+    assert_eq!(property("C2", "route_ids"), serde_json::json!([]));
     let routes = json(geojson::encode_routes(&dataset));
     assert_eq!(routes["features"][0]["properties"]["route_color"], "FF8800");
     assert_eq!(routes["features"][0]["geometry"]["coordinates"][0].as_array().unwrap().len(), 4);

@@ -403,7 +403,7 @@ fn rank_stop(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
 }
 
 /// Returns the rank of a stop by its match: stops that a route serves come first, then the exact name, then names with
-/// the query's whole words, then names that begin with the query, then stations.
+/// all words of the query as whole words, then names that begin with the query, then stations.
 fn rank_match(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
     let data = timetable.stop(stop);
     let kind = if data.location_type == 1 { 0.0 } else { RANK_NO_STATION };

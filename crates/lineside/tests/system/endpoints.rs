@@ -319,6 +319,13 @@ async fn stops_are_found_by_name_and_place_and_have_departures() {
     let list = get_json(&format!("{server}/api/v1/stops?limit=500")).await;
     let stops = list["items"].as_array().unwrap();
     assert!(stops.len() > 100, "{}", stops.len());
+    let mut colors = Vec::new();
+    for stop in stops {
+        let (routes, own) = (stop["routes"].as_array(), stop["route_colors"].as_array().unwrap());
+        assert_eq!(routes.map(Vec::len), Some(own.len()), "{stop}");
+        colors.extend(own.iter().filter_map(serde_json::Value::as_str));
+    }
+    assert!(!colors.is_empty() && colors.iter().all(|color| color.len() == 6), "{colors:?}");
     let stop = &stops[0];
     let (lat, lon) = (stop["lat"].as_f64().unwrap(), stop["lon"].as_f64().unwrap());
     let name = stop["name"].as_str().unwrap();
