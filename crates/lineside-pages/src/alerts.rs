@@ -18,8 +18,6 @@ use super::{alert_periods, icons};
 const OPEN_MAX: usize = 6;
 /// The alerts in a list of headers.
 const LISTED_MAX: usize = 10;
-/// Seconds between now and a trip within which an alert without an end counts for it.
-const TRIP_NEAR_S: i64 = 3 * 3600;
 /// The most alerts on one page.
 const ALERTS_MAX: usize = 60;
 
@@ -88,47 +86,26 @@ pub(super) fn find_for_route(
     now: i64,
     languages: &PreferredLanguages,
 ) -> Vec<AlertSummary> {
-    let route = timetable.route(route);
-    let routes = [route];
-    let route_alerts = with_specificity(AlertSpecificity::Itself, state.records_by_route(route.id));
-    let network_alerts =
-        with_specificity(AlertSpecificity::AllLines, find_network_wide(state, timetable, &routes));
-    let reader = AlertReader { languages, now, zone: timetable.timezone() };
-    select_in_force(route_alerts.chain(network_alerts), now, reader)
+    select_for_route(state, timetable, route, now, languages, |alert| is_in_force(alert, now))
 }
 
-/// Returns the alerts about a trip's line that are active while the trip runs, or now if it is running. An alert without
-/// an end counts only for trips of the next hours: nobody knows if it still holds on another day.
-pub(super) fn find_for_trip(
+/// Returns the alerts about a line that `applies` accepts, in the order of [`select_in_force`].
+pub(super) fn select_for_route(
     state: &NetworkState,
     timetable: &Timetable,
     route: RouteIdx,
-    span: (i64, i64),
     now: i64,
     languages: &PreferredLanguages,
+    applies: impl Fn(&proto::Alert) -> bool,
 ) -> Vec<AlertSummary> {
     let route = timetable.route(route);
     let routes = [route];
     let route_alerts = with_specificity(AlertSpecificity::Itself, state.records_by_route(route.id));
     let network_alerts =
         with_specificity(AlertSpecificity::AllLines, find_network_wide(state, timetable, &routes));
-    let alerts = route_alerts.chain(network_alerts);
-    let alerts = alerts.filter(|(_, alert)| applies_to_trip(alert, span, now));
+    let alerts = route_alerts.chain(network_alerts).filter(|(_, alert)| applies(alert));
     let reader = AlertReader { languages, now, zone: timetable.timezone() };
-    select_in_force(alerts, time_of_trip(span, now), reader)
-}
-
-/// Returns the time between the first and the last call of a trip that is nearest to now, all in Unix seconds.
-fn time_of_trip((first, last): (i64, i64), now: i64) -> i64 {
-    now.clamp(first, last.max(first))
-}
-
-/// Returns true if an alert is active while a trip runs. Far from now it must also say when it ends.
-fn applies_to_trip(alert: &proto::Alert, span: (i64, i64), now: i64) -> bool {
-    let at = time_of_trip(span, now);
-    let is_near = (at - now).abs() <= TRIP_NEAR_S;
-    let has_end = |period: &proto::TimeRange| period.end.is_some() && contains_time(period, at);
-    is_in_force(alert, at) && (is_near || alert.active_period.iter().any(has_end))
+    sort_and_describe(alerts.collect(), now, reader)
 }
 
 /// Returns the active alerts of one feed.
@@ -206,8 +183,15 @@ fn select_in_force<'a>(
     at: i64,
     reader: AlertReader<'_>,
 ) -> Vec<AlertSummary> {
-    let mut alerts: Vec<(AlertSpecificity, &proto::Alert)> =
-        alerts.filter(|(_, alert)| is_in_force(alert, at)).collect();
+    let alerts = alerts.filter(|(_, alert)| is_in_force(alert, at));
+    sort_and_describe(alerts.collect(), at, reader)
+}
+
+fn sort_and_describe(
+    mut alerts: Vec<(AlertSpecificity, &proto::Alert)>,
+    at: i64,
+    reader: AlertReader<'_>,
+) -> Vec<AlertSummary> {
     alerts.sort_by_key(|&(named, alert)| {
         (Reverse(severity_rank(alert)), named, Reverse(period_start(alert, at)))
     });
@@ -448,37 +432,5 @@ mod tests {
 
     fn languages() -> PreferredLanguages {
         PreferredLanguages::from_request(&QueryParameters::default(), &HeaderMap::new())
-    }
-
-    #[test]
-    fn an_alert_applies_to_trips_of_its_period_only() {
-        let alert = |periods: &[(Option<u64>, Option<u64>)]| proto::Alert {
-            active_period: periods
-                .iter()
-                .map(|&(start, end)| proto::TimeRange { start, end })
-                .collect(),
-            ..proto::Alert::default()
-        };
-        let (hour, day) = (3_600, 86_400);
-        let now = 10 * day;
-        let (running, tomorrow) = ((now - 60, now + 60), (now + day, now + day + hour));
-        let of_today = alert(&[(None, Some(now as u64 + 600))]);
-        assert!(applies_to_trip(&of_today, running, now));
-        assert!(!applies_to_trip(&of_today, tomorrow, now), "it has ended by then");
-        let endless = alert(&[(Some(0), None)]);
-        assert!(
-            applies_to_trip(&endless, running, now) && applies_to_trip(&alert(&[]), running, now)
-        );
-        assert!(
-            !applies_to_trip(&endless, tomorrow, now)
-                && !applies_to_trip(&alert(&[]), tomorrow, now)
-        );
-        let planned = alert(&[(Some((now + day) as u64), Some((now + 2 * day) as u64))]);
-        assert!(
-            applies_to_trip(&planned, tomorrow, now) && !applies_to_trip(&planned, running, now)
-        );
-        let ended = (now - 600, now - 300);
-        let begun_since = alert(&[(Some(now as u64 - 100), Some(now as u64 + hour as u64))]);
-        assert!(!applies_to_trip(&begun_since, ended, now), "it began after the trip");
     }
 }

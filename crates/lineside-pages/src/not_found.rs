@@ -32,12 +32,13 @@ const FEED_PAGES: [&str; 3] = ["alerts", "feeds", "networks"];
 /// Segments without a page of their own: they need further segments.
 const PREFIXES: [&str; 5] = ["alerts", "delays", "routes", "stops", "trips"];
 
-/// Renders the page. `what` is missing, as a sentence.
-pub(super) fn render_page(what: &str, is_embedded: bool) -> Markup {
+/// Renders the page. `what` is missing, as a sentence; `offer` replaces the suggestions.
+fn render_page(what: &str, offer: Option<&Markup>, is_embedded: bool) -> Markup {
     let mut page = PageLayout::new("Page not found", NavSection::Other);
     page.is_embedded = is_embedded;
     page.is_indexed = false;
     let suggestions = page_context::current_context()
+        .filter(|_| offer.is_none())
         .map(|context| suggest_addresses(&context))
         .unwrap_or_default();
     let main = html! {
@@ -45,6 +46,7 @@ pub(super) fn render_page(what: &str, is_embedded: bool) -> Markup {
             div.page-head {
                 h1 { "Page not found" }
                 p { (what) }
+                @if let Some(offer) = offer { (offer) }
                 @if let Some(context) = page_context::current_context() {
                     p.small { code.missing-path { (percent_decode_str(context.request_path()).decode_utf8_lossy()) } }
                 }
@@ -169,12 +171,17 @@ pub(super) fn render_unavailable(what: &str, is_embedded: bool) -> Markup {
 
 pub(super) fn reply_not_found(what: &str, is_embedded: bool) -> Response {
     let mut response =
-        layout::reply_with_page(StatusCode::NOT_FOUND, render_page(what, is_embedded));
+        layout::reply_with_page(StatusCode::NOT_FOUND, render_page(what, None, is_embedded));
     if is_embedded {
         response.headers_mut().insert(header::REFRESH, HeaderValue::from(MISSING_S));
         response.extensions_mut().insert(EmbeddableReply);
     }
     response
+}
+
+/// Returns the page for an address of which another one exists: `offer` has its link.
+pub(super) fn reply_with_offer(what: &str, offer: &Markup) -> Response {
+    layout::reply_with_page(StatusCode::NOT_FOUND, render_page(what, Some(offer), false))
 }
 
 pub(super) fn reply_unavailable(refusal: &Refusal, is_embedded: bool) -> Response {

@@ -21,7 +21,8 @@ use serde_json::json;
 use super::alerts::{self, AlertSummary};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
-use super::{badge, network_page, states, words};
+use super::{badge, network_page, states, trip_alerts, trip_days, words};
+use crate::last_position;
 use crate::links;
 use crate::network_names;
 use crate::not_found;
@@ -64,6 +65,10 @@ pub(super) async fn get_trip(
             ));
             network_page::reply_with_page(&page, &view.render_markup())
         }
+        Err(refusal @ Refusal::TripNotOnDate { .. }) => {
+            let date = parameters.find_value("date").and_then(parse_date);
+            trip_days::reply_not_on_date(&app, &feed, &trip_id, date, &refusal)
+        }
         Err(refusal) => not_found::refusal_page(&refusal, false),
     }
 }
@@ -88,9 +93,19 @@ async fn find_trip(
     let start_time = parameters.find_value("start").and_then(links::parse_time);
     let permit = app.admission().line_render_slots().acquire_permit().await?;
     let (state, now, id) = (network.state(), network.data_now(), trip_id.to_owned());
+    let timetable = std::sync::Arc::clone(&dataset.timetable);
     let work = move || {
         let _permit = permit;
-        state.find_trip_run(TripQuery { trip_id: &id, date, start_time }, now)
+        let find_on = |date| state.find_trip_run(TripQuery { trip_id: &id, date, start_time }, now);
+        let today = timetable.local_date(now.unix_seconds());
+        match find_on(date) {
+            // A link without a date leads to the nearest day on which the trip runs.
+            Err(TripNotFound::NotOnDate) if date.is_none() => timetable
+                .find_trip(&id)
+                .and_then(|trip| trip_days::find_nearest_service_day(&timetable, trip, today))
+                .map_or(Err(TripNotFound::NotOnDate), |day| find_on(Some(day))),
+            found => found,
+        }
     };
     let run = run_blocking(work).await?.map_err(|error| match error {
         TripNotFound::UnknownTrip => Refusal::UnknownTrip {
@@ -132,10 +147,9 @@ impl<'a> TripView<'a> {
     ) -> Self {
         let now = network.data_now().unix_seconds();
         let route = run.route_id.as_deref().and_then(|id| timetable.find_route(id));
+        let span = span_of_run(&run, now);
         let alerts = route.map(|route| {
-            let times = || run.calls.iter().filter_map(TripCall::best_known_time);
-            let span = (times().min().unwrap_or(now), times().max().unwrap_or(now));
-            alerts::find_for_trip(&network.state(), timetable, route, span, now, languages)
+            trip_alerts::find_for_trip(&network.state(), timetable, route, span, now, languages)
         });
         let feeds = network.realtime_feeds();
         let source = feeds.iter().find(|feed| Some(feed.id()) == run.source.as_ref());
@@ -179,11 +193,19 @@ impl<'a> TripView<'a> {
         last.is_some_and(|at| self.now - at > OVER_S)
     }
 
-    /// Returns true if live data report this trip, and it has not ended.
+    /// Returns true if the trip runs now, or its time is near enough for live data.
+    fn is_near(&self) -> bool {
+        trip_alerts::is_near(span_of_run(&self.run, self.now), self.now)
+    }
+
+    /// Returns true if this trip has a live time or a live position, and has not ended.
     fn is_live(&self) -> bool {
         let last = self.run.calls.iter().filter_map(TripCall::best_known_time).max();
-        let has_live_data = self.run.source.is_some() || self.run.vehicle.is_some();
-        has_live_data && last.is_none_or(|at| self.now - at <= ENDED_S)
+        let has_time = self.run.calls.iter().any(|call| call.expected.is_some());
+        let has_position = self.run.vehicle.as_ref().is_some_and(|it| it.position().is_some());
+        (has_time || has_position)
+            && !self.run.is_cancelled
+            && last.is_none_or(|at| self.now - at <= ENDED_S)
     }
 
     fn render_markup(&self) -> Markup {
@@ -203,8 +225,12 @@ impl<'a> TripView<'a> {
         }
     }
 
-    /// Renders the banner for the feed of the live times, or without live times for the feeds that may have them.
+    /// Renders the banner for the feed of the live times, or without live times for the feeds that may have them. A trip of
+    /// another time has no live times to miss.
     fn render_troubles(&self) -> Markup {
+        if self.run.source.is_none() && !self.is_near() {
+            return html! {};
+        }
         let state = self.network.state();
         let mut feeds = network_page::find_realtime_feeds_of_records(
             self.app,
@@ -249,7 +275,7 @@ impl<'a> TripView<'a> {
                 p.soft { (self.render_day_and_start()) }
                 p.answer-at {
                     (states::recording_tag(self.network))
-                    @if !self.is_over() { span.live #live data-status="off" hidden[!self.is_live()] { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } } }
+                    @if self.is_live() { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } } }
                     @if let Some(vehicle) = self.run.vehicle.as_ref().filter(|vehicle| vehicle.position().is_some()) { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
                     @if let Some(route) = &route {
                         a.small href=(links::line_address(self.feed_id(), route.id)) { (words::line_title(route.display_name())) }
@@ -310,6 +336,23 @@ impl<'a> TripView<'a> {
                 @let is_planned = self.run.calls.iter().all(|call| call.status == DepartureStatus::Scheduled);
                 p.trip-standing.soft data-ended=(if is_planned { "timetable" } else { "live" }) {
                     @if is_planned { "By the timetable, this trip has ended." } @else { "By its last predicted times, this trip has ended." }
+                    (self.render_last_position())
+                }
+            }
+        }
+    }
+
+    /// Renders where and when the vehicle of the trip was last seen, if that is known.
+    fn render_last_position(&self) -> Markup {
+        let last = last_position::find_last_position(self.timetable, &self.run);
+        html! {
+            @if let Some(last) = last {
+                @let text = words::format_clock_or_day(last.at, self.now, self.time_zone());
+                span data-last-seen data-near=[last.near.map(|call| &call.stop_id)] {
+                    " Last seen "
+                    @if let Some(call) = last.near { "near " (self.stop_name(call)) ", " }
+                    time datetime=(words::format_rfc3339(last.at, self.time_zone())) { (text) }
+                    "."
                 }
             }
         }
@@ -370,15 +413,15 @@ impl<'a> TripView<'a> {
         } else {
             words::format_delay(call.status.as_str(), delay)
         };
-        // Within a minute both would be shown as the same time.
-        let minute = |at: i64| at.div_euclid(60);
-        let expected = call.expected.filter(|at| Some(minute(*at)) != call.scheduled.map(minute));
+        // A smaller difference is on time, also across a minute.
+        let is_moved = call.delay.is_none_or(|delay| delay.abs() >= 60);
+        let scheduled = call.scheduled.filter(|_| call.expected.is_none() || is_moved);
         let waits =
             call.arrival.zip(call.scheduled).filter(|(arrives, leaves)| leaves - arrives >= 60);
         html! {
             li.is-off[is_cancelled].is-past[is_past] data-stop=(call.stop_id) id=[is_next.then_some("next")] data-status=(call.status.as_str()) aria-current=[is_next.then_some("step")] {
                 span.call-times {
-                    @match (expected, call.scheduled) {
+                    @match (call.expected, scheduled) {
                         (Some(expected), Some(scheduled)) => { s.was { span.visually-hidden { "scheduled " } (self.render_time(scheduled)) } " " strong { (self.render_time(expected)) } }
                         (Some(at), None) | (None, Some(at)) => strong { (self.render_time(at)) },
                         (None, None) => span.soft { "–" },
@@ -422,6 +465,12 @@ impl<'a> TripView<'a> {
             .collect();
         json!({ "channels": channels, "wall": self.app.now().0 })
     }
+}
+
+/// Returns the times of the first and the last call of a trip in Unix seconds; `now` without any times.
+fn span_of_run(run: &TripRun, now: i64) -> (i64, i64) {
+    let times = || run.calls.iter().filter_map(TripCall::best_known_time);
+    (times().min().unwrap_or(now), times().max().unwrap_or(now))
 }
 
 /// Returns the address of the map with a vehicle selected.

@@ -1,5 +1,6 @@
 //! Pages for riders without scripts: networks, trips, alerts, later departures, search, and punctuality.
 
+use jiff::civil::Date;
 use lineside_formats::gtfs_rt::proto::Position;
 
 use crate::support::http::{get, get_json, header};
@@ -107,8 +108,12 @@ async fn an_unknown_trip_differs_from_a_date_without_the_trip() {
         reply.text().await.unwrap()
     };
     assert!(fetch_page("/trips/town/none").await.contains("no trip"));
+    // A day without the trip leads to the last day with it.
     let text = fetch_page("/trips/town/a1?date=2101-01-01").await;
-    assert!(text.contains("2101-01-01") && text.contains("does not run"), "{text}");
+    let (_, offer) = text.split_once("data-service-day=\"").expect("another day is offered");
+    let day = &offer[..10];
+    assert!(text.contains(&format!("href=\"/trips/town/a1?date={day}\"")), "{text}");
+    town.page(&format!("/trips/town/a1?date={day}")).await;
     for wrong in ["date=someday", "start=8"] {
         let url = town.url(&format!("/trips/town/a1?{wrong}"));
         assert_eq!(get(&url).await.status(), 400, "{url}");
@@ -205,6 +210,48 @@ async fn a_line_page_has_times_and_a_link_to_the_map() {
     assert!(!page.contains("line-idle"), "it runs now");
     let other = town.page("/routes/town/A?date=2101-01-01").await;
     assert!(other.contains("No trips on this day."), "{other}");
+}
+
+/// Returns the service date before that of the trips, as in GTFS.
+fn day_before(lines: Lines) -> Date {
+    Date::strptime("%Y%m%d", lines.date()).unwrap().yesterday().unwrap()
+}
+
+/// Returns a vehicle that was last seen at the middle stop of yesterday's run of a trip.
+fn vehicle_of_yesterday(lines: Lines) -> Vec<u8> {
+    let mut entity = lines.vehicle("a0", "Car 12");
+    let vehicle = entity.vehicle.as_mut().unwrap();
+    let at = Position { latitude: 59.92, longitude: 10.76, ..Position::default() };
+    vehicle.position = Some(at);
+    vehicle.timestamp = u64::try_from(now() - 86_400).ok();
+    vehicle.trip.as_mut().unwrap().start_date =
+        Some(day_before(lines).strftime("%Y%m%d").to_string());
+    message(now(), vec![entity])
+}
+
+#[tokio::test]
+async fn a_trip_that_has_ended_says_where_its_vehicle_was_last_seen() {
+    let town = Town::start_town(["", ""], vehicle_of_yesterday).await;
+    let url = town.url(&format!("/trips/town/a0?date={}", day_before(town.lines)));
+    until("the page has the last position", async || {
+        let page = get(&url).await.text().await.unwrap();
+        page.contains("data-ended=")
+            && page.contains("data-last-seen")
+            && page.contains("data-near=\"s2\"")
+    })
+    .await;
+    let today = town.page(&format!("/trips/town/a0?date={}", date(&town))).await;
+    assert!(!today.contains("data-last-seen"), "{today}");
+}
+
+#[tokio::test]
+async fn only_a_trip_with_live_data_has_the_live_sign() {
+    let town = town().await;
+    let date = date(&town);
+    let has_sign = async |path: String| town.page(&path).await.contains("id=\"live\"");
+    assert!(has_sign(format!("/trips/town/a1?date={date}")).await, "it has live times");
+    assert!(!has_sign(format!("/trips/town/a2?date={date}")).await, "it is cancelled");
+    assert!(!has_sign(format!("/trips/town/a3?date={date}")).await, "it has no live times");
 }
 
 #[tokio::test]
