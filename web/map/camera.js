@@ -8,6 +8,8 @@ export const WIDE = "(min-width: 46.01rem)";
 const MARGIN_PX = 24;
 /** Margin at the sides of a wide screen, in pixels, with room for half of a place's name. */
 const SIDE_MARGIN_PX = 56;
+/** Additional margin for the zoom buttons, in pixels. */
+const ZOOM_BUTTONS_PX = 24;
 /** Height of the attribution on a wide screen before the map is made, in pixels. */
 const ATTRIBUTION_PX = 36;
 /** Minimum height and width of the free part of the map, in pixels; if it is smaller, the whole map counts as free. */
@@ -38,7 +40,7 @@ export function coveredSides() {
     const [buttons, attribution] = [boxOf(".map-buttons"), boxOf("#map .maplibregl-ctrl-attrib")];
     const isAttributionKnown = document.querySelector("#map .maplibregl-ctrl-attrib") !== null;
     sides.left = SIDE_MARGIN_PX + (panel ? panel.right - whole.left : 0);
-    sides.right = SIDE_MARGIN_PX;
+    sides.right = SIDE_MARGIN_PX + ZOOM_BUTTONS_PX;
     if (buttons) sides.top += buttons.bottom - whole.top;
     sides.bottom += attribution ? whole.bottom - attribution.top : isAttributionKnown ? 0 : ATTRIBUTION_PX;
   } else {

@@ -62,6 +62,21 @@ function smooth(ring) {
   return [...round, round[0]];
 }
 
+/** Water without an edge of a cell and with a smaller area than this, in square kilometers, may be a piece of a river. */
+const PIECE_KM2_MAX = 6;
+/** Kilometers of a thousandth of a degree of latitude. */
+const UNIT_KM = 0.1112;
+
+/**
+ * Returns true for a small closed shore. The data lack the narrow parts of rivers, so that the others look like a row of lakes.
+ * @param {number[][]} ring in units
+ */
+function isPiece(ring) {
+  const latitude = ring[0][1] / UNITS;
+  const area = Math.abs(signedArea(ring)) * UNIT_KM ** 2 * Math.cos((latitude * Math.PI) / 180);
+  return area < PIECE_KM2_MAX && !ring.some(isAtEdge);
+}
+
 /** @param {import("../ground/cells.js").Cell} cell @returns {import("geojson").FeatureCollection} */
 export function decodeCell({ shores, towns }) {
   const degrees = (/** @type {number[]} */ point) => point.map((units) => units / UNITS);
@@ -73,7 +88,7 @@ export function decodeCell({ shores, towns }) {
       ...shores.map((shore, order) => {
         const ring = decodeShore(shore);
         const coordinates = [smooth(smooth(ring)).map(degrees)];
-        return feature({ type: "Polygon", coordinates }, { kind: signedArea(ring) > 0 ? "water" : "land", order });
+        return feature({ type: "Polygon", coordinates }, { kind: signedArea(ring) > 0 ? "water" : "land", order, is_piece: isPiece(ring) });
       }),
       ...towns.map(([name, x, y, population]) => feature({ type: "Point", coordinates: degrees([x, y]) }, { kind: "town", name, population })),
     ],

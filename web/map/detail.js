@@ -4,7 +4,7 @@
  */
 import { badge, badgeColors } from "../plain/badge.js";
 import { element, encodeSegment, runAddress, tripAddress } from "../plain/dom.js";
-import { ageOrDateWords, clock as hours, clockOrDay, dateWords, dayAndClock, delayWords, dueWords, seconds } from "../plain/words.js";
+import { ageOrDateWords, ON_TIME_S, clock as hours, clockOrDay, dateWords, dayAndClock, delayWords, dueWords, seconds } from "../plain/words.js";
 import { liveCalls, nearestCall, upcoming } from "./calls.js";
 import { vehicleTitle } from "./vehicle_title.js";
 import { routeAddress } from "./view.js";
@@ -143,7 +143,8 @@ function callList(calls, passed, network, color, around) {
 /** @param {import("./calls.js").LiveCall} call @param {"passed"|"next"|null} progress @param {string} network @param {Surroundings} around */
 function callRow(call, progress, network, around) {
   const time = (/** @type {number} */ at) => hours(at, around.timezone);
-  const isMoved = call.expected !== null && call.scheduled !== null && time(call.expected) !== time(call.scheduled);
+  // A smaller difference is on time, also across a minute.
+  const isMoved = call.expected !== null && call.scheduled !== null && Math.abs(call.expected - call.scheduled) >= ON_TIME_S;
   const when = call.expected ?? call.scheduled;
   return element(
     `li${call.skipped ? ".is-skipped" : ""}${progress === "passed" ? ".is-passed" : ""}`,

@@ -1,6 +1,7 @@
 /** The filters by mode and line: tests vehicles, and shows the chips that change the filters. */
 import { badge } from "../plain/badge.js";
 import { byId, element } from "../plain/dom.js";
+import { removeIgnoredValues } from "./panel.js";
 import { rentalSign } from "./rental.js";
 import { MODES, formatRef, modeOf, routeAddress } from "./view.js";
 
@@ -125,6 +126,7 @@ export class Filters {
   /** @param {() => void} change */
   #change(change) {
     const focused = document.activeElement?.textContent;
+    removeIgnoredValues();
     this.#changing(change);
     this.show();
     /** @type {HTMLElement|undefined} */ ([.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#modes .chip"))].find(({ textContent }) => textContent === focused))?.focus();

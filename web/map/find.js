@@ -1,6 +1,6 @@
 /** Finds stops and lines by name or by distance. */
 import { numberWords } from "../plain/words.js";
-import { union } from "./regions.js";
+import { metersBetween, union } from "./regions.js";
 import { RouteQuery } from "./route_query.js";
 import { formatRef } from "./view.js";
 
@@ -37,10 +37,39 @@ export async function findStops(question, origin, nameOf) {
   const { items } = await reply.json();
   const isServed = (/** @type {any} */ { routes }) => (routes ?? []).length > 0;
   const ordered = [...items.filter(isServed), ...items.filter((/** @type {any} */ item) => !isServed(item))];
-  return ordered.slice(0, STOPS_MAX).map((/** @type {any} */ { feed, id, name, code, platform_code, lat, lon, distance, routes, towards }) => {
-    const note = [Number.isFinite(distance) ? distanceWords(distance) : null, nameOf(feed)].filter(Boolean).join(" · ");
-    return { feed, id, name, latitude: lat, longitude: lon, note, lines: routes ?? [], detail: isServed({ routes }) ? detailWords({ code, platform: platform_code, towards: towards ?? [] }) : "No line stops here" };
+  const found = ordered.slice(0, STOPS_MAX).map((/** @type {any} */ { feed, id, name, code, platform_code, lat, lon, distance, routes, route_colors: colors, towards }) => {
+    const detail = isServed({ routes }) ? detailWords({ code: isRawId(code, id) ? null : code, platform: platform_code, towards: towards ?? [] }) : "No line stops here";
+    const about = [Number.isFinite(distance) ? distanceWords(distance) : null, nameOf(feed), detail].filter(Boolean).join(" · ");
+    const lines = (routes ?? []).map((/** @type {string} */ line, /** @type {number} */ at) => ({ name: line, color: colors?.[at] ?? null }));
+    return { feed, id, name, latitude: lat, longitude: lon, detail, about, lines };
   });
+  return groupNamesakes(found);
+}
+
+/** Returns true if a stop's code is no code for riders, but its id. @param {string|null} code @param {string} id */
+const isRawId = (code, id) => code === id && !/^\d+$/.test(id);
+
+/** The name of a stop's platform at the end of its name. */
+const PLATFORM_SUFFIX = /[\s,(/-]*\b(bay|stand|platform|track|gate)\s*[\p{L}\p{N}]{1,3}\)?$/iu;
+/** Stops of one name that are farther apart, in meters, are different places. */
+const NAMESAKE_M_MAX = 1_000;
+
+/**
+ * Moves each stop behind the first one of the same place: of the same network and name, without the names of platforms.
+ * @param {import("./search.js").FoundStop[]} stops @returns {import("./search.js").FoundStop[]} the others of a place have a `sign`: what their names have in addition
+ */
+export function groupNamesakes(stops) {
+  /** @type {{base: string, all: import("./search.js").FoundStop[]}[]} */
+  const places = [];
+  for (const stop of stops) {
+    const base = stop.name.replace(PLATFORM_SUFFIX, "") || stop.name;
+    const place = places.find(({ base: other, all: [first] }) => other === base && first.feed === stop.feed && metersBetween(first, stop) <= NAMESAKE_M_MAX);
+    // The distance and the network are those of the first stop.
+    if (place) place.all.push({ ...stop, sign: stop.name.slice(base.length).replace(/^[\s,(/-]+|\)$/g, ""), about: stop.detail });
+    else places.push({ base, all: [stop] });
+  }
+  const order = new Intl.Collator("en", { numeric: true });
+  return places.flatMap(({ all: [first, ...others] }) => [first, ...others.sort((a, b) => order.compare(a.sign ?? "", b.sign ?? ""))]);
 }
 
 /**
@@ -52,10 +81,10 @@ export function detailWords({ code, platform, towards }) {
   return [sign, towards.length > 0 ? `towards ${towards.slice(0, TOWARDS_MAX).join(", ")}` : null].filter(Boolean).join(" · ");
 }
 
-/** Returns the lines to show for a stop, and the number of further ones. @param {string[]} lines */
+/** Returns the lines to show for a stop, and the number of further ones. @template {{name: string}} T @param {T[]} lines */
 export function shownLines(lines) {
   const order = new Intl.Collator("en", { numeric: true });
-  const sorted = [...lines].sort(order.compare);
+  const sorted = [...lines].sort((a, b) => order.compare(a.name, b.name));
   // One more line takes no more room than "+1".
   const shown = sorted.length <= LINES_MAX + 1 ? sorted : sorted.slice(0, LINES_MAX);
   return { shown, more: sorted.length - shown.length };

@@ -40,7 +40,6 @@ export class Finder {
       pickNetwork: (region) => networks.go(region),
       favourites: readFavourites,
       pickFavourite: (favourite) => this.#pickFavourite(favourite, { routes, pickStop, pickRoute }),
-      colorOf: (feed, name) => routes.colorOf(networks.of(feed)?.id ?? feed, name),
     });
   }
 

@@ -45,11 +45,12 @@ const LOST_MS = 20_000;
 
 /**
  * @typedef {{id: string, name: string, timezone: string, routes: string|null, stops: string|null, feeds: string[], behind: number, bounds: [number, number, number, number]|null}} Network
- * @type {{now: number, base_map: string|null, style: string|null, pmtiles: string|null, networks: Network[], raw: {url: string, name: string}[], regions: import("./regions.js").Region[]}}
+ * @type {{now: number, base_map: string|null, style: string|null, pmtiles: string|null, networks: Network[], raw: {url: string, name: string}[], regions: import("./regions.js").Region[], ignored_routes: string[]}}
  */
 const page = island("map-data");
 const clock = new DataClock(page.now);
 const view = parseView(location.search);
+view.routes = view.routes.filter((route) => !page.ignored_routes.includes(formatRef(route)));
 const routes = new Routes(page.networks);
 const { systems, others } = systemsAmong(page.raw);
 const bikes = new Bikes();

@@ -8,7 +8,7 @@ import { Bubbles } from "./bubbles.js";
 import { coveredSides } from "./camera.js";
 import { shownLines } from "./find.js";
 import { grantedPlace } from "./location.js";
-import { foldPanel } from "./panel.js";
+import { foldPanel, removeIgnoredValues } from "./panel.js";
 import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, contains, currentRegion, filterRegion, lastVisited, recountByType, regionCountWords, regionsInView, regionsOutside, rememberVisited, union, withoutEdges } from "./regions.js";
 import { fold } from "./route_query.js";
 import { STANDSTILL, liveState, liveWords, showTrouble, troubleIn } from "./trouble.js";
@@ -118,6 +118,7 @@ export class NetworkViews {
     const chosen = regions.length === 1 ? regions[0] : null;
     if (chosen) this.#choose(chosen.id);
     document.getElementById("missing-network")?.remove();
+    removeIgnoredValues();
     this.#jumping(() => {
       this.#members = chosen ? [] : this.regions.filter(({ id }) => regions.some((region) => region.id === id));
       this.#membersZoom = this.#map?.getZoom() ?? 0;
@@ -309,9 +310,8 @@ export class NetworkViews {
   /** Names the lines of the current network that have no trips, and that the map therefore cannot draw. @param {import("./routes.js").Routes} routes */
   showIdleLines(routes) {
     const { idle, total } = this.#current ? routes.idleOf(this.#current.id) : { idle: [], total: 0 };
-    const { shown, more } = shownLines(idle.map(({ name }) => name));
-    const link = (/** @type {string} */ name) => element("a", { href: routeAddress(/** @type {import("./view.js").Ref} */ (idle.find((route) => route.name === name))) }, name);
-    const names = shown.flatMap((name, at) => [at > 0 ? ", " : "", link(name)]);
+    const { shown, more } = shownLines(idle);
+    const names = shown.flatMap((route, at) => [at > 0 ? ", " : "", element("a", { href: routeAddress(route) }, route.name)]);
     const words = idle.length === 0 ? [] : [`${idle.length} of ${total} lines ${idle.length === 1 ? "has" : "have"} no trips in the timetable, so the map does not draw ${idle.length === 1 ? "it" : "them"}: `, ...names, more > 0 ? ` and ${more} more` : ""];
     const note = byId("idle-lines");
     replaceContent(note, words.map((word) => (typeof word === "string" ? document.createTextNode(word) : word)));

@@ -1,4 +1,4 @@
-/** The panel on a small screen: a button hides its networks, filters and notices to show more of the map. */
+/** The panel: a button hides its networks, filters and notices on a small screen, and its notes on the address go away. */
 import { byId } from "../plain/dom.js";
 
 const isFolded = () => byId("panel-toggle").getAttribute("aria-expanded") === "false";
@@ -7,6 +7,11 @@ const isFolded = () => byId("panel-toggle").getAttribute("aria-expanded") === "f
 export function foldPanel(folded) {
   byId("panel-toggle").setAttribute("aria-expanded", String(!folded));
   byId("panel-more").classList.toggle("is-closed", folded);
+}
+
+/** Removes the notes on ignored values of the address. Call it once the reader has changed what they say about the map. */
+export function removeIgnoredValues() {
+  document.querySelector(".panel .ignored-values")?.remove();
 }
 
 export function listenToPanel() {

@@ -87,12 +87,6 @@ export class Routes {
     return { idle: all.filter(({ bounds }) => bounds === null), total: all.length };
   }
 
-  /** Returns the color of a line by its name. @param {string} network @param {string} name */
-  colorOf(network, name) {
-    for (const route of this.all.values()) if (route.feed === network && route.name === name) return route.color;
-    return null;
-  }
-
   /** Returns the routes sorted by mode and name, with numbers in numeric order. @returns {Route[]} */
   sorted() {
     const order = new Intl.Collator("en", { numeric: true });

@@ -15,12 +15,11 @@ const FAVOURITES_MAX = 8;
 const NETWORKS_MAX = 3;
 
 /**
- * @typedef {{feed: string, id: string, name: string, latitude: number, longitude: number, note: string, lines: string[], detail: string}} FoundStop
+ * @typedef {{feed: string, id: string, name: string, latitude: number, longitude: number, detail: string, about: string, lines: {name: string, color: string|null}[], sign?: string}} FoundStop  `about` is the detail with the distance and the network; `sign` is set for a further stop of the place before it (find.js)
  * @typedef {object} Options
  * @property {HTMLInputElement} input @property {HTMLElement} results
  * @property {HTMLElement} from  shows from where distances are measured
  * @property {(question: string) => Promise<{stops: FoundStop[], from: string|null}>} findStops
- * @property {(feed: string, name: string) => string|null} colorOf  returns a line's color
  * @property {(question: string) => {byName: import("./routes.js").Route[], byDescription: import("./routes.js").Route[]}} findRoutes
  * @property {(question: string) => import("./regions.js").Region[]} findNetworks
  * @property {(region: import("./regions.js").Region) => void} pickNetwork
@@ -34,7 +33,7 @@ const NETWORKS_MAX = 3;
 const hasScreenKeyboard = () => matchMedia("(pointer: coarse)").matches;
 
 /** @param {Options} options */
-export function setUpSearch({ input, results, from, findStops, findRoutes, findNetworks, colorOf, favourites, pickFavourite, pickStop, pickRoute, pickNetwork }) {
+export function setUpSearch({ input, results, from, findStops, findRoutes, findNetworks, favourites, pickFavourite, pickStop, pickRoute, pickNetwork }) {
   let timer = 0;
   let asked = 0;
   /** True while the results do not match the typed text. */
@@ -82,9 +81,14 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, findN
     option(at, () => pickRoute(route), badge(route.name, route.color), element("span", {}, route.long), element("span.where", {}, "line"));
   const stopOption = (/** @type {FoundStop} */ stop) => (/** @type {number} */ at) => {
     const { shown, more } = shownLines(stop.lines);
-    const lines = shown.length > 0 && element("span.option-lines", {}, ...shown.map((name) => badge(name, colorOf(stop.feed, name))), more > 0 ? element("span.soft", {}, `+${more} more`) : null);
-    const about = shown.length > 0 || stop.detail ? element("span.option-about", {}, lines, element("span.soft", {}, stop.detail)) : null;
-    return option(at, () => pickStop(stop), element("span", {}, stop.name), element("span.where", {}, stop.note), about);
+    const lines = shown.length > 0 && element("span.option-lines", {}, ...shown.map(({ name, color }) => badge(name, color)), more > 0 ? element("span.soft", {}, `+${more} more`) : null);
+    const about = element("span.option-about", {}, lines, element("span.soft", {}, stop.about));
+    // A further stop of the place before it needs its whole name only for screen readers.
+    const name = stop.sign === undefined ? [element("span", {}, stop.name)] : [element("span.visually-hidden", {}, stop.name), stop.sign ? element("span", { "aria-hidden": "true" }, stop.sign) : null];
+    const made = option(at, () => pickStop(stop), ...name, about);
+    made.dataset.stop = `${stop.feed}:${stop.id}`;
+    made.classList.toggle("is-namesake", stop.sign !== undefined);
+    return made;
   };
 
   const favouriteOption = (/** @type {import("../plain/favourites.js").Favourite} */ favourite) => (/** @type {number} */ at) =>

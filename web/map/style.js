@@ -47,6 +47,8 @@ const DARK_MAX = 55;
 const byZoom = (...stops) => ["interpolate", ["exponential", 1.5], ["zoom"], ...stops];
 /** From this zoom on the shores are not exact enough, so water fades. */
 const WATER_ZOOM_FADE = 13;
+/** From this zoom on small water fades, which may be a piece of a river (cells.js). */
+const PIECE_ZOOM_FADE = 10;
 /** Minimum population of a named town, by zoom. */
 const TOWN_SIZES = [0, 3_000_000, 4, 1_000_000, 5, 400_000, 6, 150_000, 7, 60_000, 8, 25_000, 9, 10_000, 10, 4_000, 11, 1_500, 12, 0];
 
@@ -68,7 +70,7 @@ function cellLayers(name, ink) {
     {
       id: `${source}-water`, type: "fill", source, filter: ["any", isKind("water"), isKind("land")], minzoom: CELL_ZOOM_MIN, layout: { "fill-sort-key": ["get", "order"] },
       // Antialiasing draws outlines above all fills: outlines of the sea would show at the edges of cells without water.
-      paint: { "fill-antialias": false, "fill-color": ["interpolate", ["linear"], ["zoom"], WATER_ZOOM_FADE, color(ink.sea), WATER_ZOOM_FADE + 2.5, color(ink.paper)] },
+      paint: { "fill-antialias": false, "fill-opacity": ["interpolate", ["linear"], ["zoom"], PIECE_ZOOM_FADE, 1, PIECE_ZOOM_FADE + 1, ["case", ["get", "is_piece"], 0, 1]], "fill-color": ["interpolate", ["linear"], ["zoom"], WATER_ZOOM_FADE, color(ink.sea), WATER_ZOOM_FADE + 2.5, color(ink.paper)] },
     },
   ]);
 }
@@ -132,7 +134,7 @@ function groundNames(ink) {
   return [
     names("water-names", ["all", isKind("water"), ["has", "name"]], ink.waterText, { "text-size": 11, "text-letter-spacing": 0.05 }, 12.5, 24),
     names("park-names", ["all", isKind("park", "park", "wood"), ["has", "name"]], ink.parkText, { "text-size": 11 }, 13, 24),
-    names("district-names", isKind("district"), ink.textSoft, { "text-size": byZoom(10, 10.5, 14, 15), "text-letter-spacing": 0.14, "text-transform": "uppercase", "text-offset": [0, -1.3] }, 10.5, 14),
+    names("district-names", isKind("district"), ink.textSoft, { "text-size": byZoom(10, 10.5, 14, 15), "text-letter-spacing": 0.14, "text-transform": "uppercase", "text-offset": [0, -1.3] }, 10, 14),
   ];
 }
 
@@ -186,11 +188,18 @@ function lineLayers(network, shown, ink) {
   ];
 }
 
-/** Matches stops that one of the shown modes serves. @param {Shown} shown @returns {any} */
-function isServed({ routeTypes }) {
-  if (routeTypes.length === 0) return true;
-  const types = routeTypes.map(Number).filter(Number.isInteger);
-  return ["any", ...types.map((type) => ["in", type, ["get", "route_types"]])];
+/** Returns filters for the stops that one of the shown modes, and one of the shown lines, serves. @param {Network} network @param {Shown} shown @returns {any[]} */
+function servedFilters(network, { routeTypes, routes }) {
+  const filters = [];
+  if (routeTypes.length > 0) {
+    const types = routeTypes.map(Number).filter(Number.isInteger);
+    filters.push(["any", ...types.map((type) => ["in", type, ["get", "route_types"]])]);
+  }
+  if (routes.length > 0) {
+    const own = routes.filter((route) => route.startsWith(`${network.id}:`)).map((route) => route.slice(network.id.length + 1));
+    filters.push(["any", ...own.map((id) => ["in", id, ["get", "route_ids"]])]);
+  }
+  return filters;
 }
 
 /**
@@ -206,9 +215,9 @@ function stopLayers(network, shown, ink) {
   const isBoarding = ["in", ["to-number", ["get", "location_type"], 0], ["literal", [0, 1]]];
   /** @type {any} */
   const isInStation = ["to-boolean", ["get", "parent_station"]];
-  const served = isServed(shown);
+  const served = servedFilters(network, shown);
   /** @param {any} filter @returns {any} */
-  const shownOnly = (filter) => (served === true ? filter : ["all", served, filter]);
+  const shownOnly = (filter) => (served.length === 0 ? filter : ["all", ...served, filter]);
   /** @param {string} id @param {any} filter @param {number} minzoom @param {any} radius @returns {Layer} */
   const dots = (id, filter, minzoom, radius) => ({
     id: `${network.id}-${id}`, type: "circle", source, filter: shownOnly(filter), minzoom,

@@ -244,7 +244,7 @@ export class Vehicles {
     const color = isStale ? STALE_COLOR : vehicle.color;
     context.globalAlpha = isStale && !selected ? 0.7 : 1;
     const asBadge = zoom >= ZOOM_BADGE && vehicle.label !== "";
-    const sprite = asBadge ? sprites.badge(vehicle.label, color, ring) : sprites.dot(color, zoom < 10.5 ? 3 : zoom < ZOOM_ARROW ? 4.5 : 5.5, ring);
+    const sprite = asBadge ? sprites.badge(vehicle.label, color, ring) : sprites.dot(color, zoom < 10 ? 3 : zoom < ZOOM_ARROW ? 4.5 : 5.5, ring);
     if (selected) {
       context.beginPath();
       context.roundRect(x - sprite.width / 2 - 3, y - sprite.height / 2 - 3, sprite.width + 6, sprite.height + 6, 9);

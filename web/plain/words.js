@@ -4,7 +4,7 @@
  */
 
 /** Departures with a smaller delay are on time, in seconds. */
-const ON_TIME_S = 60;
+export const ON_TIME_S = 60;
 /** Delays from this one on have the tone `very-late`, in seconds. */
 const VERY_LATE_S = 300;
 

@@ -26,6 +26,7 @@ mod files;
 mod forms;
 mod name_search;
 mod icons;
+mod ignored_values;
 mod languages;
 mod badge_picture;
 mod links;

@@ -17,6 +17,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::json;
 
+use super::ignored_values::{self, IgnoredValue};
 use super::layout::{self, NavSection, PageLayout};
 use super::name_search;
 use super::regions::{self, MapRegion, UnplacedNetwork};
@@ -84,11 +85,20 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
     let chosen = parameters.find_value("network");
     let region = regions.iter().find(|region| chosen == Some(region.id.as_str()));
     let unplaced = regions::list_unplaced(&app, &regions);
-    let list = VehicleList { question, names, regions: &regions, unplaced: &unplaced, region };
+    let ignored = ignored_values::list_ignored_values(&app, &parameters);
+    let notes = ignored_values::render_ignored_values(&ignored);
+    let list = VehicleList {
+        question,
+        names,
+        regions: &regions,
+        unplaced: &unplaced,
+        region,
+        notes: &notes,
+    };
     let main = html! {
         @if has_map {
             div.map #map {}
-            (render_panel(&regions, &unplaced, chosen, &states::recording_list(&app)))
+            (render_panel(&regions, &unplaced, chosen, &notes, &states::recording_list(&app)))
             div.map-buttons {
                 button.button.plain #show-list type="button" aria-pressed="false" { (icons::list()) span #show-list-words { "List" } }
                 button.button.plain #locate type="button" aria-describedby="locate-note" { (icons::locate()) "Near me" }
@@ -98,7 +108,7 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
         (list.render_markup(&app, has_map))
         p.visually-hidden #announcement role="status" {}
         (states::render_templates())
-        (layout::render_data_island("map-data", &map_data(&app, &regions)))
+        (layout::render_data_island("map-data", &map_data(&app, &regions, &ignored)))
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
@@ -127,6 +137,7 @@ fn render_panel(
     regions: &[MapRegion],
     unplaced: &[UnplacedNetwork],
     chosen: Option<&str>,
+    notes: &Markup,
     recordings: &Markup,
 ) -> Markup {
     let searched = if regions.len() > 1 { "Stops, lines and networks" } else { "Stops and lines" };
@@ -146,6 +157,7 @@ fn render_panel(
                     span #count {}
                     button.panel-toggle #panel-toggle type="button" aria-expanded="true" aria-controls="panel-more" aria-label="Networks and filters" { (icons::chevron()) }
                 }
+                (notes)
                 (regions::render_missing_network(chosen, regions, unplaced))
                 p.outside.small #members hidden {}
                 p.outside.small #outside hidden {}
@@ -164,7 +176,7 @@ fn render_panel(
     }
 }
 
-fn map_data(app: &App, regions: &[MapRegion]) -> serde_json::Value {
+fn map_data(app: &App, regions: &[MapRegion], ignored: &[IgnoredValue]) -> serde_json::Value {
     let networks: Vec<MapNetwork> =
         app.ingest().networks().iter().filter_map(|network| map_network(app, network)).collect();
     let raw: Vec<MapGeoJson> =
@@ -174,6 +186,7 @@ fn map_data(app: &App, regions: &[MapRegion]) -> serde_json::Value {
         "now": app.now().0,
         "base_map": links.base_map, "style": links.style, "pmtiles": links.pmtiles,
         "networks": networks, "raw": raw, "regions": regions,
+        "ignored_routes": ignored_values::ignored_routes(ignored),
     })
 }
 

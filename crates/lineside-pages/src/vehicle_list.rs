@@ -28,6 +28,8 @@ pub(super) struct VehicleList<'a> {
     pub(super) unplaced: &'a [UnplacedNetwork],
     /// The only network to list.
     pub(super) region: Option<&'a MapRegion>,
+    /// The values of the address that the map ignores.
+    pub(super) notes: &'a Markup,
 }
 
 /// A vehicle of the list with its network.
@@ -119,6 +121,7 @@ impl VehicleList<'_> {
     /// Renders the panel without scripts: the networks, and a search for stops.
     fn render_without_scripts(&self) -> Markup {
         html! {
+            (self.notes)
             (regions::render_region_links(self.regions, self.unplaced, self.region.map(|region| region.id.as_str())))
             form.search role="search" action="/map" {
                 div.search-line {
@@ -151,12 +154,14 @@ fn render_vehicle_table(app: &App, vehicles: &[ListedVehicle], names_network: bo
         delay: has(|join| join.delay.is_some()),
         next_stop: has(|join| join.next_stop_name.is_some()),
     };
+    // A vehicle without a destination has its name beside its line.
+    let has_unnamed = vehicles.iter().any(|it| it.record.join.headsign.is_none());
     html! {
         div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" hidden[vehicles.is_empty()] {
             table.list-table.vehicle-list {
                 thead {
                     tr {
-                        th scope="col" { "Line" }
+                        th scope="col" { "Line" @if has_unnamed { " or vehicle" } }
                         th scope="col" { "Destination" }
                         th scope="col" hidden[!filled.delay] { "Delay" }
                         th scope="col" hidden[!filled.next_stop] { "Next stop" }
@@ -192,10 +197,16 @@ impl ListedVehicle {
         let delay = join.delay.map(|delay| words::format_delay("realtime", Some(i64::from(delay))));
         let age = self.position_age();
         html! {
-            tr.is-stale[self.is_stale] data-vehicle=(record.id) data-age=[age] {
-                td { (render_line_badge(network, join)) }
+            tr.is-stale[self.is_stale].is-unnamed[join.headsign.is_none()] data-vehicle=(record.id) data-age=[age] {
                 td {
-                    (render_destination(network, record))
+                    (render_line_badge(network, join))
+                    @if join.headsign.is_none() { " " (link_to_trip(network, record, &vehicle_title(record))) }
+                }
+                td {
+                    @match &join.headsign {
+                        Some(headsign) => (link_to_trip(network, record, headsign)),
+                        None => "–",
+                    }
                     @if names_network { div.soft.small { (network_names::network_name(app, &self.network)) } }
                 }
                 td hidden[!filled.delay] { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.text) } } @else { "–" } }
@@ -211,10 +222,11 @@ impl ListedVehicle {
     }
 }
 
-/// Renders the badge of a vehicle's line, as a link to the line's page if the timetable has it.
+/// Renders the badge of a vehicle's line, as a link to the line's page if the timetable has it; nothing if its line is not
+/// known.
 fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
     let Some(name) = join.route_short_name.as_deref() else {
-        return html! { "–" };
+        return html! { @if join.headsign.is_some() { "–" } };
     };
     let badge = badge::render_badge(name, join.route_color);
     html! {
@@ -225,23 +237,26 @@ fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
     }
 }
 
-/// Renders the destination of a vehicle, or its own name, as a link to its trip if the feed states the trip's id.
-fn render_destination(network: &str, record: &Record) -> Markup {
+/// Returns "Vehicle" and its label or id.
+fn vehicle_title(record: &Record) -> String {
     let named = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
-    let label = named.and_then(|it| it.label.as_deref()).filter(|label| !label.is_empty());
-    let title = match (record.join.headsign.as_deref(), label) {
-        (Some(headsign), _) => headsign.to_owned(),
-        (None, Some(label)) => format!("Vehicle {label}"),
-        (None, None) => "Destination not known".to_owned(),
-    };
+    let name = named.and_then(|it| {
+        let names = [&it.label, &it.id].into_iter().flatten();
+        names.map(String::as_str).find(|name| !name.is_empty())
+    });
+    format!("Vehicle {}", name.unwrap_or(&record.id))
+}
+
+/// Renders a text as a link to the trip of a vehicle if its feed states the trip's id.
+fn link_to_trip(network: &str, record: &Record, text: &str) -> Markup {
     let trip = record.trip_descriptor();
     let id = trip.and_then(|trip| trip.trip_id.as_deref()).filter(|id| !id.is_empty());
     let date = trip.and_then(|trip| trip.start_date.as_deref()).unwrap_or_default();
     let start = trip.and_then(|trip| trip.start_time.as_deref()).unwrap_or_default();
     html! {
         @match id {
-            Some(id) => a.target href=(links::trip_address(network, id, date, start)) { (title) },
-            None => (title),
+            Some(id) => a.target href=(links::trip_address(network, id, date, start)) { (text) },
+            None => (text),
         }
     }
 }

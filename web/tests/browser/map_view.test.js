@@ -27,7 +27,7 @@ before(async () => {
     { id: "mill-1", name: "Mill", ...EAST, parent: "mill", platform: "1" },
     { id: "quay", name: "Quay", lat: EAST.lat + 0.2, lon: EAST.lon + 0.2 },
   ];
-  const eastLines = [{ id: "t1", short: "1", long: "Quay", type: 0, stops: ["mill-1", "quay"] }, { id: "b2", short: "2", long: "Quay", type: 3, stops: ["mill-1", "quay"] }];
+  const eastLines = [{ id: "t1", short: "1", long: "Quay", type: 0, color: "C8102E", stops: ["mill-1", "quay"] }, { id: "b2", short: "2", long: "Quay", type: 3, stops: ["mill-1", "quay"] }];
   // The trips start soon, so that stops have departures.
   await writeSchedule(path.join(folder, "east"), "East", eastStops, eastLines, { time: minutesAhead(20) });
   await writeSchedule(path.join(folder, "west"), "West", [{ id: "inn", name: "Inn", ...WEST }, { id: "fort", name: "Fort", lat: WEST.lat + 0.05, lon: WEST.lon }], [{ id: "f1", short: "F", long: "Fort", type: 4, stops: ["inn", "fort"] }]);
@@ -109,6 +109,36 @@ describe("the list", () => {
   });
 });
 
+describe("without scripts", () => {
+  test("a vehicle without a destination has its name in the first column", async () => {
+    await visit("/map", async (page) => {
+      const cellsOf = (/** @type {string} */ id) => page.locator(`#list tr[data-vehicle="${id}"] td`).allInnerTexts();
+      const [west, east] = [await cellsOf("w-51"), await cellsOf("tram-1")];
+      assert.match(west[0], /w-51/);
+      assert.ok(!/w-51/.test(west[1]), west[1]);
+      assert.match(west[1], /West/, "the network of a row");
+      assert.ok(!/tram-1/.test(east[0]), east[0]);
+    }, { javaScriptEnabled: false });
+  });
+});
+
+describe("the search box", () => {
+  test("the lines of a stop have their colors before the lines of its network are loaded", async () => {
+    const { page, context } = await open();
+    try {
+      await page.route("**/routes.geojson*", () => {});
+      await page.goto(`${server.base}/map?network=west`);
+      await page.waitForURL(/[?&]at=/);
+      await page.fill("#search", "quay");
+      const badge = page.locator('#results [data-stop="east:quay"] .badge').first();
+      await badge.waitFor();
+      assert.equal(await badge.evaluate((each) => getComputedStyle(each).backgroundColor), "rgb(200, 16, 46)");
+    } finally {
+      await context.close();
+    }
+  });
+});
+
 describe("the map", () => {
   for (const zoom of [8.5, 12, 15]) {
     test(`the attribution is visible at zoom ${zoom}`, async () => {
@@ -179,6 +209,23 @@ describe("cards", () => {
         await page.locator("#detail .close").click();
         await page.waitForURL((url) => !url.searchParams.has(kind));
         assert.ok(await page.locator("#detail").isHidden());
+      } finally {
+        await context.close();
+      }
+    });
+  }
+
+  for (const [query, parameter, gone] of [["mode=nonsense", "mode", "mode"], ["at=here", "at", null], ["route=east:none", "route", "route"], ["vehicle=none:1", "vehicle", null]]) {
+    test(`the map names the ignored value of ${query}, until the reader changes the filters`, async () => {
+      const { page, context } = await open();
+      try {
+        await page.goto(`${server.base}/map?network=east&${query}`);
+        await page.locator(`.panel [data-ignored="${parameter}"]`).waitFor();
+        await page.waitForURL(/[?&]at=-?\d/);
+        if (gone) assert.ok(!new URL(page.url()).searchParams.has(gone), "the filter is not set");
+        await page.locator("#count", { hasText: /^3 / }).waitFor();
+        await page.locator("#modes .chip").first().click();
+        await page.locator(".panel .ignored-values").waitFor({ state: "detached" });
       } finally {
         await context.close();
       }

@@ -734,22 +734,25 @@ describe("vehicles and filters", () => {
     }
   });
 
-  test("a filter by mode hides the stops of other modes", async () => {
-    const opensCard = async (/** @type {string} */ mode) => {
+  test("a filter by mode or line hides the stops of other modes and lines", async () => {
+    const opensCard = async (/** @type {string} */ filter) => {
       let isOpen = false;
-      await visit(`/map?at=${DEPOT.lat},${DEPOT.lon},16${mode}`, {}, async (page) => {
+      await visit(`/map?at=${DEPOT.lat},${DEPOT.lon},16${filter}`, {}, async (page) => {
         await isLive(page);
         const dot = async () => (await colorsAt(page, [await onScreen(page, DEPOT)]))[0];
-        if (mode === "") await until(async () => (await dot()) === LIGHT.stop, "the stop's dot");
-        else await until(async () => (await page.locator("#modes [aria-pressed=true]").count()) === 1 && (await dot()) !== LIGHT.stop, "no dot");
+        const isShown = filter === "" || filter.includes("b20");
+        if (isShown) await until(async () => (await dot()) === LIGHT.stop, "the stop's dot");
+        else await until(async () => (await page.locator("#modes [aria-pressed=true], #routes .chip").count()) === 1 && (await dot()) !== LIGHT.stop, "no dot");
         const { x, y } = await onScreen(page, DEPOT);
         await page.mouse.click(x, y);
-        isOpen = await page.waitForURL(/stop=/, { timeout: mode === "" ? 30_000 : 1_000 }).then(() => true, () => false);
+        isOpen = await page.waitForURL(/stop=/, { timeout: isShown ? 30_000 : 1_000 }).then(() => true, () => false);
       });
       return isOpen;
     };
     assert.equal(await opensCard(""), true);
     assert.equal(await opensCard("&mode=tram"), false);
+    assert.equal(await opensCard("&route=north:t1"), false);
+    assert.equal(await opensCard("&route=north:b20"), true);
   });
 
   test("on a phone the list ends above its buttons, and the modes take one line", async () => {

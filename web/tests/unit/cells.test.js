@@ -33,6 +33,15 @@ test("a cell has the shore of a lake, its island and its towns, without small po
   assert.deepEqual(/** @type {any} */ (features[3].geometry).coordinates, [15.123, 55.5]);
 });
 
+test("small water is distinguished from large water and from water at the edge of a cell", () => {
+  const large = [box(11, 51, 12, 52)];
+  const piece = [box(13, 51, 13.02, 51.02)];
+  const atEdge = [box(19.98, 51, 20.02, 51.02)];
+  const features = [...makeCells([piece, large, atEdge], []).values()].flatMap((cell) => decodeCell(cell).features);
+  const pieces = features.filter(({ properties }) => properties?.is_piece).map(({ geometry }) => /** @type {any} */ (geometry).coordinates[0][0][0]);
+  assert.ok(features.length > 2 && pieces.length === 1 && pieces[0] >= 13 && pieces[0] <= 13.02, String(pieces));
+});
+
 test("edges between cells are not rounded", () => {
   const cell = makeCells([[box(5, 45, 15, 55)]], []).get("1.5");
   assert.ok(cell);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { boundsOfRoutes, findRoutes } from "../../map/find.js";
+import { boundsOfRoutes, findRoutes, findStops, groupNamesakes } from "../../map/find.js";
 import { RouteQuery, fold } from "../../map/route_query.js";
 import { Routes } from "../../map/routes.js";
 
@@ -65,4 +65,27 @@ test("a line has a bounding box even if its points are not stored", () => {
   assert.deepEqual(routes.linesOf("city", "r"), []);
   assert.deepEqual(boundsOfRoutes(routes, [{ feed: "city", id: "r" }]), [9, 50, 11, 52]);
   assert.equal(boundsOfRoutes(routes, [{ feed: "city", id: "unknown" }]), null);
+});
+
+test("a found stop has the colors of its lines, and no id as its code", async () => {
+  const item = (/** @type {object} */ more) => ({ feed: "bay", id: "palo_alto", code: "palo_alto", name: "Palo Alto", lat: 37.4, lon: -122.2, platform_code: null, routes: ["L1", "B7"], route_colors: ["C0C0C0", null], towards: [], ...more });
+  const found = async (/** @type {object} */ more) => {
+    const known = globalThis.fetch;
+    globalThis.fetch = async () => new Response(JSON.stringify({ items: [item(more)] }));
+    try {
+      return (await findStops("palo", null, () => null))[0];
+    } finally {
+      globalThis.fetch = known;
+    }
+  };
+  assert.deepEqual((await found({})).lines, [{ name: "L1", color: "C0C0C0" }, { name: "B7", color: null }]);
+  assert.ok(!(await found({})).about.includes("palo_alto"));
+  assert.ok((await found({ code: "4711" })).about.includes("4711"));
+  assert.ok((await found({ id: "4711", code: "4711" })).about.includes("4711"), "a number at the stop");
+});
+
+test("the stops of one place follow its first one", () => {
+  const stop = (/** @type {string} */ name, /** @type {number} */ latitude = 37.4, feed = "bay") => /** @type {any} */ ({ feed, id: name, name, latitude, longitude: -122.2 });
+  const grouped = groupNamesakes([stop("Transit Ctr-Bay 1"), stop("Market"), stop("Transit Ctr-Bay 9"), stop("Market", 37.5), stop("Market", 37.4, "other"), stop("Market"), stop("Bay 1")]);
+  assert.deepEqual(grouped.map(({ name, sign }) => [name, sign]), [["Transit Ctr-Bay 1", undefined], ["Transit Ctr-Bay 9", "Bay 9"], ["Market", undefined], ["Market", ""], ["Market", undefined], ["Market", undefined], ["Bay 1", undefined]]);
 });

@@ -316,8 +316,9 @@ test("stops with the same name have distinguishing details", () => {
 });
 
 test("hidden lines are counted", () => {
-  const lines = Array.from({ length: 15 }, (_, at) => String(15 - at));
-  assert.deepEqual(shownLines(lines), { shown: ["1", "2", "3", "4", "5", "6", "7"], more: 8 });
+  const lines = Array.from({ length: 15 }, (_, at) => ({ name: String(15 - at) }));
+  const { shown, more } = shownLines(lines);
+  assert.deepEqual([shown.map(({ name }) => name), more], [["1", "2", "3", "4", "5", "6", "7"], 8]);
   assert.deepEqual(shownLines(lines.slice(0, 8)).more, 0, "one hidden line is shown instead of its count");
 });
 
@@ -335,6 +336,9 @@ test("stops are filtered by mode", () => {
   const { filter } = layer(makeStyle({ ...shown, routeTypes: ["0", "900", "none"] }), "oslo-stops");
   assert.deepEqual(filter[1], ["any", ["in", 0, ["get", "route_types"]], ["in", 900, ["get", "route_types"]]]);
   assert.deepEqual(layer(makeStyle({ ...shown, routeTypes: ["none"] }), "oslo-stations").filter[1], ["any"], "a mode that nothing runs in shows no stops");
+  const ofLines = (/** @type {string[]} */ lines) => layer(makeStyle({ ...shown, routes: lines }), "oslo-stops").filter[1];
+  assert.deepEqual(ofLines(["oslo:1", "other:2", "oslo:a:b"]), ["any", ["in", "1", ["get", "route_ids"]], ["in", "a:b", ["get", "route_ids"]]]);
+  assert.deepEqual(ofLines(["other:2"]), ["any"], "a line of another network shows no stops");
 });
 
 test("platforms have their letters from zoom 16 on", () => {

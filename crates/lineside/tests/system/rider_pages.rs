@@ -255,6 +255,28 @@ async fn only_a_trip_with_live_data_has_the_live_sign() {
 }
 
 #[tokio::test]
+async fn the_map_names_the_values_that_it_ignores() {
+    let town = town().await;
+    let ignored = async |query: &str| {
+        let page = town.page(&format!("/map?{query}")).await;
+        let (panel, _) = page.split_once("id=\"list\"").unwrap();
+        let names = panel.split("data-ignored=\"").skip(1).map(|it| it.split('"').next().unwrap());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (query, names) in [
+        ("mode=nonsense", vec!["mode"]),
+        ("at=here", vec!["at"]),
+        ("route=town:none", vec!["route"]),
+        ("route=none:A", vec!["route"]),
+        ("vehicle=none:1", vec!["vehicle"]),
+        ("station=none:1", vec!["station"]),
+        ("mode=tram&at=59.9,10.7,12&route=town:A&vehicle=town-trips:v-a1&stop=town:S", vec![]),
+    ] {
+        assert_eq!(ignored(query).await, names, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn vehicles_in_the_list_link_to_their_line_and_trip() {
     let town = town().await;
     let page = town.page("/map").await;
