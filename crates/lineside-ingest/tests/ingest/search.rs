@@ -62,6 +62,24 @@ async fn stops_are_found_by_name_box_and_distance() {
 }
 
 #[tokio::test]
+async fn names_with_the_whole_words_of_a_query_are_first() {
+    let dir = tempfile::tempdir().unwrap();
+    write_city(dir.path());
+    let file = dir.path().join("stops.txt");
+    let rows = fs::read_to_string(&file).unwrap();
+    // Without a point, the shorter of two equal matches is first.
+    let more =
+        "s1,Sanford,48.9,2.3,0,,\ns2,San Antonio,48.9,2.3,0,,\ns3,East of San Jose,48.9,2.3,0,,\n";
+    fs::write(&file, format!("{}\n{more}", rows.trim_end())).unwrap();
+    let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
+    let ingest = start(vec![config]);
+    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    assert_eq!(ids(&ingest.search_stops(&query("san"))), ["s2", "s3", "s1"]);
+    assert_eq!(ids(&ingest.search_stops(&query("sanf"))), ["s1"]);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn stops_without_trips_are_last() {
     let dir = tempfile::tempdir().unwrap();
     write_city(dir.path());
