@@ -321,18 +321,49 @@ impl FoundRoute {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_stop_shows_the_number_of_further_lines() {
-        let stop = |n_more_lines| FoundStop {
+    fn stop(n_more_lines: usize) -> FoundStop {
+        FoundStop {
             feed: "city".to_owned(),
             network: "City".to_owned(),
             ended: None,
             id: "s1".to_owned(),
-            name: "Harbour".to_owned(),
+            name: "Harbour 168".to_owned(),
             lines: vec![("1".to_owned(), None)],
             n_more_lines,
             towards: None,
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_searched_name_is_before_stops_and_all_results_have_a_link() {
+        let route = FoundRoute {
+            feed: "city".to_owned(),
+            network: "City".to_owned(),
+            ended: Some(2019),
+            id: "r".to_owned(),
+            name: "168".to_owned(),
+            long_name: String::new(),
+            color: None,
         };
+        let found = FoundNames {
+            stops: vec![stop(0)],
+            routes: vec![route],
+            n_more_stops: 64,
+            ..FoundNames::default()
+        };
+        let order = |question: &str| {
+            let page = found.render_markup(question).into_string();
+            let place = |kind: &str| page.find(&format!("data-found=\"{kind}\"")).unwrap();
+            assert!(page.contains(&format!("href=\"/?q={question}&amp;all=1\"")), "{page}");
+            assert!(page.contains("data-ended=\"2019\""), "{page}");
+            place("lines").cmp(&place("stops"))
+        };
+        assert_eq!(order("168"), std::cmp::Ordering::Less);
+        assert_eq!(order("harbour"), std::cmp::Ordering::Greater);
+    }
+
+    #[test]
+    fn a_stop_shows_the_number_of_further_lines() {
         assert!(stop(3).render_markup().into_string().contains(">+3<"));
         assert!(!stop(0).render_markup().into_string().contains(">+"));
     }

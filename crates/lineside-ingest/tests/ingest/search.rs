@@ -100,6 +100,33 @@ async fn stops_without_trips_are_last() {
 }
 
 #[tokio::test]
+async fn whole_words_are_found_first_and_names_have_a_natural_order() {
+    let dir = tempfile::tempdir().unwrap();
+    write_city(dir.path());
+    let file = dir.path().join("stops.txt");
+    let rows = fs::read_to_string(&file).unwrap();
+    let names =
+        [("x", "Avenue 1684"), ("y", "1681 St"), ("z", "Upper West Side 168"), ("w", "9 St")];
+    let added = names.map(|(id, name)| format!("{id},{name},48.9,2.3,0,,\n")).concat();
+    fs::write(&file, format!("{}\n{added}", rows.trim_end())).unwrap();
+    let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
+    let ingest = start(vec![config]);
+    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    assert_eq!(ids(&ingest.search_stops(&query("168"))), ["z", "y", "x"]);
+    let dataset = ingest.networks()[0].dataset().unwrap();
+    let stops = dataset.stop_page("", 0, 100).stops;
+    let ids: Vec<&str> = stops.iter().map(|stop| dataset.timetable.stop(*stop).id).collect();
+    let place = |id: &str| ids.iter().position(|other| *other == id).unwrap();
+    assert!(place("w") < place("y"), "{ids:?}");
+    // The initials lead to the first stop of each letter.
+    for (initial, at) in dataset.stop_initials() {
+        let name = dataset.timetable.stop(stops[at]).name.to_lowercase();
+        assert!(name.starts_with(initial), "{initial} {at} {name}");
+    }
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
     let (ingest, _dir) = ingest().await;
     let near = |text: &str| StopQuery { near: Some((48.91, 2.34)), ..query(text) };

@@ -138,13 +138,12 @@ fn validity_period(data_late_after: Option<Duration>) -> Duration {
 
 /// Renders the verdict or the share, and the counts behind it.
 fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
-    let (icon, text) = match answer.verdict {
-        DelayVerdict::Yes if answer.counts.is_some_and(|counts| are_few_late(&counts)) => {
-            (icons::late(), "Some are")
+    let (icon, word) = match answer.verdict {
+        DelayVerdict::Yes => {
+            (icons::late(), answer.counts.map_or_else(|| "Yes".to_owned(), answer_word))
         }
-        DelayVerdict::Yes => (icons::late(), "Yes"),
-        DelayVerdict::No => (icons::ok(), "No"),
-        DelayVerdict::Unknown => (icons::unknown(), "Unknown"),
+        DelayVerdict::No => (icons::ok(), "No".to_owned()),
+        DelayVerdict::Unknown => (icons::unknown(), "Unknown".to_owned()),
     };
     let is_known = answer.verdict != DelayVerdict::Unknown && !has_single_verdict(answer);
     let share = answer.on_time_share().filter(|_| is_known);
@@ -155,7 +154,7 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
         section.answer.is-share[share.is_some()] data-answer=(answer.verdict.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
             @match share {
                 Some(share) => p.answer-word { strong { (words::format_percent(share)) } " " span.answer-unit { "on time" } },
-                None => p.answer-word { (icon) strong { (text) } },
+                None => p.answer-word { (icon) strong { (word) } },
             }
             @if share.is_some() { (render_figures(answer)) }
             p.answer-words { (describe_report(answer, share.is_some())) }
@@ -174,9 +173,15 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     }
 }
 
-/// Returns true if less than half of the trips are late or cancelled: then "Yes" would say too much.
-fn are_few_late(counts: &DelayCounts) -> bool {
-    (counts.late + counts.cancelled) * 2 < counts.trips
+/// Returns the word for a line with late or cancelled trips. "Yes" would say too much if it is less than half of them.
+fn answer_word(counts: DelayCounts) -> String {
+    let are_few = (counts.late + counts.cancelled) * 2 < counts.trips;
+    match (counts.late, counts.cancelled) {
+        (0, cancelled) if are_few => format!("{} cancelled", format_number(cancelled)),
+        (1, _) if are_few => "One is".to_owned(),
+        _ if are_few => "Some are".to_owned(),
+        _ => "Yes".to_owned(),
+    }
 }
 
 /// Renders `11 late · 8 cancelled`.
@@ -456,12 +461,12 @@ mod tests {
     }
 
     #[test]
-    fn less_than_half_of_the_trips_are_few() {
-        let few = |late, cancelled| {
-            let counts = DelayCounts { trips: 14, late, cancelled, ..DelayCounts::default() };
-            are_few_late(&counts)
+    fn yes_is_the_answer_only_for_at_least_half_of_the_trips() {
+        let word = |late, cancelled| {
+            answer_word(DelayCounts { trips: 14, late, cancelled, ..DelayCounts::default() })
         };
-        assert!(few(3, 3) && !few(3, 4) && !few(14, 0));
+        assert_eq!([word(3, 4), word(14, 0), word(0, 9)], ["Yes"; 3]);
+        assert_eq!([word(3, 3), word(1, 0), word(0, 1)], ["Some are", "One is", "1 cancelled"]);
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn reply_with_button() -> Response {
 pub(super) fn render_button() -> Markup {
     html! {
         form.act-line #profile action=(ADDRESS) {
-            label.soft.small for="seconds" { "Length" }
+            label.soft.small for="seconds" { "Length of the profile" }
             select.select #seconds name="seconds" {
                 @for seconds in LENGTHS { option value=(seconds) { (seconds) " s" } }
             }

@@ -16,6 +16,8 @@ const STYLE: &str = concat!(include_str!("page.css"), include_str!("picture.css"
 const BODY_STYLE: &str = include_str!("body.css");
 /// With fewer samples the shares mean little.
 const SAMPLES_MIN: u64 = 10;
+/// Below this many samples, each is more than one percent.
+const SAMPLES_FEW: u64 = 100;
 /// Number of functions in the list of those that take the most time.
 const HOTTEST: usize = 25;
 
@@ -59,6 +61,9 @@ fn render_content(recorded: &SymbolizedProfile) -> Markup {
                 "Too few samples for a graph, because the server was nearly idle. Record for longer, or under load."
             }
         } @else {
+            @if samples < SAMPLES_FEW {
+                p.note data-few-samples=(samples) { "Few samples: each of them is a large share of the graph. Record for longer, or under load." }
+            }
             div #bar hidden {
                 label for="search" { "Search" }
                 input #search type="search" autocomplete="off";

@@ -181,6 +181,9 @@ async fn a_board_links_to_later_and_earlier_departures() {
         rest.split('"').next().unwrap().replace("&amp;", "&")
     };
     assert_eq!(rows(&first), 3);
+    assert!(first.find("name=\"lines\"") < first.find("<table class=\"board"), "{first}");
+    let chosen = town.page("/stops/town/S?lines=A").await;
+    assert!(chosen.contains("value=\"A\" selected"), "{chosen}");
     let second = town.page(&link(&first, "next")).await;
     assert!(rows(&second) > 0, "{second}");
     assert_ne!(trips(&first), trips(&second));
