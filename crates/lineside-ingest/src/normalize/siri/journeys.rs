@@ -53,12 +53,10 @@ pub(super) fn map_journey(
         Some((call.extra_call == Some(true), update))
     });
     let (is_extra, mut stop_time_update): (Vec<bool>, Vec<_>) = updates.unzip();
-    // The vehicle's occupancy applies to the next call.
-    if let Some(occupancy) = journey.occupancy.and_then(terms::map_occupancy)
-        && let Some(next) = stop_time_update.get_mut(journey.recorded_calls.len())
-        && next.departure_occupancy_status.is_none()
-    {
-        next.departure_occupancy_status = Some(occupancy as i32);
+    put_occupancy(journey, &mut stop_time_update);
+    // Other journeys may get further calls from the schedule.
+    if journey.extra_journey == Some(true) {
+        put_last_departure(&mut stop_time_update);
     }
     let update = TripUpdate {
         trip,
@@ -96,6 +94,26 @@ pub(super) fn has_own_calls<'a>(
 /// Returns true if the calls of a trip come from its update alone.
 fn has_update_only_calls(trip: &TripDescriptor) -> bool {
     crate::trip_identity::is_extra_trip(trip)
+}
+
+/// Gives the occupancy of the journey's vehicle to the next call.
+fn put_occupancy(journey: &VehicleJourney, calls: &mut [StopTimeUpdate]) {
+    if let Some(occupancy) = journey.occupancy.and_then(terms::map_occupancy)
+        && let Some(next) = calls.get_mut(journey.recorded_calls.len())
+        && next.departure_occupancy_status.is_none()
+    {
+        next.departure_occupancy_status = Some(occupancy as i32);
+    }
+}
+
+/// Gives the last call of an extra journey the departure that every row of a timetable has: without one,
+/// OpenTripPlanner computes a negative dwell time and drops the trip.
+fn put_last_departure(calls: &mut [StopTimeUpdate]) {
+    if let Some(last) = calls.last_mut()
+        && last.departure.is_none()
+    {
+        last.departure.clone_from(&last.arrival);
+    }
 }
 
 /// Returns the trip of a journey. A cancelled journey stays cancelled, whatever else it says.

@@ -55,3 +55,12 @@ fn orders_of_an_extra_journey_are_kept_if_they_increase() {
     assert_eq!(sequences(&[1, 1]), [None, None]);
     assert_eq!(sequences(&[0, 1]), [None, None]);
 }
+
+#[test]
+fn an_extra_journey_departs_from_its_last_call_at_its_arrival() {
+    let (_, update) = extra("", &[1, 2]);
+    let [first, last] = &update.stop_time_update[..] else { panic!("{update:?}") };
+    assert!(last.arrival.is_some());
+    assert_eq!(last.departure, last.arrival);
+    assert_eq!(first.departure, None);
+}
