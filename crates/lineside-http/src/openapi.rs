@@ -1,21 +1,30 @@
-//! The API description, generated from the handlers. `finish` adds the parts that all operations share.
+//! The API description, generated from the handlers. `finish` adds the parts that all operations share, `examples`
+//! the values that exist on this server.
 
+mod examples;
 mod finish;
+
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use bytes::Bytes;
 use http::HeaderValue;
+use lineside_sync::UnixMillis;
+use parking_lot::Mutex;
 use serde_json::Value;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};
 
+use self::examples::ApiExamples;
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
 /// Address of the API description.
 pub const PATH: &str = "/api/v1/openapi.json";
+/// The HTTP methods that the description may list for an address.
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Returns the description without any operation.
 pub fn base_document() -> OpenApi {
@@ -37,28 +46,62 @@ pub fn base_document() -> OpenApi {
     OpenApiBuilder::new().info(info).components(Some(components)).build()
 }
 
-/// Returns the complete description, as it is served.
-pub fn finish_document(document: &OpenApi) -> Value {
-    finish::complete_document(
-        serde_json::to_value(document).expect("the API description always serializes"),
-    )
+/// The complete description of the API.
+#[derive(Debug)]
+pub struct ApiDescription {
+    document: Value,
+    /// The last filled form, which stays until the examples change.
+    filled: Mutex<Option<Arc<FilledDescription>>>,
 }
 
-/// Serves the finished description.
-pub fn router(document: &Value) -> Router<App> {
-    let body = Bytes::from(format!("{document:#}"));
+/// The description with examples from this server's data.
+#[derive(Debug)]
+pub struct FilledDescription {
+    /// The OpenAPI document.
+    pub document: Value,
+    body: Bytes,
+    examples: ApiExamples,
+    filled_at: UnixMillis,
+}
+
+impl ApiDescription {
+    /// Completes the description that is generated from the handlers' attributes.
+    pub fn new(generated: &OpenApi) -> Self {
+        let generated =
+            serde_json::to_value(generated).expect("the API description always serializes");
+        Self { document: finish::complete_document(generated), filled: Mutex::default() }
+    }
+
+    /// Returns the description without the examples of this server.
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// Returns the description with examples from the current data.
+    pub async fn fill_examples(&self, app: &App) -> Arc<FilledDescription> {
+        let examples = ApiExamples::for_app(app).await;
+        let mut filled = self.filled.lock();
+        if let Some(current) = filled.as_ref().filter(|current| current.examples == examples) {
+            return Arc::clone(current);
+        }
+        let document = examples.fill_document(&self.document);
+        let body = Bytes::from(format!("{document:#}"));
+        let description = FilledDescription { document, body, examples, filled_at: app.now() };
+        Arc::clone(filled.insert(Arc::new(description)))
+    }
+}
+
+/// Serves the description with examples.
+pub fn router(description: Arc<ApiDescription>) -> Router<App> {
     Router::new().route(
         PATH,
-        get(move |State(app): State<App>, preferences: ReplyPreferences| {
-            let body = body.clone();
-            async move {
-                let kind = HeaderValue::from_static("application/json");
-                let reply = Representation::new(kind, body);
-                reply
-                    .modified_at(Some(app.started_at()), app.now())
-                    .into_reply(&preferences, &app)
-                    .await
-            }
+        get(move |State(app): State<App>, preferences: ReplyPreferences| async move {
+            let filled = description.fill_examples(&app).await;
+            let kind = HeaderValue::from_static("application/json");
+            Representation::new(kind, filled.body.clone())
+                .modified_at(Some(filled.filled_at), app.now())
+                .into_reply(&preferences, &app)
+                .await
         }),
     )
 }

@@ -78,15 +78,15 @@ use std::sync::Arc;
 use axum::routing::get;
 use axum::{Router, middleware};
 use lineside_http::app::App;
+use lineside_http::openapi::ApiDescription;
 use lineside_http::represent_pages;
-use serde_json::Value;
 
 pub use not_found::not_found_page;
 pub use parameter_values::list_parameter_values;
 pub use parameters::refuse_parameters;
 
-/// Returns the routes of the pages and their assets; `description` is the finished OpenAPI document.
-pub fn router(app: App, description: Arc<Value>) -> Router {
+/// Returns the routes of the pages and their assets; `description` is the OpenAPI document.
+pub fn router(app: App, description: Arc<ApiDescription>) -> Router {
     Router::new()
         .route("/", get(catalog::get_catalog))
         .route("/search", get(catalog::redirect_search))

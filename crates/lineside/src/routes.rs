@@ -6,6 +6,7 @@ use ::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Router, middleware};
 use lineside_http::app::App;
+use lineside_http::openapi::ApiDescription;
 use lineside_http::{KnownParameters, Refusal, refuse_unknown_parameters};
 use lineside_siri::SiriService;
 
@@ -15,17 +16,17 @@ use crate::demo::{self, Demo};
 pub(crate) fn build_router(app: &App, siri: SiriService, demo: Option<&Arc<Demo>>) -> Router {
     let (api, document) =
         lineside_http::documented_routes(app).merge(lineside_siri::routes(siri)).split_for_parts();
-    let document = Arc::new(lineside_http::openapi::finish_document(&document));
+    let description = Arc::new(ApiDescription::new(&document));
     let known = Arc::new(KnownParameters::new(
-        &document,
+        description.document(),
         lineside_pages::list_parameter_values(),
         lineside_pages::refuse_parameters,
     ));
     let router = api
-        .merge(lineside_http::openapi::router(&document))
+        .merge(lineside_http::openapi::router(Arc::clone(&description)))
         .merge(lineside_http::map_files::router())
         .with_state(app.clone())
-        .merge(lineside_pages::router(app.clone(), document))
+        .merge(lineside_pages::router(app.clone(), description))
         .merge(demo::faults_router(app, demo))
         .layer(middleware::from_fn_with_state(known, refuse_unknown_parameters))
         .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)

@@ -6,9 +6,8 @@ use lineside_ingest::FeedState;
 use lineside_quality::reports::ReportVerdict;
 use serde_json::{Map, Value, json};
 
+use super::METHODS;
 use crate::limits;
-
-const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Prefixes of addresses of files, to which clients append a changing value to bypass caches.
 const FILES: [&str; 6] = ["/proxy/", "/resource/", "/gtfs/", "/gtfs-rt/", "/gbfs/", "/geojson/"];

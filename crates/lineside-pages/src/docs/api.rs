@@ -7,14 +7,17 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use lineside_http::app::App;
+use lineside_http::openapi::ApiDescription;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::examples::{ApiExamples, sample_value};
 use super::{API, STYLE, markdown, render_crumbs, render_navigation, schema};
 use crate::layout::{self, NavSection, PageLayout};
 use crate::words;
 
+/// Characters of a path segment that need no encoding.
+const SEGMENT: &percent_encoding::AsciiSet =
+    &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// One method of one path.
@@ -50,20 +53,70 @@ impl<'a> ApiOperation<'a> {
     }
 }
 
+/// An address with example values.
+#[derive(Debug, PartialEq, Eq)]
+struct ExampleAddress {
+    /// The path and the query.
+    address: String,
+    /// True if the address exists on this server, so that a link makes sense.
+    is_available: bool,
+}
+
+impl ExampleAddress {
+    /// Fills in the required parameters of an operation: with their examples, or with their names in capitals.
+    fn for_operation(operation: &ApiOperation<'_>) -> Self {
+        // Most systems have one language, and their files no address with it.
+        let is_available = !operation.path.contains("{language}");
+        let mut example = Self { address: operation.path.to_owned(), is_available };
+        let mut query = Vec::new();
+        for parameter in operation.parameters() {
+            if parameter["required"] != true {
+                continue;
+            }
+            let name = string_or_empty(&parameter["name"]);
+            let value = match &parameter["example"] {
+                Value::Array(items) => items.first().map(example_text),
+                Value::Null => None,
+                value => Some(example_text(value)),
+            };
+            example.is_available &= value.is_some();
+            let value = value.unwrap_or_else(|| name.to_uppercase());
+            match parameter["in"].as_str() {
+                Some("path") => {
+                    let value = percent_encoding::utf8_percent_encode(&value, SEGMENT).to_string();
+                    example.address = example.address.replace(&format!("{{{name}}}"), &value);
+                }
+                Some("query") => query.push(format!("{name}={value}")),
+                _ => {}
+            }
+        }
+        if !query.is_empty() {
+            example.address = format!("{}?{}", example.address, query.join("&"));
+        }
+        example
+    }
+}
+
+fn example_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 pub(super) async fn get_reference(
     State(app): State<App>,
-    Extension(document): Extension<Arc<Value>>,
+    Extension(description): Extension<Arc<ApiDescription>>,
     headers: HeaderMap,
 ) -> Response {
-    let (base, examples) = (app.base_url(&headers), ApiExamples::for_app(&app));
-    let operations = ApiOperation::list_operations(&document);
+    let base = app.base_url(&headers);
+    let description = description.fill_examples(&app).await;
+    let document = &description.document;
+    let operations = ApiOperation::list_operations(document);
     let mut page = PageLayout::new("API reference", NavSection::Documentation);
     page.styles = &[STYLE];
     page.canonical = Some(API.to_owned());
     page.description = Some(
         "Every address of this server's API, with parameters, replies and examples.".to_owned(),
     );
-    let tags: Vec<(&str, &str)> = list_tags(&document).collect();
+    let tags: Vec<(&str, &str)> = list_tags(document).collect();
     let main = html! {
         div.page.docs {
             (render_navigation(API))
@@ -81,11 +134,11 @@ pub(super) async fn get_reference(
                         h2 id=(tag_anchor(tag)) { (tag) }
                         p.soft { (PreEscaped(markdown::render_inline(about))) }
                         @for operation in operations.iter().filter(|operation| operation.has_tag(tag)) {
-                            (render_operation(&document, operation, &examples, &base))
+                            (render_operation(operation, &base))
                         }
                     }
                 }
-                (schema::render_schemas(&document))
+                (schema::render_schemas(document))
             }
         }
     };
@@ -130,12 +183,7 @@ fn string_or_empty(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn render_operation(
-    document: &Value,
-    operation: &ApiOperation<'_>,
-    examples: &ApiExamples,
-    base: &str,
-) -> Markup {
+fn render_operation(operation: &ApiOperation<'_>, base: &str) -> Markup {
     let parameters = operation.parameters();
     let description = string_or_empty(&operation.value["description"]);
     html! {
@@ -148,7 +196,7 @@ fn render_operation(
             @if !description.is_empty() { p { (PreEscaped(markdown::render_inline(description))) } }
             @if !parameters.is_empty() { (render_parameter_table(&parameters)) }
             (render_responses(&operation.value["responses"]))
-            (render_example(document, operation, examples, base))
+            (render_example(operation, base))
         }
     }
 }
@@ -200,13 +248,8 @@ fn render_responses(responses: &Value) -> Markup {
 }
 
 /// Renders an example command, and a link if a browser can show the reply.
-fn render_example(
-    document: &Value,
-    operation: &ApiOperation<'_>,
-    examples: &ApiExamples,
-    base: &str,
-) -> Markup {
-    let example = examples.fill_address(operation.path, &operation.parameters());
+fn render_example(operation: &ApiOperation<'_>, base: &str) -> Markup {
+    let example = ExampleAddress::for_operation(operation);
     let is_admin = operation.has_tag("admin");
     let is_endless = operation.path == "/events";
     let is_socket = operation.path.starts_with("/connection/");
@@ -223,9 +266,9 @@ fn render_example(
     if operation.has_tag("server API") {
         command.push_str(" --header \"X-API-Key: $LINESIDE_API_KEY\"");
     }
-    let body = &operation.value["requestBody"]["content"]["application/json"]["schema"];
+    let body = &operation.value["requestBody"]["content"]["application/json"]["example"];
     if !body.is_null() {
-        command.push_str(&format!(" --json '{}'", sample_value(document, body, 0)));
+        command.push_str(&format!(" --json '{body}'"));
     }
     command.push_str(&format!(" '{base}{}'", example.address));
     let can_be_opened =
@@ -237,5 +280,30 @@ fn render_example(
             pre { code { (command) } }
             @if can_be_opened { p.small { a data-example href=(example.address) { "Open " (example.address) } } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_example_address_has_examples_or_names_of_parameters() {
+        let address = |feed: &Value| {
+            let value = json!({ "parameters": [
+                { "name": "feed", "in": "path", "required": true, "example": feed },
+                { "name": "id", "in": "path", "required": true, "example": "A/1" },
+                { "name": "channel", "in": "query", "required": true, "example": ["feed/city"] },
+                { "name": "limit", "in": "query", "required": false, "example": 20 },
+            ] });
+            let path = "/stops/{feed}/{id}/departures";
+            ExampleAddress::for_operation(&ApiOperation { method: "get", path, value: &value })
+        };
+        let (filled, empty) = (address(&json!("city")), address(&Value::Null));
+        assert_eq!(filled.address, "/stops/city/A%2F1/departures?channel=feed/city");
+        assert_eq!(empty.address, "/stops/FEED/A%2F1/departures?channel=feed/city");
+        assert!(filled.is_available && !empty.is_available);
     }
 }

@@ -1,11 +1,10 @@
 //! The documentation, embedded in the binary, and the API reference.
 //!
 //! `book` lists the chapters, `markdown` renders them, `search` finds them by their words, `api` and `schema` render the OpenAPI
-//! document, and `examples` fills in addresses that exist on this server.
+//! document, whose examples exist on this server.
 
 mod api;
 mod book;
-mod examples;
 mod markdown;
 mod search;
 mod schema;
@@ -19,8 +18,8 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use lineside_http::QueryParameters;
 use lineside_http::app::App;
+use lineside_http::openapi::ApiDescription;
 use maud::{Markup, PreEscaped, html};
-use serde_json::Value;
 
 use self::book::{BOOK, BookChapter};
 use super::layout::{self, NavSection, PageLayout};
@@ -32,8 +31,8 @@ const ADDRESS: &str = "/docs";
 const API: &str = "/docs/api";
 const STYLE: &str = "docs.css";
 
-/// Returns the routes of the documentation; `description` is the finished OpenAPI document.
-pub(super) fn router(description: Arc<Value>) -> Router<App> {
+/// Returns the routes of the documentation; `description` is the OpenAPI document.
+pub(super) fn router(description: Arc<ApiDescription>) -> Router<App> {
     let to_api = || get(async || Redirect::temporary(API));
     Router::new()
         .route(ADDRESS, get(get_index))

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::support::http::get_json;
+use crate::support::http::{get, get_json};
 use crate::support::shared_demo;
+use crate::support::site::until_status;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -117,4 +118,88 @@ async fn tags_and_servers_are_declared() {
         .map(|tag| tag.as_str().unwrap())
         .collect();
     assert_eq!(declared, used);
+}
+
+/// Returns the parameters that an operation has for itself: a parameter that is ignored needs no example.
+fn own_parameters<'a>(operation: &Operation<'a>) -> Vec<&'a Value> {
+    parameters(operation).into_iter().filter(|parameter| parameter["name"] != "_").collect()
+}
+
+/// Returns the address of an operation with its examples: the required ones, and optionally one that is not required.
+fn example_address(operation: &Operation<'_>, optional: Option<&Value>) -> String {
+    let mut address = operation.path.to_owned();
+    let mut query = Vec::new();
+    for parameter in parameters(operation) {
+        let is_wanted = parameter["required"] == true || Some(parameter) == optional;
+        let example = match &parameter["example"] {
+            Value::Array(items) => &items[0],
+            example => example,
+        };
+        let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+        let text = text.replace('/', "%2F");
+        let name = parameter["name"].as_str().unwrap();
+        match parameter["in"].as_str().unwrap() {
+            "path" => address = address.replace(&format!("{{{name}}}"), &text),
+            "query" if is_wanted => query.push(format!("{name}={text}")),
+            _ => {}
+        }
+    }
+    if query.is_empty() { address } else { format!("{address}?{}", query.join("&")) }
+}
+
+#[tokio::test]
+async fn every_operation_with_parameters_or_a_json_body_has_an_example_of_the_right_type() {
+    let document = description().await;
+    for operation in operations(&document) {
+        let own = own_parameters(&operation);
+        for parameter in own.iter().filter(|parameter| parameter["required"] == true) {
+            assert!(!parameter["example"].is_null(), "{}: {parameter}", operation.name);
+        }
+        let examples: Vec<&&Value> =
+            own.iter().filter(|parameter| !parameter["example"].is_null()).collect();
+        assert_eq!(examples.is_empty(), own.is_empty(), "{}", operation.name);
+        for parameter in examples {
+            let example = &parameter["example"];
+            let fits = match parameter["schema"]["type"].as_str().unwrap() {
+                "array" => example.is_array(),
+                "boolean" => example.is_boolean(),
+                "integer" => example.is_u64(),
+                _ => example.is_string(),
+            };
+            assert!(fits, "{}: {parameter}", operation.name);
+        }
+        let body = &operation.value["requestBody"]["content"]["application/json"];
+        if body.is_object() {
+            let example = body["example"].as_object();
+            assert!(example.is_some_and(|example| !example.is_empty()), "{}", operation.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_examples_of_every_get_operation_are_answered() {
+    let server = shared_demo();
+    // The description has the hash of a version as soon as it is stored.
+    until_status(&format!("{server}/api/v1/feeds/city/report"), 200).await;
+    let document = description().await;
+    let mut asked = 0;
+    for operation in operations(&document) {
+        let is_admin = operation.value["tags"][0] == "admin";
+        // The files of the demo's system have one language, so no language in their addresses.
+        let has_language = operation.path.contains("{language}");
+        let is_plain = operation.path != "/connection/websocket" && !has_language && !is_admin;
+        if !operation.name.starts_with("get ") || !is_plain {
+            continue;
+        }
+        let optional = own_parameters(&operation)
+            .into_iter()
+            .filter(|parameter| parameter["required"] != true && !parameter["example"].is_null());
+        for parameter in std::iter::once(None).chain(optional.map(Some)) {
+            let address = example_address(&operation, parameter);
+            let status = get(&format!("{server}{address}")).await.status();
+            assert!(status.is_success(), "{address}: {status}");
+            asked += 1;
+        }
+    }
+    assert!(asked > 40, "{asked}");
 }

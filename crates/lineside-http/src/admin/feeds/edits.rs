@@ -33,7 +33,10 @@ fn parse_keys(body: &Bytes) -> Result<Keys, Refusal> {
         ("dry_run" = Option<bool>, Query, description = "`true` only returns what would change, and requests the source once"),
         ("test" = Option<bool>, Query, description = "`false` disables the request of a dry run")
     ),
-    request_body(content = Object, description = "`{\"id\": \"buses\", \"url\": \"https://…\", \"poll\": \"30s\"}`"),
+    request_body(
+        content = Object, description = "The id and the keys of the feed",
+        example = json!({"id": "buses", "url": "https://example.org/gtfs.zip", "poll": "30s"})
+    ),
     responses(
         (status = 201, description = "The feed was added", body = EditReply),
         (status = 200, description = "The changes that would be made", body = EditReply),
@@ -98,7 +101,10 @@ pub(super) async fn get_override(
         ("dry_run" = Option<bool>, Query, description = "`true` only returns what would change; if the change affects requests of the source, it is requested once"),
         ("test" = Option<bool>, Query, description = "`false` disables the request of a dry run")
     ),
-    request_body(content = Object, description = "`{\"poll\": \"30s\", \"name\": null}`"),
+    request_body(
+        content = Object, description = "The changed keys",
+        example = json!({"poll": "30s", "name": null})
+    ),
     responses(
         (status = 200, description = "The feed was changed", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
