@@ -9,8 +9,9 @@ import urllib.parse
 import urllib.request
 
 PATIENCE_SECONDS = 120
-FEEDS = {"city", "city-trips", "city-vehicles", "city-alerts", "city-bikes"}
-SIRI_FEEDS = {"twin", "twin-et", "twin-vm", "twin-sx"}
+SCHEDULES = {"city", "twin"}
+REALTIME = {"city-trips", "city-vehicles", "city-alerts", "twin-et", "twin-vm", "twin-sx"}
+FEEDS = SCHEDULES | REALTIME | {"city-bikes"}
 
 
 def wait_until(what, condition):
@@ -25,12 +26,12 @@ def wait_until(what, condition):
 
 
 class Demo:
-    """`lineside demo --siri` on a port of its own."""
+    """`lineside demo --siri request` on a port of its own: a subscription would go on when the producer fails."""
 
     def __init__(self, binary, folder):
         self.log = folder / "demo.log"
         self.process = subprocess.Popen(
-            [binary, "demo", "--siri", "--port", "0", "--data-dir", folder / "data"],
+            [binary, "demo", "--siri", "request", "--port", "0", "--data-dir", folder / "data"],
             stdout=self.log.open("w"),
             stderr=subprocess.STDOUT,
         )
@@ -46,7 +47,7 @@ class Demo:
     def _is_ready(self):
         feeds = self.read_json("/api/v1/feeds")["items"]
         good = {feed["id"] for feed in feeds if feed["state"] == "ok"}
-        return FEEDS | SIRI_FEEDS <= good
+        return FEEDS <= good
 
     def read(self, path, headers=None):
         """The body of a GET, in plain bytes."""
@@ -58,8 +59,8 @@ class Demo:
         return json.loads(self.read(path))
 
     def freeze(self):
-        """Lets the producers of the city's real time fail, so that every reader sees one state."""
-        for feed in ("city-trips", "city-vehicles", "city-alerts"):
+        """Lets the producers of real time fail, so that every reader sees one state."""
+        for feed in REALTIME:
             body = urllib.parse.urlencode({"feed": feed, "fault": "500"}).encode()
             request = urllib.request.Request(self.base + "/demo/faults", body)
             with urllib.request.urlopen(request, timeout=60):
@@ -68,10 +69,7 @@ class Demo:
 
     def _is_frozen(self):
         feeds = {feed["id"]: feed for feed in self.read_json("/api/v1/feeds")["items"]}
-        return all(
-            feeds[feed]["state"] in ("stale", "late", "failing")
-            for feed in ("city-trips", "city-vehicles", "city-alerts")
-        )
+        return all(feeds[feed]["state"] in ("stale", "late", "failing") for feed in REALTIME)
 
     def stop(self):
         self.process.terminate()

@@ -20,15 +20,23 @@ class Results:
         self.rows.append((outcome, name, figure))
         print(f"{outcome:8} {name}: {figure}", flush=True)
 
+    def fail(self, name, error):
+        """Notes a check that could not start."""
+        self.rows.append(("FAILED", name, str(error)))
+        print(f"{'FAILED':8} {name}: {type(error).__name__}: {error}", flush=True)
+
     def skip(self, name, reason):
         """Notes a check whose program is missing on this machine."""
         self.rows.append(("skipped", name, reason))
         print(f"{'skipped':8} {name}: {reason}", flush=True)
 
-    def finish(self):
-        """Prints the totals and returns the exit code."""
+    def finish(self, allows_skips):
+        """Prints the totals and returns the exit code: 0 if every check passed, or was skipped and may be."""
         count = lambda outcome: sum(row[0] == outcome for row in self.rows)
         print(f"\n{count('passed')} passed, {count('FAILED')} failed, {count('skipped')} skipped")
+        if count("skipped") and not allows_skips:
+            print("skipped checks count as failures: install what they need, or pass --allow-skips")
+            return 1
         return 1 if count("FAILED") or not self.rows else 0
 
 

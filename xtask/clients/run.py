@@ -1,19 +1,20 @@
 """Real clients of Lineside, run by `cargo xtask deep clients`.
 
 The environment names what there is: LINESIDE_BIN, PUBLICATIONS (a folder of NeTEx), JAVA, OTP_JAR,
-GBFS_CLASSPATH, BODS_PYTHON. What is missing is skipped and counted.
+GBFS_CLASSPATH, GTFS_CLASSPATH, BODS_PYTHON, NODE and NODE_PATH (a folder of npm packages). What is missing is skipped,
+and fails the run unless --allow-skips is given.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import conversions
 import opentripplanner as otp
 import sdks
 from demo import Demo
-from results import Results, require
+from results import Results
 
 
 def main():
@@ -27,7 +28,7 @@ def main():
         finally:
             demo.stop()
         check_conversions(results, binary, folder)
-    return results.finish()
+    return results.finish("--allow-skips" in sys.argv[1:])
 
 
 def check_live(results, demo, folder):
@@ -46,56 +47,78 @@ def check_live(results, demo, folder):
             results.run(name, sdks.check_gbfs, java, classpath, demo, version)
         else:
             results.skip(name, "it needs a JDK and Maven")
+    check_schedules(results, demo, folder)
     check_planner(results, demo, folder)
-    results.run("GTFS-Realtime JSON (gtfs-realtime-bindings)", sdks.check_realtime_json, demo)
-    results.run("GTFS-Realtime JSON of SIRI (gtfs-realtime-bindings)", sdks.check_siri_json_as_gtfs_realtime, demo)
+    for network in otp.NETWORKS:
+        name = f"GTFS-Realtime of {network}, protobuf and JSON (gtfs-realtime-bindings"
+        results.run(f"{name}, Python)", sdks.check_realtime, demo, network)
+        if node := os.environ.get("NODE"):
+            results.run(f"{name}, JavaScript)", sdks.check_realtime_in_javascript, node, demo, network, folder)
+        else:
+            results.skip(f"{name}, JavaScript)", "it needs Node and npm")
+
+
+def check_schedules(results, demo, folder):
+    """The reference validator finds no error in the schedules of the demo."""
+    java, classpath = os.environ.get("JAVA"), os.environ.get("GTFS_CLASSPATH")
+    for network in otp.NETWORKS:
+        name = f"schedule of {network} (gtfs-validator)"
+        if not (java and classpath):
+            results.skip(name, "it needs a JDK of version 25 and Maven")
+            continue
+        archive = folder / f"{network}.zip"
+        archive.write_bytes(demo.read(f"/gtfs/{network}.zip"))
+        results.run(name, conversions.check_with_reference, java, classpath, archive, folder / "reports")
 
 
 def check_planner(results, demo, folder):
     java, jar = os.environ.get("JAVA"), os.environ.get("OTP_JAR")
-    names = ("trip updates", "equal times", "vehicles", "situations", "rental")
     if not (java and jar):
-        for name in names:
-            results.skip(f"OpenTripPlanner: {name}", "it needs a JDK of version 25 and Maven")
+        results.skip("OpenTripPlanner", "it needs a JDK of version 25 and Maven")
         return demo.freeze()
     try:
         planner = otp.OpenTripPlanner(java, jar, demo, folder / "live")
     except Exception as error:
-        def fail():
-            raise error
-        results.run("OpenTripPlanner: start", fail)
+        results.fail("OpenTripPlanner: start", error)
         return demo.freeze()
     try:
         demo.freeze()
-        results.run("OpenTripPlanner: trip updates", otp.check_trip_updates, demo, planner)
-        results.run("OpenTripPlanner: equal times", otp.check_equal_times, planner)
-        results.run("OpenTripPlanner: vehicles", otp.check_vehicles, demo, planner)
-        results.run("OpenTripPlanner: situations", otp.check_situations, demo, planner)
+        for network in otp.NETWORKS:
+            name = f"OpenTripPlanner, {network}"
+            results.run(f"{name}: trip updates", otp.check_trip_updates, demo, planner, network)
+            for way in otp.WAYS:
+                results.run(f"{name}: scheduled trips by {way}", otp.check_scheduled_trips, demo, planner, network, way)
+            results.run(f"{name}: equal times", otp.check_equal_times, demo, planner, network)
+            results.run(f"{name}: vehicles", otp.check_vehicles, demo, planner, network)
+            results.run(f"{name}: situations", otp.check_situations, demo, planner, network)
         results.run("OpenTripPlanner: rental", otp.check_rental, demo, planner)
     finally:
         planner.stop()
 
 
 def check_conversions(results, binary, folder):
-    """Every NeTEx publication becomes GTFS that OpenTripPlanner builds a graph of."""
-    java, jar, publications = (os.environ.get(name) for name in ("JAVA", "OTP_JAR", "PUBLICATIONS"))
+    """Every NeTEx publication becomes GTFS without errors, of which OpenTripPlanner builds a graph if it has trips."""
+    java, jar, classpath = (os.environ.get(name) for name in ("JAVA", "OTP_JAR", "GTFS_CLASSPATH"))
+    publications = os.environ.get("PUBLICATIONS")
     if not publications:
         return results.skip("NeTEx conversions", "there is no folder of publications")
-    sources = sorted(Path(publications).iterdir())
-    for source in sources:
+    for source in sorted(Path(publications).iterdir()):
         archive = folder / f"{source.stem}.zip"
-        run = subprocess.run(
-            [binary, "convert", source, "--to", "gtfs", "--output", archive],
-            capture_output=True, text=True, check=False,
-        )
+        results.run(f"NeTEx {source.name}: convert and check", conversions.check_conversion, binary, source, archive)
         if not archive.is_file():
-            results.skip(f"NeTEx {source.name}", run.stderr.strip().splitlines()[-1][:200] if run.stderr else "no output")
-        elif not otp.read_trips(archive.read_bytes()):
-            results.skip(f"NeTEx {source.name}", "it has no journeys")
-        elif java and jar:
-            results.run(f"OpenTripPlanner: graph of {source.name}", otp.check_build, java, jar, archive, folder / f"graph-{source.stem}")
+            continue
+        if java and classpath:
+            name = f"NeTEx {source.name}: gtfs-validator"
+            results.run(name, conversions.check_with_reference, java, classpath, archive, folder / "reports")
         else:
-            results.skip(f"OpenTripPlanner: graph of {source.name}", "it needs a JDK of version 25 and Maven")
+            results.skip(f"NeTEx {source.name}: gtfs-validator", "it needs a JDK of version 25 and Maven")
+        if not otp.read_trips(archive.read_bytes()):
+            continue  # OpenTripPlanner builds no graph without trips.
+        if java and jar:
+            name = f"NeTEx {source.name}: OpenTripPlanner graph"
+            results.run(name, otp.check_build, java, jar, archive, folder / f"graph-{source.stem}")
+        else:
+            results.skip(f"NeTEx {source.name}: OpenTripPlanner graph", "it needs a JDK of version 25 and Maven")
 
 
 if __name__ == "__main__":

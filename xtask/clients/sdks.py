@@ -29,32 +29,35 @@ def read_message(demo, path):
     return message
 
 
-def check_realtime_json(demo):
-    """gtfs-realtime-bindings parses protobuf and JSON of a frozen network to the same message."""
+def check_realtime(demo, network):
+    """The Python bindings parse protobuf and JSON of a frozen network to the same message."""
     entities = 0
     for kind in KINDS:
-        binary = read_message(demo, f"/gtfs-rt/city/{kind}.pb")
+        binary = read_message(demo, f"/gtfs-rt/{network}/{kind}.pb")
         parsed = json_format.Parse(
-            demo.read(f"/gtfs-rt/city/{kind}.json"), gtfs_realtime_pb2.FeedMessage()
+            demo.read(f"/gtfs-rt/{network}/{kind}.json"), gtfs_realtime_pb2.FeedMessage()
         )
         require(binary.entity, f"{kind} are empty")
         require(list(binary.entity) == list(parsed.entity), f"{kind}: JSON and protobuf differ")
+        trips = [entity.trip_update.trip for entity in binary.entity if entity.HasField("trip_update")]
+        runs = {(trip.trip_id, trip.start_date, trip.start_time) for trip in trips}
+        require(len(runs) == len(trips), "a trip has two trip updates")
         entities += len(binary.entity)
     return f"{entities} entities"
 
 
-def check_siri_json_as_gtfs_realtime(demo):
-    """The JSON of a network that comes from SIRI parses, too."""
+def check_realtime_in_javascript(node, demo, network, folder):
+    """The JavaScript bindings parse protobuf and JSON of a frozen network to the same message."""
+    script = Path(__file__).with_name("realtime.cjs")
     entities = 0
     for kind in KINDS:
-        body = demo.read(f"/gtfs-rt/twin/{kind}.json")
-        message = json_format.Parse(body, gtfs_realtime_pb2.FeedMessage())
-        runs = [
-            (trip.trip_id, trip.start_date, trip.start_time)
-            for trip in (entity.trip_update.trip for entity in message.entity if entity.HasField("trip_update"))
-        ]
-        require(len(runs) == len(set(runs)), "a trip has two trip updates")
-        entities += len(message.entity)
+        files = [folder / f"{network}-{kind}.{extension}" for extension in ("pb", "json")]
+        for file in files:
+            file.write_bytes(demo.read(f"/gtfs-rt/{network}/{kind}{file.suffix}"))
+        run = subprocess.run([node, script, *files], capture_output=True, text=True, check=False)
+        require(run.returncode == 0, run.stderr[-600:])
+        require(int(run.stdout) > 0, f"{kind} are empty")
+        entities += int(run.stdout)
     return f"{entities} entities"
 
 

@@ -81,6 +81,11 @@ impl Node {
         command
     }
 
+    /// Returns the path of `node`, or its name if it is on `PATH`.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.first.as_ref().map_or_else(|| PathBuf::from("node"), |first| first.join("node"))
+    }
+
     fn command(&self, program: &str) -> Command {
         let Some(first) = &self.first else { return Command::new(program) };
         let mut command = Command::new(first.join(program));

@@ -26,12 +26,14 @@ const MODEL_RUNS: u32 = 100_000;
 
 pub(crate) const VERB: Verb = Verb {
     name: "deep",
-    arguments: "[clients] | [--seeds 20000] [--fuzz-seconds 300] [--soak-seconds 3600]",
+    arguments: "[clients [--allow-skips]] | [--seeds 20000] [--fuzz-seconds 300] [--soak-seconds 3600]",
     does: "runs long models and simulations, soaks the server, builds the documentation, and with nightly: miri, ThreadSanitizer and fuzzers; \
-        `clients` runs stock clients against the demo: OpenTripPlanner, a GBFS validator, SDKs",
+        `clients` runs stock clients against the demo: OpenTripPlanner, the validators of GTFS and GBFS, SDKs",
     run: |tree, arguments| {
-        if arguments == ["clients"] {
-            return run_client_checks(tree);
+        if let Some(("clients", options)) =
+            arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
+        {
+            return run_client_checks(tree, allows_skips(options)?);
         }
         let Numbers { seeds, fuzz_seconds, soak_seconds } = Numbers::read(arguments)?;
         let mut steps = Steps::default();
@@ -58,9 +60,9 @@ pub(crate) const VERB: Verb = Verb {
 
 /// Runs stock clients against the demo, and if `LINESIDE_SIRI_XSD` names the SIRI schemas, validates written messages
 /// against them.
-fn run_client_checks(tree: &Tree) -> anyhow::Result<()> {
+fn run_client_checks(tree: &Tree, allows_skips: bool) -> anyhow::Result<()> {
     let mut steps = Steps::default();
-    steps.run("clients", &[], || clients::run_clients(tree));
+    steps.run("clients", &[], || clients::run_clients(tree, allows_skips));
     if std::env::var_os("LINESIDE_SIRI_XSD").is_some() {
         steps.run("SIRI schemas", &[], || {
             run(cargo(&tree.root)
@@ -71,6 +73,15 @@ fn run_client_checks(tree: &Tree) -> anyhow::Result<()> {
         println!("the SIRI schemas are skipped: set LINESIDE_SIRI_XSD to their folder");
     }
     steps.finish()
+}
+
+/// Reads the options of `clients`: whether the run passes if checks are skipped because a program is missing.
+fn allows_skips(options: &[String]) -> anyhow::Result<bool> {
+    match options {
+        [] => Ok(false),
+        [option] if option == "--allow-skips" => Ok(true),
+        _ => bail!("`clients` has no option {}; its option is --allow-skips", options.join(" ")),
+    }
 }
 
 /// The amounts of each check.
@@ -204,4 +215,21 @@ fn nightly(tree: &Tree) -> Command {
     let mut command = Command::new("cargo");
     command.current_dir(&tree.root).arg("+nightly");
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allows_skips;
+
+    #[test]
+    fn skipped_checks_are_allowed_by_option_only() {
+        let read = |options: &[&str]| {
+            let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+            allows_skips(&options).ok()
+        };
+        assert_eq!(read(&[]), Some(false));
+        assert_eq!(read(&["--allow-skips"]), Some(true));
+        assert_eq!(read(&["--allow-skip"]), None);
+        assert_eq!(read(&["--allow-skips", "--seeds"]), None);
+    }
 }

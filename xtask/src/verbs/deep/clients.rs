@@ -1,8 +1,8 @@
 //! `cargo xtask deep clients`: stock clients of other projects read the demo.
 //!
 //! The checks are Python scripts in `xtask/clients/`. This module finds or fetches their requirements and passes them
-//! in environment variables. Requirements that are unavailable on this machine are left out, and the checks count them
-//! as skipped.
+//! in environment variables. Requirements that are unavailable on this machine are left out; the checks that need them
+//! are skipped, and the run fails unless the caller allows that.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 
 use crate::command::{output, run};
+use crate::setup::Node;
 use crate::tree::Tree;
 use crate::verbs::build::build;
 
@@ -17,10 +18,12 @@ use crate::verbs::build::build;
 const PLANNER_VERSION: &str = "2.9.0";
 /// The lowest Java version that can run that release.
 const JAVA_VERSION_MIN: u32 = 25;
+/// The npm package with the JavaScript bindings of GTFS-Realtime.
+const REALTIME_BINDINGS: &str = "gtfs-realtime-bindings@2.2.0";
 const MAVEN_DEPENDENCY_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1";
 
 /// Runs every client that this machine has or can fetch.
-pub(super) fn run_clients(tree: &Tree) -> anyhow::Result<()> {
+pub(super) fn run_clients(tree: &Tree, allows_skips: bool) -> anyhow::Result<()> {
     let checks = tree.root.join("xtask/clients");
     let tools = tree.target.join("tools/clients");
     std::fs::create_dir_all(&tools)
@@ -38,14 +41,22 @@ pub(super) fn run_clients(tree: &Tree) -> anyhow::Result<()> {
         command.env("JAVA", java);
         if has_maven() {
             command.env("OTP_JAR", fetch_planner(&tools)?);
-            command.env("GBFS_CLASSPATH", fetch_gbfs_validator(&checks, &tools)?);
+            command.env("GBFS_CLASSPATH", fetch_validator(&checks, &tools, "gbfs")?);
+            command.env("GTFS_CLASSPATH", fetch_validator(&checks, &tools, "gtfs")?);
         }
+    }
+    if let Ok(node) = Node::find_or_install(tree) {
+        command.env("NODE", node.program());
+        command.env("NODE_PATH", fetch_realtime_bindings(&node, &tools)?);
     }
     let publications = tree.root.join("../shared/data/netex");
     if publications.is_dir() {
         command.env("PUBLICATIONS", publications);
     }
     command.env("LINESIDE_BIN", find_binary(tree)?);
+    if allows_skips {
+        command.arg("--allow-skips");
+    }
     run(&mut command)
 }
 
@@ -138,13 +149,28 @@ fn fetch_planner(tools: &Path) -> anyhow::Result<PathBuf> {
     Ok(jar)
 }
 
-/// Fetches the GBFS validator. Returns the folder with its jars.
-fn fetch_gbfs_validator(checks: &Path, tools: &Path) -> anyhow::Result<PathBuf> {
-    let folder = tools.join("gbfs-validator");
+/// Fetches the validator of `pom-<format>.xml`. Returns the folder with its jars.
+fn fetch_validator(checks: &Path, tools: &Path, format: &str) -> anyhow::Result<PathBuf> {
+    let folder = tools.join(format!("{format}-validator"));
     run(maven(tools)
         .arg("--file")
-        .arg(checks.join("pom.xml"))
+        .arg(checks.join(format!("pom-{format}.xml")))
         .arg(format!("{MAVEN_DEPENDENCY_PLUGIN}:copy-dependencies"))
         .arg(format!("-DoutputDirectory={}", folder.display())))?;
     Ok(folder)
+}
+
+/// Fetches the JavaScript bindings of GTFS-Realtime. Returns the folder with the npm packages.
+fn fetch_realtime_bindings(node: &Node, tools: &Path) -> anyhow::Result<PathBuf> {
+    let folder = tools.join("npm");
+    std::fs::create_dir_all(&folder)?;
+    let quiet = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund"];
+    run(node
+        .npm(&folder)
+        .arg("install")
+        .args(quiet)
+        .arg("--prefix")
+        .arg(&folder)
+        .arg(REALTIME_BINDINGS))?;
+    Ok(folder.join("node_modules"))
 }
