@@ -14,9 +14,9 @@ REALTIME = {"city-trips", "city-vehicles", "city-alerts", "twin-et", "twin-vm", 
 FEEDS = SCHEDULES | REALTIME | {"city-bikes"}
 
 
-def wait_until(what, condition):
-    """Asks four times a second, for at most two minutes."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def wait_until(what, condition, seconds=PATIENCE_SECONDS):
+    """Asks four times a second, for at most two minutes unless given."""
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = condition()
         if found:
