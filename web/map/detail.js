@@ -4,7 +4,7 @@
  */
 import { badge, badgeColors } from "../plain/badge.js";
 import { element, encodeSegment, runAddress, tripAddress } from "../plain/dom.js";
-import { ageOrDateWords, ON_TIME_S, clock as hours, clockOrDay, dateWords, dayAndClock, delayWords, dueWords, seconds } from "../plain/words.js";
+import { ageOrDateWords, ON_TIME_S, clock as hours, clockOrDay, dateWords, dayAndClock, delayWords, dueWords, seconds, shownDelay } from "../plain/words.js";
 import { liveCalls, nearestCall, upcoming } from "./calls.js";
 import { vehicleTitle } from "./vehicle_title.js";
 import { routeAddress } from "./view.js";
@@ -197,7 +197,7 @@ export function stopCard(stop, departures, around) {
       badge(record.route_short_name, record.route_color),
       element("span", {}, destination(stop.feed, id, record), record.platform && record.platform !== stop.platform ? element("span.soft.small", { "data-platform": record.platform }, ` · platform ${record.platform}`) : null),
       element("span.when", {}, isOff ? hours(seconds(record.scheduled) ?? 0, around.timezone) : dueWords(departureTime(record) - around.now())),
-      isPredicted(record) ? element("span.delay") : delaySign("span.delay", record.status, record.delay),
+      isPredicted(record) ? element("span.delay") : delaySign("span.delay", record.status, shownDelay(record.delay, seconds(record.scheduled), seconds(record.expected))),
     );
   });
   const body = rows.length > 0 ? element("ol.detail-board", { "aria-label": "Departures" }, ...rows) : departures === null ? element("p.detail-foot.soft", {}, "Loading departures …") : noDepartures(stop);

@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(check(words(), ""), Ok(()), "forms send empty values");
         let Err(refusal) = check(words(), "good") else { panic!("good is unknown") };
         let message = refusal.message();
-        assert!(["x", "good", "ok", "late"].iter().all(|part| message.contains(part)), "{message}");
+        assert!(["good", "ok", "late"].iter().all(|part| message.contains(part)), "{message}");
         assert_eq!(check(ParameterValues::Number(1, 40), "40"), Ok(()));
         for wrong in ["0", "41", "-1", "1.5", "x"] {
             assert!(check(ParameterValues::Number(1, 40), wrong).is_err(), "{wrong}");

@@ -96,7 +96,7 @@ async fn data_of_earlier_years_are_dated_with_the_year() {
         let page = town.page(path).await;
         assert!(is_shown(&page, "town-trips"), "{path}");
         assert_eq!(since(&page, "town-trips"), AT, "{path}");
-        assert!(banner(&page, "town-trips").unwrap().1.contains("Sep 2018, "), "{path}");
+        assert!(banner(&page, "town-trips").unwrap().1.contains("2018"), "{path}");
     }
     assert!(town.page("/delays/town").await.contains("2018"));
 }
