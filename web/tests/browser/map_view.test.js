@@ -130,9 +130,11 @@ describe("the search box", () => {
       await page.goto(`${server.base}/map?network=west`);
       await page.waitForURL(/[?&]at=/);
       await page.fill("#search", "quay");
-      const badge = page.locator('#results [data-stop="east:quay"] .badge').first();
-      await badge.waitFor();
-      assert.equal(await badge.evaluate((each) => getComputedStyle(each).backgroundColor), "rgb(200, 16, 46)");
+      // The results are rendered again while they arrive.
+      await page.waitForFunction(() => {
+        const badge = document.querySelector('#results [data-stop="east:quay"] .badge');
+        return badge && getComputedStyle(badge).backgroundColor === "rgb(200, 16, 46)";
+      });
     } finally {
       await context.close();
     }
