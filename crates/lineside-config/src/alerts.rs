@@ -72,7 +72,6 @@ pub(super) enum SecurityText {
 /// `[[alert]]`: a target with its feeds, its events and the intervals of its messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlertConfig {
-    /// The target.
     pub target: AlertTarget,
     /// The feeds: ids, in which `*` matches any characters. Empty means all.
     pub feeds: Vec<String>,
@@ -98,7 +97,6 @@ pub enum AlertTarget {
         /// The key that signs messages.
         key: Option<SigningKey>,
     },
-    /// A mailbox.
     Mail(Mailbox),
 }
 
@@ -133,7 +131,6 @@ impl fmt::Debug for SigningKey {
 pub struct SmtpConfig {
     /// The host name.
     pub host: String,
-    /// The port.
     pub port: u16,
     /// The encryption of the connection.
     pub security: SmtpSecurity,

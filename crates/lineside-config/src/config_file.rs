@@ -394,7 +394,6 @@ impl<'a> TomlReader<'a> {
 }
 
 impl TomlReader<'_> {
-    /// Notes that a table of a list was removed.
     fn note_removed_table(&mut self, list: &str) {
         self.has_all_feeds &= list != "feed";
         self.has_all_converters &= list != "converter";

@@ -50,7 +50,6 @@ pub(super) struct ConverterTable {
 
 /// The limits of a kind of programs.
 pub(super) struct ProgramLimits {
-    /// The range of the timeout.
     pub(super) timeouts: RangeInclusive<Duration>,
     /// The default timeout, and the default address space in bytes.
     pub(super) timeout: Duration,
@@ -141,7 +140,6 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// Checks a program with its limits.
     pub(super) fn check_program(
         &mut self,
         key: &str,

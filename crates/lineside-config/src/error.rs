@@ -104,7 +104,6 @@ impl ConfigErrors {
         Self(errors)
     }
 
-    /// Renames the keys of the errors.
     pub(super) fn with_renamed_keys(mut self, name: impl Fn(&str) -> String) -> Self {
         for error in &mut self.0 {
             error.key = name(&error.key);

@@ -39,7 +39,6 @@ pub struct ExternalValidatorConfig {
     pub name: SmolStr,
     /// The format whose new versions are validated.
     pub format: Format,
-    /// The program.
     pub program: ExternalProgram,
 }
 

@@ -139,7 +139,6 @@ pub struct Config {
 /// The source of a configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ConfigSource {
-    /// The file.
     pub file: Option<PathBuf>,
     /// Each file that was read, including imported ones, with its stamp before reading.
     pub read: Vec<(PathBuf, FileStamp)>,

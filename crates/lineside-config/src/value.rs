@@ -114,7 +114,6 @@ impl Visitor<'_> for AddressVisitor {
 /// The range of counts, such as the number of connections.
 pub(super) const COUNT: RangeInclusive<u64> = 1..=10_000_000;
 
-/// A count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CountText(pub(super) u64);
 

@@ -150,7 +150,6 @@ pub enum Refusal {
     NotEdited {
         /// The HTTP status.
         status: StatusCode,
-        /// The code.
         code: &'static str,
         /// The reason, in words.
         reason: String,

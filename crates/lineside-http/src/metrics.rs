@@ -73,7 +73,6 @@ struct FeedOutcomeLabels {
 
 type FloatGauge = Gauge<f64, AtomicU64>;
 
-/// Encodes all metrics in this format.
 pub(crate) fn encode_metrics(app: &App, exposition_format: ExpositionFormat) -> Bytes {
     let registry = build_registry(app);
     match exposition_format {

@@ -96,7 +96,6 @@ impl IntoResponse for PreparedBody {
     }
 }
 
-/// The headers of one view.
 #[derive(Debug)]
 struct ViewHeaders {
     content_type: HeaderValue,

@@ -29,7 +29,6 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     ))
 }
 
-/// The encoding of a message.
 #[derive(Debug, Clone, Copy)]
 enum MessageEncoding {
     Protobuf,

@@ -433,7 +433,6 @@ impl CompanionFiles {
         Self { kind, files: parts, has_hours }
     }
 
-    /// Hashes all inputs of a conversion.
     fn hash_inputs(&self, own: u128, to: &GbfsConversion) -> u128 {
         let mut hash = Xxh3::new();
         hash.update(&own.to_le_bytes());

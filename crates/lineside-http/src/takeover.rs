@@ -156,7 +156,6 @@ pub(crate) trait HttpSocket: AsyncRead + AsyncWrite + Unpin + Send {
     /// Splits into the TCP socket and its TLS session, if any.
     fn into_parts(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)>;
 
-    /// Returns the TCP socket.
     fn tcp_stream(&self) -> &TcpStream;
 
     /// Returns the number of bytes in the kernel that the peer has not acknowledged.

@@ -282,7 +282,6 @@ impl SendBounds {
         }
     }
 
-    /// Returns the reply to a request with its body counted.
     pub(crate) fn outgoing_reply(
         &self,
         owner: &Arc<AddressUnsent>,

@@ -98,7 +98,6 @@ impl Default for HubConfig {
     }
 }
 
-/// The limits of one session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimits {
     /// The largest number of subscriptions at a time.

@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// The kind of a hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogHitKind {
     /// A feed, by its id, name, publisher, theme, description or format.
@@ -40,9 +39,7 @@ pub enum CatalogHitKind {
 /// A hit and its feed.
 #[derive(Clone, Debug)]
 pub struct CatalogHit {
-    /// The feed.
     pub feed: Arc<Feed>,
-    /// The kind of the hit.
     pub kind: CatalogHitKind,
 }
 
@@ -58,11 +55,8 @@ pub struct CatalogResults {
 /// A stop that matches a search.
 #[derive(Clone, Debug)]
 pub struct StopHit {
-    /// The network of the stop.
     pub network: Arc<Network>,
-    /// The dataset of the stop.
     pub dataset: Arc<Dataset>,
-    /// The stop.
     pub stop: StopIdx,
     /// Distance in meters from the requested point.
     pub distance: Option<f64>,

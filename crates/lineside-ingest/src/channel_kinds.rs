@@ -50,7 +50,6 @@ pub(crate) fn network_room_id(seed: HashSeed, id: &str) -> u64 {
     seed.hash_texts(&[id])
 }
 
-/// Returns the room id of a geohash cell.
 pub(crate) fn cell_room_id(cell: GeohashCell) -> u64 {
     u64::from(cell.char_count()) << 60 | cell.bits()
 }

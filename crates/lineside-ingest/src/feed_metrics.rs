@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 
 use crate::limits::FETCH_TIMES_MAX;
 
-/// The metrics of one feed.
 #[derive(Debug, Default)]
 pub struct FeedMetrics {
     requests: Counter,

@@ -191,7 +191,6 @@ impl Ingest {
         self.catalog.load().feeds.clone()
     }
 
-    /// Returns the feed with an id.
     pub fn find_feed(&self, id: &str) -> Option<Arc<Feed>> {
         self.catalog.load().find_feed(id).cloned()
     }
@@ -201,7 +200,6 @@ impl Ingest {
         self.catalog.load().networks.clone()
     }
 
-    /// Returns the network of a feed.
     pub fn find_network_of_feed(&self, feed: &str) -> Option<Arc<Network>> {
         Some(self.find_feed(feed)?.network())
     }

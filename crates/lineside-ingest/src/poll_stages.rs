@@ -5,7 +5,6 @@ use std::time::Duration;
 use lineside_sync::histogram::{Histogram, HistogramSnapshot};
 use lineside_sync::stage;
 
-/// A stage of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollStage {
     /// From the request until the complete reply or the failure.
@@ -23,7 +22,6 @@ impl PollStage {
     pub const ALL: [PollStage; 4] =
         [PollStage::Fetch, PollStage::Decode, PollStage::Apply, PollStage::Publish];
 
-    /// Returns the name of the stage.
     pub const fn name(self) -> &'static str {
         match self {
             PollStage::Fetch => "fetch",

@@ -15,7 +15,6 @@ pub(crate) fn count_reason(reasons: &mut Vec<(String, u64)>, reason: &str, times
     }
 }
 
-/// Returns advice on a failure.
 pub(crate) fn failure_advice(why: &str) -> &'static str {
     let all = |words: &[&str]| words.iter().all(|word| why.contains(word));
     if all(&["listens"]) {

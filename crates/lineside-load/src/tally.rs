@@ -77,7 +77,6 @@ struct ChannelTally {
     own_last: u64,
 }
 
-/// The effect of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryEffect {
     /// The channel is unknown.

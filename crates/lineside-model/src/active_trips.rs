@@ -27,13 +27,11 @@ pub struct ActiveTrip {
     pub id: SmolStr,
     /// The trip's ids in its feed.
     pub run: TripRunId,
-    /// The headsign.
     pub headsign: Option<SmolStr>,
     /// GTFS `direction_id` from the timetable, else from the feed.
     pub direction: Option<u32>,
     /// Seconds behind the timetable at the next stop, if known.
     pub delay: Option<i32>,
-    /// The next stop of the trip.
     pub next_stop_id: SmolStr,
     /// Predicted departure from the next stop, or arrival if it is the last stop, in Unix seconds.
     pub next_at: i64,
@@ -64,19 +62,15 @@ impl TripRunId {
 /// A trip that a feed announces, that the timetable does not have and that has not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnouncedTrip {
-    /// The feed that announces it.
     pub feed: FeedId,
     /// The trip's ids in its feed.
     pub run: TripRunId,
-    /// The headsign.
     pub headsign: Option<SmolStr>,
-    /// The first announced stop.
     pub first_stop_id: SmolStr,
     /// The departure from the first announced stop, Unix seconds.
     pub starts_at: i64,
 }
 
-/// A predicted call.
 #[derive(Clone, Debug)]
 struct PredictedCall {
     stop_id: SmolStr,

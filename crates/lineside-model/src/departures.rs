@@ -92,7 +92,6 @@ pub fn list_board_records(state: &NetworkState, stop_id: &str) -> Vec<Arc<Record
     records.filter(|record| record.bytes_max() <= BOARD_RECORD_BYTES_MAX).collect()
 }
 
-/// Returns the stop properties of a trip update for a scheduled call.
 fn find_stop_properties<'u>(
     run: ScheduledRun<'_>,
     call: &ScheduledDeparture,

@@ -24,11 +24,8 @@ use crate::{
 pub enum ExportPart {
     /// All entities.
     All,
-    /// Vehicle positions.
     VehiclePositions,
-    /// Trip updates.
     TripUpdates,
-    /// Alerts.
     Alerts,
 }
 
@@ -45,7 +42,6 @@ impl ExportPart {
         }
     }
 
-    /// Parses the name of a part.
     pub fn parse(name: &str) -> Option<ExportPart> {
         [ExportPart::VehiclePositions, ExportPart::TripUpdates, ExportPart::Alerts]
             .into_iter()
@@ -255,7 +251,6 @@ fn strip_other_payloads(record: &Arc<Record>) -> Bytes {
     copy_without_fields(&record.raw, is_other)
 }
 
-/// Returns the entity without the dropped fields.
 fn copy_without_fields(entity: &[u8], is_dropped: impl Fn(u32) -> bool) -> Bytes {
     let retained = iter_fields(entity).filter(|(number, _)| !is_dropped(*number));
     retained.flat_map(|(_, field)| field.iter().copied()).collect::<Vec<u8>>().into()

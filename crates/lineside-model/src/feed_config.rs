@@ -35,9 +35,7 @@ pub struct FeedConfig {
     pub converter: Option<Arc<FormatConverter>>,
     /// The display name.
     pub name: Option<String>,
-    /// The publisher.
     pub publisher: Option<String>,
-    /// The licence.
     pub licence: Option<String>,
     /// The theme, such as `bus` or `rail`.
     pub theme: Option<String>,

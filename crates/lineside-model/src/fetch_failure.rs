@@ -110,7 +110,6 @@ impl FetchPhase {
         FetchPhase::Decode,
     ];
 
-    /// Parses the name of a phase.
     pub fn parse(name: &str) -> Option<FetchPhase> {
         FetchPhase::ALL.into_iter().find(|phase| phase.as_str() == name)
     }
@@ -137,7 +136,6 @@ impl fmt::Display for FetchPhase {
 /// A failed fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchFailure {
-    /// The failure code.
     pub code: FailureCode,
     /// The error message, without secrets.
     pub detail: String,

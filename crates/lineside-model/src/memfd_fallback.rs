@@ -19,7 +19,6 @@ impl MemoryFile {
     /// Does nothing.
     pub fn set_max_files(_n: usize) {}
 
-    /// Returns all bytes.
     pub fn shared_bytes(self: &Arc<Self>) -> Bytes {
         match self.0 {}
     }

@@ -9,7 +9,6 @@ pub enum RouteMode {
     Tram,
     /// Metro and underground.
     Metro,
-    /// Trains.
     Train,
     /// Buses, coaches and trolleybuses.
     Bus,
@@ -17,7 +16,6 @@ pub enum RouteMode {
     Ferry,
     /// Cable cars, gondolas and funiculars.
     Cable,
-    /// Any other mode.
     Other,
 }
 

@@ -26,7 +26,6 @@ const STOPS_MAX: usize = 1_000;
 /// Maximum number of headsigns per variant.
 const HEADSIGNS_MAX: usize = 32;
 
-/// The variants of a route.
 #[derive(Debug)]
 pub struct RouteVariants<S = StopIdx> {
     /// The shown variants by direction, those with most trips first.
@@ -39,7 +38,6 @@ pub struct RouteVariants<S = StopIdx> {
     n_steps: usize,
 }
 
-/// A variant of a route.
 #[derive(Debug)]
 pub struct RouteVariant<S = StopIdx> {
     /// `direction_id`.
@@ -176,7 +174,6 @@ fn station_key(timetable: &Timetable, stop: StopIdx) -> (Option<StopIdx>, &str) 
     }
 }
 
-/// Returns the positions of each stop on the variants.
 fn index_stop_positions<S: Copy + Ord>(variants: &[RouteVariant<S>]) -> Vec<(S, usize, usize)> {
     let mut all: Vec<_> = variants
         .iter()

@@ -16,7 +16,6 @@ pub struct ServiceCalendar {
 /// Consecutive days of a [`ServiceCalendar`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceDays<'a> {
-    /// The first day.
     pub first: Date,
     /// The number of trips on each day, for at least one day.
     pub trips: &'a [u64],

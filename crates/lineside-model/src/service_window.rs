@@ -21,7 +21,6 @@ pub struct ServiceWindow {
 /// The end of a timetable's service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceEnd {
-    /// The last service day.
     pub last_day: Date,
     /// The end of that day in the agency's time zone.
     pub at: UnixMillis,

@@ -17,7 +17,6 @@ pub const SHARE_MIN: f64 = 0.5;
 /// Fewer trips and vehicles may all stand still.
 const STILL_MIN: u32 = 10;
 
-/// The states of a feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FeedState {
     /// The source answers with fresh data.
@@ -41,7 +40,6 @@ pub enum FeedState {
 }
 
 impl FeedState {
-    /// All states.
     pub const ALL: [FeedState; 8] = [
         FeedState::Ok,
         FeedState::Late,
@@ -72,7 +70,6 @@ impl FeedState {
         }
     }
 
-    /// Parses the name of a state.
     pub fn parse(name: &str) -> Option<FeedState> {
         FeedState::ALL.into_iter().find(|state| state.as_str() == name)
     }
@@ -87,7 +84,6 @@ impl fmt::Display for FeedState {
 /// A feed's status at one time.
 #[derive(Clone, Debug, Default)]
 pub struct FeedStatus {
-    /// The state.
     pub state: FeedState,
     /// The reason as text, which does not change while the state stays the same.
     pub reason: String,
@@ -444,7 +440,6 @@ pub struct HealthRules {
     pub ttl: Duration,
     /// True if the source plays a recording.
     pub is_replay: bool,
-    /// The expected content.
     pub expectation: ContentExpectation,
 }
 

@@ -26,7 +26,6 @@ pub struct ScheduledRun<'a> {
 pub enum CallForecast {
     /// There is no prediction.
     Unknown,
-    /// The call is skipped.
     Skipped,
     /// The departure in Unix seconds, and its delay in seconds.
     Predicted { departure: i64, delay: i32 },

@@ -34,7 +34,6 @@ impl<'a> TripKey<'a> {
     }
 }
 
-/// Formats a date as in GTFS.
 pub fn format_gtfs_date(date: Date) -> String {
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }

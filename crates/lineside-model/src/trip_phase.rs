@@ -12,7 +12,6 @@ use crate::{
     trip_identity::{TripKey, is_extra_trip, nonempty_text},
 };
 
-/// The phase of a trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TripPhase {
     /// Its first known time is still to come.
@@ -35,7 +34,6 @@ impl NetworkState {
     }
 }
 
-/// Returns the scheduled run of an update.
 pub fn find_scheduled_run<'a>(
     update: &TripUpdate,
     timetable: Option<&'a Timetable>,

@@ -72,11 +72,9 @@ pub struct TripRun {
     pub calls: Vec<TripCall>,
     /// The number of further calls.
     pub n_omitted_calls: usize,
-    /// The vehicle of the trip.
     pub vehicle: Option<Arc<Record>>,
 }
 
-/// A call of a trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TripCall {
     /// `stop_id` of the stop or platform of the call.
@@ -95,7 +93,6 @@ pub struct TripCall {
     pub expected: Option<i64>,
     /// Seconds behind the timetable; negative if early.
     pub delay: Option<i32>,
-    /// The status of the call.
     pub status: DepartureStatus,
 }
 
@@ -219,7 +216,6 @@ impl NetworkState {
         }
     }
 
-    /// Returns the vehicle of a trip.
     fn find_vehicle_of_trip(&self, key: TripKey<'_>) -> Option<Arc<Record>> {
         let vehicles =
             self.records_by_trip(key.trip_id).filter(|record| record.kind == RecordKind::Vehicle);

@@ -63,7 +63,6 @@ impl CatalogQuery {
             || report.is_some()
     }
 
-    /// Returns the address of a page of this query.
     pub(super) fn page_address(&self, page: usize) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let query_pairs = [

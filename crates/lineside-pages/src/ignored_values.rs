@@ -23,7 +23,6 @@ const SHOWN_MAX: usize = 60;
 pub(super) struct IgnoredValue {
     /// The name of the parameter.
     parameter: &'static str,
-    /// The value.
     value: String,
     /// A sentence on the value and on what the map does or accepts instead.
     message: String,

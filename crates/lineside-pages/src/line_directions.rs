@@ -48,7 +48,6 @@ impl<'a> DirectionEnds<'a> {
         names.filter(|name| !is_same_name(last_stop, name)).collect()
     }
 
-    /// Returns the heading.
     pub(super) fn heading(&self) -> String {
         let names = self.names.join(", ");
         match self.n_more {

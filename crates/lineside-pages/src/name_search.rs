@@ -22,7 +22,6 @@ const ALL_LISTED_MAX: usize = 200;
 /// Lines shown with a stop.
 const LINES_MAX: usize = 8;
 
-/// A stop that was found.
 #[derive(Debug)]
 pub(super) struct FoundStop {
     pub(super) feed: String,
@@ -54,7 +53,6 @@ pub(super) struct FoundRoute {
     pub(super) color: Option<[u8; 3]>,
 }
 
-/// A network that was found.
 #[derive(Debug)]
 pub(super) struct FoundNetwork {
     pub(super) id: String,

@@ -30,7 +30,6 @@ use crate::links;
 use crate::network_names;
 use crate::not_found;
 
-/// Alerts on one page.
 const ALERTS_PER_PAGE: usize = 30;
 /// The most affected things shown of one alert.
 const AFFECTED_MAX: usize = 40;

@@ -22,9 +22,7 @@ use crate::not_found;
 use crate::stop_lines::{line_termini, lines_at, main_destinations};
 use crate::words::mode_name;
 
-/// Stops on one page.
 const STOPS_PER_PAGE: usize = 50;
-/// Lines on one page.
 const LINES_PER_PAGE: usize = 300;
 /// The most characters of a search that are used.
 const SEARCH_CHARS_MAX: usize = 100;

@@ -27,7 +27,6 @@ pub(super) fn list_recipes(
     recipes
 }
 
-/// Returns the recipes for streams.
 fn stream_recipes(base: &str, feed: &str) -> Vec<UsageRecipe> {
     vec![
         UsageRecipe {

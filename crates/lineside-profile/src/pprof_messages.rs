@@ -76,7 +76,6 @@ pub(super) struct PprofFunction {
     pub(super) name: i64,
 }
 
-/// A label of a sample.
 pub(super) struct SampleLabel<'a> {
     pub(super) key: &'static str,
     pub(super) value: &'a str,

@@ -28,7 +28,6 @@ pub(super) struct StackSample {
     pub(super) stack: Box<[usize]>,
 }
 
-/// A slot for one sample.
 struct SampleSlot {
     state: AtomicU8,
     stage: AtomicU8,

@@ -104,7 +104,6 @@ impl ServerContext {
         &self.0.notification_counts
     }
 
-    /// Returns the reader of the archive.
     pub fn archive_reader(&self) -> &ArchiveReader {
         &self.0.archive_reader
     }

@@ -11,6 +11,5 @@ pub struct NotificationCounts {
     pub failed: AtomicU64,
     /// Notifications that were dropped undelivered.
     pub dropped: AtomicU64,
-    /// Pending notifications.
     pub pending: AtomicU64,
 }

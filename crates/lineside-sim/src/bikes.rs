@@ -86,7 +86,6 @@ impl BikesFile {
     }
 }
 
-/// A kind of vehicle.
 struct VehicleKind {
     id: &'static str,
     name: &'static str,
@@ -115,7 +114,6 @@ const KINDS: [VehicleKind; 3] = [
 ];
 const PLAN: &str = "ride";
 
-/// A station with its docks.
 struct DockStation<'a> {
     id: String,
     place: &'a StopPlace,

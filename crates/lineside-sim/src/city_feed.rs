@@ -12,7 +12,6 @@ pub enum CityFeed {
     Vehicles,
     /// Trip updates.
     Trips,
-    /// Alerts.
     Alerts,
     /// Shared bikes, GBFS 3.0.
     Bikes,
@@ -56,7 +55,6 @@ impl CityFeed {
         }
     }
 
-    /// Returns the feed with an id.
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|feed| feed.as_str() == id)
@@ -78,14 +76,12 @@ impl CityFeed {
         }
     }
 
-    /// Returns the feed and the file at a path.
     pub(crate) fn find_by_path(path: &str) -> Option<(Self, BikesFile)> {
         let whole = Self::ALL.into_iter().find(|feed| feed.file_name() == path);
         let of_bikes = || Some((Self::Bikes, BikesFile::from_path(path.strip_prefix("gbfs/")?)?));
         whole.map(|feed| (feed, BikesFile::Discovery)).or_else(of_bikes)
     }
 
-    /// Returns the SIRI service of the feed, if it is a SIRI feed.
     #[must_use]
     pub fn siri_service(self) -> Option<SiriFeedKind> {
         match self {

@@ -79,7 +79,6 @@ impl FeedOrigin {
         self.base.get_or_init(|| base.to_owned());
     }
 
-    /// Returns the city.
     #[must_use]
     pub fn city(&self) -> &Arc<City> {
         &self.city

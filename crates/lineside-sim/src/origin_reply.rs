@@ -9,7 +9,6 @@ pub struct OriginReply {
     pub status: u16,
     /// The headers, with lower-case names.
     pub headers: Vec<(&'static str, String)>,
-    /// The body.
     pub body: ReplyBody,
 }
 

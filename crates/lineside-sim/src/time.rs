@@ -96,7 +96,6 @@ impl CityTime {
         }
     }
 
-    /// Returns the instant of the start.
     pub(crate) fn start_instant(&self) -> UnixMillis {
         self.start
     }

@@ -291,7 +291,6 @@ pub(super) fn hash_record_ids(
     Ok(hash.digest128())
 }
 
-/// Wraps elements in the delivery of their service.
 fn wrap_elements(
     snapshot: &SiriSnapshot,
     service: SiriOutput,
@@ -492,7 +491,6 @@ pub(super) fn wrap_delivery(
     }))
 }
 
-/// Wraps a payload in a message.
 pub(super) fn wrap_payload(payload: MessagePayload) -> SiriMessage {
     SiriMessage { version: Some(VERSION.into()), payloads: vec![payload] }
 }

@@ -17,7 +17,6 @@ use lineside_ingest::siri_output::{
 use super::fault::SiriFault;
 use super::snapshot::SiriSnapshot;
 
-/// The subject of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum QuerySubject {
     /// Journeys, vehicles or situations.
@@ -134,7 +133,6 @@ impl SiriQuery {
         size_of::<Self>() + texts.sum::<usize>()
     }
 
-    /// Returns the monitored stop.
     pub(super) fn monitored_stop(&self, snapshot: &SiriSnapshot) -> Result<ResolvedRef, SiriFault> {
         let Some(text) = &self.monitoring_ref else {
             return Err(SiriFault::invalid_value("MonitoringRef, the id of a stop, is missing"));

@@ -350,7 +350,6 @@ fn refusal_message(
     wrap_delivery(snapshot, message_ref, delivery)
 }
 
-/// Lists the queries of a request with their subjects.
 fn list_queries(
     request: &ServiceRequest,
 ) -> Result<Vec<(QuerySubject, &dyn QueryElement)>, SiriFault> {

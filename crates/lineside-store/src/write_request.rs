@@ -12,7 +12,6 @@ use crate::{
     },
 };
 
-/// A request to write.
 #[derive(Debug)]
 pub(crate) enum WriteRequest {
     /// A poll has ended.

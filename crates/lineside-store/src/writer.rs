@@ -31,7 +31,6 @@ use crate::{
     write_request::WriteRequest,
 };
 
-/// Counters of the writer.
 #[derive(Debug, Default)]
 pub(crate) struct WriterCounters {
     pub(crate) written: AtomicU64,

@@ -11,7 +11,6 @@ use crate::codes::ErrorCode;
 /// The identity of a connection, from its token; all fields are empty for an anonymous connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientIdentity {
-    /// The user.
     pub user: Arc<str>,
     /// Information that others may see, as JSON; empty if none.
     pub info: Bytes,

@@ -26,7 +26,6 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    /// All reasons.
     pub const ALL: [Self; 10] = [
         Self::Client,
         Self::Shutdown,
@@ -40,7 +39,6 @@ impl CloseReason {
         Self::Fault,
     ];
 
-    /// Returns the reason as a metric label.
     pub fn metric_label(self) -> &'static str {
         match self {
             Self::Client => "client",

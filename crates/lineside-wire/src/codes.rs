@@ -35,7 +35,6 @@ pub struct DisconnectCode {
 pub struct UnsubscribeCode {
     /// The code; from 2500 on the client subscribes again by itself.
     pub code: u32,
-    /// The reason.
     pub reason: &'static str,
     /// The condition under which it is sent.
     pub when: &'static str,

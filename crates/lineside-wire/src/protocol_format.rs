@@ -18,7 +18,6 @@ impl ProtocolFormat {
         }
     }
 
-    /// Returns the format with this name.
     pub fn from_subprotocol(name: &str) -> Option<Self> {
         [Self::Json, Self::Protobuf].into_iter().find(|format| format.subprotocol_name() == name)
     }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use lineside_config::secrets::random_secret;
 
-/// The lock file.
 const LOCK_FILE: &str = "lineside.lock";
 /// The file with the server's name.
 const NAME_FILE: &str = "name";

@@ -79,7 +79,6 @@ pub struct ServerOptions {
     pub base_map: Option<Bytes>,
 }
 
-/// A running server.
 #[derive(Debug)]
 pub struct RunningServer {
     app: App,
@@ -191,7 +190,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
 fn prepare_process(config: &Config) -> anyhow::Result<Option<DataDirLock>> {
     ignore_file_size_signal().context("cannot handle SIGXFSZ")?;
     if let Some(key) = &config.api.key {
-        admin_auth::warn_if_short("the key of [api]", key);
+        admin_auth::warn_if_short("api.key", key);
     }
     config.server.data_dir.as_deref().map(DataDirLock::acquire).transpose()
 }
@@ -400,7 +399,6 @@ impl RunningServer {
         self.demo.as_ref()
     }
 
-    /// Returns the address that the server listens on.
     #[must_use]
     pub fn listen_address(&self) -> SocketAddr {
         self.address

@@ -12,7 +12,6 @@ use lineside_sync::Clock;
 /// Name of the database file in the data folder.
 const FILE: &str = "lineside.db";
 
-/// The storage of a server.
 #[derive(Debug)]
 pub(crate) struct ServerStorage {
     /// Polls and states of feeds.

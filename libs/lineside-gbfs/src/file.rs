@@ -33,7 +33,6 @@ pub enum FileContent {
     VehicleTypes(Vec<VehicleType>),
     /// Static information about stations.
     StationInformation(Vec<StationInformation>),
-    /// Current status of stations.
     StationStatus(Vec<StationStatus>),
     /// Vehicles for rent: `vehicle_status`, before version 3 `free_bike_status`.
     VehicleStatus(Vec<VehicleStatus>),
@@ -317,7 +316,6 @@ pub(crate) trait ListRecord: FieldValue {
         None
     }
 
-    /// Returns the coordinates.
     fn coordinates_mut(&mut self) -> Option<[&mut Option<f64>; 2]> {
         None
     }

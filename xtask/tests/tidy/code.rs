@@ -158,7 +158,6 @@ fn public_type_names_are_unique_in_their_crate() {
     report(&complaints);
 }
 
-/// Returns the name that a line defines, if any.
 pub(crate) fn defined_name(line: &str) -> Option<&str> {
     let mut rest = line.trim_start();
     if let Some(after) = rest.strip_prefix("pub") {

@@ -16,7 +16,6 @@ use lineside_sync::mailbox::{self, MailboxOptions};
 /// The capacity of every bounded queue, in messages; ours has this capacity per slot.
 const ROOM: usize = 1_024;
 
-/// A message.
 pub(super) trait Message: Clone + Default + Send + Sync + Unpin + 'static {
     /// Creates a message, as a sender does.
     fn make() -> Self;

@@ -26,7 +26,6 @@ pub use self::server_files::NOT_WEB;
 /// The keys of a feed, named as in the configuration, with their values in JSON.
 pub type Keys = Map<String, Value>;
 
-/// The override of each feed.
 pub type Overrides = BTreeMap<FeedId, FeedOverride>;
 
 /// The override of a feed.

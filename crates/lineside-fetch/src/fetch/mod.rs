@@ -50,7 +50,6 @@ pub enum SourceRequest {
     Plain,
     /// An additional URL parameter with name and value. Never a conditional request: the reply belongs to the moment.
     Parameter(&'static str, String),
-    /// A POST request.
     Post(PostRequest),
 }
 

@@ -58,7 +58,6 @@ async fn fetch(url: &str) -> Result<FetchOutcome, FetchError> {
     fetch_as(true, url).await
 }
 
-/// Fetches a URL of the operator.
 async fn fetch_for_operator(url: &str) -> Result<FetchOutcome, FetchError> {
     fetch_as(false, url).await
 }

@@ -38,7 +38,6 @@ const RENEW_BEFORE_DIVISOR: u32 = 10;
 /// Maximum length of the error code in a token endpoint's refusal (RFC 6749 section 5.2).
 const ERROR_CODE_CHARS_MAX: usize = 64;
 
-/// An access token.
 pub(super) struct AccessToken {
     pub(super) header: HeaderValue,
     pub(super) text: Secret,

@@ -42,7 +42,6 @@ impl StartStagger {
         StartStagger(starts)
     }
 
-    /// Returns the delay of a feed.
     pub fn delay_of_feed(&self, feed: &FeedId) -> Duration {
         self.0.get(feed).copied().unwrap_or_default()
     }

@@ -64,7 +64,6 @@ impl RateWindow {
         (ticket, at)
     }
 
-    /// Cancels a reservation.
     pub(super) fn cancel_reservation(&mut self, ticket: u64) {
         self.reservations.remove(&ticket);
     }

@@ -66,7 +66,6 @@ impl RunMode {
 /// The result of a program.
 #[derive(Debug)]
 pub struct ProgramOutput {
-    /// The output.
     pub output: Bytes,
     /// A problem with the exit that does not invalidate the output.
     pub fault: Option<String>,
@@ -107,7 +106,6 @@ pub async fn run_strict(
     run_in_mode(RunMode::STRICT, program, input, output_max, feed, clock).await
 }
 
-/// Runs a program in a mode.
 async fn run_in_mode(
     mode: RunMode,
     program: &ExternalProgram,
@@ -311,7 +309,6 @@ async fn watch_program(
     (status, output)
 }
 
-/// The folder of one run.
 #[derive(Debug)]
 struct RunFolder {
     folder: TempDir,

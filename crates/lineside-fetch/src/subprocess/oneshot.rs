@@ -48,7 +48,6 @@ pub async fn run_program(
     }
 }
 
-/// The output of a validator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidatorOutput {
     /// The result, which may be empty.

@@ -35,7 +35,6 @@ impl FailedAttempts {
         }
     }
 
-    /// Counts a failed attempt.
     pub(super) fn count_failure(&self, address: IpAddr, now: Duration) {
         let mut addresses = self.0.lock();
         let address = client_network(address);

@@ -69,7 +69,7 @@ impl AdminAuth {
                 (token.clone(), Some(token))
             }
         };
-        warn_if_short("the admin's token", &token);
+        warn_if_short("admin.token", &token);
         let fingerprint = hash_secret(token.reveal());
         let (sessions, drafts) = (AdminSessions::default(), SecretDrafts::default());
         let (attempts, key_attempts) = (FailedAttempts::default(), FailedAttempts::default());
@@ -153,11 +153,12 @@ impl AdminAuth {
     }
 }
 
-/// Warns if a secret is short enough to be guessed. `name` describes it.
-pub fn warn_if_short(name: &str, secret: &Secret) {
+/// Warns if the secret of a configuration key is short enough to be guessed.
+pub fn warn_if_short(key: &str, secret: &Secret) {
     if secret.reveal().chars().count() < TOKEN_CHARS_MIN {
         tracing::warn!(
-            "{name} is short and can be guessed: use {TOKEN_CHARS_MIN} random characters or more"
+            key,
+            "the secret is short and can be guessed: use {TOKEN_CHARS_MIN} random characters or more"
         );
     }
 }

@@ -43,7 +43,6 @@ impl AdminSessions {
         found.map(|session| session.expires_at).filter(|ends| *ends > now)
     }
 
-    /// Ends the session with this id, if there is one.
     pub(super) fn end_session(&self, id: &str) {
         let shown = hash_secret(id);
         self.0.lock().retain(|session| !bool::from(shown.ct_eq(&session.fingerprint)));

@@ -168,7 +168,6 @@ impl QuarterSeries {
         }
     }
 
-    /// Adds a sample at a time.
     pub fn add_sample(&mut self, seen: QuarterCounts, time: SampleTime) {
         if time.is_recording {
             self.add_recorded_quarter(seen);

@@ -45,7 +45,6 @@ pub enum DelayView {
     Page,
     /// The page for embedding in frames of other sites.
     Embedded,
-    /// JSON.
     Json,
     /// An SVG badge.
     Badge,

@@ -69,7 +69,6 @@ impl StopDelays {
         watched.keys().cloned().collect()
     }
 
-    /// Adds the counts of a stop.
     pub fn add_counts(&self, asked: &StopKey, counts: &DelayCounts, time: SampleTime) {
         if let Some(known) = self.lock_watched().get_mut(asked) {
             known.series.add_sample(QuarterCounts::from_counts(counts, time.at), time);

@@ -1,7 +1,6 @@
 //! Families of endpoints whose requests are timed together: a dozen labels, independent of the number of endpoints and
 //! ids.
 
-/// A family of endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointFamily {
     /// Last good bytes.
@@ -12,7 +11,6 @@ pub enum EndpointFamily {
     GtfsRt,
     /// GeoJSON, including the map's own files.
     GeoJson,
-    /// SIRI.
     Siri,
     /// GBFS systems in the served versions.
     Gbfs,
@@ -20,11 +18,9 @@ pub enum EndpointFamily {
     Events,
     /// WebSockets, until the connection moves to a partition.
     WebSocket,
-    /// The API.
     Api,
     /// Profiles, which take as long as requested.
     Profile,
-    /// The server API.
     ServerApi,
     /// Health checks and metrics.
     Health,
@@ -82,7 +78,6 @@ impl EndpointFamily {
         PATH_PREFIXES.iter().find(fits).map_or(Self::Unknown, |(_, family)| *family)
     }
 
-    /// Returns the value of the label.
     pub const fn label_value(self) -> &'static str {
         match self {
             Self::Proxy => "proxy",

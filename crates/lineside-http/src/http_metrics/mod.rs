@@ -26,7 +26,6 @@ pub struct HttpMetrics {
 }
 
 impl HttpMetrics {
-    /// Counts a request with its status and duration.
     pub fn count_request(&self, family: EndpointFamily, status: StatusCode, took: Duration) {
         let class = usize::from(status.as_u16() / 100).clamp(1, STATUS_CLASSES.len());
         self.requests[class - 1].increment();

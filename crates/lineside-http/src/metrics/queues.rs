@@ -10,7 +10,6 @@ use crate::histogram::LatencyHistograms;
 /// A metric's name and help text.
 type NameAndHelp = (&'static str, &'static str);
 
-/// The metric names of one queue.
 pub(super) struct QueueMetricNames {
     /// `None` if the number of slots is fixed.
     slots: Option<NameAndHelp>,

@@ -24,7 +24,6 @@ pub struct FeedOverview {
     pub reason: String,
     /// True if polling is paused.
     pub paused: bool,
-    /// The state before the pause, if the feed is paused.
     #[serde(serialize_with = "as_optional_word")]
     pub state_before_pause: Option<FeedState>,
     /// The last service day of a schedule, `YYYY-MM-DD`.

@@ -49,7 +49,6 @@ pub struct OpsDashboard {
 }
 
 impl OpsDashboard {
-    /// Returns the current snapshot.
     pub fn current_snapshot(&self) -> Arc<DashboardSnapshot> {
         self.snapshot.load_full()
     }

@@ -24,7 +24,6 @@ pub enum EditLog {
 #[error("{0}")]
 pub struct EditLogError(String);
 
-/// Returns the override of the feed before an edit, and after it.
 pub fn before_and_after(edit: &OverrideEdit) -> (Option<FeedOverride>, Option<FeedOverride>) {
     let read = |text: &Option<Secret>| FeedOverride::parse(text.as_ref()?.reveal());
     (read(&edit.before), read(&edit.after))

@@ -34,9 +34,7 @@ pub enum EditAction {
     Pause,
     /// Resumes polling.
     Resume,
-    /// Undoes an edit.
     Undo {
-        /// The number of that edit.
         number: i64,
         /// True if keys that later edits changed are also reset to their values before it.
         overwrites: bool,
@@ -83,7 +81,6 @@ pub struct EditOutcome {
     pub number: Option<i64>,
     /// The effect on the running feeds.
     pub change: ConfigChange,
-    /// The override of the feed after the edit.
     pub override_after: Option<FeedOverride>,
     /// True if the file has the feed.
     pub is_in_file: bool,
@@ -285,7 +282,6 @@ impl LiveSettings {
         }
     }
 
-    /// Returns the override of the feed without an edit.
     async fn without_edit(
         self: &Arc<Self>,
         id: &FeedId,

@@ -23,7 +23,6 @@ const TOKEN_BYTES_MAX: usize = 16 * 1024;
 const USER_BYTES_MAX: usize = 256;
 /// Longest `info` of a token, in bytes: data about the client for others to see.
 const INFO_BYTES_MAX: usize = 3 * 1024;
-/// Cache limits of valid tokens.
 const VALID_TOKEN_LIMITS: CacheLimits =
     CacheLimits { entries: 100_000, weight: 32 << 20, age: Some(Duration::from_secs(600)) };
 /// Cache limits of invalid tokens. They have a cache of their own, so that they evict no valid ones.

@@ -88,7 +88,6 @@ pub struct CatchUpRequest {
     pub unfinished: Option<(u64, u32)>,
 }
 
-/// The recipient of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageRecipient {
     /// Every other node.

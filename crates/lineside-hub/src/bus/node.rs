@@ -15,7 +15,6 @@ use super::owner::NetworkOwner;
 use super::{Bus, HEARTBEAT, NetworkOwnership, NetworkReplica, NodeContext};
 use crate::{Epoch, Position};
 
-/// The dependencies of a node.
 #[derive(Clone)]
 pub struct NodeDependencies {
     /// Carries the node's messages.
@@ -65,7 +64,6 @@ pub struct ClusterNodeMetrics {
     pub catch_up_requests_total: u64,
     /// Requests from followers that the node answered.
     pub answers_total: u64,
-    /// States sent.
     pub states_sent_total: u64,
     /// States that replaced the node's own.
     pub states_received_total: u64,

@@ -12,7 +12,6 @@ pub struct ReplicaDecodeError;
 /// The whole state of a network at one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaState {
-    /// The position of the state.
     pub at: Position,
     /// The state, in pieces chosen by its owner.
     pub pieces: Vec<Bytes>,

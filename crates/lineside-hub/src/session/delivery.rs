@@ -53,7 +53,6 @@ pub enum SubscriptionEnd {
 pub enum Delivery {
     /// A part of a state. All parts of one state come in sequence among the channel's deliveries.
     State {
-        /// The channel.
         channel: Channel,
         /// The state, shared.
         state: Arc<EncodedState>,
@@ -62,9 +61,7 @@ pub enum Delivery {
         /// True if something was missed that this state makes up for; equal for all parts of a state.
         gap: bool,
     },
-    /// One publication.
     Publication {
-        /// The channel.
         channel: Channel,
         /// The epoch of the offset.
         epoch: Epoch,
@@ -73,7 +70,6 @@ pub enum Delivery {
     },
     /// A subscriber has joined or left the channel.
     Member {
-        /// The channel.
         channel: Channel,
         /// True for a join.
         joined: bool,
@@ -91,7 +87,6 @@ pub enum Delivery {
     },
     /// The subscription has ended; no more deliveries follow.
     Ended {
-        /// The channel.
         channel: Channel,
         /// The reason.
         why: SubscriptionEnd,

@@ -36,7 +36,6 @@ pub struct RunCache {
 /// One publication to be framed.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameInput<'a> {
-    /// The channel.
     pub channel: &'a Channel,
     /// The sequence of the channel's offsets, as named by [`Session::held_positions`](super::Session::held_positions).
     pub sequence: &'a str,

@@ -33,7 +33,6 @@ pub(super) struct Subscription {
 
 #[derive(Debug)]
 enum SubscriptionPhase {
-    /// The subscription needs the state.
     NeedsState,
     /// The subscription is sending this state.
     SendingState { state: Arc<EncodedState>, part: usize, gap: bool },
@@ -136,7 +135,6 @@ impl Subscription {
         }
     }
 
-    /// Takes one step, if there is one.
     pub(super) fn take_step(&mut self, hub: &Arc<Hub>, listen_mode: &ListenMode) -> DeliveryStep {
         if let SubscriptionPhase::Following { seen } = self.phase {
             if seen == Some(self.room.log_version()) {

@@ -29,7 +29,6 @@ const TOTAL_BYTES: usize = 12_000;
 /// Enough pulls for every client to get through the calm.
 const CALM_PULLS: usize = 10_000;
 
-/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InjectedFault {
     None,

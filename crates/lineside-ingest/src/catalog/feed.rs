@@ -74,7 +74,6 @@ struct SharedFeedState {
 /// A new version of a schedule that could not be read.
 #[derive(Clone, Debug)]
 pub struct RejectedSchedule {
-    /// The bytes.
     pub bytes: Bytes,
     /// The time at which the bytes were fetched.
     pub at: UnixMillis,
@@ -188,17 +187,14 @@ impl Feed {
         &self.config
     }
 
-    /// Returns the id.
     pub fn id(&self) -> &FeedId {
         &self.config.id
     }
 
-    /// Returns the current status.
     pub fn status(&self) -> Arc<FeedStatus> {
         self.shared_state.status.load_full()
     }
 
-    /// Returns the metrics.
     pub fn metrics(&self) -> &FeedMetrics {
         &self.shared_state.metrics
     }
@@ -248,7 +244,6 @@ impl Feed {
         self.shared_state.original_snapshot.store(input.map(Arc::new));
     }
 
-    /// Returns the network of the feed.
     pub fn network(&self) -> Arc<Network> {
         Arc::clone(&self.network)
     }

@@ -50,7 +50,6 @@ impl FeedCatalog {
         }
     }
 
-    /// Returns the feed with an id.
     pub(crate) fn find_feed(&self, id: &str) -> Option<&Arc<Feed>> {
         self.feeds.get(*self.feed_by_id.get(id)?)
     }

@@ -83,7 +83,6 @@ impl Network {
         Position { epoch: self.epoch, offset: self.state.load().revision }
     }
 
-    /// Returns the current state.
     pub fn state(&self) -> Arc<NetworkState> {
         self.state.load_full()
     }
@@ -145,7 +144,6 @@ impl Network {
         now.to_zoned(zone).date()
     }
 
-    /// Returns the clock of the network.
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }

@@ -26,7 +26,6 @@ const DIGEST_BYTES: usize = 16;
 /// Bytes verified at a time.
 const CHECK_BYTES: usize = 256 << 10;
 
-/// Writes frames.
 pub(super) struct FrameWriter<W> {
     inner: W,
     digest: Box<Xxh3>,

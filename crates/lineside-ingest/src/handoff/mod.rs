@@ -216,7 +216,6 @@ impl HandoffState {
         self.networks.len()
     }
 
-    /// Takes a network.
     pub fn take_network(&mut self, id: &FeedId) -> Option<HandoffNetwork> {
         let at = self.networks.iter().position(|network| network.network.id == id.as_str())?;
         Some(self.networks.swap_remove(at))

@@ -69,7 +69,6 @@ pub(crate) struct FeedProto {
     /// Metadata of the last good bytes, which are a frame of their own.
     #[prost(message, optional, tag = "12")]
     pub(crate) snapshot: Option<SnapshotProto>,
-    /// The state before the pause, if the feed is paused.
     #[prost(string, optional, tag = "13")]
     pub(crate) state_before_pause: Option<String>,
     /// The time since which the data are unreliable.

@@ -15,7 +15,6 @@ use crate::{
     task_spawner::TaskSpawner,
 };
 
-/// The running tasks.
 #[derive(Debug)]
 pub(super) struct RunningTasks {
     /// Networks in the order in which the configuration first names them.
@@ -27,7 +26,6 @@ pub(super) struct RunningTasks {
     pub(super) next_group: u32,
 }
 
-/// A running network.
 #[derive(Debug)]
 pub(super) struct RunningNetwork {
     pub(super) network: Arc<Network>,
@@ -61,7 +59,6 @@ impl RunningNetwork {
     }
 }
 
-/// A running feed.
 #[derive(Debug)]
 pub(super) struct RunningFeed {
     pub(super) feed: Arc<Feed>,

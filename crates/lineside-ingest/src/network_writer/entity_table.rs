@@ -65,7 +65,6 @@ pub(crate) struct EntityTable {
     pub(crate) message_time: i64,
 }
 
-/// The context of one poll.
 pub(crate) struct PollContext<'a> {
     pub(crate) context: NormalizeContext<'a>,
     /// The present of the data, in Unix seconds.

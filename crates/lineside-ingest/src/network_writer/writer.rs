@@ -76,7 +76,6 @@ impl NetworkWriter {
         }
     }
 
-    /// Returns the network.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
     }

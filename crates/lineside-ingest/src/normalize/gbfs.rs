@@ -39,7 +39,6 @@ pub(crate) enum SystemKind {
     Information,
     /// Stations: current data.
     Status,
-    /// Vehicles.
     Vehicles,
 }
 
@@ -47,7 +46,6 @@ impl SystemKind {
     pub(crate) const ALL: [SystemKind; 3] =
         [SystemKind::Information, SystemKind::Status, SystemKind::Vehicles];
 
-    /// Returns the kind of the file with this name.
     pub(crate) fn from_file_name(name: &str) -> Option<SystemKind> {
         match FileKind::from_name(name)? {
             FileKind::StationInformation => Some(SystemKind::Information),

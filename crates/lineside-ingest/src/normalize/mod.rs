@@ -19,7 +19,6 @@ pub(crate) use siri::{
     normalize_message as normalize_siri,
 };
 
-/// The context of normalization.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NormalizeContext<'a> {
     pub(crate) timetable: Option<&'a Timetable>,

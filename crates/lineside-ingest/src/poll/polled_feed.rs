@@ -36,7 +36,6 @@ pub(super) struct PolledFeed {
     /// The address and name under which producers know this server.
     pub(super) inboxes: InboxSettings,
     pub(super) snapshot_writer: SnapshotWriter,
-    /// The observer of messages.
     pub(super) message_observer: Option<Arc<dyn MessageObserver>>,
     /// Limits concurrent schedule loads.
     pub(super) loads: Arc<LoadBudget>,

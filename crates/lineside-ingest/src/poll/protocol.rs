@@ -84,7 +84,6 @@ pub(super) trait Protocol: fmt::Debug + Send {
     /// Returns true if it decodes bodies of this format.
     fn reads_format(&self, format: Format) -> bool;
 
-    /// Returns the next request.
     fn next_request<'a>(
         &'a mut self,
         _polled: &'a mut PolledFeed,
@@ -155,7 +154,6 @@ pub(super) trait Protocol: fmt::Debug + Send {
         Box::pin(std::future::pending())
     }
 
-    /// Accepts a delivery.
     fn accept_delivery<'a>(
         &'a mut self,
         _polled: &'a mut PolledFeed,

@@ -59,7 +59,6 @@ pub(crate) fn request() -> SiriSource {
     }
 }
 
-/// Returns the current trips.
 pub(crate) fn trips(ingest: &Ingest) -> Vec<String> {
     let state = ingest.find_feed("siri").unwrap().network().state();
     let updates = state.trip_updates().filter_map(|record| record.trip_update());

@@ -39,7 +39,6 @@ fn clock() -> Arc<SimulatedClock> {
     Arc::new(SimulatedClock::new(RealClock::new().wall_time()))
 }
 
-/// Returns a feed that subscribes.
 fn subscriber(url: &str, services: Vec<SiriService>) -> FeedConfig {
     let source = SiriSource { mode: SiriMode::Subscribe, services, ..request() };
     FeedConfig { poll: Some(Duration::from_secs(3600)), ..siri(url, source) }

@@ -238,7 +238,6 @@ impl World {
         self.hub.open_session(Arc::new(IdleReceiver), SessionLimits::default())
     }
 
-    /// Returns the current state of a channel.
     pub(crate) fn state_of(&self, channel: &str) -> ReceivedState {
         let channel = Channel::parse_name(channel).unwrap();
         let key = self.channels.resolve_channel(&channel).unwrap();

@@ -42,7 +42,6 @@ pub(super) fn build_request(plan: &LoadPlan) -> BytesMut {
 }
 
 impl LoadEngine {
-    /// Opens the sessions that are due.
     pub(super) fn open_due_sessions(&mut self, began: Nanos) {
         for _ in 0..OPENING_MAX {
             let is_due = self.next_opening_at(began) <= clock::now_nanos();

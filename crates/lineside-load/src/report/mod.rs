@@ -21,7 +21,6 @@ use crate::tally::{DeliverySlice, PublicationArrival};
 pub struct LoadReport {
     /// The server's address.
     pub server: String,
-    /// The transport of sessions.
     pub transport: SessionTransport,
     /// The encoding of messages.
     pub format: MessageFormat,
@@ -41,7 +40,6 @@ pub struct LoadReport {
     pub latency_ms: Option<LatencyReport>,
     /// Costs of the server, if it runs on this machine.
     pub server_process: Option<ProcessCosts>,
-    /// Costs of the load generator.
     pub generator: Option<ProcessCosts>,
     /// Results over time.
     pub slices: Vec<ReportSlice>,
@@ -88,7 +86,6 @@ pub struct DeliveryReport {
     pub publications: u64,
     /// Number of deliveries: each publication counts once per session.
     pub deliveries: u64,
-    /// Deliveries per second.
     pub per_second: f64,
     /// Bytes received.
     pub bytes: u64,
@@ -149,7 +146,6 @@ pub struct ReportSlice {
     pub until_seconds: f64,
     /// Number of deliveries in the period.
     pub deliveries: u64,
-    /// Their latencies.
     pub latency_ms: Option<QuantileSummary>,
 }
 
@@ -213,7 +209,6 @@ impl LoadReport {
             || !self.connect.failed.is_empty()
     }
 
-    /// Returns the report as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         // Numbers and texts always serialize.

@@ -74,7 +74,6 @@ pub struct StateStretch<S> {
     pub from: UnixMillis,
     /// The end of the period, exclusive.
     pub until: UnixMillis,
-    /// The state.
     pub state: S,
     /// Polls that began in the period.
     pub polls: u64,

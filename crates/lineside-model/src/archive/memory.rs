@@ -61,7 +61,6 @@ fn push_bounded<T>(list: &mut VecDeque<T>, new: T, length_max: usize) {
     list.push_back(new);
 }
 
-/// Adds a bin to each span of a feed.
 fn add_bins<'a>(
     feeds: &'a mut HashMap<FeedId, FeedHistory>,
     feed: &FeedId,

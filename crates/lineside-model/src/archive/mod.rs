@@ -74,7 +74,6 @@ impl From<&FetchFailure> for PollFailure {
 /// A period during which a feed was in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedStatePeriod {
-    /// The state.
     pub state: FeedState,
     /// The reason, as reported when the state began.
     pub reason: String,

@@ -52,7 +52,6 @@ pub enum ArchiveSpan {
 }
 
 impl ArchiveSpan {
-    /// All spans.
     pub const ALL: [ArchiveSpan; 2] = [ArchiveSpan::Day, ArchiveSpan::Month];
 
     /// Returns the name in the API.
@@ -111,7 +110,6 @@ pub struct PollBin {
     pub start: UnixMillis,
     /// Polls that began in the period.
     pub polls: u32,
-    /// Failed polls.
     pub failed: u32,
     /// Polls after which the last good bytes were served while the source failed.
     pub stale: u32,
@@ -132,7 +130,6 @@ pub struct PollBin {
 pub enum LastPoll {
     /// A poll succeeded.
     Answered,
-    /// A poll failed.
     Failed,
     /// The feed was paused.
     Paused,

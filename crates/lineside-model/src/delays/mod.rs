@@ -32,7 +32,6 @@ use crate::{
     trip_identity::{TripKey, is_extra_trip, nonempty_text, nonzero_seconds},
 };
 
-/// The status of a trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TripDelayStatus {
     /// The trip runs this many seconds behind the timetable; negative if early.
@@ -56,7 +55,6 @@ pub struct TripDelay {
     pub start_date: SmolStr,
     /// `start_time`; empty if unknown.
     pub start_time: SmolStr,
-    /// The route.
     pub route_id: Option<SmolStr>,
     /// The route's short name, else its long one.
     pub route_short_name: Option<SmolStr>,
@@ -64,20 +62,16 @@ pub struct TripDelay {
     pub route_color: Option<[u8; 3]>,
     /// GTFS `route_type`.
     pub route_type: Option<u16>,
-    /// The headsign.
     pub headsign: Option<SmolStr>,
     /// The next stop, or the requested one.
     pub stop_id: Option<SmolStr>,
-    /// The name of the stop.
     pub stop_name: Option<SmolStr>,
     /// Scheduled departure from the requested stop, in Unix seconds.
     pub scheduled: Option<i64>,
     /// Scheduled departure from the first stop, in Unix seconds, if no stop is requested: people recognise the trip by
     /// it.
     pub begins_at: Option<i64>,
-    /// The name of the first stop.
     pub first_stop_name: Option<SmolStr>,
-    /// The status.
     pub status: TripDelayStatus,
     /// True if the feed reports nothing but the delay of the vehicle.
     pub is_delay_only: bool,

@@ -29,7 +29,6 @@ pub struct NetworkState {
     /// The time that stop boards show, in Unix seconds on the data's clock.
     pub board_at: i64,
     pub dataset: Option<Arc<Dataset>>,
-    /// The dataset as a record, if there is a dataset.
     pub dataset_record: Option<Arc<Record>>,
     /// Slices in the order of the configuration.
     pub feeds: Vec<Arc<FeedSlice>>,

@@ -45,7 +45,6 @@ impl RecordTable {
         by_id.get(id).map(|&number| self.record_at(number))
     }
 
-    /// Returns the records of a route.
     pub fn records_by_route(&self, route: &str) -> impl Iterator<Item = &Arc<Record>> {
         let by_route = self
             .by_route
@@ -125,7 +124,6 @@ impl RecordTable {
     }
 }
 
-/// The tables of one feed.
 #[derive(Clone, Debug, Default)]
 pub struct FeedTables {
     pub vehicles: Arc<RecordTable>,

@@ -7,7 +7,6 @@ use smol_str::SmolStr;
 use super::join::HexColor;
 use crate::feed_id::FeedId;
 
-/// The status of a departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DepartureStatus {
     /// Only the schedule contains the departure.
@@ -40,9 +39,7 @@ pub struct Departure {
     pub id: SmolStr,
     /// The schedule feed, which defines the ids.
     pub feed: FeedId,
-    /// The trip id.
     pub trip_id: SmolStr,
-    /// The route id.
     pub route_id: SmolStr,
     /// The route's short name, else its long one.
     pub route_short_name: SmolStr,
@@ -52,7 +49,6 @@ pub struct Departure {
     pub route_text_color: Option<[u8; 3]>,
     /// GTFS `route_type`.
     pub route_type: u16,
-    /// The headsign.
     pub headsign: Option<SmolStr>,
     /// The platform code.
     pub platform: Option<SmolStr>,
@@ -68,7 +64,6 @@ pub struct Departure {
     pub expected: Option<i64>,
     /// Seconds behind the schedule; negative if early.
     pub delay: Option<i32>,
-    /// The status.
     pub status: DepartureStatus,
     /// The feed behind the data: a realtime feed, or the schedule itself.
     pub source: FeedId,

@@ -6,7 +6,6 @@ use bytes::Bytes;
 /// Latitude and longitude in degrees.
 pub type Coordinates = (f64, f64);
 
-/// A station.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Station {
     /// A JSON object with the station information, including the id.

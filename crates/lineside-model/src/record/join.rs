@@ -21,7 +21,6 @@ pub struct TimetableJoin {
     /// GTFS `route_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route_type: Option<u16>,
-    /// The headsign.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headsign: Option<SmolStr>,
     /// GTFS `direction_id` of the scheduled trip.
@@ -30,10 +29,8 @@ pub struct TimetableJoin {
     /// Seconds behind the schedule; negative if early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<i32>,
-    /// The id of the next stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_stop_id: Option<SmolStr>,
-    /// The name of the next stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_stop_name: Option<SmolStr>,
 }

@@ -35,7 +35,6 @@ use crate::{
     status::{FeedState, FeedStatus},
 };
 
-/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RecordKind {
     /// The position of a vehicle.
@@ -82,7 +81,6 @@ pub enum RecordBody {
     TripUpdate(Box<proto::TripUpdate>),
     /// A GTFS-Realtime alert.
     Alert(Box<proto::Alert>),
-    /// A departure.
     Departure(Box<Departure>),
     /// A schedule.
     Dataset(Box<DatasetRecord>),
@@ -97,7 +95,6 @@ pub enum RecordBody {
 /// The status of a feed, which every state of a channel contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedRecord {
-    /// The state.
     pub state: FeedState,
     /// The reason for the state.
     pub reason: String,
@@ -142,9 +139,7 @@ pub struct DatasetRecord {
 /// A normalized item of a feed.
 #[derive(Debug)]
 pub struct Record {
-    /// The feed with the record.
     pub feed: FeedId,
-    /// The kind.
     pub kind: RecordKind,
     /// The id, unique among the feed's records of the kind (docs/protocol/messages.md).
     pub id: SmolStr,
@@ -235,7 +230,6 @@ impl Record {
         }
     }
 
-    /// Returns the trip update, if this is one.
     pub fn trip_update(&self) -> Option<&proto::TripUpdate> {
         match &self.body {
             RecordBody::TripUpdate(update) => Some(update),
@@ -243,7 +237,6 @@ impl Record {
         }
     }
 
-    /// Returns the alert, if this is one.
     pub fn alert(&self) -> Option<&proto::Alert> {
         match &self.body {
             RecordBody::Alert(alert) => Some(alert),
@@ -251,7 +244,6 @@ impl Record {
         }
     }
 
-    /// Returns the station, if this is one.
     pub fn station(&self) -> Option<&Station> {
         match &self.body {
             RecordBody::Station(station) => Some(station),

@@ -9,7 +9,6 @@ const GENERIC_WORDS: [&str; 6] = ["line", "route", "linie", "ligne", "linje", "l
 /// A search for routes.
 #[derive(Debug)]
 pub struct RouteQuery {
-    /// All words of the query.
     words: Vec<String>,
     /// The words that are neither generic nor the name of a mode.
     name: Vec<String>,

@@ -40,7 +40,6 @@ impl SpellingMatcher {
         self.word[0]
     }
 
-    /// Compares a known word.
     pub fn compare_word(&mut self, known: &str) {
         let n_chars = known.chars().count();
         if n_chars + self.errors_max < self.word.len() || n_chars > COMPARED_CHARS_MAX {

@@ -75,7 +75,6 @@ pub struct StopIndex {
 /// A page of a network's stops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopPage {
-    /// The stops of the page.
     pub stops: Vec<StopIdx>,
     /// The number of all matching stops.
     pub total: usize,
@@ -157,7 +156,6 @@ impl StopIndex {
         index
     }
 
-    /// Returns the folded name of a span.
     fn folded_name(&self, span: u32) -> &str {
         let (_, start, end) = self.spans[span as usize];
         &self.names[start as usize..end as usize]

@@ -60,7 +60,6 @@ pub(super) struct PlannedCall<'a> {
     /// `pickup_type` is "not available", and for `no_alighting` `drop_off_type`.
     is_boarding_denied: bool,
     is_alighting_denied: bool,
-    /// The stop time update of this call.
     update: Option<&'a StopTimeUpdate>,
 }
 

@@ -32,11 +32,9 @@ pub struct ResolvedRef {
 pub enum RefKind {
     /// A line, a route in GTFS.
     Line,
-    /// A stop.
     Stop,
     /// An operator, an agency in GTFS.
     Operator,
-    /// A vehicle.
     Vehicle,
 }
 

@@ -53,7 +53,6 @@ const INACCURATE_SECONDS: i32 = 5 * 60;
 pub enum SiriOutput {
     /// Trip updates, as journeys with expected times.
     EstimatedTimetable,
-    /// Vehicles.
     VehicleMonitoring,
     /// Alerts.
     SituationExchange,

@@ -12,7 +12,6 @@ use crate::{network_state::NetworkState, record::Record};
 /// Records in the order of their creation.
 #[derive(Debug)]
 pub struct RecordSelection<'a> {
-    /// The records.
     pub records: Vec<&'a Arc<Record>>,
     /// The number up to which the consumer has received all matching records.
     pub up_to: u64,

@@ -78,7 +78,6 @@ pub(super) fn situation_of_alert(
     situation
 }
 
-/// Returns a text in all its languages.
 fn list_translations(text: &Option<TranslatedString>) -> Vec<LanguageText> {
     let all = text.iter().flat_map(|text| &text.translation);
     let given = all.filter(|translation| !translation.text.is_empty());

@@ -21,7 +21,6 @@ pub use memory::MemorySnapshotStore;
 /// The key of stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SnapshotKey {
-    /// The feed.
     pub feed: FeedId,
     /// The file name, for a feed with several files; else empty.
     pub file: SmolStr,
@@ -59,7 +58,6 @@ pub struct SnapshotMetadata {
     pub source: String,
     /// Hash of the bytes.
     pub hash: u128,
-    /// The format.
     pub format: Format,
     /// The media type.
     pub content_type: String,
@@ -81,7 +79,6 @@ impl SnapshotMetadata {
         Format::from_name(name)
     }
 
-    /// Returns a snapshot of the bytes with this metadata.
     pub fn to_snapshot(&self, bytes: Bytes) -> Snapshot {
         Snapshot {
             hash: Snapshot::hash_bytes(&bytes),

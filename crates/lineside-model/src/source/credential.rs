@@ -11,7 +11,6 @@ use super::Secret;
 pub struct BasicAuth {
     /// The user, without a colon.
     pub user: String,
-    /// The password.
     pub password: Secret,
 }
 
@@ -20,9 +19,7 @@ pub struct BasicAuth {
 pub struct OAuth2Client {
     /// The URL of the token endpoint.
     pub token_url: Url,
-    /// The client id.
     pub client_id: String,
-    /// The client secret.
     pub client_secret: Secret,
     /// The requested scope.
     pub scope: Option<String>,

@@ -34,7 +34,6 @@ pub enum MatchReason {
 }
 
 impl MatchReason {
-    /// All reasons.
     pub const ALL: [MatchReason; 9] = [
         MatchReason::UnknownTrip,
         MatchReason::NotRunning,

@@ -27,7 +27,6 @@ use crate::{
 pub struct FeedMatches {
     /// The version of the dataset.
     pub dataset: SmolStr,
-    /// Trip updates, by their trips.
     pub trip_updates: MatchCount,
     /// Vehicles, by their trips, else by their routes.
     pub vehicles: MatchCount,

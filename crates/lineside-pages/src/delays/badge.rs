@@ -14,7 +14,6 @@ use crate::words;
 const VERDICT_COLORS: [(DelayVerdict, &str); 3] =
     [(DelayVerdict::Yes, BAD), (DelayVerdict::No, GOOD), (DelayVerdict::Unknown, UNKNOWN)];
 
-/// Renders the badge of an answer.
 pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
     let label = match answer.question.route_name() {
         Some(line) => format!("{} {line}", answer.noun.many),

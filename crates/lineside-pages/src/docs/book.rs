@@ -75,7 +75,6 @@ impl DocBook {
         &self.sections
     }
 
-    /// Returns the chapter with this address.
     pub(super) fn find_chapter(&self, address: &str) -> Option<&BookChapter> {
         self.all_chapters().chain(&self.others).find(|chapter| chapter.address == address)
     }

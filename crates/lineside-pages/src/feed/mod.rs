@@ -85,7 +85,6 @@ pub(super) async fn get_feed(
 /// Sections of the page that have an address of their own, which redirects to the page.
 const SECTIONS: [&str; 3] = ["availability", "badge", "matches"];
 
-/// Returns the routes of the sections.
 pub(super) fn section_routes() -> Router<App> {
     SECTIONS.into_iter().fold(Router::new(), |router, section| {
         let redirect = async move |State(app): State<App>, Path(id): Path<String>| match app

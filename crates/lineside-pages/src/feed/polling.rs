@@ -36,7 +36,6 @@ impl WaitReason {
         }
     }
 
-    /// Describes a wait for this reason.
     fn describe_wait(self, wait: Duration) -> String {
         let span = words::format_span((wait.as_millis() as u64 + 500) / 1_000);
         match self {

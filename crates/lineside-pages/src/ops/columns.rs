@@ -99,7 +99,6 @@ impl FeedColumn {
         }
     }
 
-    /// Returns the text of a cell.
     pub(super) fn cell_text(self, feed: &FeedOverview, now: UnixMillis) -> String {
         let nothing = || "–".to_owned();
         match self {
@@ -158,7 +157,6 @@ impl FeedColumn {
 /// The number of warnings that weigh as much as an error: more than any report has.
 const ERROR_WARNINGS: f64 = 1e9;
 
-/// Returns the severity of a state.
 fn state_severity(state: FeedState) -> f64 {
     match state {
         FeedState::Ok => 0.0,
@@ -172,7 +170,6 @@ fn state_severity(state: FeedState) -> f64 {
     }
 }
 
-/// Returns all states, the worst first.
 pub(super) fn states_worst_first() -> Vec<FeedState> {
     let mut states = FeedState::ALL.to_vec();
     states.sort_by(|a, b| state_severity(*b).total_cmp(&state_severity(*a)));

@@ -91,7 +91,6 @@ impl DashboardQuery {
         Self { state: Some(state), page: 1, open: None, ..self.clone() }
     }
 
-    /// Returns the address of the list for this query.
     pub(super) fn list_address(&self) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let query_pairs = [

@@ -14,7 +14,6 @@ use super::{actions, detail};
 use crate::states::ServiceCountdown;
 use crate::{states, words};
 
-/// Rows of one page.
 pub(super) const ROWS_PER_PAGE: usize = 100;
 
 fn service_countdown(overview: &FeedOverview) -> ServiceCountdown {

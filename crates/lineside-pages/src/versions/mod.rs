@@ -102,7 +102,6 @@ struct VersionsView<'a> {
     dataset: Option<Arc<Dataset>>,
     /// `None` if the versions cannot be read. Contains one more than the page shows, if there is one.
     versions: Option<Vec<ScheduleVersion>>,
-    /// The summaries of their reports.
     reports: ReportSummaries,
     offset: usize,
     zone: TimeZone,

@@ -56,7 +56,6 @@ fn render_frame(frame: &FlameFrame, samples: u64) -> Markup {
     }
 }
 
-/// Returns the tooltip of a frame.
 fn frame_tooltip(frame: &FlameFrame, samples: u64) -> String {
     let FlameFrame { name, count, own, .. } = frame;
     let all = format_percent(*count, samples);

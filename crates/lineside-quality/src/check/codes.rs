@@ -11,7 +11,6 @@ pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
 /// The code of a finding that one of several files cannot be read.
 pub const UNREADABLE_FILE: &str = "unreadable_file";
 
-/// A code of a decoder.
 #[derive(Clone, Copy, Debug)]
 pub struct DecoderCode {
     pub code: &'static str,

@@ -93,7 +93,6 @@ impl FindingFields {
         names
     }
 
-    /// Returns the meaning of a field.
     pub(crate) fn field_meaning(&self, name: &str) -> Option<&'static str> {
         let fields = self.kind.map(|kind| kind.fields).unwrap_or_default();
         let known_meaning =

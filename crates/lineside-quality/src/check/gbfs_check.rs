@@ -117,7 +117,6 @@ impl CheckSystemFiles {
 }
 
 impl LanguageFiles {
-    /// Returns the system in this language.
     fn to_system<'a>(
         &'a self,
         first: &SystemFiles<'a>,

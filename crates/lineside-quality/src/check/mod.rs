@@ -272,7 +272,6 @@ impl CheckReport {
     }
 }
 
-/// Returns the code of each finding with its samples.
 fn codes_with_samples(
     findings: &[CheckFinding],
 ) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {

@@ -322,7 +322,6 @@ fn inspect_netex(
     Ok(InspectionResult { problems, unused, counts, errors, outline: Vec::new() })
 }
 
-/// Returns the locations of vehicles.
 fn vehicle_locations(message: &siri::SiriMessage) -> impl Iterator<Item = &siri::Location> {
     let deliveries = message.deliveries().flat_map(|it| &it.vehicle_monitorings);
     let activities = deliveries.flat_map(|it| &it.vehicle_activities);

@@ -67,7 +67,6 @@ pub fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
     Some(read)
 }
 
-/// Returns the sample as a zip.
 fn zip_sample() -> Result<Bytes, Error> {
     let mut tables = ZipTables::new(Cursor::new(Vec::new()));
     for (name, text) in FILES {

@@ -79,7 +79,6 @@ pub type NamedFile = (String, Bytes);
 /// Largest input other than a schedule, in bytes over all its files: it is held in memory, several times over.
 pub const REALTIME_BYTES_MAX: u64 = 256 << 20;
 
-/// The input of a conversion.
 #[derive(Debug)]
 pub enum ConversionInput {
     /// A schedule of this format, which is read from its file.
@@ -143,7 +142,6 @@ pub struct ConversionOutput {
 }
 
 impl ConversionOutput {
-    /// Returns the report of the conversion as JSON.
     pub fn report_json(&self, to: ConversionTarget) -> Value {
         let counts: serde_json::Map<String, Value> =
             self.counts.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();

@@ -78,7 +78,6 @@ pub fn siri_to_gtfs_realtime(
     decoded.map(|(message, _)| message).map_err(|error| error.to_string())
 }
 
-/// A decoded message.
 enum DecodedMessage {
     GtfsRt(ShallowMessage),
     /// A SIRI message, with the elements that were not decoded.

@@ -57,7 +57,6 @@ pub struct FeedReports {
 }
 
 impl FeedReports {
-    /// Returns all reports.
     pub fn all_reports(&self) -> impl Iterator<Item = &Arc<ValidationReport>> {
         self.dataset.iter().chain(&self.realtime)
     }
@@ -124,12 +123,10 @@ impl LatestReports {
         self.ingest.get_or_init(|| Arc::downgrade(ingest));
     }
 
-    /// Returns the latest reports of a feed.
     pub fn feed_reports(&self, feed: &str) -> Option<Arc<FeedReports>> {
         self.by_feed.load().get(feed).cloned()
     }
 
-    /// Returns the checks of messages.
     pub fn message_checker(&self) -> &Arc<MessageChecker> {
         &self.message_checker
     }

@@ -11,7 +11,6 @@ const TRIPS_MISSING_FROM: f64 = 0.05;
 /// Characters that end a prefix of an id.
 const SEPARATORS: [char; 6] = [':', '_', '-', '.', '/', '|'];
 
-/// The kind of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MismatchIdKind {
     Trip,

@@ -63,7 +63,6 @@ pub enum UploadLimit {
     Address,
 }
 
-/// The status of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadStatus {
     /// The transfer is in progress.
@@ -102,7 +101,6 @@ enum UploadStage {
 
 #[derive(Debug, Default)]
 struct UploadJobs {
-    /// The jobs by link.
     by_link: BTreeMap<String, UploadJob>,
     n_total: u64,
 }
@@ -160,7 +158,6 @@ pub struct UploadService {
     validations: TaskTracker,
     stopping: CancellationToken,
     reports: UploadReportStore,
-    /// The path of this program.
     program: PathBuf,
     clock: Arc<dyn Clock>,
     /// The folder of reports if there is no data folder.

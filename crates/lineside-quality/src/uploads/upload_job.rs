@@ -26,7 +26,6 @@ const OUT_OF_MEMORY: &str = "memory allocation of";
 /// The folder for the report, next to the uploaded file.
 const REPORT_FOLDER: &str = "found";
 
-/// The source of an upload.
 #[derive(Debug)]
 pub enum UploadSource {
     /// A file in a separate folder, with its name.
@@ -36,7 +35,6 @@ pub enum UploadSource {
 }
 
 impl UploadSource {
-    /// Returns the name of the file.
     pub(super) fn file_name(&self) -> &str {
         match self {
             UploadSource::File { name, .. } | UploadSource::Address { name, .. } => name,

@@ -12,7 +12,6 @@ const CROWDED_RATE_MIN: u64 = 32 << 10;
 /// Age from which the minimum rate applies.
 const CROWDED_AGE_MIN: Duration = Duration::from_secs(5);
 
-/// An upload in transfer.
 #[derive(Debug, Default)]
 pub struct UploadTransfer {
     bytes: AtomicU64,

@@ -46,7 +46,6 @@ impl CityOptions {
     }
 }
 
-/// The size of a city.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CitySize {
     /// The rows of `routes.txt`.
@@ -118,7 +117,6 @@ impl City {
         &self.version
     }
 
-    /// Returns the instant of the start.
     #[must_use]
     pub fn start_instant(&self) -> UnixMillis {
         self.time.start_instant()
@@ -131,7 +129,6 @@ impl City {
         (lon, lat)
     }
 
-    /// Returns the size of the city.
     #[must_use]
     pub fn city_size(&self) -> CitySize {
         let timetable = &self.parts.timetable;

@@ -32,7 +32,6 @@ pub(crate) struct StreetEdge {
 pub(crate) struct StreetGraph {
     pub(crate) nodes: Vec<Point>,
     pub(crate) edges: Vec<StreetEdge>,
-    /// The edges at each node.
     edges_at_node: Vec<Vec<u32>>,
 }
 

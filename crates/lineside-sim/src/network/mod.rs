@@ -14,7 +14,6 @@ use crate::noise;
 use places::PlaceRegistry;
 use plan::BusKind;
 
-/// Modes of transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TransportMode {
     Rail,

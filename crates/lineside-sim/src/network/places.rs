@@ -202,7 +202,6 @@ impl<'a> PlaceRegistry<'a> {
             .collect()
     }
 
-    /// Returns the name of the district nearest to a point.
     fn nearest_district_name(&self, point: Point) -> &'static str {
         let districts = self.geography.districts.iter();
         let nearest = districts

@@ -28,7 +28,6 @@ struct LineOrder {
     short_runs: bool,
 }
 
-/// The path of a line.
 struct LinePath {
     edges: Vec<u32>,
     nodes: Vec<u32>,

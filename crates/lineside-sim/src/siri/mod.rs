@@ -105,7 +105,6 @@ fn answer_payload(
     })
 }
 
-/// Returns a delivery for each requested service.
 fn build_delivery(scene: CityScene<'_>, request: &ServiceRequest) -> ServiceDelivery {
     let mut delivery = delivery_head(scene.at);
     delivery.request_message_ref.clone_from(&request.message_identifier);

@@ -39,7 +39,6 @@ pub struct SiriDelivery {
     number: u64,
 }
 
-/// All subscriptions.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionStore(Mutex<SubscriptionTable>);
 

@@ -34,7 +34,6 @@ impl RequestSender {
 }
 
 impl SubscriptionOwner {
-    /// Returns the owner of a subscription that a sender requests for that consumer.
     pub(super) fn for_consumer(consumer: &Url, sender: RequestSender) -> Self {
         Self {
             client: sender.client,

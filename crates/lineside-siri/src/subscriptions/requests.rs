@@ -155,7 +155,6 @@ subscription_terms!(
         |it: &StopMonitoringSubscriptionRequest| it.change_before_updates, no_element;
 );
 
-/// A started subscription.
 struct StartedSubscription {
     ends_at: UnixMillis,
     /// Reason why the subscription may never have updates.

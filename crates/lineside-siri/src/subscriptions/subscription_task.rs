@@ -196,7 +196,6 @@ impl SubscriptionTask {
     }
 }
 
-/// Adds the names of the subscription to a delivery.
 fn add_names(
     mut delivery: ServiceDelivery,
     subscriber: &str,

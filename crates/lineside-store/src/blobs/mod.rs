@@ -23,7 +23,6 @@ const FOLDER_MODE: u32 = 0o700;
 /// The folder of unfinished blobs.
 const UNFINISHED: &str = "tmp";
 
-/// The folder of blobs.
 #[derive(Debug)]
 pub(crate) struct BlobFolder {
     folder: PathBuf,
@@ -93,7 +92,6 @@ impl BlobFolder {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the path of a blob.
     pub(crate) fn blob_path(&self, hash: &BlobHash) -> PathBuf {
         let digits = hash.to_string();
         let (first, rest) = digits.split_at(2);

@@ -50,7 +50,6 @@ enum SaveJob {
 /// The reason why the tables do not refer to the snapshot.
 #[derive(Debug, thiserror::Error)]
 enum TableWriteError {
-    /// The write failed.
     #[error("{0}")]
     Failed(String),
     /// The write timed out and may still succeed.
@@ -58,7 +57,6 @@ enum TableWriteError {
     TimedOut,
 }
 
-/// Counters of saves.
 #[derive(Debug, Default)]
 pub(crate) struct SaveCounters {
     pub(crate) saved: AtomicU64,

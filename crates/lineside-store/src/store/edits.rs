@@ -18,7 +18,6 @@ use crate::{
 /// One change of a feed's override.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverrideEdit {
-    /// The feed.
     pub feed: FeedId,
     /// Time of the change.
     pub at: UnixMillis,
@@ -30,7 +29,6 @@ pub struct OverrideEdit {
     pub before: Option<Secret>,
     /// The override after the change.
     pub after: Option<Secret>,
-    /// The edit that this one undoes.
     pub undoes: Option<i64>,
 }
 

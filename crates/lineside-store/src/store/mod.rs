@@ -68,7 +68,6 @@ pub struct Store {
     writing: Option<JoinHandle<()>>,
 }
 
-/// Metrics of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreMetrics {
     /// Number of written records.
@@ -206,7 +205,6 @@ impl Store {
         })
     }
 
-    /// Returns the metrics.
     pub fn metrics(&self) -> StoreMetrics {
         StoreMetrics {
             written: self.counts.written.load(Ordering::Relaxed),

@@ -9,11 +9,8 @@ use rusqlite::{Row, Transaction, params};
 pub struct NotificationRow {
     /// The target, by a name that does not reveal its address.
     pub target: String,
-    /// The feed.
     pub feed: FeedId,
-    /// The kind of notification.
     pub kind: String,
-    /// A summary of the notification.
     pub summary: String,
     /// Time of the notification.
     pub at: UnixMillis,

@@ -9,7 +9,6 @@ use crate::limits::REFUSED_REPORTS_MAX;
 /// A report on one version of a feed's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportRow {
-    /// The feed.
     pub feed: FeedId,
     /// The validated data, or the validator: `dataset`, `realtime`, or `validator/` and a name.
     pub subject: String,
@@ -115,7 +114,6 @@ pub(crate) fn select_summaries(
     found.collect()
 }
 
-/// Returns the report on one version.
 pub(crate) fn find_row(
     connection: &Connection,
     feed: &str,

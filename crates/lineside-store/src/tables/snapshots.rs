@@ -121,7 +121,6 @@ pub(crate) fn retain_feeds(
     Ok(())
 }
 
-/// Returns the metadata and the blob of a snapshot.
 pub(crate) fn find_row(
     connection: &Connection,
     key: &SnapshotKey,
@@ -168,7 +167,6 @@ pub(crate) fn is_referenced(connection: &Connection, hash: &BlobHash) -> rusqlit
         .query_row([hash.as_bytes()], |row| row.get(0))
 }
 
-/// Returns all referenced blobs.
 pub(crate) fn referenced_blobs(connection: &Connection) -> rusqlite::Result<HashSet<BlobHash>> {
     let mut blobs =
         connection.prepare_cached("SELECT blob FROM snapshot UNION SELECT blob FROM version")?;

@@ -119,7 +119,6 @@ pub(crate) fn select_rows(
     found.filter_map(Result::transpose).collect()
 }
 
-/// Returns one version of a feed.
 pub(crate) fn find_row(
     connection: &Connection,
     feed: &str,

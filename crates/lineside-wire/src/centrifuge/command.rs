@@ -11,12 +11,10 @@ use super::message::{
     RefreshRequest, SubRefreshRequest, SubscribeRequest,
 };
 
-/// One command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
     /// The id for the reply; 0 if no reply is wanted.
     pub id: u32,
-    /// The request.
     pub request: CommandRequest,
 }
 

@@ -58,7 +58,6 @@ pub struct PendingConnection {
     pub head: Bytes,
     /// The whole reply to send if the node is full; then the connection is closed.
     pub refusal: Bytes,
-    /// The requested transport.
     pub transport: TransportRequest,
     /// The connection's place among those allowed; dropped when the connection ends.
     pub permit: Box<dyn std::any::Any + Send>,
@@ -73,7 +72,6 @@ pub enum TransportRequest {
         channels: Vec<Box<str>>,
         /// The header as the client sent it.
         last_event_id: Option<Box<str>>,
-        /// The subscriber.
         reader: SseSubscriber,
     },
     /// The Centrifuge protocol over WebSocket; the head says 101.
@@ -177,7 +175,6 @@ impl PartitionSet {
         }
     }
 
-    /// Returns the metrics.
     pub fn metrics(&self) -> &PartitionMetrics {
         &self.metrics
     }

@@ -178,7 +178,6 @@ fn ending_from_close(close: &ConnectionClose) -> ConnectionEnding {
     ConnectionEnding { why: reason_from_code(close.code), last: Some(close.close_frame()) }
 }
 
-/// Returns the reason for a close code.
 fn reason_from_code(code: u16) -> CloseReason {
     let is = |disconnect: &DisconnectCode| code == disconnect.code;
     match code {

@@ -24,7 +24,6 @@ pub struct SseSubscriber {
 #[derive(Debug)]
 pub(crate) struct SseConnection {
     session: Session,
-    /// The id at the last heartbeat.
     last_heartbeat_id: Option<Box<str>>,
     /// The expiry, on the caller's clock.
     expires: Option<Duration>,

@@ -28,7 +28,6 @@ use std::time::Duration;
 /// The largest number of channels in one connection.
 pub const CHANNELS_MAX: usize = 64;
 
-/// The interval of heartbeats.
 pub const HEARTBEAT_INTERVAL: Duration = crate::centrifuge::PING_INTERVAL;
 
 /// The range of the reconnect delay in milliseconds; random, so that clients that lost their server together do not

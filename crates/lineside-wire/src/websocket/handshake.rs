@@ -171,7 +171,6 @@ fn is_acceptable_offer(offer: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct HandshakeRequest {
     key: String,
-    /// The requested format.
     pub format: ProtocolFormat,
     /// True if compression is offered.
     pub deflate: bool,

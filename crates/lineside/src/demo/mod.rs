@@ -25,7 +25,6 @@ use crate::data_dir::create_private_folder;
 
 pub(crate) use faults::faults_router;
 
-/// Options of a demo.
 #[derive(Debug, Clone)]
 pub struct DemoOptions {
     /// Port on this machine; 0 takes any free one.

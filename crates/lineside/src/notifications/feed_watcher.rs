@@ -25,7 +25,6 @@ struct NotificationTarget {
     outbox: Arc<Outbox>,
     /// Ends the delivery task on drop; `None` before it has started.
     outbox_task: Option<DropGuard>,
-    /// The announced states.
     states: HashMap<FeedId, AnnouncedState>,
     /// The announced ends of service.
     expiry_stages: HashMap<FeedId, ExpiryStage>,

@@ -283,7 +283,6 @@ impl Notification {
         !self.errors.is_empty()
     }
 
-    /// Returns the notification in plain text.
     pub(super) fn plain_text(&self) -> String {
         format!("{}: {}. {}", self.title, self.reason, self.link_url())
     }

@@ -81,7 +81,6 @@ pub(super) fn storage_key(target: &AlertTarget) -> String {
     }
 }
 
-/// A pending notification.
 #[derive(Debug)]
 struct PendingNotification {
     notification: Notification,

@@ -30,7 +30,6 @@ async fn town() -> Town {
     town
 }
 
-/// Returns the row of a trip.
 fn row<'a>(page: &'a str, trip: &str) -> &'a str {
     let rows = page.split("<tr ").find(|row| row.contains(&format!("data-id=\"{trip}:")));
     rows.unwrap_or_else(|| panic!("no {trip} in {page}"))

@@ -27,7 +27,6 @@ fn put(folder: &Path, name: &str, bytes: &[u8]) {
     std::fs::rename(folder.join("new"), folder.join(name)).unwrap();
 }
 
-/// Returns the report of the validator with this name.
 fn find_validator<'a>(report: &'a Value, name: &str) -> &'a Value {
     let all = report["lineside"]["validators"].as_array().unwrap();
     all.iter().find(|it| it["name"] == name).unwrap_or(&Value::Null)

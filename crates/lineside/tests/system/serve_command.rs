@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::http::{get, get_json, get_with};
-use crate::support::process::ServerProcess;
+use crate::support::process::{ServerProcess, lineside};
 use crate::support::{shared_demo, until_ready};
 
 /// A schedule whose ids contain every character with a meaning in addresses.
@@ -107,6 +107,33 @@ async fn a_proxy_configuration_of_transport_data_gouv_fr_works_unchanged() {
         !is_fine && output.contains("feed[0].id: another feed already has the id \"passed-on\""),
         "{output}"
     );
+}
+
+/// Starts a server with these secrets, and returns its log of the start.
+fn log_of_start(admin_token: &str, api_key: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, log) = (folder.path().join("lineside.toml"), folder.path().join("log"));
+    let toml = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[admin]\ntoken = \"{admin_token}\"\n\
+         [api]\nkey = \"{api_key}\"\n"
+    );
+    std::fs::write(&config, toml).unwrap();
+    let command = lineside(&["serve", "--config", config.to_str().unwrap()]);
+    ServerProcess::logging(command, std::fs::File::create(&log).unwrap().into()).stop("-TERM");
+    std::fs::read_to_string(log).unwrap()
+}
+
+#[test]
+fn the_log_names_secrets_that_are_short_enough_to_be_guessed() {
+    let log = log_of_start("guess-me", "guess-me-too");
+    for key in ["admin.token", "api.key"] {
+        let field = format!("key=\"{key}\"");
+        assert!(log.lines().any(|line| line.contains("WARN") && line.contains(&field)), "{log}");
+    }
+    assert!(!log.contains("guess-me"), "{log}");
+
+    let log = log_of_start("sixteen-letters!", "sixteen-letters?");
+    assert!(!log.contains("WARN"), "{log}");
 }
 
 #[tokio::test]

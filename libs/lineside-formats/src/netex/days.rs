@@ -121,7 +121,6 @@ impl DaySet {
         hasher.digest128()
     }
 
-    /// Returns the memory of the set, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<DaySet>() + self.words.capacity() * size_of::<u64>()
     }

@@ -15,7 +15,6 @@ use crate::{
     xml::{self, StartTag, XmlReader},
 };
 
-/// The namespace of NeTEx.
 const NAMESPACE: &str = "http://www.netex.org.uk/netex";
 
 /// Elements that are skipped as a whole: large, and without records inside.
@@ -196,7 +195,6 @@ pub(super) struct PublicationReader<'x, 'o> {
     limits: &'o PublicationLimits,
     record_bytes: usize,
     within: ElementContext,
-    /// The current object.
     pub(super) object: StartTag<'x>,
     /// Number of unreadable values so far.
     pub(super) n_unread: u64,
@@ -205,7 +203,6 @@ pub(super) struct PublicationReader<'x, 'o> {
 /// The context of the most recently opened element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ElementContext {
-    /// A frame.
     Frame,
     /// The `validityConditions` of a frame.
     ConditionsOfFrame,

@@ -167,7 +167,6 @@ impl Publication {
         self.files.get(number as usize).map_or("publication", |name| name)
     }
 
-    /// Returns the references in a range.
     pub(super) fn references_in(&self, range: &Range<u32>) -> &[TextId] {
         self.references.get(range.start as usize..range.end as usize).unwrap_or_default()
     }

@@ -12,7 +12,6 @@ use crate::{
     xsd_duration,
 };
 
-/// Seconds of a day.
 pub(super) const DAY_SECONDS: i32 = 24 * 3_600;
 
 impl PublicationReader<'_, '_> {

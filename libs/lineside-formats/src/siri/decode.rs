@@ -83,7 +83,6 @@ pub enum MessagePayload {
     ServiceRequest(ServiceRequest),
     /// Subscribes to data.
     SubscriptionRequest(SubscriptionRequest),
-    /// Terminates subscriptions.
     TerminateSubscriptionRequest(TerminateSubscriptionRequest),
     /// The available lines.
     LinesDelivery(LinesDelivery),
@@ -228,7 +227,6 @@ fn read_message<'a, S: MessageSource<'a>>(
     Ok((message, problems, losses))
 }
 
-/// The level in the envelope.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EnvelopeLevel {
     Root,

@@ -395,7 +395,6 @@ const ENDS: &str = "OriginRef";
 const SERVICE: [&str; 4] =
     ["OperatorRef", "ProductCategoryRef", "ServiceFeatureRef", "VehicleFeatureRef"];
 
-/// The platform of a departure.
 const PLATFORM: &str = "DeparturePlatformName";
 /// This field follows the platform in a recorded call and precedes it in all others. The schema is inconsistent here,
 /// and messages comply with it.
@@ -411,7 +410,6 @@ fn fields_before(field: &'static str) -> impl FnMut(&'static str) -> bool {
 }
 
 impl SiriCall {
-    /// Writes the call in the order of recorded calls.
     fn write_recorded_order<W: MessageSink>(&self, sink: &mut W) {
         if self.departure_platform_names.is_empty() {
             return self.write_children(sink);

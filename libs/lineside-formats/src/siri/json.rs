@@ -21,7 +21,6 @@ pub(super) struct JsonSource<'a> {
     open: Vec<OpenElement<'a>>,
 }
 
-/// An open element.
 struct OpenElement<'a> {
     value: ElementProgress,
     /// The key of the open list.

@@ -46,7 +46,6 @@ const ENVELOPES: [&str; 18] = [
     "DataReadyNotifyInfo",
 ];
 
-/// A reader of one message.
 pub(super) struct MessageReader<'a, S: MessageSource<'a>> {
     pub(super) source: S,
     zone: &'a TimeZone,
@@ -120,7 +119,6 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         Ok(())
     }
 
-    /// Parses the value of a text.
     #[inline]
     pub(super) fn parse_value<T: TextValue>(
         &mut self,

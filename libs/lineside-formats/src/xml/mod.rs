@@ -366,7 +366,6 @@ fn append_text<'a>(text: &mut Cow<'a, str>, piece: Cow<'a, str>) {
     }
 }
 
-/// Returns the character of a reference.
 fn resolve_character_reference(reference: &BytesRef<'_>) -> Result<char, Error> {
     let name: &str = reference.as_ref();
     let character = match name {

@@ -99,7 +99,6 @@ const CALENDAR: &str = "
       </dayTypeAssignments>
     </ServiceCalendarFrame>";
 
-/// Returns a frame of journeys.
 fn timetable_frame(journeys: &str) -> String {
     format!(
         "<TimetableFrame id='TF' version='1'><vehicleJourneys>{journeys}</vehicleJourneys></TimetableFrame>"

@@ -11,7 +11,6 @@ pub(crate) mod writer;
 use reader::RecordReader;
 use writer::RecordWriter;
 
-/// The names of a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldNames {
     /// The name in version 3.

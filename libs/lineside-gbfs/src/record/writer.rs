@@ -53,7 +53,6 @@ pub(crate) struct RecordWriter {
     pub(crate) text: Vec<u8>,
     /// The dropped values, by field.
     pub(crate) lost: ConversionReport,
-    /// The current field.
     field: &'static str,
 }
 

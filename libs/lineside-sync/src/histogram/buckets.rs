@@ -5,7 +5,6 @@ pub(super) const fn bucket_count(bits: u32) -> usize {
     (65 - bits as usize) << bits
 }
 
-/// Returns the bucket of a value.
 #[inline]
 pub(super) const fn bucket_index(bits: u32, value: u64) -> usize {
     // Values below 2^bits are treated like those of the next power of two: each has its own bucket.
@@ -13,7 +12,6 @@ pub(super) const fn bucket_index(bits: u32, value: u64) -> usize {
     ((shift as usize) << bits) + (value >> shift) as usize
 }
 
-/// Returns the greatest value of a bucket.
 pub(super) const fn greatest_value(bits: u32, bucket: usize) -> u64 {
     let Some(shift) = (bucket >> bits).checked_sub(1) else { return bucket as u64 };
     let top = (bucket - (shift << bits)) as u64;

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::primitive::{Mutex, thread};
 
-/// The outcome of a load.
 #[derive(Clone)]
 pub(super) enum LoadOutcome<V, E> {
     /// A value or a failure, for all waiters.

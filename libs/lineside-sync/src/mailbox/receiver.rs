@@ -27,7 +27,6 @@ pub struct Receiver<T> {
     shared: Arc<MailboxShared<T>>,
     /// Messages taken from the single queue.
     single: VecDeque<T>,
-    /// Messages taken from the slots.
     slots: TakenMessages<T>,
     /// Visits to open slots since the last review, and the messages found in them.
     n_visits: u32,

@@ -104,7 +104,6 @@ impl<T> SlotArray<T> {
         n_messages
     }
 
-    /// Opens every slot.
     pub(super) fn open_all(&self) {
         for slot in &self.slots {
             slot.lock().is_open = true;

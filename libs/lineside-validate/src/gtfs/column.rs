@@ -20,7 +20,6 @@ pub(super) enum ColumnCells {
     Float(Vec<f64>),
 }
 
-/// The value of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CellValue<'a> {
     Empty,

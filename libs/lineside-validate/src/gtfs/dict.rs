@@ -7,7 +7,6 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 #[derive(Debug, Default)]
 pub struct TextDict {
     bytes: String,
-    /// The end of each text.
     ends: Vec<usize>,
     table: HashTable<u32>,
     /// The seed that makes hashes unpredictable to the authors of the texts.

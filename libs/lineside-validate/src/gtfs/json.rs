@@ -5,7 +5,6 @@ use std::{cell::RefCell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum JsonValue {
     /// `null`, `true` or `false`, which are not used here.

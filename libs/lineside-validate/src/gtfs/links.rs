@@ -56,7 +56,6 @@ impl RowLink {
 
 type Lazy<K, V> = Mutex<HashMap<K, Arc<OnceLock<Arc<V>>>>>;
 
-/// The cached joins.
 #[derive(Debug, Default)]
 pub(super) struct JoinCache {
     groups: Lazy<(GtfsFile, &'static str), RowGroups>,

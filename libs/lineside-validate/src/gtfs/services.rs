@@ -133,7 +133,6 @@ impl ServiceDays<'_> {
     }
 }
 
-/// Returns the days of a word.
 fn days_of_word(mut word: u64, at: i32) -> impl Iterator<Item = i32> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as i32;

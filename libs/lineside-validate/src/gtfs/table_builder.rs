@@ -146,7 +146,6 @@ impl TableBuilder {
         self.lines.get_or_insert_with(|| simply.collect())
     }
 
-    /// Returns the table of all rows.
     pub(super) fn finish_table(self, layout: &RowLayout) -> GtfsTable {
         let spec = layout.spec;
         let mut columns: Vec<Option<ColumnCells>> = spec.fields.iter().map(|_| None).collect();

@@ -4,7 +4,6 @@ use crate::gtfs::{GtfsFeed, GtfsFile};
 
 /// Evidence of a feature in a feed.
 enum FeatureSign {
-    /// A row in the file.
     Row(GtfsFile),
     /// A row in the file with a value in this field.
     Field(GtfsFile, &'static str),

@@ -65,7 +65,6 @@ impl GeneratedFeed {
         row.unwrap_or_default()
     }
 
-    /// Renames a column.
     pub(crate) fn rename(&mut self, file: &str, column: &str, name: &str) {
         let rows = self.files.entry(file.to_owned()).or_default();
         let at = rows.column(column);

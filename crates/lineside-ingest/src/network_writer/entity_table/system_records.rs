@@ -68,7 +68,6 @@ impl SystemRecords {
         }
     }
 
-    /// Restores a record.
     pub(super) fn restore_record(&mut self, record: Record) {
         let record_set =
             if record.station().is_some() { &mut self.stations } else { &mut self.vehicles };

@@ -22,7 +22,6 @@ use crate::trip_identity::{format_gtfs_date, nonempty_text};
 /// The prefix of entity ids of journeys.
 pub(super) const PREFIX: &str = "journey";
 
-/// Maps a journey to an entity.
 pub(super) fn map_journey(
     journey: &VehicleJourney,
     frame_recorded_at: Option<SiriTime>,

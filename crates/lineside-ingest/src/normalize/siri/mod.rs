@@ -79,7 +79,6 @@ pub(crate) enum TripPart {
     Journey,
     /// Calls at monitored stops.
     Visits,
-    /// The vehicle.
     Vehicle,
 }
 
@@ -238,7 +237,6 @@ pub(crate) fn feed_header(made_at: Option<i64>) -> FeedHeader {
     }
 }
 
-/// Normalizes a message.
 pub(crate) fn normalize_message(
     message: &SiriMessage,
     rules: MappingRules<'_>,

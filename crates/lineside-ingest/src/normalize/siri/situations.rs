@@ -21,7 +21,6 @@ use super::{
 /// Maximum number of selectors of an alert; further affected items are dropped.
 const SELECTORS_MAX: usize = 1_000;
 
-/// Maps a situation to an entity.
 pub(super) fn map_situation(
     situation: &PtSituationElement,
     ids: &SiriIds,

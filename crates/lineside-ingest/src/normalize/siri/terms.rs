@@ -27,7 +27,6 @@ pub(super) fn map_occupancy(occupancy: Occupancy) -> Option<OccupancyStatus> {
     })
 }
 
-/// Maps a severity.
 pub(super) fn map_severity(severity: Severity) -> SeverityLevel {
     match severity {
         Severity::NoImpact | Severity::VerySlight | Severity::Slight => SeverityLevel::Info,

@@ -29,7 +29,6 @@ pub(crate) struct JourneyVisits {
     calls: Vec<VisitCall>,
 }
 
-/// A stop visit.
 #[derive(Clone, Debug)]
 struct StopVisit {
     /// The name by which the producer cancels the visit.
@@ -39,7 +38,6 @@ struct StopVisit {
     call_stop_id: Option<SmolStr>,
 }
 
-/// The stop of a visit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VisitStop {
     /// The monitored stop.
@@ -229,7 +227,6 @@ impl SiriEntity {
         })
     }
 
-    /// Returns the names of the visits.
     pub(crate) fn visit_names(&self) -> impl Iterator<Item = &SmolStr> {
         self.visits.iter().flat_map(|visits| visits.items.iter().map(|visit| &visit.item))
     }

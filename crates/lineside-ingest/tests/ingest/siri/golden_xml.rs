@@ -9,7 +9,6 @@ fn message(delivery: ServiceDelivery) -> SiriMessage {
     }
 }
 
-/// Returns the head of a delivery.
 fn head() -> DeliveryHead {
     DeliveryHead {
         version: Some("2.0".into()),

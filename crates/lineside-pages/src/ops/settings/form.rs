@@ -21,7 +21,6 @@ const ROWS_MAX: usize = 70;
 #[derive(Debug, Default)]
 pub(super) struct SecretPair {
     pub(super) name: String,
-    /// The original name.
     pub(super) original_name: String,
     pub(super) secret: Option<Secret>,
 }

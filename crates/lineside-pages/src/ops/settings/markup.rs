@@ -25,7 +25,6 @@ pub(super) struct SettingsView<'a> {
     pub(super) draft: Option<&'a str>,
     /// Feeds that may be schedules: ids and names.
     pub(super) schedules: Vec<(String, String)>,
-    /// The defaults of the keys.
     pub(super) defaults: Keys,
     /// The default polling interval of the feed's format.
     pub(super) poll: String,

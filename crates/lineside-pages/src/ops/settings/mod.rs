@@ -205,7 +205,6 @@ async fn process_form(
     )))
 }
 
-/// The button that was pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PressedButton {
     Preview,

@@ -35,7 +35,6 @@ pub struct SystemCheckState {
     history: GbfsHistory,
 }
 
-/// The last check of a system.
 #[derive(Debug)]
 struct LastSystemCheck {
     /// The hash of the checked files.

@@ -77,7 +77,6 @@ pub struct MessageCheckCounts {
     pub cut_short: u64,
 }
 
-/// The messages of one feed.
 #[derive(Debug, Default)]
 pub struct FeedMessages {
     /// The last message.
@@ -121,7 +120,6 @@ pub struct MessageFindings {
     pub age_check: Option<AgeCheck>,
 }
 
-/// The latest check.
 #[derive(Clone, Debug)]
 pub struct LatestCheck {
     pub at: UnixMillis,
@@ -426,7 +424,6 @@ impl FeedMessages {
         previous_message.filter(|message| is_fresh || !has_trips_or_vehicles(message))
     }
 
-    /// Validates a message.
     fn validate_input(
         &self,
         (message_input, found): (MessageInput<'_>, FoundNotices),

@@ -38,7 +38,6 @@ pub(crate) struct ScheduleVersions {
     pub earlier_versions: Vec<EarlierVersion>,
 }
 
-/// A prepared schedule.
 #[derive(Debug)]
 struct PreparedSchedule {
     name: Arc<str>,
@@ -60,7 +59,6 @@ struct NetworkSchedule {
     stop: CancelOnDrop,
 }
 
-/// Cancels its token on drop.
 #[derive(Debug)]
 struct CancelOnDrop(CancelToken);
 
@@ -140,7 +138,6 @@ impl PreparedScheduleCache {
         Self { store, ..Self::default() }
     }
 
-    /// Returns the store, if there is one.
     pub(crate) fn store(&self) -> Option<Arc<Store>> {
         self.store.upgrade()
     }
@@ -277,7 +274,6 @@ impl PreparedScheduleCache {
 struct ScheduleZip {
     /// The GTFS zip.
     bytes: Bytes,
-    /// The original bytes.
     original: Bytes,
 }
 

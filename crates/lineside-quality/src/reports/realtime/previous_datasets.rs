@@ -25,7 +25,6 @@ pub(crate) const EARLIER_VERSIONS_MAX: usize = 2;
 /// The SHA-256 of a version's bytes, and its trip ids.
 pub(crate) type EarlierVersion = (Arc<str>, Arc<TripIds>);
 
-/// A stored version.
 #[derive(Debug)]
 pub(crate) struct StoredVersion {
     name: Arc<str>,

@@ -79,7 +79,6 @@ impl<W: Write + Seek> CsvTable<'_, W> {
         self
     }
 
-    /// Ends the row.
     pub(super) fn end_row(&mut self) -> io::Result<()> {
         debug_assert_eq!(
             self.filled, self.columns,

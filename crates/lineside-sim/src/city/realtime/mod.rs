@@ -32,7 +32,6 @@ use fleet::Fleet;
 /// The three real-time feeds at one instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RealtimeFeeds {
-    /// The position of each vehicle.
     pub vehicle_positions: proto::FeedMessage,
     /// Predictions for trips that are running or about to start, cancellations and added trips.
     pub trip_updates: proto::FeedMessage,

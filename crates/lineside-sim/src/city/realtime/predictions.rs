@@ -39,7 +39,6 @@ pub(super) struct PredictedTime {
     pub(super) expected: i64,
 }
 
-/// The prediction for one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallPrediction {
     /// The index in the pattern, from 0.
@@ -88,7 +87,6 @@ impl City {
         Some(self.run_status(run, course, time))
     }
 
-    /// Returns the status of a run at a time.
     pub(super) fn run_status(&self, run: &TripRun, course: &RunCourse, time: f64) -> RunStatus {
         let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         let start = f64::from(run.trip.start);

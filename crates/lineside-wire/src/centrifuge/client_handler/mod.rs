@@ -48,9 +48,7 @@ pub struct CentrifugeService {
 /// The reason for closing a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionClose {
-    /// The close code.
     pub code: u16,
-    /// The close reason.
     pub reason: Cow<'static, str>,
 }
 
@@ -93,7 +91,6 @@ pub enum ReceiveOutcome {
     Close(ConnectionClose),
 }
 
-/// One client.
 pub struct ClientHandler {
     service: Arc<CentrifugeService>,
     session: Session,
@@ -110,7 +107,6 @@ pub struct ClientHandler {
     closing: Option<ConnectionClose>,
 }
 
-/// A client that has connected.
 struct ConnectedClient {
     identity: ClientIdentity,
     /// The time at which the connection is closed unless its token is refreshed.
@@ -160,12 +156,10 @@ impl ClientHandler {
         }
     }
 
-    /// Returns the session.
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// Returns the limits.
     pub fn client_limits(&self) -> &ClientLimits {
         &self.service.limits
     }

@@ -208,7 +208,6 @@ pub struct ConnectResult {
 /// values would be left out, and the JavaScript client ignores an entry without a value.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ServerSub {
-    /// The channel.
     #[prost(string, tag = "1")]
     pub channel: String,
     /// The result, as for a subscribe of the client.

@@ -85,7 +85,6 @@ async fn stream(address: &str) -> TcpStream {
     stream
 }
 
-/// The bad clients.
 #[derive(Default)]
 struct BadClients {
     /// Never read the data that they requested.

@@ -140,7 +140,6 @@ impl ReceivedState {
         }
     }
 
-    /// Returns the records of one kind.
     pub(crate) fn records_of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.records.iter().filter(move |(key, _)| key.1 == kind).map(|(_, record)| record)
     }

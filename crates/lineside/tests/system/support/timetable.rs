@@ -135,7 +135,6 @@ impl Lines {
         self.trip_update_entity(trip, vec![call])
     }
 
-    /// Returns a cancelled trip.
     pub(crate) fn cancelled(self, trip: &str) -> FeedEntity {
         let mut entity = self.trip_update_entity(trip, Vec::new());
         let update = entity.trip_update.as_mut().unwrap();

@@ -60,7 +60,6 @@ pub fn load_timetable(
     loader.load_from_stop_times(&mut source)
 }
 
-/// The files, with their limits.
 struct LimitedFileSet<'a> {
     files: &'a mut dyn FileSet,
     limits: &'a DatasetLimits,

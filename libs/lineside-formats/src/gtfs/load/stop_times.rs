@@ -104,7 +104,6 @@ impl StopPredictor {
         Some(stop)
     }
 
-    /// Looks up the stop with that id.
     pub(super) fn look_up_stop(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
         let stop = loader.find_stop_number(id)?;
         self.next[self.last as usize] = stop;

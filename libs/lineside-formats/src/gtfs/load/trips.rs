@@ -16,7 +16,6 @@ use crate::{
 
 const FILE: &str = "trips.txt";
 
-/// The columns of a trip.
 struct TripColumns {
     id: TableColumn,
     route: TableColumn,

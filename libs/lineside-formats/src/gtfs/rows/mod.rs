@@ -313,7 +313,6 @@ const ID_TOO_LONG: CellFault =
 const TEXT_TOO_LONG: CellFault =
     CellFault { code: "text_too_long", detail: "is longer than 64 KiB and is truncated" };
 
-/// Reports the fault of a cell.
 #[cold]
 pub(crate) fn report_cell_fault(
     (file, line, field): (&str, u64, &str),
@@ -456,7 +455,6 @@ impl<'a> TableRow<'a> {
         }
     }
 
-    /// Reports the fault of one cell of this row.
     #[cold]
     pub(crate) fn report_column_fault(
         &self,

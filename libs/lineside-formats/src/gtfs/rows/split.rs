@@ -106,7 +106,6 @@ pub struct CsvSplitter<R> {
     /// The first byte of lines that are skipped as comments.
     comment: Option<u8>,
     grammar: csv_core::Reader,
-    /// The line of the current record.
     record_line: u64,
     /// The fields of the current record, unquoted and concatenated.
     text: Vec<u8>,

@@ -65,7 +65,6 @@ impl CallFlags {
     }
 }
 
-/// One call of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PatternCall {
     pub(crate) stop: StopIdx,
@@ -125,7 +124,6 @@ pub(crate) struct PatternTable {
     pub(crate) extra: Vec<u32>,
     /// The distinct patterns that call at a stop.
     pub(crate) by_stop: GroupedItems<PatternIdx>,
-    /// The profiles of a pattern.
     pub(crate) profiles_of: GroupedItems<u32>,
     /// The trips of a profile ordered by start, without those of `frequencies.txt`.
     pub(crate) trips_of: GroupedItems<TripIdx>,

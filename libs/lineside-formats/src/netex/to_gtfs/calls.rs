@@ -14,10 +14,8 @@ use crate::{
     },
 };
 
-/// Seconds of a day.
 const DAY_SECONDS: i32 = 24 * 3_600;
 
-/// One call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScheduledCall {
     pub(super) stop_point: TextId,
@@ -82,7 +80,6 @@ pub(super) fn compute_demand_type_times(publication: &Publication) -> Vec<Demand
     publication.demand_types.iter().map(|it| pace(&it.runs, &it.waits)).collect()
 }
 
-/// Returns the points of a pattern.
 pub(super) fn pattern_points<'p>(
     publication: &'p Publication,
     pattern: &JourneyPattern,

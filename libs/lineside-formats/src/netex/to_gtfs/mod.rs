@@ -23,7 +23,6 @@ use crate::{
     gtfs::{TableWriter, TextId},
 };
 
-/// Writes all tables.
 pub(super) fn write_tables(
     publication: &Publication,
     tables: &mut dyn TableWriter,
@@ -76,7 +75,6 @@ struct RecordIndex {
     place_of_quay: HashMap<TextId, TextId>,
     patterns: HashMap<TextId, u32>,
     demand_types: HashMap<TextId, u32>,
-    /// The times of each demand type.
     demand_type_times: Vec<DemandTypeTimes>,
     line_of_route: HashMap<TextId, TextId>,
 }
@@ -128,7 +126,6 @@ fn index_by_id<T>(records: &[T], id_of: impl Fn(&T) -> TextId) -> HashMap<TextId
     index
 }
 
-/// Returns the record with an id.
 fn find_record<'r, T>(records: &'r [T], index: &HashMap<TextId, u32>, id: TextId) -> Option<&'r T> {
     records.get(*index.get(&id)? as usize)
 }
@@ -164,7 +161,6 @@ impl<'p> GtfsWriter<'p, '_> {
     }
 }
 
-/// Returns the first non-empty text.
 fn first_non_empty(texts: &[TextId]) -> TextId {
     texts.iter().copied().find(|&text| text != TextId::EMPTY).unwrap_or_default()
 }

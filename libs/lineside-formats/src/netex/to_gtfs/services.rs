@@ -35,7 +35,6 @@ pub(super) struct JourneyServices<'p> {
     of_types: HashMap<TextId, Rc<DaySet>>,
     of_conditions: HashMap<(TextId, MissingEnd), Option<Rc<DaySet>>>,
     of_names: HashMap<Names, Rc<DaySet>>,
-    /// Services by the hash of their days.
     by_days: HashMap<u128, u32>,
     pub(super) rows: Vec<GtfsService>,
     /// Memory of the sets of days, in bytes.
@@ -54,7 +53,6 @@ enum MissingEnd {
     OfFrames,
 }
 
-/// A service.
 pub(super) struct GtfsService {
     pub(super) id: String,
     days: DaySet,

@@ -56,7 +56,6 @@ struct BoxNode {
 }
 
 impl PolygonArea {
-    /// Returns the edges of a block.
     pub(super) fn block_edges(&self, block: usize) -> impl Iterator<Item = Edge> {
         let starts = block * BLOCK..(block + 1) * BLOCK;
         starts.filter_map(|at| {

@@ -8,7 +8,6 @@ const POINTS_MAX: usize = 500;
 /// The fewest points of a ring (RFC 7946: the last point repeats the first).
 const RING_POINTS_MIN: usize = 4;
 
-/// A fault of an area.
 pub(super) enum AreaFault {
     /// The value is not a valid area.
     Form(String),
@@ -16,7 +15,6 @@ pub(super) enum AreaFault {
     Crossing(String),
 }
 
-/// Checks an area.
 pub(super) fn check_area(area: &Value) -> Result<(), AreaFault> {
     let polygons = parse_polygons(area).map_err(AreaFault::Form)?;
     // Each polygon is checked by itself: zones of one area may touch.

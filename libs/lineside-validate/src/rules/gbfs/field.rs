@@ -2,14 +2,12 @@
 
 use super::version::SpecVersion;
 
-/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FieldType {
     /// An object with fields.
     Object,
     /// A list with at least this many values.
     List(usize),
-    /// Any text.
     Text,
     /// The id of this record, unique among the records of its kind.
     Key(RecordIdKind),
@@ -33,7 +31,6 @@ pub(super) enum FieldType {
     Instant,
     /// A point in time that is RFC 3339 in every version.
     DateTime,
-    /// A date.
     Date,
     /// A time of the day, `hh:mm:ss`.
     Time,

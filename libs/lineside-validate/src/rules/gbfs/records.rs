@@ -69,7 +69,6 @@ pub(super) fn parse_time(value: &Value) -> Option<i64> {
     }
 }
 
-/// Returns a value as a count, if it is one.
 fn as_count(value: &Value) -> Option<i64> {
     value.as_i64().filter(|count| *count >= 0)
 }

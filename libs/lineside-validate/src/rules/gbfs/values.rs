@@ -58,7 +58,6 @@ fn is_whole_number(value: &Value) -> bool {
     value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// Returns the fault of a value, if any.
 pub(super) fn find_value_fault(
     field_type: FieldType,
     value: &Value,

@@ -32,7 +32,6 @@ pub(super) struct ActiveTripIndex {
     ends: Vec<i32>,
 }
 
-/// A service day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServiceDay {
     /// Days since 1970-01-01.
@@ -136,7 +135,6 @@ impl ActiveTripIndex {
         days.filter_map(|number| self.service_day(number)).collect()
     }
 
-    /// Returns the service day of a day number.
     pub(super) fn service_day(&self, number: i32) -> Option<ServiceDay> {
         let noon = date_from_day(number).at(12, 0, 0, 0).to_zoned(self.zone.clone()?).ok()?;
         let start = noon.checked_sub(12.hours()).ok()?.timestamp().as_second();

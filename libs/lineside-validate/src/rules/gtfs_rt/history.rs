@@ -50,7 +50,6 @@ impl MessageHistory {
         self.trips_named_at
     }
 
-    /// Returns the times of the last message.
     pub(super) fn last_message(&self) -> Option<MessageTimes> {
         self.messages.back().copied()
     }

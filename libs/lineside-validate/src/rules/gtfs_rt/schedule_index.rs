@@ -283,7 +283,6 @@ impl ScheduleIndex {
         &self.stop_points
     }
 
-    /// Returns the trip with an id.
     pub(super) fn find_trip(&self, id: &str) -> Option<&TripEntry> {
         self.trips.get(self.ids.0.find_code(id)? as usize)
     }
@@ -293,7 +292,6 @@ impl ScheduleIndex {
         Arc::clone(&self.ids)
     }
 
-    /// Returns the id of a trip.
     pub(super) fn trip_id(&self, trip: &TripEntry) -> &str {
         self.ids.0.get(trip.at)
     }
@@ -367,7 +365,6 @@ impl ScheduleIndex {
         (time.stop != NONE).then(|| (time.stop, self.stops.get(time.stop)))
     }
 
-    /// Returns the location type of a stop.
     pub(super) fn location_type(&self, stop: u32) -> i32 {
         self.location_types.get(stop as usize).copied().unwrap_or(STOP_OR_PLATFORM)
     }

@@ -216,7 +216,6 @@ impl<'a> MessageSubject<'a> {
         updates.chain(self.vehicles.iter().filter_map(VehicleRef::trip_ref))
     }
 
-    /// Returns the timestamp of the header, if it has one.
     pub(super) fn header_timestamp(&self) -> Option<i64> {
         time::parse_timestamp(self.message.header.timestamp)
     }

@@ -108,7 +108,6 @@ impl MarkupCounts {
         counted.into_iter().fold(0, |sum, (n, bytes)| sum.saturating_add(n.saturating_mul(bytes)))
     }
 
-    /// Counts the markup of a file and returns its encoding.
     fn count_file(
         &mut self,
         file: &mut dyn Read,
@@ -221,7 +220,6 @@ const RECORDS: [&[u8]; 26] = [
 /// The bytes at a file's start that contain its encoding declaration.
 const HEAD_BYTES: usize = 1_024;
 
-/// The encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileEncoding {
     Utf8,

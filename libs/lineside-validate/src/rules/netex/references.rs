@@ -55,7 +55,6 @@ impl ReferenceIndex {
         self.in_file.insert(hash_text(&format!("{element}\n{id}\n{version}\n{order}")))
     }
 
-    /// Adds a reference.
     pub(super) fn add_reference(&mut self, element: &str, reference: &str, file: u32) {
         let key = hash_text(reference);
         if let Some(named) = self.references.get_mut(&key) {

@@ -43,7 +43,6 @@ struct PreviousCall {
     expected: Option<i64>,
 }
 
-/// Checks all calls of a journey.
 pub(super) fn check_calls(
     check: &mut DeliveryCheck<'_>,
     journey: &VehicleJourney,

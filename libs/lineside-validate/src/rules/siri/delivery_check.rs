@@ -76,7 +76,6 @@ impl<'a> DeliveryCheck<'a> {
         }
     }
 
-    /// Reports a missing element.
     pub(super) fn report_missing(&mut self, id: Option<&str>, element: &str) {
         self.report_for_record(&kinds::MISSING, id, |sample| {
             _ = sample.set_field("element", element)
@@ -126,7 +125,6 @@ impl<'a> DeliveryCheck<'a> {
         }
     }
 
-    /// Checks a location.
     pub(super) fn check_location(&mut self, location: &Location, id: Option<&str>) {
         let (Some(longitude), Some(latitude)) = (location.longitude, location.latitude) else {
             return;

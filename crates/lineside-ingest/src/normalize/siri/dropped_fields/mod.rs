@@ -68,7 +68,6 @@ enum EnclosingElement {
     MonitoredCalls,
     Call,
     MonitoredCall,
-    /// The current call of a vehicle.
     VehicleCall,
     /// The current call of a vehicle, if estimated timetables contain it.
     NextCall,
@@ -102,7 +101,6 @@ enum EnclosingElement {
     All,
 }
 
-/// The mapping of an element.
 enum ElementMapping {
     Used,
     Dropped(&'static str),

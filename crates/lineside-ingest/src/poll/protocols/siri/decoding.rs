@@ -25,7 +25,6 @@ use crate::{
 /// Maximum number of reported refusals per answer.
 const REFUSALS_MAX: usize = 1_000;
 
-/// A decoded answer.
 pub(super) struct DecodedAnswer {
     /// The decoded message, for the observer.
     pub(super) message: Option<Box<SiriMessage>>,
@@ -35,7 +34,6 @@ pub(super) struct DecodedAnswer {
     pub(super) has_more: bool,
 }
 
-/// A message from the producer.
 pub(super) enum ProducerMessage {
     /// Data.
     Answer(Box<DecodedAnswer>),
@@ -180,7 +178,6 @@ fn read_producer_message(
     })))
 }
 
-/// Decodes a message.
 pub(super) fn decode_siri(
     body: &[u8],
     zone: &TimeZone,

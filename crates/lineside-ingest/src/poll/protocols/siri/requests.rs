@@ -37,7 +37,6 @@ impl SiriRequests {
         self.session = self.rng.u64(..);
     }
 
-    /// Returns the next request.
     pub(crate) fn next_request(&mut self, config: &FeedConfig, now: UnixMillis) -> SourceRequest {
         let Some(source) = config.siri.as_deref() else { return SourceRequest::Plain };
         match (source.mode, &source.requestor_ref) {

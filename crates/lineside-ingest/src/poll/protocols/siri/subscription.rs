@@ -244,7 +244,6 @@ impl SiriProtocol {
         Ok(PollSuccess::Subscribed)
     }
 
-    /// Accepts a delivery.
     pub(super) async fn accept_inbox_delivery(
         &mut self,
         polled: &mut PolledFeed,

@@ -7,7 +7,6 @@ mod vehicles;
 
 use super::{field::FieldRule, version::SpecVersion};
 
-/// The schema of a file.
 #[derive(Debug)]
 pub(super) struct FileSchema {
     /// Its name, without `.json`.
@@ -45,7 +44,6 @@ pub(super) static TABLES: &[FileSchema] = &[
     FileSchema { from: SpecVersion::V2_1, ..file_schema("geofencing_zones", vehicles::ZONES) },
 ];
 
-/// Returns the schema of the file with this name.
 pub(super) fn find_schema(name: &str) -> Option<&'static FileSchema> {
     TABLES.iter().find(|table| table.name == name)
 }

@@ -76,7 +76,6 @@ impl<'a> LocationIndex<'a> {
         }
     }
 
-    /// Returns the location type of a row.
     pub(super) fn location_type(&self, row: u32) -> i32 {
         self.types.get_or(row, STOP)
     }
@@ -86,7 +85,6 @@ impl<'a> LocationIndex<'a> {
         self.rows_of_ids.row_of_code(self.ids.code_of_row(row)?)
     }
 
-    /// Returns the row of the parent location.
     pub(super) fn parent_row(&self, row: u32) -> Option<u32> {
         self.rows_of_parents.row_of_code(self.parents.code_of_row(row)?)
     }
