@@ -29,7 +29,7 @@ fn read_all(files: &mut dyn gtfs::FileSet, limits: &gtfs::DatasetLimits) {
     );
     for trip in timetable.trips() {
         let mut sequence = None;
-        for call in timetable.stop_times(trip.idx) {
+        for call in timetable.trip_stop_times(trip.idx) {
             assert!(sequence < Some(call.stop_sequence), "the calls of a trip rise");
             sequence = Some(call.stop_sequence);
             assert!(!timetable.stop(call.stop).id.is_empty(), "a call is at a stop");
@@ -43,8 +43,8 @@ fn read_all(files: &mut dyn gtfs::FileSet, limits: &gtfs::DatasetLimits) {
             );
         }
     }
-    if let Some((first, _)) = timetable.service_range() {
-        ask(&timetable, timetable.service_time(first, 7 * 3_600));
+    if let Some((first, _)) = timetable.service_date_range() {
+        ask(&timetable, timetable.service_time_to_unix(first, 7 * 3_600));
     }
     for stop in timetable.stops() {
         assert_eq!(timetable.find_stop(stop.id), Some(stop.idx), "a stop is found by its id");
@@ -61,7 +61,7 @@ fn read_all(files: &mut dyn gtfs::FileSet, limits: &gtfs::DatasetLimits) {
 fn ask(timetable: &gtfs::Timetable, from: i64) {
     let until = from + 2 * 3_600;
     for stop in timetable.stops() {
-        let board = timetable.departures(stop.idx, from, until, 40);
+        let board = timetable.departures_from_stop(stop.idx, from, until, 40);
         assert!(board.len() <= 40 && board.is_sorted_by_key(|it| it.departure));
         assert!(board.iter().all(|it| (from..=until).contains(&it.departure)));
     }
@@ -75,24 +75,28 @@ fn ask(timetable: &gtfs::Timetable, from: i64) {
 /// Checks a GTFS-Realtime message.
 pub fn gtfs_rt(bytes: &[u8]) {
     let (body, limits) = (Bytes::copy_from_slice(bytes), small_gtfs_rt());
-    let Ok((shallow, problems)) = gtfs_rt::decode_shallow(body.clone(), &limits) else { return };
-    let again =
-        gtfs_rt::encode_feed(&shallow.header, shallow.entities.iter().map(|entity| &entity.bytes));
-    let (second, _) = gtfs_rt::decode_shallow(again, &gtfs_rt::FeedMessageLimits::default())
+    let Ok((shallow, problems)) = gtfs_rt::split_feed_message(body.clone(), &limits) else {
+        return;
+    };
+    let again = gtfs_rt::encode_feed_message(
+        &shallow.header,
+        shallow.entities.iter().map(|entity| &entity.bytes),
+    );
+    let (second, _) = gtfs_rt::split_feed_message(again, &gtfs_rt::FeedMessageLimits::default())
         .expect("what was taken apart can be put together and taken apart again");
-    let hashes = |message: &gtfs_rt::ShallowMessage| {
+    let hashes = |message: &gtfs_rt::SplitFeedMessage| {
         message.entities.iter().map(|entity| entity.hash).collect::<Vec<_>>()
     };
     assert_eq!(hashes(&shallow), hashes(&second), "entities survive as they were");
 
     let opened = shallow.entities.iter().filter(|entity| entity.decode_entity().is_ok()).count();
-    let (message, all_problems) = gtfs_rt::decode_message(body, &limits)
+    let (message, all_problems) = gtfs_rt::decode_feed_message(body, &limits)
         .expect("a message that can be taken apart can be decoded");
     assert_eq!(message.entity.len(), opened, "both ways read the same entities");
     assert!(all_problems.total_count() >= problems.total_count(), "a closer look finds no less");
 
     let mut json = Vec::new();
-    gtfs_rt::write_json(&mut json, &message.header, &message.entity)
+    gtfs_rt::write_feed_json(&mut json, &message.header, &message.entity)
         .expect("memory can be written to");
     let (twin, _) = gtfs_rt::decode_json(&json, &gtfs_rt::FeedMessageLimits::default())
         .expect("our own JSON is read");
@@ -103,7 +107,7 @@ pub fn gtfs_rt(bytes: &[u8]) {
 pub fn gtfs_rt_json(bytes: &[u8]) {
     let Ok((message, _)) = gtfs_rt::decode_json(bytes, &small_gtfs_rt()) else { return };
     let mut json = Vec::new();
-    gtfs_rt::write_json(&mut json, &message.header, &message.entity)
+    gtfs_rt::write_feed_json(&mut json, &message.header, &message.entity)
         .expect("memory can be written to");
     let (again, _) = gtfs_rt::decode_json(&json, &gtfs_rt::FeedMessageLimits::default())
         .expect("our own JSON is read");
@@ -122,7 +126,7 @@ pub fn netex(bytes: &[u8]) {
         return;
     };
     let limits = gtfs::DatasetLimits::default();
-    let mut tables = (gtfs::MemoryTables::new(), gtfs::TimetableBuilder::new(limits.clone()));
+    let mut tables = (gtfs::InMemoryTables::new(), gtfs::TimetableBuilder::new(limits.clone()));
     let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)
         .expect("memory can be written to");
     let lost = losses.iter().filter(|loss| loss.kind == "ServiceJourney");
@@ -138,12 +142,12 @@ pub fn netex(bytes: &[u8]) {
 
 /// Checks a SIRI message in XML.
 pub fn siri_xml(bytes: &[u8]) {
-    siri_message(siri::decode_xml(bytes, &TimeZone::UTC, &small_siri()));
+    siri_message(siri::decode_xml_message(bytes, &TimeZone::UTC, &small_siri()));
 }
 
 /// Checks a SIRI message in JSON.
 pub fn siri_json(bytes: &[u8]) {
-    siri_message(siri::decode_json(bytes, &TimeZone::UTC, &small_siri()));
+    siri_message(siri::decode_json_message(bytes, &TimeZone::UTC, &small_siri()));
 }
 
 /// Checks that a message that was read can be written and read again, and is unchanged after that. The first writing
@@ -155,13 +159,13 @@ fn siri_message(decoded: Result<(siri::SiriMessage, Problems), Error>) {
         "more problems are kept than there were"
     );
     let in_envelope =
-        |message: &siri::SiriMessage| siri::encode_soap(message, siri::SoapExchange::Answer);
+        |message: &siri::SiriMessage| siri::encode_soap(message, siri::SoapMessageKind::Answer);
     let writers = [siri::encode_xml, siri::encode_json, in_envelope];
     for write in writers {
         let once = siri_again(&write(&message));
         let n_records = |message: &siri::SiriMessage| -> usize {
-            let timetables = message.deliveries().flat_map(|it| &it.estimated_timetables);
-            timetables.map(|timetable| timetable.journeys().count()).sum()
+            let timetables = message.service_deliveries().flat_map(|it| &it.estimated_timetables);
+            timetables.map(|timetable| timetable.estimated_journeys().count()).sum()
         };
         let is_fault = |message: &siri::SiriMessage| {
             message.payloads.iter().any(|it| matches!(it, siri::MessagePayload::Fault(_)))
@@ -176,7 +180,7 @@ fn siri_message(decoded: Result<(siri::SiriMessage, Problems), Error>) {
 
 fn siri_again(text: &str) -> siri::SiriMessage {
     let decoded =
-        siri::decode_message(text.as_bytes(), &TimeZone::UTC, &siri::MessageLimits::default());
+        siri::decode_siri_message(text.as_bytes(), &TimeZone::UTC, &siri::MessageLimits::default());
     decoded.expect("our own message is read").0
 }
 

@@ -4,7 +4,7 @@
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "gtfs-rt")]
-    gtfs_rt::generate()?;
+    gtfs_rt::generate_gtfs_rt_code()?;
     Ok(())
 }
 
@@ -19,7 +19,7 @@ mod gtfs_rt {
     const PROTO: &str = "proto/gtfs-realtime.proto";
     const HELPERS: &str = "crate::gtfs_rt::json";
 
-    pub(super) fn generate() -> Result<(), Box<dyn Error>> {
+    pub(super) fn generate_gtfs_rt_code() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={PROTO}");
         let mut compiler = protox::Compiler::new(["proto"])?;
         compiler.include_source_info(true).open_file("gtfs-realtime.proto")?;
@@ -30,31 +30,34 @@ mod gtfs_rt {
             ".",
             "#[derive(serde::Serialize, serde::Deserialize)] #[serde(default)]",
         );
-        for message in pool.all_messages().filter(is_realtime_message) {
+        for message in pool.all_messages().filter(is_gtfs_rt_message) {
             for field in message.fields() {
-                config.field_attribute(field_path(&field), serde_attribute(&field));
+                config.field_attribute(
+                    protobuf_field_path(&field),
+                    serde_attribute_for_field(&field),
+                );
             }
         }
         config.compile_fds(compiler.file_descriptor_set())?;
 
         let out = PathBuf::from(env::var("OUT_DIR")?);
-        fs::write(out.join("required.rs"), required_fields_table(&pool)?)?;
-        fs::write(out.join("known.rs"), known_fields_table(&pool)?)?;
-        fs::write(out.join("lists.rs"), list_fields_table(&pool)?)?;
+        fs::write(out.join("required.rs"), generate_required_fields_table(&pool)?)?;
+        fs::write(out.join("known.rs"), generate_known_fields_table(&pool)?)?;
+        fs::write(out.join("lists.rs"), generate_repeated_fields_table(&pool)?)?;
         Ok(())
     }
 
-    fn is_realtime_message(message: &MessageDescriptor) -> bool {
+    fn is_gtfs_rt_message(message: &MessageDescriptor) -> bool {
         message.package_name() == "transit_realtime"
     }
 
-    fn field_path(field: &FieldDescriptor) -> String {
+    fn protobuf_field_path(field: &FieldDescriptor) -> String {
         format!(".{}", field.full_name())
     }
 
     /// Returns the serde attribute of a field: snake_case names on output, camelCase also accepted on input, absent
     /// values omitted.
-    fn serde_attribute(field: &FieldDescriptor) -> String {
+    fn serde_attribute_for_field(field: &FieldDescriptor) -> String {
         let mut parts = Vec::new();
         if field.json_name() != field.name() {
             parts.push(format!("alias = {:?}", field.json_name()));
@@ -71,7 +74,7 @@ mod gtfs_rt {
         }
         match field.kind() {
             Kind::Enum(kind) => {
-                let rust = rust_path(kind.full_name());
+                let rust = prost_type_path(kind.full_name());
                 parts.push(format!("serialize_with = \"{HELPERS}::write_name::<{rust}, _>\""));
                 parts.push(format!("deserialize_with = \"{HELPERS}::read_name::<{rust}, _>\""));
             }
@@ -85,7 +88,7 @@ mod gtfs_rt {
 
     /// Returns the path of prost's type for a name such as
     /// `transit_realtime.TripUpdate.StopTimeUpdate.ScheduleRelationship`.
-    fn rust_path(full_name: &str) -> String {
+    fn prost_type_path(full_name: &str) -> String {
         let mut segments: Vec<_> = full_name.split('.').skip(1).collect();
         let last = segments.pop().unwrap_or_default();
         let mut path = "crate::gtfs_rt::proto".to_owned();
@@ -104,8 +107,8 @@ mod gtfs_rt {
     }
 
     /// Builds a table with a row per message: its fields, each with the row of its message type, if any.
-    fn known_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
-        let messages: Vec<_> = pool.all_messages().filter(is_realtime_message).collect();
+    fn generate_known_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+        let messages: Vec<_> = pool.all_messages().filter(is_gtfs_rt_message).collect();
         let mut table = "static MESSAGES: &[SchemaMessage] = &[\n".to_owned();
         for message in &messages {
             writeln!(table, "    SchemaMessage {{ name: {:?}, fields: &[", message.name())?;
@@ -128,20 +131,20 @@ mod gtfs_rt {
     }
 
     /// Builds a table with a row per message: its required fields, and the fields that lead to required ones.
-    fn required_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+    fn generate_required_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         let is_required = |field: &FieldDescriptor| field.cardinality() == Cardinality::Required;
-        build_table(pool, is_required, |field| {
+        generate_wanted_fields_table(pool, is_required, |field| {
             Ok(format!("name: {:?}, required: {}", field.name(), is_required(field)))
         })
     }
 
     /// Builds a table with a row per message: its lists with the size of one value in memory, and the fields that lead
     /// to lists.
-    fn list_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
-        build_table(pool, FieldDescriptor::is_list, |field| {
+    fn generate_repeated_fields_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+        generate_wanted_fields_table(pool, FieldDescriptor::is_list, |field| {
             let bytes = match field.kind() {
                 _ if !field.is_list() => "0".to_owned(),
-                Kind::Message(one) => format!("size_of::<{}>()", rust_path(one.full_name())),
+                Kind::Message(one) => format!("size_of::<{}>()", prost_type_path(one.full_name())),
                 Kind::String => "size_of::<String>()".to_owned(),
                 // A packed list has several values in one field, so its values cannot be counted by field.
                 _ => return Err(format!("{} is a list of numbers", field.full_name()).into()),
@@ -151,14 +154,14 @@ mod gtfs_rt {
     }
 
     /// Builds a table with a row per message: its wanted fields and those that lead to wanted ones, each with the text
-    /// of `told`.
-    fn build_table(
+    /// of `is_wanted`.
+    fn generate_wanted_fields_table(
         pool: &DescriptorPool,
         is_wanted: impl Fn(&FieldDescriptor) -> bool,
         format_entry: impl Fn(&FieldDescriptor) -> Result<String, Box<dyn Error>>,
     ) -> Result<String, Box<dyn Error>> {
-        let messages: Vec<_> = pool.all_messages().filter(is_realtime_message).collect();
-        let needs = find_messages_leading_to(&messages, &is_wanted);
+        let messages: Vec<_> = pool.all_messages().filter(is_gtfs_rt_message).collect();
+        let needs = find_messages_containing_fields(&messages, &is_wanted);
         let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
 
         let mut table = "static MESSAGES: &[SchemaMessage] = &[\n".to_owned();
@@ -184,7 +187,7 @@ mod gtfs_rt {
     }
 
     /// Returns, for each message, true if it or a message nested in it has a wanted field.
-    fn find_messages_leading_to(
+    fn find_messages_containing_fields(
         messages: &[MessageDescriptor],
         is_wanted: impl Fn(&FieldDescriptor) -> bool,
     ) -> Vec<bool> {

@@ -30,7 +30,7 @@ const MEMORY_MAX: f64 = 512.0;
 pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let place = Place::find()?;
     let folder = place.folder.path().to_owned();
-    let city = City::generate(SEED, CityOptions::with_start(now()?));
+    let city = City::generate_city(SEED, CityOptions::with_start(now()?));
     let zip = folder.join("city.zip");
     city.write_gtfs(fs::File::create(&zip)?)?;
     for users in USERS {

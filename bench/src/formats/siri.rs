@@ -5,7 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{MessageLimits, SiriMessage, decode_message, encode_json, encode_xml};
+use lineside_formats::siri::{
+    MessageLimits, SiriMessage, decode_siri_message, encode_json, encode_xml,
+};
 
 use super::{events, made};
 use crate::report::{Report, Row};
@@ -30,7 +32,7 @@ pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
 
 fn compare(name: &str, text: &str, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let limits = MessageLimits::default();
-    let read = || decode_message(text.as_bytes(), &TimeZone::UTC, &limits);
+    let read = || decode_siri_message(text.as_bytes(), &TimeZone::UTC, &limits);
     let (message, _) = read()?;
     let n = journeys(&message);
     let expected = events::count(text, "EstimatedVehicleJourney")?;
@@ -64,7 +66,7 @@ fn compare(name: &str, text: &str, effort: Effort, report: &mut Report) -> anyho
 
 fn journeys(message: &SiriMessage) -> u64 {
     let frames = message
-        .deliveries()
+        .service_deliveries()
         .flat_map(|delivery| &delivery.estimated_timetables)
         .flat_map(|delivery| &delivery.frames);
     frames.map(|frame| frame.estimated_vehicle_journeys.len() as u64).sum()

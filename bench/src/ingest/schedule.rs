@@ -128,7 +128,7 @@ fn load(file: &Path) -> anyhow::Result<(Finding, Kept)> {
     let finding = Finding {
         n: timetable.stop_time_count(),
         kept_bytes: timetable.memory_bytes() as u64,
-        n_bytes: timetable.stop_time_bytes() as u64,
+        n_bytes: timetable.stop_time_memory_bytes() as u64,
     };
     Ok((finding, Box::new(timetable)))
 }

@@ -71,7 +71,7 @@ impl City {
         let dataset = Dataset::load_gtfs(feed, bytes.into(), UnixMillis(0))?;
         let timetable = &dataset.timetable;
         let (date, start) = busiest_morning(timetable)?;
-        let under_way = timetable.active_trips(start, start + 2 * 3_600);
+        let under_way = timetable.active_trips_between(start, start + 2 * 3_600);
         let mut runs: Vec<Run> = under_way
             .into_iter()
             .filter(|run| run.start_time.is_none())
@@ -80,8 +80,8 @@ impl City {
         let known: BTreeSet<TripIdx> = runs.iter().map(|run| run.trip).collect();
         let others = timetable.trips().map(|trip| trip.idx).filter(|trip| !known.contains(trip));
         runs.extend(others.map(|trip| Run { trip, date }));
-        runs.retain(|run| timetable.stop_times(run.trip).len() > 1);
-        runs.sort_by_key(|run| timetable.stop_times(run.trip).len() < CALLS);
+        runs.retain(|run| timetable.trip_stop_times(run.trip).len() > 1);
+        runs.sort_by_key(|run| timetable.trip_stop_times(run.trip).len() < CALLS);
         runs.truncate(n);
         ensure!(runs.len() == n, "the schedule has {} trips, not {n}", runs.len());
         Ok(City { dataset: Arc::new(dataset), start, runs })
@@ -146,14 +146,15 @@ impl City {
 
     fn calls<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = Call<'a>> {
         let timetable = &self.dataset.timetable;
-        timetable.stop_times(run.trip).take(CALLS).map(|call| {
+        timetable.trip_stop_times(run.trip).take(CALLS).map(|call| {
             let stop = timetable.stop(call.stop);
             let departure = call.departure.or(call.arrival).unwrap_or(MORNING);
             Call {
                 stop_id: stop.id,
                 stop_sequence: call.stop_sequence,
-                arrival: timetable.service_time(run.date, call.arrival.unwrap_or(departure)),
-                departure: timetable.service_time(run.date, departure),
+                arrival: timetable
+                    .service_time_to_unix(run.date, call.arrival.unwrap_or(departure)),
+                departure: timetable.service_time_to_unix(run.date, departure),
                 place: (stop.lat.unwrap_or_default(), stop.lon.unwrap_or_default()),
             }
         })
@@ -238,11 +239,11 @@ fn vehicle_descriptor(i: usize) -> VehicleDescriptor {
 
 /// Returns the day with most running trips in the morning, and the time in Unix seconds.
 fn busiest_morning(timetable: &Timetable) -> anyhow::Result<(Date, i64)> {
-    let (first, last) = timetable.service_range().context("the schedule has service days")?;
+    let (first, last) = timetable.service_date_range().context("the schedule has service days")?;
     let days = (0..DAYS).filter_map(|day| first.checked_add(jiff::Span::new().days(day)).ok());
-    let busiest = days
-        .filter(|day| *day <= last)
-        .max_by_key(|&day| timetable.active_trips_at(timetable.service_time(day, MORNING)).len());
+    let busiest = days.filter(|day| *day <= last).max_by_key(|&day| {
+        timetable.active_trips_at(timetable.service_time_to_unix(day, MORNING)).len()
+    });
     let day = busiest.context("the schedule has a first day")?;
-    Ok((day, timetable.service_time(day, MORNING)))
+    Ok((day, timetable.service_time_to_unix(day, MORNING)))
 }

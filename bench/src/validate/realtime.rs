@@ -14,9 +14,10 @@ use lineside_formats::{
 };
 use lineside_validate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, ZipSource, load_feed},
+    gtfs::{GtfsFeed, GtfsFile, ZipFileSource, load_schedule},
     rules::gtfs_rt::{
-        AlternateSchedule, MessageHistory, MessageSubject, ScheduleIndex, validate_message,
+        MessageHistory, MessageWithContext, OtherScheduleVersion, ScheduleIndex,
+        validate_realtime_message,
     },
 };
 use prost::Message as _;
@@ -41,9 +42,9 @@ const AIM: f64 = 2.0;
 pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
     let (bytes, limits) = (fs::read(zip)?, DatasetLimits::default());
-    let source = ZipSource::new(&bytes, &limits)?;
-    let feed = load_feed(&source, &context, &mut Notices::new(0))?;
-    let timetable = ScheduleIndex::read_schedule(&source, &context)?;
+    let source = ZipFileSource::new(&bytes, &limits)?;
+    let feed = load_schedule(&source, &context, &mut Notices::new(0))?;
+    let timetable = ScheduleIndex::read_and_index_schedule(&source, &context)?;
     let header = FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(0),
@@ -56,9 +57,9 @@ pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Re
     let mut before = message.clone();
     before.entity.reverse();
     let trips = timetable.trip_ids();
-    let versions = [AlternateSchedule { name: "another", trips: &trips }];
+    let versions = [OtherScheduleVersion { name: "another", trips: &trips }];
     let mut history = MessageHistory::default();
-    (0..POLLS_BEFORE).for_each(|_| history.add_message(&before, MADE as i64 - 30));
+    (0..POLLS_BEFORE).for_each(|_| history.add_message_times(&before, MADE as i64 - 30));
     let (mut decoding, mut judging) = (Vec::new(), Vec::new());
     for _ in 0..effort.rounds * POLLS {
         let (elapsed, decoded) = timed(|| FeedMessage::decode(body.as_slice()));
@@ -66,10 +67,12 @@ pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Re
         decoding.push(elapsed.as_secs_f64() * 1e3);
         let (elapsed, notices) = timed(|| {
             let mut notices = Notices::new(Notices::SAMPLES_MAX);
-            let subject =
-                MessageSubject::new(&decoded, &timetable, MADE as i64).with_previous(Some(&before));
-            let subject = subject.with_versions(&versions).with_history(Some(&history));
-            validate_message(&subject, &context, &mut notices);
+            let subject = MessageWithContext::new(&decoded, &timetable, MADE as i64)
+                .with_previous_message(Some(&before));
+            let subject = subject
+                .with_other_schedule_versions(&versions)
+                .with_message_history(Some(&history));
+            validate_realtime_message(&subject, &context, &mut notices);
             notices
         });
         judging.push(elapsed.as_secs_f64() * 1e3);
@@ -97,8 +100,8 @@ fn entities(feed: &GtfsFeed, n_trips: usize) -> Vec<FeedEntity> {
         feed.table(GtfsFile::Shapes).float_column("shape_pt_lon"),
     );
     let (groups, points) = (
-        feed.row_groups(GtfsFile::StopTimes, "trip_id"),
-        feed.row_groups(GtfsFile::Shapes, "shape_id"),
+        feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id"),
+        feed.rows_grouped_by_field(GtfsFile::Shapes, "shape_id"),
     );
     let stop = |(at, &row): (usize, &u32)| StopTimeUpdate {
         stop_sequence: sequences.get(row).map(|sequence| sequence as u32),
@@ -108,8 +111,8 @@ fn entities(feed: &GtfsFeed, n_trips: usize) -> Vec<FeedEntity> {
         ..StopTimeUpdate::default()
     };
     let mut entities = Vec::new();
-    for (id, row) in trips.rows().filter_map(|row| Some((ids.get(row)?, row))) {
-        let Some(code) = trip_ids.find_code(id) else { continue };
+    for (id, row) in trips.row_numbers().filter_map(|row| Some((ids.get(row)?, row))) {
+        let Some(code) = trip_ids.find_text_code(id) else { continue };
         let trip = TripDescriptor {
             trip_id: Some(id.to_owned()),
             route_id: trips.text_column("route_id").get(row).map(str::to_owned),
@@ -118,8 +121,8 @@ fn entities(feed: &GtfsFeed, n_trips: usize) -> Vec<FeedEntity> {
         };
         let vehicle =
             Some(VehicleDescriptor { id: Some(format!("V{row}")), ..VehicleDescriptor::default() });
-        let shape = shapes.get(row).and_then(|shape| shape_ids.find_code(shape));
-        let point = shape.and_then(|code| points.rows_of_code(code).last().copied());
+        let shape = shapes.get(row).and_then(|shape| shape_ids.find_text_code(shape));
+        let point = shape.and_then(|code| points.rows_with_text_code(code).last().copied());
         let position = point.and_then(|row| {
             let (latitude, longitude) = (lat.get(row)? as f32, lon.get(row)? as f32);
             Some(Position { latitude, longitude, speed: Some(9.0), ..Position::default() })
@@ -130,7 +133,12 @@ fn entities(feed: &GtfsFeed, n_trips: usize) -> Vec<FeedEntity> {
                 trip: trip.clone(),
                 vehicle: vehicle.clone(),
                 timestamp: Some(MADE),
-                stop_time_update: groups.rows_of_code(code).iter().enumerate().map(stop).collect(),
+                stop_time_update: groups
+                    .rows_with_text_code(code)
+                    .iter()
+                    .enumerate()
+                    .map(stop)
+                    .collect(),
                 ..TripUpdate::default()
             }),
             ..FeedEntity::default()

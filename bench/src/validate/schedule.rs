@@ -7,8 +7,8 @@ use jiff::civil::date;
 use lineside_formats::gtfs::DatasetLimits;
 use lineside_validate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFile, ZipSource, load_feed},
-    rules::gtfs::validate_feed,
+    gtfs::{GtfsFile, ZipFileSource, load_schedule},
+    rules::gtfs::validate_schedule,
 };
 
 use super::{Subject, reference};
@@ -91,9 +91,9 @@ fn context(threads: usize) -> ValidationContext {
 
 fn judge(file: &Path, threads: usize) -> anyhow::Result<(Finding, Kept)> {
     let (bytes, limits) = (fs::read(file)?, DatasetLimits::default());
-    let source = ZipSource::new(&bytes, &limits)?;
+    let source = ZipFileSource::new(&bytes, &limits)?;
     let mut notices = Notices::new(Notices::SAMPLES_MAX);
-    let (feed, errors) = validate_feed(&source, &context(threads), &mut notices)?;
+    let (feed, errors) = validate_schedule(&source, &context(threads), &mut notices)?;
     ensure!(errors.is_empty(), "rules failed: {errors:?}");
     let n = notices.iter().map(|found| found.total).sum();
     Ok((Finding { n, ..Finding::default() }, Box::new((feed, notices))))
@@ -101,8 +101,8 @@ fn judge(file: &Path, threads: usize) -> anyhow::Result<(Finding, Kept)> {
 
 fn only_load(file: &Path) -> anyhow::Result<(Finding, Kept)> {
     let (bytes, limits) = (fs::read(file)?, DatasetLimits::default());
-    let source = ZipSource::new(&bytes, &limits)?;
-    let feed = load_feed(&source, &context(1), &mut Notices::new(Notices::SAMPLES_MAX))?;
+    let source = ZipFileSource::new(&bytes, &limits)?;
+    let feed = load_schedule(&source, &context(1), &mut Notices::new(Notices::SAMPLES_MAX))?;
     let n = feed.table(GtfsFile::StopTimes).len().into();
     Ok((Finding { n, ..Finding::default() }, Box::new(feed)))
 }

@@ -34,7 +34,7 @@ const PORT: RangeInclusive<u64> = 1..=65_535;
 pub(super) struct AlertTable {
     to: Spanned<SecretText>,
     feeds: Option<Vec<Spanned<String>>>,
-    on: Option<Vec<Spanned<AlertOnText>>>,
+    on: Option<Vec<Spanned<AlertEventText>>>,
     quiet: Option<Spanned<DurationText>>,
     after: Option<Spanned<DurationText>>,
     secret: Option<Spanned<SecretText>>,
@@ -43,7 +43,7 @@ pub(super) struct AlertTable {
 /// The events that a target is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum AlertOnText {
+enum AlertEventText {
     State,
     Expiry,
     Findings,
@@ -54,7 +54,7 @@ enum AlertOnText {
 pub(super) struct SmtpTable {
     host: Spanned<String>,
     port: Option<Spanned<CountText>>,
-    security: Option<SecurityText>,
+    security: Option<SmtpSecurityText>,
     user: Option<Spanned<String>>,
     password: Option<Spanned<SecretText>>,
     from: Spanned<String>,
@@ -63,7 +63,7 @@ pub(super) struct SmtpTable {
 /// The encryption of the connection to the mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum SecurityText {
+pub(super) enum SmtpSecurityText {
     Starttls,
     Tls,
     None,
@@ -153,7 +153,7 @@ pub enum SmtpSecurity {
 
 impl AlertTarget {
     /// Returns true if both have the same address but different signing keys.
-    fn signs_differently(&self, other: &Self) -> bool {
+    fn has_other_signing_key(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Webhook { url, key }, Self::Webhook { url: same, key: other }) => {
                 url == same && key != other
@@ -167,7 +167,7 @@ impl AlertConfig {
     /// Returns true if the alert covers the feed with this id.
     #[must_use]
     pub fn covers_feed(&self, id: &str) -> bool {
-        self.feeds.is_empty() || self.feeds.iter().any(|pattern| matches_pattern(pattern, id))
+        self.feeds.is_empty() || self.feeds.iter().any(|pattern| matches_feed_pattern(pattern, id))
     }
 
     /// Returns the ids in the alert that no feed has.
@@ -178,7 +178,7 @@ impl AlertConfig {
 }
 
 /// Returns true if an id matches a pattern in which each `*` matches any number of characters.
-fn matches_pattern(pattern: &str, id: &str) -> bool {
+fn matches_feed_pattern(pattern: &str, id: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == id };
     let Some(mut left) = id.strip_prefix(head) else { return false };
     let mut parts = rest.split('*').peekable();
@@ -195,9 +195,9 @@ fn matches_pattern(pattern: &str, id: &str) -> bool {
 impl ConfigChecker<'_> {
     pub(super) fn check_smtp(&mut self, table: SmtpTable) -> Option<SmtpConfig> {
         let security = match table.security {
-            None | Some(SecurityText::Starttls) => SmtpSecurity::StartTls,
-            Some(SecurityText::Tls) => SmtpSecurity::Tls,
-            Some(SecurityText::None) => SmtpSecurity::None,
+            None | Some(SmtpSecurityText::Starttls) => SmtpSecurity::StartTls,
+            Some(SmtpSecurityText::Tls) => SmtpSecurity::Tls,
+            Some(SmtpSecurityText::None) => SmtpSecurity::None,
         };
         let default_port = match security {
             SmtpSecurity::StartTls => 587,
@@ -258,12 +258,13 @@ impl ConfigChecker<'_> {
             let secret_key = format!("{key}.secret");
             let signing =
                 table.secret.as_ref().and_then(|it| self.check_signing_key(&secret_key, it));
-            let target = self.check_target(&format!("{key}.to"), &table.to, signing, has_smtp);
+            let target =
+                self.check_alert_target(&format!("{key}.to"), &table.to, signing, has_smtp);
             if let (Some(secret), Some(AlertTarget::Mail(_))) = (&table.secret, &target) {
                 self.add_error(secret, &secret_key, "a mail target has no secret: remove it");
             }
             let is_other = |alert: &AlertConfig| {
-                target.as_ref().is_some_and(|it| it.signs_differently(&alert.target))
+                target.as_ref().is_some_and(|it| it.has_other_signing_key(&alert.target))
             };
             if alerts.iter().any(is_other) {
                 let reason = "an earlier alert has another secret for the same address";
@@ -283,9 +284,9 @@ impl ConfigChecker<'_> {
             alerts.extend(target.map(|target| AlertConfig {
                 target,
                 feeds: patterns.into_iter().map(Spanned::into_inner).collect(),
-                on_state: is_on(AlertOnText::State),
-                on_expiry: is_on(AlertOnText::Expiry),
-                on_findings: is_on(AlertOnText::Findings),
+                on_state: is_on(AlertEventText::State),
+                on_expiry: is_on(AlertEventText::Expiry),
+                on_findings: is_on(AlertEventText::Findings),
                 quiet: quiet.unwrap_or(QUIET_PERIOD_DEFAULT),
                 after: after.unwrap_or(DELAY_DEFAULT),
             }));
@@ -304,7 +305,7 @@ impl ConfigChecker<'_> {
         signing
     }
 
-    fn check_target(
+    fn check_alert_target(
         &mut self,
         key: &str,
         text: &Spanned<SecretText>,
@@ -395,7 +396,7 @@ mod tests {
             ("c*x*s", "city-vehicles", false),
             ("ab*ba", "aba", false),
         ] {
-            assert_eq!(matches_pattern(pattern, id), is_match, "{pattern} {id}");
+            assert_eq!(matches_feed_pattern(pattern, id), is_match, "{pattern} {id}");
         }
     }
 

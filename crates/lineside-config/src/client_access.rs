@@ -59,21 +59,21 @@ pub(super) struct NamespaceTable {
     pub(super) presence: bool,
     #[serde(default)]
     pub(super) join_leave: bool,
-    pub(super) subscribe: Option<AccessText>,
-    pub(super) publish: Option<AccessText>,
+    pub(super) subscribe: Option<AccessPolicyText>,
+    pub(super) publish: Option<AccessPolicyText>,
 }
 
 /// The clients that may do something without a token for the channel.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum AccessText {
+pub(super) enum AccessPolicyText {
     Anyone,
     Users,
     Nobody,
 }
 
 impl ConfigChecker<'_> {
-    pub(super) fn check_token(&mut self, table: Spanned<TokenTable>) -> Option<TokenConfig> {
+    pub(super) fn check_token_table(&mut self, table: Spanned<TokenTable>) -> Option<TokenConfig> {
         let span = table.span();
         let table = table.into_inner();
         let key = match (table.hmac, table.public_key) {
@@ -104,11 +104,11 @@ impl ConfigChecker<'_> {
         Some(TokenKey::PublicKey(pem))
     }
 
-    pub(super) fn check_api(&mut self, table: ApiTable) -> ApiConfig {
+    pub(super) fn check_api_table(&mut self, table: ApiTable) -> ApiConfig {
         ApiConfig { key: table.key.and_then(|key| self.check_secret("api.key", &key)) }
     }
 
-    pub(super) fn check_admin(&mut self, table: AdminTable) -> AdminConfig {
+    pub(super) fn check_admin_table(&mut self, table: AdminTable) -> AdminConfig {
         AdminConfig {
             token: table.token.and_then(|token| self.check_secret("admin.token", &token)),
             public_ops: table.public_ops,
@@ -142,17 +142,17 @@ impl ConfigChecker<'_> {
         let mut namespaces = Vec::new();
         for (number, table) in numbers.iter().zip(tables) {
             let key = format!("namespace[{number}]");
-            let prefix = self.check_prefix(&format!("{key}.prefix"), &table.prefix);
+            let prefix = self.check_namespace_prefix(&format!("{key}.prefix"), &table.prefix);
             if !seen.insert(prefix.clone()) {
                 let reason = format!("{prefix:?} is already the prefix of another namespace");
                 self.add_error(&table.prefix, &format!("{key}.prefix"), reason);
             }
-            let history = self.check_history(&key, &table);
-            let parse_policy = |text: Option<AccessText>, default_policy| match text {
+            let history = self.check_namespace_history(&key, &table);
+            let parse_policy = |text: Option<AccessPolicyText>, default_policy| match text {
                 None => default_policy,
-                Some(AccessText::Anyone) => AccessPolicy::Anyone,
-                Some(AccessText::Users) => AccessPolicy::Users,
-                Some(AccessText::Nobody) => AccessPolicy::Nobody,
+                Some(AccessPolicyText::Anyone) => AccessPolicy::Anyone,
+                Some(AccessPolicyText::Users) => AccessPolicy::Users,
+                Some(AccessPolicyText::Nobody) => AccessPolicy::Nobody,
             };
             let defaults = Namespace::default();
             namespaces.push(Namespace {
@@ -167,7 +167,7 @@ impl ConfigChecker<'_> {
         namespaces
     }
 
-    fn check_prefix(&mut self, key: &str, text: &Spanned<String>) -> String {
+    fn check_namespace_prefix(&mut self, key: &str, text: &Spanned<String>) -> String {
         let written = text.get_ref();
         // The documentation writes such prefixes with an ellipsis.
         let prefix = written.strip_suffix('…').unwrap_or(written);
@@ -179,7 +179,11 @@ impl ConfigChecker<'_> {
     }
 
     /// Checks a history. Either of its two keys enables it.
-    fn check_history(&mut self, key: &str, table: &NamespaceTable) -> Option<HistoryOptions> {
+    fn check_namespace_history(
+        &mut self,
+        key: &str,
+        table: &NamespaceTable,
+    ) -> Option<HistoryOptions> {
         let size =
             self.check_count(&format!("{key}.history_size"), &table.history_size, HISTORY_SIZE);
         let ttl = self.check_duration(

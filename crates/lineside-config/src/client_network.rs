@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 const IPV6_NETWORK_BITS: u32 = 64;
 
 /// Returns the key under which a client is counted: its IPv4 address, or the /64 network of its IPv6 address.
-pub fn client_network(address: IpAddr) -> IpAddr {
+pub fn client_limit_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let mask = u128::MAX << (Ipv6Addr::BITS - IPV6_NETWORK_BITS);
@@ -23,7 +23,7 @@ mod tests {
     #[test]
     fn an_ipv4_client_is_its_address_and_an_ipv6_client_its_network() {
         let same = |a: &str, b: &str| {
-            let network = |text: &str| client_network(text.parse().unwrap());
+            let network = |text: &str| client_limit_key(text.parse().unwrap());
             network(a) == network(b)
         };
         assert!(same("192.0.2.1", "::ffff:192.0.2.1"));

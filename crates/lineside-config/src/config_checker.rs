@@ -107,7 +107,7 @@ impl<'a> ConfigChecker<'a> {
         Some(bytes)
     }
 
-    pub(super) fn check_memory(
+    pub(super) fn check_memory_size(
         &mut self,
         key: &str,
         text: &Option<Spanned<SizeText>>,

@@ -15,17 +15,17 @@ use super::error::ConfigError;
 use super::external_validators::ExternalValidatorTable;
 use super::limits::LimitsTable;
 use super::polling::{BasicAuthTable, OAuth2Table};
-use super::renamed_keys::find_renamed_key;
+use super::renamed_keys::renamed_key_advice;
 use super::siri::SiriTable;
 use super::site::SiteTable;
 use super::uploads::UploadsTable;
 use super::validation::ValidationTable;
-use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
+use super::value::{CountText, DurationText, ListenAddressText, SecretText, SizeText};
 use crate::spelling::with_suggestion;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct ConfigFile {
+pub(super) struct ConfigFileTables {
     pub(super) server: ServerTable,
     pub(super) limits: LimitsTable,
     pub(super) token: Option<Spanned<TokenTable>>,
@@ -69,7 +69,7 @@ const TABLES: [(&str, bool); 17] = [
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ServerTable {
-    pub(super) listen: Option<Spanned<AddressText>>,
+    pub(super) listen: Option<Spanned<ListenAddressText>>,
     pub(super) public_url: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) trusted_proxies: Vec<Spanned<String>>,
@@ -180,7 +180,7 @@ impl FeedTable {
 /// The valid parts of a file, and its errors.
 #[derive(Debug, Default)]
 pub(super) struct ParsedConfig {
-    pub(super) file: ConfigFile,
+    pub(super) file: ConfigFileTables,
     /// The errors of the invalid parts, which were left out.
     pub(super) errors: Vec<ConfigError>,
     /// The warnings about ignored parts.
@@ -217,7 +217,7 @@ const ERRORS_MAX: usize = 100;
 
 /// A step on the path to a value in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum KeyStep {
+enum KeyPathStep {
     Key(String),
     Index(usize),
 }
@@ -258,7 +258,7 @@ impl<'a> TomlReader<'a> {
     }
 
     fn read_tables(mut self) -> Result<ParsedConfig, Vec<ConfigError>> {
-        self.check_brackets();
+        self.check_table_brackets();
         while self.errors.len() < ERRORS_MAX {
             // Deserializing consumes the tables, so they are cloned; a file is small.
             let tables = toml::Deserializer::from(self.root.clone());
@@ -284,7 +284,7 @@ impl<'a> TomlReader<'a> {
                     });
                 }
                 Err(error) => {
-                    let steps = key_steps(error.path());
+                    let steps = key_path_steps(error.path());
                     self.add_error(&steps, error.inner());
                     if !self.remove_value(&steps) {
                         break;
@@ -296,7 +296,7 @@ impl<'a> TomlReader<'a> {
     }
 
     /// Reports a table with one pair of brackets too few or too many.
-    fn check_brackets(&mut self) {
+    fn check_table_brackets(&mut self) {
         for (name, is_list) in TABLES {
             let Some(value) = self.root.get_ref().get(name) else { continue };
             let expected = match (value.get_ref(), is_list) {
@@ -308,13 +308,13 @@ impl<'a> TomlReader<'a> {
                 ConfigError::at_span(self.path, self.text, Some(value.span()), name, expected);
             self.errors.push(error);
             self.root.get_mut().remove(name);
-            self.note_removed_table(name);
+            self.record_removed_table(name);
         }
     }
 
-    fn add_error(&mut self, steps: &[KeyStep], error: &toml::de::Error) {
-        if let [KeyStep::Key(name), KeyStep::Index(index)] = steps {
-            let number = self.table_number(name, *index);
+    fn add_error(&mut self, steps: &[KeyPathStep], error: &toml::de::Error) {
+        if let [KeyPathStep::Key(name), KeyPathStep::Index(index)] = steps {
+            let number = self.original_table_number(name, *index);
             let is_known = |(list, table, key): &(String, usize, String)| {
                 list == name
                     && *table == number
@@ -325,23 +325,25 @@ impl<'a> TomlReader<'a> {
                 return;
             }
         }
-        let key = self.key_at(steps);
+        let key = self.key_with_table_numbers(steps);
         let message = to_single_line(error.message());
-        let renamed =
-            message.starts_with("unknown field").then(|| find_renamed_key(&key_path(steps)));
+        let renamed = message
+            .starts_with("unknown field")
+            .then(|| renamed_key_advice(&key_path_without_numbers(steps)));
         let reason = renamed.flatten().unwrap_or_else(|| with_suggestion(message));
         self.errors.push(ConfigError::at_span(self.path, self.text, error.span(), key, reason));
     }
 
     /// Returns the key as the operator knows it, with the numbers of feeds in the file.
-    fn key_at(&self, steps: &[KeyStep]) -> String {
+    fn key_with_table_numbers(&self, steps: &[KeyPathStep]) -> String {
         let mut key = String::new();
         for (depth, step) in steps.iter().enumerate() {
             match step {
-                KeyStep::Key(name) if depth == 0 => key.push_str(name),
-                KeyStep::Key(name) => key.extend([".", name]),
-                KeyStep::Index(index) => {
-                    let index = if depth == 1 { self.table_number(&key, *index) } else { *index };
+                KeyPathStep::Key(name) if depth == 0 => key.push_str(name),
+                KeyPathStep::Key(name) => key.extend([".", name]),
+                KeyPathStep::Index(index) => {
+                    let index =
+                        if depth == 1 { self.original_table_number(&key, *index) } else { *index };
                     key.push_str(&format!("[{index}]"));
                 }
             }
@@ -350,25 +352,25 @@ impl<'a> TomlReader<'a> {
     }
 
     /// Returns the number in the file of the table that is now at `index` of a list.
-    fn table_number(&self, list: &str, index: usize) -> usize {
+    fn original_table_number(&self, list: &str, index: usize) -> usize {
         let numbers = self.lists.get(list);
         numbers.and_then(|numbers| numbers.get(index)).copied().unwrap_or(index)
     }
 
     /// Removes a value from the file. Returns true if there was one.
-    fn remove_value(&mut self, steps: &[KeyStep]) -> bool {
-        let [KeyStep::Key(name), rest @ ..] = steps else { return false };
+    fn remove_value(&mut self, steps: &[KeyPathStep]) -> bool {
+        let [KeyPathStep::Key(name), rest @ ..] = steps else { return false };
         let number = match rest {
-            [KeyStep::Index(index), ..] => self.table_number(name, *index),
+            [KeyPathStep::Index(index), ..] => self.original_table_number(name, *index),
             _ => 0,
         };
         let root = self.root.get_mut();
         let Some(value) = root.get_mut(name.as_str()) else { return false };
         match (value.get_mut(), rest) {
-            (DeValue::Table(table), [KeyStep::Key(key), ..]) => {
+            (DeValue::Table(table), [KeyPathStep::Key(key), ..]) => {
                 table.remove(key.as_str()).is_some()
             }
-            (DeValue::Array(tables), [KeyStep::Index(index), KeyStep::Key(key), ..]) => {
+            (DeValue::Array(tables), [KeyPathStep::Index(index), KeyPathStep::Key(key), ..]) => {
                 let Some(DeValue::Table(table)) = tables.get_mut(*index).map(Spanned::get_mut)
                 else {
                     return false;
@@ -376,7 +378,7 @@ impl<'a> TomlReader<'a> {
                 self.removed_keys.push((name.clone(), number, key.clone()));
                 table.remove(key.as_str()).is_some()
             }
-            (DeValue::Array(tables), [KeyStep::Index(index)]) if *index < tables.len() => {
+            (DeValue::Array(tables), [KeyPathStep::Index(index)]) if *index < tables.len() => {
                 let mut others = DeArray::new();
                 for (_, table) in tables.iter().enumerate().filter(|(number, _)| number != index) {
                     others.push(table.clone());
@@ -385,7 +387,7 @@ impl<'a> TomlReader<'a> {
                 if let Some(numbers) = self.lists.get_mut(name.as_str()) {
                     numbers.remove(*index);
                 }
-                self.note_removed_table(name);
+                self.record_removed_table(name);
                 true
             }
             _ => root.remove(name.as_str()).is_some(),
@@ -394,31 +396,31 @@ impl<'a> TomlReader<'a> {
 }
 
 impl TomlReader<'_> {
-    fn note_removed_table(&mut self, list: &str) {
+    fn record_removed_table(&mut self, list: &str) {
         self.has_all_feeds &= list != "feed";
         self.has_all_converters &= list != "converter";
     }
 }
 
 /// Returns a key with `[]` for the number of a table in a list.
-fn key_path(steps: &[KeyStep]) -> String {
+fn key_path_without_numbers(steps: &[KeyPathStep]) -> String {
     let mut path = String::new();
     for step in steps {
         match step {
-            KeyStep::Key(name) if path.is_empty() => path.push_str(name),
-            KeyStep::Key(name) => path.extend([".", name]),
-            KeyStep::Index(_) => path.push_str("[]"),
+            KeyPathStep::Key(name) if path.is_empty() => path.push_str(name),
+            KeyPathStep::Key(name) => path.extend([".", name]),
+            KeyPathStep::Index(_) => path.push_str("[]"),
         }
     }
     path
 }
 
 /// Returns the path of a value, without the internals of `Spanned`.
-fn key_steps(path: &serde_path_to_error::Path) -> Vec<KeyStep> {
+fn key_path_steps(path: &serde_path_to_error::Path) -> Vec<KeyPathStep> {
     let step = |segment: &Segment| match segment {
-        Segment::Seq { index } => Some(KeyStep::Index(*index)),
+        Segment::Seq { index } => Some(KeyPathStep::Index(*index)),
         Segment::Map { key } if !key.is_empty() && !key.starts_with('$') => {
-            Some(KeyStep::Key(key.clone()))
+            Some(KeyPathStep::Key(key.clone()))
         }
         _ => None,
     };

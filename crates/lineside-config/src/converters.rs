@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 40;
 const ARGUMENTS_MAX: usize = 200;
 /// Maximum number of characters in each argument.
 const ARGUMENT_CHARS_MAX: usize = 4_096;
-const CONVERTER_LIMITS: ProgramLimits = ProgramLimits {
+const CONVERTER_LIMITS: ExternalProgramLimits = ExternalProgramLimits {
     timeouts: Duration::from_secs(1)..=Duration::from_secs(60 * 60),
     timeout: Duration::from_secs(60),
     memory: 1 << 30,
@@ -49,7 +49,7 @@ pub(super) struct ConverterTable {
 }
 
 /// The limits of a kind of programs.
-pub(super) struct ProgramLimits {
+pub(super) struct ExternalProgramLimits {
     pub(super) timeouts: RangeInclusive<Duration>,
     /// The default timeout, and the default address space in bytes.
     pub(super) timeout: Duration,
@@ -57,13 +57,13 @@ pub(super) struct ProgramLimits {
 }
 
 /// `command`, `timeout` and `memory`.
-pub(super) type ProgramKeys =
+pub(super) type ExternalProgramKeys =
     (Spanned<Vec<String>>, Option<Spanned<DurationText>>, Option<Spanned<SizeText>>);
 
 impl Config {
     /// Returns the warnings about the configuration: ignored parts of its files, and converters and validators that
     /// cannot start on this machine. Reads from the disk.
-    pub fn warnings(&self) -> impl Iterator<Item = String> {
+    pub fn config_warnings(&self) -> impl Iterator<Item = String> {
         let file = self.source.file.as_ref().map(|file| format!("{}, ", file.display()));
         let file = file.unwrap_or_default();
         let converters = self.converters.iter().map(|it| &it.program).enumerate();
@@ -108,7 +108,7 @@ impl ConfigChecker<'_> {
     /// the converter are not reported too.
     fn check_converter(&mut self, key: &str, table: ConverterTable) -> FormatConverter {
         let ConverterTable { from, to, command, timeout, memory } = table;
-        self.check_own_name(&format!("{key}.from"), &from);
+        self.check_operator_chosen_name(&format!("{key}.from"), &from);
         let as_one = match from.get_ref().as_str() {
             "gbfs" => Some("a GBFS system has many files, and a program gets only one body"),
             "raw" => Some("raw data are served unchanged: give the format another name"),
@@ -124,7 +124,8 @@ impl ConfigChecker<'_> {
             let reason = expected_message(&format!("one of {names}"), to.get_ref());
             self.add_error(&to, &format!("{key}.to"), reason);
         }
-        let program = self.check_program(key, (command, timeout, memory), &CONVERTER_LIMITS);
+        let program =
+            self.check_external_program(key, (command, timeout, memory), &CONVERTER_LIMITS);
         FormatConverter {
             from: SmolStr::new(from.get_ref()),
             to: output_format.unwrap_or(Format::Gtfs),
@@ -133,18 +134,18 @@ impl ConfigChecker<'_> {
     }
 
     /// Checks a name that the operator chooses.
-    pub(super) fn check_own_name(&mut self, key: &str, name: &Spanned<String>) {
+    pub(super) fn check_operator_chosen_name(&mut self, key: &str, name: &Spanned<String>) {
         if !is_valid_name(name.get_ref()) {
             let wanted = format!("1 to {NAME_CHARS_MAX} characters of a-z 0-9 . _ -");
             self.add_error(name, key, expected_message(&wanted, name.get_ref()));
         }
     }
 
-    pub(super) fn check_program(
+    pub(super) fn check_external_program(
         &mut self,
         key: &str,
-        (command, timeout, memory): ProgramKeys,
-        may_take: &ProgramLimits,
+        (command, timeout, memory): ExternalProgramKeys,
+        may_take: &ExternalProgramLimits,
     ) -> ExternalProgram {
         let timeout =
             self.check_duration(&format!("{key}.timeout"), timeout, may_take.timeouts.clone());
@@ -198,7 +199,7 @@ impl ConfigChecker<'_> {
 
     /// Resolves a feed's `format`: a built-in format, or one that a converter turns into a built-in format. A converter
     /// for a built-in format takes precedence.
-    pub(super) fn check_format(
+    pub(super) fn resolve_feed_format(
         &mut self,
         key: &str,
         text: Option<Spanned<String>>,
@@ -221,7 +222,7 @@ impl ConfigChecker<'_> {
 
 /// Returns the key and the reason of a conflict between a feed's `siri` table and its other keys; `None` if there is
 /// none.
-pub fn find_siri_fault(
+pub fn find_siri_conflict(
     siri: Option<&SiriSource>,
     url: Option<&SourceLocation>,
     format: Option<Format>,
@@ -358,7 +359,7 @@ mod tests {
     #[test]
     fn a_missing_program_is_reported_with_its_key() {
         let config = parse(&format!("{CONVERTER}command = [\"no such program\"]\n")).unwrap();
-        let faults: Vec<String> = config.warnings().collect();
+        let faults: Vec<String> = config.config_warnings().collect();
         assert_eq!(
             faults,
             [
@@ -366,6 +367,6 @@ mod tests {
             ]
         );
         let config = parse(&format!("{CONVERTER}command = [\"sh\"]\n")).unwrap();
-        assert_eq!(config.warnings().count(), 0);
+        assert_eq!(config.config_warnings().count(), 0);
     }
 }

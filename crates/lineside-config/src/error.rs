@@ -31,7 +31,7 @@ impl ConfigError {
     }
 
     /// Returns the error that a previously valid file has no list of feeds: it was truncated, or emptied by mistake.
-    pub fn missing_feeds(file: &Path, feeds: usize) -> Self {
+    pub fn missing_feeds_error(file: &Path, feeds: usize) -> Self {
         let reason = format!(
             "has no [[feed]], but {feeds} {} being served: write feed = [] to remove all feeds",
             if feeds == 1 { "feed is" } else { "feeds are" }
@@ -112,7 +112,7 @@ impl ConfigErrors {
     }
 
     /// `Err` unless `errors` is empty.
-    pub(super) fn ensure_none(errors: Vec<ConfigError>) -> Result<(), Self> {
+    pub(super) fn ok_if_empty(errors: Vec<ConfigError>) -> Result<(), Self> {
         if errors.is_empty() { Ok(()) } else { Err(Self::from_errors(errors)) }
     }
 

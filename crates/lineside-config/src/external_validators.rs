@@ -10,12 +10,12 @@ use smol_str::SmolStr;
 use toml::Spanned;
 
 use super::config_checker::{ConfigChecker, expected_message};
-use super::converters::ProgramLimits;
+use super::converters::ExternalProgramLimits;
 use super::value::{DurationText, SizeText};
 
 /// Maximum number of validators: each checks each version of its format.
 const VALIDATORS_MAX: usize = 20;
-const VALIDATOR_LIMITS: ProgramLimits = ProgramLimits {
+const VALIDATOR_LIMITS: ExternalProgramLimits = ExternalProgramLimits {
     timeouts: Duration::from_secs(1)..=Duration::from_secs(86_400),
     timeout: Duration::from_secs(10 * 60),
     // Address space: Java reserves much more than it uses.
@@ -71,11 +71,11 @@ impl ConfigChecker<'_> {
         table: ExternalValidatorTable,
     ) -> ExternalValidatorConfig {
         let ExternalValidatorTable { name, format, command, timeout, memory } = table;
-        self.check_own_name(&format!("{key}.name"), &name);
+        self.check_operator_chosen_name(&format!("{key}.name"), &name);
         let known = Format::from_name(format.get_ref()).filter(|format| format.is_schedule());
         if known.is_none() {
             let reason = match Format::from_name(format.get_ref()) {
-                Some(format) if format.is_system() => {
+                Some(format) if format.is_shared_mobility() => {
                     "a GBFS system has many files, and a program gets only one".to_owned()
                 }
                 Some(format) if format.is_realtime() => {
@@ -86,7 +86,8 @@ impl ConfigChecker<'_> {
             };
             self.add_error(&format, &format!("{key}.format"), reason);
         }
-        let program = self.check_program(key, (command, timeout, memory), &VALIDATOR_LIMITS);
+        let program =
+            self.check_external_program(key, (command, timeout, memory), &VALIDATOR_LIMITS);
         ExternalValidatorConfig {
             name: SmolStr::new(name.get_ref()),
             format: known.unwrap_or(Format::Gtfs),
@@ -129,7 +130,7 @@ mod tests {
             (profile.program.timeout, profile.program.memory),
             (Duration::from_secs(86_400), 64 << 20)
         );
-        let faults: Vec<String> = config.warnings().collect();
+        let faults: Vec<String> = config.config_warnings().collect();
         assert!(
             faults.iter().any(|it| it.starts_with("external_validator[1].command: ")),
             "{faults:?}"

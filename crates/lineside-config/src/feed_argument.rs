@@ -32,7 +32,7 @@ impl FromStr for FeedArgument {
 }
 
 /// Turns `--feed` arguments into feeds. Missing ids are derived from the address, and made unique among the arguments
-/// and `taken`.
+/// and `used_ids`.
 ///
 /// # Errors
 /// Returns a sentence if an id was given twice.
@@ -48,7 +48,7 @@ pub fn feeds_from_arguments(
         }
     }
     let feed = |argument: FeedArgument| {
-        let id = argument.id.unwrap_or_else(|| derive_id(&argument.location, &mut used_ids));
+        let id = argument.id.unwrap_or_else(|| derive_feed_id(&argument.location, &mut used_ids));
         FeedConfig::new(id, argument.location)
     };
     Ok(arguments.into_iter().map(feed).collect())
@@ -57,8 +57,8 @@ pub fn feeds_from_arguments(
 /// Maximum length of a derived name, so that a number fits into an id's 64 characters.
 const DERIVED_CHARS_MAX: usize = 48;
 
-fn derive_id(location: &SourceLocation, used_ids: &mut HashSet<String>) -> FeedId {
-    let name = readable_name(location);
+fn derive_feed_id(location: &SourceLocation, used_ids: &mut HashSet<String>) -> FeedId {
+    let name = id_from_location(location);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|id| !used_ids.contains(id));
     let id = free.expect("the sequence of numbers is infinite");
@@ -67,7 +67,7 @@ fn derive_id(location: &SourceLocation, used_ids: &mut HashSet<String>) -> FeedI
 }
 
 /// Returns the last part of the address without its extension, in the characters of an id.
-fn readable_name(location: &SourceLocation) -> String {
+fn id_from_location(location: &SourceLocation) -> String {
     let last = match location {
         SourceLocation::Http(url) => {
             let last = url.path_segments().and_then(|mut parts| parts.rfind(|p| !p.is_empty()));

@@ -43,7 +43,7 @@ use lineside_model::{FeedConfig, FormatConverter, Secret};
 use url::Url;
 
 pub use alerts::{AlertConfig, AlertTarget, SigningKey, SmtpConfig, SmtpSecurity};
-pub use converters::find_siri_fault;
+pub use converters::find_siri_conflict;
 pub use error::{ConfigError, ConfigErrors};
 pub use external_validators::ExternalValidatorConfig;
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
@@ -265,7 +265,7 @@ pub struct AdminConfig {
 
 impl AdminConfig {
     /// Takes the token from the environment if the file has none.
-    pub fn fill_from_environment(&mut self) {
+    pub fn fill_token_from_environment(&mut self) {
         let token = std::env::var(ADMIN_TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
         self.token = self.token.take().or_else(|| token.map(Secret::new));
     }
@@ -341,7 +341,7 @@ impl Config {
         let others = ExternalDefinitions { feeds: others, ..ExternalDefinitions::default() };
         let mut config = Self::parse_with_external(path, text, others)?;
         config.source.file = Some(path.to_owned());
-        config.source.has_feeds = proxy_yaml::is_proxy_yaml(path) || lists_feeds(text);
+        config.source.has_feeds = proxy_yaml::is_proxy_yaml(path) || text_lists_feeds(text);
         config.source.read.insert(0, (path.to_owned(), stamp));
         Ok(config)
     }
@@ -376,7 +376,7 @@ impl Config {
         others: ExternalDefinitions<'_>,
     ) -> Result<Self, ConfigErrors> {
         if proxy_yaml::is_proxy_yaml(path) {
-            let read = proxy_yaml::parse_yaml(path, text).map_err(ConfigErrors::from_errors);
+            let read = proxy_yaml::parse_proxy_yaml(path, text).map_err(ConfigErrors::from_errors);
             let config =
                 read.and_then(|parsed| resolve::resolve_config(path, text, parsed, others));
             return config.map_err(proxy_yaml::rename_error_keys);
@@ -386,7 +386,7 @@ impl Config {
     }
 }
 
-fn lists_feeds(text: &str) -> bool {
+fn text_lists_feeds(text: &str) -> bool {
     let table = text.parse::<toml::Table>();
     table.is_ok_and(|table| ["feed", "import"].iter().any(|key| table.contains_key(*key)))
 }

@@ -51,24 +51,32 @@ impl ConfigChecker<'_> {
         LimitsConfig {
             connections,
             connections_per_address,
-            channel_log_bytes: self.check_memory(
+            channel_log_bytes: self.check_memory_size(
                 "limits.channel_log_bytes",
                 &table.channel_log_bytes,
                 CHANNEL_LOG_BYTES,
             ),
-            total_bytes: self.check_memory("limits.total_bytes", &table.total_bytes, TOTAL_BYTES),
+            total_bytes: self.check_memory_size(
+                "limits.total_bytes",
+                &table.total_bytes,
+                TOTAL_BYTES,
+            ),
             channels_per_session,
             max_message_size: self
-                .check_memory("limits.max_message_size", &table.max_message_size, MAX_MESSAGE_SIZE)
+                .check_memory_size(
+                    "limits.max_message_size",
+                    &table.max_message_size,
+                    MAX_MESSAGE_SIZE,
+                )
                 .unwrap_or(defaults.max_message_size),
             unsent_bytes: self
-                .check_memory("limits.unsent_bytes", &table.unsent_bytes, TOTAL_BYTES)
+                .check_memory_size("limits.unsent_bytes", &table.unsent_bytes, TOTAL_BYTES)
                 .unwrap_or(defaults.unsent_bytes),
             send_timeout: self
                 .check_duration("limits.send_timeout", table.send_timeout, SEND_TIMEOUT)
                 .unwrap_or(defaults.send_timeout),
             load_memory: self
-                .check_memory("limits.load_memory", &table.load_memory, LOAD_MEMORY)
+                .check_memory_size("limits.load_memory", &table.load_memory, LOAD_MEMORY)
                 .map_or(defaults.load_memory, |bytes| bytes as u64),
         }
     }

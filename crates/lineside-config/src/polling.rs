@@ -30,7 +30,7 @@ pub(super) struct OAuth2Table {
 }
 
 impl ConfigChecker<'_> {
-    pub(super) fn check_rate(
+    pub(super) fn check_rate_limit(
         &mut self,
         key: &str,
         text: Option<Spanned<String>>,

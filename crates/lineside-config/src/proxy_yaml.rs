@@ -15,7 +15,7 @@ use http::header::CONTENT_DISPOSITION;
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
 use toml::Spanned;
 
-use super::config_file::{ConfigFile, FeedTable, ParsedConfig};
+use super::config_file::{ConfigFileTables, FeedTable, ParsedConfig};
 use super::error::{ConfigError, ConfigErrors};
 use super::value::{DurationText, SecretText};
 
@@ -51,7 +51,7 @@ pub(super) fn is_proxy_yaml(path: &Path) -> bool {
 ///
 /// # Errors
 /// Returns the errors of a text that is not such a configuration at all.
-pub(super) fn parse_yaml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<ConfigError>> {
+pub(super) fn parse_proxy_yaml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<ConfigError>> {
     let mut reader = YamlReader { path, text, errors: Vec::new(), warnings: Vec::new() };
     if text.len() > TEXT_BYTES_MAX {
         let reason = format!("larger than {} MiB", TEXT_BYTES_MAX >> 20);
@@ -73,7 +73,7 @@ pub(super) fn parse_yaml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<Co
             has_all_feeds = false;
             break;
         }
-        if reader.is_skipped_type(entry, number) {
+        if reader.warn_if_unsupported_type(entry, number) {
             continue;
         }
         if let Some(table) = reader.read_feed(entry, &format!("feed[{number}]")) {
@@ -83,7 +83,7 @@ pub(super) fn parse_yaml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<Co
             has_all_feeds = false;
         }
     }
-    let file = ConfigFile { feed, ..ConfigFile::default() };
+    let file = ConfigFileTables { feed, ..ConfigFileTables::default() };
     let YamlReader { errors, warnings, .. } = reader;
     Ok(ParsedConfig {
         file,
@@ -124,7 +124,7 @@ struct YamlReader<'a> {
 impl YamlReader<'_> {
     /// Returns true, with a warning, if a feed is of an unsupported type. That proxy gains and renames types, so an
     /// unknown one does not refuse the other feeds.
-    fn is_skipped_type(&mut self, entry: &MarkedYaml<'_>, number: usize) -> bool {
+    fn warn_if_unsupported_type(&mut self, entry: &MarkedYaml<'_>, number: usize) -> bool {
         let kind = entry.data.as_mapping_get("type");
         let Some(name) = kind.and_then(scalar_text).filter(|name| !TYPES.contains(&name.as_str()))
         else {
@@ -194,7 +194,7 @@ impl YamlReader<'_> {
         let is_system = format.as_ref().is_some_and(|format| format.get_ref() == "gbfs");
         if !is_system && !reply_headers.iter().any(|(name, _)| is_disposition(name.get_ref())) {
             let name = self.with_line_span(entry, CONTENT_DISPOSITION.as_str().to_owned());
-            reply_headers.push((name, content_disposition(id.get_ref(), url.get_ref())));
+            reply_headers.push((name, default_content_disposition(id.get_ref(), url.get_ref())));
         }
         let table =
             FeedTable { poll, format, headers, reply_headers, ..FeedTable::for_url(id, url) };
@@ -286,7 +286,7 @@ fn line_start_span(text: &str, line: usize) -> Range<usize> {
 }
 
 /// Returns that proxy's default header for a file: browsers save it under the name in its address.
-fn content_disposition(id: &str, url: &str) -> String {
+fn default_content_disposition(id: &str, url: &str) -> String {
     let plain = url.split(['?', '#']).next().unwrap_or_default();
     let behind_scheme = plain.split_once("://").map_or(plain, |(_, rest)| rest);
     let last = behind_scheme.rsplit_once('/').map_or("", |(_, last)| last);

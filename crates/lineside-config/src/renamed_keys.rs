@@ -16,7 +16,7 @@ const RENAMED_KEYS: [(&str, &str); 11] = [
 ];
 
 /// Returns the advice for a key that was renamed, such as `feed[].serial`. A table of a list has `[]` for its number.
-pub(super) fn find_renamed_key(key: &str) -> Option<String> {
+pub(super) fn renamed_key_advice(key: &str) -> Option<String> {
     let (_, new) = RENAMED_KEYS.iter().find(|(old, _)| *old == key)?;
     let name = new.rsplit('.').next().unwrap_or(new);
     Some(match *new {

@@ -14,7 +14,7 @@ use toml::Spanned;
 
 use super::config_checker::{ConfigChecker, PAIRS_MAX, expected_message};
 use super::config_file::{FeedTable, MapTable, ParsedConfig, ServerTable};
-use super::converters::{find_missing_public_url, find_siri_fault};
+use super::converters::{find_missing_public_url, find_siri_conflict};
 use super::error::ConfigErrors;
 use super::value::{ADDRESS, SecretText};
 use super::{
@@ -62,9 +62,9 @@ pub(super) fn resolve_config(
     let mut config = Config {
         server: checker.check_server(file.server, defaults.server),
         limits: checker.check_limits(file.limits, defaults.limits),
-        token: file.token.and_then(|token| checker.check_token(token)),
-        api: checker.check_api(file.api),
-        admin: checker.check_admin(file.admin),
+        token: file.token.and_then(|token| checker.check_token_table(token)),
+        api: checker.check_api_table(file.api),
+        admin: checker.check_admin_table(file.admin),
         namespaces: checker.check_namespaces(file.namespace, &namespace_numbers),
         retention: checker.check_retention(file.retention, defaults.retention),
         uploads: checker.check_uploads(file.uploads),
@@ -83,12 +83,12 @@ pub(super) fn resolve_config(
     config.alerts = checker.check_alerts(file.alert, &alert_numbers, file.smtp.is_some());
     config.smtp = file.smtp.and_then(|table| checker.check_smtp(table));
     checker.errors.extend(errors);
-    ConfigErrors::ensure_none(checker.errors)?;
+    ConfigErrors::ok_if_empty(checker.errors)?;
     Ok(config)
 }
 
 /// The feeds of another file, and their source.
-type ImportResult = (Vec<FeedConfig>, ConfigSource);
+type ImportedFeeds = (Vec<FeedConfig>, ConfigSource);
 
 impl ConfigChecker<'_> {
     /// Several credentials would leave open which one counts.
@@ -119,7 +119,7 @@ impl ConfigChecker<'_> {
             public_url: table
                 .public_url
                 .and_then(|url| self.check_web_url("server.public_url", &url)),
-            trusted_proxies: self.check_proxies(&table.trusted_proxies),
+            trusted_proxies: self.check_trusted_proxies(&table.trusted_proxies),
             data_dir: table.data_dir.map(|folder| self.base.join(folder)),
             drain: self
                 .check_duration("server.drain", table.drain, DRAIN)
@@ -134,7 +134,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_proxies(&mut self, texts: &[Spanned<String>]) -> Vec<IpNet> {
+    fn check_trusted_proxies(&mut self, texts: &[Spanned<String>]) -> Vec<IpNet> {
         if let Some(extra) = texts.get(PROXIES_MAX) {
             let reason = format!("more than {PROXIES_MAX} proxies");
             self.add_error(extra, "server.trusted_proxies", reason);
@@ -213,9 +213,9 @@ impl ConfigChecker<'_> {
         if let Some(extra) = tables.get(FEEDS_MAX) {
             self.add_error(&extra.id, "feed", format!("more than {FEEDS_MAX} feeds"));
         }
-        self.check_ids(&tables, numbers, &imported);
+        self.check_unique_feed_ids(&tables, numbers, &imported);
         if are_all {
-            self.check_static_feeds(&tables, &imported);
+            self.check_schedule_references(&tables, &imported);
         }
         let feeds = numbers.iter().zip(tables);
         feeds
@@ -227,8 +227,8 @@ impl ConfigChecker<'_> {
     fn import_feeds(
         &mut self,
         file: Option<Spanned<String>>,
-    ) -> Result<ImportResult, ConfigErrors> {
-        let Some(file) = file else { return Ok(ImportResult::default()) };
+    ) -> Result<ImportedFeeds, ConfigErrors> {
+        let Some(file) = file else { return Ok(ImportedFeeds::default()) };
         let path = self.base.join(file.get_ref());
         if !super::proxy_yaml::is_proxy_yaml(&path) {
             self.add_error(
@@ -236,13 +236,18 @@ impl ConfigChecker<'_> {
                 "import.feeds",
                 expected_message("a .yml or .yaml file", file.get_ref()),
             );
-            return Ok(ImportResult::default());
+            return Ok(ImportedFeeds::default());
         }
         let config = Config::load_with_feeds(&path, self.external_feeds)?;
         Ok((config.feeds, ConfigSource { file: None, ..config.source }))
     }
 
-    fn check_ids(&mut self, tables: &[FeedTable], numbers: &[usize], imported: &HashSet<&str>) {
+    fn check_unique_feed_ids(
+        &mut self,
+        tables: &[FeedTable],
+        numbers: &[usize],
+        imported: &HashSet<&str>,
+    ) {
         let mut seen = imported.clone();
         for (number, table) in numbers.iter().zip(tables) {
             let id = table.id.get_ref().as_str();
@@ -256,7 +261,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_static_feeds(&mut self, tables: &[FeedTable], imported: &HashSet<&str>) {
+    fn check_schedule_references(&mut self, tables: &[FeedTable], imported: &HashSet<&str>) {
         let by_id: BTreeMap<&str, &FeedTable> =
             tables.iter().map(|table| (table.id.get_ref().as_str(), table)).collect();
         for (index, table) in tables.iter().enumerate() {
@@ -279,14 +284,16 @@ impl ConfigChecker<'_> {
     }
 
     /// Reports a local file as the source of a GBFS system.
-    fn check_system_location(
+    fn refuse_local_gbfs_source(
         &mut self,
         key: &str,
         format: Option<Format>,
         url: Option<&SourceLocation>,
         at: &Spanned<String>,
     ) {
-        if format.is_some_and(Format::is_system) && url.is_some_and(SourceLocation::is_local) {
+        if format.is_some_and(Format::is_shared_mobility)
+            && url.is_some_and(SourceLocation::is_local)
+        {
             let reason =
                 "expected the http(s) URL of a gbfs.json: GBFS cannot be read from a local file";
             self.add_error(at, &format!("{key}.url"), reason);
@@ -296,9 +303,9 @@ impl ConfigChecker<'_> {
     fn check_feed(&mut self, key: &str, table: FeedTable) -> Option<FeedConfig> {
         self.check_one_credential(key, &table);
         let id = self.check_feed_id(&format!("{key}.id"), &table.id);
-        let url = self.check_location(&format!("{key}.url"), &table.url);
-        let (format, converter) = self.check_format(&format!("{key}.format"), table.format);
-        self.check_system_location(key, format, url.as_ref(), &table.url);
+        let url = self.check_source_location(&format!("{key}.url"), &table.url);
+        let (format, converter) = self.resolve_feed_format(&format!("{key}.format"), table.format);
+        self.refuse_local_gbfs_source(key, format, url.as_ref(), &table.url);
         let siri_at = table.siri.as_ref().map(|siri| Spanned::new(siri.span(), ()));
         let static_feed = match &table.static_feed {
             Some(schedule) => Some(self.check_feed_id(&format!("{key}.static"), schedule)?),
@@ -309,11 +316,11 @@ impl ConfigChecker<'_> {
         let licence = self.check_short_text(&format!("{key}.licence"), table.licence);
         let theme = self.check_short_text(&format!("{key}.theme"), table.theme);
         let description = self.check_short_text(&format!("{key}.description"), table.description);
-        let headers = self.check_headers(&format!("{key}.headers"), table.headers);
-        let query = self.check_secrets(&format!("{key}.query"), table.query);
+        let headers = self.check_request_headers(&format!("{key}.headers"), table.headers);
+        let query = self.check_named_secrets(&format!("{key}.query"), table.query);
         let poll = self.check_duration(&format!("{key}.poll"), table.poll, POLL);
         let ttl = self.check_duration(&format!("{key}.ttl"), table.ttl, POLL);
-        let rate = self.check_rate(&format!("{key}.rate"), table.rate);
+        let rate = self.check_rate_limit(&format!("{key}.rate"), table.rate);
         let max_concurrent_requests = self.check_count(
             &format!("{key}.max_concurrent_requests"),
             &table.max_concurrent_requests,
@@ -322,7 +329,7 @@ impl ConfigChecker<'_> {
         let basic = self.check_basic_auth(&format!("{key}.basic"), table.basic);
         let oauth2 = self.check_oauth2(&format!("{key}.oauth2"), table.oauth2);
         let siri = self.check_siri(&format!("{key}.siri"), table.siri);
-        let fault = find_siri_fault(siri.as_deref(), url.as_ref(), format, converter.as_deref())
+        let fault = find_siri_conflict(siri.as_deref(), url.as_ref(), format, converter.as_deref())
             .or_else(|| find_missing_public_url(siri.as_deref(), self.is_public));
         if let (Some(at), Some((part, reason))) = (siri_at, fault) {
             self.add_error(&at, &format!("{key}.{part}"), reason);
@@ -365,9 +372,13 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_location(&mut self, key: &str, text: &Spanned<String>) -> Option<SourceLocation> {
+    fn check_source_location(
+        &mut self,
+        key: &str,
+        text: &Spanned<String>,
+    ) -> Option<SourceLocation> {
         match SourceLocation::parse(text.get_ref()) {
-            Ok(location) => Some(resolve_from_base(self.base, location)),
+            Ok(location) => Some(resolve_relative_path(self.base, location)),
             Err(error) => {
                 self.add_error(text, key, format!("{error}"));
                 None
@@ -375,7 +386,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_headers(
+    fn check_request_headers(
         &mut self,
         key: &str,
         pairs: BTreeMap<Spanned<String>, SecretText>,
@@ -390,10 +401,10 @@ impl ConfigChecker<'_> {
                 self.add_error(name, &format!("{key}.{}", name.get_ref()), reason);
             }
         }
-        self.check_secrets(key, pairs)
+        self.check_named_secrets(key, pairs)
     }
 
-    fn check_secrets(
+    fn check_named_secrets(
         &mut self,
         key: &str,
         pairs: BTreeMap<Spanned<String>, SecretText>,
@@ -413,7 +424,7 @@ impl ConfigChecker<'_> {
 }
 
 /// Resolves a relative path of the file from the file's folder.
-fn resolve_from_base(base: &Path, location: SourceLocation) -> SourceLocation {
+fn resolve_relative_path(base: &Path, location: SourceLocation) -> SourceLocation {
     match location {
         SourceLocation::Path(path) => SourceLocation::Path(base.join(path)),
         SourceLocation::Replay { dir, speed } => {

@@ -8,9 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 const RANDOM_BYTES: usize = 32;
 
 /// Hash of a secret. Comparing two hashes in constant time reveals nothing about the secrets, not even their lengths.
-pub type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
+pub type SecretFingerprint = [u8; digest::SHA256_OUTPUT_LEN];
 
-pub fn hash_secret(secret: &str) -> Fingerprint {
+pub fn hash_secret(secret: &str) -> SecretFingerprint {
     let hash = digest::digest(&digest::SHA256, secret.as_bytes());
     hash.as_ref().try_into().expect("a SHA-256 hash has a fixed length")
 }

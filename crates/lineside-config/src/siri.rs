@@ -70,11 +70,14 @@ impl ConfigChecker<'_> {
         let at = Spanned::new(whole.clone(), ());
         let services_at = services.as_ref().map_or(whole, Spanned::span);
         let services = match services {
-            Some(service_names) => self.check_services(&format!("{key}.services"), &service_names),
+            Some(service_names) => {
+                self.check_siri_services(&format!("{key}.services"), &service_names)
+            }
             None => defaults.services,
         };
-        let stops =
-            stops.map_or_else(Vec::new, |stops| self.check_stops(&format!("{key}.stops"), stops));
+        let stops = stops.map_or_else(Vec::new, |stops| {
+            self.check_monitored_stops(&format!("{key}.stops"), stops)
+        });
         let has_stops = services.contains(&SiriService::Stops);
         if has_stops && mode != SiriMode::Lite && stops.is_empty() {
             let reason = "the service sm requires stops: expected stops = [\"…\"]";
@@ -91,12 +94,13 @@ impl ConfigChecker<'_> {
         }
         let requestor_ref =
             requestor_ref.and_then(|it| self.check_secret(&format!("{key}.requestor_ref"), &it));
-        let answers = self.check_answers(&format!("{key}.answers"), answers, mode, &requestor_ref);
+        let answers =
+            self.check_siri_answers(&format!("{key}.answers"), answers, mode, &requestor_ref);
         let ids = ids.map_or(defaults.ids, |ids| self.check_siri_ids(&format!("{key}.ids"), ids));
         Some(Arc::new(SiriSource { services, mode, requestor_ref, answers, envelope, ids, stops }))
     }
 
-    fn check_answers(
+    fn check_siri_answers(
         &mut self,
         key: &str,
         text: Option<Spanned<String>>,
@@ -124,12 +128,12 @@ impl ConfigChecker<'_> {
         let text = text?;
         let parsed = parse(text.get_ref());
         if parsed.is_none() {
-            self.add_error(&text, key, expected_message(&list_choices(all), text.get_ref()));
+            self.add_error(&text, key, expected_message(&format_choices(all), text.get_ref()));
         }
         parsed
     }
 
-    fn check_services(
+    fn check_siri_services(
         &mut self,
         key: &str,
         service_names: &Spanned<Vec<String>>,
@@ -141,7 +145,7 @@ impl ConfigChecker<'_> {
                     services.insert(service);
                 }
                 None => {
-                    let reason = expected_message(&list_choices(SiriService::ALL), service_name);
+                    let reason = expected_message(&format_choices(SiriService::ALL), service_name);
                     self.add_error(service_names, key, reason);
                 }
             }
@@ -150,13 +154,13 @@ impl ConfigChecker<'_> {
             self.add_error(
                 service_names,
                 key,
-                format!("expected {}", list_choices(SiriService::ALL)),
+                format!("expected {}", format_choices(SiriService::ALL)),
             );
         }
         services.into_iter().collect()
     }
 
-    fn check_stops(&mut self, key: &str, stops: Spanned<Vec<String>>) -> Vec<String> {
+    fn check_monitored_stops(&mut self, key: &str, stops: Spanned<Vec<String>>) -> Vec<String> {
         if stops.get_ref().len() > STOPS_MAX {
             self.add_error(&stops, key, format!("more than {STOPS_MAX} stops"));
         }
@@ -188,7 +192,7 @@ impl ConfigChecker<'_> {
     }
 }
 
-fn list_choices<T: std::fmt::Display>(all: &[T]) -> String {
+fn format_choices<T: std::fmt::Display>(all: &[T]) -> String {
     let choice_texts: Vec<String> = all.iter().map(|it| format!("{:?}", it.to_string())).collect();
     format!("one of {}", choice_texts.join(", "))
 }

@@ -8,7 +8,10 @@ const PREFIX_CHARS_MIN: usize = 3;
 
 /// Returns the known word nearest to `word`, else one that starts with it, unless too many letters differ. Ignores
 /// case.
-pub fn find_nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn find_nearest_word<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     if word.is_empty() || word.len() > WORD_BYTES_MAX {
         return None;
     }
@@ -30,7 +33,7 @@ pub fn find_nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
 pub fn with_suggestion(message: String) -> String {
     let suggestion = message.split_once(", expected ").and_then(|(complaint, expected)| {
         let name = complaint.strip_prefix("unknown field `")?.strip_suffix('`')?;
-        let known = find_nearest(name, expected.split('`').skip(1).step_by(2))?;
+        let known = find_nearest_word(name, expected.split('`').skip(1).step_by(2))?;
         Some(format!("{complaint}, did you mean `{known}`?"))
     });
     suggestion.unwrap_or(message)
@@ -59,10 +62,10 @@ mod tests {
     #[test]
     fn the_nearest_known_word_is_found() {
         let known = ["city", "city-trips", "seattle"];
-        assert_eq!(find_nearest("cites", known), Some("city"));
-        assert_eq!(find_nearest("CITY-TRIP", known), Some("city-trips"));
+        assert_eq!(find_nearest_word("cites", known), Some("city"));
+        assert_eq!(find_nearest_word("CITY-TRIP", known), Some("city-trips"));
         for far in ["", "oslo", "x", &"c".repeat(200)] {
-            assert_eq!(find_nearest(far, known), None, "{far}");
+            assert_eq!(find_nearest_word(far, known), None, "{far}");
         }
     }
 
@@ -81,8 +84,8 @@ mod tests {
     #[test]
     fn a_near_field_is_suggested_and_a_distant_one_is_not() {
         let known = ["poll", "url", "timeout", "requestor_ref"];
-        assert_eq!(find_nearest("requestor", known), Some("requestor_ref"));
-        assert_eq!(find_nearest("judge", known), None);
+        assert_eq!(find_nearest_word("requestor", known), Some("requestor_ref"));
+        assert_eq!(find_nearest_word("judge", known), None);
         let message = "unknown field `pol`, expected one of `id`, `poll`";
         assert_eq!(
             with_suggestion(message.to_owned()),

@@ -73,11 +73,11 @@ impl ConfigChecker<'_> {
             timeout: timeout.unwrap_or(defaults.timeout),
             memory: memory.unwrap_or(defaults.memory),
             message_time: message_time.unwrap_or(defaults.message_time),
-            country: table.country.and_then(|text| self.check_country(&text)),
+            country: table.country.and_then(|text| self.check_country_code(&text)),
         }
     }
 
-    fn check_country(&mut self, text: &Spanned<String>) -> Option<[u8; 2]> {
+    fn check_country_code(&mut self, text: &Spanned<String>) -> Option<[u8; 2]> {
         let letters = text.get_ref().as_bytes().try_into().ok();
         let country = letters.filter(|code: &[u8; 2]| has_numbering_plan(*code));
         if country.is_none() {

@@ -86,20 +86,20 @@ pub fn format_size(bytes: u64) -> String {
 
 /// An address to listen on, not yet parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AddressText(pub(super) String);
+pub(super) struct ListenAddressText(pub(super) String);
 
 /// The expected form of an address to listen on.
 pub(super) const ADDRESS: &str = "an address and port, such as \"127.0.0.1:8080\"";
 
-impl<'de> Deserialize<'de> for AddressText {
+impl<'de> Deserialize<'de> for ListenAddressText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AddressVisitor).map(Self)
+        deserializer.deserialize_any(ListenAddressVisitor).map(Self)
     }
 }
 
-struct AddressVisitor;
+struct ListenAddressVisitor;
 
-impl Visitor<'_> for AddressVisitor {
+impl Visitor<'_> for ListenAddressVisitor {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

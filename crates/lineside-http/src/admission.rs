@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use lineside_config::client_network::client_network;
+use lineside_config::client_network::client_limit_key;
 use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
@@ -145,7 +145,7 @@ impl AddressCounts {
         if address.is_loopback() {
             return Some(None);
         }
-        let address = client_network(address);
+        let address = client_limit_key(address);
         let mut open = this.open.lock();
         let count = open.entry(address).or_insert(0);
         if *count >= this.connections_max {

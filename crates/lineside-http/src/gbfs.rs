@@ -152,7 +152,7 @@ async fn reply_with_file(
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(app, &request.feed)?;
-    if !feed.format().is_some_and(Format::is_system) {
+    if !feed.format().is_some_and(Format::is_shared_mobility) {
         return Err(Refusal::UnknownPath);
     }
     let name = request.file.strip_suffix(".json").unwrap_or(&request.file);
@@ -215,7 +215,7 @@ fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8
             None => format!("{base}/{}.json", entry.name),
         })
     };
-    lineside_gbfs::rewrite_discovery(discovery, &lineside_gbfs::DiscoveryLimits::default(), rewrite_url).map_err(|error| {
+    lineside_gbfs::rewrite_discovery_urls(discovery, &lineside_gbfs::DiscoveryLimits::default(), rewrite_url).map_err(|error| {
         tracing::error!(feed = %feed.id(), %error, "a discovery file that was valid cannot be read");
         Refusal::Internal
     })

@@ -3,7 +3,8 @@
 //!
 //! If a misspelt filter were ignored, the reply would answer another question; a misspelt `dry_run` would apply an
 //! edit. The parameters of an address come from the API description, so the two cannot differ; those of pages and their
-//! files from [`page_parameters::PAGES`] and [`page_parameters::FILES`]; the API's handlers check their values themselves.
+//! files from [`page_parameters::PAGES`] and [`page_parameters::FILES`]; the API's handlers check their values
+//! themselves.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::Method;
-use lineside_config::spelling::find_nearest;
+use lineside_config::spelling::find_nearest_word;
 use serde_json::Value;
 
 use super::errors::Refusal;
@@ -220,7 +221,7 @@ impl EndpointParameters {
         let synonym = synonym
             .map(|(_, canonical_key)| *canonical_key)
             .filter(|canonical_key| known.contains(canonical_key));
-        let nearest = synonym.or_else(|| find_nearest(name, known.iter().copied()));
+        let nearest = synonym.or_else(|| find_nearest_word(name, known.iter().copied()));
         Refusal::UnknownParameter {
             name: name.chars().take(NAME_CHARS_MAX).collect(),
             nearest: nearest.map(str::to_owned),

@@ -78,7 +78,7 @@ pub fn snapshot_age(app: &App, status: &FeedStatus, snapshot: &Snapshot) -> Dura
     app.now().duration_since(status.last_success.unwrap_or(snapshot.fetched_at))
 }
 
-/// Finds the feed with this id, unless its bytes are only passed on: such a feed does not have what is `wanted`.
+/// Finds the feed with this id, unless its bytes are only passed on: such a feed does not have what is `expected`.
 pub fn find_decoded_feed(
     app: &App,
     id: &str,
@@ -86,7 +86,7 @@ pub fn find_decoded_feed(
 ) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
-        Some(format) if format.is_raw() || format.is_system() => {
+        Some(format) if format.is_raw() || format.is_shared_mobility() => {
             Err(refuse_format(id, format, expected))
         }
         _ => Ok(feed),
@@ -122,7 +122,7 @@ pub fn find_mapped_feed(app: &App, id: &str, expected: &'static str) -> Result<A
 pub fn find_system(app: &App, id: &str, expected: &'static str) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
-        Some(format) if format.is_system() => Ok(feed),
+        Some(format) if format.is_shared_mobility() => Ok(feed),
         Some(format) => Err(refuse_format(id, format, expected)),
         None => Err(Refusal::NoData { feed: shorten_id(id), reason: feed.status().reason.clone() }),
     }

@@ -72,7 +72,7 @@ impl QueryParameters {
         }
     }
 
-    /// Parses a whole number from 0 to `most`.
+    /// Parses a whole number from 0 to `parameter_max`.
     pub fn parse_number(
         &self,
         name: &'static str,
@@ -85,7 +85,7 @@ impl QueryParameters {
         })
     }
 
-    /// Parses a whole number from 1 to `most`.
+    /// Parses a whole number from 1 to `parameter_max`.
     pub fn parse_count(
         &self,
         name: &'static str,

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lineside_config::times::format_rfc3339;
-use lineside_gbfs::GbfsVersion;
+use lineside_gbfs::WritableGbfsVersion;
 use lineside_ingest::{
     FailureCode, Feed, FeedConfig, FeedStatus, MemoryFile, ServedSnapshot, Snapshot,
 };
@@ -53,7 +53,7 @@ pub(crate) struct PreparedReplies {
     is_date_strong: bool,
     /// For a file of a GBFS system: its conversions to each served version, one for each group of languages that share
     /// it.
-    conversions: [Mutex<Vec<Arc<ConvertedFile>>>; GbfsVersion::ALL.len()],
+    conversions: [Mutex<Vec<Arc<ConvertedFile>>>; WritableGbfsVersion::ALL.len()],
 }
 
 /// A body, and the memory file that it lies in, if any.
@@ -162,8 +162,11 @@ impl PreparedReplies {
     }
 
     /// Returns the conversions of a GBFS file to that version; empty until the first one is made.
-    pub(crate) fn converted_files(&self, version: GbfsVersion) -> &Mutex<Vec<Arc<ConvertedFile>>> {
-        &self.conversions[usize::from(version == GbfsVersion::Three)]
+    pub(crate) fn converted_files(
+        &self,
+        version: WritableGbfsVersion,
+    ) -> &Mutex<Vec<Arc<ConvertedFile>>> {
+        &self.conversions[usize::from(version == WritableGbfsVersion::Three)]
     }
 
     /// Builds the reply that a client prefers. `freshness` has the headers that are valid only now.

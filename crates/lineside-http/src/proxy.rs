@@ -81,7 +81,7 @@ async fn reply_with_snapshot(
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(app, id)?;
-    if feed.format().is_some_and(Format::is_system) {
+    if feed.format().is_some_and(Format::is_shared_mobility) {
         return gbfs::reply_with_discovery(app, &feed, prefix, headers, preferences).await;
     }
     reply_as_sent(app, &feed, preferences, DownloadView::AsSent).await

@@ -11,8 +11,8 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use lineside_formats::{Error, Format};
 use lineside_gbfs::{
-    FileContent, FileHeader, FileKind, FileLimits, GbfsVersion, decode_file, encode_discovery,
-    encode_file, output_name,
+    FileContent, FileHeader, FileKind, FileLimits, WritableGbfsVersion, decode_gbfs_file,
+    encode_discovery_file, encode_gbfs_file, output_file_name,
     records::{Calendar, Dataset, RentalHours, VersionEntry},
 };
 use lineside_ingest::{Feed, GbfsFeedFile, ServedSnapshot};
@@ -57,8 +57,10 @@ async fn get_manifest(
 ) -> Result<Response, Refusal> {
     let base = app.base_url(&headers);
     let feeds = app.ingest().feeds();
-    let systems: Vec<Arc<Feed>> =
-        feeds.into_iter().filter(|feed| feed.format().is_some_and(Format::is_system)).collect();
+    let systems: Vec<Arc<Feed>> = feeds
+        .into_iter()
+        .filter(|feed| feed.format().is_some_and(Format::is_shared_mobility))
+        .collect();
     let changed = systems.iter().filter_map(|feed| Some(feed.snapshot()?.fetched_at)).max();
     let changed = changed.unwrap_or(app.started_at());
     let written = run_blocking(move || {
@@ -73,7 +75,7 @@ async fn get_manifest(
             version: None,
         };
         let content = FileContent::Manifest(datasets.collect());
-        encode_file(&content, &head, GbfsVersion::Three, LANGUAGE_DEFAULT)
+        encode_gbfs_file(&content, &head, WritableGbfsVersion::Three, LANGUAGE_DEFAULT)
     });
     let written = written.await?.ok_or(Refusal::Internal)?;
     let reply = Representation::new(JSON_TYPE, written.body)
@@ -148,8 +150,8 @@ async fn reply_with_file(
         version: lookup::shorten_id(version),
         file: lookup::shorten_id(plain),
     };
-    let version = GbfsVersion::from_major(version).ok_or_else(unknown)?;
-    if version == GbfsVersion::Three && language.is_some() {
+    let version = WritableGbfsVersion::version_from_major_number(version).ok_or_else(unknown)?;
+    if version == WritableGbfsVersion::Three && language.is_some() {
         return Err(unknown());
     }
     let base = app.base_url(headers);
@@ -164,8 +166,8 @@ async fn reply_with_file(
                     .await
             }
             _ => {
-                let kind = FileKind::from_name(plain);
-                let kind = kind.filter(|kind| output_name(*kind, version) == Some(plain));
+                let kind = FileKind::kind_from_file_name(plain);
+                let kind = kind.filter(|kind| output_file_name(*kind, version) == Some(plain));
                 let kind = kind.ok_or_else(unknown)?;
                 let mut parts = list_parts(&feed, kind).into_iter();
                 let part = match language {
@@ -190,7 +192,7 @@ fn find_part(system: &Feed, kind: FileKind) -> Option<GbfsFeedFile> {
 /// Returns the files of a kind in the order of the discovery file, one for each language.
 fn list_parts(system: &Feed, kind: FileKind) -> Vec<GbfsFeedFile> {
     let parts = system.gbfs_files();
-    let same = parts.iter().filter(|part| FileKind::from_name(&part.name) == Some(kind));
+    let same = parts.iter().filter(|part| FileKind::kind_from_file_name(&part.name) == Some(kind));
     same.cloned().collect()
 }
 
@@ -204,8 +206,10 @@ async fn reply_with_content(
     let status = feed.status();
     let served = lookup::served_snapshot(app, feed, &status)?;
     let snapshot = served.snapshot();
-    let ttl =
-        lineside_gbfs::parse_ttl(&snapshot.bytes).ok().flatten().map_or(0, |ttl| ttl.as_secs());
+    let ttl = lineside_gbfs::parse_file_ttl(&snapshot.bytes)
+        .ok()
+        .flatten()
+        .map_or(0, |ttl| ttl.as_secs());
     let head = FileHeader {
         last_updated: Some(snapshot.fetched_at.unix_seconds()),
         ttl: u32::try_from(ttl).ok(),
@@ -223,7 +227,7 @@ async fn reply_with_content(
 
 fn write_discovery(
     feed: &Arc<Feed>,
-    version: GbfsVersion,
+    version: WritableGbfsVersion,
     base: String,
 ) -> impl FnOnce(FileHeader) -> Vec<u8> + use<> {
     let feed = Arc::clone(feed);
@@ -235,10 +239,12 @@ fn write_discovery(
         };
         let mut languages: Vec<(String, Vec<(&str, String)>)> = Vec::new();
         for part in parts.iter() {
-            let kind = FileKind::from_name(&part.name);
-            let Some(name) = kind.and_then(|kind| output_name(kind, version)) else { continue };
+            let kind = FileKind::kind_from_file_name(&part.name);
+            let Some(name) = kind.and_then(|kind| output_file_name(kind, version)) else {
+                continue;
+            };
             // A file of version 3 has all languages.
-            let language = if version == GbfsVersion::Three {
+            let language = if version == WritableGbfsVersion::Three {
                 &default_language
             } else {
                 &language_code(part)
@@ -263,31 +269,31 @@ fn write_discovery(
         for (_, files) in &mut languages {
             files.push((VERSIONS, format!("{own}/{VERSIONS}.json")));
         }
-        encode_discovery(&languages, &head, version)
+        encode_discovery_file(&languages, &head, version)
     }
 }
 
 fn write_versions(
     feed: &Arc<Feed>,
-    version: GbfsVersion,
+    version: WritableGbfsVersion,
     base: String,
 ) -> impl FnOnce(FileHeader) -> Vec<u8> + use<> {
     let content = FileContent::Versions(list_versions(feed, &base));
     move |head| {
-        let written = encode_file(&content, &head, version, LANGUAGE_DEFAULT);
+        let written = encode_gbfs_file(&content, &head, version, LANGUAGE_DEFAULT);
         written.map(|it| it.body).unwrap_or_default()
     }
 }
 
 fn list_versions(feed: &Feed, base: &str) -> Vec<VersionEntry> {
-    let entry = |version: GbfsVersion| VersionEntry {
+    let entry = |version: WritableGbfsVersion| VersionEntry {
         version: Some(version.as_str().into()),
         url: Some(
             format!("{base}/gbfs/{}/{}/{DISCOVERY}.json", feed.id(), version.major_version())
                 .into(),
         ),
     };
-    GbfsVersion::ALL.map(entry).into()
+    WritableGbfsVersion::ALL.map(entry).into()
 }
 
 /// Returns the language of a system's files: that of the discovery file, else of the system information, else
@@ -324,14 +330,14 @@ fn read_part(
     language: &str,
 ) -> Option<Result<(FileContent, FileHeader), Error>> {
     let snapshot = part.feed.snapshot()?;
-    let read = decode_file(kind, &snapshot.bytes, language, &FileLimits::default());
+    let read = decode_gbfs_file(kind, &snapshot.bytes, language, &FileLimits::default());
     Some(read.map(|(file, _)| (file.content, file.head)))
 }
 
 /// The target of a file's conversion.
 struct GbfsConversion {
     kind: FileKind,
-    version: GbfsVersion,
+    version: WritableGbfsVersion,
     /// Address of this server's manifest, which depends on the host that the client uses.
     manifest_url: String,
 }
@@ -339,7 +345,7 @@ struct GbfsConversion {
 impl GbfsConversion {
     /// Returns true if the converted file has a `manifest_url`.
     fn has_manifest(&self) -> bool {
-        self.kind == FileKind::SystemInformation && self.version == GbfsVersion::Three
+        self.kind == FileKind::SystemInformation && self.version == WritableGbfsVersion::Three
     }
 }
 
@@ -389,13 +395,13 @@ async fn convert_part(
     let own = part.language.clone();
     let body = run_blocking(move || {
         let language = own.map_or_else(|| system_language(&system), |own| own.to_string());
-        let (file, _) = decode_file(kind, &bytes, &language, &FileLimits::default())?;
+        let (file, _) = decode_gbfs_file(kind, &bytes, &language, &FileLimits::default())?;
         let mut content = file.content;
         companions.merge_into(&mut content, &file.head, &language);
         if to.has_manifest() {
             content.adapt_contacts_to_v3(Some(&to.manifest_url));
         }
-        Ok(encode_file(&content, &file.head, version, &language).map(|it| it.body))
+        Ok(encode_gbfs_file(&content, &file.head, version, &language).map(|it| it.body))
     });
     let unreadable = |error: Error| Refusal::NoData {
         feed: served.config().id.to_string(),
@@ -421,8 +427,13 @@ struct CompanionFiles {
 }
 
 impl CompanionFiles {
-    fn for_part(system: &Feed, part: &GbfsFeedFile, kind: FileKind, version: GbfsVersion) -> Self {
-        let is_version_three = version == GbfsVersion::Three;
+    fn for_part(
+        system: &Feed,
+        part: &GbfsFeedFile,
+        kind: FileKind,
+        version: WritableGbfsVersion,
+    ) -> Self {
+        let is_version_three = version == WritableGbfsVersion::Three;
         let has_hours = kind == FileKind::SystemInformation && is_version_three;
         let hours = [FileKind::Hours, FileKind::Calendar].into_iter().filter(|_| has_hours);
         let kinds = hours.chain([FileKind::SystemInformation]);
@@ -453,14 +464,16 @@ impl CompanionFiles {
             if its != language
                 && let Some(Ok((other, _))) = read_part(other, self.kind, its)
             {
-                content.add_language(&other);
+                content.add_texts_of_language(&other);
             }
         }
         // A system of version 3 states its hours itself, or not at all.
         let is_new = head.version.as_deref().is_some_and(|version| version.starts_with('3'));
         let hours = if self.has_hours && !is_new { self.opening_hours(language) } else { None };
-        content
-            .complete_for_v3(language, hours.as_ref().map(|(hours, days)| (&hours[..], &days[..])));
+        content.add_fields_required_by_v3(
+            language,
+            hours.as_ref().map(|(hours, days)| (&hours[..], &days[..])),
+        );
     }
 
     /// Returns the contents of the files of hours and calendars; `None` if one of them cannot be read.

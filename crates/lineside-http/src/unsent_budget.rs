@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-use lineside_config::client_network::client_network;
+use lineside_config::client_network::client_limit_key;
 use parking_lot::Mutex;
 
 use super::limits;
@@ -34,7 +34,7 @@ pub struct AddressUnsent {
 }
 
 impl UnsentBudget {
-    /// Creates a budget; all unsent replies together may hold `most` bytes.
+    /// Creates a budget; all unsent replies together may hold `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Arc<Self> {
         let [bytes, shared_bytes, compressed_bytes] = [0, 0, 0].map(AtomicUsize::new);
         let (addresses, n_refused) = (Mutex::default(), AtomicU64::new(0));
@@ -89,7 +89,7 @@ impl UnsentBudget {
     /// Returns the counter of an address; loopback has no limit of its own, because proxies and the operator use it.
     pub fn for_address(self: &Arc<Self>, address: IpAddr) -> Arc<AddressUnsent> {
         let is_loopback = address.to_canonical().is_loopback();
-        let address = client_network(address);
+        let address = client_limit_key(address);
         let mut addresses = self.addresses.lock();
         if let Some(known) = addresses.get(&address).and_then(Weak::upgrade) {
             return known;

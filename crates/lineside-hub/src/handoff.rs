@@ -63,7 +63,7 @@ impl Hub {
         *self.app_publish_lock().write() = true;
     }
 
-    /// Returns the logs of the rooms that have a public name and satisfy `is_kept`: of all of them together, the
+    /// Returns the logs of the rooms that have a public name and satisfy `is_included`: of all of them together, the
     /// newest publications up to `bytes_max`.
     pub fn export_rooms(
         &self,

@@ -9,7 +9,7 @@ use crate::status::ContentExpectation;
 use crate::status::SHARE_MIN;
 use std::time::Duration;
 
-use lineside_formats::gtfs_rt::{EntityPayloads, ShallowMessage};
+use lineside_formats::gtfs_rt::{EntityPayloadKinds, SplitFeedMessage};
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -42,18 +42,18 @@ impl ContentHistory {
         self.has_trip_data = true;
     }
 
-    /// Records the content of a message, at a time with `under_way` running trips.
+    /// Records the content of a message, at a time with `n_active` running trips.
     pub(crate) fn record_message(
         &mut self,
-        message: &ShallowMessage,
+        message: &SplitFeedMessage,
         n_active: Option<u32>,
         now: UnixMillis,
     ) {
         let mut n_reported = 0;
         let mut hashes = Vec::new();
         for entity in message.entities.iter().filter(|entity| !entity.is_deleted) {
-            if entity.payload.contains(EntityPayloads::VEHICLE)
-                || entity.payload.contains(EntityPayloads::TRIP_UPDATE)
+            if entity.payload.contains(EntityPayloadKinds::VEHICLE)
+                || entity.payload.contains(EntityPayloadKinds::TRIP_UPDATE)
             {
                 n_reported += 1;
                 hashes.extend_from_slice(&entity.hash.to_le_bytes());
@@ -101,7 +101,7 @@ impl ContentHistory {
         }
     }
 
-    /// Returns the expected content while `under_way` trips run.
+    /// Returns the expected content while `n_active` trips run.
     pub(crate) fn expected_content(
         &self,
         n_active: Option<u32>,
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     /// Returns a message of `n` vehicles; `step` is their progress.
-    fn message(n: u32, step: u32) -> ShallowMessage {
+    fn message(n: u32, step: u32) -> SplitFeedMessage {
         let entity = (0..n).map(|number| proto::FeedEntity {
             id: number.to_string(),
             vehicle: Some(proto::VehiclePosition {
@@ -141,7 +141,7 @@ mod tests {
         });
         let message =
             proto::FeedMessage { entity: entity.collect(), ..proto::FeedMessage::default() };
-        ShallowMessage::from_message(&message)
+        SplitFeedMessage::from_decoded_message(&message)
     }
 
     fn at(seconds: i64) -> UnixMillis {

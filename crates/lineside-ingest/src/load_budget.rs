@@ -58,7 +58,7 @@ fn count_permits(bytes: u64) -> u32 {
 /// files are larger than listed.
 pub(crate) fn estimate_load_bytes(body: &Bytes) -> u64 {
     let limits = DatasetLimits { entries: usize::MAX, ..DatasetLimits::default() };
-    let Ok(files) = ZipFiles::list_paths(Cursor::new(body), &limits) else {
+    let Ok(files) = ZipFiles::list_file_paths_and_sizes(Cursor::new(body), &limits) else {
         return (body.len() as u64).saturating_mul(MEMORY_PER_XML_BYTE);
     };
     let estimate = |(path, bytes): (String, u64)| match path.to_ascii_lowercase().ends_with(".xml")

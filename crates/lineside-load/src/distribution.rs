@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// A quantile is at most 1/32 above the true one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Distribution {
+pub struct ValueDistribution {
     /// The upper bound of each bucket and its count, ascending; at most the buckets of a histogram.
     buckets: Vec<(u64, u64)>,
     min: u64,
@@ -16,7 +16,7 @@ pub struct Distribution {
 
 /// Returns the upper bounds of the buckets of a histogram: every value below 2^(BITS + 1), then 2^BITS per power of
 /// two.
-pub(crate) fn bucket_bounds() -> Vec<u64> {
+pub(crate) fn histogram_bucket_upper_bounds() -> Vec<u64> {
     let exact = 0..1_u64 << (BITS + 1);
     let powers = 1..=63 - BITS;
     let wide = powers.flat_map(|shift| {
@@ -25,8 +25,8 @@ pub(crate) fn bucket_bounds() -> Vec<u64> {
     exact.chain(wide).collect()
 }
 
-impl Distribution {
-    /// Converts a snapshot of a histogram. `bounds` are [`bucket_bounds`], which callers compute once.
+impl ValueDistribution {
+    /// Converts a snapshot of a histogram. `bounds` are [`histogram_bucket_upper_bounds`], which callers compute once.
     pub(crate) fn from_snapshot(snapshot: &HistogramSnapshot, bounds: &[u64]) -> Self {
         let (Some(min), Some(max)) = (snapshot.min(), snapshot.max()) else {
             return Self::default();
@@ -111,10 +111,10 @@ mod tests {
 
     use super::*;
 
-    fn recorded(values: impl IntoIterator<Item = u64>) -> Distribution {
+    fn recorded(values: impl IntoIterator<Item = u64>) -> ValueDistribution {
         let histogram = Histogram::new();
         values.into_iter().for_each(|value| histogram.record(value));
-        Distribution::from_snapshot(&histogram.snapshot(), &bucket_bounds())
+        ValueDistribution::from_snapshot(&histogram.snapshot(), &histogram_bucket_upper_bounds())
     }
 
     #[test]
@@ -122,7 +122,8 @@ mod tests {
         let histogram = Histogram::new();
         (1..=100_000).for_each(|n| histogram.record(n * n));
         let snapshot = histogram.snapshot();
-        let distribution = Distribution::from_snapshot(&snapshot, &bucket_bounds());
+        let distribution =
+            ValueDistribution::from_snapshot(&snapshot, &histogram_bucket_upper_bounds());
         assert_eq!(distribution.value_count(), 100_000);
         assert_eq!((distribution.min(), distribution.max()), (snapshot.min(), snapshot.max()));
         for q in [0.0, 0.001, 0.5, 0.99, 0.999, 1.0] {
@@ -134,24 +135,24 @@ mod tests {
     fn every_value_has_its_bucket() {
         let extremes = recorded([0, 63, 64, u64::MAX]);
         assert_eq!((extremes.value_count(), extremes.max()), (4, Some(u64::MAX)));
-        assert_eq!(bucket_bounds().last(), Some(&u64::MAX));
-        assert!(bucket_bounds().is_sorted());
+        assert_eq!(histogram_bucket_upper_bounds().last(), Some(&u64::MAX));
+        assert!(histogram_bucket_upper_bounds().is_sorted());
     }
 
     #[test]
     fn merging_parts_yields_the_whole() {
-        let mut merged = Distribution::default();
+        let mut merged = ValueDistribution::default();
         merged.merge_values(&recorded((0..5_000).map(|n| n * 977)));
-        merged.merge_values(&Distribution::default());
+        merged.merge_values(&ValueDistribution::default());
         merged.merge_values(&recorded((5_000..9_000).map(|n| n * 977)));
         assert_eq!(merged, recorded((0..9_000).map(|n| n * 977)));
     }
 
     #[test]
     fn an_empty_distribution_has_no_quantiles() {
-        let nothing = Distribution::default();
+        let nothing = ValueDistribution::default();
         assert_eq!((nothing.value_count(), nothing.min(), nothing.quantile(0.5)), (0, None, None));
-        let few = Distribution::from_values([7, 3, 7]);
+        let few = ValueDistribution::from_values([7, 3, 7]);
         assert_eq!(
             (few.value_count(), few.min(), few.quantile(0.5), few.max()),
             (3, Some(3), Some(7), Some(7))

@@ -21,16 +21,16 @@ mod run;
 mod tally;
 mod workers;
 
-pub use distribution::Distribution;
-pub use plan::{ApiKey, LoadPlan, MessageFormat, PublishPlan, SessionTransport, TargetServer};
+pub use distribution::ValueDistribution;
+pub use plan::{ApiKey, LoadTestPlan, MessageFormat, PublishPlan, SessionTransport, TargetServer};
 pub use process::ProcessUsage;
-pub use report::{LatencyReport, LoadReport, ProcessCosts};
-pub use run::run_load;
-pub use workers::run_worker;
+pub use report::{LatencyReport, LoadTestReport, ProcessCosts};
+pub use run::run_load_test;
+pub use workers::run_worker_process;
 
 /// The reason why a run failed. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LoadError {
+pub enum LoadTestError {
     /// The plan is invalid.
     #[error("{0}")]
     Usage(String),

@@ -8,8 +8,8 @@ use lineside_wire::centrifuge;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::LoadError;
-use crate::clock::{Nanos, duration_to_nanos};
+use crate::LoadTestError;
+use crate::clock::{MonotonicNanos, duration_to_nanos};
 use crate::limits::{
     CHANNELS_MAX, DURATION_MAX, PROCESSES_MAX, PUBLICATION_BYTES_MAX, PUBLICATIONS_MAX, SLICE_MIN,
     SLICES_MAX,
@@ -82,8 +82,8 @@ impl TargetServer {
     ///
     /// # Errors
     /// Returns an error if the text is not such a URL, or if its name cannot be resolved.
-    pub fn resolve_url(text: &str) -> Result<Self, LoadError> {
-        let usage = |why: String| LoadError::Usage(format!("{text}: {why}"));
+    pub fn parse_and_resolve_url(text: &str) -> Result<Self, LoadTestError> {
+        let usage = |why: String| LoadTestError::Usage(format!("{text}: {why}"));
         let url = Url::parse(text).map_err(|error| {
             usage(format!("{error}; the URL must have a form such as http://127.0.0.1:8080"))
         })?;
@@ -99,7 +99,7 @@ impl TargetServer {
         let name = host.trim_start_matches('[').trim_end_matches(']');
         let address = (name, port).to_socket_addrs().ok().and_then(|mut found| found.next());
         let address = address.ok_or_else(|| {
-            LoadError::Unreachable(format!(
+            LoadTestError::Unreachable(format!(
                 "{text}: the host name {name} cannot be resolved; check the spelling"
             ))
         })?;
@@ -129,13 +129,13 @@ impl TargetServer {
     }
 
     /// Returns one of the server's paths.
-    pub(crate) fn join_path(&self, path: &str) -> String {
+    pub(crate) fn path_on_server(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
 
     /// Returns the first lines of a request, up to and including the Host header.
     pub(crate) fn request_head(&self, method: &str, path: &str) -> String {
-        let (path, authority) = (self.join_path(path), self.host_authority());
+        let (path, authority) = (self.path_on_server(path), self.host_authority());
         format!("{method} {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: lineside-load\r\n")
     }
 }
@@ -164,7 +164,7 @@ impl fmt::Debug for ApiKey {
 
 /// The plan of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LoadPlan {
+pub struct LoadTestPlan {
     /// The server.
     pub target: TargetServer,
     /// Number of sessions, over all processes.
@@ -189,9 +189,9 @@ pub struct LoadPlan {
     pub awake: bool,
 }
 
-impl LoadPlan {
+impl LoadTestPlan {
     /// Returns true if the operator's back end publishes to the channel, as the run does.
-    pub(crate) fn is_own_channel(channel: &str) -> bool {
+    pub(crate) fn is_app_channel(channel: &str) -> bool {
         channel.starts_with("app/")
     }
 
@@ -204,23 +204,23 @@ impl LoadPlan {
     }
 
     /// Returns the duration of a slice.
-    pub(crate) fn slice_nanos(&self) -> Nanos {
+    pub(crate) fn slice_duration_nanos(&self) -> MonotonicNanos {
         (duration_to_nanos(self.duration) / u64::from(SLICES_MAX)).max(duration_to_nanos(SLICE_MIN))
     }
 
     /// Returns the channels to which the run publishes.
-    pub(crate) fn own_channels(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn channels_published_by_run(&self) -> impl Iterator<Item = (usize, &str)> {
         let publishes = self.publishing.is_some();
         let all = self.channels.iter().map(String::as_str).enumerate();
-        all.filter(move |(_, channel)| publishes && Self::is_own_channel(channel))
+        all.filter(move |(_, channel)| publishes && Self::is_app_channel(channel))
     }
 
     /// Checks the plan.
     ///
     /// # Errors
     /// Returns an error if the plan is invalid or exceeds a limit.
-    pub fn validate_plan(&self) -> Result<(), LoadError> {
-        let refuse = |why: String| Err(LoadError::Usage(why));
+    pub fn validate_plan(&self) -> Result<(), LoadTestError> {
+        let refuse = |why: String| Err(LoadTestError::Usage(why));
         if self.sessions == 0 {
             return refuse("--sessions must be at least 1".to_owned());
         }
@@ -243,7 +243,7 @@ impl LoadPlan {
             );
         }
         let Some(publishing) = &self.publishing else { return Ok(()) };
-        if self.own_channels().next().is_none() {
+        if self.channels_published_by_run().next().is_none() {
             return refuse(
                 "--publish needs a channel that begins with app/; add --channel app/load/1"
                     .to_owned(),
@@ -275,8 +275,8 @@ fn find_duplicate_channel(channels: &[String]) -> Option<&String> {
 
 /// The part of a run that one process executes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlanShare {
-    pub(crate) plan: LoadPlan,
+pub(crate) struct ProcessPlanShare {
+    pub(crate) plan: LoadTestPlan,
     /// The index of its first session, counted over all processes.
     pub(crate) first: usize,
     /// Number of its sessions.
@@ -286,14 +286,17 @@ pub(crate) struct PlanShare {
 }
 
 /// Divides a run between `processes` as evenly as possible.
-pub(crate) fn split_plan(plan: &LoadPlan, processes: usize) -> Vec<PlanShare> {
+pub(crate) fn split_plan_between_processes(
+    plan: &LoadTestPlan,
+    processes: usize,
+) -> Vec<ProcessPlanShare> {
     let ramp = plan.ramp.map(|ramp| ramp / processes as f64);
-    let plan = LoadPlan { ramp, ..plan.clone() };
+    let plan = LoadTestPlan { ramp, ..plan.clone() };
     let begin = |process: usize| plan.sessions * process / processes;
     // Ports of an earlier run are unavailable for a minute and a search for others is slow, so the addresses are
     // random.
     let loopback = Ipv4Addr::new(127, fastrand::u8(1..=250), fastrand::u8(..), 1);
-    let share = |process| PlanShare {
+    let share = |process| ProcessPlanShare {
         plan: plan.clone(),
         first: begin(process),
         sessions: begin(process + 1) - begin(process),
@@ -323,9 +326,9 @@ pub(crate) mod tests {
         assert_eq!((last_publication_number(5, 2, 0), last_publication_number(5, 2, 1)), (3, 2));
     }
 
-    pub(crate) fn test_plan(url: &str) -> LoadPlan {
-        LoadPlan {
-            target: TargetServer::resolve_url(url).expect("a server's address"),
+    pub(crate) fn new_test_plan(url: &str) -> LoadTestPlan {
+        LoadTestPlan {
+            target: TargetServer::parse_and_resolve_url(url).expect("a server's address"),
             sessions: 10,
             channels: vec!["feed/city".to_owned()],
             transport: SessionTransport::Sse,
@@ -339,8 +342,8 @@ pub(crate) mod tests {
         }
     }
 
-    fn check_refusal(change: impl Fn(&mut LoadPlan)) -> String {
-        let mut plan = test_plan("http://127.0.0.1:8080");
+    fn refusal_text_after_change(change: impl Fn(&mut LoadTestPlan)) -> String {
+        let mut plan = new_test_plan("http://127.0.0.1:8080");
         change(&mut plan);
         plan.validate_plan().expect_err("the plan was accepted").to_string()
     }
@@ -351,7 +354,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_server_url_is_parsed() {
-        let target = TargetServer::resolve_url("https://127.0.0.1/lineside/").expect("an address");
+        let target =
+            TargetServer::parse_and_resolve_url("https://127.0.0.1/lineside/").expect("an address");
         assert!(target.tls && target.is_on_loopback() == cfg!(target_os = "linux"));
         assert_eq!(target.address.port(), 443);
         let request = target.request_head("GET", "/events");
@@ -360,26 +364,42 @@ pub(crate) mod tests {
             "{request}"
         );
         assert!(
-            TargetServer::resolve_url("http://[::1]:80")
+            TargetServer::parse_and_resolve_url("http://[::1]:80")
                 .is_ok_and(|target| target.request_head("GET", "/").contains("Host: [::1]:80"))
         );
-        assert!(matches!(TargetServer::resolve_url("ftp://127.0.0.1"), Err(LoadError::Usage(_))));
-        assert!(matches!(TargetServer::resolve_url("127.0.0.1:80"), Err(LoadError::Usage(_))));
+        assert!(matches!(
+            TargetServer::parse_and_resolve_url("ftp://127.0.0.1"),
+            Err(LoadTestError::Usage(_))
+        ));
+        assert!(matches!(
+            TargetServer::parse_and_resolve_url("127.0.0.1:80"),
+            Err(LoadTestError::Usage(_))
+        ));
     }
 
     #[test]
     fn an_invalid_plan_is_refused_with_advice() {
-        assert!(test_plan("http://127.0.0.1:8080").validate_plan().is_ok());
-        assert!(check_refusal(|plan| plan.sessions = 0).contains("--sessions must be at least 1"));
-        assert!(check_refusal(|plan| plan.channels.clear()).contains("--channel"));
-        assert!(check_refusal(|plan| plan.channels = vec!["a/b".to_owned(); 2]).contains("twice"));
-        assert!(check_refusal(|plan| plan.processes = 65).contains("64"));
-        assert!(check_refusal(|plan| plan.format = MessageFormat::Protobuf).contains("websocket"));
+        assert!(new_test_plan("http://127.0.0.1:8080").validate_plan().is_ok());
         assert!(
-            check_refusal(|plan| plan.publishing = plan_with_rate(10.0)).contains("app/load/1")
+            refusal_text_after_change(|plan| plan.sessions = 0)
+                .contains("--sessions must be at least 1")
+        );
+        assert!(refusal_text_after_change(|plan| plan.channels.clear()).contains("--channel"));
+        assert!(
+            refusal_text_after_change(|plan| plan.channels = vec!["a/b".to_owned(); 2])
+                .contains("twice")
+        );
+        assert!(refusal_text_after_change(|plan| plan.processes = 65).contains("64"));
+        assert!(
+            refusal_text_after_change(|plan| plan.format = MessageFormat::Protobuf)
+                .contains("websocket")
+        );
+        assert!(
+            refusal_text_after_change(|plan| plan.publishing = plan_with_rate(10.0))
+                .contains("app/load/1")
         );
         let into_ours = |rate| {
-            check_refusal(|plan| {
+            refusal_text_after_change(|plan| {
                 plan.channels = vec!["app/load/1".to_owned()];
                 plan.publishing = plan_with_rate(rate);
             })
@@ -390,9 +410,12 @@ pub(crate) mod tests {
 
     #[test]
     fn shares_cover_all_sessions_once() {
-        let plan =
-            LoadPlan { sessions: 25_001, ramp: Some(900.0), ..test_plan("http://127.0.0.1:8080") };
-        let shares = split_plan(&plan, 3);
+        let plan = LoadTestPlan {
+            sessions: 25_001,
+            ramp: Some(900.0),
+            ..new_test_plan("http://127.0.0.1:8080")
+        };
+        let shares = split_plan_between_processes(&plan, 3);
         let next = shares.iter().fold(0, |next, share| {
             assert_eq!(share.first, next);
             assert_eq!(share.plan.ramp, Some(300.0));

@@ -27,12 +27,12 @@ impl ProcessHandle {
         Self(id)
     }
 
-    pub(crate) fn for_self() -> Self {
+    pub(crate) fn this_process() -> Self {
         Self(std::process::id())
     }
 
     /// Finds the process that listens on the address, if it is on this machine and accessible.
-    pub(crate) fn find_listener(address: SocketAddr) -> Option<Self> {
+    pub(crate) fn find_listening_process(address: SocketAddr) -> Option<Self> {
         // Only an address of this machine can be bound; for any other one the local listener on that port is a
         // different server.
         UdpSocket::bind((address.ip(), 0)).ok()?;
@@ -47,7 +47,7 @@ impl ProcessHandle {
         let socket = format!("socket:[{inode}]");
         let ids = fs::read_dir("/proc").ok()?.flatten();
         let mut ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        ids.find(|id| holds_socket(*id, &socket)).map(Self)
+        ids.find(|id| does_process_hold_socket(*id, &socket)).map(Self)
     }
 
     pub(crate) fn process_id(self) -> u32 {
@@ -90,12 +90,13 @@ fn parse_listener_inode(line: &str, address: SocketAddr) -> Option<&str> {
     let (ip, port) = fields.get(1)?.split_once(':')?;
     let is_there = fields.get(3) == Some(&LISTENING)
         && u16::from_str_radix(port, 16) == Ok(address.port())
-        && (ip.bytes().all(|digit| digit == b'0') || ip == format_kernel_hex(address.ip()));
+        && (ip.bytes().all(|digit| digit == b'0')
+            || ip == format_address_as_proc_hex(address.ip()));
     is_there.then(|| fields.get(9).copied()).flatten()
 }
 
 /// Formats an address like the kernel: each 32-bit word in native byte order.
-fn format_kernel_hex(ip: IpAddr) -> String {
+fn format_address_as_proc_hex(ip: IpAddr) -> String {
     let octets = match ip {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
@@ -104,7 +105,7 @@ fn format_kernel_hex(ip: IpAddr) -> String {
     words.map(|word| format!("{:08X}", u32::from_ne_bytes(word))).collect()
 }
 
-fn holds_socket(id: u32, socket: &str) -> bool {
+fn does_process_hold_socket(id: u32, socket: &str) -> bool {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{id}/fd")) else { return false };
     let mut targets = descriptors.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     targets.any(|target| target.as_os_str() == socket)
@@ -131,24 +132,24 @@ mod tests {
             let listener = TcpListener::bind((ip, 0)).expect("a free port");
             let mut address = listener.local_addr().expect("an address");
             assert_eq!(
-                ProcessHandle::find_listener(address),
-                Some(ProcessHandle::for_self()),
+                ProcessHandle::find_listening_process(address),
+                Some(ProcessHandle::this_process()),
                 "{ip}"
             );
             address.set_ip("127.0.0.1".parse().expect("an address"));
             let elsewhere = ip == "127.0.0.9";
-            assert_eq!(ProcessHandle::find_listener(address).is_none(), elsewhere, "{ip}");
+            assert_eq!(ProcessHandle::find_listening_process(address).is_none(), elsewhere, "{ip}");
             // An address for documentation (RFC 5737), which no machine has.
             address.set_ip("192.0.2.1".parse().expect("an address"));
-            assert_eq!(ProcessHandle::find_listener(address), None, "{ip}");
+            assert_eq!(ProcessHandle::find_listening_process(address), None, "{ip}");
         }
     }
 
     #[test]
     fn the_resource_usage_of_a_process_is_read() {
-        let before = ProcessHandle::for_self().read_usage().expect("own figures");
+        let before = ProcessHandle::this_process().read_usage().expect("own figures");
         let mut sum = 0_u64;
-        while ProcessHandle::for_self().read_usage().expect("own figures").cpu_nanos
+        while ProcessHandle::this_process().read_usage().expect("own figures").cpu_nanos
             < before.cpu_nanos + 5_000_000
         {
             sum = std::hint::black_box(sum + 1);

@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::LoadError;
-use crate::clock::{self, Nanos, SECOND};
+use crate::LoadTestError;
+use crate::clock::{self, MonotonicNanos, SECOND};
 use crate::engine::TlsClient;
 use crate::limits::{ANSWER_BYTES_MAX, PUBLISH_ANSWER_MAX};
-use crate::message::write_own_data;
-use crate::plan::{LoadPlan, PublishPlan};
-use crate::reasons::{count_reason, failure_advice};
+use crate::message::write_own_publication_data;
+use crate::plan::{LoadTestPlan, PublishPlan};
+use crate::reasons::{count_failure_reason, failure_advice};
 
 /// Timeout for opening a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Delay up to which a publication counts as on time.
-const LATENESS_MAX: Nanos = 1_000_000;
+const LATENESS_MAX: MonotonicNanos = 1_000_000;
 
 /// The results of the publications.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ impl<T: Read + Write + Send> ByteStream for T {}
 
 /// A tested connection to the server API.
 pub(crate) struct ApiPublisher {
-    plan: LoadPlan,
+    plan: LoadTestPlan,
     publishing: PublishPlan,
     connection: Box<dyn ByteStream>,
     /// The reply being read, at most [`ANSWER_BYTES_MAX`].
@@ -47,71 +47,80 @@ pub(crate) struct ApiPublisher {
 
 impl ApiPublisher {
     /// Connects and sends a harmless request, so that a wrong key is detected before thousands of sessions are opened.
-    pub(crate) fn open_connection(plan: &LoadPlan) -> Result<Option<Self>, LoadError> {
+    pub(crate) fn open_connection(plan: &LoadTestPlan) -> Result<Option<Self>, LoadTestError> {
         let Some(publishing) = plan.publishing.clone() else { return Ok(None) };
         let connection = connect_to_api(plan)?;
         let answer = Vec::new();
         let mut publisher = Self { plan: plan.clone(), publishing, connection, answer };
-        let first = plan.own_channels().next().map_or("", |(_, channel)| channel).to_owned();
+        let first =
+            plan.channels_published_by_run().next().map_or("", |(_, channel)| channel).to_owned();
         let question = serde_json::json!({ "channel": first }).to_string();
-        match publisher.send_request("/api/presence_stats", question.as_bytes()) {
+        match publisher.send_api_request("/api/presence_stats", question.as_bytes()) {
             Ok((200, _)) => Ok(Some(publisher)),
-            Ok((401 | 403, _)) => Err(LoadError::Usage(
+            Ok((401 | 403, _)) => Err(LoadTestError::Usage(
                 "the server rejects the key in LINESIDE_API_KEY; set it to the key of the server's \
                 [api] section".to_owned(),
             )),
-            Ok((404, _)) => Err(LoadError::Usage(
+            Ok((404, _)) => Err(LoadTestError::Usage(
                 "the server has no server API; set [api] key in its configuration, or omit \
                 --publish".to_owned(),
             )),
-            Ok((status, _)) => Err(LoadError::Unreachable(format!(
+            Ok((status, _)) => Err(LoadTestError::Unreachable(format!(
                 "the server API answered {status}; check the server's log"
             ))),
             Err(error) => {
                 let why = error.to_string();
                 let advice = failure_advice(&why);
-                Err(LoadError::Unreachable(format!("the server API did not answer: {why}; {advice}")))
+                Err(LoadTestError::Unreachable(format!("the server API did not answer: {why}; {advice}")))
             }
         }
     }
 
     /// Publishes from `start` on, in a thread of its own.
-    pub(crate) fn spawn_publisher(self, start: Nanos) -> io::Result<JoinHandle<PublishTotals>> {
+    pub(crate) fn spawn_publisher(
+        self,
+        start: MonotonicNanos,
+    ) -> io::Result<JoinHandle<PublishTotals>> {
         thread::Builder::new()
             .name("publisher".to_owned())
-            .spawn(move || self.publish_until_end(start))
+            .spawn(move || self.publish_on_schedule(start))
     }
 
-    fn publish_until_end(mut self, start: Nanos) -> PublishTotals {
+    fn publish_on_schedule(mut self, start: MonotonicNanos) -> PublishTotals {
         let channels: Vec<(usize, String)> = self
             .plan
-            .own_channels()
+            .channels_published_by_run()
             .map(|(index, channel)| (index, serde_json::Value::from(channel).to_string()))
             .collect();
         let mut published =
             PublishTotals { accepted: vec![0; self.plan.channels.len()], failed: Vec::new() };
         let (mut data, mut body) = (Vec::new(), Vec::new());
         for n in 0..self.plan.publications_per_channel() {
-            let due = start + (n as f64 / self.publishing.rate * SECOND as f64) as Nanos;
+            let due = start + (n as f64 / self.publishing.rate * SECOND as f64) as MonotonicNanos;
             let sent = wait_until_due(due);
             let (index, channel) = &channels[n as usize % channels.len()];
-            write_own_data(n / channels.len() as u64 + 1, sent, self.publishing.bytes, &mut data);
+            write_own_publication_data(
+                n / channels.len() as u64 + 1,
+                sent,
+                self.publishing.bytes,
+                &mut data,
+            );
             body.clear();
             body.extend_from_slice(b"{\"channel\":");
             body.extend_from_slice(channel.as_bytes());
             body.extend_from_slice(b",\"data\":");
             body.extend_from_slice(&data);
             body.push(b'}');
-            match self.publish_one(&body) {
+            match self.send_publication(&body) {
                 Ok(()) => published.accepted[*index] += 1,
-                Err(why) => count_reason(&mut published.failed, &why, 1),
+                Err(why) => count_failure_reason(&mut published.failed, &why, 1),
             }
         }
         published
     }
 
-    fn publish_one(&mut self, body: &[u8]) -> Result<(), String> {
-        let (status, answer) = match self.send_request("/api/publish", body) {
+    fn send_publication(&mut self, body: &[u8]) -> Result<(), String> {
+        let (status, answer) = match self.send_api_request("/api/publish", body) {
             Ok(answered) => answered,
             Err(error) => {
                 // The new connection serves the next publication after a restart of the server.
@@ -133,7 +142,7 @@ impl ApiPublisher {
     }
 
     /// Sends a request, and returns status and body of the response.
-    fn send_request(&mut self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+    fn send_api_request(&mut self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
         let head = self.plan.target.request_head("POST", path);
         let key = &self.publishing.key.0;
         let length = body.len();
@@ -144,14 +153,14 @@ impl ApiPublisher {
         request.extend_from_slice(body);
         self.connection.write_all(&request)?;
         self.connection.flush()?;
-        self.read_response()
+        self.read_api_response()
     }
 
-    fn read_response(&mut self) -> io::Result<(u16, Vec<u8>)> {
+    fn read_api_response(&mut self) -> io::Result<(u16, Vec<u8>)> {
         let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "the response is malformed");
         self.answer.clear();
         loop {
-            if let Some((status, body)) = split_response(&self.answer).ok_or_else(unreadable)? {
+            if let Some((status, body)) = split_api_response(&self.answer).ok_or_else(unreadable)? {
                 return Ok((status, body.to_vec()));
             }
             if self.answer.len() > ANSWER_BYTES_MAX {
@@ -168,7 +177,7 @@ impl ApiPublisher {
 }
 
 /// Splits a response with a length into status and body; `Some(None)` if it is incomplete, `None` if it is invalid.
-fn split_response(answer: &[u8]) -> Option<Option<(u16, &[u8])>> {
+fn split_api_response(answer: &[u8]) -> Option<Option<(u16, &[u8])>> {
     let Some(end) = memchr::memmem::find(answer, b"\r\n\r\n") else { return Some(None) };
     let head = std::str::from_utf8(&answer[..end]).ok()?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
@@ -179,7 +188,7 @@ fn split_response(answer: &[u8]) -> Option<Option<(u16, &[u8])>> {
     Some((body.len() >= length).then(|| (status, &body[..length])))
 }
 
-fn connect_to_api(plan: &LoadPlan) -> Result<Box<dyn ByteStream>, LoadError> {
+fn connect_to_api(plan: &LoadTestPlan) -> Result<Box<dyn ByteStream>, LoadTestError> {
     let target = &plan.target;
     let open = || {
         let socket = TcpStream::connect_timeout(&target.address, CONNECT_MAX)?;
@@ -189,7 +198,7 @@ fn connect_to_api(plan: &LoadPlan) -> Result<Box<dyn ByteStream>, LoadError> {
         Ok(socket)
     };
     let unreachable = |error: io::Error| {
-        LoadError::Unreachable(format!(
+        LoadTestError::Unreachable(format!(
             "cannot connect to {}: {error}; check that the server runs",
             target.url
         ))
@@ -198,13 +207,13 @@ fn connect_to_api(plan: &LoadPlan) -> Result<Box<dyn ByteStream>, LoadError> {
     if !target.tls {
         return Ok(Box::new(socket));
     }
-    let connection = TlsClient::for_host(&target.host)?.new_connection();
+    let connection = TlsClient::tls_client_for_host(&target.host)?.new_connection();
     let connection = connection.map_err(|error| unreachable(io::Error::other(error)))?;
     Ok(Box::new(rustls::StreamOwned::new(connection, socket)))
 }
 
 /// Waits until a publication is due, and returns its send time.
-fn wait_until_due(due: Nanos) -> Nanos {
+fn wait_until_due(due: MonotonicNanos) -> MonotonicNanos {
     loop {
         let now = clock::now_nanos();
         match due.checked_sub(now) {
@@ -222,12 +231,15 @@ mod tests {
     #[test]
     fn a_response_is_complete_at_its_content_length() {
         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-        assert_eq!(split_response(answer), Some(Some((200, &b"{}"[..]))));
+        assert_eq!(split_api_response(answer), Some(Some((200, &b"{}"[..]))));
         for end in 0..answer.len() {
-            assert_eq!(split_response(&answer[..end]), Some(None), "{end}");
+            assert_eq!(split_api_response(&answer[..end]), Some(None), "{end}");
         }
-        assert_eq!(split_response(b"hello\r\n\r\n"), None);
-        assert_eq!(split_response(b"HTTP/1.1 204 No Content\r\n\r\n"), Some(Some((204, &b""[..]))));
+        assert_eq!(split_api_response(b"hello\r\n\r\n"), None);
+        assert_eq!(
+            split_api_response(b"HTTP/1.1 204 No Content\r\n\r\n"),
+            Some(Some((204, &b""[..])))
+        );
     }
 
     #[test]

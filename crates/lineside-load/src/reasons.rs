@@ -3,7 +3,7 @@
 use crate::limits::{REASON_CHARS_MAX, REASONS_MAX};
 
 /// Counts a reason; further distinct reasons are counted together.
-pub(crate) fn count_reason(reasons: &mut Vec<(String, u64)>, reason: &str, times: u64) {
+pub(crate) fn count_failure_reason(reasons: &mut Vec<(String, u64)>, reason: &str, times: u64) {
     if times == 0 {
         return;
     }

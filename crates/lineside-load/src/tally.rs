@@ -8,21 +8,21 @@ use std::collections::HashMap;
 use lineside_sync::histogram::{Histogram, LocalHistogram};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Nanos, WallTime};
-use crate::distribution::{Distribution, bucket_bounds};
+use crate::clock::{MonotonicNanos, WallToMonotonicClock};
+use crate::distribution::{ValueDistribution, histogram_bucket_upper_bounds};
 use crate::limits::DISTINCT_PUBLICATIONS_MAX;
 use crate::message::{MessageCodec, PublicationData};
-use crate::plan::LoadPlan;
+use crate::plan::LoadTestPlan;
 
 /// A publication that at least one session has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PublicationArrival {
     pub(crate) offset: u64,
     /// Time at which it was sent; `None` if unknown.
-    pub(crate) sent: Option<Nanos>,
+    pub(crate) sent: Option<MonotonicNanos>,
     /// Time at which the first session received it, and the last one.
-    pub(crate) first: Nanos,
-    pub(crate) last: Nanos,
+    pub(crate) first: MonotonicNanos,
+    pub(crate) last: MonotonicNanos,
     pub(crate) sessions: u64,
 }
 
@@ -45,13 +45,13 @@ pub(crate) struct ChannelReport {
 /// The deliveries of a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeliverySlice {
-    pub(crate) latency: Distribution,
+    pub(crate) latency: ValueDistribution,
     pub(crate) deliveries: u64,
 }
 
 /// The position of a session in a channel.
 #[derive(Clone, Copy, Debug)]
-struct SessionCursor {
+struct SessionChannelCursor {
     /// The offset after which the session should have every publication.
     start: u64,
     last: u64,
@@ -62,7 +62,7 @@ struct SessionCursor {
 const NOT_STARTED: u64 = u64::MAX;
 
 #[derive(Debug)]
-struct ChannelTally {
+struct ChannelDeliveryTally {
     wire_name: Vec<u8>,
     has_state: bool,
     publications: Vec<PublicationArrival>,
@@ -78,7 +78,7 @@ struct ChannelTally {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DeliveryEffect {
+pub(crate) enum CountedDeliveryEffect {
     /// The channel is unknown.
     Unknown,
     /// A part of a state arrived, but not the last.
@@ -90,12 +90,12 @@ pub(crate) enum DeliveryEffect {
 }
 
 pub(crate) struct DeliveryTally {
-    channels: Vec<ChannelTally>,
+    channels: Vec<ChannelDeliveryTally>,
     by_name: HashMap<Vec<u8>, usize>,
     recent: usize,
     /// The positions, ordered by session, then by channel.
-    cursors: Vec<SessionCursor>,
-    wall: WallTime,
+    cursors: Vec<SessionChannelCursor>,
+    wall: WallToMonotonicClock,
     bounds: Vec<u64>,
     latency: LocalHistogram,
     deliveries: u64,
@@ -103,16 +103,16 @@ pub(crate) struct DeliveryTally {
 }
 
 impl DeliveryTally {
-    pub(crate) fn new(plan: &LoadPlan, sessions: usize) -> Self {
-        let language = MessageCodec::for_transport(plan.transport, plan.format);
+    pub(crate) fn new(plan: &LoadTestPlan, sessions: usize) -> Self {
+        let language = MessageCodec::codec_for_transport(plan.transport, plan.format);
         let wire_names: Vec<Vec<u8>> =
-            plan.channels.iter().map(|name| language.encode_channel(name)).collect();
+            plan.channels.iter().map(|name| language.encode_channel_name(name)).collect();
         let by_name =
             wire_names.iter().cloned().enumerate().map(|(index, name)| (name, index)).collect();
-        let channels =
-            wire_names.into_iter().zip(&plan.channels).map(|(wire_name, name)| ChannelTally {
+        let channels = wire_names.into_iter().zip(&plan.channels).map(|(wire_name, name)| {
+            ChannelDeliveryTally {
                 wire_name,
-                has_state: !LoadPlan::is_own_channel(name),
+                has_state: !LoadTestPlan::is_app_channel(name),
                 publications: Vec::new(),
                 recent: 0,
                 missing: 0,
@@ -121,15 +121,16 @@ impl DeliveryTally {
                 from: 0,
                 cut: None,
                 own_last: 0,
-            });
-        let nowhere = SessionCursor { start: NOT_STARTED, last: 0, received: 0 };
+            }
+        });
+        let nowhere = SessionChannelCursor { start: NOT_STARTED, last: 0, received: 0 };
         Self {
             cursors: vec![nowhere; sessions * plan.channels.len()],
             channels: channels.collect(),
             by_name,
             recent: 0,
-            wall: WallTime::sample_clocks(),
-            bounds: bucket_bounds(),
+            wall: WallToMonotonicClock::sample_clock_offset(),
+            bounds: histogram_bucket_upper_bounds(),
             latency: Histogram::new().local_handle(),
             deliveries: 0,
             measuring: false,
@@ -137,7 +138,7 @@ impl DeliveryTally {
     }
 
     /// Notes a subscription. Returns true if the session does not wait for the channel any more.
-    pub(crate) fn note_subscribed(
+    pub(crate) fn record_subscription(
         &mut self,
         session: usize,
         index: usize,
@@ -148,20 +149,21 @@ impl DeliveryTally {
             return false;
         }
         let seen = channel.publications.last().map_or(0, |seen| seen.offset);
-        self.begin_session(session, index, offset.unwrap_or(seen))
+        self.start_channel_in_session(session, index, offset.unwrap_or(seen))
     }
 
-    fn begin_session(&mut self, session: usize, index: usize, offset: u64) -> bool {
+    fn start_channel_in_session(&mut self, session: usize, index: usize, offset: u64) -> bool {
         let channel = &mut self.channels[index];
         let cursor = &mut self.cursors[session * self.by_name.len() + index];
         let first = cursor.start == NOT_STARTED;
         if !first {
             // Publications that the state replaced will not arrive.
-            let expected = count_between(&channel.publications, cursor.start, cursor.last);
+            let expected =
+                count_publications_between(&channel.publications, cursor.start, cursor.last);
             channel.missing += expected.saturating_sub(cursor.received);
         }
         channel.from = channel.from.max(offset);
-        *cursor = SessionCursor { start: offset, last: offset, received: 0 };
+        *cursor = SessionChannelCursor { start: offset, last: offset, received: 0 };
         first
     }
 
@@ -172,9 +174,11 @@ impl DeliveryTally {
         name: &[u8],
         offset: Option<u64>,
         data: PublicationData,
-        now: Nanos,
-    ) -> DeliveryEffect {
-        let Some(index) = self.find_channel(name) else { return DeliveryEffect::Unknown };
+        now: MonotonicNanos,
+    ) -> CountedDeliveryEffect {
+        let Some(index) = self.find_channel_by_wire_name(name) else {
+            return CountedDeliveryEffect::Unknown;
+        };
         if let Some((part, parts)) = data.state {
             // A message omits an offset of 0, which means that the server has no data of the feed.
             let complete_at = (part == parts).then_some(offset.unwrap_or(0));
@@ -200,10 +204,10 @@ impl DeliveryTally {
         if let Some(offset) = offset {
             self.count_publication(session, index, offset, sent, now);
         }
-        DeliveryEffect::Delivered
+        CountedDeliveryEffect::Delivered
     }
 
-    fn find_channel(&mut self, name: &[u8]) -> Option<usize> {
+    fn find_channel_by_wire_name(&mut self, name: &[u8]) -> Option<usize> {
         if self.channels.get(self.recent).is_none_or(|channel| channel.wire_name != name) {
             self.recent = *self.by_name.get(name)?;
         }
@@ -216,13 +220,13 @@ impl DeliveryTally {
         index: usize,
         complete_at: Option<u64>,
         gap: bool,
-    ) -> DeliveryEffect {
-        let Some(offset) = complete_at else { return DeliveryEffect::StatePart };
+    ) -> CountedDeliveryEffect {
+        let Some(offset) = complete_at else { return CountedDeliveryEffect::StatePart };
         self.channels[index].gaps += u64::from(gap);
-        if self.begin_session(session, index, offset) {
-            DeliveryEffect::Ready
+        if self.start_channel_in_session(session, index, offset) {
+            CountedDeliveryEffect::Ready
         } else {
-            DeliveryEffect::Delivered
+            CountedDeliveryEffect::Delivered
         }
     }
 
@@ -231,8 +235,8 @@ impl DeliveryTally {
         session: usize,
         index: usize,
         offset: u64,
-        sent: Option<Nanos>,
-        now: Nanos,
+        sent: Option<MonotonicNanos>,
+        now: MonotonicNanos,
     ) {
         let channel = &mut self.channels[index];
         let cursor = &mut self.cursors[session * self.by_name.len() + index];
@@ -244,7 +248,8 @@ impl DeliveryTally {
             return;
         }
         cursor.last = offset;
-        if channel.cut.is_none_or(|cut| offset <= cut) && channel.note_arrival(offset, sent, now) {
+        if channel.cut.is_none_or(|cut| offset <= cut) && channel.record_arrival(offset, sent, now)
+        {
             cursor.received += 1;
         }
     }
@@ -259,16 +264,16 @@ impl DeliveryTally {
 
     /// Ends the measurement: sessions should have every publication that any session has received so far, and later
     /// ones are ignored.
-    pub(crate) fn cut_measurement(&mut self) {
+    pub(crate) fn end_measurement(&mut self) {
         for channel in &mut self.channels {
             channel.cut = Some(channel.publications.last().map_or(0, |seen| seen.offset));
         }
     }
 
     /// Returns the deliveries since the last slice.
-    pub(crate) fn cut_slice(&mut self) -> DeliverySlice {
+    pub(crate) fn take_slice(&mut self) -> DeliverySlice {
         let latency =
-            Distribution::from_snapshot(&self.latency.histogram().snapshot(), &self.bounds);
+            ValueDistribution::from_snapshot(&self.latency.histogram().snapshot(), &self.bounds);
         self.latency = Histogram::new().local_handle();
         DeliverySlice { latency, deliveries: std::mem::take(&mut self.deliveries) }
     }
@@ -293,7 +298,7 @@ impl DeliveryTally {
     ) -> Vec<ChannelReport> {
         let width = self.channels.len();
         let cursors = self.cursors;
-        let report = |(index, channel): (usize, ChannelTally)| {
+        let report = |(index, channel): (usize, ChannelDeliveryTally)| {
             let cut = channel.cut.unwrap_or_default();
             let (mut sessions, mut missing) = (0, channel.missing);
             for (session, cursors) in cursors.chunks_exact(width).enumerate() {
@@ -302,10 +307,10 @@ impl DeliveryTally {
                     continue;
                 }
                 sessions += 1;
-                missing += count_between(&channel.publications, cursor.start, cut)
+                missing += count_publications_between(&channel.publications, cursor.start, cut)
                     .saturating_sub(cursor.received);
             }
-            let ChannelTally { publications, duplicates, gaps, from, .. } = channel;
+            let ChannelDeliveryTally { publications, duplicates, gaps, from, .. } = channel;
             ChannelReport { sessions, publications, missing, duplicates, gaps, from, cut }
         };
         self.channels.into_iter().enumerate().map(report).collect()
@@ -313,14 +318,19 @@ impl DeliveryTally {
 }
 
 /// Counts the publications with an offset after `start`, up to `end`.
-fn count_between(publications: &[PublicationArrival], start: u64, end: u64) -> u64 {
+fn count_publications_between(publications: &[PublicationArrival], start: u64, end: u64) -> u64 {
     let up_to = |offset| publications.partition_point(|seen| seen.offset <= offset);
     up_to(end).saturating_sub(up_to(start)) as u64
 }
 
-impl ChannelTally {
+impl ChannelDeliveryTally {
     /// Notes an arrival; returns false if the limit of distinguished publications is exceeded.
-    fn note_arrival(&mut self, offset: u64, sent: Option<Nanos>, now: Nanos) -> bool {
+    fn record_arrival(
+        &mut self,
+        offset: u64,
+        sent: Option<MonotonicNanos>,
+        now: MonotonicNanos,
+    ) -> bool {
         if self.publications.get(self.recent).is_none_or(|seen| seen.offset != offset) {
             let found = self.publications.binary_search_by_key(&offset, |seen| seen.offset);
             self.recent = match found {
@@ -344,13 +354,13 @@ impl ChannelTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::test_plan;
+    use crate::plan::tests::new_test_plan;
 
     const STATE: PublicationData =
         PublicationData { ours: None, at_millis: None, state: Some((1, 1)), gap: false };
 
     fn tally(channels: &[&str], sessions: usize) -> DeliveryTally {
-        let mut plan = test_plan("http://127.0.0.1:1");
+        let mut plan = new_test_plan("http://127.0.0.1:1");
         plan.channels = channels.iter().map(|channel| (*channel).to_owned()).collect();
         DeliveryTally::new(&plan, sessions)
     }
@@ -365,7 +375,7 @@ mod tests {
         for session in 0..2 {
             assert_eq!(
                 tally.count_delivery(session, b"feed/city", Some(10), STATE, 1),
-                DeliveryEffect::Ready
+                CountedDeliveryEffect::Ready
             );
         }
         tally.begin_measuring();
@@ -382,11 +392,11 @@ mod tests {
         for offset in [12, 30, 30] {
             tally.count_delivery(1, b"feed/city", Some(offset), own(1), 5_000);
         }
-        tally.cut_measurement();
+        tally.end_measurement();
         assert!(tally.is_session_complete(0) && tally.is_session_complete(1));
         // Publications after the end are ignored.
         tally.count_delivery(0, b"feed/city", Some(31), own(1), 9_000);
-        let slice = tally.cut_slice();
+        let slice = tally.take_slice();
         assert_eq!(
             (slice.deliveries, slice.latency.min(), slice.latency.max()),
             (6, Some(1_000), Some(4_000))
@@ -403,13 +413,16 @@ mod tests {
         let first = PublicationData { state: Some((1, 2)), ..STATE };
         assert_eq!(
             tally.count_delivery(0, b"feed/city", None, first, 1),
-            DeliveryEffect::StatePart
+            CountedDeliveryEffect::StatePart
         );
         let last = PublicationData { state: Some((2, 2)), ..STATE };
-        assert_eq!(tally.count_delivery(0, b"feed/city", None, last, 1), DeliveryEffect::Ready);
+        assert_eq!(
+            tally.count_delivery(0, b"feed/city", None, last, 1),
+            CountedDeliveryEffect::Ready
+        );
         tally.begin_measuring();
         tally.count_delivery(0, b"feed/city", Some(1), own(1), 2);
-        tally.cut_measurement();
+        tally.end_measurement();
         let report = &tally.into_channel_reports(|_| true)[0];
         assert_eq!((report.from, report.cut, report.missing), (0, 1, 0));
     }
@@ -418,7 +431,7 @@ mod tests {
     fn a_lagging_session_is_awaited_and_a_closed_one_is_excluded() {
         let mut tally = two();
         tally.count_delivery(0, b"feed/city", Some(11), own(1), 2);
-        tally.cut_measurement();
+        tally.end_measurement();
         assert!(tally.is_session_complete(0) && !tally.is_session_complete(1));
         assert_eq!(tally.into_channel_reports(|session| session == 0)[0].missing, 0);
     }
@@ -433,10 +446,10 @@ mod tests {
         let gap = PublicationData { gap: true, ..STATE };
         assert_eq!(
             tally.count_delivery(1, b"feed/city", Some(19), gap, 3),
-            DeliveryEffect::Delivered
+            CountedDeliveryEffect::Delivered
         );
         tally.count_delivery(1, b"feed/city", Some(20), own(1), 4);
-        tally.cut_measurement();
+        tally.end_measurement();
         let report = &tally.into_channel_reports(|_| true)[0];
         assert_eq!((report.missing, report.gaps), (0, 1));
     }
@@ -444,15 +457,15 @@ mod tests {
     #[test]
     fn without_a_state_a_session_starts_at_the_reply_offset_or_with_others() {
         let mut tally = tally(&["app/a"], 3);
-        assert!(tally.note_subscribed(0, 0, Some(7)));
+        assert!(tally.record_subscription(0, 0, Some(7)));
         tally.count_delivery(0, b"app/a", Some(8), own(1), 2);
-        assert!(tally.note_subscribed(1, 0, None));
+        assert!(tally.record_subscription(1, 0, None));
         tally.begin_measuring();
         for session in 0..2 {
             tally.count_delivery(session, b"app/a", Some(9), own(2), 2);
         }
         assert!(tally.has_seen_own_publication(0, 2) && !tally.has_seen_own_publication(0, 3));
-        tally.cut_measurement();
+        tally.end_measurement();
         let report = &tally.into_channel_reports(|_| true)[0];
         assert_eq!((report.sessions, report.missing, report.duplicates), (2, 0, 0));
     }
@@ -460,12 +473,15 @@ mod tests {
     #[test]
     fn without_offsets_publication_numbers_are_used() {
         let mut tally = tally(&["app/a", "app/b"], 1);
-        assert!(tally.note_subscribed(0, 0, None) && tally.note_subscribed(0, 1, None));
+        assert!(tally.record_subscription(0, 0, None) && tally.record_subscription(0, 1, None));
         for number in [1, 2, 4] {
             tally.count_delivery(0, b"app/b", None, own(number), 2);
         }
-        assert_eq!(tally.count_delivery(0, b"app/c", None, own(1), 2), DeliveryEffect::Unknown);
-        tally.cut_measurement();
+        assert_eq!(
+            tally.count_delivery(0, b"app/c", None, own(1), 2),
+            CountedDeliveryEffect::Unknown
+        );
+        tally.end_measurement();
         let reports = tally.into_channel_reports(|_| true);
         assert_eq!((reports[0].publications.len(), reports[1].publications.len()), (0, 3));
     }

@@ -6,21 +6,21 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::LoadError;
-use crate::clock::Nanos;
-use crate::engine::{ConnectOutcome, LoadEngine, MeasureOutcome, OpenConnections};
+use crate::LoadTestError;
+use crate::clock::MonotonicNanos;
+use crate::engine::{ConnectPhaseOutcome, LoadTestEngine, MeasurementOutcome, OpenConnections};
 use crate::limits::REPORT_BYTES_MAX;
-use crate::plan::PlanShare;
+use crate::plan::ProcessPlanShare;
 
 /// The processes that hold sessions.
 pub(crate) enum WorkerSet {
-    InProcess(Box<LoadEngine>),
+    InProcess(Box<LoadTestEngine>),
     /// At most `PROCESSES_MAX`.
     Subprocesses(Vec<WorkerProcess>),
 }
 
 /// The holder of the open sessions after the measurement.
-pub(crate) enum SessionHolder {
+pub(crate) enum OpenSessionHolder {
     Here(#[expect(dead_code, reason = "kept open until it is dropped")] OpenConnections),
     Others(#[expect(dead_code, reason = "kept open until it is dropped")] Vec<WorkerProcess>),
 }
@@ -41,50 +41,52 @@ pub(crate) struct WorkerProcess {
 }
 
 impl WorkerSet {
-    /// Starts the workers. `command` starts another process that calls [`run_worker`].
+    /// Starts the workers. `command` starts another process that calls [`run_worker_process`].
     pub(crate) fn start_workers(
-        mut shares: Vec<PlanShare>,
+        mut shares: Vec<ProcessPlanShare>,
         command: &dyn Fn() -> io::Result<Command>,
-    ) -> Result<Self, LoadError> {
+    ) -> Result<Self, LoadTestError> {
         if shares.len() == 1 {
             let share = shares.remove(0);
-            return Ok(Self::InProcess(Box::new(LoadEngine::new(share)?)));
+            return Ok(Self::InProcess(Box::new(LoadTestEngine::new(share)?)));
         }
-        let start = |share: &PlanShare| {
+        let start = |share: &ProcessPlanShare| {
             let mut worker =
                 WorkerProcess::spawn_process(command).map_err(|error| worker_lost_error(&error))?;
-            worker.send_order(share)?;
+            worker.send_worker_order(share)?;
             Ok(worker)
         };
-        Ok(Self::Subprocesses(shares.iter().map(start).collect::<Result<_, LoadError>>()?))
+        Ok(Self::Subprocesses(shares.iter().map(start).collect::<Result<_, LoadTestError>>()?))
     }
 
     /// Opens all sessions.
-    pub(crate) fn connect_sessions(&mut self) -> Result<Vec<ConnectOutcome>, LoadError> {
+    pub(crate) fn connect_sessions(&mut self) -> Result<Vec<ConnectPhaseOutcome>, LoadTestError> {
         match self {
             Self::InProcess(engine) => Ok(vec![engine.connect_sessions()?]),
             // Workers begin to open sessions when they receive their share.
             Self::Subprocesses(workers) => {
-                workers.iter_mut().map(WorkerProcess::read_report).collect()
+                workers.iter_mut().map(WorkerProcess::read_worker_report).collect()
             }
         }
     }
 
-    /// Measures in all processes from the same time on. Dropping the returned [`SessionHolder`] ends the sessions.
+    /// Measures in all processes from the same time on. Dropping the returned [`OpenSessionHolder`] ends the sessions.
     pub(crate) fn measure_deliveries(
         self,
-        start: Nanos,
-    ) -> Result<(Vec<MeasureOutcome>, SessionHolder), LoadError> {
+        start: MonotonicNanos,
+    ) -> Result<(Vec<MeasurementOutcome>, OpenSessionHolder), LoadTestError> {
         match self {
             Self::InProcess(engine) => {
                 let (measured, connections) = engine.measure_deliveries(start)?;
-                Ok((vec![measured], SessionHolder::Here(connections)))
+                Ok((vec![measured], OpenSessionHolder::Here(connections)))
             }
             Self::Subprocesses(mut workers) => {
-                workers.iter_mut().try_for_each(|worker| worker.send_order(&start))?;
-                let measured =
-                    workers.iter_mut().map(WorkerProcess::read_report).collect::<Result<_, _>>()?;
-                Ok((measured, SessionHolder::Others(workers)))
+                workers.iter_mut().try_for_each(|worker| worker.send_worker_order(&start))?;
+                let measured = workers
+                    .iter_mut()
+                    .map(WorkerProcess::read_worker_report)
+                    .collect::<Result<_, _>>()?;
+                Ok((measured, OpenSessionHolder::Others(workers)))
             }
         }
     }
@@ -100,15 +102,15 @@ impl WorkerProcess {
         Ok(Self { child, orders, reports: BufReader::new(reports) })
     }
 
-    fn send_order(&mut self, order: &impl Serialize) -> Result<(), LoadError> {
-        write_line(&mut self.orders, order).map_err(|error| worker_lost_error(&error))
+    fn send_worker_order(&mut self, order: &impl Serialize) -> Result<(), LoadTestError> {
+        write_json_line(&mut self.orders, order).map_err(|error| worker_lost_error(&error))
     }
 
-    fn read_report<T: DeserializeOwned>(&mut self) -> Result<T, LoadError> {
-        match read_line(&mut self.reports).map_err(|error| worker_lost_error(&error))? {
+    fn read_worker_report<T: DeserializeOwned>(&mut self) -> Result<T, LoadTestError> {
+        match read_json_line(&mut self.reports).map_err(|error| worker_lost_error(&error))? {
             WorkerReply::Done(report) => Ok(report),
-            WorkerReply::Usage(why) => Err(LoadError::Usage(why)),
-            WorkerReply::Unreachable(why) => Err(LoadError::Unreachable(why)),
+            WorkerReply::Usage(why) => Err(LoadTestError::Usage(why)),
+            WorkerReply::Unreachable(why) => Err(LoadTestError::Unreachable(why)),
         }
     }
 }
@@ -121,8 +123,8 @@ impl Drop for WorkerProcess {
     }
 }
 
-fn worker_lost_error(error: &io::Error) -> LoadError {
-    LoadError::Unreachable(format!(
+fn worker_lost_error(error: &io::Error) -> LoadTestError {
+    LoadTestError::Unreachable(format!(
         "a worker process failed or could not be started: {error}; try fewer --sessions"
     ))
 }
@@ -131,46 +133,48 @@ fn worker_lost_error(error: &io::Error) -> LoadError {
 ///
 /// # Errors
 /// Returns an error if `orders` or `reports` is closed.
-pub fn run_worker(mut orders: impl BufRead, mut reports: impl Write) -> io::Result<()> {
-    let share: PlanShare = read_line(&mut orders)?;
+pub fn run_worker_process(mut orders: impl BufRead, mut reports: impl Write) -> io::Result<()> {
+    let share: ProcessPlanShare = read_json_line(&mut orders)?;
     let opened = crate::process::raise_descriptor_limit()
         .map_err(|error| worker_lost_error(&error))
-        .and_then(|_| LoadEngine::new(share))
+        .and_then(|_| LoadTestEngine::new(share))
         .and_then(|mut engine| Ok((engine.connect_sessions()?, engine)));
     let (connected, engine) = match opened {
         Ok(opened) => opened,
-        Err(failure) => return write_report::<ConnectOutcome>(&mut reports, Err(failure)),
+        Err(failure) => {
+            return write_worker_report::<ConnectPhaseOutcome>(&mut reports, Err(failure));
+        }
     };
-    write_report(&mut reports, Ok(connected))?;
-    let start = read_line(&mut orders)?;
+    write_worker_report(&mut reports, Ok(connected))?;
+    let start = read_json_line(&mut orders)?;
     let (measured, _connections) = match engine.measure_deliveries(start) {
         Ok((measured, connections)) => (Ok(measured), Some(connections)),
         Err(failure) => (Err(failure), None),
     };
-    write_report(&mut reports, measured)?;
+    write_worker_report(&mut reports, measured)?;
     // The sessions remain open until the parent has measured the server.
     io::copy(&mut orders, &mut io::sink()).map(|_| ())
 }
 
-fn write_report<T: Serialize>(
+fn write_worker_report<T: Serialize>(
     reports: &mut impl Write,
-    report: Result<T, LoadError>,
+    report: Result<T, LoadTestError>,
 ) -> io::Result<()> {
     let reply = match report {
         Ok(report) => WorkerReply::Done(report),
-        Err(LoadError::Usage(why)) => WorkerReply::Usage(why),
-        Err(LoadError::Unreachable(why)) => WorkerReply::Unreachable(why),
+        Err(LoadTestError::Usage(why)) => WorkerReply::Usage(why),
+        Err(LoadTestError::Unreachable(why)) => WorkerReply::Unreachable(why),
     };
-    write_line(reports, &reply)
+    write_json_line(reports, &reply)
 }
 
-fn write_line(into: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+fn write_json_line(into: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *into, value)?;
     into.write_all(b"\n")?;
     into.flush()
 }
 
-fn read_line<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<T> {
+fn read_json_line<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<T> {
     let mut line = Vec::new();
     let read = from.take(REPORT_BYTES_MAX).read_until(b'\n', &mut line)?;
     if read == 0 {

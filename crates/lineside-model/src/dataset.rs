@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use lineside_formats::{
     ConversionReport, Error, ErrorKind, Format, Problems,
-    gtfs::{self, RouteIdx, Timetable, TimetableBuilder, TripInstance, ZipFiles, ZipTables},
+    gtfs::{self, RouteIdx, Timetable, TimetableBuilder, TripInstance, ZipFiles, ZipTableWriter},
     gtfs_rt::FeedMessageLimits,
     netex,
     siri::MessageLimits,
@@ -197,7 +197,7 @@ impl Dataset {
         let mut files = netex::PublicationSource::new(body, &limits.files)?;
         let (publication, mut problems) = netex::decode_publication(&mut files, limits)?;
         // Each row goes both into the zip for downloads and into the timetable.
-        let zip = ZipTables::new(Cursor::new(Vec::new()));
+        let zip = ZipTableWriter::new(Cursor::new(Vec::new()));
         let mut tables = (zip, TimetableBuilder::new(table_limits.clone()));
         let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)?;
         drop(publication);
@@ -205,7 +205,7 @@ impl Dataset {
         let zip = Bytes::from(zip.finish_archive()?.into_inner());
         let (timetable, more) = loaded.build_timetable()?;
         refuse_truncated(&more)?;
-        problems.merge(netex::drop_known_table_problems(more, &timetable));
+        problems.merge(netex::drop_already_reported_problems(more, &timetable));
         let hash = Snapshot::hash_bytes(body);
         let dataset = Dataset::from_timetable(feed, timetable, problems, hash, fetched_at);
         let snapshot = Snapshot {
@@ -325,7 +325,7 @@ impl Dataset {
     /// all trips and services, so call it where blocking is allowed.
     pub fn service_calendar(&self) -> Option<&ServiceCalendar> {
         let calendar = self.service_calendar.get_or_init(|| {
-            let around = self.timetable.local_date(self.fetched_at.unix_seconds());
+            let around = self.timetable.local_date_at(self.fetched_at.unix_seconds());
             ServiceCalendar::from_timetable(&self.timetable, around)
         });
         calendar.as_ref()
@@ -379,7 +379,7 @@ impl Dataset {
                 .timetable
                 .feed_info()
                 .and_then(|info| info.version.as_deref().map(str::to_owned)),
-            service: self.timetable.service_range(),
+            service: self.timetable.service_date_range(),
             stops: self.timetable.stops().len(),
             routes: self.timetable.routes().len(),
             trips: self.timetable.trips().len(),

@@ -176,8 +176,9 @@ impl DepartureSearch<'_> {
         let ahead = self.horizon.saturating_add(BOARD_EARLY_MAX).as_secs() as i64;
         let until = self.from.saturating_add(ahead);
         let visible_from = self.from.saturating_sub(BOARD_LINGER.as_secs() as i64);
-        let find =
-            |from, until| self.timetable().departures(self.stop, from, until, BOARD_SCHEDULED_MAX);
+        let find = |from, until| {
+            self.timetable().departures_from_stop(self.stop, from, until, BOARD_SCHEDULED_MAX)
+        };
         let mut calls = find(from, until);
         if calls.len() == BOARD_SCHEDULED_MAX {
             // However many runs are over, upcoming ones must not be cut off.
@@ -203,7 +204,7 @@ impl DepartureSearch<'_> {
         departure.id = format_smolstr!("{}:{date}:{time}:{}", trip.id, call.stop_sequence);
         departure.stop_sequence = Some(call.stop_sequence);
         let calls_headsign = timetable
-            .stop_time(call.trip, call.stop_time_index as usize)
+            .trip_stop_time(call.trip, call.stop_time_index as usize)
             .and_then(|stop_time| stop_time.headsign);
         if let Some(headsign) = calls_headsign.filter(|headsign| !headsign.is_empty()) {
             departure.headsign = Some(SmolStr::new(headsign));
@@ -310,8 +311,9 @@ impl DepartureSearch<'_> {
         let trip = timetable.trip(trip);
         let route = timetable.route(trip.route);
         let headsign = trip.headsign.filter(|headsign| !headsign.is_empty());
-        let last =
-            || timetable.stop_times(trip.idx).last().map(|call| timetable.stop(call.stop).name);
+        let last = || {
+            timetable.trip_stop_times(trip.idx).last().map(|call| timetable.stop(call.stop).name)
+        };
         Departure {
             trip_id: SmolStr::new(trip.id),
             route_id: SmolStr::new(route.id),

@@ -7,8 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::{
-    FeedMessageLimits, decode_shallow, encode_feed, proto::FeedHeader,
-    proto::feed_header::Incrementality, remove_extensions, write_json,
+    FeedMessageLimits, encode_feed_message, proto::FeedHeader, proto::feed_header::Incrementality,
+    remove_lineside_extensions, split_feed_message, write_feed_json,
 };
 use smol_str::{SmolStr, format_smolstr};
 use xxhash_rust::xxh3::xxh3_128;
@@ -183,7 +183,7 @@ impl<'a> ExportSource<'a> {
                     false => entity,
                 })
         });
-        ExportMessage::new(encode_feed(&header, entities), timestamp)
+        ExportMessage::new(encode_feed_message(&header, entities), timestamp)
     }
 }
 
@@ -301,13 +301,13 @@ fn encode_json(message: &Bytes) -> Vec<u8> {
         entity_bytes: usize::MAX,
         ..FeedMessageLimits::default()
     };
-    if let Ok((shallow, _)) = decode_shallow(message.clone(), &limits) {
+    if let Ok((shallow, _)) = split_feed_message(message.clone(), &limits) {
         let entities = shallow.entities.iter().filter_map(|raw| {
             let mut entity = raw.decode_entity().ok()?;
-            remove_extensions(&mut entity);
+            remove_lineside_extensions(&mut entity);
             Some(entity)
         });
-        write_json(&mut out, &shallow.header, entities).expect("writing to a Vec cannot fail");
+        write_feed_json(&mut out, &shallow.header, entities).expect("writing to a Vec cannot fail");
     }
     out
 }

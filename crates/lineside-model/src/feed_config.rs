@@ -85,7 +85,7 @@ impl FeedConfig {
     /// accepts.
     pub fn body_bytes_max(&self) -> u64 {
         let promised = self.configured_format().filter(|_| self.converter.is_none());
-        let decoded_max = promised.and_then(Format::body_bytes_max);
+        let decoded_max = promised.and_then(Format::max_body_bytes);
         decoded_max.map_or(self.max_bytes, |decoded_max| self.max_bytes.min(decoded_max))
     }
 
@@ -95,7 +95,7 @@ impl FeedConfig {
         if self.configured_format().is_some() || self.converter.is_some() || may_be_schedule(head) {
             return self.body_bytes_max();
         }
-        match sniff_format(head).and_then(Format::body_bytes_max) {
+        match sniff_format(head).and_then(Format::max_body_bytes) {
             Some(decoded_max) => self.max_bytes.min(decoded_max),
             None => self.max_bytes,
         }

@@ -88,8 +88,10 @@ pub fn encode_stops(dataset: &Dataset) -> Bytes {
             encode_collection(timetable.stops().filter_map(|stop| {
                 let (lat, lon) = (stop.lat?, stop.lon?);
                 let parent = stop.parent.map(|parent| timetable.stop(parent).id);
-                let routes: Vec<_> =
-                    timetable.stop_routes(stop.idx).map(|route| timetable.route(route)).collect();
+                let routes: Vec<_> = timetable
+                    .routes_at_stop(stop.idx)
+                    .map(|route| timetable.route(route))
+                    .collect();
                 let route_types: BTreeSet<u16> = routes.iter().map(|route| route.kind).collect();
                 let route_ids: Vec<&str> = routes.iter().map(|route| route.id).collect();
                 Some(point_feature(
@@ -120,7 +122,7 @@ pub fn encode_routes(dataset: &Dataset) -> Bytes {
             let timetable = &dataset.timetable;
             encode_collection(timetable.routes().map(|route| {
                 let lines: Vec<Vec<[f64; 2]>> = timetable
-                    .route_lines(route.idx)
+                    .route_map_lines(route.idx)
                     .into_iter()
                     .map(|line| line.points.into_iter().map(|(lat, lon)| [lon, lat]).collect())
                     .collect();

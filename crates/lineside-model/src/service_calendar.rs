@@ -25,7 +25,7 @@ impl ServiceCalendar {
     /// Computes the calendar of a timetable, at most 40 years of it; `None` if no service ever runs. The calendar
     /// includes `around`, or the service day nearest to it.
     pub fn from_timetable(timetable: &Timetable, around: Date) -> Option<ServiceCalendar> {
-        let (first, last) = timetable.service_range()?;
+        let (first, last) = timetable.service_date_range()?;
         let around = around.clamp(first, last);
         let first = first.max(around.saturating_sub(YEARS.years()));
         let last = last.min(around.saturating_add(YEARS.years()));

@@ -11,7 +11,7 @@ use crate::trip_identity::nonempty_text;
 /// Returns the service date whose run is nearest to `at` (Unix seconds): the run that contains it, else the closest.
 /// Yesterday's trip may still run after midnight, tomorrow's may be announced before it.
 pub fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64) -> Date {
-    let today = timetable.local_date(at);
+    let today = timetable.local_date_at(at);
     let service = timetable.trip(trip).service;
     let (start, end) = service_span(timetable, trip);
     let near = [
@@ -24,7 +24,7 @@ pub fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64) -> Da
         .flatten()
         .filter(|&date| timetable.is_service_active(service, date))
         .min_by_key(|&date| {
-            let zero = timetable.service_time(date, 0);
+            let zero = timetable.service_time_to_unix(date, 0);
             let (start, end) = (zero + i64::from(start), zero + i64::from(end));
             (start - at).max(at - end).max(0)
         })
@@ -43,13 +43,13 @@ pub fn planned_service_date(
         return None;
     }
     let (offset, aimed) = calls.iter().find_map(|call| aimed_call_times(timetable, trip, call))?;
-    let day = timetable.local_date(aimed.saturating_sub(i64::from(offset)));
+    let day = timetable.local_date_at(aimed.saturating_sub(i64::from(offset)));
     let service = timetable.trip(trip).service;
     let near = [day.yesterday(), Ok(day), day.tomorrow()];
     near.into_iter()
         .flatten()
         .filter(|&date| timetable.is_service_active(service, date))
-        .min_by_key(|&date| timetable.service_time(date, offset).abs_diff(aimed))
+        .min_by_key(|&date| timetable.service_time_to_unix(date, offset).abs_diff(aimed))
 }
 
 /// Returns a call's scheduled time in the timetable, in seconds of the service day, and in the message, in Unix
@@ -60,7 +60,7 @@ fn aimed_call_times(
     call: &StopTimeUpdate,
 ) -> Option<(i32, i64)> {
     let stop = nonempty_text(&call.stop_id);
-    let known = timetable.stop_times(trip).find(|known| match call.stop_sequence {
+    let known = timetable.trip_stop_times(trip).find(|known| match call.stop_sequence {
         Some(sequence) => known.stop_sequence == sequence,
         None => stop.is_some_and(|stop| timetable.stop(known.stop).id == stop),
     })?;
@@ -75,12 +75,12 @@ fn aimed_call_times(
 
 /// Returns the first departure and last arrival over all runs, in seconds of the service day.
 fn service_span(timetable: &Timetable, trip: TripIdx) -> (i32, i32) {
-    let mut calls = timetable.stop_times(trip);
+    let mut calls = timetable.trip_stop_times(trip);
     let first = calls.next();
     let last = calls.last().or(first);
     let start = first.and_then(|call| call.departure.or(call.arrival)).unwrap_or(0);
     let end = last.and_then(|call| call.arrival.or(call.departure)).unwrap_or(start);
-    let frequencies = timetable.frequencies(trip);
+    let frequencies = timetable.frequencies_of_trip(trip);
     match (frequencies.first(), frequencies.last()) {
         (Some(first), Some(last)) => {
             (first.start, last.end.saturating_add(end.saturating_sub(start)))

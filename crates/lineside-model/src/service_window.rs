@@ -29,7 +29,7 @@ pub struct ServiceEnd {
 impl ServiceWindow {
     /// Returns the window of a timetable; `None` if no service ever runs.
     pub fn from_timetable(timetable: &Timetable) -> Option<ServiceWindow> {
-        let (start, end) = timetable.service_range()?;
+        let (start, end) = timetable.service_date_range()?;
         Some(ServiceWindow { start, end, zone: timetable.timezone().clone() })
     }
 

@@ -53,8 +53,8 @@ impl Snapshot {
         format_smolstr!("\"{:032x}\"", self.hash)
     }
 
-    /// Returns the modification time of bytes received `now`, given the source's `said` time; `None` means the time of
-    /// receipt.
+    /// Returns the modification time of bytes received `now`, given the source's `stated_time`; `None` means the time
+    /// of receipt.
     ///
     /// A client that requests by date alone would get `304 Not Modified` unless the new bytes have a later date than
     /// those `before`, in whole seconds of HTTP: so a date that stays the same, decreases or is in the future is

@@ -195,7 +195,7 @@ impl FeedStatus {
             (Some(at), _) => Some(data_now.duration_since(at)),
             (None, at) => at.map(|at| now.duration_since(at)),
         };
-        let is_live = self.format.is_none_or(|it| it.is_realtime() || it.is_system());
+        let is_live = self.format.is_none_or(|it| it.is_realtime() || it.is_shared_mobility());
         let is_unreliable = is_live
             && match self.state {
                 FeedState::Ok | FeedState::Expired => false,

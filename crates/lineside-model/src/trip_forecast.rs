@@ -28,7 +28,10 @@ pub enum CallForecast {
     Unknown,
     Skipped,
     /// The departure in Unix seconds, and its delay in seconds.
-    Predicted { departure: i64, delay: i32 },
+    Predicted {
+        departure: i64,
+        delay: i32,
+    },
 }
 
 impl<'a> ScheduledRun<'a> {
@@ -40,12 +43,12 @@ impl<'a> ScheduledRun<'a> {
         date: Date,
         start_time: Option<i32>,
     ) -> ScheduledRun<'a> {
-        let start = timetable.trip_start(trip);
+        let start = timetable.trip_start_time(trip);
         let shift = match (start_time, start) {
             (Some(run), Some(start)) => i64::from(run) - i64::from(start),
             _ => 0,
         };
-        ScheduledRun { timetable, trip, zero: timetable.service_time(date, 0) + shift }
+        ScheduledRun { timetable, trip, zero: timetable.service_time_to_unix(date, 0) + shift }
     }
 
     /// Creates the run that a descriptor names by GTFS date and time.
@@ -63,7 +66,7 @@ impl<'a> ScheduledRun<'a> {
 
     /// Returns the calls with their indexes.
     pub fn numbered_calls(&self) -> impl Iterator<Item = (usize, StopTime<'a>)> + use<'a> {
-        self.timetable.stop_times(self.trip).enumerate()
+        self.timetable.trip_stop_times(self.trip).enumerate()
     }
 
     /// Returns the scheduled departure (else arrival) of a call, in Unix seconds.
@@ -78,7 +81,7 @@ impl<'a> ScheduledRun<'a> {
 
     /// Returns the prediction of `update` for the call at `index`.
     pub fn forecast_call(&self, update: &TripUpdate, index: usize) -> CallForecast {
-        let Some(call) = self.timetable.stop_time(self.trip, index) else {
+        let Some(call) = self.timetable.trip_stop_time(self.trip, index) else {
             return CallForecast::Unknown;
         };
         let Some(scheduled) = self.scheduled_departure(&call) else { return CallForecast::Unknown };
@@ -145,7 +148,7 @@ impl<'a> ScheduledRun<'a> {
         update: &'u TripUpdate,
     ) -> impl Iterator<Item = (usize, &'u StopTimeUpdate)> + use<'a, 'u> {
         let (timetable, trip) = (self.timetable, self.trip);
-        let n_calls = timetable.stop_times(trip).len();
+        let n_calls = timetable.trip_stop_times(trip).len();
         let mut next = 0;
         update.stop_time_update.iter().filter_map(move |stop_time| {
             let fits = |call: &StopTime<'_>| match (
@@ -157,7 +160,7 @@ impl<'a> ScheduledRun<'a> {
                 (None, None) => false,
             };
             let found = (next..n_calls)
-                .find(|&at| timetable.stop_time(trip, at).is_some_and(|call| fits(&call)))?;
+                .find(|&at| timetable.trip_stop_time(trip, at).is_some_and(|call| fits(&call)))?;
             next = found + 1;
             Some((found, stop_time))
         })
@@ -166,7 +169,7 @@ impl<'a> ScheduledRun<'a> {
     /// Returns the delay in seconds that a stop time update gives for its own call, from its departure, else from its
     /// arrival.
     pub fn delay_at(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
-        let call = self.timetable.stop_time(self.trip, at)?;
+        let call = self.timetable.trip_stop_time(self.trip, at)?;
         let departs = stop_time.departure.as_ref();
         let arrives = stop_time.arrival.as_ref();
         let by_departure =
@@ -177,7 +180,7 @@ impl<'a> ScheduledRun<'a> {
 
     /// Returns the predicted departure from a call by `stop_time`, in Unix seconds.
     pub fn expected_time(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
-        let call = self.timetable.stop_time(self.trip, at)?;
+        let call = self.timetable.trip_stop_time(self.trip, at)?;
         Some(self.scheduled_departure(&call)?.saturating_add(self.delay_at(at, stop_time)?))
     }
 }

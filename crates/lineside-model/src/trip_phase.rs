@@ -54,7 +54,7 @@ pub fn run_start(run: ScheduledRun<'_>) -> Option<i64> {
 pub fn descriptor_start(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<i64> {
     let date = parse_gtfs_date(nonempty_text(&update.trip.start_date)?)?;
     let seconds = parse_gtfs_time(nonempty_text(&update.trip.start_time)?)?;
-    Some(timetable?.service_time(date, seconds))
+    Some(timetable?.service_time_to_unix(date, seconds))
 }
 
 fn update_phase(update: &TripUpdate, timetable: Option<&Timetable>, now: i64) -> Option<TripPhase> {

@@ -245,7 +245,7 @@ fn build_scheduled_run(
     let timetable = run.timetable;
     let row = timetable.trip(trip);
     let is_cancelled = run_update.is_some_and(|run_update| is_trip_cancelled(run_update.update));
-    let n_calls = timetable.stop_times(trip).len();
+    let n_calls = timetable.trip_stop_times(trip).len();
     let update = run_update.map(|run_update| run_update.update).filter(|_| !is_cancelled);
     let mut forecasts = update.map(|update| run.forecast_calls(update)).into_iter().flatten();
     let calls = run.numbered_calls().take(TRIP_CALLS_MAX).map(|(_, call)| {
@@ -261,7 +261,7 @@ fn build_scheduled_run(
         shown
     });
     let calls: Vec<TripCall> = calls.collect();
-    let last = timetable.stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
+    let last = timetable.trip_stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
     let headsign = row.headsign.filter(|name| !name.is_empty()).or(last);
     TripRun {
         trip_id: SmolStr::new(row.id),

@@ -7,10 +7,14 @@ use super::{report, words};
 use crate::layout::render_fold;
 
 /// Renders the section with all addresses of the feed. A feed of alerts has no delays.
-pub(super) fn render_card(id: &str, format: Option<Format>, has_only_alerts: bool) -> Markup {
+pub(super) fn render_feed_urls_card(
+    id: &str,
+    format: Option<Format>,
+    has_only_alerts: bool,
+) -> Markup {
     let is_linked = |path: &str| !(has_only_alerts && path.starts_with("/delays/"));
     let paths: Vec<_> =
-        list_paths(id, format).into_iter().filter(|(_, path)| is_linked(path)).collect();
+        list_feed_urls(id, format).into_iter().filter(|(_, path)| is_linked(path)).collect();
     let note = words::format_count(paths.len() as u64, "address", "addresses");
     let body = html! {
         ul.links.card-body {
@@ -22,7 +26,7 @@ pub(super) fn render_card(id: &str, format: Option<Format>, has_only_alerts: boo
     render_fold("addresses", "Addresses", &html! { (note) }, false, &body)
 }
 
-fn list_paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
+fn list_feed_urls(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
     let bytes = match format.map(Format::kind) {
         Some(FormatKind::System) => {
             ("The discovery file, with links to this server", format!("/proxy/{id}/gbfs.json"))

@@ -11,7 +11,7 @@ use super::{alerts, words};
 const PERIODS_MAX: usize = 6;
 
 /// Renders the active periods of an alert, and its link to more information. `now` in Unix seconds.
-pub(super) fn render_about(
+pub(super) fn render_periods_and_link(
     alert: &proto::Alert,
     languages: &PreferredLanguages,
     now: i64,
@@ -21,7 +21,7 @@ pub(super) fn render_about(
         .url
         .as_ref()
         .and_then(|url| languages.pick_best(&url.translation, |it| it.language.as_deref()));
-    let url = url.map(|url| url.text.as_str()).filter(|url| is_web_address(url));
+    let url = url.map(|url| url.text.as_str()).filter(|url| is_http_url(url));
     html! {
         (render_periods(alert, now, zone))
         @if let Some(url) = url { p.small { a.target href=(url) rel="noopener nofollow" { "More information" } } }
@@ -29,7 +29,7 @@ pub(super) fn render_about(
 }
 
 /// Returns true if a producer's link leads to a website; other schemes could run code.
-fn is_web_address(text: &str) -> bool {
+fn is_http_url(text: &str) -> bool {
     url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
@@ -50,11 +50,11 @@ fn render_periods(alert: &proto::Alert, now: i64, zone: &TimeZone) -> Markup {
 
 fn render_period(period: &proto::TimeRange, now: i64, zone: &TimeZone) -> Markup {
     let seconds = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
-    let is_in_force = alerts::contains_time(period, now);
+    let is_in_force = alerts::period_contains_time(period, now);
     let is_one_day = |start: i64, end: i64| {
         words::format_local_day(start, zone) == words::format_local_day(end, zone)
     };
-    let moment = |at: i64| render_moment(at, now, zone);
+    let moment = |at: i64| render_time_with_day(at, now, zone);
     html! {
         @match (period.start.map(seconds), period.end.map(seconds)) {
             (Some(start), Some(end)) if is_one_day(start, end) => span data-period="day" { (moment(start)) " to " (render_time(end, &words::format_clock(end, zone), zone)) },
@@ -70,7 +70,7 @@ fn render_period(period: &proto::TimeRange, now: i64, zone: &TimeZone) -> Markup
 }
 
 /// Renders a time with its day, which is `today` for the day of `now`.
-fn render_moment(at: i64, now: i64, zone: &TimeZone) -> Markup {
+fn render_time_with_day(at: i64, now: i64, zone: &TimeZone) -> Markup {
     let text = words::format_clock_or_day(at, now, zone);
     let is_today = words::format_local_day(at, zone) == words::format_local_day(now, zone);
     html! { @if is_today { "today " } (render_time(at, &text, zone)) }
@@ -86,9 +86,9 @@ mod tests {
 
     #[test]
     fn only_web_addresses_become_links() {
-        assert!(is_web_address("https://example.org/works"));
+        assert!(is_http_url("https://example.org/works"));
         for wrong in ["javascript:alert(1)", "data:text/html,x", "works", ""] {
-            assert!(!is_web_address(wrong), "{wrong}");
+            assert!(!is_http_url(wrong), "{wrong}");
         }
     }
 
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_time_of_today_says_so() {
-        let text = |at| render_moment(at, NOON, &TimeZone::UTC).into_string();
+        let text = |at| render_time_with_day(at, NOON, &TimeZone::UTC).into_string();
         assert!(!text(NOON + HOUR).starts_with('<'), "{}", text(NOON + HOUR));
         assert!(text(NOON + 24 * HOUR).starts_with("<time"), "{}", text(NOON + 24 * HOUR));
     }

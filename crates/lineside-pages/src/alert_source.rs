@@ -5,7 +5,7 @@ use lineside_sync::UnixMillis;
 
 /// The source of a network's alerts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AlertSource {
+pub(super) enum AlertFeedStatus {
     /// The network has no real-time feed.
     None,
     /// No feed with alerts is current.
@@ -16,7 +16,7 @@ pub(super) enum AlertSource {
     Current,
 }
 
-impl AlertSource {
+impl AlertFeedStatus {
     pub(super) fn for_network(network: &Network) -> Self {
         let feeds = network.realtime_feeds();
         let state = network.state();
@@ -39,7 +39,7 @@ impl AlertSource {
     }
 
     /// Returns the reason why no alerts are known, for the page's attribute.
-    pub(super) fn as_attribute(self) -> Option<&'static str> {
+    pub(super) fn missing_alerts_reason(self) -> Option<&'static str> {
         match self {
             Self::None => Some("none"),
             Self::Outdated => Some("outdated"),
@@ -51,7 +51,7 @@ impl AlertSource {
 
 /// Returns the time of the newest live data of a network if all its live feeds are out of date; `None` if one is
 /// current, or none has data.
-pub(super) fn last_live_time(network: &Network) -> Option<UnixMillis> {
+pub(super) fn outdated_live_data_time(network: &Network) -> Option<UnixMillis> {
     let feeds = network.realtime_feeds();
     let statuses: Vec<_> = feeds.iter().map(|feed| feed.status()).collect();
     let are_outdated = statuses.iter().all(|status| status.unreliable_since.is_some());

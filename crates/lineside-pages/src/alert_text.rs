@@ -58,7 +58,7 @@ impl LocalizedText {
 }
 
 /// Returns a text of an alert in the reader's preferred language; `None` if it is empty.
-pub(super) fn find_text(
+pub(super) fn localized_alert_text(
     text: &Option<proto::TranslatedString>,
     languages: &PreferredLanguages,
 ) -> Option<LocalizedText> {
@@ -83,7 +83,7 @@ fn alert_languages(alert: &proto::Alert) -> BTreeSet<&str> {
 }
 
 /// Returns the languages of texts of alerts that a reader does not see: in those the page is available, too.
-pub(super) fn list_other_languages<'a>(
+pub(super) fn list_unshown_languages<'a>(
     alerts: impl Iterator<Item = &'a proto::Alert>,
     languages: &PreferredLanguages,
 ) -> BTreeSet<String> {
@@ -91,7 +91,7 @@ pub(super) fn list_other_languages<'a>(
     for alert in alerts {
         all.extend(alert_languages(alert).into_iter().map(str::to_owned));
         let texts = [&alert.header_text, &alert.description_text].into_iter();
-        let texts = texts.filter_map(|text| find_text(text, languages));
+        let texts = texts.filter_map(|text| localized_alert_text(text, languages));
         seen.extend(texts.filter_map(|text| text.language().map(str::to_owned)));
     }
     all.difference(&seen).cloned().collect()
@@ -116,7 +116,7 @@ mod tests {
         let others = |query: &str| {
             let parameters = QueryParameters::parse_query(query);
             let languages = PreferredLanguages::from_request(&parameters, &HeaderMap::new());
-            list_other_languages([&alert].into_iter(), &languages)
+            list_unshown_languages([&alert].into_iter(), &languages)
         };
         assert_eq!(others(""), BTreeSet::from(["de", "fr"].map(str::to_owned)));
         assert_eq!(others("lang=de"), BTreeSet::from(["en", "fr"].map(str::to_owned)));

@@ -10,7 +10,7 @@ use lineside_formats::gtfs_rt::proto;
 use lineside_ingest::{Network, NetworkState, Record};
 use maud::{Markup, html};
 
-use super::alert_text::{LocalizedText, find_text};
+use super::alert_text::{LocalizedText, localized_alert_text};
 use super::languages::PreferredLanguages;
 use super::{alert_periods, icons};
 
@@ -34,7 +34,7 @@ pub(super) struct AlertSummary {
 
 /// The reader of a page's alerts: the languages, the present in Unix seconds, and the time zone.
 #[derive(Clone, Copy)]
-struct AlertReader<'a> {
+struct AlertDisplayContext<'a> {
     languages: &'a PreferredLanguages,
     now: i64,
     zone: &'a TimeZone,
@@ -63,19 +63,20 @@ pub(super) fn find_for_stop(
     let state = network.state();
     let members = timetable.stop_and_descendants(stop);
     let routes: BTreeSet<RouteIdx> =
-        members.iter().flat_map(|stop| timetable.stop_routes(*stop)).collect();
+        members.iter().flat_map(|stop| timetable.routes_at_stop(*stop)).collect();
     let routes: Vec<Route<'_>> = routes.into_iter().map(|route| timetable.route(route)).collect();
     let stop_alerts = state.alerts_by_stop(timetable.stop(stop).id);
     let routes_alerts = routes.iter().flat_map(|route| {
         let route_alerts = state.records_by_route(route.id);
-        route_alerts.filter(|it| it.alert().is_some_and(|alert| names_whole_route(alert, route.id)))
+        route_alerts
+            .filter(|it| it.alert().is_some_and(|alert| affects_whole_route(alert, route.id)))
     });
-    let network_alerts = find_network_wide(&state, timetable, &routes);
+    let network_alerts = find_agency_or_mode_alerts(&state, timetable, &routes);
     let alerts = with_specificity(AlertSpecificity::Itself, stop_alerts)
         .chain(with_specificity(AlertSpecificity::ByLine, routes_alerts))
         .chain(with_specificity(AlertSpecificity::AllLines, network_alerts));
     let zone = timetable.timezone();
-    select_in_force(alerts, now, AlertReader { languages, now, zone })
+    select_in_force(alerts, now, AlertDisplayContext { languages, now, zone })
 }
 
 /// Returns the active alerts about a line, including its trips and its stops.
@@ -86,11 +87,13 @@ pub(super) fn find_for_route(
     now: i64,
     languages: &PreferredLanguages,
 ) -> Vec<AlertSummary> {
-    select_for_route(state, timetable, route, now, languages, |alert| is_in_force(alert, now))
+    filter_alerts_for_route(state, timetable, route, now, languages, |alert| {
+        is_in_force(alert, now)
+    })
 }
 
 /// Returns the alerts about a line that `applies` accepts, in the order of [`select_in_force`].
-pub(super) fn select_for_route(
+pub(super) fn filter_alerts_for_route(
     state: &NetworkState,
     timetable: &Timetable,
     route: RouteIdx,
@@ -101,11 +104,13 @@ pub(super) fn select_for_route(
     let route = timetable.route(route);
     let routes = [route];
     let route_alerts = with_specificity(AlertSpecificity::Itself, state.records_by_route(route.id));
-    let network_alerts =
-        with_specificity(AlertSpecificity::AllLines, find_network_wide(state, timetable, &routes));
+    let network_alerts = with_specificity(
+        AlertSpecificity::AllLines,
+        find_agency_or_mode_alerts(state, timetable, &routes),
+    );
     let alerts = route_alerts.chain(network_alerts).filter(|(_, alert)| applies(alert));
-    let reader = AlertReader { languages, now, zone: timetable.timezone() };
-    sort_and_describe(alerts.collect(), now, reader)
+    let reader = AlertDisplayContext { languages, now, zone: timetable.timezone() };
+    sort_and_summarize_alerts(alerts.collect(), now, reader)
 }
 
 /// Returns the active alerts of one feed.
@@ -116,7 +121,7 @@ pub(super) fn find_for_feed(
     languages: &PreferredLanguages,
 ) -> Vec<AlertSummary> {
     let own = state.alerts().filter(|record| record.feed.as_str() == feed);
-    let reader = AlertReader { languages, now, zone: &TimeZone::UTC };
+    let reader = AlertDisplayContext { languages, now, zone: &TimeZone::UTC };
     select_in_force(with_specificity(AlertSpecificity::Itself, own), now, reader)
 }
 
@@ -128,7 +133,7 @@ fn with_specificity<'a>(
 }
 
 /// Returns the alerts that name no line or stop, but the agency or the kind of one of the lines.
-fn find_network_wide<'a>(
+fn find_agency_or_mode_alerts<'a>(
     state: &'a NetworkState,
     timetable: &'a Timetable,
     routes: &'a [Route<'a>],
@@ -136,13 +141,13 @@ fn find_network_wide<'a>(
     state.alerts().filter(move |record| {
         let mut informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
         informed.any(|entity| {
-            names_all_lines(entity)
-                && routes.iter().any(|route| matches_route(entity, timetable, route))
+            selects_whole_agency_or_mode(entity)
+                && routes.iter().any(|route| matches_agency_and_mode(entity, timetable, route))
         })
     })
 }
 
-fn names_all_lines(entity: &proto::EntitySelector) -> bool {
+fn selects_whole_agency_or_mode(entity: &proto::EntitySelector) -> bool {
     let is_named = |id: &Option<String>| id.as_deref().is_some_and(|id| !id.is_empty());
     let is_exact = is_named(&entity.route_id) || is_named(&entity.stop_id);
     !is_exact
@@ -151,7 +156,11 @@ fn names_all_lines(entity: &proto::EntitySelector) -> bool {
 }
 
 /// Returns true if a line belongs to the named agency and kind.
-fn matches_route(entity: &proto::EntitySelector, timetable: &Timetable, route: &Route<'_>) -> bool {
+fn matches_agency_and_mode(
+    entity: &proto::EntitySelector,
+    timetable: &Timetable,
+    route: &Route<'_>,
+) -> bool {
     let named = entity.agency_id.as_deref().filter(|id| !id.is_empty());
     let agency = || Some(timetable.agency(route.agency?).id);
     let is_about_kind = |kind: i32| {
@@ -176,27 +185,27 @@ fn basic_route_type(kind: i32) -> Option<i32> {
     })
 }
 
-/// Returns the alerts that are active at a time, in Unix seconds: the most severe first, then the most specific, then the most recent, then in the feed's
-/// order. Pages have limited space, and few readers scroll to the end.
+/// Returns the alerts that are active at a time, in Unix seconds: the most severe first, then the most specific, then
+/// the most recent, then in the feed's order. Pages have limited space, and few readers scroll to the end.
 fn select_in_force<'a>(
     alerts: impl Iterator<Item = (AlertSpecificity, &'a proto::Alert)>,
     at: i64,
-    reader: AlertReader<'_>,
+    reader: AlertDisplayContext<'_>,
 ) -> Vec<AlertSummary> {
     let alerts = alerts.filter(|(_, alert)| is_in_force(alert, at));
-    sort_and_describe(alerts.collect(), at, reader)
+    sort_and_summarize_alerts(alerts.collect(), at, reader)
 }
 
-fn sort_and_describe(
+fn sort_and_summarize_alerts(
     mut alerts: Vec<(AlertSpecificity, &proto::Alert)>,
     at: i64,
-    reader: AlertReader<'_>,
+    reader: AlertDisplayContext<'_>,
 ) -> Vec<AlertSummary> {
     alerts.sort_by_key(|&(named, alert)| {
         (Reverse(severity_rank(alert)), named, Reverse(period_start(alert, at)))
     });
     let mut all: Vec<AlertSummary> = Vec::new();
-    for summary in alerts.into_iter().filter_map(|(_, alert)| describe_alert(alert, reader)) {
+    for summary in alerts.into_iter().filter_map(|(_, alert)| summarize_alert(alert, reader)) {
         if all.len() >= ALERTS_MAX {
             break;
         }
@@ -232,13 +241,13 @@ pub(super) fn severity_rank(alert: &proto::Alert) -> u8 {
 
 /// Returns the beginning of the alert's active period; 0 if it is not stated.
 fn period_start(alert: &proto::Alert, now: i64) -> u64 {
-    let periods = alert.active_period.iter().filter(|period| contains_time(period, now));
+    let periods = alert.active_period.iter().filter(|period| period_contains_time(period, now));
     periods.filter_map(|period| period.start).max().unwrap_or(0)
 }
 
 /// Returns true if an alert is about this line as a whole, and not only about one of its trips or stops or another
 /// line.
-fn names_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
+fn affects_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
     let is_whole = |entity: &proto::EntitySelector| {
         entity.trip.is_none() && entity.stop_id.as_deref().is_none_or(str::is_empty)
     };
@@ -249,25 +258,25 @@ fn names_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
 /// Returns true if an alert is active at `now`, Unix seconds.
 pub(super) fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
     alert.active_period.is_empty()
-        || alert.active_period.iter().any(|period| contains_time(period, now))
+        || alert.active_period.iter().any(|period| period_contains_time(period, now))
 }
 
 /// Returns true if a period contains `now`, Unix seconds.
-pub(super) fn contains_time(period: &proto::TimeRange, now: i64) -> bool {
+pub(super) fn period_contains_time(period: &proto::TimeRange, now: i64) -> bool {
     let now = u64::try_from(now).unwrap_or(0);
     period.start.is_none_or(|start| start <= now) && period.end.is_none_or(|end| now < end)
 }
 
-fn describe_alert(alert: &proto::Alert, reader: AlertReader<'_>) -> Option<AlertSummary> {
-    let AlertReader { languages, now, zone } = reader;
+fn summarize_alert(alert: &proto::Alert, reader: AlertDisplayContext<'_>) -> Option<AlertSummary> {
+    let AlertDisplayContext { languages, now, zone } = reader;
     let text = |translated: &Option<proto::TranslatedString>| {
-        find_text(translated, languages).unwrap_or_default()
+        localized_alert_text(translated, languages).unwrap_or_default()
     };
     let summary = AlertSummary {
         header: text(&alert.header_text),
         description: text(&alert.description_text),
         severity: severity_rank(alert),
-        about: alert_periods::render_about(alert, languages, now, zone),
+        about: alert_periods::render_periods_and_link(alert, languages, now, zone),
     };
     (!summary.header.text.is_empty() || !summary.description.text.is_empty()).then_some(summary)
 }
@@ -290,7 +299,7 @@ pub(super) fn render_alerts(alerts: &[AlertSummary]) -> Markup {
 }
 
 /// Renders the alerts as a list of expandable headers; `all` is the address of the full list.
-pub(super) fn render_list(alerts: &[AlertSummary], all: &str) -> Markup {
+pub(super) fn render_expandable_alerts(alerts: &[AlertSummary], all: &str) -> Markup {
     html! {
         @if !alerts.is_empty() {
             ul.problem-list.alert-list {
@@ -410,14 +419,14 @@ mod tests {
         let trip = Some(proto::TripDescriptor::default());
         closed_alert.informed_entity.push(proto::EntitySelector { trip, ..selector("D", None) });
         for (route, is_whole) in [("A", false), ("B", true), ("C", true), ("D", false)] {
-            assert_eq!(names_whole_route(&closed_alert, route), is_whole, "{route}");
+            assert_eq!(affects_whole_route(&closed_alert, route), is_whole, "{route}");
         }
     }
 
     #[test]
     fn further_alerts_are_folded_behind_their_number() {
         let summaries: Vec<AlertSummary> = (0..8)
-            .filter_map(|n| describe_alert(&alert(&format!("Number {n}")), reader(&languages())))
+            .filter_map(|n| summarize_alert(&alert(&format!("Number {n}")), reader(&languages())))
             .collect();
         let all = render_alerts(&summaries).into_string();
         let (open, more) = all.split_once("<details").unwrap();
@@ -426,8 +435,8 @@ mod tests {
         assert!(!render_alerts(&summaries[..OPEN_MAX]).into_string().contains("<details"));
     }
 
-    fn reader(languages: &PreferredLanguages) -> AlertReader<'_> {
-        AlertReader { languages, now: NOW, zone: &ZONE }
+    fn reader(languages: &PreferredLanguages) -> AlertDisplayContext<'_> {
+        AlertDisplayContext { languages, now: NOW, zone: &ZONE }
     }
 
     fn languages() -> PreferredLanguages {

@@ -30,7 +30,7 @@ const MANIFEST: &str = "manifest.json";
 
 #[derive(RustEmbed)]
 #[folder = "../../web/plain/"]
-struct PlainAssets;
+struct UnbundledAssets;
 
 #[derive(RustEmbed)]
 #[folder = "../../web/dist/"]
@@ -60,8 +60,8 @@ pub(super) struct AssetBundle {
 
 static PLAIN_HASH: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Xxh3Default::new();
-    for name in sorted_names(PlainAssets::iter()) {
-        if let Some(file) = PlainAssets::get(&name) {
+    for name in sorted_names(UnbundledAssets::iter()) {
+        if let Some(file) = UnbundledAssets::get(&name) {
             hash.update(name.as_bytes());
             hash.update(&file.data);
         }
@@ -76,18 +76,18 @@ static BUNDLES: LazyLock<BTreeMap<String, ManifestChunk>> = LazyLock::new(|| {
 
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route("/assets/plain/{hash}/{name}", get(serve_plain))
+        .route("/assets/plain/{hash}/{name}", get(serve_unbundled_asset))
         .route("/assets/{name}", get(serve_bundled))
 }
 
 /// Returns the address of a file of `web/plain`.
-pub(super) fn plain_address(name: &str) -> String {
+pub(super) fn unbundled_asset_url(name: &str) -> String {
     format!("/assets/plain/{}/{name}", *PLAIN_HASH)
 }
 
 /// Returns the content of a file of `web/plain`.
-pub(super) fn plain_bytes(name: &str) -> Option<Bytes> {
-    PlainAssets::get(name).map(|file| into_bytes(file.data))
+pub(super) fn unbundled_asset_bytes(name: &str) -> Option<Bytes> {
+    UnbundledAssets::get(name).map(|file| into_bytes(file.data))
 }
 
 /// Returns the bundle built from a source of `web/`, or `None` if this binary was built without it.
@@ -108,13 +108,13 @@ fn resolve_bundle(chunks: &BTreeMap<String, ManifestChunk>, source: &str) -> Opt
     Some(AssetBundle { script, styles: styles.into_iter().collect() })
 }
 
-async fn serve_plain(
+async fn serve_unbundled_asset(
     State(app): State<App>,
     Path((hash, name)): Path<(String, String)>,
     preferences: ReplyPreferences,
 ) -> Response {
     // A cached page may request files of an older binary: no file is better than one that does not fit.
-    let file = if hash == *PLAIN_HASH { PlainAssets::get(&name) } else { None };
+    let file = if hash == *PLAIN_HASH { UnbundledAssets::get(&name) } else { None };
     serve_file(&app, &name, file, &preferences).await
 }
 
@@ -173,19 +173,19 @@ mod tests {
     #[test]
     fn the_style_sheet_and_client_scripts_are_embedded() {
         for name in ["lineside.css", "state.js", "events.js", "board.js"] {
-            assert!(PlainAssets::get(name).is_some(), "{name} is missing from web/plain");
+            assert!(UnbundledAssets::get(name).is_some(), "{name} is missing from web/plain");
         }
     }
 
     #[test]
     fn every_import_of_a_plain_module_is_embedded() {
-        for name in PlainAssets::iter().filter(|name| name.ends_with(".js")) {
-            let file = PlainAssets::get(&name).expect("it was just listed");
+        for name in UnbundledAssets::iter().filter(|name| name.ends_with(".js")) {
+            let file = UnbundledAssets::get(&name).expect("it was just listed");
             let text = String::from_utf8(file.data.into_owned()).expect("modules are UTF-8");
             for imported in
                 text.split("from \"./").skip(1).filter_map(|rest| rest.split('"').next())
             {
-                assert!(PlainAssets::get(imported).is_some(), "{name} imports {imported}");
+                assert!(UnbundledAssets::get(imported).is_some(), "{name} imports {imported}");
             }
         }
     }

@@ -28,13 +28,13 @@ const VISIBLE_PARTS: i64 = 300;
 
 /// The past of a feed as shown on its page.
 #[derive(Debug)]
-pub(super) struct PollingHistory {
+pub(super) struct AvailabilityHistory {
     spans: Vec<FeedAvailability>,
     failed: Vec<PollRecord>,
     incidents: Vec<FeedStatePeriod>,
 }
 
-impl PollingHistory {
+impl AvailabilityHistory {
     /// Reads the history; may block.
     pub(super) fn from_archive(
         archive: &dyn PollArchive,
@@ -53,34 +53,38 @@ impl PollingHistory {
     }
 
     /// Sets the beginning of the current incident to that of the state on the same page.
-    pub(super) fn date_current(&mut self, status: &FeedStatus) {
+    pub(super) fn set_current_incident_start(&mut self, status: &FeedStatus) {
         for incident in &mut self.incidents {
-            incident.began = began(incident, status);
+            incident.began = incident_start(incident, status);
         }
     }
 
     /// Describes the source's answers in the last 24 hours.
-    pub(super) fn source_summary(&self) -> String {
-        self.spans.first().map_or_else(|| "unknown".to_owned(), describe_requests)
+    pub(super) fn describe_last_day_requests(&self) -> String {
+        self.spans.first().map_or_else(|| "unknown".to_owned(), describe_answered_requests)
     }
 }
 
 /// Returns the beginning of an incident. A current incident began when the feed's state did: an expired timetable
 /// expired after its last day, but the archive has the time when the server noticed.
-pub(super) fn began(incident: &FeedStatePeriod, status: &FeedStatus) -> UnixMillis {
+pub(super) fn incident_start(incident: &FeedStatePeriod, status: &FeedStatus) -> UnixMillis {
     let is_current = incident.ended.is_none() && incident.state == status.state;
     if is_current { status.since } else { incident.began }
 }
 
 /// Renders the section on a feed's past, which may be unreadable at the moment.
-pub(super) fn render_card(id: &str, past: Option<&PollingHistory>, zone: &TimeZone) -> Markup {
+pub(super) fn render_availability_card(
+    id: &str,
+    past: Option<&AvailabilityHistory>,
+    zone: &TimeZone,
+) -> Markup {
     let body = html! {
         @match past {
             None => p.card-body.soft { "The history cannot be read at the moment. The feed is polled and served all the same." },
             Some(past) => {
                 div.card-body.stack {
-                    @for span in past.spans.iter().filter(|span| !starts_late(span)) { (render_span(span, zone)) }
-                    @if let Some(since) = past.spans.last().and_then(records_start) {
+                    @for span in past.spans.iter().filter(|span| !records_span_under_day(span)) { (render_timelines_for_span(span, zone)) }
+                    @if let Some(since) = past.spans.last().and_then(first_record_time) {
                         p.soft.small { "Recorded since " (words::render_time(since, zone)) "." }
                     }
                     (render_legend())
@@ -95,42 +99,42 @@ pub(super) fn render_card(id: &str, past: Option<&PollingHistory>, zone: &TimeZo
             a href=(format!("/feeds/{id}/incidents.atom")) { "Atom" }
         }
     };
-    let note = past.map(PollingHistory::source_summary).unwrap_or_default();
+    let note = past.map(AvailabilityHistory::describe_last_day_requests).unwrap_or_default();
     render_fold("availability", "Availability", &html! { (note) }, false, &body)
 }
 
 /// Returns the beginning of the records, if it is within the span: before it the source was off.
-fn records_start(shown: &FeedAvailability) -> Option<UnixMillis> {
+fn first_record_time(shown: &FeedAvailability) -> Option<UnixMillis> {
     let first = shown.source.first().filter(|first| first.state == SourceState::Off)?;
     (shown.source.len() > 1).then_some(first.until)
 }
 
 /// Returns true if the records of a month are shorter than a day, so that the shorter span shows all of them.
-fn starts_late(shown: &FeedAvailability) -> bool {
+fn records_span_under_day(shown: &FeedAvailability) -> bool {
     let day = i64::try_from(ArchiveSpan::Day.total_length().as_millis()).unwrap_or(i64::MAX);
     shown.span == ArchiveSpan::Month
-        && records_start(shown).is_some_and(|strip_start| shown.until.0 - strip_start.0 < day)
+        && first_record_time(shown).is_some_and(|strip_start| shown.until.0 - strip_start.0 < day)
 }
 
 /// Returns the start of a span's axis: a first day is drawn from its first record.
 fn axis_start(shown: &FeedAvailability) -> UnixMillis {
     match shown.span {
-        ArchiveSpan::Day => records_start(shown).unwrap_or(shown.from),
+        ArchiveSpan::Day => first_record_time(shown).unwrap_or(shown.from),
         ArchiveSpan::Month => shown.from,
     }
 }
 
-fn render_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
+fn render_timelines_for_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
     let title = match shown.span {
-        ArchiveSpan::Day if records_start(shown).is_some() => "Since the first record",
+        ArchiveSpan::Day if first_record_time(shown).is_some() => "Since the first record",
         ArchiveSpan::Day => "The last 24 hours",
         ArchiveSpan::Month => "The last 30 days",
     };
     html! {
         div.strips {
             h3 { (title) }
-            (render_state_timeline("Source", shown, &shown.source, source_sign, &describe_source(shown)))
-            (render_state_timeline("Served", shown, &shown.serving, serving_sign, &describe_serving(shown)))
+            (render_state_timeline("Source", shown, &shown.source, source_bar_style, &describe_source_availability(shown)))
+            (render_state_timeline("Served", shown, &shown.serving, serving_bar_style, &describe_served_data(shown)))
             p.strip-ends.soft.small { (words::render_time(axis_start(shown), zone)) span { "now" } }
         }
     }
@@ -176,7 +180,7 @@ fn render_state_timeline<S: Copy>(
 }
 
 /// Returns the class and the height of a bar.
-fn source_sign(state: SourceState) -> (&'static str, u32) {
+fn source_bar_style(state: SourceState) -> (&'static str, u32) {
     match state {
         SourceState::Answered => ("good", HEIGHT),
         SourceState::Mixed => ("warn", 8),
@@ -186,7 +190,7 @@ fn source_sign(state: SourceState) -> (&'static str, u32) {
     }
 }
 
-fn serving_sign(state: ServingState) -> (&'static str, u32) {
+fn serving_bar_style(state: ServingState) -> (&'static str, u32) {
     match state {
         ServingState::Fresh => ("good", HEIGHT),
         ServingState::Stale => ("warn", 8),
@@ -198,7 +202,7 @@ fn serving_sign(state: ServingState) -> (&'static str, u32) {
 }
 
 /// Describes how many requests were answered.
-fn describe_requests(shown: &FeedAvailability) -> String {
+fn describe_answered_requests(shown: &FeedAvailability) -> String {
     let polls: u64 = shown.source.iter().map(|stretch| stretch.polls).sum();
     let failed: u64 = shown.source.iter().map(|stretch| stretch.failed).sum();
     match (polls, failed) {
@@ -213,14 +217,14 @@ fn describe_requests(shown: &FeedAvailability) -> String {
     }
 }
 
-fn describe_source(shown: &FeedAvailability) -> String {
-    let mut source_text = describe_requests(shown);
+fn describe_source_availability(shown: &FeedAvailability) -> String {
+    let mut source_text = describe_answered_requests(shown);
     let paused = seconds_in(&shown.source, |state| state == SourceState::Paused);
     if paused > 0 {
         source_text = format!("{source_text}; paused for {}", words::format_span(paused));
     }
     // Before the first record there was no server that could be off.
-    let before = records_start(shown)
+    let before = first_record_time(shown)
         .map_or(0, |strip_start| strip_start.duration_since(shown.from).as_secs());
     let off = seconds_in(&shown.source, |state| state == SourceState::Off).saturating_sub(before);
     if off > 0 && shown.source.len() > 1 {
@@ -229,7 +233,7 @@ fn describe_source(shown: &FeedAvailability) -> String {
     source_text
 }
 
-fn describe_serving(shown: &FeedAvailability) -> String {
+fn describe_served_data(shown: &FeedAvailability) -> String {
     let kinds = [
         ("fresh", ServingState::Fresh),
         ("last good data", ServingState::Stale),
@@ -315,9 +319,9 @@ fn render_failed_polls(polls: &[PollRecord], zone: &TimeZone) -> Markup {
                             @if let Some(failure) = &poll.failure {
                                 (failure.message)
                                 " " span.mono.small { "(" (poll.outcome) ")" }
-                                span.soft { " (" (describe_progress(poll, failure)) ")" }
+                                span.soft { " (" (describe_poll_failure(poll, failure)) ")" }
                                 @if let Some(head) = &failure.head {
-                                    details { summary { (words::response_heading(is_converter_output(poll))) } pre.mono.small { (head) } }
+                                    details { summary { (words::response_heading(failed_in_converter(poll))) } pre.mono.small { (head) } }
                                 }
                             }
                         }
@@ -329,12 +333,12 @@ fn render_failed_polls(polls: &[PollRecord], zone: &TimeZone) -> Markup {
 }
 
 /// Returns true if the stored text of a failed poll is the output of a converter.
-fn is_converter_output(poll: &PollRecord) -> bool {
+fn failed_in_converter(poll: &PollRecord) -> bool {
     poll.outcome == FailureCode::Convert.to_string().as_str()
 }
 
 /// Describes the phase in which a poll failed, its duration, and the bytes received.
-fn describe_progress(poll: &PollRecord, failure: &PollFailure) -> String {
+fn describe_poll_failure(poll: &PollRecord, failure: &PollFailure) -> String {
     let mut text = failure
         .phase
         .map(|phase| format!("{}, ", words::describe_phase(phase)))
@@ -380,11 +384,12 @@ mod tests {
             clock.advance(Duration::from_secs(60));
         }
         archive.begin_state(&feed, FeedState::Stale, "http_502", clock.wall_time());
-        let past = PollingHistory::from_archive(&archive, &feed, clock.wall_time()).unwrap();
-        let text = render_card("city", Some(&past), &TimeZone::UTC).into_string();
+        let past = AvailabilityHistory::from_archive(&archive, &feed, clock.wall_time()).unwrap();
+        let text = render_availability_card("city", Some(&past), &TimeZone::UTC).into_string();
         assert!(text.contains("aria-label=\"Source: 1 of 10 requests failed\""));
         assert!(text.contains("last good data for 60 seconds"), "{text}");
-        // One of each per line of the legend, and the failed minute in a timeline of the day: the month shows nothing more.
+        // One of each per line of the legend, and the failed minute in a timeline of the day: the month shows nothing
+        // more.
         let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
         assert_eq!((n_drawn("bad"), n_drawn("warn")), (3, 3), "{text}");
         assert_eq!(text.matches("fresh for 9 minutes, last good data for 60 seconds").count(), 2);
@@ -415,6 +420,10 @@ mod tests {
         assert!(ends("good").iter().all(|end| *end <= LENGTH), "{text}");
         assert_eq!(ends("good").iter().filter(|end| **end == LENGTH).count(), 2, "{text}");
         assert_eq!(text.matches("viewBox=\"0 0 100000 12\"").count(), 2, "{text}");
-        assert!(render_card("city", None, &TimeZone::UTC).into_string().contains("cannot be read"));
+        assert!(
+            render_availability_card("city", None, &TimeZone::UTC)
+                .into_string()
+                .contains("cannot be read")
+        );
     }
 }

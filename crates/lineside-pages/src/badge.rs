@@ -19,7 +19,7 @@ const CONTRAST_DARK: f64 = 3.0;
 const LABEL_FITS_CHARS: usize = 16;
 
 /// Renders a badge with this label, on the feed's color.
-pub(super) fn render_badge(label: &str, color: Option<[u8; 3]>) -> Markup {
+pub(super) fn render_route_badge(label: &str, color: Option<[u8; 3]>) -> Markup {
     let (background, reads_white) = pick_colors(color);
     let label = shorten_name(label);
     let title = (label.chars().count() > LABEL_FITS_CHARS).then_some(label);
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_label_is_escaped() {
-        let markup = render_badge("<b>7</b>", None).into_string();
+        let markup = render_route_badge("<b>7</b>", None).into_string();
         assert!(markup.contains("&lt;b&gt;7&lt;/b&gt;"), "{markup}");
     }
 }

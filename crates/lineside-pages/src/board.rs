@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::alerts::{self, AlertSummary};
 use super::board_options::{BoardOptions, DEPARTURES_MAX};
-use super::board_rows::BoardRows;
+use super::board_rows::BoardRowRenderer;
 use super::board_window::{self, BoardWindow};
 use super::favourites::{self, FavouriteKind};
 use super::layout::{self, NavSection, PageLayout};
@@ -60,8 +60,8 @@ pub(super) async fn get_board(
     page.styles = &["riders.css", favourites::STYLE];
     page.refresh = Some(REFRESH_S);
     page.is_embedded = is_embedded;
-    page.alternates.push(("application/json", board.api_address()));
-    let mut reply = network_page::reply_with_page(&page, &board.render_markup());
+    page.alternates.push(("application/json", board.departures_api_url()));
+    let mut reply = network_page::reply_with_page(&page, &board.render_board());
     if is_embedded {
         reply.extensions_mut().insert(EmbeddableReply);
     }
@@ -140,41 +140,41 @@ impl<'a> DepartureBoard<'a> {
         self.timetable.timezone()
     }
 
-    fn feed_id(&self) -> &str {
+    fn network_id(&self) -> &str {
         self.network.id().as_str()
     }
 
-    fn api_address(&self) -> String {
+    fn departures_api_url(&self) -> String {
         let id = links::path_segment(self.timetable.stop(self.stop).id);
-        format!("/api/v1/stops/{}/{id}/departures", self.feed_id())
+        format!("/api/v1/stops/{}/{id}/departures", self.network_id())
     }
 
-    fn render_markup(&self) -> Markup {
+    fn render_board(&self) -> Markup {
         html! {
             div.page {
-                (self.render_head())
+                (self.render_board_heading())
                 (network_page::render_timetable_end(self.network))
-                (self.render_troubles())
+                (self.render_unreliable_data_notice())
                 (alerts::render_alerts(&self.alerts))
-                @if !self.options.is_embedded { (self.render_choices()) }
-                (self.render_unmatched_note())
+                @if !self.options.is_embedded { (self.render_line_and_platform_choice()) }
+                (self.render_unmatched_trips_note())
                 section.card aria-label="Departures" {
-                    (self.rows().render_table(&self.departures))
-                    p.board-empty hidden[!self.departures.is_empty()] { (self.render_empty()) }
-                    @if !self.options.is_embedded { (self.render_pager()) }
+                    (self.row_renderer().render_table(&self.departures))
+                    p.board-empty hidden[!self.departures.is_empty()] { (self.render_no_departures()) }
+                    @if !self.options.is_embedded { (self.render_time_pager()) }
                 }
-                (self.render_silent_lines())
+                (self.render_lines_without_departures())
                 @if !self.options.is_embedded { (self.nearby) }
-                @if !self.options.is_embedded { (self.render_sources()) }
+                @if !self.options.is_embedded { (self.render_source_feeds()) }
                 (states::render_templates())
-                (layout::render_data_island("board-data", &self.live_data()))
+                (layout::render_data_island("board-data", &self.page_script_data()))
             }
         }
     }
 
-    fn rows(&self) -> BoardRows<'_> {
-        BoardRows {
-            network: self.feed_id(),
+    fn row_renderer(&self) -> BoardRowRenderer<'_> {
+        BoardRowRenderer {
+            network: self.network_id(),
             zone: self.time_zone(),
             is_embedded: self.options.is_embedded,
             stale: &self.stale,
@@ -188,7 +188,7 @@ impl<'a> DepartureBoard<'a> {
 
     /// Returns the lines of a board of the present without known departures, once the timetable has ended. On a board
     /// without rows these are all.
-    fn list_silent_lines(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
+    fn list_lines_without_departures(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
         let is_present = self.window.from.is_none() && self.options.lines.is_empty();
         if !is_present || self.departures.is_empty() || !self.timetable_has_ended() {
             return Vec::new();
@@ -196,13 +196,13 @@ impl<'a> DepartureBoard<'a> {
         let stop_id = self.timetable.stop(self.stop).id;
         let all = self.options.list_departures(self.network, stop_id, self.now, STOP_DELAYS_MAX);
         let known: BTreeSet<&str> = all.iter().map(|it| it.route_short_name.as_str()).collect();
-        let mut lines = self.list_routes();
+        let mut lines = self.list_routes_at_stop();
         lines.retain(|(name, _, _)| !known.contains(name.as_str()));
         lines
     }
 
     /// Renders the explanation of rows that replace the timetable.
-    fn render_unmatched_note(&self) -> Markup {
+    fn render_unmatched_trips_note(&self) -> Markup {
         let is_unmatched = self.network.state().has_unmatched_trips();
         let is_live = self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
         html! {
@@ -213,33 +213,33 @@ impl<'a> DepartureBoard<'a> {
     }
 
     /// Renders the lines without known departures.
-    fn render_silent_lines(&self) -> Markup {
-        let silent = self.list_silent_lines();
+    fn render_lines_without_departures(&self) -> Markup {
+        let silent = self.list_lines_without_departures();
         html! {
             @if !silent.is_empty() {
                 p.board-note.soft data-silent-lines=(silent.len()) {
                     "No departures known: "
-                    @for (name, color, _) in silent.iter().take(ROUTES_MAX) { span data-line=(name) { (badge::render_badge(name, *color)) " " } }
+                    @for (name, color, _) in silent.iter().take(ROUTES_MAX) { span data-line=(name) { (badge::render_route_badge(name, *color)) " " } }
                 }
             }
         }
     }
 
     /// Renders the text in place of rows, with a next step.
-    fn render_empty(&self) -> Markup {
+    fn render_no_departures(&self) -> Markup {
         let zone = self.time_zone();
         html! {
             @match self.window.from {
                 None => (no_departures_reason(self.network)),
                 Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
             }
-            @if self.departures.is_empty() && !self.options.is_embedded { (self.render_next_step()) }
+            @if self.departures.is_empty() && !self.options.is_embedded { (self.render_next_departure_link()) }
         }
     }
 
     /// Renders a link to the next departure; once the timetable has ended, links to where its times may be.
-    fn render_next_step(&self) -> Markup {
-        let (id, stop_id) = (self.feed_id(), self.timetable.stop(self.stop).id);
+    fn render_next_departure_link(&self) -> Markup {
+        let (id, stop_id) = (self.network_id(), self.timetable.stop(self.stop).id);
         if self.timetable_has_ended() {
             return html! {
                 span.next-step data-next-step="network" {
@@ -249,11 +249,11 @@ impl<'a> DepartureBoard<'a> {
             };
         }
         let from = self.window.from.unwrap_or(self.now);
-        let next = self.options.find_next_departure(self.network, stop_id, from);
+        let next = self.options.find_next_departure_time(self.network, stop_id, from);
         html! {
             span.next-step {
                 @match next {
-                    Some(at) => { a.target data-next-step="departure" href=(self.address_after(Some(at))) { "Next departure: " (words::format_clock_or_day(at, self.now, self.time_zone())) } },
+                    Some(at) => { a.target data-next-step="departure" href=(self.board_url_at(Some(at))) { "Next departure: " (words::format_clock_or_day(at, self.now, self.time_zone())) } },
                     None => a.target data-next-step="network" href=(format!("/networks/{id}")) { "No departure within a week. Other stops" },
                 }
             }
@@ -261,14 +261,14 @@ impl<'a> DepartureBoard<'a> {
     }
 
     /// Renders links to later departures, and back.
-    fn render_pager(&self) -> Markup {
-        let address = |at: i64| self.address_after(Some(at));
+    fn render_time_pager(&self) -> Markup {
+        let address = |at: i64| self.board_url_at(Some(at));
         let earlier = self.window.earlier;
         let has_later = !self.timetable_has_ended() || !self.departures.is_empty();
         html! {
             nav.pager.board-pager aria-label="Earlier and later departures" hidden[earlier.is_none() && !has_later] {
                 @match earlier {
-                    Some(at) if at <= self.now => a.button.plain rel="prev" href=(self.address_after(None)) { "Now" },
+                    Some(at) if at <= self.now => a.button.plain rel="prev" href=(self.board_url_at(None)) { "Now" },
                     Some(at) => a.button.plain rel="prev" href=(address(at)) { "Earlier" },
                     None => {}
                 }
@@ -278,7 +278,7 @@ impl<'a> DepartureBoard<'a> {
     }
 
     /// Returns the address of this board at another time.
-    fn address_after(&self, after: Option<i64>) -> String {
+    fn board_url_at(&self, after: Option<i64>) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         if !self.options.lines.is_empty() {
             query.append_pair("lines", &self.options.lines.join(","));
@@ -287,21 +287,24 @@ impl<'a> DepartureBoard<'a> {
             query.append_pair("limit", &self.options.limit.to_string());
         }
         if let Some(after) = after {
-            query.append_pair("after", &board_window::format_local_time(after, self.time_zone()));
+            query.append_pair(
+                "after",
+                &board_window::format_local_time_for_url(after, self.time_zone()),
+            );
         }
         let query = query.finish();
         let separator = if query.is_empty() { "" } else { "?" };
         format!(
             "{}{separator}{query}",
-            board_address(self.feed_id(), self.timetable.stop(self.stop).id)
+            board_address(self.network_id(), self.timetable.stop(self.stop).id)
         )
     }
 
-    fn render_head(&self) -> Markup {
-        let noun = VehicleNoun::for_route_types(self.route_types());
+    fn render_board_heading(&self) -> Markup {
+        let noun = VehicleNoun::for_route_types(self.route_types_at_stop());
         let stop = self.timetable.stop(self.stop);
-        let routes = self.list_routes();
-        let live_routes = self.list_live_routes(&routes);
+        let routes = self.list_routes_at_stop();
+        let live_routes = self.list_unscheduled_live_routes(&routes);
         // Without live data the answer would be "Unknown".
         let has_live_times = !self.timetable_has_ended()
             || self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
@@ -309,22 +312,22 @@ impl<'a> DepartureBoard<'a> {
             div.board-head {
                 div.page-head.tight {
                     p.crumbs {
-                        a.target href=(format!("/networks/{}", self.feed_id())) { (network_names::network_name(self.app, self.network)) }
+                        a.target href=(format!("/networks/{}", self.network_id())) { (network_names::network_name(self.app, self.network)) }
                         @if let Some(parent) = stop.parent.map(|parent| self.timetable.stop(parent)) {
-                            " › " a href=(board_address(self.feed_id(), parent.id)) { (parent.name) }
+                            " › " a href=(board_address(self.network_id(), parent.id)) { (parent.name) }
                         }
                     }
                     div.starred {
                         h1 { (self.title) }
-                        @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.feed_id(), stop.id), &self.title, None)) }
+                        @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.network_id(), stop.id), &self.title, None)) }
                     }
                     @if !routes.is_empty() || !live_routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {
                             @for (name, color, id) in routes.iter().take(ROUTES_MAX) {
-                                a.line-link href=(links::line_address(self.feed_id(), id)) { (badge::render_badge(name, *color)) }
+                                a.line-link href=(links::line_address(self.network_id(), id)) { (badge::render_route_badge(name, *color)) }
                             }
                             @for route in &live_routes {
-                                a.line-link data-live-line href=(links::line_address(self.feed_id(), route.id)) { (badge::render_badge(route.display_name(), route.color)) }
+                                a.line-link data-live-line href=(links::line_address(self.network_id(), route.id)) { (badge::render_route_badge(route.display_name(), route.color)) }
                             }
                             @if routes.len() > ROUTES_MAX { span.soft.small { "and " (routes.len() - ROUTES_MAX) " more" } }
                         }
@@ -337,8 +340,8 @@ impl<'a> DepartureBoard<'a> {
                         (states::recording_tag(self.network))
                         span.live #live data-status="off" { "As of " (words::format_clock_seconds(self.now, self.time_zone())) }
                         @if !self.options.is_embedded {
-                            @if has_live_times { a.small href=(format!("/delays/{}?stop={}", self.feed_id(), links::query_value(stop.id))) { "Is my " (noun.one) " late?" } }
-                            a.small href=(format!("/map?stop={}:{}", self.feed_id(), links::query_value(stop.id))) { "On the map" }
+                            @if has_live_times { a.small href=(format!("/delays/{}?stop={}", self.network_id(), links::query_value(stop.id))) { "Is my " (noun.one) " late?" } }
+                            a.small href=(format!("/map?stop={}:{}", self.network_id(), links::query_value(stop.id))) { "On the map" }
                         }
                     }
                 }
@@ -346,19 +349,19 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    fn route_types(&self) -> impl Iterator<Item = u16> {
+    fn route_types_at_stop(&self) -> impl Iterator<Item = u16> {
         let stops = self.timetable.stop_and_descendants(self.stop).into_iter();
-        let routes = stops.flat_map(|stop| self.timetable.stop_routes(stop));
+        let routes = stops.flat_map(|stop| self.timetable.routes_at_stop(stop));
         routes.map(|route| self.timetable.route(route).kind)
     }
 
     /// Returns the lines that call here, by name; of lines with one name, the first.
-    fn list_routes(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
+    fn list_routes_at_stop(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
         let mut routes: Vec<_> = self
             .timetable
             .stop_and_descendants(self.stop)
             .into_iter()
-            .flat_map(|stop| self.timetable.stop_routes(stop))
+            .flat_map(|stop| self.timetable.routes_at_stop(stop))
             .map(|route| self.timetable.route(route))
             .map(|route| {
                 let name = route.display_name().to_owned();
@@ -371,7 +374,10 @@ impl<'a> DepartureBoard<'a> {
     }
 
     /// Returns the lines of the rows that do not call here by the timetable, which may have ended.
-    fn list_live_routes(&self, routes: &[(String, Option<[u8; 3]>, String)]) -> Vec<Route<'_>> {
+    fn list_unscheduled_live_routes(
+        &self,
+        routes: &[(String, Option<[u8; 3]>, String)],
+    ) -> Vec<Route<'_>> {
         let is_new = |departure: &&Departure| {
             routes.iter().all(|(name, _, _)| *name != departure.route_short_name.as_str())
         };
@@ -384,8 +390,8 @@ impl<'a> DepartureBoard<'a> {
     }
 
     /// Renders the choice of a line, and links to the boards of a station's platforms.
-    fn render_choices(&self) -> Markup {
-        let routes = self.list_routes();
+    fn render_line_and_platform_choice(&self) -> Markup {
+        let routes = self.list_routes_at_stop();
         let chosen = self.options.lines.first().map(String::as_str);
         let is_chosen = |name: &str, id: &str| chosen.is_some_and(|it| it == name || it == id);
         html! {
@@ -404,7 +410,7 @@ impl<'a> DepartureBoard<'a> {
     }
 
     /// Renders a notice about unreliable predictions; the page's script shows and hides it as the states change.
-    fn render_troubles(&self) -> Markup {
+    fn render_unreliable_data_notice(&self) -> Markup {
         let state = self.network.state();
         let feeds = network_page::find_realtime_feeds_of_records(
             self.app,
@@ -416,7 +422,7 @@ impl<'a> DepartureBoard<'a> {
     }
 
     /// Renders the feeds of this board and their states.
-    fn render_sources(&self) -> Markup {
+    fn render_source_feeds(&self) -> Markup {
         let feeds = self.network.feeds();
         html! {
             details.sources {
@@ -450,23 +456,23 @@ impl<'a> DepartureBoard<'a> {
             @if named.len() > 1 {
                 nav.platforms aria-label="Boards by platform" {
                     span.soft.small { "Only one platform:" }
-                    @for ((_, code), id) in &named { a.platform-link href=(board_address(self.feed_id(), id)) { (code) } }
+                    @for ((_, code), id) in &named { a.platform-link href=(board_address(self.network_id(), id)) { (code) } }
                 }
             }
         }
     }
 
-    fn live_data(&self) -> serde_json::Value {
+    fn page_script_data(&self) -> serde_json::Value {
         let feeds: Vec<String> =
             self.network.feeds().iter().map(|feed| feed.config().id.as_str().to_owned()).collect();
         let id = self.timetable.stop(self.stop).id;
         json!({
             "now": self.network.data_now().0,
             "wall": self.app.now().0,
-            "channel": format!("stop/{}/{}", self.feed_id(), encode_segment(id)),
-            "departures": format!("{}?limit={}", self.api_address(), self.options.limit),
+            "channel": format!("stop/{}/{}", self.network_id(), encode_segment(id)),
+            "departures": format!("{}?limit={}", self.departures_api_url(), self.options.limit),
             "timezone": self.timetable.timezone_name(),
-            "schedule": self.feed_id(),
+            "schedule": self.network_id(),
             "lines": self.options.lines,
             "after": self.window.from,
             "limit": self.options.limit,

@@ -70,7 +70,7 @@ impl BoardOptions {
     }
 
     /// Returns the time of the first matching departure from a time on within a week; `None` if there is none.
-    pub(super) fn find_next_departure(
+    pub(super) fn find_next_departure_time(
         &self,
         network: &Network,
         stop_id: &str,

@@ -10,7 +10,7 @@ use super::{badge, words};
 use crate::links;
 
 /// The data that all rows of a board share.
-pub(super) struct BoardRows<'a> {
+pub(super) struct BoardRowRenderer<'a> {
     pub(super) network: &'a str,
     pub(super) zone: &'a TimeZone,
     pub(super) is_embedded: bool,
@@ -20,7 +20,7 @@ pub(super) struct BoardRows<'a> {
     pub(super) now: i64,
 }
 
-impl BoardRows<'_> {
+impl BoardRowRenderer<'_> {
     pub(super) fn render_table(&self, departures: &[Departure]) -> Markup {
         let has_scheduled = departures.iter().any(|it| it.scheduled.is_some());
         let has_platform =
@@ -54,7 +54,7 @@ impl BoardRows<'_> {
                 role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.departure_time()) data-source=(departure.source) {
                 td.scheduled role="cell" { (self.render_time_or_dash(departure.scheduled)) }
                 td.expected role="cell" { (self.render_time_or_dash(expected)) }
-                td.line role="cell" { (badge::render_badge(&departure.route_short_name, departure.route_color)) }
+                td.line role="cell" { (badge::render_route_badge(&departure.route_short_name, departure.route_color)) }
                 td.to role="cell" { (self.render_destination(departure)) }
                 td.platform role="cell" {
                     @if let Some(platform) = &departure.scheduled_platform { s.platform-was { (platform) } " " }

@@ -59,7 +59,7 @@ pub(super) fn parse_start(after: Option<&str>, now: i64, zone: &TimeZone) -> Opt
 }
 
 /// Returns true if a text is a start of a board, past or future.
-pub(super) fn can_parse_start(text: &str) -> bool {
+pub(super) fn is_valid_window_start(text: &str) -> bool {
     parse_instant(text, &TimeZone::UTC).is_some()
 }
 
@@ -73,7 +73,7 @@ fn parse_instant(text: &str, zone: &TimeZone) -> Option<i64> {
 }
 
 /// Formats a time for an address: local time, which people can read and change.
-pub(super) fn format_local_time(at: i64, zone: &TimeZone) -> String {
+pub(super) fn format_local_time_for_url(at: i64, zone: &TimeZone) -> String {
     let at = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH);
     at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
@@ -96,7 +96,7 @@ mod tests {
             );
         }
         assert_eq!(
-            parse_start(Some(&format_local_time(1_795_442_400, &zone)), now, &zone),
+            parse_start(Some(&format_local_time_for_url(1_795_442_400, &zone)), now, &zone),
             Some(1_795_442_400)
         );
         for wrong in ["", "soon", "0", "2026-11-23T11:00:00Z", "99999999999999", "2126-01-01T00:00"]

@@ -51,12 +51,12 @@ impl CatalogEntry {
         }
     }
 
-    fn verdict(&self) -> ReportVerdict {
+    fn report_verdict(&self) -> ReportVerdict {
         ReportVerdict::from_summary(self.report.as_ref().map(|(brief, _)| brief))
     }
 
     /// Returns true for a timetable that ends within days.
-    fn expires_soon(&self) -> bool {
+    fn timetable_expires_soon(&self) -> bool {
         let days_left = states::ServiceCountdown::for_feed(&self.feed).days_left;
         days_left.is_some_and(|days| (0..=EXPIRES_SOON_DAYS).contains(&days))
     }
@@ -68,13 +68,13 @@ impl CatalogEntry {
 
 pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParameters) -> Response {
     let query = CatalogQuery::from_parameters(&parameters);
-    let names = match find_names(&app, &query).await {
+    let names = match search_catalog_names(&app, &query).await {
         Ok(names) => names,
         Err(refusal) => return not_found::refusal_page(&refusal, false),
     };
     let entries: Vec<CatalogEntry> =
         app.ingest().feeds().into_iter().map(|feed| CatalogEntry::for_feed(&app, feed)).collect();
-    let filters = CatalogFilters::from_entries(&entries);
+    let filters = CatalogFilterChoices::from_entries(&entries);
     let found: Vec<&CatalogEntry> =
         entries.iter().filter(|entry| matches_query(entry, &query, &names)).collect();
     let pages = found.len().div_ceil(FEEDS_PER_PAGE).max(1);
@@ -90,7 +90,7 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     // Most people who search look for a stop or a line, not for a feed.
     let section = if is_search { NavSection::Other } else { NavSection::Catalog };
     let mut page = PageLayout::new(&title, section);
-    page.canonical = Some(query.page_address(number));
+    page.canonical = Some(query.catalog_page_url(number));
     page.description = Some(
         "All public-transport feeds of this server: format, state, validation report and age of the data."
             .to_owned(),
@@ -102,9 +102,9 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     let main = html! {
         div.page {
             @if is_search {
-                (render_search_head(&title, &query, &names, found.is_empty()))
+                (render_search_heading_and_results(&title, &query, &names, found.is_empty()))
             } @else {
-                (render_head(&title, &entries, app.now()))
+                (render_catalog_heading(&title, &entries, app.now()))
                 (favourites::render_list(None))
                 (network_index::render_rider_links(&app))
                 (render_search_form(&query, &filters))
@@ -121,24 +121,24 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
                 (table)
             }
             (states::render_templates())
-            (layout::render_data_island("catalog-data", &live_data(&app, &shown)))
+            (layout::render_data_island("catalog-data", &page_script_data(&app, &shown)))
         }
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-async fn find_names(app: &App, query: &CatalogQuery) -> Result<FoundNames, Refusal> {
+async fn search_catalog_names(app: &App, query: &CatalogQuery) -> Result<FoundNames, Refusal> {
     match query.lists_all_names {
         true => search_all_names(app, &query.text).await,
         false => search_names(app, &query.text).await,
     }
 }
 
-/// Renders the feeds of a search. They are folded if it finds a stop or a line: people who look for those do not look for
-/// the feed that contains them.
+/// Renders the feeds of a search. They are folded if it finds a stop or a line: people who look for those do not look
+/// for the feed that contains them.
 fn render_feed_results(
     query: &CatalogQuery,
-    filters: &CatalogFilters,
+    filters: &CatalogFilterChoices,
     n_found: usize,
     has_names: bool,
     table: &Markup,
@@ -154,7 +154,7 @@ fn render_feed_results(
 
 /// Redirects `/search` to the search on the front page.
 pub(super) async fn redirect_search(parameters: QueryParameters) -> Redirect {
-    Redirect::permanent(&CatalogQuery::from_parameters(&parameters).page_address(1))
+    Redirect::permanent(&CatalogQuery::from_parameters(&parameters).catalog_page_url(1))
 }
 
 fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &FoundNames) -> bool {
@@ -162,8 +162,8 @@ fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &FoundNames)
     (query.text.is_empty() || names.feeds.contains(config.id.as_str()))
         && query.format.is_none_or(|format| entry.format() == Some(format))
         && query.state.is_none_or(|state| entry.status.state == state)
-        && (!query.expires_soon || entry.expires_soon())
-        && query.report.is_none_or(|verdict| entry.verdict() == verdict)
+        && (!query.expires_soon || entry.timetable_expires_soon())
+        && query.report.is_none_or(|verdict| entry.report_verdict() == verdict)
         && query.theme.as_ref().is_none_or(|theme| config.theme.as_ref() == Some(theme))
         && query
             .publisher
@@ -171,13 +171,14 @@ fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &FoundNames)
             .is_none_or(|publisher| config.publisher.as_ref() == Some(publisher))
 }
 
-fn render_head(title: &str, entries: &[CatalogEntry], now: UnixMillis) -> Markup {
+fn render_catalog_heading(title: &str, entries: &[CatalogEntry], now: UnixMillis) -> Markup {
     let mut tally: BTreeMap<FeedState, u64> = BTreeMap::new();
     for entry in entries {
         *tally.entry(entry.status.state).or_default() += 1;
     }
-    let n_wrong = entries.iter().filter(|it| it.verdict() == ReportVerdict::Errors).count() as u64;
-    let n_ending = entries.iter().filter(|entry| entry.expires_soon()).count() as u64;
+    let n_wrong =
+        entries.iter().filter(|it| it.report_verdict() == ReportVerdict::Errors).count() as u64;
+    let n_ending = entries.iter().filter(|entry| entry.timetable_expires_soon()).count() as u64;
     let all_well = tally.keys().all(|state| *state == FeedState::Ok);
     html! {
         div.page-head {
@@ -193,19 +194,19 @@ fn render_head(title: &str, entries: &[CatalogEntry], now: UnixMillis) -> Markup
                     (words::format_count(entries.len() as u64, "feed", "feeds")) ": "
                     @for (at, (state, count)) in tally.iter().enumerate() {
                         @if at > 0 { ", " }
-                        a href=(CatalogQuery { state: Some(*state), ..CatalogQuery::default() }.page_address(1)) { (words::format_number(*count)) " " (state) }
+                        a href=(CatalogQuery { state: Some(*state), ..CatalogQuery::default() }.catalog_page_url(1)) { (words::format_number(*count)) " " (state) }
                     }
                     "."
                 }
                 @if n_ending > 0 {
                     " "
-                    a href=(CatalogQuery { expires_soon: true, ..CatalogQuery::default() }.page_address(1)) { (words::format_number(n_ending)) }
+                    a href=(CatalogQuery { expires_soon: true, ..CatalogQuery::default() }.catalog_page_url(1)) { (words::format_number(n_ending)) }
                     (if n_ending == 1 { " timetable expires" } else { " timetables expire" })
                     " within " (EXPIRES_SOON_DAYS) " days."
                 }
                 @if n_wrong > 0 {
                     " "
-                    a href=(CatalogQuery { report: Some(ReportVerdict::Errors), ..CatalogQuery::default() }.page_address(1)) { (words::format_number(n_wrong)) }
+                    a href=(CatalogQuery { report: Some(ReportVerdict::Errors), ..CatalogQuery::default() }.catalog_page_url(1)) { (words::format_number(n_wrong)) }
                     (if n_wrong == 1 { " has errors in its report." } else { " have errors in their reports." })
                 }
             }
@@ -214,7 +215,7 @@ fn render_head(title: &str, entries: &[CatalogEntry], now: UnixMillis) -> Markup
 }
 
 /// The filter values that occur in the catalog.
-struct CatalogFilters {
+struct CatalogFilterChoices {
     formats: BTreeSet<Format>,
     themes: BTreeSet<String>,
     publishers: BTreeSet<String>,
@@ -224,7 +225,7 @@ struct CatalogFilters {
     has_ending: bool,
 }
 
-impl CatalogFilters {
+impl CatalogFilterChoices {
     fn from_entries(entries: &[CatalogEntry]) -> Self {
         let configs = || entries.iter().map(|entry| entry.feed.config());
         Self {
@@ -232,14 +233,14 @@ impl CatalogFilters {
             themes: configs().filter_map(|config| config.theme.clone()).collect(),
             publishers: configs().filter_map(|config| config.publisher.clone()).collect(),
             states: entries.iter().map(|entry| entry.status.state).collect(),
-            reports: entries.iter().map(CatalogEntry::verdict).collect(),
-            has_ending: entries.iter().any(CatalogEntry::expires_soon),
+            reports: entries.iter().map(CatalogEntry::report_verdict).collect(),
+            has_ending: entries.iter().any(CatalogEntry::timetable_expires_soon),
         }
     }
 }
 
 /// Renders the head of a search, with its results for riders.
-fn render_search_head(
+fn render_search_heading_and_results(
     title: &str,
     query: &CatalogQuery,
     names: &FoundNames,
@@ -256,12 +257,12 @@ fn render_search_head(
     }
 }
 
-fn render_search_form(query: &CatalogQuery, filters: &CatalogFilters) -> Markup {
+fn render_search_form(query: &CatalogQuery, filters: &CatalogFilterChoices) -> Markup {
     html! {
         form.search #catalog-search role="search" action="/" {
             (render_search_line(query))
             (render_filters(query, filters))
-            @if query.is_narrowed() { p.small { a href="/" { "Show all feeds again" } } }
+            @if query.has_search_or_filter() { p.small { a href="/" { "Show all feeds again" } } }
         }
     }
 }
@@ -277,7 +278,7 @@ fn render_search_line(query: &CatalogQuery) -> Markup {
 }
 
 /// Renders the filters of feeds, which belong to the search form.
-fn render_filters(query: &CatalogQuery, filters: &CatalogFilters) -> Markup {
+fn render_filters(query: &CatalogQuery, filters: &CatalogFilterChoices) -> Markup {
     let format_option = |format: &Format| {
         (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned())
     };
@@ -346,7 +347,7 @@ fn render_feed_table(
     html! {
         section.card #feeds aria-labelledby="feeds-title" {
             div.card-head {
-                h2 #feeds-title { @if query.is_narrowed() { "Matching feeds" } @else { "All feeds" } }
+                h2 #feeds-title { @if query.has_search_or_filter() { "Matching feeds" } @else { "All feeds" } }
                 span.soft.small {
                     (words::format_count(found as u64, "feed", "feeds")) " · "
                     a.target href="/incidents.atom" { "Incidents as Atom" }
@@ -403,7 +404,7 @@ fn render_feed_row(app: &App, entry: &CatalogEntry, now: UnixMillis) -> Markup {
                 span.tag { (states::format_name(entry_format)) }
                 @if let Some(theme) = &config.theme { " " span.soft.small { (theme) } }
             }
-            td.cell-count.end.numeric role="cell" { (describe_contents(entry_format, status.entities)) }
+            td.cell-count.end.numeric role="cell" { (describe_entity_count(entry_format, status.entities)) }
             td.cell-problems.end.numeric role="cell" {
                 @let problems = ProblemTotals::from_problems(&feed.problems_with_files());
                 @match problems.n_unreadable {
@@ -430,7 +431,7 @@ fn render_report_cell(app: &App, CatalogEntry { feed, report, .. }: &CatalogEntr
 }
 
 /// Describes the number of entities of a feed, in the words of its format.
-fn describe_contents(format: Option<Format>, entities: u64) -> String {
+fn describe_entity_count(format: Option<Format>, entities: u64) -> String {
     match format.map(Format::kind) {
         Some(FormatKind::Schedule) => words::format_count(entities, "trip", "trips"),
         Some(FormatKind::Realtime) => words::format_count(entities, "record", "records"),
@@ -442,15 +443,15 @@ fn describe_contents(format: Option<Format>, entities: u64) -> String {
 fn render_pager(query: &CatalogQuery, number: usize, pages: usize) -> Markup {
     html! {
         nav.pager aria-label="Pages of feeds" {
-            @if number > 1 { a.button.plain rel="prev" href=(query.page_address(number - 1)) { "Previous" } }
+            @if number > 1 { a.button.plain rel="prev" href=(query.catalog_page_url(number - 1)) { "Previous" } }
             span.soft.numeric { "Page " (number) " of " (pages) }
-            @if number < pages { a.button.plain rel="next" href=(query.page_address(number + 1)) { "Next" } }
+            @if number < pages { a.button.plain rel="next" href=(query.catalog_page_url(number + 1)) { "Next" } }
         }
     }
 }
 
 /// Returns the data with which the page's script updates the states.
-fn live_data(app: &App, shown: &[&CatalogEntry]) -> serde_json::Value {
+fn page_script_data(app: &App, shown: &[&CatalogEntry]) -> serde_json::Value {
     let channels: BTreeSet<String> =
         shown.iter().map(|entry| state_channel(&entry.feed, entry.format())).collect();
     let feeds: Vec<&str> = shown.iter().map(|entry| entry.feed.config().id.as_str()).collect();

@@ -48,7 +48,7 @@ impl CatalogQuery {
     }
 
     /// Returns true if words or a filter narrow the list.
-    pub(super) fn is_narrowed(&self) -> bool {
+    pub(super) fn has_search_or_filter(&self) -> bool {
         !self.text.is_empty() || self.has_filter()
     }
 
@@ -63,7 +63,7 @@ impl CatalogQuery {
             || report.is_some()
     }
 
-    pub(super) fn page_address(&self, page: usize) -> String {
+    pub(super) fn catalog_page_url(&self, page: usize) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let query_pairs = [
             ("q", Some(self.text.as_str()).filter(|words| !words.is_empty())),
@@ -102,7 +102,7 @@ mod tests {
             (query.state, query.report),
             (Some(FeedState::Late), Some(ReportVerdict::Errors))
         );
-        let address = query.page_address(query.page);
+        let address = query.catalog_page_url(query.page);
         let second = CatalogQuery::from_parameters(&QueryParameters::parse_query(
             address.trim_start_matches("/?"),
         ));
@@ -114,7 +114,7 @@ mod tests {
         let query = CatalogQuery::from_parameters(&QueryParameters::parse_query(
             "q=++&format=pdf&state=good&report=bad&expires=never&page=-1",
         ));
-        assert!(!query.is_narrowed());
-        assert_eq!(query.page_address(query.page), "/");
+        assert!(!query.has_search_or_filter());
+        assert_eq!(query.catalog_page_url(query.page), "/");
     }
 }

@@ -42,10 +42,10 @@ fn list_channels(id: &str, format: Option<Format>, timetable: Option<&Timetable>
         Some(FormatKind::Schedule) => names.extend([
             (
                 "One line with its vehicles",
-                format!("route/{id}/{}", example_route(timetable)),
+                format!("route/{id}/{}", example_route_id(timetable)),
                 true,
             ),
-            ("The departures of a stop", format!("stop/{id}/{}", example_stop(timetable)), true),
+            ("The departures of a stop", format!("stop/{id}/{}", example_stop_id(timetable)), true),
         ]),
         Some(FormatKind::Realtime) => names.extend([
             ("One vehicle", format!("vehicle/{id}/<vehicle id>"), true),
@@ -64,12 +64,12 @@ fn list_channels(id: &str, format: Option<Format>, timetable: Option<&Timetable>
 
 const AREA: &str = "area/<geohash of 4 to 6 characters>";
 
-fn example_route(timetable: Option<&Timetable>) -> String {
+fn example_route_id(timetable: Option<&Timetable>) -> String {
     let route = timetable.and_then(|timetable| timetable.routes().next());
     route.map_or_else(|| "<route id>".to_owned(), |it| encode_segment(it.id).into_owned())
 }
 
-fn example_stop(timetable: Option<&Timetable>) -> String {
+fn example_stop_id(timetable: Option<&Timetable>) -> String {
     let stop = timetable.and_then(|timetable| timetable.stops().next());
     stop.map_or_else(|| "<stop id>".to_owned(), |it| encode_segment(it.id).into_owned())
 }

@@ -1,6 +1,6 @@
 //! The elements of a NeTEx publication that its timetable does not have.
 
-use lineside_formats::{ConversionReport, DroppedField};
+use lineside_formats::{ConversionReport, DroppedObjectsByReason};
 use maud::{Markup, html};
 
 use super::words;
@@ -11,16 +11,16 @@ pub(super) fn render_card(losses: &ConversionReport) -> Markup {
     if losses.is_empty() {
         return html! {};
     }
-    let note = words::format_count(losses.total_dropped(), "element", "elements");
+    let note = words::format_count(losses.dropped_object_count(), "element", "elements");
     let body = html! {
         p.card-body.soft.small { "These elements of the publication have no counterpart in GTFS and are not in the timetable." }
-        ul.problem-list { @for loss in losses.iter() { (render_dropped(loss)) } }
+        ul.problem-list { @for loss in losses.iter() { (render_dropped_elements(loss)) } }
     };
     render_fold("losses", "Dropped in the conversion", &html! { (note) }, false, &body)
 }
 
 /// Renders the elements dropped for one reason: their number, and the ids of a few.
-fn render_dropped(loss: DroppedField<'_>) -> Markup {
+fn render_dropped_elements(loss: DroppedObjectsByReason<'_>) -> Markup {
     let more =
         loss.count - u64::try_from(loss.examples.len()).unwrap_or(loss.count).min(loss.count);
     html! {

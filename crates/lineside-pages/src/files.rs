@@ -10,7 +10,7 @@ use crate::layout::render_fold;
 
 /// Renders the section with all files; nothing if the feed is not a GBFS system.
 pub(super) fn render_card(feed: &Feed, now: UnixMillis) -> Markup {
-    if !feed.format().is_some_and(Format::is_system) {
+    if !feed.format().is_some_and(Format::is_shared_mobility) {
         return html! {};
     }
     let parts = feed.gbfs_files();

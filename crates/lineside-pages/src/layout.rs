@@ -107,9 +107,9 @@ impl<'a> PageLayout<'a> {
                 @for style in self.bundle.iter().flat_map(|bundle| &bundle.styles) {
                     link rel="stylesheet" href=(style);
                 }
-                link rel="stylesheet" href=(assets::plain_address("lineside.css"));
+                link rel="stylesheet" href=(assets::unbundled_asset_url("lineside.css"));
                 @for style in self.styles {
-                    link rel="stylesheet" href=(assets::plain_address(style));
+                    link rel="stylesheet" href=(assets::unbundled_asset_url(style));
                 }
                 @for (kind, address) in &self.alternates {
                     link rel="alternate" type=(kind) href=(address);
@@ -118,7 +118,7 @@ impl<'a> PageLayout<'a> {
                     link rel="gbfs" type="application/json" href=(address);
                 }
                 @for script in self.scripts {
-                    script type="module" src=(assets::plain_address(script)) {}
+                    script type="module" src=(assets::unbundled_asset_url(script)) {}
                 }
                 @if let Some(bundle) = &self.bundle {
                     script type="module" src=(bundle.script) {}
@@ -201,7 +201,7 @@ fn render_icon_links() -> Markup {
         meta name="theme-color" media="(prefers-color-scheme: light)" content="#ffffff";
         meta name="theme-color" media="(prefers-color-scheme: dark)" content="#171f28";
         link rel="icon" href=(site_files::ICON) sizes="32x32";
-        link rel="icon" type="image/svg+xml" href=(assets::plain_address("icon.svg"));
+        link rel="icon" type="image/svg+xml" href=(assets::unbundled_asset_url("icon.svg"));
         link rel="apple-touch-icon" href=(site_files::TOUCH_ICON);
         link rel="manifest" href=(site_files::MANIFEST);
     }

@@ -279,7 +279,7 @@ impl<'a> LineView<'a> {
                 p.crumbs { a.target href=(format!("/networks/{}", self.feed_id())) { (name) } }
                 div.starred {
                     // A badge with the whole title replaces it.
-                    h1 { (badge::render_badge(route.display_name(), route.color)) @if route.display_name() != self.title() { " " (self.title()) } }
+                    h1 { (badge::render_route_badge(route.display_name(), route.color)) @if route.display_name() != self.title() { " " (self.title()) } }
                     (favourites::render_star(self.app, self.network, FavouriteKind::Line, &links::line_address(self.feed_id(), route.id), &self.title(), Some((route.display_name(), route.color))))
                 }
                 @if !route.long_name.is_empty() && route.long_name != route.display_name() { p.soft { (words::shorten_name(route.long_name)) } }

@@ -83,7 +83,7 @@ impl LineTimes {
         now: i64,
         runs_now: bool,
     ) -> Self {
-        let today = timetable.local_date(now);
+        let today = timetable.local_date_at(now);
         let date = date.unwrap_or(today);
         let is_idle = !runs_now && !is_running(timetable, route, today, now);
         Self {
@@ -222,11 +222,11 @@ fn trip_address(timetable: &Timetable, feed: &str, start: &TripStart) -> String 
 }
 
 fn first_stop(timetable: &Timetable, trip: TripIdx) -> &str {
-    stop_name(timetable, timetable.stop_time(trip, 0).map(|call| call.stop))
+    stop_name(timetable, timetable.trip_stop_time(trip, 0).map(|call| call.stop))
 }
 
 fn last_stop(timetable: &Timetable, trip: TripIdx) -> &str {
-    stop_name(timetable, timetable.stop_times(trip).last().map(|call| call.stop))
+    stop_name(timetable, timetable.trip_stop_times(trip).last().map(|call| call.stop))
 }
 
 fn stop_name(timetable: &Timetable, stop: Option<lineside_formats::gtfs::StopIdx>) -> &str {
@@ -238,19 +238,19 @@ fn stop_name(timetable: &Timetable, stop: Option<lineside_formats::gtfs::StopIdx
 /// `frequencies.txt`.
 fn trip_starts(timetable: &Timetable, trip: TripIdx, date: Date) -> Vec<TripStart> {
     let start = |seconds: i32, start_time| TripStart {
-        at: timetable.service_time(date, seconds),
+        at: timetable.service_time_to_unix(date, seconds),
         trip,
         date,
         start_time,
     };
     if !timetable.trip(trip).has_frequencies {
         return timetable
-            .trip_start(trip)
+            .trip_start_time(trip)
             .map(|seconds| start(seconds, None))
             .into_iter()
             .collect();
     }
-    let rows = timetable.frequencies(trip).iter();
+    let rows = timetable.frequencies_of_trip(trip).iter();
     let runs = rows.flat_map(|row| {
         let step = usize::try_from(row.headway.max(1)).unwrap_or(1);
         (row.start..row.end).step_by(step).take(DEPARTURES_MAX)
@@ -299,8 +299,9 @@ fn is_running(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> 
     let days = [today.yesterday(), Ok(today)].into_iter().flatten();
     { days }.any(|date| {
         trips_on(timetable, route, date).any(|trip| {
-            let first = timetable.trip_start(trip);
-            let last = timetable.stop_times(trip).last().and_then(|it| it.arrival.or(it.departure));
+            let first = timetable.trip_start_time(trip);
+            let last =
+                timetable.trip_stop_times(trip).last().and_then(|it| it.arrival.or(it.departure));
             let Some(lasts) = first.zip(last).map(|(first, last)| i64::from(last - first)) else {
                 return false;
             };
@@ -322,7 +323,7 @@ fn find_next_start(
             trips_on(timetable, route, date).flat_map(|trip| trip_starts(timetable, trip, date));
         all.filter(|start| start.at > now).min()
     };
-    let end = timetable.service_range()?.1;
+    let end = timetable.service_date_range()?.1;
     let first_day = today.checked_sub(Span::new().days(1)).unwrap_or(today);
     let mut found: Option<TripStart> = None;
     for days in 0..=NEXT_DAYS {

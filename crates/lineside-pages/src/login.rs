@@ -1,7 +1,7 @@
 //! `/login` and `/logout`: a session for the holder of the admin token.
 //!
 //! The forms work without scripts. A page of another origin cannot submit them: the browser states the origin of a form
-//! (see `http::check_admin`). The redirect after a login always leads to this server.
+//! (see `http::check_admin_table`). The redirect after a login always leads to this server.
 
 use std::net::IpAddr;
 

@@ -237,7 +237,7 @@ fn map_network(app: &App, network: &Network) -> Option<MapNetwork> {
 
 /// Returns the GeoJSON files of a feed: a raw feed's bytes, a system's stations and vehicles.
 fn list_geojson(feed: &Feed) -> Vec<MapGeoJson> {
-    if !feed.format().is_some_and(Format::is_system) {
+    if !feed.format().is_some_and(Format::is_shared_mobility) {
         return raw_geojson(feed).into_iter().collect();
     }
     let (id, state) = (feed.id(), feed.network().state());

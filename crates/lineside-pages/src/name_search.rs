@@ -284,7 +284,7 @@ impl FoundStop {
                     (render_network(&self.feed, &self.network, self.ended))
                 }
                 span.lines {
-                    @for (name, color) in &self.lines { (badge::render_badge(name, *color)) }
+                    @for (name, color) in &self.lines { (badge::render_route_badge(name, *color)) }
                     @if self.n_more_lines > 0 { span.soft.small { "+" (self.n_more_lines) } }
                 }
             }
@@ -305,7 +305,7 @@ impl FoundRoute {
     fn render_markup(&self) -> Markup {
         html! {
             li {
-                (badge::render_badge(&self.name, self.color))
+                (badge::render_route_badge(&self.name, self.color))
                 span {
                     a.target href=(self.line_address()) { (self.title()) }
                     (render_network(&self.feed, &self.network, self.ended))

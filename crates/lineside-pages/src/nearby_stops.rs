@@ -39,7 +39,7 @@ pub(super) fn render_namesakes(network: &str, dataset: &Dataset, stop: StopIdx) 
                 span.soft.small { "Also here:" }
                 @for &other in &others {
                     a.target href=(links::board_address(network, timetable.stop(other).id)) {
-                        @for (name, color) in lines_at(timetable, other).iter().take(LINES_MAX) { (badge::render_badge(name, *color)) " " }
+                        @for (name, color) in lines_at(timetable, other).iter().take(LINES_MAX) { (badge::render_route_badge(name, *color)) " " }
                         @if let Some(towards) = main_destinations(timetable, other) { span.small { "towards " (towards) } }
                     }
                 }

@@ -21,8 +21,8 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::alert_source::{AlertSource, last_live_time};
-use super::alert_text::{find_text, language_name, list_other_languages};
+use super::alert_source::{AlertFeedStatus, outdated_live_data_time};
+use super::alert_text::{language_name, list_unshown_languages, localized_alert_text};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
 use super::{alert_periods, alerts, badge, icons, network_page, states, words};
@@ -125,7 +125,7 @@ struct AlertsView {
     /// The notice that a recording is played.
     recording: Markup,
     is_recording: bool,
-    source: AlertSource,
+    source: AlertFeedStatus,
     /// The time of the newest live data if they are out of date.
     live_end: Option<UnixMillis>,
     /// The feed of all alerts, if they have one feed.
@@ -165,7 +165,7 @@ impl AlertsView {
             .map(|feed| (feed.id().to_string(), feed.config().display_name().to_owned()));
         let skipped = (number - 1) * ALERTS_PER_PAGE;
         let all_alerts = all.iter().filter_map(|(_, record)| record.alert());
-        let other_languages = list_other_languages(all_alerts, &languages);
+        let other_languages = list_unshown_languages(all_alerts, &languages);
         let common_source = find_common_source(all.iter().map(|(_, record)| &**record));
         Self {
             id: network.id().to_string(),
@@ -180,8 +180,8 @@ impl AlertsView {
             now,
             recording: states::recording_tag(network),
             is_recording: network.replay_time().is_some(),
-            source: AlertSource::for_network(network),
-            live_end: last_live_time(network),
+            source: AlertFeedStatus::for_network(network),
+            live_end: outdated_live_data_time(network),
             common_source,
             chosen_language: None,
             other_languages,
@@ -197,15 +197,15 @@ impl AlertsView {
             html! { time data-live-end datetime=(words::format_rfc3339(at, zone)) { (words::format_clock_or_day(at, self.now, zone)) } }
         });
         html! {
-            p.soft data-source=[self.source.as_attribute()] data-recorded[self.is_recording] {
+            p.soft data-source=[self.source.missing_alerts_reason()] data-recorded[self.is_recording] {
                 @match (self.source, end) {
-                    (AlertSource::None, _) => "This network has a timetable and no real-time feed, so no alerts are known.",
-                    (AlertSource::WithoutAlerts, _) if self.is_recording => "The recording contains no alerts.",
-                    (AlertSource::WithoutAlerts, Some(end)) => { "The last live data of this network are from " (end) " and contain no alerts, so none are known now." },
-                    (AlertSource::WithoutAlerts, None) => "The live data of this network contain no alerts, so none are known.",
-                    (AlertSource::Outdated, Some(end)) if self.n_in_force == 0 => { "The last live data of this network are from " (end) ", so no alerts are known now." },
-                    (AlertSource::Outdated, Some(end)) => { (count) " by the last live data, from " (end) ". They may be over." },
-                    (AlertSource::Outdated, None) if self.n_in_force == 0 => "The live data of this network are out of date, so no alerts are known.",
+                    (AlertFeedStatus::None, _) => "This network has a timetable and no real-time feed, so no alerts are known.",
+                    (AlertFeedStatus::WithoutAlerts, _) if self.is_recording => "The recording contains no alerts.",
+                    (AlertFeedStatus::WithoutAlerts, Some(end)) => { "The last live data of this network are from " (end) " and contain no alerts, so none are known now." },
+                    (AlertFeedStatus::WithoutAlerts, None) => "The live data of this network contain no alerts, so none are known.",
+                    (AlertFeedStatus::Outdated, Some(end)) if self.n_in_force == 0 => { "The last live data of this network are from " (end) ", so no alerts are known now." },
+                    (AlertFeedStatus::Outdated, Some(end)) => { (count) " by the last live data, from " (end) ". They may be over." },
+                    (AlertFeedStatus::Outdated, None) if self.n_in_force == 0 => "The live data of this network are out of date, so no alerts are known.",
                     _ if self.n_in_force == 0 => "No alerts now.",
                     _ => { (count) " now." },
                 }
@@ -242,7 +242,7 @@ impl AlertsView {
                     p.answer-at {
                         (self.recording)
                         // Without a current source of alerts nothing on the page is live.
-                        @if self.source == AlertSource::Current { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
+                        @if self.source == AlertFeedStatus::Current { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, &self.zone)) { (words::format_clock(self.now, &self.zone)) } } }
                     }
                     (self.render_languages())
                 }
@@ -272,8 +272,8 @@ impl AlertsView {
 
     fn render_alert(&self, record: &Record) -> Markup {
         let Some(alert) = record.alert() else { return html! {} };
-        let header = find_text(&alert.header_text, &self.languages);
-        let description = find_text(&alert.description_text, &self.languages);
+        let header = localized_alert_text(&alert.header_text, &self.languages);
+        let description = localized_alert_text(&alert.description_text, &self.languages);
         html! {
             article.alert.alert-entry data-alert=(record.id) data-severity=(alerts::severity_rank(alert)) {
                 (icons::warning())
@@ -283,7 +283,7 @@ impl AlertsView {
                 }
                 @if let Some(description) = &description { p.alert-text lang=[description.language()] { (description.as_str()) } }
                 (self.render_affected(alert))
-                (alert_periods::render_about(alert, &self.languages, self.now, &self.zone))
+                (alert_periods::render_periods_and_link(alert, &self.languages, self.now, &self.zone))
                 @if self.common_source.is_none() {
                     details.small.soft { summary { "Source" } p { (self.render_source(record.feed.as_str())) } }
                 }
@@ -365,7 +365,7 @@ impl AlertsView {
             let route = timetable.and_then(|it| Some(it.route(it.find_route(&id)?)));
             let markup = match route {
                 Some(it) => {
-                    html! { a.line-link.target href=(links::line_address(&self.id, &id)) { (badge::render_badge(it.display_name(), it.color)) } }
+                    html! { a.line-link.target href=(links::line_address(&self.id, &id)) { (badge::render_route_badge(it.display_name(), it.color)) } }
                 }
                 None => html! { "line " (id) },
             };
@@ -421,11 +421,13 @@ impl AlertsView {
             return links::parse_time(start)
                 .map_or_else(|| "a trip".to_owned(), |_| format!("the trip at {start}"));
         };
-        let date = Date::strptime("%Y%m%d", date).unwrap_or(timetable.local_date(self.now));
-        let seconds = links::parse_time(start).or_else(|| timetable.trip_start(trip));
-        let clock = seconds
-            .map(|seconds| words::format_clock(timetable.service_time(date, seconds), &self.zone));
-        let last = timetable.stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
+        let date = Date::strptime("%Y%m%d", date).unwrap_or(timetable.local_date_at(self.now));
+        let seconds = links::parse_time(start).or_else(|| timetable.trip_start_time(trip));
+        let clock = seconds.map(|seconds| {
+            words::format_clock(timetable.service_time_to_unix(date, seconds), &self.zone)
+        });
+        let last =
+            timetable.trip_stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
         let to = timetable.trip(trip).headsign.or(last).map(words::shorten_name);
         match (clock, to) {
             (Some(clock), Some(to)) => format!("{clock} to {to}"),

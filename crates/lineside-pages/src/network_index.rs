@@ -10,7 +10,7 @@ use lineside_http::app::App;
 use lineside_ingest::{FeedState, Network, RouteMode, fold_text};
 use maud::{Markup, html};
 
-use super::alert_source::last_live_time;
+use super::alert_source::outdated_live_data_time;
 use super::layout::{self, NavSection, PageLayout};
 use super::states::ServiceCountdown;
 use super::{network_page, states, words};
@@ -60,7 +60,7 @@ impl NetworkEntry {
             n_unplaced: count_reliable_vehicles(network, |record| record.position().is_none()),
             is_recording: network.replay_time().is_some(),
             n_alerts: count_in_force(network),
-            live_end: last_live_time(network)
+            live_end: outdated_live_data_time(network)
                 .map(|at| words::day_at(at, &words::network_zone(network))),
             service: schedule.map(|feed| (feed.status().state, ServiceCountdown::for_feed(&feed))),
             recording: states::recording_tag(network),

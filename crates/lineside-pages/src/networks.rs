@@ -12,7 +12,7 @@ use lineside_http::{QueryParameters, Refusal, run_blocking};
 use lineside_ingest::{Dataset, Feed, Network, RouteMode, StopPage};
 use maud::{Markup, html};
 
-use super::alert_source::AlertSource;
+use super::alert_source::AlertFeedStatus;
 use super::layout::{NavSection, PageLayout};
 use super::{badge, favourites, network_page, states, words};
 use crate::links;
@@ -150,8 +150,8 @@ impl NetworkView {
         let timetable_end = network_page::render_timetable_end(network);
         let recording = states::recording_line(network);
         let id = network.id().to_string();
-        let source = AlertSource::for_network(network);
-        let has_alerts = matches!(source, AlertSource::Current | AlertSource::Outdated);
+        let source = AlertFeedStatus::for_network(network);
+        let has_alerts = matches!(source, AlertFeedStatus::Current | AlertFeedStatus::Outdated);
         Self {
             id,
             name,
@@ -232,7 +232,7 @@ impl NetworkView {
                                 @for route in routes {
                                     li {
                                         a.line-entry href=(links::line_address(&self.id, route.id)) {
-                                            (badge::render_badge(route.display_name(), route.color))
+                                            (badge::render_route_badge(route.display_name(), route.color))
                                             @if !route.long_name.is_empty() && route.long_name != route.display_name() { span { (words::shorten_name(route.long_name)) } }
                                             @else if let Some(termini) = line_termini(self.timetable(), route.idx) { span data-termini { (termini) } }
                                         }
@@ -327,7 +327,7 @@ impl NetworkView {
                     None => @if let Some(number) = self.stop_number(idx) { span.soft.small data-stop-number { "stop " (number) } },
                 }
                 span.lines {
-                    @for (name, color) in lines.iter().take(STOP_LINES_MAX) { (badge::render_badge(name, *color)) }
+                    @for (name, color) in lines.iter().take(STOP_LINES_MAX) { (badge::render_route_badge(name, *color)) }
                     @if n_more > 0 { span.soft.small { "+" (n_more) } }
                 }
             }

@@ -7,7 +7,7 @@ use axum::http::HeaderValue;
 use axum::http::StatusCode;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
-use lineside_config::spelling::find_nearest;
+use lineside_config::spelling::find_nearest_word;
 use lineside_http::EmbeddableReply;
 use lineside_http::Refusal;
 use lineside_http::app::App;
@@ -96,7 +96,7 @@ fn suggest_addresses(context: &PageContext) -> Vec<(String, String)> {
     let mut suggestions = suggest_feeds(context.app(), &segments);
     if let [first, rest @ ..] = segments.as_slice()
         && !PAGES.contains(first)
-        && let Some(page) = find_nearest(first, PAGES)
+        && let Some(page) = find_nearest_word(first, PAGES)
         // A short word is near every other short word.
         && first.chars().next() == page.chars().next()
     {
@@ -122,7 +122,7 @@ fn suggest_feeds(app: &App, segments: &[&str]) -> Vec<(String, String)> {
     let mut found = BTreeSet::new();
     for segment in segments.iter().filter(|segment| !PAGES.contains(segment)) {
         let id = segment.split('.').next().unwrap_or_default();
-        found.extend(find_nearest(id, feeds.iter().map(|feed| feed.id().as_str())));
+        found.extend(find_nearest_word(id, feeds.iter().map(|feed| feed.id().as_str())));
     }
     let feeds = feeds.iter().filter(|feed| found.contains(feed.id().as_str()));
     let suggestion = |feed: &std::sync::Arc<lineside_ingest::Feed>| {

@@ -11,7 +11,7 @@ use lineside_ingest::FeedState;
 use lineside_quality::reports::ReportVerdict;
 
 use super::board_options::DEPARTURES_MAX;
-use super::board_window::can_parse_start;
+use super::board_window::is_valid_window_start;
 use super::{links, ops, trips};
 
 /// The parameter of a page's number, counted from 1.
@@ -44,7 +44,7 @@ pub fn list_parameter_values() -> Vec<PageParameterValues> {
             "/stops/{feed}/{stop_id}",
             "after",
             Parsed {
-                is_valid: can_parse_start,
+                is_valid: is_valid_window_start,
                 expected: "a time, such as 2026-11-28T07:30, or seconds since 1970",
             },
         ),

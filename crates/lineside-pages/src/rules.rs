@@ -72,7 +72,7 @@ fn render_group(title: &str, rules: Vec<(&str, &str, Option<&NoticeKind>)>) -> M
 }
 
 fn render_severity(kind: &NoticeKind) -> Markup {
-    let name = kind.severity.report_name().to_lowercase();
+    let name = kind.severity.severity_report_name().to_lowercase();
     html! { span.severity data-severity=(name) { (name) } }
 }
 

@@ -62,14 +62,14 @@ async fn serve_embedded(
     preferences: ReplyPreferences,
     name: &'static str,
 ) -> Result<Response, Refusal> {
-    let body = assets::plain_bytes(name).ok_or(Refusal::UnknownPath)?;
+    let body = assets::unbundled_asset_bytes(name).ok_or(Refusal::UnknownPath)?;
     let kind = HeaderValue::from_static(assets::media_type(name));
     Ok(Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(&preferences, &app).await)
 }
 
 async fn get_manifest(State(app): State<App>, preferences: ReplyPreferences) -> Response {
     let name = &app.config().site.name;
-    let icon = |name: &str, sizes: &str, kind: &str| json!({ "src": assets::plain_address(name), "sizes": sizes, "type": kind });
+    let icon = |name: &str, sizes: &str, kind: &str| json!({ "src": assets::unbundled_asset_url(name), "sizes": sizes, "type": kind });
     let manifest = json!({
         "name": name,
         "short_name": name,

@@ -152,7 +152,7 @@ pub(super) fn recording_list(app: &App) -> Markup {
 
 /// Returns the usual spelling of a format.
 pub(super) fn format_name(format: Option<Format>) -> &'static str {
-    format.map_or("not yet known", Format::label)
+    format.map_or("not yet known", Format::display_name)
 }
 
 /// Renders the age of the data by their own time; the page's script updates it. For a recording, the age is relative to

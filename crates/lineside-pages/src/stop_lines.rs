@@ -30,7 +30,7 @@ pub(super) fn lines_at(timetable: &Timetable, stop: StopIdx) -> Vec<(String, Opt
     let mut lines: Vec<_> = timetable
         .stop_and_descendants(stop)
         .into_iter()
-        .flat_map(|stop| timetable.stop_routes(stop))
+        .flat_map(|stop| timetable.routes_at_stop(stop))
         .map(|route| timetable.route(route))
         .map(|route| (route.display_name().len(), route.display_name().to_owned(), route.color))
         .collect();
@@ -46,11 +46,11 @@ const TRIPS_COMPARED_MAX: usize = 50;
 pub(super) fn line_termini(timetable: &Timetable, route: RouteIdx) -> Option<String> {
     let trips = timetable.route_trips(route).iter().take(TRIPS_COMPARED_MAX);
     let longest = trips.max_by_key(|trip| {
-        let calls = timetable.stop_times(**trip);
+        let calls = timetable.trip_stop_times(**trip);
         // Of both directions, always the same one is taken.
         (calls.len(), std::cmp::Reverse(calls.last().map(|call| call.stop)))
     })?;
-    let mut calls = timetable.stop_times(*longest).map(|call| timetable.stop(call.stop).name);
+    let mut calls = timetable.trip_stop_times(*longest).map(|call| timetable.stop(call.stop).name);
     let (first, last) = (calls.next()?, calls.last()?);
     let has_names = !first.is_empty() && !last.is_empty() && first != last;
     has_names.then(|| format!("{} – {}", shorten_name(first), shorten_name(last)))

@@ -20,7 +20,8 @@ struct SystemCounts {
 /// Describes the stations and vehicles of a system; `None` for other feeds, or if the system has none yet.
 pub(super) fn summarize_system(feed: &Feed, network: &Network) -> Option<String> {
     let now = count_system(feed, network);
-    let is_known = feed.format().is_some_and(Format::is_system) && now != SystemCounts::default();
+    let is_known =
+        feed.format().is_some_and(Format::is_shared_mobility) && now != SystemCounts::default();
     is_known.then(|| describe_counts(&now))
 }
 

@@ -10,9 +10,9 @@ use super::languages::PreferredLanguages;
 /// Seconds between now and a trip within which live data and an alert without an end count for it.
 const TRIP_NEAR_S: i64 = 3 * 3600;
 
-/// Returns the alerts about a trip's line that are active while the trip runs; for a running trip, from now on. An alert
-/// without an end counts only for trips of the next hours: nobody knows if it still holds on another day. `span` is the
-/// time of the first and the last call, Unix seconds.
+/// Returns the alerts about a trip's line that are active while the trip runs; for a running trip, from now on. An
+/// alert without an end counts only for trips of the next hours: nobody knows if it still holds on another day. `span`
+/// is the time of the first and the last call, Unix seconds.
 pub(super) fn find_for_trip(
     state: &NetworkState,
     timetable: &Timetable,
@@ -22,7 +22,7 @@ pub(super) fn find_for_trip(
     languages: &PreferredLanguages,
 ) -> Vec<AlertSummary> {
     let applies = |alert: &proto::Alert| applies_to_trip(alert, span, now);
-    alerts::select_for_route(state, timetable, route, now, languages, applies)
+    alerts::filter_alerts_for_route(state, timetable, route, now, languages, applies)
 }
 
 /// Returns true if a trip runs now, or ends or begins within [`TRIP_NEAR_S`].
@@ -30,8 +30,8 @@ pub(super) fn is_near((first, last): (i64, i64), now: i64) -> bool {
     (now.clamp(first, last.max(first)) - now).abs() <= TRIP_NEAR_S
 }
 
-/// Returns true if an alert is active in the remaining time of a trip, or in the time of a trip that has ended. Far from
-/// now it must also say when it ends.
+/// Returns true if an alert is active in the remaining time of a trip, or in the time of a trip that has ended. Far
+/// from now it must also say when it ends.
 fn applies_to_trip(alert: &proto::Alert, (first, last): (i64, i64), now: i64) -> bool {
     let last = last.max(first);
     let from = if last < now { first } else { first.max(now) };

@@ -18,7 +18,7 @@ pub(super) fn find_nearest_service_day(
     trip: TripIdx,
     day: Date,
 ) -> Option<Date> {
-    let (first, last) = timetable.service_range()?;
+    let (first, last) = timetable.service_date_range()?;
     let service = timetable.trip(trip).service;
     let is_active = |date: &Date| timetable.is_service_active(service, *date);
     let later = std::iter::successors(Some(day.max(first)), |date| date.tomorrow().ok());
@@ -40,7 +40,7 @@ pub(super) fn reply_not_on_date(
         return not_found::refusal_page(refusal, false);
     };
     let timetable = &*dataset.timetable;
-    let today = timetable.local_date(network.data_now().unix_seconds());
+    let today = timetable.local_date_at(network.data_now().unix_seconds());
     let day = timetable
         .find_trip(trip_id)
         .and_then(|trip| find_nearest_service_day(timetable, trip, date.unwrap_or(today)));

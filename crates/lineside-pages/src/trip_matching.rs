@@ -151,7 +151,7 @@ fn format_share(share: f64) -> String {
 fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
     let network = feed.network();
     let Some(timetable) = network.timetable() else { return html! {} };
-    let today = timetable.local_date(network.data_now().unix_seconds());
+    let today = timetable.local_date_at(network.data_now().unix_seconds());
     let causes = find_likely_causes(matches, &timetable, today);
     let is_siri = feed.config().siri.is_some() || feed.format() == Some(Format::Siri);
     html! {

@@ -52,7 +52,7 @@ pub(super) async fn get_sheet(State(app): State<App>, parameters: QueryParameter
     let Some(trip) = timetable.find_trip(trip_id) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let today = timetable.local_date(network.data_now().0.div_euclid(1000));
+    let today = timetable.local_date_at(network.data_now().0.div_euclid(1000));
     let date = parameters.find_value("start_date").and_then(parse_date).unwrap_or(today);
     let start = parameters.find_value("start_time").and_then(parse_time);
     Json(build_sheet(&timetable, trip, date, start)).into_response()
@@ -61,14 +61,15 @@ pub(super) async fn get_sheet(State(app): State<App>, parameters: QueryParameter
 fn build_sheet(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i32>) -> TripSheet {
     let trip = timetable.trip(idx);
     // A trip of frequencies.txt repeats its times, shifted to each start.
-    let moved = match (trip.has_frequencies, start, timetable.trip_start(idx)) {
+    let moved = match (trip.has_frequencies, start, timetable.trip_start_time(idx)) {
         (true, Some(start), Some(first)) => start - first,
         _ => 0,
     };
-    let at =
-        |seconds: Option<i32>| seconds.map(|seconds| timetable.service_time(date, seconds + moved));
+    let at = |seconds: Option<i32>| {
+        seconds.map(|seconds| timetable.service_time_to_unix(date, seconds + moved))
+    };
     let calls: Vec<TripSheetCall> = timetable
-        .stop_times(idx)
+        .trip_stop_times(idx)
         .map(|time| {
             let stop = timetable.stop(time.stop);
             TripSheetCall {
@@ -88,7 +89,7 @@ fn build_sheet(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i3
     let shape = match trip.shape {
         Some(shape) => timetable.shape_points(shape).map(|(lat, lon)| [lon, lat]).collect(),
         None => timetable
-            .stop_times(idx)
+            .trip_stop_times(idx)
             .filter_map(|time| {
                 Some([timetable.stop(time.stop).lon?, timetable.stop(time.stop).lat?])
             })

@@ -97,7 +97,7 @@ async fn find_trip(
     let work = move || {
         let _permit = permit;
         let find_on = |date| state.find_trip_run(TripQuery { trip_id: &id, date, start_time }, now);
-        let today = timetable.local_date(now.unix_seconds());
+        let today = timetable.local_date_at(now.unix_seconds());
         match find_on(date) {
             // A link without a date leads to the nearest day on which the trip runs.
             Err(TripNotFound::NotOnDate) if date.is_none() => timetable
@@ -113,7 +113,7 @@ async fn find_trip(
             trip: lookup::shorten_id(trip_id),
         },
         TripNotFound::NotOnDate => {
-            let today = dataset.timetable.local_date(now.unix_seconds());
+            let today = dataset.timetable.local_date_at(now.unix_seconds());
             not_on_date(date_text.unwrap_or(&today.to_string()))
         }
     })?;
@@ -225,8 +225,8 @@ impl<'a> TripView<'a> {
         }
     }
 
-    /// Renders the banner for the feed of the live times, or without live times for the feeds that may have them. A trip of
-    /// another time has no live times to miss.
+    /// Renders the banner for the feed of the live times, or without live times for the feeds that may have them. A
+    /// trip of another time has no live times to miss.
     fn render_troubles(&self) -> Markup {
         if self.run.source.is_none() && !self.is_near() {
             return html! {};
@@ -269,7 +269,7 @@ impl<'a> TripView<'a> {
                     }
                 }
                 h1 {
-                    @if let Some(route) = &route { (badge::render_badge(route.display_name(), route.color)) " " }
+                    @if let Some(route) = &route { (badge::render_route_badge(route.display_name(), route.color)) " " }
                     @match &self.run.headsign { Some(to) => { "To " (to) } None => "Trip" }
                 }
                 p.soft { (self.render_day_and_start()) }
@@ -305,7 +305,7 @@ impl<'a> TripView<'a> {
     /// call need not be its first stop: producers drop past calls.
     fn announced_start(&self) -> Option<i64> {
         let date = self.run.date.filter(|_| !self.run.is_scheduled)?;
-        Some(self.timetable.service_time(date, links::parse_time(&self.run.start_time)?))
+        Some(self.timetable.service_time_to_unix(date, links::parse_time(&self.run.start_time)?))
     }
 
     /// Renders the status of the trip in one line.
@@ -358,7 +358,8 @@ impl<'a> TripView<'a> {
         }
     }
 
-    /// Returns true if a trip that the timetable does not have started before its first call: producers drop past calls.
+    /// Returns true if a trip that the timetable does not have started before its first call: producers drop past
+    /// calls.
     fn lacks_earlier_calls(&self) -> bool {
         let first = self.run.calls.first().and_then(TripCall::best_known_time);
         let start = self.announced_start().filter(|at| *at <= self.now);

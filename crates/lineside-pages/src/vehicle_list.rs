@@ -41,8 +41,8 @@ struct ListedVehicle {
 }
 
 impl VehicleList<'_> {
-    /// Returns the first vehicles of the list, those with current positions first, and the total number. Vehicles without a
-    /// position whose trip is not running are left out, as on other pages.
+    /// Returns the first vehicles of the list, those with current positions first, and the total number. Vehicles
+    /// without a position whose trip is not running are left out, as on other pages.
     fn first_vehicles(&self, app: &App) -> (Vec<ListedVehicle>, usize) {
         let networks = app.ingest().networks();
         let is_listed = |network: &&Arc<Network>| {
@@ -222,13 +222,13 @@ impl ListedVehicle {
     }
 }
 
-/// Renders the badge of a vehicle's line, as a link to the line's page if the timetable has it; nothing if its line is not
-/// known.
+/// Renders the badge of a vehicle's line, as a link to the line's page if the timetable has it; nothing if its line is
+/// not known.
 fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
     let Some(name) = join.route_short_name.as_deref() else {
         return html! { @if join.headsign.is_some() { "–" } };
     };
-    let badge = badge::render_badge(name, join.route_color);
+    let badge = badge::render_route_badge(name, join.route_color);
     html! {
         @match &join.route_id {
             Some(id) => a.line-link href=(links::line_address(network, id)) { (badge) },

@@ -37,10 +37,10 @@ static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// Returns an error if the system has no such timer, or does not let a process read its own memory.
-pub(super) fn start(hertz: u32) -> io::Result<&'static SampleBuffer> {
+pub(super) fn start_sampling_timer(hertz: u32) -> io::Result<&'static SampleBuffer> {
     // Memory that is unreadable here is unreadable in a handler too.
     let here = 0_usize;
-    StackReader::new().read_word(ptr::from_ref(&here).addr()).ok_or_else(|| {
+    StackReader::new().read_stack_word(ptr::from_ref(&here).addr()).ok_or_else(|| {
         io::Error::other("the system does not allow the process to read its own stack")
     })?;
     if TEXT.get().is_none() {
@@ -56,17 +56,17 @@ pub(super) fn start(hertz: u32) -> io::Result<&'static SampleBuffer> {
     slots.take_lost_count();
     install_handler()?;
     IS_RUNNING.store(true, Ordering::Release);
-    if let Err(error) = set_timer(1_000_000 / i64::from(hertz.max(1))) {
-        stop();
+    if let Err(error) = set_profiling_timer(1_000_000 / i64::from(hertz.max(1))) {
+        stop_sampling_timer();
         return Err(error);
     }
     Ok(slots)
 }
 
 /// Stops the timer.
-pub(super) fn stop() {
+pub(super) fn stop_sampling_timer() {
     // Stopping a timer cannot fail.
-    _ = set_timer(0);
+    _ = set_profiling_timer(0);
     IS_RUNNING.store(false, Ordering::Release);
 }
 
@@ -93,7 +93,7 @@ fn install_handler() -> io::Result<()> {
     Ok(())
 }
 
-fn set_timer(micros: i64) -> io::Result<()> {
+fn set_profiling_timer(micros: i64) -> io::Result<()> {
     let every = libc::timeval { tv_sec: micros / 1_000_000, tv_usec: micros % 1_000_000 };
     let timer = libc::itimerval { it_interval: every, it_value: every };
     // SAFETY: both pointers are valid for the call, which does not retain them.
@@ -113,10 +113,14 @@ extern "C" fn interrupted(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     if let (Some(slots), Some(text), Some(context)) = (SLOTS.get(), TEXT.get(), context) {
         let mut stack = StackReader::new();
         let mut calls = [0; DEPTH_MAX];
-        let depth =
-            walk_stack(registers(context), text, |address| stack.read_word(address), &mut calls);
+        let depth = walk_stack(
+            registers_of_context(context),
+            text,
+            |address| stack.read_stack_word(address),
+            &mut calls,
+        );
         slots.store_sample(
-            thread_name(),
+            current_thread_name(),
             stage::current_stage(),
             calls.get(..depth).unwrap_or_default(),
         );
@@ -125,7 +129,7 @@ extern "C" fn interrupted(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn registers(context: &ucontext_t) -> Registers {
+fn registers_of_context(context: &ucontext_t) -> Registers {
     let registers = &context.uc_mcontext.gregs;
     let register = |number: c_int| registers[number as usize].cast_unsigned() as usize;
     Registers {
@@ -145,7 +149,7 @@ fn registers(context: &ucontext_t) -> Registers {
     }
 }
 
-fn thread_name() -> [u8; NAME_BYTES] {
+fn current_thread_name() -> [u8; NAME_BYTES] {
     let mut name = [0; NAME_BYTES];
     // SAFETY: the kernel writes at most the size of the buffer, including the zero, and does not retain the pointer.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
@@ -164,7 +168,7 @@ impl StackReader {
         Self { bytes: [0; PAGE_BYTES], page: None }
     }
 
-    fn read_word(&mut self, address: usize) -> Option<usize> {
+    fn read_stack_word(&mut self, address: usize) -> Option<usize> {
         let page = address & !(PAGE_BYTES - 1);
         if self.page != Some(page) {
             let remote = [RemoteIoVec { base: page, len: PAGE_BYTES }];
@@ -202,10 +206,10 @@ mod tests {
     fn mapped_memory_is_read_and_unmapped_memory_is_not() {
         let here = [0x1234_usize, 0x5678];
         let mut stack = StackReader::new();
-        assert_eq!(stack.read_word(ptr::from_ref(&here[1]).addr()), Some(0x5678));
+        assert_eq!(stack.read_stack_word(ptr::from_ref(&here[1]).addr()), Some(0x5678));
         for nowhere in [0, 8, usize::MAX & !7, usize::MAX] {
-            assert_eq!(stack.read_word(nowhere), None);
+            assert_eq!(stack.read_stack_word(nowhere), None);
         }
-        assert_eq!(stack.read_word(ptr::from_ref(&here[0]).addr()), Some(0x1234));
+        assert_eq!(stack.read_stack_word(ptr::from_ref(&here[0]).addr()), Some(0x1234));
     }
 }

@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use self::sample_buffer::{SampleBuffer, StackSample};
 use self::symbols::SymbolCache;
 
-pub use self::flame::{render_section, section_policy};
+pub use self::flame::{render_page_section, server_page_csp};
 pub use self::profile_format::ProfileFormat;
 pub use self::symbolized_profile::SymbolizedProfile;
 
@@ -83,7 +83,7 @@ pub async fn record_samples(
         sleep_for(left.min(DRAIN_INTERVAL)).await;
         recording.slots.drain_samples(|sample| seen.add_sample(sample));
     }
-    interrupt::stop();
+    interrupt::stop_sampling_timer();
     seen.length = recording.since.elapsed();
     recording.slots.drain_samples(|sample| seen.add_sample(sample));
     seen.lost += recording.slots.take_lost_count();
@@ -102,7 +102,7 @@ impl ActiveRecording {
         if let Some((since, length)) = *recording {
             return Err(RecordingError::Busy(length.saturating_sub(since.elapsed())));
         }
-        let slots = interrupt::start(HERTZ).map_err(RecordingError::Unable)?;
+        let slots = interrupt::start_sampling_timer(HERTZ).map_err(RecordingError::Unable)?;
         let since = Stopwatch::start();
         *recording = Some((since, length));
         Ok(Self { since, slots })
@@ -112,7 +112,7 @@ impl ActiveRecording {
 impl Drop for ActiveRecording {
     fn drop(&mut self) {
         let mut recording = ACTIVE_RECORDING.lock();
-        interrupt::stop();
+        interrupt::stop_sampling_timer();
         *recording = None;
     }
 }

@@ -100,10 +100,12 @@ impl PprofBuilder {
         };
         let mut builder = Self { profile, texts: HashMap::new(), functions: HashMap::new() };
         // pprof requires the first string to be empty.
-        builder.text_index("");
-        let [samples, time] = [("samples", "count"), ("cpu", "nanoseconds")].map(|(kind, unit)| {
-            PprofValueType { kind: builder.text_index(kind), unit: builder.text_index(unit) }
-        });
+        builder.string_table_index("");
+        let [samples, time] =
+            [("samples", "count"), ("cpu", "nanoseconds")].map(|(kind, unit)| PprofValueType {
+                kind: builder.string_table_index(kind),
+                unit: builder.string_table_index(unit),
+            });
         builder.profile.sample_type = vec![samples, time];
         builder.profile.period_type = Some(time);
         builder
@@ -119,8 +121,8 @@ impl PprofBuilder {
         let location_id = stack.iter().rev().map(|name| self.location_id(name)).collect();
         let label = labels
             .map(|label| PprofLabel {
-                key: self.text_index(label.key),
-                str: self.text_index(label.value),
+                key: self.string_table_index(label.key),
+                str: self.string_table_index(label.value),
             })
             .collect();
         let value = vec![count, count.saturating_mul(self.profile.period)];
@@ -137,14 +139,14 @@ impl PprofBuilder {
             return *id;
         }
         let id = self.functions.len() as u64 + 1;
-        let text = self.text_index(name);
+        let text = self.string_table_index(name);
         self.functions.insert(Arc::clone(name), id);
         self.profile.function.push(PprofFunction { id, name: text });
         self.profile.location.push(PprofLocation { id, line: vec![PprofLine { function_id: id }] });
         id
     }
 
-    fn text_index(&mut self, text: &str) -> i64 {
+    fn string_table_index(&mut self, text: &str) -> i64 {
         if let Some(number) = self.texts.get(text) {
             return *number;
         }

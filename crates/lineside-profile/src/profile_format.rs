@@ -44,7 +44,7 @@ impl ProfileFormat {
     /// Returns the content security policy, if the format can load or run anything.
     pub fn content_security_policy(self) -> Option<String> {
         match self {
-            Self::Html => Some(flame::page_policy()),
+            Self::Html => Some(flame::standalone_page_csp()),
             Self::Svg => Some(flame::picture_policy()),
             Self::Folded | Self::Pprof => None,
         }
@@ -56,9 +56,9 @@ impl SymbolizedProfile {
     ///
     /// # Errors
     /// Returns the errors of [`encode_pprof`](Self::encode_pprof).
-    pub fn encode_as(&self, profile_format: ProfileFormat) -> io::Result<Vec<u8>> {
+    pub fn encode_profile(&self, profile_format: ProfileFormat) -> io::Result<Vec<u8>> {
         Ok(match profile_format {
-            ProfileFormat::Html => flame::render_page(self).into_bytes(),
+            ProfileFormat::Html => flame::render_standalone_page(self).into_bytes(),
             ProfileFormat::Svg => flame::render_svg(self).into_bytes(),
             ProfileFormat::Folded => self.to_folded_stacks().into_bytes(),
             ProfileFormat::Pprof => self.encode_pprof()?,

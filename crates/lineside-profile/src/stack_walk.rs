@@ -27,8 +27,8 @@ pub(super) struct Registers {
 }
 
 /// Writes the return addresses into `calls`, innermost first, and returns their number. The first one is the address of
-/// the interrupted instruction. `text` is the program's own code; `word` reads memory, and returns `None` for unmapped
-/// addresses.
+/// the interrupted instruction. `text` is the program's own code; `read_word` reads memory, and returns `None` for
+/// unmapped addresses.
 pub(super) fn walk_stack(
     registers: Registers,
     text: &Range<usize>,
@@ -37,16 +37,16 @@ pub(super) fn walk_stack(
 ) -> usize {
     let mut walk = StackWalk { text, read_word, calls: calls.iter_mut(), depth: 0 };
     // One byte further, like a return address after its call.
-    walk.push(registers.instruction.wrapping_add(1));
+    walk.push_return_address(registers.instruction.wrapping_add(1));
     let Registers { instruction, stack, frame } = registers;
-    if walk.read_frame(frame, stack).is_none() {
+    if walk.read_stack_frame(frame, stack).is_none() {
         walk.follow_saved_frame(stack);
     } else {
         if !text.contains(&instruction) {
             // The frame belongs to the library's caller, whose return address lies below it.
-            walk.push_caller(stack..frame.min(stack.saturating_add(SAVED_BYTES_MAX)));
+            walk.find_and_push_caller(stack..frame.min(stack.saturating_add(SAVED_BYTES_MAX)));
         }
-        walk.follow_frames(frame, stack);
+        walk.follow_frame_pointers(frame, stack);
     }
     walk.depth
 }
@@ -59,7 +59,7 @@ struct StackWalk<'a, W> {
 }
 
 impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
-    fn push(&mut self, address: usize) -> bool {
+    fn push_return_address(&mut self, address: usize) -> bool {
         let Some(call) = self.calls.next() else { return false };
         *call = address;
         self.depth += 1;
@@ -67,16 +67,16 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
     }
 
     /// Adds the calls from this frame outwards.
-    fn follow_frames(&mut self, mut frame: usize, mut address_min: usize) {
-        while let Some((outer, back)) = self.read_frame(frame, address_min)
-            && self.push(back)
+    fn follow_frame_pointers(&mut self, mut frame: usize, mut address_min: usize) {
+        while let Some((outer, back)) = self.read_stack_frame(frame, address_min)
+            && self.push_return_address(back)
         {
             (address_min, frame) = (frame + WORD_BYTES, outer);
         }
     }
 
-    /// Returns the outer frame and the return address of a frame at `address`, if it can be one above `least`.
-    fn read_frame(&mut self, address: usize, address_min: usize) -> Option<(usize, usize)> {
+    /// Returns the outer frame and the return address of a frame at `address`, if it can be one above `address_min`.
+    fn read_stack_frame(&mut self, address: usize, address_min: usize) -> Option<(usize, usize)> {
         let is_frame = address.is_multiple_of(WORD_BYTES)
             && address >= address_min
             && address - address_min <= FRAME_BYTES_MAX;
@@ -93,34 +93,34 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
         let end = stack.saturating_add(SAVED_BYTES_MAX);
         for at in (stack..end).step_by(WORD_BYTES) {
             let Some(frame) = (self.read_word)(at) else { return };
-            if self.read_frame(frame, at + WORD_BYTES).is_some() {
-                self.push_caller(at + WORD_BYTES..frame.min(end));
-                return self.follow_frames(frame, at + WORD_BYTES);
+            if self.read_stack_frame(frame, at + WORD_BYTES).is_some() {
+                self.find_and_push_caller(at + WORD_BYTES..frame.min(end));
+                return self.follow_frame_pointers(frame, at + WORD_BYTES);
             }
         }
     }
 
     /// Adds the first return address into the program in this part of the stack.
-    fn push_caller(&mut self, part: Range<usize>) {
+    fn find_and_push_caller(&mut self, part: Range<usize>) {
         for at in part.step_by(WORD_BYTES) {
             let Some(back) = (self.read_word)(at) else { return };
-            if self.text.contains(&back) && self.is_after_call(back) {
-                self.push(back);
+            if self.text.contains(&back) && self.is_return_address(back) {
+                self.push_return_address(back);
                 return;
             }
         }
     }
 
     /// Returns true if a call precedes this address. Otherwise the address is a function pointer, not a return address.
-    fn is_after_call(&mut self, address: usize) -> bool {
+    fn is_return_address(&mut self, address: usize) -> bool {
         let code = address.checked_sub(WORD_BYTES).and_then(&mut self.read_word);
-        code.is_some_and(|code| ends_with_call(code.to_ne_bytes()))
+        code.is_some_and(|code| ends_with_call_instruction(code.to_ne_bytes()))
     }
 }
 
 /// Returns true if the code ends with a call, by address or through a register or memory.
 #[cfg(target_arch = "x86_64")]
-fn ends_with_call(code: [u8; WORD_BYTES]) -> bool {
+fn ends_with_call_instruction(code: [u8; WORD_BYTES]) -> bool {
     let [_, _, six, five, _, three, two, one] = code;
     five == 0xe8
         || six == 0xff && matches!(five, 0x15 | 0x90..=0x97)

@@ -76,7 +76,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Returns a profile with two threads and three stacks.
-    pub(in super::super) fn sample_profile() -> SymbolizedProfile {
+    pub(in super::super) fn example_profile() -> SymbolizedProfile {
         let stack = |text: &str| text.split('>').map(Into::into).collect::<Vec<Arc<str>>>();
         let stacks = [
             (stack("partition-0>deliver>work>flush"), 6),
@@ -95,13 +95,15 @@ pub(super) mod tests {
     #[test]
     fn folded_stacks_begin_with_the_root_and_escape_separators() {
         let expect = "partition-0;deliver;work 1\npartition-0;deliver;work;flush 6\nruntime;http;poll;a<b,c 3\n";
-        assert_eq!(sample_profile().to_folded_stacks(), expect);
+        assert_eq!(example_profile().to_folded_stacks(), expect);
     }
 
     #[test]
     fn pprof_has_every_sample_with_its_time_and_labels() {
         let mut bytes = Vec::new();
-        GzDecoder::new(&*sample_profile().encode_pprof().unwrap()).read_to_end(&mut bytes).unwrap();
+        GzDecoder::new(&*example_profile().encode_pprof().unwrap())
+            .read_to_end(&mut bytes)
+            .unwrap();
         let profile = PprofProfile::decode(&*bytes).unwrap();
         let text = |at: i64| profile.string_table[at as usize].as_str();
         assert_eq!(text(0), "");
@@ -124,6 +126,6 @@ pub(super) mod tests {
             assert_eq!(labels, [("thread", &*names[0]), ("stage", &*names[1])]);
             stacks.insert(names, sample.value[0].cast_unsigned());
         }
-        assert_eq!(stacks, sample_profile().stacks);
+        assert_eq!(stacks, example_profile().stacks);
     }
 }

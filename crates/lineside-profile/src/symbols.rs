@@ -44,7 +44,9 @@ impl SymbolCache {
         // The lookup uses the byte before the return address, which belongs to the call.
         backtrace::resolve(ptr::without_provenance_mut(address), |symbol| {
             let name = symbol.name().map(|name| format!("{name:#}"));
-            found.push(self.intern_name(readable_name(name.as_deref(), symbol.filename())));
+            found.push(
+                self.intern_name(function_name_with_module(name.as_deref(), symbol.filename())),
+            );
         });
         if found.is_empty() {
             found.push(self.intern_name(NAMELESS.to_owned()));
@@ -73,11 +75,14 @@ fn strip_start_frames(names: &[Arc<str>]) -> &[Arc<str>] {
 }
 
 /// Returns a function's name with its module path, which names in debug info may lack.
-fn readable_name(name: Option<&str>, file: Option<&Path>) -> String {
+fn function_name_with_module(name: Option<&str>, file: Option<&Path>) -> String {
     let Some(name) = name else { return NAMELESS.to_owned() };
     let own = name.split('<').next().unwrap_or_default();
-    let module =
-        if own.is_empty() || own.contains("::") { None } else { file.and_then(module_path) };
+    let module = if own.is_empty() || own.contains("::") {
+        None
+    } else {
+        file.and_then(module_path_of_file)
+    };
     let types = name.strip_prefix(own).unwrap_or_default();
     let is_long = types.ends_with('>') && types.chars().count() > TYPES_CHARS_MAX;
     let name = if is_long && !own.is_empty() { format!("{own}<…>") } else { name.to_owned() };
@@ -90,7 +95,7 @@ fn readable_name(name: Option<&str>, file: Option<&Path>) -> String {
 
 /// Returns the module path of a file: `lineside_wire::partition::row` for `…/lineside-wire/src/partition/row.rs`;
 /// `None` if it is not Rust.
-fn module_path(file: &Path) -> Option<String> {
+fn module_path_of_file(file: &Path) -> Option<String> {
     let file = file.to_str()?.strip_suffix(".rs")?;
     let (folder, within) = file.rsplit_once("/src/")?;
     let package = folder.rsplit('/').next()?;
@@ -128,10 +133,10 @@ mod tests {
             ("writev", None, "writev"),
             ("a\nb;", None, "ab;"),
         ] {
-            assert_eq!(readable_name(Some(name), file), expect);
+            assert_eq!(function_name_with_module(Some(name), file), expect);
         }
-        assert_eq!(readable_name(None, Some(wire)), NAMELESS);
-        assert_eq!(readable_name(Some(&"x".repeat(9_999)), None).len(), NAME_CHARS_MAX);
+        assert_eq!(function_name_with_module(None, Some(wire)), NAMELESS);
+        assert_eq!(function_name_with_module(Some(&"x".repeat(9_999)), None).len(), NAME_CHARS_MAX);
     }
 
     #[test]
@@ -154,7 +159,7 @@ mod tests {
     #[test]
     fn only_addresses_of_the_program_have_names() {
         let mut symbols = SymbolCache::default();
-        let here = readable_name as fn(_, _) -> _ as usize + 1;
+        let here = function_name_with_module as fn(_, _) -> _ as usize + 1;
         let names = symbols.resolve_stack(&[here]);
         assert!(names.last().unwrap().contains("readable"), "{names:?}");
         assert_eq!(symbols.resolve_stack(&[here]), names);

@@ -78,7 +78,7 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
         self.slots.set_limit(u32::try_from(slots).unwrap_or(u32::MAX));
     }
 
-    /// Adds a job, in place of a waiting one of the same key, else if fewer than `most` wait. Returns false if the
+    /// Adds a job, in place of a waiting one of the same key, else if fewer than `queue_max` wait. Returns false if the
     /// queue is full.
     pub fn push(&self, key: K, job: J, queue_max: usize) -> bool {
         let mut waiting = self.waiting.lock();

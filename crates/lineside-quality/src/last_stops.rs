@@ -13,7 +13,7 @@ const LAST_STOPS_MAX: usize = 4;
 pub fn list_last_stops(timetable: &Timetable, stop: StopIdx) -> Vec<String> {
     let own = timetable.stop_and_descendants(stop);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for &pattern in own.iter().flat_map(|&stop| timetable.stop_patterns(stop)) {
+    for &pattern in own.iter().flat_map(|&stop| timetable.patterns_at_stop(stop)) {
         let last = timetable.pattern_stops(pattern).last();
         if let Some(last) = last.filter(|last| !own.contains(last)) {
             *counts.entry(timetable.stop(last).name).or_default() += 1;

@@ -29,7 +29,7 @@ const START_DATE: &str = "20261118";
 /// Returns the errors of the file system.
 pub fn write_benchmark_city(folder: &Path, stop_times: usize) -> io::Result<PathBuf> {
     let options = CityOptions { stop_times: Some(stop_times), ..CityOptions::with_start(START) };
-    let city = City::generate(SEED, options);
+    let city = City::generate_city(SEED, options);
     let path = folder.join(format!("city-{stop_times}.zip"));
     let writer = BufWriter::new(File::create(&path)?);
     city.write_gtfs(writer)?.flush()?;
@@ -40,12 +40,12 @@ fn build_feed_header(round: u64) -> proto::FeedHeader {
     proto::FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(0),
-        timestamp: Some(round_timestamp(round)),
+        timestamp: Some(timestamp_of_round(round)),
         feed_version: None,
     }
 }
 
-fn round_timestamp(round: u64) -> u64 {
+fn timestamp_of_round(round: u64) -> u64 {
     START.unix_seconds() as u64 + round * ROUND
 }
 
@@ -92,8 +92,9 @@ pub fn generate_bench_trip_updates(
 }
 
 fn build_trip_update(n: usize, n_stops: usize, round: u64) -> proto::TripUpdate {
-    let delay = (noise::unit_share(noise::mix_bits(n as u64, round)) * 600.0) as i64 - 60;
-    let begin = round_timestamp(0) as i64 + (n as i64 % 3_600);
+    let delay =
+        (noise::pseudo_random_share(noise::hash_two_numbers(n as u64, round)) * 600.0) as i64 - 60;
+    let begin = timestamp_of_round(0) as i64 + (n as i64 % 3_600);
     let stop_time_update = (0..n_stops)
         .map(|k| {
             let time = begin + 90 * k as i64 + delay;
@@ -115,7 +116,7 @@ fn build_trip_update(n: usize, n_stops: usize, round: u64) -> proto::TripUpdate 
         trip: build_trip_descriptor(n),
         stop_time_update,
         vehicle: Some(build_vehicle_descriptor(n)),
-        timestamp: Some(round_timestamp(round)),
+        timestamp: Some(timestamp_of_round(round)),
         delay: Some(delay as i32),
         trip_properties: None,
     }
@@ -135,7 +136,7 @@ pub fn generate_bench_vehicles(n: usize, round: u64) -> proto::FeedMessage {
     let (lat, lon) = plan::ORIGIN;
     let entity = (0..n)
         .map(|i| {
-            let share = |k: u64| noise::unit_share(noise::mix_bits(i as u64, k));
+            let share = |k: u64| noise::pseudo_random_share(noise::hash_two_numbers(i as u64, k));
             let (radius, turn) = (0.004 + share(1) * 0.012, share(2) * std::f64::consts::TAU);
             let angle = turn + round as f64 * 0.02;
             let (sin, cos) = angle.sin_cos();
@@ -154,7 +155,7 @@ pub fn generate_bench_vehicles(n: usize, round: u64) -> proto::FeedMessage {
                 current_stop_sequence: Some((round / 6 % 20) as u32 + 1),
                 stop_id: Some(format!("stop-{}", (i * 7 + round as usize / 6 % 20) % STOPS)),
                 current_status: Some(2),
-                timestamp: Some(round_timestamp(round)),
+                timestamp: Some(timestamp_of_round(round)),
                 ..Default::default()
             };
             proto::FeedEntity {

@@ -11,12 +11,14 @@ use lineside_gbfs::records::{
 use lineside_gbfs::values::{
     FormFactor, GbfsTime, InLanguage, LanguageList, LocalizedTexts, TypeCount,
 };
-use lineside_gbfs::{FileContent, FileHeader, GbfsVersion, encode_discovery, encode_file};
+use lineside_gbfs::{
+    FileContent, FileHeader, WritableGbfsVersion, encode_discovery_file, encode_gbfs_file,
+};
 use lineside_sync::UnixMillis;
 
 use crate::city::City;
 use crate::city::gtfs::{FOREIGN, SITE};
-use crate::geography::plane::{Point, point_from_xy};
+use crate::geography::plane::{PlanePoint, point_from_xy};
 use crate::network::StopPlace;
 use crate::noise;
 use crate::time::HOUR;
@@ -39,7 +41,7 @@ const EMPTY: f64 = 0.08;
 
 /// A GBFS file of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum BikesFile {
+pub(crate) enum BikeShareFile {
     Discovery,
     SystemInformation,
     VehicleTypes,
@@ -49,7 +51,7 @@ pub(crate) enum BikesFile {
     VehicleStatus,
 }
 
-impl BikesFile {
+impl BikeShareFile {
     const ALL: [Self; 7] = [
         Self::Discovery,
         Self::SystemInformation,
@@ -73,7 +75,7 @@ impl BikesFile {
     }
 
     /// Returns the file with a path relative to the system's URL.
-    pub(crate) fn from_path(path: &str) -> Option<Self> {
+    pub(crate) fn gbfs_file_from_path(path: &str) -> Option<Self> {
         let name = path.strip_suffix(".json")?;
         Self::ALL.into_iter().find(|file| file.file_name() == name)
     }
@@ -86,7 +88,7 @@ impl BikesFile {
     }
 }
 
-struct VehicleKind {
+struct SharedVehicleKind {
     id: &'static str,
     name: &'static str,
     form: &'static str,
@@ -95,16 +97,22 @@ struct VehicleKind {
     range: Option<f64>,
 }
 
-const KINDS: [VehicleKind; 3] = [
-    VehicleKind { id: "bike", name: "Bike", form: "bicycle", propulsion: "human", range: None },
-    VehicleKind {
+const KINDS: [SharedVehicleKind; 3] = [
+    SharedVehicleKind {
+        id: "bike",
+        name: "Bike",
+        form: "bicycle",
+        propulsion: "human",
+        range: None,
+    },
+    SharedVehicleKind {
         id: "e-bike",
         name: "E-bike",
         form: "bicycle",
         propulsion: "electric_assist",
         range: Some(60_000.0),
     },
-    VehicleKind {
+    SharedVehicleKind {
         id: "scooter",
         name: "Scooter",
         form: "scooter_standing",
@@ -117,7 +125,7 @@ const PLAN: &str = "ride";
 struct DockStation<'a> {
     id: String,
     place: &'a StopPlace,
-    point: Point,
+    point: PlanePoint,
     docks: u32,
     key: u64,
 }
@@ -125,51 +133,51 @@ struct DockStation<'a> {
 impl City {
     /// Encodes a GBFS file at an instant. Returns its bytes and its last change in Unix seconds. `base` is the URL of
     /// the system, with a trailing slash. With `foreign`, station ids are unknown to other files.
-    pub(crate) fn encode_bikes_file(
+    pub(crate) fn encode_gbfs_file(
         &self,
-        file: BikesFile,
+        file: BikeShareFile,
         base: &str,
         now: UnixMillis,
         foreign: bool,
     ) -> (Vec<u8>, i64) {
         let now = now.unix_seconds();
         let since = match file {
-            BikesFile::StationStatus | BikesFile::VehicleStatus => now,
+            BikeShareFile::StationStatus | BikeShareFile::VehicleStatus => now,
             _ => self.start_instant().unix_seconds(),
         };
         let head =
             FileHeader { last_updated: Some(since), ttl: Some(file.ttl_seconds()), version: None };
         let content = match file {
-            BikesFile::Discovery => {
-                let files = BikesFile::ALL.into_iter().skip(1);
+            BikeShareFile::Discovery => {
+                let files = BikeShareFile::ALL.into_iter().skip(1);
                 let files = files
                     .map(|file| (file.file_name(), format!("{base}{}.json", file.file_name())));
                 let listed = [("en".to_owned(), files.collect())];
-                return (encode_discovery(&listed, &head, GbfsVersion::Three), since);
+                return (encode_discovery_file(&listed, &head, WritableGbfsVersion::Three), since);
             }
-            BikesFile::SystemInformation => {
-                FileContent::SystemInformation(self.system_information().into())
+            BikeShareFile::SystemInformation => {
+                FileContent::SystemInformation(self.bike_system_information().into())
             }
-            BikesFile::VehicleTypes => {
+            BikeShareFile::VehicleTypes => {
                 FileContent::VehicleTypes(KINDS.iter().map(build_vehicle_type).collect())
             }
-            BikesFile::PricingPlans => FileContent::PricingPlans(vec![build_pricing_plan()]),
-            BikesFile::StationInformation => FileContent::StationInformation(
-                self.list_bike_stations().map(|it| self.station_information(&it)).collect(),
+            BikeShareFile::PricingPlans => FileContent::PricingPlans(vec![build_pricing_plan()]),
+            BikeShareFile::StationInformation => FileContent::StationInformation(
+                self.bike_stations().map(|it| self.station_information(&it)).collect(),
             ),
-            BikesFile::StationStatus => {
+            BikeShareFile::StationStatus => {
                 let status = |it: DockStation<'_>| self.station_status(&it, now, foreign);
-                FileContent::StationStatus(self.list_bike_stations().map(status).collect())
+                FileContent::StationStatus(self.bike_stations().map(status).collect())
             }
-            BikesFile::VehicleStatus => FileContent::VehicleStatus(
+            BikeShareFile::VehicleStatus => FileContent::VehicleStatus(
                 (0..FREE_FLOATING_COUNT).filter_map(|n| self.free_vehicle_status(n, now)).collect(),
             ),
         };
-        let written = encode_file(&content, &head, GbfsVersion::Three, "en");
+        let written = encode_gbfs_file(&content, &head, WritableGbfsVersion::Three, "en");
         (written.map(|written| written.body).unwrap_or_default(), since)
     }
 
-    fn system_information(&self) -> SystemInformation {
+    fn bike_system_information(&self) -> SystemInformation {
         SystemInformation {
             system_id: "lindhaven-bikes".into(),
             languages: LanguageList(vec!["en".into()]),
@@ -184,22 +192,24 @@ impl City {
         }
     }
 
-    fn bikes_key(&self) -> u64 {
-        noise::key_for_purpose(self.seed(), "bikes")
+    fn bike_share_random_key(&self) -> u64 {
+        noise::random_key_for_purpose(self.seed(), "bikes")
     }
 
-    fn list_bike_stations(&self) -> impl Iterator<Item = DockStation<'_>> {
-        let key = self.bikes_key();
+    fn bike_stations(&self) -> impl Iterator<Item = DockStation<'_>> {
+        let key = self.bike_share_random_key();
         let places = self.network().places.iter().enumerate();
         let served = places.filter(|(_, place)| !place.stops.is_empty());
         let stations = served.filter_map(move |(n, place)| {
-            let key = noise::mix_bits(key, n as u64);
-            let has_bikes = place.is_station || noise::unit_share(key) < STOP_HAS_BIKES_CHANCE;
+            let key = noise::hash_two_numbers(key, n as u64);
+            let has_bikes =
+                place.is_station || noise::pseudo_random_share(key) < STOP_HAS_BIKES_CHANCE;
             has_bikes.then(|| DockStation {
                 id: format!("bikes-{}", place.id),
                 place,
-                point: random_point_near(place.point, noise::mix_bits(key, 1), 25.0),
-                docks: 10 + (noise::unit_share(noise::mix_bits(key, 2)) * 21.0) as u32,
+                point: random_point_near(place.point, noise::hash_two_numbers(key, 1), 25.0),
+                docks: 10
+                    + (noise::pseudo_random_share(noise::hash_two_numbers(key, 2)) * 21.0) as u32,
                 key,
             })
         });
@@ -220,16 +230,18 @@ impl City {
     }
 
     fn station_status(&self, station: &DockStation<'_>, now: i64, foreign: bool) -> StationStatus {
-        let beat =
-            (noise::unit_share(noise::mix_bits(station.key, 3)) * REPORT_INTERVAL as f64) as i64;
+        let beat = (noise::pseudo_random_share(noise::hash_two_numbers(station.key, 3))
+            * REPORT_INTERVAL as f64) as i64;
         let reported = now - (now + beat).rem_euclid(REPORT_INTERVAL);
-        let bikes = self.count_bikes_at(station, reported);
-        let broken = u32::from(noise::unit_share(noise::mix_bits(station.key, 4)) < 0.3).min(bikes);
+        let bikes = self.bikes_docked_at(station, reported);
+        let broken =
+            u32::from(noise::pseudo_random_share(noise::hash_two_numbers(station.key, 4)) < 0.3)
+                .min(bikes);
         let fit = bikes - broken;
         let electric = (f64::from(fit)
-            * (0.2 + 0.3 * noise::unit_share(noise::mix_bits(station.key, 5))))
+            * (0.2 + 0.3 * noise::pseudo_random_share(noise::hash_two_numbers(station.key, 5))))
             as u32;
-        let of = |kind: &VehicleKind, count: u32| TypeAvailable {
+        let of = |kind: &SharedVehicleKind, count: u32| TypeAvailable {
             vehicle_type_id: kind.id.into(),
             count: Some(count),
         };
@@ -254,40 +266,52 @@ impl City {
     }
 
     /// Returns the number of bikes at a station: many in the old town by day, many outside it by night.
-    fn count_bikes_at(&self, station: &DockStation<'_>, instant: i64) -> u32 {
+    fn bikes_docked_at(&self, station: &DockStation<'_>, instant: i64) -> u32 {
         let day = self.city_time().service_day_at(instant);
         let hour = self.city_time().seconds_of_day(day, instant as f64) / f64::from(HOUR);
         // Most people are at work at half past one.
         let by_day = ((hour - 13.5) / 24.0 * std::f64::consts::TAU).cos();
-        let tide = if station.point.length() < CENTRE_RADIUS { by_day } else { -by_day };
-        let chance = noise::noise_1d(noise::mix_bits(station.key, 6), instant as f64 / 900.0)
-            + 0.5 * noise::noise_1d(noise::mix_bits(station.key, 7), instant as f64 / 110.0)
-            - 0.75;
+        let tide = if station.point.vector_length() < CENTRE_RADIUS { by_day } else { -by_day };
+        let chance =
+            noise::noise_1d(noise::hash_two_numbers(station.key, 6), instant as f64 / 900.0)
+                + 0.5
+                    * noise::noise_1d(
+                        noise::hash_two_numbers(station.key, 7),
+                        instant as f64 / 110.0,
+                    )
+                - 0.75;
         let full = (0.5 + 0.27 * tide + 0.35 * chance).clamp(0.0, 1.0);
         ((f64::from(station.docks) * full).round() as u32).min(station.docks)
     }
 
     /// Returns the status of a free-floating vehicle; `None` while it is rented.
     fn free_vehicle_status(&self, number: u64, now: i64) -> Option<VehicleStatus> {
-        let key = noise::mix_bits(noise::key_for_purpose(self.seed(), "loose"), number);
+        let key =
+            noise::hash_two_numbers(noise::random_key_for_purpose(self.seed(), "loose"), number);
         // The time from one rental to the next.
-        let period = 1_500.0 + noise::unit_share(key) * 3_600.0;
-        let turns = now as f64 / period + noise::unit_share(noise::mix_bits(key, 1));
-        let rental = noise::mix_bits(key, turns.floor() as i64 as u64);
-        let ridden = 0.15 + 0.25 * noise::unit_share(noise::mix_bits(rental, 2));
+        let period = 1_500.0 + noise::pseudo_random_share(key) * 3_600.0;
+        let turns =
+            now as f64 / period + noise::pseudo_random_share(noise::hash_two_numbers(key, 1));
+        let rental = noise::hash_two_numbers(key, turns.floor() as i64 as u64);
+        let ridden = 0.15 + 0.25 * noise::pseudo_random_share(noise::hash_two_numbers(rental, 2));
         if turns.fract() < ridden {
             return None;
         }
         let stops = &self.network().stops;
-        let stop = stops
-            .get((noise::unit_share(noise::mix_bits(rental, 3)) * stops.len() as f64) as usize)?;
-        let (lat, lon) =
-            self.rounded_lat_lon(random_point_near(stop.point, noise::mix_bits(rental, 4), 30.0));
+        let stop = stops.get(
+            (noise::pseudo_random_share(noise::hash_two_numbers(rental, 3)) * stops.len() as f64)
+                as usize,
+        )?;
+        let (lat, lon) = self.rounded_lat_lon(random_point_near(
+            stop.point,
+            noise::hash_two_numbers(rental, 4),
+            30.0,
+        ));
         let kind = &KINDS[number as usize % KINDS.len()];
-        let left = noise::unit_share(noise::mix_bits(rental, 5));
+        let left = noise::pseudo_random_share(noise::hash_two_numbers(rental, 5));
         let since = (now as f64 - (turns.fract() - ridden) * period) as i64;
         Some(VehicleStatus {
-            vehicle_id: format!("{:016x}", noise::mix_bits(rental, 6)).into(),
+            vehicle_id: format!("{:016x}", noise::hash_two_numbers(rental, 6)).into(),
             lat: Some(lat),
             lon: Some(lon),
             is_reserved: Some(turns.fract() > 0.97),
@@ -301,7 +325,7 @@ impl City {
     }
 
     /// Returns latitude and longitude with six decimals: a tenth of a metre.
-    fn rounded_lat_lon(&self, point: Point) -> (f64, f64) {
+    fn rounded_lat_lon(&self, point: PlanePoint) -> (f64, f64) {
         let (lat, lon) = self.geography().projection.to_lat_lon(point);
         let rounded = |degrees: f64| (degrees * 1e6).round() / 1e6;
         (rounded(lat), rounded(lon))
@@ -309,12 +333,12 @@ impl City {
 }
 
 /// Returns a point at this distance, in a random direction.
-fn random_point_near(point: Point, key: u64, metres: f64) -> Point {
-    let (sin, cos) = (noise::unit_share(key) * std::f64::consts::TAU).sin_cos();
+fn random_point_near(point: PlanePoint, key: u64, metres: f64) -> PlanePoint {
+    let (sin, cos) = (noise::pseudo_random_share(key) * std::f64::consts::TAU).sin_cos();
     point + point_from_xy(cos * metres, sin * metres)
 }
 
-fn build_vehicle_type(kind: &VehicleKind) -> VehicleType {
+fn build_vehicle_type(kind: &SharedVehicleKind) -> VehicleType {
     VehicleType {
         vehicle_type_id: kind.id.into(),
         form_factor: Some(FormFactor(kind.form.into())),

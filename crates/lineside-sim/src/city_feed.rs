@@ -1,6 +1,6 @@
 //! The feeds of the city: their ids, files and content types.
 
-use crate::bikes::BikesFile;
+use crate::bikes::BikeShareFile;
 use crate::siri::{SiriFeedKind, XML};
 
 /// The feeds of the city.
@@ -56,7 +56,7 @@ impl CityFeed {
     }
 
     #[must_use]
-    pub fn from_id(id: &str) -> Option<Self> {
+    pub fn feed_from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|feed| feed.as_str() == id)
     }
 
@@ -76,10 +76,12 @@ impl CityFeed {
         }
     }
 
-    pub(crate) fn find_by_path(path: &str) -> Option<(Self, BikesFile)> {
+    pub(crate) fn find_feed_and_file_by_path(path: &str) -> Option<(Self, BikeShareFile)> {
         let whole = Self::ALL.into_iter().find(|feed| feed.file_name() == path);
-        let of_bikes = || Some((Self::Bikes, BikesFile::from_path(path.strip_prefix("gbfs/")?)?));
-        whole.map(|feed| (feed, BikesFile::Discovery)).or_else(of_bikes)
+        let of_bikes = || {
+            Some((Self::Bikes, BikeShareFile::gbfs_file_from_path(path.strip_prefix("gbfs/")?)?))
+        };
+        whole.map(|feed| (feed, BikeShareFile::Discovery)).or_else(of_bikes)
     }
 
     #[must_use]

@@ -102,11 +102,12 @@ impl FromStr for ScriptedFault {
             rest.split_once('@').ok_or_else(|| bad("the @ before the start is missing"))?;
         let (start, length) =
             rest.split_once('+').ok_or_else(|| bad("the + before the length is missing"))?;
-        let feed =
-            CityFeed::from_id(feed).ok_or_else(|| bad(&format!("there is no feed {feed:?}")))?;
+        let feed = CityFeed::feed_from_id(feed)
+            .ok_or_else(|| bad(&format!("there is no feed {feed:?}")))?;
         let fault = fault.parse().map_err(|_| bad(&format!("there is no fault {fault:?}")))?;
         let time = |name: &str, text: &str| {
-            parse_duration(text).ok_or_else(|| bad(&format!("{text:?} is not a valid {name}")))
+            parse_fault_duration(text)
+                .ok_or_else(|| bad(&format!("{text:?} is not a valid {name}")))
         };
         let (start, length) = (time("start", start)?, time("length", length)?);
         if length.is_zero() {
@@ -117,7 +118,7 @@ impl FromStr for ScriptedFault {
 }
 
 /// Parses `90`, `90s`, `2m` or `1h`.
-fn parse_duration(text: &str) -> Option<Duration> {
+fn parse_fault_duration(text: &str) -> Option<Duration> {
     let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
         Some(digits) => (digits, &text[digits.len()..]),
         None => (text, "s"),
@@ -143,7 +144,7 @@ impl FaultPlan {
     ///
     /// # Errors
     /// Returns an error for the first invalid script, or if there are more than [`limits::FAULTS_MAX`].
-    pub fn parse_specs<'a>(
+    pub fn parse_fault_specs<'a>(
         specs: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, FaultParseError> {
         Self::new(specs.into_iter().map(str::parse).collect::<Result<_, _>>()?)
@@ -164,11 +165,11 @@ impl FaultPlan {
     }
 
     /// Returns the feeds with scripted faults.
-    pub fn faulty_feeds(&self) -> impl Iterator<Item = CityFeed> {
+    pub fn feeds_with_scripted_faults(&self) -> impl Iterator<Item = CityFeed> {
         self.scripted.iter().map(|fault| fault.feed)
     }
 
-    fn fault_at(&self, feed: CityFeed, since_start: Duration) -> Option<FeedFault> {
+    fn scripted_fault_at(&self, feed: CityFeed, since_start: Duration) -> Option<FeedFault> {
         let active = |f: &&ScriptedFault| {
             f.feed == feed && f.start <= since_start && since_start < f.start + f.length
         };
@@ -178,7 +179,7 @@ impl FaultPlan {
 
 /// The source of a feed's current fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FaultSwitch {
+enum FaultSource {
     Script,
     Fixed(Option<FeedFault>),
 }
@@ -188,38 +189,40 @@ enum FaultSwitch {
 pub struct FaultControl {
     start: UnixMillis,
     plan: FaultPlan,
-    switches: RwLock<[FaultSwitch; CityFeed::ALL.len()]>,
+    switches: RwLock<[FaultSource; CityFeed::ALL.len()]>,
 }
 
 impl FaultControl {
     /// Creates the control of a plan whose times count from `start`.
     #[must_use]
     pub fn new(start: UnixMillis, plan: FaultPlan) -> Self {
-        Self { start, plan, switches: RwLock::new([FaultSwitch::Script; CityFeed::ALL.len()]) }
+        Self { start, plan, switches: RwLock::new([FaultSource::Script; CityFeed::ALL.len()]) }
     }
 
     /// Switches a feed to a fault, or to no fault, regardless of the script, until it is switched again.
-    pub fn set_fault(&self, feed: CityFeed, fault: Option<FeedFault>) {
-        self.switches.write()[feed as usize] = FaultSwitch::Fixed(fault);
+    pub fn switch_fault(&self, feed: CityFeed, fault: Option<FeedFault>) {
+        self.switches.write()[feed as usize] = FaultSource::Fixed(fault);
     }
 
     /// Lets a feed follow the script again.
     pub fn follow_script(&self, feed: CityFeed) {
-        self.switches.write()[feed as usize] = FaultSwitch::Script;
+        self.switches.write()[feed as usize] = FaultSource::Script;
     }
 
     /// Returns true if a feed was switched by hand and does not follow the script.
     #[must_use]
-    pub fn is_switched(&self, feed: CityFeed) -> bool {
-        self.switches.read()[feed as usize] != FaultSwitch::Script
+    pub fn is_manually_switched(&self, feed: CityFeed) -> bool {
+        self.switches.read()[feed as usize] != FaultSource::Script
     }
 
     /// Returns the fault of a feed at an instant.
     #[must_use]
     pub fn active_fault(&self, feed: CityFeed, now: UnixMillis) -> Option<FeedFault> {
         match self.switches.read()[feed as usize] {
-            FaultSwitch::Fixed(fault) => fault,
-            FaultSwitch::Script => self.plan.fault_at(feed, now.duration_since(self.start)),
+            FaultSource::Fixed(fault) => fault,
+            FaultSource::Script => {
+                self.plan.scripted_fault_at(feed, now.duration_since(self.start))
+            }
         }
     }
 }
@@ -231,7 +234,7 @@ mod tests {
     fn active(specs: &[&str], seconds: i64) -> Option<FeedFault> {
         let faults = FaultControl::new(
             UnixMillis(1_000),
-            FaultPlan::parse_specs(specs.iter().copied()).unwrap(),
+            FaultPlan::parse_fault_specs(specs.iter().copied()).unwrap(),
         );
         faults.active_fault(CityFeed::Trips, UnixMillis(1_000 + seconds * 1_000))
     }
@@ -252,15 +255,20 @@ mod tests {
 
     #[test]
     fn a_manual_fault_overrides_the_script_until_reset() {
-        let faults =
-            FaultControl::new(UnixMillis(0), FaultPlan::parse_specs(["city:html@0+1h"]).unwrap());
+        let faults = FaultControl::new(
+            UnixMillis(0),
+            FaultPlan::parse_fault_specs(["city:html@0+1h"]).unwrap(),
+        );
         let now = UnixMillis(5_000);
         assert_eq!(faults.active_fault(CityFeed::City, now), Some(FeedFault::Html));
-        faults.set_fault(CityFeed::City, None);
+        faults.switch_fault(CityFeed::City, None);
         assert_eq!(faults.active_fault(CityFeed::City, now), None);
-        faults.set_fault(CityFeed::City, Some(FeedFault::Empty));
+        faults.switch_fault(CityFeed::City, Some(FeedFault::Empty));
         assert_eq!(faults.active_fault(CityFeed::City, now), Some(FeedFault::Empty));
-        assert!(faults.is_switched(CityFeed::City) && !faults.is_switched(CityFeed::Alerts));
+        assert!(
+            faults.is_manually_switched(CityFeed::City)
+                && !faults.is_manually_switched(CityFeed::Alerts)
+        );
         faults.follow_script(CityFeed::City);
         assert_eq!(faults.active_fault(CityFeed::City, now), Some(FeedFault::Html));
     }
@@ -290,6 +298,6 @@ mod tests {
     #[test]
     fn the_number_of_scripted_faults_is_bounded() {
         let many = vec!["city:hang@1+1"; limits::FAULTS_MAX + 1];
-        assert!(FaultPlan::parse_specs(many).is_err());
+        assert!(FaultPlan::parse_fault_specs(many).is_err());
     }
 }

@@ -237,7 +237,7 @@ const LANES: [&str; 4] = ["Lane", "Moor", "Lane", "Bank"];
 
 /// The kind of a street, for its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StreetKind {
+pub(crate) enum StreetNamingKind {
     /// A main road with its index in the plan.
     Main(usize),
     Quay,
@@ -257,21 +257,21 @@ impl NamePool {
         Self { rng: fastrand::Rng::with_seed(seed), taken: HashSet::new(), quays: 0 }
     }
 
-    pub(crate) fn next_street_name(&mut self, kind: StreetKind) -> String {
+    pub(crate) fn next_street_name(&mut self, kind: StreetNamingKind) -> String {
         let endings: &[&str] = match kind {
-            StreetKind::Main(i) => return MAIN_ROADS[i % MAIN_ROADS.len()].to_owned(),
-            StreetKind::Quay => {
+            StreetNamingKind::Main(i) => return MAIN_ROADS[i % MAIN_ROADS.len()].to_owned(),
+            StreetNamingKind::Quay => {
                 self.quays += 1;
                 match QUAYS.get(self.quays - 1) {
                     Some(name) => return (*name).to_owned(),
                     None => &["Quay"],
                 }
             }
-            StreetKind::Other(StreetClass::Main | StreetClass::Avenue | StreetClass::Motorway) => {
-                &AVENUES
-            }
-            StreetKind::Other(StreetClass::Collector | StreetClass::Street) => &COLLECTORS,
-            StreetKind::Other(StreetClass::Lane) => &LANES,
+            StreetNamingKind::Other(
+                StreetClass::Main | StreetClass::Avenue | StreetClass::Motorway,
+            ) => &AVENUES,
+            StreetNamingKind::Other(StreetClass::Collector | StreetClass::Street) => &COLLECTORS,
+            StreetNamingKind::Other(StreetClass::Lane) => &LANES,
         };
         self.next_unique_name(endings)
     }
@@ -298,7 +298,7 @@ impl NamePool {
     }
 
     /// Reserves a name for a stop. Returns false if it is taken.
-    pub(crate) fn claim_name(&mut self, name: &str) -> bool {
+    pub(crate) fn reserve_stop_name(&mut self, name: &str) -> bool {
         self.taken.insert(format!("stop: {name}"))
     }
 }
@@ -311,8 +311,9 @@ mod tests {
     fn a_thousand_streets_have_almost_only_unique_names() {
         let mut names = NamePool::new(1);
         let kinds = [StreetClass::Avenue, StreetClass::Collector, StreetClass::Lane];
-        let all: HashSet<String> =
-            (0..1_000).map(|i| names.next_street_name(StreetKind::Other(kinds[i % 3]))).collect();
+        let all: HashSet<String> = (0..1_000)
+            .map(|i| names.next_street_name(StreetNamingKind::Other(kinds[i % 3])))
+            .collect();
         assert!(all.len() > 990, "{} names", all.len());
     }
 }

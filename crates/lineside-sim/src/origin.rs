@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::bikes::BikesFile;
+use crate::bikes::BikeShareFile;
 use crate::city::City;
-use crate::city::gtfs::{FOREIGN, ScheduleVariant};
+use crate::city::gtfs::{FOREIGN, FaultyScheduleOptions};
 use crate::city_feed::CityFeed;
 use crate::faults::{FaultControl, FaultPlan, FeedFault};
 use crate::origin_reply::{OriginReply, ReplyBody};
-use crate::siri::{self, CityScene, SiriDelivery, SiriFeedKind, SubscriptionStore};
+use crate::siri::{self, CityAtTimeWithFault, SiriDelivery, SiriFeedKind, SiriSubscriptionStore};
 
 /// The age of a feed with old timestamps, in seconds.
 const SKEW_SECONDS: i64 = 40 * 60;
@@ -32,7 +32,7 @@ const ALERTS_EVERY: i64 = 15;
 
 /// A feed's bytes with their HTTP validators.
 #[derive(Clone, Debug)]
-struct FeedEdition {
+struct FeedBytesWithValidators {
     bytes: Bytes,
     etag: String,
     modified: Timestamp,
@@ -44,19 +44,19 @@ pub struct FeedOrigin {
     city: Arc<City>,
     faults: FaultControl,
     /// The schedule as it is, old, and with foreign ids; each made at the first request.
-    schedules: [OnceLock<FeedEdition>; 3],
-    latest: Mutex<[Option<LatestEdition>; CityFeed::ALL.len()]>,
-    subscriptions: SubscriptionStore,
+    schedules: [OnceLock<FeedBytesWithValidators>; 3],
+    latest: Mutex<[Option<LatestRealtimeEdition>; CityFeed::ALL.len()]>,
+    subscriptions: SiriSubscriptionStore,
     /// Its URL, with a trailing slash: some feeds refer to their other files by absolute URLs.
     base: OnceLock<String>,
 }
 
 /// The last edition of a real-time feed, with its time and fault.
 #[derive(Debug)]
-struct LatestEdition {
+struct LatestRealtimeEdition {
     seconds: i64,
     fault: Option<FeedFault>,
-    edition: FeedEdition,
+    edition: FeedBytesWithValidators,
 }
 
 impl FeedOrigin {
@@ -69,7 +69,7 @@ impl FeedOrigin {
             faults,
             schedules: Default::default(),
             latest: Mutex::default(),
-            subscriptions: SubscriptionStore::default(),
+            subscriptions: SiriSubscriptionStore::default(),
             base: OnceLock::new(),
         }
     }
@@ -102,7 +102,13 @@ impl FeedOrigin {
         if_none_match: Option<&str>,
         if_modified_since: Option<&str>,
     ) -> OriginReply {
-        self.respond_with_file(feed, BikesFile::Discovery, now, if_none_match, if_modified_since)
+        self.respond_with_file(
+            feed,
+            BikeShareFile::Discovery,
+            now,
+            if_none_match,
+            if_modified_since,
+        )
     }
 
     /// Answers a GET for a path from [`CityFeed::file_name`], or for a file that a feed refers to; `None` if there is
@@ -115,14 +121,14 @@ impl FeedOrigin {
         if_none_match: Option<&str>,
         if_modified_since: Option<&str>,
     ) -> Option<OriginReply> {
-        let (feed, file) = CityFeed::find_by_path(path)?;
+        let (feed, file) = CityFeed::find_feed_and_file_by_path(path)?;
         Some(self.respond_with_file(feed, file, now, if_none_match, if_modified_since))
     }
 
     fn respond_with_file(
         &self,
         feed: CityFeed,
-        file: BikesFile,
+        file: BikeShareFile,
         now: UnixMillis,
         if_none_match: Option<&str>,
         if_modified_since: Option<&str>,
@@ -130,12 +136,12 @@ impl FeedOrigin {
         let fault = self.faults.active_fault(feed, now);
         match fault {
             None | Some(FeedFault::Skew | FeedFault::Ids) => {
-                let edition = self.current_edition(feed, file, now, fault);
+                let edition = self.current_feed_edition(feed, file, now, fault);
                 conditional_reply(feed, edition, if_none_match, if_modified_since)
             }
             Some(fault) => {
-                let whole = || self.current_edition(feed, file, now, None).bytes;
-                faulty_reply(fault, feed.content_type(), whole)
+                let whole = || self.current_feed_edition(feed, file, now, None).bytes;
+                reply_with_fault(fault, feed.content_type(), whole)
             }
         }
     }
@@ -143,13 +149,18 @@ impl FeedOrigin {
     /// Answers a SIRI message posted to a path; `None` if the path accepts no messages. The message may ask for any
     /// service; the faults are those of the path's feed.
     #[must_use]
-    pub fn answer_message(&self, path: &str, now: UnixMillis, body: &[u8]) -> Option<OriginReply> {
-        let (feed, _) = CityFeed::find_by_path(path)?;
+    pub fn answer_siri_message(
+        &self,
+        path: &str,
+        now: UnixMillis,
+        body: &[u8],
+    ) -> Option<OriginReply> {
+        let (feed, _) = CityFeed::find_feed_and_file_by_path(path)?;
         let posted_to = feed.siri_service()?;
         let fault = self.faults.active_fault(feed, now);
         let answer = || {
-            siri::answer_message(
-                self.scene_with_fault(fault, now),
+            siri::answer_siri_message(
+                self.city_scene_with_fault(fault, now),
                 &self.subscriptions,
                 posted_to,
                 body,
@@ -157,16 +168,17 @@ impl FeedOrigin {
         };
         Some(match fault {
             None | Some(FeedFault::Skew | FeedFault::Ids) => answer(),
-            Some(fault) => faulty_reply(fault, siri::XML, || match answer().body {
+            Some(fault) => reply_with_fault(fault, siri::XML, || match answer().body {
                 ReplyBody::Bytes(bytes) => bytes,
                 ReplyBody::Hang => Bytes::new(),
             }),
         })
     }
 
-    /// Returns the deliveries to be posted to subscribers. Their outcomes must be [reported](Self::settle_delivery).
+    /// Returns the deliveries to be posted to subscribers. Their outcomes must be
+    /// [reported](Self::record_delivery_outcome).
     #[must_use]
-    pub fn list_due_deliveries(&self, now: UnixMillis) -> Vec<SiriDelivery> {
+    pub fn list_due_siri_deliveries(&self, now: UnixMillis) -> Vec<SiriDelivery> {
         let fault_at = |feed_kind: SiriFeedKind| {
             let feed =
                 CityFeed::ALL.into_iter().find(|feed| feed.siri_service() == Some(feed_kind));
@@ -175,38 +187,42 @@ impl FeedOrigin {
         // Other faults than old data and foreign ids suppress the delivery.
         self.subscriptions.due_deliveries(now, |feed_kind| match fault_at(feed_kind) {
             fault @ (None | Some(FeedFault::Skew | FeedFault::Ids)) => {
-                Some(self.scene_with_fault(fault, now))
+                Some(self.city_scene_with_fault(fault, now))
             }
             Some(_) => None,
         })
     }
 
     /// Records the outcome of a delivery: true if the consumer accepted it.
-    pub fn settle_delivery(&self, delivery: &SiriDelivery, is_taken: bool) {
-        self.subscriptions.settle_delivery(delivery, is_taken);
+    pub fn record_delivery_outcome(&self, delivery: &SiriDelivery, is_taken: bool) {
+        self.subscriptions.record_delivery_outcome(delivery, is_taken);
     }
 
-    fn scene_with_fault(&self, fault: Option<FeedFault>, now: UnixMillis) -> CityScene<'_> {
+    fn city_scene_with_fault(
+        &self,
+        fault: Option<FeedFault>,
+        now: UnixMillis,
+    ) -> CityAtTimeWithFault<'_> {
         let old = if fault == Some(FeedFault::Skew) { SKEW_SECONDS } else { 0 };
         let at = UnixMillis::from_seconds(now.unix_seconds() - old);
-        CityScene { city: &self.city, at, foreign: fault == Some(FeedFault::Ids) }
+        CityAtTimeWithFault { city: &self.city, at, foreign: fault == Some(FeedFault::Ids) }
     }
 
-    fn current_edition(
+    fn current_feed_edition(
         &self,
         feed: CityFeed,
-        file: BikesFile,
+        file: BikeShareFile,
         now: UnixMillis,
         fault: Option<FeedFault>,
-    ) -> FeedEdition {
+    ) -> FeedBytesWithValidators {
         if feed.is_schedule() {
             return self.schedule_edition(fault);
         }
         if feed == CityFeed::Bikes {
-            let CityScene { city, at, foreign } = self.scene_with_fault(fault, now);
+            let CityAtTimeWithFault { city, at, foreign } = self.city_scene_with_fault(fault, now);
             let base = self.base.get().map_or("", String::as_str);
             let (bytes, modified) =
-                city.encode_bikes_file(file, &format!("{base}gbfs/"), at, foreign);
+                city.encode_gbfs_file(file, &format!("{base}gbfs/"), at, foreign);
             return new_edition(bytes.into(), modified);
         }
         let every = match feed {
@@ -221,17 +237,18 @@ impl FeedOrigin {
             return last.edition.clone();
         }
         let edition = self.realtime_edition(feed, seconds, fault);
-        latest[feed as usize] = Some(LatestEdition { seconds, fault, edition: edition.clone() });
+        latest[feed as usize] =
+            Some(LatestRealtimeEdition { seconds, fault, edition: edition.clone() });
         edition
     }
 
-    fn schedule_edition(&self, fault: Option<FeedFault>) -> FeedEdition {
+    fn schedule_edition(&self, fault: Option<FeedFault>) -> FeedBytesWithValidators {
         let (place, variant) = match fault {
             Some(FeedFault::Skew) => {
-                (1, ScheduleVariant { days_old: SKEW_DAYS, foreign_ids: false })
+                (1, FaultyScheduleOptions { days_old: SKEW_DAYS, foreign_ids: false })
             }
-            Some(FeedFault::Ids) => (2, ScheduleVariant { days_old: 0, foreign_ids: true }),
-            _ => (0, ScheduleVariant::default()),
+            Some(FeedFault::Ids) => (2, FaultyScheduleOptions { days_old: 0, foreign_ids: true }),
+            _ => (0, FaultyScheduleOptions::default()),
         };
         let make = || {
             let written = self.city.write_gtfs_variant(Cursor::new(Vec::new()), variant);
@@ -249,10 +266,13 @@ impl FeedOrigin {
         feed: CityFeed,
         seconds: i64,
         fault: Option<FeedFault>,
-    ) -> FeedEdition {
-        let scene = self.scene_with_fault(fault, UnixMillis::from_seconds(seconds));
+    ) -> FeedBytesWithValidators {
+        let scene = self.city_scene_with_fault(fault, UnixMillis::from_seconds(seconds));
         if let Some(service) = feed.siri_service() {
-            return new_edition(siri::encode_document(scene, service), scene.at.unix_seconds());
+            return new_edition(
+                siri::encode_service_as_xml(scene, service),
+                scene.at.unix_seconds(),
+            );
         }
         let mut message = match feed {
             CityFeed::Trips => self.city.trip_updates_feed(scene.at),
@@ -260,14 +280,14 @@ impl FeedOrigin {
             _ => self.city.vehicle_positions_feed(scene.at),
         };
         if scene.foreign {
-            make_ids_foreign(&mut message);
+            replace_with_unknown_ids(&mut message);
         }
         new_edition(message.encode_to_vec().into(), scene.at.unix_seconds())
     }
 }
 
 /// Returns the faulty answer; old data and foreign ids are already in the feed and change nothing here.
-fn faulty_reply(
+fn reply_with_fault(
     fault: FeedFault,
     content_type: &str,
     whole: impl FnOnce() -> Bytes,
@@ -289,9 +309,13 @@ fn faulty_reply(
     }
 }
 
-fn new_edition(bytes: Bytes, modified: i64) -> FeedEdition {
+fn new_edition(bytes: Bytes, modified: i64) -> FeedBytesWithValidators {
     let etag = format!("\"{:016x}\"", xxh3_64(&bytes));
-    FeedEdition { bytes, etag, modified: Timestamp::from_second(modified).unwrap_or_default() }
+    FeedBytesWithValidators {
+        bytes,
+        etag,
+        modified: Timestamp::from_second(modified).unwrap_or_default(),
+    }
 }
 
 fn plain_reply(status: u16, content_type: &str, bytes: Bytes) -> OriginReply {
@@ -305,7 +329,7 @@ fn plain_reply(status: u16, content_type: &str, bytes: Bytes) -> OriginReply {
 /// Returns 304 if the client already has this edition (RFC 9110: If-None-Match takes precedence).
 fn conditional_reply(
     feed: CityFeed,
-    edition: FeedEdition,
+    edition: FeedBytesWithValidators,
     if_none_match: Option<&str>,
     if_modified_since: Option<&str>,
 ) -> OriginReply {
@@ -332,7 +356,7 @@ fn conditional_reply(
 }
 
 /// Gives every trip, route and stop an id that the schedule does not have.
-fn make_ids_foreign(message: &mut proto::FeedMessage) {
+fn replace_with_unknown_ids(message: &mut proto::FeedMessage) {
     let foreign = |id: &mut Option<String>| {
         if let Some(id) = id {
             id.insert_str(0, FOREIGN);

@@ -51,7 +51,7 @@ const ZONES: [&str; 24] = [
 const ZONES_WEST: i64 = 11;
 
 /// A service date, counted from the day of the start.
-pub(crate) type Day = i32;
+pub(crate) type ServiceDayNumber = i32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct CityTime {
@@ -80,7 +80,7 @@ impl CityTime {
         let midnight_days = (local - wanted + hour).div_euclid(DAY);
         let late = local - midnight_days * DAY - wanted;
         let shift = late.div_euclid(60) * 60;
-        let first_date = date_from_days(midnight_days);
+        let first_date = date_from_epoch_days(midnight_days);
         let week_turn = match first_date.weekday() {
             Weekday::Saturday => 2,
             Weekday::Sunday => 1,
@@ -107,46 +107,46 @@ impl CityTime {
     }
 
     /// Returns the instant of a timetable time on a day, in Unix seconds.
-    pub(crate) fn instant_on_day(&self, day: Day, seconds: f64) -> f64 {
+    pub(crate) fn instant_on_day(&self, day: ServiceDayNumber, seconds: f64) -> f64 {
         (self.first_midnight + i64::from(day) * DAY + i64::from(self.shift)) as f64 + seconds
     }
 
     /// Returns the timetable time of an instant (Unix seconds) relative to a day; beyond 24 hours on later days.
-    pub(crate) fn seconds_of_day(&self, day: Day, instant: f64) -> f64 {
+    pub(crate) fn seconds_of_day(&self, day: ServiceDayNumber, instant: f64) -> f64 {
         instant - self.instant_on_day(day, 0.0)
     }
 
     /// Returns the day whose timetable midnight is the last one before an instant.
-    pub(crate) fn service_day_at(&self, instant: i64) -> Day {
-        (instant - self.first_midnight - i64::from(self.shift)).div_euclid(DAY) as Day
+    pub(crate) fn service_day_at(&self, instant: i64) -> ServiceDayNumber {
+        (instant - self.first_midnight - i64::from(self.shift)).div_euclid(DAY) as ServiceDayNumber
     }
 
     /// Returns a time of the city's timetable as written in the feed, in seconds after noon minus 12 hours.
-    pub(crate) fn feed_seconds(&self, seconds: i32) -> i32 {
+    pub(crate) fn to_feed_time(&self, seconds: i32) -> i32 {
         seconds + self.shift
     }
 
-    pub(crate) fn calendar_date(&self, day: Day) -> Date {
+    pub(crate) fn calendar_date(&self, day: ServiceDayNumber) -> Date {
         self.first_date.saturating_add(i64::from(day).days())
     }
 
     /// Returns the city's weekday, which is the real one unless the start was on a weekend.
-    pub(crate) fn city_weekday(&self, day: Day) -> Weekday {
+    pub(crate) fn city_weekday(&self, day: ServiceDayNumber) -> Weekday {
         self.calendar_date(day).weekday().wrapping_add(self.week_turn)
     }
 
     /// Returns the city's weekday on dates that are a real `weekday`.
-    pub(crate) fn weekday_for_real(&self, weekday: Weekday) -> Weekday {
+    pub(crate) fn city_weekday_for_real(&self, weekday: Weekday) -> Weekday {
         weekday.wrapping_add(self.week_turn)
     }
 
     /// Returns the first and last day of the calendar.
-    pub(crate) fn calendar_range(&self) -> (Day, Day) {
-        (-DAYS_BEFORE as Day, DAYS_AFTER as Day)
+    pub(crate) fn calendar_day_range(&self) -> (ServiceDayNumber, ServiceDayNumber) {
+        (-DAYS_BEFORE as ServiceDayNumber, DAYS_AFTER as ServiceDayNumber)
     }
 }
 
-fn date_from_days(days: i64) -> Date {
+fn date_from_epoch_days(days: i64) -> Date {
     let noon = Timestamp::from_second(days.saturating_mul(DAY).saturating_add(DAY / 2))
         .unwrap_or_default();
     jiff::tz::TimeZone::UTC.to_datetime(noon).date()
@@ -179,7 +179,7 @@ mod tests {
         // The arithmetic of a GTFS reader: noon of the date in the zone, minus 12 hours, plus the feed's time.
         let noon =
             time.calendar_date(0).at(12, 0, 0, 0).to_zoned(zone).unwrap().timestamp().as_second();
-        let read = noon - 12 * 3_600 + i64::from(time.feed_seconds(START_OF_DAY));
+        let read = noon - 12 * 3_600 + i64::from(time.to_feed_time(START_OF_DAY));
         assert!((0..60).contains(&(start.as_second() - read)), "{start}");
         assert_eq!(time.instant_on_day(0, f64::from(START_OF_DAY)) as i64, read);
         assert_eq!(time.service_day_at(start.as_second()), 0);
@@ -213,7 +213,7 @@ mod tests {
         let time = check("2026-11-21T14:00:00Z");
         assert_eq!(time.calendar_date(0).weekday(), Weekday::Saturday);
         assert_eq!(time.city_weekday(0), Weekday::Monday);
-        assert_eq!(time.weekday_for_real(Weekday::Saturday), Weekday::Monday);
+        assert_eq!(time.city_weekday_for_real(Weekday::Saturday), Weekday::Monday);
         assert_eq!(time.city_weekday(5), Weekday::Saturday);
     }
 

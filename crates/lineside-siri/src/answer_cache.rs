@@ -28,7 +28,7 @@ const REQUESTOR_LIMITS: CacheLimits =
 
 /// A query at a state of the networks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct AnswerKey {
+struct SiriReplyKey {
     subject: QuerySubject,
     encoding: SiriEncoding,
     query: Arc<SiriQuery>,
@@ -73,19 +73,19 @@ impl Requestor {
 
 /// An encoded reply.
 #[derive(Clone, Debug)]
-pub(super) struct EncodedAnswer {
+pub(super) struct EncodedSiriReply {
     pub(super) bytes: Bytes,
     pub(super) hash: u128,
     pub(super) is_fault: bool,
 }
 
 /// The cached replies and the remembered requestors.
-pub(crate) struct AnswerCache {
-    answers: LoadingCache<Arc<AnswerKey>, EncodedAnswer, Refusal>,
+pub(crate) struct SiriReplyCache {
+    answers: LoadingCache<Arc<SiriReplyKey>, EncodedSiriReply, Refusal>,
     requestors: LoadingCache<Arc<Requestor>, ConsumerPositions>,
 }
 
-impl Default for AnswerCache {
+impl Default for SiriReplyCache {
     fn default() -> Self {
         const OVERHEAD: usize = 256;
         Self {
@@ -105,7 +105,7 @@ impl Default for AnswerCache {
     }
 }
 
-impl std::fmt::Debug for AnswerCache {
+impl std::fmt::Debug for SiriReplyCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AnswerCache")
             .field("requestors", &self.requestors.len())
@@ -113,7 +113,7 @@ impl std::fmt::Debug for AnswerCache {
     }
 }
 
-impl AnswerCache {
+impl SiriReplyCache {
     /// Evicts expired entries. `now` is the clock's monotonic time.
     pub(crate) fn evict_expired(&self, now: Duration) {
         self.answers.sweep_aged(now);
@@ -121,31 +121,31 @@ impl AnswerCache {
     }
 
     /// Returns the reply to a query, built once for all requests at this state, off the socket threads.
-    pub(super) async fn find_or_make(
+    pub(super) async fn find_or_build_reply(
         &self,
         siri: &SiriService,
         snapshot: &SiriSnapshot,
         subject: QuerySubject,
         query: SiriQuery,
         encoding: SiriEncoding,
-    ) -> Result<EncodedAnswer, Refusal> {
+    ) -> Result<EncodedSiriReply, Refusal> {
         let query = Arc::new(query);
-        let key = AnswerKey {
+        let key = SiriReplyKey {
             subject,
             encoding,
             query: Arc::clone(&query),
-            snapshot: snapshot.state_key(),
+            snapshot: snapshot.reply_cache_key(),
         };
         let make = async || {
             let permit = siri.admission().permit_large_reply().ok_or(Refusal::Busy)?;
             let snapshot = snapshot.clone();
             run_blocking(move || {
                 let _permit = permit;
-                let answer = deliveries::answer_message(&snapshot, subject, &query);
+                let answer = deliveries::build_reply_message(&snapshot, subject, &query);
                 let is_fault = answer.is_err();
                 let (Ok(message) | Err(message)) = answer;
                 let bytes = encoding.encode_message(&message);
-                EncodedAnswer { hash: xxh3_128(&bytes), bytes, is_fault }
+                EncodedSiriReply { hash: xxh3_128(&bytes), bytes, is_fault }
             })
             .await
         };
@@ -153,12 +153,16 @@ impl AnswerCache {
     }
 
     /// Returns a requestor's position; empty at its first request.
-    pub(super) fn find_known(&self, requestor: &Arc<Requestor>) -> ConsumerPositions {
+    pub(super) fn find_requestor_position(&self, requestor: &Arc<Requestor>) -> ConsumerPositions {
         self.requestors.pin().get(requestor).cloned().unwrap_or_default()
     }
 
     /// Stores a requestor's position after a reply.
-    pub(super) fn store_known(&self, requestor: Arc<Requestor>, known: ConsumerPositions) {
+    pub(super) fn store_requestor_position(
+        &self,
+        requestor: Arc<Requestor>,
+        known: ConsumerPositions,
+    ) {
         self.requestors.insert(requestor, known);
     }
 }
@@ -169,13 +173,13 @@ mod tests {
 
     #[test]
     fn the_cache_limit_includes_the_size_of_the_queries() {
-        let cache = AnswerCache::default();
+        let cache = SiriReplyCache::default();
         let names = |n: usize| (0..100).map(|at| format!("{n}-{at}-{}", "x".repeat(300))).collect();
         for n in 0..1_000 {
             let query = SiriQuery { excluded: names(n), ..SiriQuery::default() };
             let service = SiriOutput::VehicleMonitoring;
             let requestor = Requestor::new(RequestorId::Name("me".to_owned()), service, &query);
-            cache.store_known(Arc::new(requestor), ConsumerPositions::new());
+            cache.store_requestor_position(Arc::new(requestor), ConsumerPositions::new());
         }
         // The thousand queries have more than 30 KB each.
         assert!((100..600).contains(&cache.requestors.len()), "{}", cache.requestors.len());

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use lineside_formats::siri::{
-    DeliveryHead, DurationSeconds, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery,
-    LinesDelivery, MessagePayload, ServiceDelivery, SiriMessage, SiriTime,
-    SituationExchangeDelivery, StopMonitoringDelivery, StopPointsDelivery,
+    CommonDeliveryFields, DurationSeconds, EstimatedJourneyVersionFrame,
+    EstimatedTimetableDelivery, LinesDelivery, MessagePayload, ServiceDelivery, SiriMessage,
+    SiriTime, SituationExchangeDelivery, StopMonitoringDelivery, StopPointsDelivery,
     VehicleMonitoringDelivery,
 };
 use lineside_http::limits::{
@@ -46,16 +46,16 @@ pub(super) struct DeliveredRecords {
 
 /// The size limit of one reply.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AnswerLimit {
+pub(super) struct ReplySizeLimit {
     pub(super) records: usize,
     /// Estimated bytes of XML.
     pub(super) bytes: usize,
 }
 
-impl AnswerLimit {
+impl ReplySizeLimit {
     /// Returns the limit of a complete reply. Journeys and situations have no limit on their number: a client without a
     /// name cannot request the rest.
-    pub(super) fn for_whole(subject: QuerySubject) -> Self {
+    pub(super) fn for_complete_reply(subject: QuerySubject) -> Self {
         let records = match subject {
             QuerySubject::Records(SiriOutput::VehicleMonitoring) => SIRI_VEHICLES_MAX,
             QuerySubject::Records(
@@ -69,50 +69,52 @@ impl AnswerLimit {
 }
 
 /// Builds the complete reply to a query; an error is a message with the fault.
-pub(super) fn answer_message(
+pub(super) fn build_reply_message(
     snapshot: &SiriSnapshot,
     subject: QuerySubject,
     query: &SiriQuery,
 ) -> Result<SiriMessage, SiriMessage> {
     let answer = match subject {
-        QuerySubject::Lines => {
-            discover_lines(snapshot, query).map(MessagePayload::LinesDelivery).map(wrap_payload)
-        }
-        QuerySubject::StopPoints => discover_stops(snapshot, query)
+        QuerySubject::Lines => build_lines_delivery(snapshot, query)
+            .map(MessagePayload::LinesDelivery)
+            .map(wrap_payload_in_message),
+        QuerySubject::StopPoints => build_stop_points_delivery(snapshot, query)
             .map(MessagePayload::StopPointsDelivery)
-            .map(wrap_payload),
+            .map(wrap_payload_in_message),
         QuerySubject::Records(_) | QuerySubject::Visits => {
             let message_ref = query.message_ref.as_deref();
-            build_delivery(snapshot, subject, query, AnswerLimit::for_whole(subject))
-                .map(|answer| wrap_delivery(snapshot, message_ref, answer))
+            build_delivery(snapshot, subject, query, ReplySizeLimit::for_complete_reply(subject))
+                .map(|answer| wrap_delivery_in_message(snapshot, message_ref, answer))
         }
     };
-    answer.map_err(|fault| refusal_message(snapshot, subject, query, &fault))
+    answer.map_err(|fault| build_fault_message(snapshot, subject, query, &fault))
 }
 
 /// Builds the message that refuses a query.
-pub(super) fn refusal_message(
+pub(super) fn build_fault_message(
     snapshot: &SiriSnapshot,
     subject: QuerySubject,
     query: &SiriQuery,
     fault: &SiriFault,
 ) -> SiriMessage {
     // The schema of discovery replies has no element for the request's identifier.
-    let head = || fault_head(snapshot, None, fault);
+    let head = || fault_delivery_head(snapshot, None, fault);
     match subject {
-        QuerySubject::Lines => wrap_payload(MessagePayload::LinesDelivery(LinesDelivery {
-            head: head(),
-            ..LinesDelivery::default()
-        })),
+        QuerySubject::Lines => {
+            wrap_payload_in_message(MessagePayload::LinesDelivery(LinesDelivery {
+                head: head(),
+                ..LinesDelivery::default()
+            }))
+        }
         QuerySubject::StopPoints => {
-            wrap_payload(MessagePayload::StopPointsDelivery(StopPointsDelivery {
+            wrap_payload_in_message(MessagePayload::StopPointsDelivery(StopPointsDelivery {
                 head: head(),
                 ..StopPointsDelivery::default()
             }))
         }
         QuerySubject::Records(_) | QuerySubject::Visits => {
             let faulty = fault_delivery(snapshot, subject, query, fault);
-            wrap_delivery(snapshot, query.message_ref.as_deref(), faulty)
+            wrap_delivery_in_message(snapshot, query.message_ref.as_deref(), faulty)
         }
     }
 }
@@ -125,7 +127,7 @@ pub(super) fn part_records_max(service: SiriOutput) -> usize {
     }
 }
 
-/// Builds the delivery of one service with all records of the query, without the envelope. `room` limits its size.
+/// Builds the delivery of one service with all records of the query, without the envelope. `limit` limits its size.
 ///
 /// # Errors
 /// Returns a fault if there are more records: another request would return the same ones.
@@ -133,11 +135,11 @@ pub(super) fn build_delivery(
     snapshot: &SiriSnapshot,
     subject: QuerySubject,
     query: &SiriQuery,
-    limit: AnswerLimit,
+    limit: ReplySizeLimit,
 ) -> Result<ServiceDelivery, SiriFault> {
     match subject {
         QuerySubject::Records(service) => find_all_records(snapshot, service, query, limit),
-        QuerySubject::Visits => find_visits(snapshot, query, limit.records),
+        QuerySubject::Visits => find_all_visits(snapshot, query, limit.records),
         QuerySubject::Lines | QuerySubject::StopPoints => {
             Err(SiriFault::not_offered("request lines and stops separately"))
         }
@@ -150,9 +152,9 @@ fn find_all_records(
     snapshot: &SiriSnapshot,
     service: SiriOutput,
     query: &SiriQuery,
-    limit: AnswerLimit,
+    limit: ReplySizeLimit,
 ) -> Result<ServiceDelivery, SiriFault> {
-    let AnswerLimit { records, bytes } = limit;
+    let ReplySizeLimit { records, bytes } = limit;
     let requested_max = query
         .visits_max
         .and_then(|it| usize::try_from(it).ok())
@@ -165,25 +167,25 @@ fn find_all_records(
         requested_max.unwrap_or(records),
     )?;
     if selected.has_more && requested_max.is_none() {
-        return Err(too_many_records(&format!("{records} records")));
+        return Err(too_many_records_fault(&format!("{records} records")));
     }
     let delivered = deliver_records(snapshot, service, query, selected, bytes);
-    let delivered = delivered.ok_or_else(|| too_many_records(&format!("{bytes} bytes")))?;
+    let delivered = delivered.ok_or_else(|| too_many_records_fault(&format!("{bytes} bytes")))?;
     Ok(delivered.delivery)
 }
 
-fn too_many_records(left: &str) -> SiriFault {
+fn too_many_records_fault(left: &str) -> SiriFault {
     SiriFault::too_many_records(format!(
         "the result exceeds the {left} left in this response: limit it by DatasetId or LineRef, or request it in parts from /siri/rest with a requestorId or from /siri/services with a RequestorRef"
     ))
 }
 
-/// Finds the wanted records after the client's position, at most `most` of them and at most as many as the query
+/// Finds the wanted records after the client's position, at most `part_max` of them and at most as many as the query
 /// allows.
 ///
 /// # Errors
 /// Returns a fault if the query allows none: the client would poll forever.
-pub(super) fn find_records(
+pub(super) fn find_records_after_position(
     snapshot: &SiriSnapshot,
     service: SiriOutput,
     query: &SiriQuery,
@@ -198,7 +200,7 @@ pub(super) fn find_records(
     let selected = select_records(snapshot, service, query, known, requested_max.min(part_max))?;
     let has_more = selected.has_more;
     let delivered = deliver_records(snapshot, service, query, selected, usize::MAX);
-    let mut delivered = delivered.ok_or_else(|| too_many_records("records"))?;
+    let mut delivered = delivered.ok_or_else(|| too_many_records_fault("records"))?;
     delivered.delivery.more_data = has_more.then_some(true);
     Ok(delivered)
 }
@@ -256,7 +258,7 @@ fn deliver_records(
     }
     let head = delivery_head(snapshot, query.message_ref.as_deref());
     Some(DeliveredRecords {
-        delivery: wrap_elements(snapshot, service, elements, head),
+        delivery: delivery_from_elements(snapshot, service, elements, head),
         positions: selected.positions,
     })
 }
@@ -291,11 +293,11 @@ pub(super) fn hash_record_ids(
     Ok(hash.digest128())
 }
 
-fn wrap_elements(
+fn delivery_from_elements(
     snapshot: &SiriSnapshot,
     service: SiriOutput,
     elements: SiriElements,
-    head: DeliveryHead,
+    head: CommonDeliveryFields,
 ) -> ServiceDelivery {
     let mut delivery = ServiceDelivery::default();
     match service {
@@ -315,7 +317,7 @@ fn wrap_elements(
         SiriOutput::VehicleMonitoring => {
             let vehicle_activities = elements.activities;
             let until = snapshot.at + VEHICLE_VALID_FOR;
-            let head = DeliveryHead {
+            let head = CommonDeliveryFields {
                 valid_until: SiriTime::from_millis(until.0),
                 shortest_possible_cycle: Some(CYCLE),
                 ..head
@@ -333,7 +335,7 @@ fn wrap_elements(
 }
 
 /// Finds all wanted visits. Another request would return the same ones, so `MoreData` is never set.
-fn find_visits(
+fn find_all_visits(
     snapshot: &SiriSnapshot,
     query: &SiriQuery,
     count_max: usize,
@@ -347,13 +349,13 @@ fn find_visits(
     Ok(delivery)
 }
 
-/// Finds the wanted visits, the soonest first, at most `most` of them.
+/// Finds the wanted visits, the soonest first, at most `records_max` of them.
 pub(super) fn find_first_visits(
     snapshot: &SiriSnapshot,
     query: &SiriQuery,
     records_max: usize,
 ) -> Result<ServiceDelivery, SiriFault> {
-    let stop = query.monitored_stop(snapshot)?;
+    let stop = query.resolve_monitored_stop(snapshot)?;
     let filter = query.resolve_references(snapshot)?;
     let unknown = || SiriFault::bad_reference(format!("stop {:?} does not exist", stop.id));
     let find_network = |feed: &str| snapshot.networks.iter().find(|seen| seen.state.has_feed(feed));
@@ -383,7 +385,7 @@ pub(super) fn find_first_visits(
 
 /// Estimates the bytes of XML that a delivery's records take.
 pub(super) fn estimate_bytes(delivery: &ServiceDelivery) -> usize {
-    let journeys = delivery.estimated_timetables.iter().flat_map(|it| it.journeys());
+    let journeys = delivery.estimated_timetables.iter().flat_map(|it| it.estimated_journeys());
     let vehicles = delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities);
     let situations = delivery.situation_exchanges.iter().flat_map(|it| &it.situations);
     let visits = delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len());
@@ -395,7 +397,7 @@ pub(super) fn estimate_bytes(delivery: &ServiceDelivery) -> usize {
 
 /// Counts the journeys, vehicles, situations, visits and cancellations of a delivery.
 pub(super) fn count_elements(delivery: &ServiceDelivery) -> usize {
-    let journeys = delivery.estimated_timetables.iter().map(|it| it.journeys().count());
+    let journeys = delivery.estimated_timetables.iter().map(|it| it.estimated_journeys().count());
     let vehicles = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
     let situations = delivery.situation_exchanges.iter().map(|it| it.situations.len());
     let visits = delivery.stop_monitorings.iter();
@@ -403,25 +405,31 @@ pub(super) fn count_elements(delivery: &ServiceDelivery) -> usize {
     journeys.chain(vehicles).chain(situations).chain(visits).sum()
 }
 
-fn discover_lines(snapshot: &SiriSnapshot, query: &SiriQuery) -> Result<LinesDelivery, SiriFault> {
+fn build_lines_delivery(
+    snapshot: &SiriSnapshot,
+    query: &SiriQuery,
+) -> Result<LinesDelivery, SiriFault> {
     let filter = query.resolve_references(snapshot)?;
     let all = snapshot.network_states().flat_map(|state| list_lines(state, &filter));
-    let annotated_line_refs = collect_at_most(all, "lines")?;
+    let annotated_line_refs = collect_or_too_many_fault(all, "lines")?;
     Ok(LinesDelivery { head: delivery_head(snapshot, None), annotated_line_refs })
 }
 
-fn discover_stops(
+fn build_stop_points_delivery(
     snapshot: &SiriSnapshot,
     query: &SiriQuery,
 ) -> Result<StopPointsDelivery, SiriFault> {
     let filter = query.resolve_references(snapshot)?;
     let all = snapshot.network_states().flat_map(|state| list_stop_points(state, &filter));
-    let annotated_stop_point_refs = collect_at_most(all, "stops")?;
+    let annotated_stop_point_refs = collect_or_too_many_fault(all, "stops")?;
     Ok(StopPointsDelivery { head: delivery_head(snapshot, None), annotated_stop_point_refs })
 }
 
 /// Collects all items; returns a fault if they are too many for one reply.
-fn collect_at_most<T>(all: impl Iterator<Item = T>, what: &str) -> Result<Vec<T>, SiriFault> {
+fn collect_or_too_many_fault<T>(
+    all: impl Iterator<Item = T>,
+    what: &str,
+) -> Result<Vec<T>, SiriFault> {
     let some: Vec<T> = all.take(SIRI_DISCOVERED_MAX + 1).collect();
     if some.len() <= SIRI_DISCOVERED_MAX {
         return Ok(some);
@@ -434,22 +442,22 @@ fn collect_at_most<T>(all: impl Iterator<Item = T>, what: &str) -> Result<Vec<T>
 }
 
 /// Builds the elements that every delivery begins with.
-fn delivery_head(snapshot: &SiriSnapshot, message_ref: Option<&str>) -> DeliveryHead {
-    DeliveryHead {
+fn delivery_head(snapshot: &SiriSnapshot, message_ref: Option<&str>) -> CommonDeliveryFields {
+    CommonDeliveryFields {
         version: Some(VERSION.into()),
         response_timestamp: snapshot.response_time(),
         request_message_ref: message_ref.map(Into::into),
         status: Some(true),
-        ..DeliveryHead::default()
+        ..CommonDeliveryFields::default()
     }
 }
 
-fn fault_head(
+fn fault_delivery_head(
     snapshot: &SiriSnapshot,
     message_ref: Option<&str>,
     fault: &SiriFault,
-) -> DeliveryHead {
-    DeliveryHead {
+) -> CommonDeliveryFields {
+    CommonDeliveryFields {
         status: Some(false),
         error_condition: Some(fault.error_condition()),
         ..delivery_head(snapshot, message_ref)
@@ -463,10 +471,10 @@ pub(super) fn fault_delivery(
     query: &SiriQuery,
     fault: &SiriFault,
 ) -> ServiceDelivery {
-    let head = fault_head(snapshot, query.message_ref.as_deref(), fault);
+    let head = fault_delivery_head(snapshot, query.message_ref.as_deref(), fault);
     let delivery = match subject {
         QuerySubject::Records(service) => {
-            wrap_elements(snapshot, service, SiriElements::default(), head)
+            delivery_from_elements(snapshot, service, SiriElements::default(), head)
         }
         QuerySubject::Visits | QuerySubject::Lines | QuerySubject::StopPoints => {
             let visits = StopMonitoringDelivery { head, ..Default::default() };
@@ -477,12 +485,12 @@ pub(super) fn fault_delivery(
 }
 
 /// Wraps a delivery in a message, with the elements about the whole reply.
-pub(super) fn wrap_delivery(
+pub(super) fn wrap_delivery_in_message(
     snapshot: &SiriSnapshot,
     message_ref: Option<&str>,
     delivery: ServiceDelivery,
 ) -> SiriMessage {
-    wrap_payload(MessagePayload::ServiceDelivery(ServiceDelivery {
+    wrap_payload_in_message(MessagePayload::ServiceDelivery(ServiceDelivery {
         response_timestamp: snapshot.response_time(),
         producer_ref: Some(PRODUCER.into()),
         request_message_ref: message_ref.map(Into::into),
@@ -491,7 +499,7 @@ pub(super) fn wrap_delivery(
     }))
 }
 
-pub(super) fn wrap_payload(payload: MessagePayload) -> SiriMessage {
+pub(super) fn wrap_payload_in_message(payload: MessagePayload) -> SiriMessage {
     SiriMessage { version: Some(VERSION.into()), payloads: vec![payload] }
 }
 

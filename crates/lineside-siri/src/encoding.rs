@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
-use lineside_formats::siri::{SiriMessage, SoapExchange, encode_json, encode_soap, encode_xml};
+use lineside_formats::siri::{SiriMessage, SoapMessageKind, encode_json, encode_soap, encode_xml};
 use lineside_http::encoding;
 use lineside_http::reply::ReplyPreferences;
 
@@ -17,11 +17,15 @@ pub(super) enum SiriEncoding {
 
 impl SiriEncoding {
     pub(super) fn encode_message(self, message: &SiriMessage) -> Bytes {
-        self.encode_exchange(message, SoapExchange::Answer)
+        self.encode_for_exchange(message, SoapMessageKind::Answer)
     }
 
     /// Encodes a message for this kind of exchange.
-    pub(super) fn encode_exchange(self, message: &SiriMessage, exchange: SoapExchange) -> Bytes {
+    pub(super) fn encode_for_exchange(
+        self,
+        message: &SiriMessage,
+        exchange: SoapMessageKind,
+    ) -> Bytes {
         let text = match self {
             Self::Xml => encode_xml(message),
             Self::Soap => encode_soap(message, exchange),
@@ -32,7 +36,7 @@ impl SiriEncoding {
 
     /// Encodes a message as a notification for a subscriber.
     pub(super) fn encode_notification(self, message: &SiriMessage) -> Bytes {
-        self.encode_exchange(message, SoapExchange::Notification)
+        self.encode_for_exchange(message, SoapMessageKind::Notification)
     }
 
     pub(super) fn content_type(self) -> HeaderValue {
@@ -45,7 +49,7 @@ impl SiriEncoding {
     }
 
     /// Builds a reply in the content coding that the client prefers.
-    pub(super) async fn reply_compressed(
+    pub(super) async fn build_compressed_reply(
         self,
         status: StatusCode,
         body: Bytes,
@@ -55,8 +59,10 @@ impl SiriEncoding {
         let coding = preferences.coding();
         let name = coding.header_name().filter(|_| encoding::is_worth_compressing(&kind, &body));
         let mut response = match name {
-            Some(_) => self.build_reply(status, encoding::encode_body(&body, coding).await),
-            None => self.build_reply(status, body),
+            Some(_) => {
+                self.build_uncached_reply(status, encoding::encode_body(&body, coding).await)
+            }
+            None => self.build_uncached_reply(status, body),
         };
         let headers = response.headers_mut();
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
@@ -67,7 +73,7 @@ impl SiriEncoding {
     }
 
     /// Builds an uncached reply for one client.
-    pub(super) fn build_reply(self, status: StatusCode, body: Bytes) -> Response {
+    pub(super) fn build_uncached_reply(self, status: StatusCode, body: Bytes) -> Response {
         let headers = [
             (header::CONTENT_TYPE, self.content_type()),
             (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),

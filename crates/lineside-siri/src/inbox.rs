@@ -9,7 +9,8 @@ use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
-    DataReadyAcknowledgement, MessageLimits, MessagePayload, SiriTime, decode_xml, is_soap_envelope,
+    DataReadyAcknowledgement, MessageLimits, MessagePayload, SiriTime, decode_xml_message,
+    is_soap_envelope,
 };
 use lineside_http::errors::{Problem, Refusal};
 use lineside_http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
@@ -19,7 +20,7 @@ use lineside_sync::real_time::run_within;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::deliveries::{PRODUCER, wrap_payload};
+use super::deliveries::{PRODUCER, wrap_payload_in_message};
 use super::encoding::SiriEncoding;
 use crate::SiriService;
 
@@ -31,30 +32,34 @@ pub(super) fn routes() -> OpenApiRouter<SiriService> {
 const ANNOUNCEMENT_BYTES_MAX: usize = 16 * 1024;
 
 /// Returns the reply to a producer that announces data (`DataReadyNotification`) instead of sending them.
-fn acknowledge_announcement(siri: &SiriService, body: &[u8]) -> Option<Response> {
+fn acknowledge_data_ready(siri: &SiriService, body: &[u8]) -> Option<Response> {
     if body.len() > ANNOUNCEMENT_BYTES_MAX {
         return None;
     }
-    let (message, _) = decode_xml(body, &TimeZone::UTC, &MessageLimits::default()).ok()?;
+    let (message, _) = decode_xml_message(body, &TimeZone::UTC, &MessageLimits::default()).ok()?;
     let announcement = message.payloads.iter().find_map(|payload| match payload {
         MessagePayload::DataReadyNotification(it) => Some(it),
         _ => None,
     })?;
-    let acknowledged =
-        wrap_payload(MessagePayload::DataReadyAcknowledgement(DataReadyAcknowledgement {
+    let acknowledged = wrap_payload_in_message(MessagePayload::DataReadyAcknowledgement(
+        DataReadyAcknowledgement {
             response_timestamp: SiriTime::from_millis(siri.now().0),
             consumer_ref: Some(PRODUCER.into()),
             request_message_ref: announcement.message_identifier.clone(),
             status: Some(true),
             ..DataReadyAcknowledgement::default()
-        }));
+        },
+    ));
     let encoding = if is_soap_envelope(body) { SiriEncoding::Soap } else { SiriEncoding::Xml };
-    Some(encoding.build_reply(StatusCode::OK, encoding.encode_message(&acknowledged)))
+    Some(encoding.build_uncached_reply(StatusCode::OK, encoding.encode_message(&acknowledged)))
 }
 
 /// Reads a message into a buffer of its own length. A region's first delivery may take long over a slow line, so there
 /// is a timeout for the gap between two pieces, and one for the whole.
-async fn read_body(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes, Refusal> {
+async fn read_message_body(
+    mut body: Body,
+    too_large: impl Fn() -> Refusal,
+) -> Result<Bytes, Refusal> {
     let bad = |reason: String| Refusal::BadParameter { name: "body", reason: reason.into() };
     let declared = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let all = async {
@@ -136,8 +141,8 @@ async fn receive_delivery(
     let reservation =
         inbox.reserve_bytes(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
     let reservation = reservation.map_err(|_| Refusal::Busy)?;
-    let body = read_body(request.into_body(), too_large).await?;
-    let acknowledged = acknowledge_announcement(&siri, &body);
+    let body = read_message_body(request.into_body(), too_large).await?;
+    let acknowledged = acknowledge_data_ready(&siri, &body);
     match inbox.enqueue_delivery(body, reservation) {
         Ok(()) => Ok(acknowledged.unwrap_or_else(|| StatusCode::OK.into_response())),
         Err(DeliveryError::Full) => Err(Refusal::Busy),
@@ -157,7 +162,7 @@ mod tests {
             whole().chunks(10_000).map(|piece| Ok(piece.to_vec())).collect();
         let streamed = Body::from_stream(futures_util::stream::iter(pieces));
         for body in [Body::from(whole()), streamed] {
-            let message = read_body(body, || Refusal::Busy).await.unwrap();
+            let message = read_message_body(body, || Refusal::Busy).await.unwrap();
             assert_eq!(message, whole());
             assert_eq!(message.try_into_mut().unwrap().capacity(), LENGTH);
         }

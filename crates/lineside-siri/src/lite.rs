@@ -11,7 +11,7 @@ use lineside_ingest::siri_output::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer_cache::EncodedAnswer;
+use super::answer_cache::EncodedSiriReply;
 use super::deliveries;
 use super::encoding::SiriEncoding;
 use super::fault::SiriFault;
@@ -20,7 +20,11 @@ use super::snapshot::SiriSnapshot;
 use crate::SiriService;
 
 pub(super) fn routes() -> OpenApiRouter<SiriService> {
-    document_route("/siri/2.0/{file}", get(get_file), [routes!(get_json), routes!(get_xml)])
+    document_route(
+        "/siri/2.0/{file}",
+        get(get_service_file),
+        [routes!(get_service_json), routes!(get_service_xml)],
+    )
 }
 
 /// The services by their names in addresses.
@@ -33,17 +37,17 @@ const SERVICES: [(&str, QuerySubject); 6] = [
     ("stoppoints-discovery", QuerySubject::StopPoints),
 ];
 
-async fn get_file(
+async fn get_service_file(
     state: State<SiriService>,
     Path(file): Path<String>,
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     if let Some(service) = file.strip_suffix(".json") {
-        return get_json(state, Path(service.to_owned()), parameters, preferences).await;
+        return get_service_json(state, Path(service.to_owned()), parameters, preferences).await;
     }
     let service = file.strip_suffix(".xml").ok_or(Refusal::UnknownPath)?;
-    get_xml(state, Path(service.to_owned()), parameters, preferences).await
+    get_service_xml(state, Path(service.to_owned()), parameters, preferences).await
 }
 
 /// Query parameters of every SIRI Lite service, for the OpenAPI description. [`SiriQuery`] parses them, ignoring case.
@@ -119,13 +123,13 @@ struct LiteParameters {
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn get_json(
+async fn get_service_json(
     State(siri): State<SiriService>,
     Path(service): Path<String>,
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    answer_query(&siri, &service, &parameters, &preferences, SiriEncoding::Json).await
+    reply_to_query(&siri, &service, &parameters, &preferences, SiriEncoding::Json).await
 }
 
 /// Returns a SIRI Lite service as XML
@@ -142,16 +146,16 @@ async fn get_json(
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn get_xml(
+async fn get_service_xml(
     State(siri): State<SiriService>,
     Path(service): Path<String>,
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    answer_query(&siri, &service, &parameters, &preferences, SiriEncoding::Xml).await
+    reply_to_query(&siri, &service, &parameters, &preferences, SiriEncoding::Xml).await
 }
 
-async fn answer_query(
+async fn reply_to_query(
     siri: &SiriService,
     service: &str,
     parameters: &QueryParameters,
@@ -163,23 +167,24 @@ async fn answer_query(
     let snapshot = SiriSnapshot::capture_networks(siri);
     let mut query = match SiriQuery::from_parameters(parameters) {
         Ok(query) => query,
-        Err(fault) => return Ok(refuse_query(&snapshot, subject, &fault, encoding)),
+        Err(fault) => return Ok(reply_with_query_fault(&snapshot, subject, &fault, encoding)),
     };
-    query.name_vehicle_request(&snapshot, subject);
-    let answer = siri.answers().find_or_make(siri, &snapshot, subject, query, encoding).await?;
-    Ok(reply_with_answer(siri, &snapshot, answer, preferences, encoding).await)
+    query.set_vehicle_message_identifier(&snapshot, subject);
+    let answer =
+        siri.reply_cache().find_or_build_reply(siri, &snapshot, subject, query, encoding).await?;
+    Ok(reply_with_cached_message(siri, &snapshot, answer, preferences, encoding).await)
 }
 
 /// Replies with a cached answer.
-pub(super) async fn reply_with_answer(
+pub(super) async fn reply_with_cached_message(
     siri: &SiriService,
     snapshot: &SiriSnapshot,
-    answer: EncodedAnswer,
+    answer: EncodedSiriReply,
     preferences: &ReplyPreferences,
     encoding: SiriEncoding,
 ) -> Response {
     if answer.is_fault {
-        return encoding.build_reply(SiriFault::STATUS, answer.bytes);
+        return encoding.build_uncached_reply(SiriFault::STATUS, answer.bytes);
     }
     Representation::with_hash(encoding.content_type(), answer.bytes, answer.hash)
         .modified_at(Some(snapshot.at), siri.now())
@@ -189,12 +194,12 @@ pub(super) async fn reply_with_answer(
 }
 
 /// Replies to a query with invalid parameters.
-pub(super) fn refuse_query(
+pub(super) fn reply_with_query_fault(
     snapshot: &SiriSnapshot,
     subject: QuerySubject,
     fault: &SiriFault,
     encoding: SiriEncoding,
 ) -> Response {
-    let message = deliveries::refusal_message(snapshot, subject, &SiriQuery::default(), fault);
-    encoding.build_reply(SiriFault::STATUS, encoding.encode_message(&message))
+    let message = deliveries::build_fault_message(snapshot, subject, &SiriQuery::default(), fault);
+    encoding.build_uncached_reply(SiriFault::STATUS, encoding.encode_message(&message))
 }

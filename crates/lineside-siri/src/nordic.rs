@@ -18,7 +18,7 @@ use super::answer_cache::{Requestor, RequestorId};
 use super::deliveries;
 use super::encoding::SiriEncoding;
 use super::fault::SiriFault;
-use super::lite::{refuse_query, reply_with_answer};
+use super::lite::{reply_with_cached_message, reply_with_query_fault};
 use super::query::{QuerySubject, SiriQuery};
 use super::snapshot::SiriSnapshot;
 use crate::SiriService;
@@ -73,7 +73,7 @@ async fn get_service(
     let found = SERVICES.iter().find(|(known, _)| *known == name);
     let service = found.map(|(_, service)| *service).ok_or(Refusal::UnknownPath)?;
     let encoding = negotiate_encoding(&headers);
-    let mut response = answer_query(&siri, service, &parameters, encoding, &preferences).await?;
+    let mut response = reply_to_query(&siri, service, &parameters, encoding, &preferences).await?;
     let vary = HeaderValue::from_static("Accept-Encoding, Accept");
     response.headers_mut().insert(header::VARY, vary);
     Ok(response)
@@ -90,7 +90,7 @@ fn negotiate_encoding(headers: &HeaderMap) -> SiriEncoding {
     }
 }
 
-async fn answer_query(
+async fn reply_to_query(
     siri: &SiriService,
     service: SiriOutput,
     parameters: &QueryParameters,
@@ -101,34 +101,41 @@ async fn answer_query(
     let snapshot = SiriSnapshot::capture_networks(siri);
     let mut query = match SiriQuery::from_parameters(parameters) {
         Ok(query) => query,
-        Err(fault) => return Ok(refuse_query(&snapshot, subject, &fault, encoding)),
+        Err(fault) => return Ok(reply_with_query_fault(&snapshot, subject, &fault, encoding)),
     };
     if query.visits_max == Some(0) {
         let fault = SiriFault::invalid_value("maxSize: expected at least 1");
-        return Ok(refuse_query(&snapshot, subject, &fault, encoding));
+        return Ok(reply_with_query_fault(&snapshot, subject, &fault, encoding));
     }
-    query.name_vehicle_request(&snapshot, subject);
+    query.set_vehicle_message_identifier(&snapshot, subject);
     match parameters.find_ignoring_case("requestorId") {
         None => {
-            let answer =
-                siri.answers().find_or_make(siri, &snapshot, subject, query, encoding).await?;
-            Ok(reply_with_answer(siri, &snapshot, answer, preferences, encoding).await)
+            let answer = siri
+                .reply_cache()
+                .find_or_build_reply(siri, &snapshot, subject, query, encoding)
+                .await?;
+            Ok(reply_with_cached_message(siri, &snapshot, answer, preferences, encoding).await)
         }
         Some(id) if id.len() > SIRI_REF_BYTES_MAX => {
             let fault = format!("requestorId: longer than {SIRI_REF_BYTES_MAX} bytes");
-            Ok(refuse_query(&snapshot, subject, &SiriFault::invalid_value(fault), encoding))
+            Ok(reply_with_query_fault(
+                &snapshot,
+                subject,
+                &SiriFault::invalid_value(fault),
+                encoding,
+            ))
         }
         Some(id) => {
             query.visits_max = query.visits_max.or(Some(SIRI_NORDIC_DEFAULT));
             let requestor = Requestor::new(RequestorId::Name(id.to_owned()), service, &query);
-            answer_changes(siri, snapshot, requestor, query, encoding, preferences).await
+            reply_with_changes(siri, snapshot, requestor, query, encoding, preferences).await
         }
     }
 }
 
 /// Replies with the changes since the requestor's last reply. The reply does not repeat the `requestorId`: a client
 /// that knows it could take the changes meant for its owner.
-async fn answer_changes(
+async fn reply_with_changes(
     siri: &SiriService,
     snapshot: SiriSnapshot,
     requestor: Requestor,
@@ -137,11 +144,11 @@ async fn answer_changes(
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let (service, requestor) = (requestor.service, Arc::new(requestor));
-    let known = siri.answers().find_known(&requestor);
+    let known = siri.reply_cache().find_requestor_position(&requestor);
     let permit = siri.admission().permit_large_reply().ok_or(Refusal::Busy)?;
     let answer = run_blocking(move || {
         let _permit = permit;
-        let delivered = deliveries::find_records(
+        let delivered = deliveries::find_records_after_position(
             &snapshot,
             service,
             &query,
@@ -149,22 +156,30 @@ async fn answer_changes(
             deliveries::part_records_max(service),
         )
         .map_err(|fault| {
-            deliveries::refusal_message(&snapshot, QuerySubject::Records(service), &query, &fault)
+            deliveries::build_fault_message(
+                &snapshot,
+                QuerySubject::Records(service),
+                &query,
+                &fault,
+            )
         })?;
-        let message =
-            deliveries::wrap_delivery(&snapshot, query.message_ref.as_deref(), delivered.delivery);
+        let message = deliveries::wrap_delivery_in_message(
+            &snapshot,
+            query.message_ref.as_deref(),
+            delivered.delivery,
+        );
         Ok((encoding.encode_message(&message), delivered.positions))
     });
     match answer.await? {
         Ok((body, known)) => {
             // A HEAD request delivers no changes.
             if preferences.wants_body() {
-                siri.answers().store_known(requestor, known);
+                siri.reply_cache().store_requestor_position(requestor, known);
             }
-            Ok(encoding.build_reply(StatusCode::OK, body))
+            Ok(encoding.build_uncached_reply(StatusCode::OK, body))
         }
         Err(message) => {
-            Ok(encoding.build_reply(SiriFault::STATUS, encoding.encode_message(&message)))
+            Ok(encoding.build_uncached_reply(SiriFault::STATUS, encoding.encode_message(&message)))
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct SiriQuery {
 impl SiriQuery {
     /// Parses the parameters of an address; their names are case-insensitive.
     pub(super) fn from_parameters(parameters: &QueryParameters) -> Result<Self, SiriFault> {
-        let texts = |name| parse_texts(parameters, name);
+        let texts = |name| parse_text_values(parameters, name);
         let text = |name| texts(name).map(|texts| texts.into_iter().next());
         let number = |name: &str| {
             let text = parameters.find_ignoring_case(name);
@@ -63,7 +63,7 @@ impl SiriQuery {
         };
         Ok(Self {
             datasets: texts("DatasetId")?,
-            excluded: split_list("ExcludedDatasetIds", &texts("ExcludedDatasetIds")?)?,
+            excluded: split_comma_separated("ExcludedDatasetIds", &texts("ExcludedDatasetIds")?)?,
             lines: texts("LineRef")?,
             direction: text("DirectionRef")?,
             operators: texts("OperatorRef")?,
@@ -71,8 +71,8 @@ impl SiriQuery {
             stops: texts("StopPointRef")?,
             monitoring_ref: text("MonitoringRef")?,
             destination: text("DestinationRef")?,
-            preview: parse_preview(parameters)?,
-            start: parse_start(parameters)?,
+            preview: parse_preview_interval(parameters)?,
+            start: parse_start_time(parameters)?,
             visits_max: number("MaximumStopVisits")?
                 .or(number("MaximumVehicles")?)
                 .or(number("MaxSize")?),
@@ -108,14 +108,18 @@ impl SiriQuery {
     }
 
     /// Parses the datasets to which a posted request's address limits it.
-    pub(super) fn from_address(parameters: &QueryParameters) -> Result<Self, SiriFault> {
+    pub(super) fn from_url_datasets(parameters: &QueryParameters) -> Result<Self, SiriFault> {
         let Self { datasets, excluded, .. } = Self::from_parameters(parameters)?;
         Ok(Self { datasets, excluded, ..Self::default() })
     }
 
     /// Sets the `MessageIdentifier` of a vehicle request without one to the snapshot's time: readers of the British
     /// profile need `RequestMessageRef`.
-    pub(super) fn name_vehicle_request(&mut self, snapshot: &SiriSnapshot, subject: QuerySubject) {
+    pub(super) fn set_vehicle_message_identifier(
+        &mut self,
+        snapshot: &SiriSnapshot,
+        subject: QuerySubject,
+    ) {
         if subject == QuerySubject::Records(SiriOutput::VehicleMonitoring)
             && self.message_ref.is_none()
         {
@@ -133,7 +137,10 @@ impl SiriQuery {
         size_of::<Self>() + texts.sum::<usize>()
     }
 
-    pub(super) fn monitored_stop(&self, snapshot: &SiriSnapshot) -> Result<ResolvedRef, SiriFault> {
+    pub(super) fn resolve_monitored_stop(
+        &self,
+        snapshot: &SiriSnapshot,
+    ) -> Result<ResolvedRef, SiriFault> {
         let Some(text) = &self.monitoring_ref else {
             return Err(SiriFault::invalid_value("MonitoringRef, the id of a stop, is missing"));
         };
@@ -142,14 +149,17 @@ impl SiriQuery {
 
     /// Returns a fault for a line or monitored stop that is unknown so far, but may come with a schedule that is not
     /// loaded yet; `None` if all references are known.
-    pub(super) fn find_unresolved(&self, snapshot: &SiriSnapshot) -> Option<SiriFault> {
+    pub(super) fn find_unresolved_reference_fault(
+        &self,
+        snapshot: &SiriSnapshot,
+    ) -> Option<SiriFault> {
         let lines = self.lines.iter().map(|text| (RefKind::Line, text));
         let stop = self.monitoring_ref.iter().map(|text| (RefKind::Stop, text));
         let (kind, text) = lines.chain(stop).find(|(kind, text)| {
             let meant = self.resolve_reference(snapshot, *kind, text);
             meant.is_ok_and(|meant| !is_ref_known(snapshot.network_states(), *kind, &meant))
         })?;
-        let name = kind_name(kind);
+        let name = reference_kind_name(kind);
         let text = format!(
             "{name} {text:?} does not exist yet; a schedule that is not loaded yet may have it"
         );
@@ -192,12 +202,12 @@ fn clamp_preview(preview: DurationSeconds) -> Duration {
 }
 
 /// Returns all non-empty values of a parameter, if none exceeds the length of an id.
-fn parse_texts(parameters: &QueryParameters, name: &str) -> Result<Vec<String>, SiriFault> {
+fn parse_text_values(parameters: &QueryParameters, name: &str) -> Result<Vec<String>, SiriFault> {
     let values = parameters.all_ignoring_case(name).filter(|value| !value.trim().is_empty());
-    check_texts(name, values.map(|value| value.trim().to_owned()).collect())
+    check_text_limits(name, values.map(|value| value.trim().to_owned()).collect())
 }
 
-fn check_texts(name: &str, texts: Vec<String>) -> Result<Vec<String>, SiriFault> {
+fn check_text_limits(name: &str, texts: Vec<String>) -> Result<Vec<String>, SiriFault> {
     if texts.len() > SIRI_REFS_MAX {
         return Err(SiriFault::too_many_records(format!(
             "{name}: more than {SIRI_REFS_MAX} values"
@@ -211,13 +221,15 @@ fn check_texts(name: &str, texts: Vec<String>) -> Result<Vec<String>, SiriFault>
 }
 
 /// Splits comma-separated values; the result is sorted and without duplicates.
-fn split_list(name: &str, texts: &[String]) -> Result<Vec<String>, SiriFault> {
+fn split_comma_separated(name: &str, texts: &[String]) -> Result<Vec<String>, SiriFault> {
     let all = texts.iter().flat_map(|text| text.split(','));
     let all: BTreeSet<&str> = all.map(str::trim).filter(|text| !text.is_empty()).collect();
-    check_texts(name, all.into_iter().map(str::to_owned).collect())
+    check_text_limits(name, all.into_iter().map(str::to_owned).collect())
 }
 
-fn parse_preview(parameters: &QueryParameters) -> Result<Option<DurationSeconds>, SiriFault> {
+fn parse_preview_interval(
+    parameters: &QueryParameters,
+) -> Result<Option<DurationSeconds>, SiriFault> {
     let Some(text) = parameters.find_ignoring_case("PreviewInterval") else { return Ok(None) };
     let span = DurationSeconds::parse(text).filter(|span| span.0 >= 0);
     let fault = || {
@@ -228,10 +240,10 @@ fn parse_preview(parameters: &QueryParameters) -> Result<Option<DurationSeconds>
     span.map(Some).ok_or_else(fault)
 }
 
-fn parse_start(parameters: &QueryParameters) -> Result<Option<SiriTime>, SiriFault> {
+fn parse_start_time(parameters: &QueryParameters) -> Result<Option<SiriTime>, SiriFault> {
     let Some(text) = parameters.find_ignoring_case("StartTime") else { return Ok(None) };
     // An unencoded plus arrives as a space.
-    let time = SiriTime::parse_exact(&text.replace(' ', "+"));
+    let time = SiriTime::parse_with_offset(&text.replace(' ', "+"));
     let fault = || {
         SiriFault::invalid_value(format!(
             "StartTime: {text:?} is not a time such as 2026-11-21T20:25:00+01:00"
@@ -249,7 +261,7 @@ fn find_reference(
         .map_err(|fault| reference_fault(fault, kind, text))
 }
 
-fn kind_name(kind: RefKind) -> &'static str {
+fn reference_kind_name(kind: RefKind) -> &'static str {
     match kind {
         RefKind::Line => "line",
         RefKind::Stop => "stop",
@@ -259,7 +271,7 @@ fn kind_name(kind: RefKind) -> &'static str {
 }
 
 fn reference_fault(fault: RefError, kind: RefKind, text: &str) -> SiriFault {
-    let name = kind_name(kind);
+    let name = reference_kind_name(kind);
     match fault {
         RefError::Unknown => SiriFault::bad_reference(format!("{name} {text:?} does not exist")),
         RefError::Ambiguous(feeds) => {
@@ -271,15 +283,18 @@ fn reference_fault(fault: RefError, kind: RefKind, text: &str) -> SiriFault {
 }
 
 /// Collects references and other texts of a request, with the same limits as parameters.
-fn collect_texts<T: AsRef<str>>(
+fn collect_checked_texts<T: AsRef<str>>(
     name: &str,
     texts: impl IntoIterator<Item = T>,
 ) -> Result<Vec<String>, SiriFault> {
-    check_texts(name, texts.into_iter().map(|text| text.as_ref().to_owned()).collect())
+    check_text_limits(name, texts.into_iter().map(|text| text.as_ref().to_owned()).collect())
 }
 
-fn collect_text<T: AsRef<str>>(name: &str, text: Option<T>) -> Result<Option<String>, SiriFault> {
-    collect_texts(name, text).map(|texts| texts.into_iter().next())
+fn collect_optional_text<T: AsRef<str>>(
+    name: &str,
+    text: Option<T>,
+) -> Result<Option<String>, SiriFault> {
+    collect_checked_texts(name, text).map(|texts| texts.into_iter().next())
 }
 
 /// A request element that can be converted to a query.
@@ -290,18 +305,21 @@ pub(super) trait QueryElement {
 impl QueryElement for EstimatedTimetableRequest {
     fn to_query(&self) -> Result<SiriQuery, SiriFault> {
         let direction = match &self.lines[..] {
-            [line] => collect_text("DirectionRef", line.direction_ref.as_ref())?,
+            [line] => collect_optional_text("DirectionRef", line.direction_ref.as_ref())?,
             _ => None,
         };
         Ok(SiriQuery {
             preview: self.preview_interval,
-            operators: collect_texts("OperatorRef", &self.operator_refs)?,
-            lines: collect_texts(
+            operators: collect_checked_texts("OperatorRef", &self.operator_refs)?,
+            lines: collect_checked_texts(
                 "LineRef",
                 self.lines.iter().filter_map(|line| line.line_ref.as_ref()),
             )?,
             direction,
-            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            message_ref: collect_optional_text(
+                "MessageIdentifier",
+                self.message_identifier.as_ref(),
+            )?,
             ..SiriQuery::default()
         })
     }
@@ -311,11 +329,14 @@ impl QueryElement for VehicleMonitoringRequest {
     fn to_query(&self) -> Result<SiriQuery, SiriFault> {
         let vehicle = self.vehicle_ref.as_ref().or(self.vehicle_monitoring_ref.as_ref());
         Ok(SiriQuery {
-            vehicles: collect_texts("VehicleRef", vehicle)?,
-            lines: collect_texts("LineRef", &self.line_ref)?,
-            direction: collect_text("DirectionRef", self.direction_ref.as_ref())?,
+            vehicles: collect_checked_texts("VehicleRef", vehicle)?,
+            lines: collect_checked_texts("LineRef", &self.line_ref)?,
+            direction: collect_optional_text("DirectionRef", self.direction_ref.as_ref())?,
             visits_max: self.maximum_vehicles,
-            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            message_ref: collect_optional_text(
+                "MessageIdentifier",
+                self.message_identifier.as_ref(),
+            )?,
             ..SiriQuery::default()
         })
     }
@@ -324,16 +345,19 @@ impl QueryElement for VehicleMonitoringRequest {
 impl QueryElement for StopMonitoringRequest {
     fn to_query(&self) -> Result<SiriQuery, SiriFault> {
         Ok(SiriQuery {
-            monitoring_ref: collect_text("MonitoringRef", self.monitoring_ref.as_ref())?,
+            monitoring_ref: collect_optional_text("MonitoringRef", self.monitoring_ref.as_ref())?,
             preview: self.preview_interval,
             start: self.start_time,
-            operators: collect_texts("OperatorRef", &self.operator_ref)?,
-            lines: collect_texts("LineRef", &self.line_ref)?,
-            direction: collect_text("DirectionRef", self.direction_ref.as_ref())?,
-            destination: collect_text("DestinationRef", self.destination_ref.as_ref())?,
+            operators: collect_checked_texts("OperatorRef", &self.operator_ref)?,
+            lines: collect_checked_texts("LineRef", &self.line_ref)?,
+            direction: collect_optional_text("DirectionRef", self.direction_ref.as_ref())?,
+            destination: collect_optional_text("DestinationRef", self.destination_ref.as_ref())?,
             visits_max: self.maximum_stop_visits,
             visits_per_line_min: self.minimum_stop_visits_per_line,
-            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            message_ref: collect_optional_text(
+                "MessageIdentifier",
+                self.message_identifier.as_ref(),
+            )?,
             ..SiriQuery::default()
         })
     }
@@ -342,10 +366,13 @@ impl QueryElement for StopMonitoringRequest {
 impl QueryElement for SituationExchangeRequest {
     fn to_query(&self) -> Result<SiriQuery, SiriFault> {
         Ok(SiriQuery {
-            operators: collect_texts("OperatorRef", &self.operator_refs)?,
-            lines: collect_texts("LineRef", &self.line_refs)?,
-            stops: collect_texts("StopPointRef", &self.stop_point_refs)?,
-            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            operators: collect_checked_texts("OperatorRef", &self.operator_refs)?,
+            lines: collect_checked_texts("LineRef", &self.line_refs)?,
+            stops: collect_checked_texts("StopPointRef", &self.stop_point_refs)?,
+            message_ref: collect_optional_text(
+                "MessageIdentifier",
+                self.message_identifier.as_ref(),
+            )?,
             ..SiriQuery::default()
         })
     }
@@ -354,8 +381,11 @@ impl QueryElement for SituationExchangeRequest {
 impl QueryElement for LinesRequest {
     fn to_query(&self) -> Result<SiriQuery, SiriFault> {
         Ok(SiriQuery {
-            operators: collect_texts("OperatorRef", &self.operator_ref)?,
-            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            operators: collect_checked_texts("OperatorRef", &self.operator_ref)?,
+            message_ref: collect_optional_text(
+                "MessageIdentifier",
+                self.message_identifier.as_ref(),
+            )?,
             ..SiriQuery::default()
         })
     }
@@ -364,9 +394,12 @@ impl QueryElement for LinesRequest {
 impl QueryElement for StopPointsRequest {
     fn to_query(&self) -> Result<SiriQuery, SiriFault> {
         Ok(SiriQuery {
-            operators: collect_texts("OperatorRef", &self.operator_ref)?,
-            lines: collect_texts("LineRef", &self.line_ref)?,
-            message_ref: collect_text("MessageIdentifier", self.message_identifier.as_ref())?,
+            operators: collect_checked_texts("OperatorRef", &self.operator_ref)?,
+            lines: collect_checked_texts("LineRef", &self.line_ref)?,
+            message_ref: collect_optional_text(
+                "MessageIdentifier",
+                self.message_identifier.as_ref(),
+            )?,
             ..SiriQuery::default()
         })
     }
@@ -378,7 +411,7 @@ mod tests {
 
     #[test]
     fn names_in_a_list_are_deduplicated_and_limited() {
-        let listed = |text: &str| split_list("x", &[text.to_owned()]);
+        let listed = |text: &str| split_comma_separated("x", &[text.to_owned()]);
         assert_eq!(listed("b, a,,a,b ").unwrap(), ["a", "b"]);
         assert_eq!(listed(&"city,".repeat(3_000)).unwrap(), ["city"]);
         let many = |n: usize| (0..n).map(|n| format!("{n},")).collect::<String>();

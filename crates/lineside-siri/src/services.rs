@@ -10,10 +10,10 @@ use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use jiff::tz::TimeZone;
-use lineside_config::client_network::client_network;
+use lineside_config::client_network::client_limit_key;
 use lineside_formats::siri::{
     self, CheckStatusRequest, CheckStatusResponse, MessageLimits, MessagePayload, ServiceDelivery,
-    ServiceRequest, SiriMessage, SiriTime, SoapExchange, SoapFault, is_soap_envelope,
+    ServiceRequest, SiriMessage, SiriTime, SoapFault, SoapMessageKind, is_soap_envelope,
     soap_operation,
 };
 use lineside_http::blocking::run_blocking;
@@ -29,10 +29,10 @@ use lineside_sync::real_time::run_within;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer_cache::{AnswerCache, Requestor, RequestorId};
+use super::answer_cache::{Requestor, RequestorId, SiriReplyCache};
 use super::deliveries::{
-    self, AnswerLimit, ConsumerPositions, build_delivery, fault_delivery, wrap_delivery,
-    wrap_payload,
+    self, ConsumerPositions, ReplySizeLimit, build_delivery, fault_delivery,
+    wrap_delivery_in_message, wrap_payload_in_message,
 };
 use super::encoding::SiriEncoding;
 use super::fault::SiriFault;
@@ -42,7 +42,7 @@ use crate::SiriService;
 
 pub(super) fn routes() -> OpenApiRouter<SiriService> {
     OpenApiRouter::new()
-        .routes(routes!(post_request))
+        .routes(routes!(post_siri_request))
         .layer(DefaultBodyLimit::max(SIRI_REQUEST_BYTES_MAX))
 }
 
@@ -65,7 +65,7 @@ pub(super) fn routes() -> OpenApiRouter<SiriService> {
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn post_request(
+async fn post_siri_request(
     State(siri): State<SiriService>,
     peer: PeerAddress,
     parameters: QueryParameters,
@@ -74,35 +74,35 @@ async fn post_request(
     request: Request,
 ) -> Result<Response, Refusal> {
     let snapshot = SiriSnapshot::capture_networks(&siri);
-    let posted = match ParsedPost::parse_request(&siri, &snapshot, request).await? {
+    let posted = match ParsedPostRequest::parse_request(&siri, &snapshot, request).await? {
         Ok(posted) => posted,
         Err(response) => return Ok(response),
     };
     let encoding = posted.encoding;
-    let client = client_network(siri.trusted_proxies().client_address(peer, &headers));
-    let read = SiriQuery::from_address(&parameters).and_then(|narrowed| {
+    let client = client_limit_key(siri.trusted_proxies().client_address(peer, &headers));
+    let read = SiriQuery::from_url_datasets(&parameters).and_then(|narrowed| {
         let requestor = posted.requestor_id(client)?;
         Ok((narrowed, requestor))
     });
     let (narrowed, requestor) = match read {
         Ok(read) => read,
-        Err(fault) => return Ok(refusal_reply(&snapshot, encoding, &fault)),
+        Err(fault) => return Ok(reply_with_fault(&snapshot, encoding, &fault)),
     };
     let permit = siri.admission().permit_large_reply().ok_or(Refusal::Busy)?;
     let (status, body) = run_blocking(move || {
         let _permit = permit;
         let snapshot = &snapshot;
-        let request = PostedRequest {
-            answer_cache: siri.answers(),
+        let request = PostedRequestContext {
+            answer_cache: siri.reply_cache(),
             snapshot,
             encoding,
             query_base: narrowed,
             requestor,
         };
-        posted.encode_answer(snapshot, request.make_answer(&posted.payload))
+        posted.encode_reply(snapshot, request.build_reply_message(&posted.payload))
     })
     .await?;
-    Ok(encoding.reply_compressed(status, body, &preferences).await)
+    Ok(encoding.build_compressed_reply(status, body, &preferences).await)
 }
 
 /// SOAP operation of a request for any services; its reply has a name of its own.
@@ -110,14 +110,14 @@ const SIRI_SERVICE: &str = "GetSiriService";
 
 /// A parsed posted request.
 #[derive(Debug)]
-pub(super) struct ParsedPost {
+pub(super) struct ParsedPostRequest {
     pub(super) encoding: SiriEncoding,
     /// The kind of reply in a SOAP envelope.
-    exchange: SoapExchange,
+    exchange: SoapMessageKind,
     pub(super) payload: MessagePayload,
 }
 
-impl ParsedPost {
+impl ParsedPostRequest {
     /// Parses a request; the inner error is the reply to an invalid one.
     pub(super) async fn parse_request(
         siri: &SiriService,
@@ -129,15 +129,18 @@ impl ParsedPost {
             let fault = SiriFault::invalid_value(format!(
                 "the request is larger than {SIRI_REQUEST_BYTES_MAX} bytes or incomplete"
             ));
-            return Ok(Err(refusal_reply(snapshot, SiriEncoding::Xml, &fault)));
+            return Ok(Err(reply_with_fault(snapshot, SiriEncoding::Xml, &fault)));
         };
         let encoding = if is_soap_envelope(&body) { SiriEncoding::Soap } else { SiriEncoding::Xml };
         let is_any_service = soap_operation(&body).is_some_and(|name| name == SIRI_SERVICE);
-        let exchange =
-            if is_any_service { SoapExchange::SiriServiceAnswer } else { SoapExchange::Answer };
+        let exchange = if is_any_service {
+            SoapMessageKind::SiriServiceAnswer
+        } else {
+            SoapMessageKind::Answer
+        };
         let read = run_blocking(move || parse_payload(&body)).await?;
         let posted = read.map(|payload| Self { encoding, exchange, payload });
-        Ok(posted.map_err(|fault| refusal_reply(snapshot, encoding, &fault)))
+        Ok(posted.map_err(|fault| reply_with_fault(snapshot, encoding, &fault)))
     }
 
     /// Returns the identity of a data request's client, if the request names it.
@@ -159,13 +162,13 @@ impl ParsedPost {
         snapshot: &SiriSnapshot,
         answer: Result<SiriMessage, SiriFault>,
     ) -> Response {
-        let (status, body) = self.encode_answer(snapshot, answer);
-        self.encoding.build_reply(status, body)
+        let (status, body) = self.encode_reply(snapshot, answer);
+        self.encoding.build_uncached_reply(status, body)
     }
 
     /// Encodes a message or a fault as status and body. SOAP has faults for unknown requests; plain XML uses a delivery
     /// without a service.
-    fn encode_answer(
+    fn encode_reply(
         &self,
         snapshot: &SiriSnapshot,
         answer: Result<SiriMessage, SiriFault>,
@@ -173,7 +176,7 @@ impl ParsedPost {
         let message = match (answer, self.encoding) {
             (Ok(message), _) => message,
             (Err(fault), SiriEncoding::Soap) => {
-                return encode_refusal(snapshot, SiriEncoding::Soap, &fault);
+                return encode_fault(snapshot, SiriEncoding::Soap, &fault);
             }
             (Err(fault), SiriEncoding::Xml | SiriEncoding::Json) => {
                 let message_ref = match &self.payload {
@@ -182,17 +185,17 @@ impl ParsedPost {
                     }
                     _ => None,
                 };
-                refusal_message(snapshot, message_ref, &fault)
+                build_fault_message(snapshot, message_ref, &fault)
             }
         };
-        (StatusCode::OK, self.encoding.encode_exchange(&message, self.exchange))
+        (StatusCode::OK, self.encoding.encode_for_exchange(&message, self.exchange))
     }
 }
 
 /// Parses the single request of a body.
 fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
     let limits = MessageLimits { body_bytes: SIRI_REQUEST_BYTES_MAX, ..MessageLimits::default() };
-    let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits)
+    let (message, problems) = siri::decode_xml_message(body, &TimeZone::UTC, &limits)
         .map_err(|error| SiriFault::invalid_value(format!("the request is invalid: {error}")))?;
     let is_point_in_time = |field: Option<&str>| {
         field.is_some_and(|field| field.rsplit('/').next() == Some("RequestTimestamp"))
@@ -213,8 +216,8 @@ fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
 }
 
 /// A parsed request and its context.
-struct PostedRequest<'a> {
-    answer_cache: &'a AnswerCache,
+struct PostedRequestContext<'a> {
+    answer_cache: &'a SiriReplyCache,
     snapshot: &'a SiriSnapshot,
     encoding: SiriEncoding,
     /// The datasets that the address selects.
@@ -223,26 +226,39 @@ struct PostedRequest<'a> {
     requestor: Option<RequestorId>,
 }
 
-impl PostedRequest<'_> {
+impl PostedRequestContext<'_> {
     /// Builds the reply.
     ///
     /// # Errors
     /// Returns a fault if no part of the request can be answered.
-    fn make_answer(&self, payload: &MessagePayload) -> Result<SiriMessage, SiriFault> {
+    fn build_reply_message(&self, payload: &MessagePayload) -> Result<SiriMessage, SiriFault> {
         let snapshot = self.snapshot;
         let single = |subject, query: Result<SiriQuery, SiriFault>| {
             let (Ok(message) | Err(message)) = query
                 .map_err(|fault| {
-                    deliveries::refusal_message(snapshot, subject, &SiriQuery::default(), &fault)
+                    deliveries::build_fault_message(
+                        snapshot,
+                        subject,
+                        &SiriQuery::default(),
+                        &fault,
+                    )
                 })
                 .and_then(|query| {
-                    deliveries::answer_message(snapshot, subject, &self.narrow_query(query))
+                    deliveries::build_reply_message(
+                        snapshot,
+                        subject,
+                        &self.limit_query_to_datasets(query),
+                    )
                 });
             message
         };
         Ok(match payload {
-            MessagePayload::ServiceRequest(request) => return self.make_deliveries(request),
-            MessagePayload::CheckStatusRequest(request) => check_status(snapshot, request),
+            MessagePayload::ServiceRequest(request) => {
+                return self.build_service_deliveries(request);
+            }
+            MessagePayload::CheckStatusRequest(request) => {
+                build_check_status_response(snapshot, request)
+            }
             MessagePayload::LinesRequest(request) => {
                 single(QuerySubject::Lines, request.to_query())
             }
@@ -256,7 +272,7 @@ impl PostedRequest<'_> {
         })
     }
 
-    fn narrow_query(&self, query: SiriQuery) -> SiriQuery {
+    fn limit_query_to_datasets(&self, query: SiriQuery) -> SiriQuery {
         let SiriQuery { datasets, excluded, .. } = self.query_base.clone();
         SiriQuery { datasets, excluded, ..query }
     }
@@ -265,31 +281,31 @@ impl PostedRequest<'_> {
     fn records_max(&self, subject: QuerySubject) -> usize {
         match (subject, &self.requestor) {
             (QuerySubject::Records(service), Some(_)) => deliveries::part_records_max(service),
-            _ => AnswerLimit::for_whole(subject).records,
+            _ => ReplySizeLimit::for_complete_reply(subject).records,
         }
     }
 
     /// Builds a delivery for each requested service.
-    fn make_deliveries(&self, request: &ServiceRequest) -> Result<SiriMessage, SiriFault> {
+    fn build_service_deliveries(&self, request: &ServiceRequest) -> Result<SiriMessage, SiriFault> {
         let message_ref = request.message_identifier.as_deref();
         let mut all = ServiceDelivery::default();
         // All deliveries of a reply share the limit of one.
         let mut left: HashMap<QuerySubject, usize> = HashMap::new();
         let mut bytes = SIRI_WHOLE_BYTES_MAX;
         let mut learned = Vec::new();
-        for (subject, question) in list_queries(request)? {
+        for (subject, question) in list_requested_queries(request)? {
             let records = left.entry(subject).or_insert_with(|| self.records_max(subject));
             let answer = question.to_query().and_then(|mut query| {
                 query.message_ref = query.message_ref.or(message_ref.map(str::to_owned));
-                query.name_vehicle_request(self.snapshot, subject);
-                let query = self.narrow_query(query);
+                query.set_vehicle_message_identifier(self.snapshot, subject);
+                let query = self.limit_query_to_datasets(query);
                 match (subject, &self.requestor) {
                     (QuerySubject::Records(service), Some(id)) => {
                         let requestor = Requestor::new(id.clone(), service, &query);
-                        self.find_next_part(requestor, &query, *records, &mut learned)
+                        self.find_next_records(requestor, &query, *records, &mut learned)
                     }
                     _ => {
-                        let limit = AnswerLimit { records: *records, bytes };
+                        let limit = ReplySizeLimit { records: *records, bytes };
                         build_delivery(self.snapshot, subject, &query, limit)
                     }
                 }
@@ -308,13 +324,13 @@ impl PostedRequest<'_> {
         }
         // Stored at the end, so that a query repeated in one request gets the same answer twice.
         for (requestor, known) in learned {
-            self.answer_cache.store_known(requestor, known);
+            self.answer_cache.store_requestor_position(requestor, known);
         }
-        Ok(wrap_delivery(self.snapshot, message_ref, all))
+        Ok(wrap_delivery_in_message(self.snapshot, message_ref, all))
     }
 
     /// Finds the records that the client has not received.
-    fn find_next_part(
+    fn find_next_records(
         &self,
         requestor: Requestor,
         query: &SiriQuery,
@@ -322,9 +338,14 @@ impl PostedRequest<'_> {
         learned: &mut Vec<(Arc<Requestor>, ConsumerPositions)>,
     ) -> Result<ServiceDelivery, SiriFault> {
         let requestor = Arc::new(requestor);
-        let known = self.answer_cache.find_known(&requestor);
-        let delivered =
-            deliveries::find_records(self.snapshot, requestor.service, query, &known, count_max)?;
+        let known = self.answer_cache.find_requestor_position(&requestor);
+        let delivered = deliveries::find_records_after_position(
+            self.snapshot,
+            requestor.service,
+            query,
+            &known,
+            count_max,
+        )?;
         // In the French profile each request starts over; only the parts of one reply are continued.
         let is_last_part =
             self.encoding == SiriEncoding::Soap && delivered.delivery.more_data.is_none();
@@ -337,7 +358,7 @@ impl PostedRequest<'_> {
 }
 
 /// Builds a delivery without a service that contains the fault.
-fn refusal_message(
+fn build_fault_message(
     snapshot: &SiriSnapshot,
     message_ref: Option<&str>,
     fault: &SiriFault,
@@ -347,10 +368,10 @@ fn refusal_message(
         error_condition: Some(fault.error_condition()),
         ..ServiceDelivery::default()
     };
-    wrap_delivery(snapshot, message_ref, delivery)
+    wrap_delivery_in_message(snapshot, message_ref, delivery)
 }
 
-fn list_queries(
+fn list_requested_queries(
     request: &ServiceRequest,
 ) -> Result<Vec<(QuerySubject, &dyn QueryElement)>, SiriFault> {
     let records = QuerySubject::Records;
@@ -374,8 +395,11 @@ fn list_queries(
     Ok(questions)
 }
 
-fn check_status(snapshot: &SiriSnapshot, request: &CheckStatusRequest) -> SiriMessage {
-    wrap_payload(MessagePayload::CheckStatusResponse(CheckStatusResponse {
+fn build_check_status_response(
+    snapshot: &SiriSnapshot,
+    request: &CheckStatusRequest,
+) -> SiriMessage {
+    wrap_payload_in_message(MessagePayload::CheckStatusResponse(CheckStatusResponse {
         response_timestamp: snapshot.response_time(),
         producer_ref: Some(deliveries::PRODUCER.into()),
         request_message_ref: request.message_identifier.clone(),
@@ -386,12 +410,16 @@ fn check_status(snapshot: &SiriSnapshot, request: &CheckStatusRequest) -> SiriMe
 }
 
 /// Replies to an unreadable request; in a SOAP envelope that is a SOAP fault with its HTTP status.
-fn refusal_reply(snapshot: &SiriSnapshot, encoding: SiriEncoding, fault: &SiriFault) -> Response {
-    let (status, body) = encode_refusal(snapshot, encoding, fault);
-    encoding.build_reply(status, body)
+fn reply_with_fault(
+    snapshot: &SiriSnapshot,
+    encoding: SiriEncoding,
+    fault: &SiriFault,
+) -> Response {
+    let (status, body) = encode_fault(snapshot, encoding, fault);
+    encoding.build_uncached_reply(status, body)
 }
 
-fn encode_refusal(
+fn encode_fault(
     snapshot: &SiriSnapshot,
     encoding: SiriEncoding,
     fault: &SiriFault,
@@ -403,10 +431,10 @@ fn encode_refusal(
                 reason: Some(fault.fault_text().into()),
                 error_condition: Some(fault.error_condition()),
             });
-            (StatusCode::INTERNAL_SERVER_ERROR, wrap_payload(payload))
+            (StatusCode::INTERNAL_SERVER_ERROR, wrap_payload_in_message(payload))
         }
         SiriEncoding::Xml | SiriEncoding::Json => {
-            (SiriFault::STATUS, refusal_message(snapshot, None, fault))
+            (SiriFault::STATUS, build_fault_message(snapshot, None, fault))
         }
     };
     (status, encoding.encode_message(&message))

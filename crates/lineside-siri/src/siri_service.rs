@@ -7,14 +7,14 @@ use std::time::Duration;
 use axum::extract::FromRef;
 use lineside_http::app::App;
 
-use super::answer_cache::AnswerCache;
+use super::answer_cache::SiriReplyCache;
 use super::subscriptions::SubscriptionRegistry;
 
 /// A handle on the SIRI output that is cheap to clone; it dereferences to the server.
 #[derive(Clone, Debug)]
 pub struct SiriService {
     app: App,
-    answers: Arc<AnswerCache>,
+    answers: Arc<SiriReplyCache>,
     subscriptions: Arc<SubscriptionRegistry>,
 }
 
@@ -26,7 +26,7 @@ impl SiriService {
     }
 
     /// Returns the cached answers and the positions of requestors.
-    pub(crate) fn answers(&self) -> &AnswerCache {
+    pub(crate) fn reply_cache(&self) -> &SiriReplyCache {
         &self.answers
     }
 

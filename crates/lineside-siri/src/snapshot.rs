@@ -42,13 +42,14 @@ impl SiriSnapshot {
             .map(|network| NetworkSnapshot {
                 epoch: network.epoch(),
                 state: network.state(),
-                now: round_to_step(network.data_now()),
+                now: round_time_to_step(network.data_now()),
             })
             .collect();
         // A reply is not older than the data in it.
         let newest = networks.iter().map(|seen| seen.state.at).max();
-        let at = newest
-            .map_or(round_to_step(siri.now()), |newest| newest.max(round_to_step(siri.now())));
+        let at = newest.map_or(round_time_to_step(siri.now()), |newest| {
+            newest.max(round_time_to_step(siri.now()))
+        });
         let fresh_for = fresh_for.unwrap_or_default().min(BOARD_TICK);
         Self { networks, at, started: siri.started_at(), fresh_for }
     }
@@ -58,14 +59,14 @@ impl SiriSnapshot {
     }
 
     /// Returns the key of this state: snapshots with the same key have the same replies.
-    pub(super) fn state_key(&self) -> (UnixMillis, Vec<(Epoch, u64, UnixMillis)>) {
+    pub(super) fn reply_cache_key(&self) -> (UnixMillis, Vec<(Epoch, u64, UnixMillis)>) {
         let networks = self.networks.iter();
         let networks = networks.map(|seen| (seen.epoch, seen.state.revision, seen.now));
         (self.at, networks.collect())
     }
 
     /// Returns the revision of each network.
-    pub(super) fn revisions(&self) -> Vec<(Epoch, u64)> {
+    pub(super) fn network_revisions(&self) -> Vec<(Epoch, u64)> {
         self.networks.iter().map(|seen| (seen.epoch, seen.state.revision)).collect()
     }
 
@@ -75,7 +76,7 @@ impl SiriSnapshot {
     }
 }
 
-fn round_to_step(now: UnixMillis) -> UnixMillis {
+fn round_time_to_step(now: UnixMillis) -> UnixMillis {
     let step = i64::try_from(BOARD_TICK.as_millis()).unwrap_or(1).max(1);
     UnixMillis(now.0.div_euclid(step) * step)
 }

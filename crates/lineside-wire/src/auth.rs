@@ -37,8 +37,8 @@ pub type Refusal = &'static ErrorCode;
 ///
 /// Called on the threads that serve connections. The slow part, the check of a signature, is done once per token on
 /// another thread: a connection calls [`is_token_known`](Self::is_token_known), lets a worker call
-/// [`check_token`](Self::check_token) if it returns false, and only then calls the other methods. If the token was
-/// evicted in between, they check it themselves.
+/// [`check_token`](Self::check_token_table) if it returns false, and only then calls the other methods. If the token
+/// was evicted in between, they check it themselves.
 pub trait Authorizer: Debug + Send + Sync + 'static {
     /// Returns true if the other methods are fast for this token: its signature has been checked, or it is not a
     /// token.

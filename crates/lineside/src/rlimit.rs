@@ -26,7 +26,7 @@ pub(crate) fn max_memfds(descriptors: Option<u64>) -> usize {
     usize::try_from(share).map_or(MEMORY_FILES_MAX, |share| share.min(MEMORY_FILES_MAX))
 }
 
-/// Returns the number of connections: `wanted`, or fewer if the descriptors do not suffice.
+/// Returns the number of connections: `connections_max`, or fewer if the descriptors do not suffice.
 pub(crate) fn max_connections(connections_max: usize, descriptors: Option<u64>) -> usize {
     let reserve = RESERVE + max_memfds(descriptors) as u64;
     let possible = descriptors.map(|limit| limit.saturating_sub(reserve).max(limit / 2));

@@ -33,9 +33,10 @@ pub async fn start_demo_with_clock(
     clock: Arc<dyn Clock>,
     options: DemoOptions,
 ) -> anyhow::Result<RunningServer> {
-    let plan = FaultPlan::parse_specs(options.faults.iter().map(String::as_str))?;
-    if let Some(feed) =
-        plan.faulty_feeds().find(|feed| !feeds::demo_feed_ids(options.siri).contains(feed))
+    let plan = FaultPlan::parse_fault_specs(options.faults.iter().map(String::as_str))?;
+    if let Some(feed) = plan
+        .feeds_with_scripted_faults()
+        .find(|feed| !feeds::demo_feed_ids(options.siri).contains(feed))
     {
         anyhow::bail!("--fault: the feed {} exists only with --siri", feed.as_str());
     }
@@ -43,7 +44,7 @@ pub async fn start_demo_with_clock(
         CityOptions { vehicles: options.vehicles, ..CityOptions::with_start(clock.wall_time()) };
     let seed = options.seed;
     let created = tokio::task::spawn_blocking(move || {
-        let city = Arc::new(City::generate(seed, city_options));
+        let city = Arc::new(City::generate_city(seed, city_options));
         let base_map = Bytes::from(city.base_map_geojson().to_string());
         (Arc::new(FeedOrigin::new(city, plan)), base_map)
     });
@@ -56,7 +57,7 @@ pub async fn start_demo_with_clock(
     config.server.data_dir = Some(folder);
     config.server.drain = DRAIN;
     config.feeds = demo.feed_configs();
-    config.admin.fill_from_environment();
+    config.admin.fill_token_from_environment();
     config.admin.public_ops = true;
     let seed = fastrand::u64(..);
     let demo = Some(Arc::new(demo));

@@ -43,8 +43,8 @@ fn measure_load(path: &str) -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "{} patterns, {n_stop_times} stop times in {} bytes, {:.2} each; timetable {} bytes",
         timetable.pattern_count(),
-        timetable.stop_time_bytes(),
-        timetable.stop_time_bytes() as f64 / n_stop_times as f64,
+        timetable.stop_time_memory_bytes(),
+        timetable.stop_time_memory_bytes() as f64 / n_stop_times as f64,
         timetable.memory_bytes(),
     );
     println!("{} problems", problems.total_count());

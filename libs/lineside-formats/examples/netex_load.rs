@@ -14,7 +14,7 @@ use std::{
 
 use lineside_formats::{
     Problems,
-    gtfs::{FileSet, MemoryTables, ZipTables},
+    gtfs::{FileSet, InMemoryTables, ZipTableWriter},
     netex::{PublicationLimits, PublicationSource, decode_publication, load_timetable, write_gtfs},
 };
 use quick_xml::{Reader, events::Event};
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(to) = env::var_os("GTFS") {
         let (publication, mut problems) =
             decode_publication(&mut PublicationSource::new(&body, &limits.files)?, &limits)?;
-        let mut zip = ZipTables::new(fs::File::create(to)?);
+        let mut zip = ZipTableWriter::new(fs::File::create(to)?);
         write_gtfs(&publication, &mut zip, &mut problems)?;
         zip.finish_archive()?;
     }
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             if let Ok(mut files) = PublicationSource::new(&body, &limits.files)
                 && let Ok((publication, _)) = decode_publication(&mut files, &limits)
             {
-                let mut tables = MemoryTables::new();
+                let mut tables = InMemoryTables::new();
                 let _ = black_box(write_gtfs(&publication, &mut tables, &mut Problems::new()));
             }
         }));
@@ -80,7 +80,7 @@ fn print_summary(
     println!(
         "zone {}, days {:?}",
         loaded.timetable.timezone_name(),
-        loaded.timetable.service_range()
+        loaded.timetable.service_date_range()
     );
     for (file, code, n) in loaded.problems.problem_counts() {
         let first = loaded

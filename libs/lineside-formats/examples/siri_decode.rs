@@ -12,7 +12,7 @@ use std::{
 };
 
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{MessageLimits, decode_message};
+use lineside_formats::siri::{MessageLimits, decode_siri_message};
 use quick_xml::{NsReader, Reader, events::Event};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rounds: u32 = arguments.next().map_or(Ok(30), |rounds| rounds.parse())?;
     let body = fs::read(&path)?;
     let text = std::str::from_utf8(&body)?;
-    let (message, problems) = decode_message(&body, &TimeZone::UTC, &MessageLimits::default())?;
+    let (message, problems) =
+        decode_siri_message(&body, &TimeZone::UTC, &MessageLimits::default())?;
     println!("{} payloads, {} problems", message.payloads.len(), problems.total_count());
 
     let (mut bare, mut resolved, mut ours) = (Duration::MAX, Duration::MAX, Duration::MAX);
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         bare = bare.min(measure_time(|| n_events = count_events(text)));
         resolved = resolved.min(measure_time(|| n_events = count_resolved_events(text)));
         ours = ours.min(measure_time(|| {
-            drop(black_box(decode_message(&body, &TimeZone::UTC, &MessageLimits::default())))
+            drop(black_box(decode_siri_message(&body, &TimeZone::UTC, &MessageLimits::default())))
         }));
     }
     println!("{} bytes, {n_events} events", body.len());

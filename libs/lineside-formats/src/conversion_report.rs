@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use crate::problem::shorten_value;
+use crate::problem::truncate_value;
 
 /// The fields and objects that a conversion from one format to another dropped, with counts and reasons.
 ///
@@ -16,19 +16,19 @@ use crate::problem::shorten_value;
 /// Reasons are constants. Each pair has at most [`ConversionReport::EXAMPLES_MAX`] ids. Totals are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversionReport {
-    by_reason: BTreeMap<(Cow<'static, str>, &'static str), DroppedCount>,
+    by_reason: BTreeMap<(Cow<'static, str>, &'static str), DropCountWithExamples>,
     total: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct DroppedCount {
+struct DropCountWithExamples {
     count: u64,
     examples: Vec<Box<str>>,
 }
 
 /// The objects of one kind that were dropped for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct DroppedField<'a> {
+pub struct DroppedObjectsByReason<'a> {
     /// The kind, in the terms of the source format, such as `FlexibleLine`.
     pub kind: &'a str,
     /// The reason, in lower case and without a full stop.
@@ -49,7 +49,7 @@ impl ConversionReport {
     }
 
     /// Counts one dropped object of `kind`, with its `id` if it has one.
-    pub fn record_dropped(
+    pub fn record_dropped_object(
         &mut self,
         kind: impl Into<Cow<'static, str>>,
         why: &'static str,
@@ -59,12 +59,12 @@ impl ConversionReport {
         let counted = self.by_reason.entry((kind.into(), why)).or_default();
         counted.count += 1;
         if let Some(id) = id.filter(|_| counted.examples.len() < ConversionReport::EXAMPLES_MAX) {
-            counted.examples.push(shorten_value(id));
+            counted.examples.push(truncate_value(id));
         }
     }
 
     /// Counts `n` dropped objects of `kind`; zero adds no entry.
-    pub fn record_dropped_many(
+    pub fn record_dropped_objects(
         &mut self,
         kind: impl Into<Cow<'static, str>>,
         why: &'static str,
@@ -77,7 +77,7 @@ impl ConversionReport {
     }
 
     /// Returns the number of dropped objects.
-    pub fn total_dropped(&self) -> u64 {
+    pub fn dropped_object_count(&self) -> u64 {
         self.total
     }
 
@@ -87,8 +87,8 @@ impl ConversionReport {
     }
 
     /// Returns the drops, ordered by kind and reason.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = DroppedField<'_>> {
-        self.by_reason.iter().map(|((kind, why), counted)| DroppedField {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = DroppedObjectsByReason<'_>> {
+        self.by_reason.iter().map(|((kind, why), counted)| DroppedObjectsByReason {
             kind,
             why,
             count: counted.count,
@@ -126,13 +126,17 @@ mod tests {
     fn every_loss_is_counted_and_a_few_are_named() {
         let mut losses = ConversionReport::new();
         for number in 0..1_000 {
-            losses.record_dropped("Notice", "GTFS has no notes", Some(&format!("N:{number}")));
+            losses.record_dropped_object(
+                "Notice",
+                "GTFS has no notes",
+                Some(&format!("N:{number}")),
+            );
         }
-        losses.record_dropped_many("Notice", "GTFS has no notes", 10);
-        losses.record_dropped_many("Vehicle", "never there", 0);
-        losses.record_dropped("Line", "is flexible", None);
-        assert_eq!(losses.total_dropped(), 1_011);
-        let all: Vec<DroppedField<'_>> = losses.iter().collect();
+        losses.record_dropped_objects("Notice", "GTFS has no notes", 10);
+        losses.record_dropped_objects("Vehicle", "never there", 0);
+        losses.record_dropped_object("Line", "is flexible", None);
+        assert_eq!(losses.dropped_object_count(), 1_011);
+        let all: Vec<DroppedObjectsByReason<'_>> = losses.iter().collect();
         assert_eq!(
             all.iter().map(|loss| (loss.kind, loss.count)).collect::<Vec<_>>(),
             [("Line", 1), ("Notice", 1_010)]
@@ -144,7 +148,7 @@ mod tests {
     #[test]
     fn the_report_serializes_to_json() {
         let mut losses = ConversionReport::new();
-        losses.record_dropped("Line", "is \"flexible\"", Some("a:Line:1"));
+        losses.record_dropped_object("Line", "is \"flexible\"", Some("a:Line:1"));
         assert_eq!(
             serde_json::to_string(&losses).unwrap(),
             r#"{"total":1,"losses":[{"kind":"Line","why":"is \"flexible\"","count":1,"examples":["a:Line:1"]}]}"#
@@ -154,7 +158,7 @@ mod tests {
     #[test]
     fn long_ids_are_cut() {
         let mut losses = ConversionReport::new();
-        losses.record_dropped("Line", "too long", Some(&"ü".repeat(1_000)));
+        losses.record_dropped_object("Line", "too long", Some(&"ü".repeat(1_000)));
         let loss = losses.iter().next().unwrap();
         assert_eq!(loss.examples[0].chars().count(), Problem::VALUE_CHARS_MAX);
     }
@@ -165,12 +169,16 @@ mod tests {
         for round in 0..4 {
             let mut one = ConversionReport::new();
             for number in 0..3 {
-                one.record_dropped("Line", "is flexible", Some(&format!("{round}:{number}")));
+                one.record_dropped_object(
+                    "Line",
+                    "is flexible",
+                    Some(&format!("{round}:{number}")),
+                );
             }
-            one.record_dropped("Route", "has no line", None);
+            one.record_dropped_object("Route", "has no line", None);
             all.merge(one);
         }
-        assert_eq!(all.total_dropped(), 16);
+        assert_eq!(all.dropped_object_count(), 16);
         let lines = all.iter().find(|loss| loss.kind == "Line").unwrap();
         assert_eq!((lines.count, lines.examples.len()), (12, ConversionReport::EXAMPLES_MAX));
     }

@@ -37,7 +37,7 @@ pub enum FormatKind {
     Raw,
 }
 
-struct FormatFacts {
+struct FormatProperties {
     #[cfg(test)]
     format: Format,
     kind: FormatKind,
@@ -52,8 +52,8 @@ struct FormatFacts {
 }
 
 /// The formats in the order of [`Format`], which is also the order of detection.
-static FORMATS: [FormatFacts; 6] = [
-    FormatFacts {
+static FORMATS: [FormatProperties; 6] = [
+    FormatProperties {
         #[cfg(test)]
         format: Format::Gtfs,
         kind: FormatKind::Schedule,
@@ -63,9 +63,9 @@ static FORMATS: [FormatFacts; 6] = [
         extension: "zip",
         poll_interval: Duration::from_secs(60 * 60),
         body_bytes_max: None,
-        matches_content: sniff::is_zip_of_tables,
+        matches_content: sniff::is_gtfs_zip,
     },
-    FormatFacts {
+    FormatProperties {
         #[cfg(test)]
         format: Format::GtfsRt,
         kind: FormatKind::Realtime,
@@ -77,7 +77,7 @@ static FORMATS: [FormatFacts; 6] = [
         body_bytes_max: Some(MESSAGE_BYTES_MAX),
         matches_content: sniff::is_gtfs_rt_body,
     },
-    FormatFacts {
+    FormatProperties {
         #[cfg(test)]
         format: Format::Gbfs,
         kind: FormatKind::System,
@@ -89,7 +89,7 @@ static FORMATS: [FormatFacts; 6] = [
         body_bytes_max: None,
         matches_content: |_| false,
     },
-    FormatFacts {
+    FormatProperties {
         #[cfg(test)]
         format: Format::Netex,
         kind: FormatKind::Schedule,
@@ -101,7 +101,7 @@ static FORMATS: [FormatFacts; 6] = [
         body_bytes_max: None,
         matches_content: sniff::is_netex_body,
     },
-    FormatFacts {
+    FormatProperties {
         #[cfg(test)]
         format: Format::Siri,
         kind: FormatKind::Realtime,
@@ -113,7 +113,7 @@ static FORMATS: [FormatFacts; 6] = [
         body_bytes_max: Some(MESSAGE_BYTES_MAX),
         matches_content: sniff::is_siri_body,
     },
-    FormatFacts {
+    FormatProperties {
         #[cfg(test)]
         format: Format::Raw,
         kind: FormatKind::Raw,
@@ -132,13 +132,13 @@ impl Format {
     pub const ALL: [Format; 6] =
         [Format::Gtfs, Format::GtfsRt, Format::Gbfs, Format::Netex, Format::Siri, Format::Raw];
 
-    fn facts(self) -> &'static FormatFacts {
+    fn properties(self) -> &'static FormatProperties {
         &FORMATS[self as usize]
     }
 
     /// Returns the name used in configuration and in the API.
     pub fn as_str(self) -> &'static str {
-        self.facts().name
+        self.properties().name
     }
 
     /// Returns the format with that [name](Format::as_str).
@@ -147,13 +147,13 @@ impl Format {
     }
 
     /// Returns the usual spelling, for people.
-    pub fn label(self) -> &'static str {
-        self.facts().label
+    pub fn display_name(self) -> &'static str {
+        self.properties().label
     }
 
     /// Returns what the format describes.
     pub fn kind(self) -> FormatKind {
-        self.facts().kind
+        self.properties().kind
     }
 
     /// Returns true if the format describes planned service: stops, lines, trips, days.
@@ -167,7 +167,7 @@ impl Format {
     }
 
     /// Returns true if the format describes vehicles for rent, in many files.
-    pub fn is_system(self) -> bool {
+    pub fn is_shared_mobility(self) -> bool {
         self.kind() == FormatKind::System
     }
 
@@ -180,13 +180,13 @@ impl Format {
     pub fn media_type(self, body: &[u8]) -> &'static str {
         match self.is_zip(body) {
             true => "application/zip",
-            false => self.facts().media_type,
+            false => self.properties().media_type,
         }
     }
 
     /// Returns the extension of a file with this body; `None` if files of the format have none in common.
     pub fn file_extension(self, body: &[u8]) -> Option<&'static str> {
-        let extension = if self.is_zip(body) { "zip" } else { self.facts().extension };
+        let extension = if self.is_zip(body) { "zip" } else { self.properties().extension };
         Some(extension).filter(|it| !it.is_empty())
     }
 
@@ -196,17 +196,17 @@ impl Format {
 
     /// Returns the time between polls of a source whose operator sets none: about as often as producers publish.
     pub fn default_poll_interval(self) -> Duration {
-        self.facts().poll_interval
+        self.properties().poll_interval
     }
 
     /// Returns the longest body that the decoder accepts, in bytes; `None` if it has no limit of its own.
-    pub fn body_bytes_max(self) -> Option<u64> {
-        self.facts().body_bytes_max
+    pub fn max_body_bytes(self) -> Option<u64> {
+        self.properties().body_bytes_max
     }
 
     /// Returns true if a body looks like this format.
     pub(crate) fn matches_content(self, body: &[u8]) -> bool {
-        (self.facts().matches_content)(body)
+        (self.properties().matches_content)(body)
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn each_format_has_its_own_facts() {
         for format in Format::ALL {
-            assert_eq!(format.facts().format, format, "the table is in another order");
+            assert_eq!(format.properties().format, format, "the table is in another order");
             assert_eq!(Format::from_name(format.as_str()), Some(format));
         }
         assert_eq!(Format::from_name("hafas"), None);

@@ -27,11 +27,11 @@ mod xml;
 
 pub use body_prefix::looks_like_html;
 #[cfg(feature = "loss")]
-pub use conversion_report::{ConversionReport, DroppedField};
+pub use conversion_report::{ConversionReport, DroppedObjectsByReason};
 pub use error::{Error, ErrorKind};
 pub use format::{Format, FormatKind};
 pub use problem::{Problem, Problems};
 pub use sniff::{
     guess_format_by_name, is_gtfs_rt_json, may_be_schedule, schedule_format_by_file, sniff_format,
-    sniff_schedule,
+    sniff_schedule_format,
 };

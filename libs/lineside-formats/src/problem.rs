@@ -53,7 +53,7 @@ impl Problem {
     /// Sets the id of the record, cut to [`Problem::VALUE_CHARS_MAX`] characters.
     #[must_use]
     pub fn with_record(mut self, id: &str) -> Problem {
-        self.id = Some(shorten_value(id));
+        self.id = Some(truncate_value(id));
         self
     }
 
@@ -67,13 +67,13 @@ impl Problem {
     /// Sets the value, cut to [`Problem::VALUE_CHARS_MAX`] characters.
     #[must_use]
     pub fn with_value(mut self, value: &str) -> Problem {
-        self.value = Some(shorten_value(value));
+        self.value = Some(truncate_value(value));
         self
     }
 }
 
 /// Cuts a text to [`Problem::VALUE_CHARS_MAX`] characters.
-pub(crate) fn shorten_value(text: &str) -> Box<str> {
+pub(crate) fn truncate_value(text: &str) -> Box<str> {
     match text.char_indices().nth(Problem::VALUE_CHARS_MAX - 1) {
         Some((cut, last)) if cut + last.len_utf8() < text.len() => {
             format!("{}…", &text[..cut]).into()
@@ -126,7 +126,7 @@ impl Problems {
 
     /// Counts `problem`, and retains it if the limits allow.
     pub fn push(&mut self, problem: Problem) {
-        if self.count_problem(&problem.file, problem.code, 1) {
+        if self.count_and_check_retention(&problem.file, problem.code, 1) {
             self.retained.push(problem);
         }
     }
@@ -139,13 +139,13 @@ impl Problems {
         code: &'static str,
         problem: impl FnOnce() -> Problem,
     ) {
-        if self.count_problem(file, code, 1) {
+        if self.count_and_check_retention(file, code, 1) {
             self.retained.push(problem());
         }
     }
 
     /// Counts `n` problems and returns true if one of them may be retained.
-    fn count_problem(&mut self, file: &str, code: &'static str, n: u64) -> bool {
+    fn count_and_check_retention(&mut self, file: &str, code: &'static str, n: u64) -> bool {
         self.total += n;
         let codes = match self.counts.get_mut(file) {
             Some(codes) => codes,
@@ -205,7 +205,7 @@ impl Problems {
 
     /// Moves all problems to `file`.
     #[must_use]
-    pub fn relabel_file(self, file: &str) -> Problems {
+    pub fn move_all_to_file(self, file: &str) -> Problems {
         let mut relabeled = Problems { total: self.total, ..Problems::default() };
         relabeled.retained =
             self.retained.into_iter().map(|it| Problem { file: file.into(), ..it }).collect();
@@ -231,7 +231,7 @@ impl Problems {
         }
         for (file, codes) in other.counts {
             for (code, n) in codes {
-                self.count_problem(&file, code, n);
+                self.count_and_check_retention(&file, code, n);
             }
         }
     }
@@ -308,7 +308,7 @@ mod tests {
         for (file, code) in [("a", "bad"), ("a", "odd"), ("b", "bad")] {
             problems.push(Problem::new(file, code, "is wrong").with_field("x"));
         }
-        let relabeled = problems.relabel_file("fr/a.json");
+        let relabeled = problems.move_all_to_file("fr/a.json");
         let counts: Vec<_> = relabeled.problem_counts().collect();
         assert_eq!(counts, [("fr/a.json", "bad", 2), ("fr/a.json", "odd", 1)]);
         assert_eq!((relabeled.total_count(), relabeled.retained_problems().len()), (3, 3));
@@ -318,7 +318,7 @@ mod tests {
                 .iter()
                 .all(|it| &*it.file == "fr/a.json" && it.field.is_some())
         );
-        assert!(Problems::new().relabel_file("a").is_empty());
+        assert!(Problems::new().move_all_to_file("a").is_empty());
     }
 
     #[test]

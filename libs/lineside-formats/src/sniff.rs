@@ -35,7 +35,7 @@ pub fn sniff_format(body: &[u8]) -> Option<Format> {
 /// # Errors
 ///
 /// Returns an error if the reader fails.
-pub fn sniff_schedule(mut reader: impl Read + Seek) -> io::Result<Option<Format>> {
+pub fn sniff_schedule_format(mut reader: impl Read + Seek) -> io::Result<Option<Format>> {
     let length = reader.seek(SeekFrom::End(0))?;
     let mut read_range = |from: u64, bytes: usize| {
         let mut seen = Vec::new();
@@ -49,7 +49,7 @@ pub fn sniff_schedule(mut reader: impl Read + Seek) -> io::Result<Option<Format>
             return Ok(Some(Format::Gtfs));
         }
     }
-    Ok(is_netex_schedule(reader)?.then_some(Format::Netex))
+    Ok(is_netex_file_or_zip(reader)?.then_some(Format::Netex))
 }
 
 /// Returns the format of a schedule by the name of its first file, for a zip or a folder whose content is unknown.
@@ -70,22 +70,22 @@ pub fn guess_format_by_name(name: &str) -> Format {
 
 /// Returns true if a body with this beginning may be a schedule: a zip, or one XML file of NeTEx.
 pub fn may_be_schedule(start: &[u8]) -> bool {
-    is_zip(start) || is_netex_publication(start)
+    is_zip(start) || is_netex_xml_start(start)
 }
 
 /// Returns true if a whole body is a GTFS-Realtime message, in protobuf or JSON.
 pub(crate) fn is_gtfs_rt_body(body: &[u8]) -> bool {
-    is_feed_message(body)
+    is_protobuf_feed_message(body)
         || is_feed_message_json(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body))
 }
 
 /// Returns true if a whole body is a NeTEx publication, as one file or a zip.
 pub(crate) fn is_netex_body(body: &[u8]) -> bool {
-    is_netex_schedule(Cursor::new(body)).unwrap_or(false)
+    is_netex_file_or_zip(Cursor::new(body)).unwrap_or(false)
 }
 
 #[cfg(feature = "netex")]
-fn is_netex_schedule(reader: impl Read + Seek) -> io::Result<bool> {
+fn is_netex_file_or_zip(reader: impl Read + Seek) -> io::Result<bool> {
     crate::netex::looks_like_netex(reader)
 }
 
@@ -96,7 +96,7 @@ fn is_netex_schedule(_: impl Read + Seek) -> io::Result<bool> {
 }
 
 #[cfg(feature = "netex")]
-fn is_netex_publication(start: &[u8]) -> bool {
+fn is_netex_xml_start(start: &[u8]) -> bool {
     crate::netex::is_publication_delivery(start)
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn is_siri_body(_: &[u8]) -> bool {
 const TABLE_NAMES: [&[u8]; 5] =
     [b"stops.txt", b"stop_times.txt", b"trips.txt", b"routes.txt", b"agency.txt"];
 
-pub(crate) fn is_zip_of_tables(body: &[u8]) -> bool {
+pub(crate) fn is_gtfs_zip(body: &[u8]) -> bool {
     let tail = &body[body.len().saturating_sub(TAIL_BYTES)..];
     let head = &body[..body.len().min(TEXT_SEARCH_BYTES)];
     is_zip(body) && mentions_gtfs_tables(head, tail)
@@ -147,7 +147,7 @@ fn contains_bytes(bytes: &[u8], needle: &[u8]) -> bool {
 /// Returns true if a GTFS-Realtime body is JSON and not protobuf. A protobuf body may look similar: its first byte is a
 /// line feed, and the length of a header of 123 bytes is a brace.
 pub fn is_gtfs_rt_json(body: &[u8]) -> bool {
-    body.trim_ascii_start().starts_with(b"{") && !is_feed_message(body)
+    body.trim_ascii_start().starts_with(b"{") && !is_protobuf_feed_message(body)
 }
 
 fn is_feed_message_json(start: &[u8]) -> bool {
@@ -160,12 +160,12 @@ fn is_feed_message_json(start: &[u8]) -> bool {
 }
 
 /// Returns true if the bytes are a protobuf message whose field 1 is a message with a version text in its field 1.
-fn is_feed_message(body: &[u8]) -> bool {
+fn is_protobuf_feed_message(body: &[u8]) -> bool {
     let mut rest = body;
     for _ in 0..FIELDS_SKIPPED_MAX {
         match take_protobuf_field(&mut rest) {
             Some((1, Some(header))) => {
-                return header.len() <= HEADER_BYTES_MAX && is_feed_header(header);
+                return header.len() <= HEADER_BYTES_MAX && is_protobuf_feed_header(header);
             }
             Some((2, Some(_))) => continue,
             Some((number, _)) if number >= 1_000 => continue,
@@ -175,7 +175,7 @@ fn is_feed_message(body: &[u8]) -> bool {
     false
 }
 
-fn is_feed_header(mut header: &[u8]) -> bool {
+fn is_protobuf_feed_header(mut header: &[u8]) -> bool {
     while !header.is_empty() {
         match take_protobuf_field(&mut header) {
             Some((1, Some(version))) => {
@@ -232,7 +232,7 @@ mod tests {
         let shown = String::from_utf8_lossy(body);
         assert_eq!(sniff_format(body), expected, "{shown:?}");
         let schedule = expected.filter(|format| format.is_schedule());
-        assert_eq!(sniff_schedule(Cursor::new(body)).unwrap(), schedule, "{shown:?}");
+        assert_eq!(sniff_schedule_format(Cursor::new(body)).unwrap(), schedule, "{shown:?}");
         assert!(schedule.is_none() || may_be_schedule(body), "{shown:?}");
     }
 

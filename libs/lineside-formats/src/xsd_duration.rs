@@ -2,7 +2,7 @@
 
 /// Parses a duration, which may be negative, to whole seconds. A month counts as 30 days and a year as 365; fractions
 /// of a second are cut off. Returns `None` if the text is not a duration, or if it exceeds 68 years.
-pub(crate) fn parse_seconds(text: &str) -> Option<i32> {
+pub(crate) fn parse_duration_seconds(text: &str) -> Option<i32> {
     let (is_negative, text) = match text.strip_prefix('-') {
         Some(text) => (true, text),
         None => (false, text),

@@ -20,10 +20,10 @@ type Decode = fn(Vec<u8>) -> Result<(), Error>;
 
 const DECODERS: [(&str, Decode); 3] = [
     ("siri, JSON", |body| {
-        siri::decode_json(&body, &TimeZone::UTC, &siri::MessageLimits::default()).map(drop)
+        siri::decode_json_message(&body, &TimeZone::UTC, &siri::MessageLimits::default()).map(drop)
     }),
     ("siri, XML", |body| {
-        siri::decode_xml(&body, &TimeZone::UTC, &siri::MessageLimits::default()).map(drop)
+        siri::decode_xml_message(&body, &TimeZone::UTC, &siri::MessageLimits::default()).map(drop)
     }),
     ("gtfs-rt, JSON", |body| {
         gtfs_rt::decode_json(&body, &gtfs_rt::FeedMessageLimits::default()).map(drop)

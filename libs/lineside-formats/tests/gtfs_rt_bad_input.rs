@@ -6,8 +6,8 @@ use bytes::Bytes;
 use lineside_formats::{
     ErrorKind, Problems,
     gtfs_rt::{
-        EntityPayloads, FeedMessageLimits, decode_json, decode_message, decode_shallow,
-        encode_feed, proto, write_json,
+        EntityPayloadKinds, FeedMessageLimits, decode_feed_message, decode_json,
+        encode_feed_message, proto, split_feed_message, write_feed_json,
     },
 };
 use prost::Message as _;
@@ -19,7 +19,7 @@ fn body(rest: &[u8]) -> Bytes {
 }
 
 fn with_entity(entity: &[u8]) -> Bytes {
-    encode_feed(&header(), [entity])
+    encode_feed_message(&header(), [entity])
 }
 
 fn header() -> proto::FeedHeader {
@@ -27,7 +27,7 @@ fn header() -> proto::FeedHeader {
 }
 
 fn check_refused(body: impl Into<Bytes>, kind: ErrorKind, sentence: &str) {
-    let error = decode_message(body.into(), &FeedMessageLimits::default()).unwrap_err();
+    let error = decode_feed_message(body.into(), &FeedMessageLimits::default()).unwrap_err();
     assert_eq!((error.kind(), &*error.to_string()), (kind, sentence));
 }
 
@@ -40,8 +40,8 @@ fn check_json_refused(body: &str, kind: ErrorKind, words: &str) {
 /// Places a valid entity before and after the faulty one, to check that only the latter is dropped.
 fn check_dropped(entity: &[u8], sentence: &str) {
     let sound: &[u8] = b"\x0A\x05sound";
-    let body = encode_feed(&header(), [sound, entity, sound]);
-    let (message, problems) = decode_message(body, &FeedMessageLimits::default()).unwrap();
+    let body = encode_feed_message(&header(), [sound, entity, sound]);
+    let (message, problems) = decode_feed_message(body, &FeedMessageLimits::default()).unwrap();
     assert_eq!(message.entity.len(), 2);
     assert_eq!(sentences(&problems), [sentence]);
 }
@@ -152,7 +152,8 @@ fn a_vehicle_without_a_numeric_position_is_dropped() {
 #[test]
 fn an_entity_that_is_not_a_message_is_dropped_alone() {
     let (message, problems) =
-        decode_message(body(b"\x10\x01\x12\x03\x0A\x01a"), &FeedMessageLimits::default()).unwrap();
+        decode_feed_message(body(b"\x10\x01\x12\x03\x0A\x01a"), &FeedMessageLimits::default())
+            .unwrap();
     assert_eq!(message.entity.len(), 1);
     assert_eq!(
         sentences(&problems),
@@ -163,7 +164,7 @@ fn an_entity_that_is_not_a_message_is_dropped_alone() {
 #[test]
 fn a_header_without_a_version_is_reported() {
     let (message, problems) =
-        decode_message(b"\x0A\x02\x18\x07"[..].into(), &FeedMessageLimits::default()).unwrap();
+        decode_feed_message(b"\x0A\x02\x18\x07"[..].into(), &FeedMessageLimits::default()).unwrap();
     assert_eq!(message.header.timestamp, Some(7));
     assert_eq!(
         sentences(&problems),
@@ -174,7 +175,7 @@ fn a_header_without_a_version_is_reported() {
 #[test]
 fn a_header_in_several_parts_is_merged() {
     let pieces = body(b"\x0A\x07\x0A\x031.0\x18\x07");
-    let (shallow, _) = decode_shallow(pieces, &FeedMessageLimits::default()).unwrap();
+    let (shallow, _) = split_feed_message(pieces, &FeedMessageLimits::default()).unwrap();
     assert_eq!(shallow.header.gtfs_realtime_version, "1.0");
     assert_eq!(shallow.header.timestamp, Some(7));
 }
@@ -184,12 +185,12 @@ fn unknown_fields_groups_and_extensions_are_ignored_but_preserved() {
     // Field 1001 of the entity, a group in field 1002, and the undefined field 99.
     let entity = b"\x0A\x01x\xCA\x3E\x03abc\xD3\x3E\x08\x01\xD4\x3E\x98\x06\x05\x22\x00";
     let (shallow, problems) =
-        decode_shallow(with_entity(entity), &FeedMessageLimits::default()).unwrap();
+        split_feed_message(with_entity(entity), &FeedMessageLimits::default()).unwrap();
     assert!(problems.is_empty());
     let raw = &shallow.entities[0];
-    assert_eq!((raw.entity_id(), raw.payload), ("x", EntityPayloads::VEHICLE));
+    assert_eq!((raw.entity_id(), raw.payload), ("x", EntityPayloadKinds::VEHICLE));
     assert!(raw.decode_entity().unwrap().vehicle.is_some());
-    assert_eq!(encode_feed(&shallow.header, [&raw.bytes]), with_entity(entity));
+    assert_eq!(encode_feed_message(&shallow.header, [&raw.bytes]), with_entity(entity));
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn a_deeply_nested_entity_is_dropped_with_a_problem() {
 
 #[test]
 fn a_differential_message_is_recognized() {
-    let (shallow, problems) = decode_shallow(
+    let (shallow, problems) = split_feed_message(
         b"\x0A\x07\x0A\x032.0\x10\x01\x12\x05\x0A\x01x\x10\x01"[..].into(),
         &FeedMessageLimits::default(),
     )
@@ -216,10 +217,10 @@ fn a_differential_message_is_recognized() {
 fn unknown_enum_values_are_preserved_as_numbers() {
     // trip.schedule_relationship = 77
     let body = with_entity(b"\x0A\x01x\x1A\x04\x0A\x02\x20\x4D");
-    let (message, problems) = decode_message(body, &FeedMessageLimits::default()).unwrap();
+    let (message, problems) = decode_feed_message(body, &FeedMessageLimits::default()).unwrap();
     assert!(problems.is_empty());
     let mut text = Vec::new();
-    write_json(&mut text, &message.header, &message.entity).unwrap();
+    write_feed_json(&mut text, &message.header, &message.entity).unwrap();
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains(r#""schedule_relationship":77"#), "{text}");
     assert_eq!(decode_json(text.as_bytes(), &FeedMessageLimits::default()).unwrap().0, message);
@@ -233,14 +234,17 @@ fn the_limits_of_body_entities_and_entity_size_are_enforced() {
         entities: 2,
         ..FeedMessageLimits::default()
     };
-    let refused = |body: Bytes| decode_shallow(body, &limits).unwrap_err().to_string();
+    let refused = |body: Bytes| split_feed_message(body, &limits).unwrap_err().to_string();
     assert_eq!(refused(body(&[0; 100])), "the message has 107 bytes; the limit is 100");
     let entities: [&[u8]; 3] = [b"\x0A\x01a"; 3];
-    assert_eq!(refused(encode_feed(&header(), entities)), "the message has more than 2 entities");
+    assert_eq!(
+        refused(encode_feed_message(&header(), entities)),
+        "the message has more than 2 entities"
+    );
 
     let long: &[u8] = b"\x0A\x0Aabcdefghij";
     let (shallow, problems) =
-        decode_shallow(encode_feed(&header(), [long, b"\x0A\x01b"]), &limits).unwrap();
+        split_feed_message(encode_feed_message(&header(), [long, b"\x0A\x01b"]), &limits).unwrap();
     assert_eq!(shallow.entities.len(), 1);
     assert_eq!(
         sentences(&problems),
@@ -259,14 +263,14 @@ fn trips_of_calls(n_trips: usize, n_calls: usize, call: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_message_of_many_empty_calls_exceeds_the_memory_limit() {
-    let empty = encode_feed(&header(), trips_of_calls(300, 32_000, b"\x12\x00"));
+    let empty = encode_feed_message(&header(), trips_of_calls(300, 32_000, b"\x12\x00"));
     assert!(empty.len() < FeedMessageLimits::default().body_bytes);
     let words = "the records of the message need more than 536870912 bytes of memory";
-    let error = decode_shallow(empty.clone(), &FeedMessageLimits::default()).unwrap_err();
+    let error = split_feed_message(empty.clone(), &FeedMessageLimits::default()).unwrap_err();
     assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::TooLarge, words));
     check_refused(empty, ErrorKind::TooLarge, words);
 
-    let many = encode_feed(&header(), vec![b"\x0A\x00"; 1_000_000]);
+    let many = encode_feed_message(&header(), vec![b"\x0A\x00"; 1_000_000]);
     check_refused(many, ErrorKind::TooLarge, words);
 
     // In JSON each entity takes as much as in protobuf.
@@ -294,16 +298,17 @@ fn a_country_sized_message_is_within_the_limits() {
     let events = [b"\x12\x11", &event[..], b"\x1A\x11", &event[..]].concat();
     let call = [b"\x08\x07", &*events, stop].concat();
     let call = [b"\x12", &[call.len() as u8][..], &*call].concat();
-    let body = encode_feed(&header(), trips_of_calls(20_000, 60, &call));
+    let body = encode_feed_message(&header(), trips_of_calls(20_000, 60, &call));
     assert!(body.len() > 70_000_000, "{}", body.len());
-    let (shallow, problems) = decode_shallow(body.clone(), &FeedMessageLimits::default()).unwrap();
+    let (shallow, problems) =
+        split_feed_message(body.clone(), &FeedMessageLimits::default()).unwrap();
     assert_eq!((shallow.entities.len(), problems.total_count()), (20_000, 0));
     let entity = shallow.entities[0].decode_entity().unwrap();
     assert_eq!(entity.trip_update.unwrap().stop_time_update.len(), 60);
     // The message takes less than three quarters of the limit.
     let max = FeedMessageLimits::default().record_bytes;
     let limits = FeedMessageLimits { record_bytes: max / 4 * 3, ..FeedMessageLimits::default() };
-    assert!(decode_shallow(body, &limits).is_ok());
+    assert!(split_feed_message(body, &limits).is_ok());
 }
 
 #[test]
@@ -333,7 +338,7 @@ fn a_trip_with_500_fully_populated_calls_is_within_the_limits() {
         ..Default::default()
     };
     let (message, problems) =
-        decode_message(with_entity(&entity.encode_to_vec()), &FeedMessageLimits::default())
+        decode_feed_message(with_entity(&entity.encode_to_vec()), &FeedMessageLimits::default())
             .unwrap();
     assert!(problems.is_empty(), "{:?}", sentences(&problems));
     assert_eq!(message.entity, [entity]);

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use lineside_formats::{
     ErrorKind,
     gtfs_rt::{
-        FeedMessageLimits, decode_json, decode_message, decode_shallow, encode_feed, proto,
-        write_json,
+        FeedMessageLimits, decode_feed_message, decode_json, encode_feed_message, proto,
+        split_feed_message, write_feed_json,
     },
 };
 use prost::Message as _;
@@ -23,19 +23,20 @@ use support::real_files;
 fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
     let name = path.display();
     let limits = FeedMessageLimits::default();
-    let (shallow, problems) = decode_shallow(body.clone(), &limits).unwrap();
+    let (shallow, problems) = split_feed_message(body.clone(), &limits).unwrap();
     assert!(problems.is_empty(), "{name}: {:?}", problems.retained_problems());
     assert_eq!(shallow.header, expected.header, "{name}");
     assert_eq!(shallow.entities.len(), expected.entity.len(), "{name}");
-    let (message, problems) = decode_message(body.clone(), &limits).unwrap();
+    let (message, problems) = decode_feed_message(body.clone(), &limits).unwrap();
     assert!(problems.is_empty(), "{name}: {:?}", problems.retained_problems());
     assert_eq!(&message, expected, "{name}");
 
-    let reencoded = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
+    let reencoded =
+        encode_feed_message(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
     assert_eq!(&proto::FeedMessage::decode(reencoded).unwrap(), expected, "{name}");
 
     let mut text = Vec::new();
-    write_json(&mut text, &message.header, &message.entity).unwrap();
+    write_feed_json(&mut text, &message.header, &message.entity).unwrap();
     let (counterpart, problems) = decode_json(&text, &limits).unwrap();
     assert!(problems.is_empty(), "{name}: {:?}", problems.retained_problems());
     assert_eq!(&counterpart, expected, "{name}");
@@ -55,7 +56,7 @@ fn real_messages_decode_as_with_prost() {
             _ => {
                 n_refused += 1;
                 let error =
-                    decode_message(body.clone(), &FeedMessageLimits::default()).unwrap_err();
+                    decode_feed_message(body.clone(), &FeedMessageLimits::default()).unwrap_err();
                 let kind = if body.is_empty() { ErrorKind::Empty } else { error.kind() };
                 assert!(!error.to_string().is_empty() && kind == error.kind());
                 println!("{}: {error}", path.display());

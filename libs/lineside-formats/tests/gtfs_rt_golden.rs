@@ -5,7 +5,7 @@
 use std::{fs, path::PathBuf};
 
 use lineside_formats::gtfs_rt::{
-    FeedMessageLimits, decode_json, decode_message, proto, write_json,
+    FeedMessageLimits, decode_feed_message, decode_json, proto, write_feed_json,
 };
 use prost::Message as _;
 use serde_json::Value as Json;
@@ -23,7 +23,7 @@ fn read(text: &str) -> proto::FeedMessage {
 
 fn written(message: &proto::FeedMessage) -> String {
     let mut text = Vec::new();
-    write_json(&mut text, &message.header, &message.entity).unwrap();
+    write_feed_json(&mut text, &message.header, &message.entity).unwrap();
     let json: Json = serde_json::from_slice(&text).unwrap();
     serde_json::to_string_pretty(&json).unwrap() + "\n"
 }
@@ -33,7 +33,7 @@ fn check(name: &str) {
     let text = golden(name);
     let message = read(&text);
     let (reencoded, problems) =
-        decode_message(message.encode_to_vec().into(), &FeedMessageLimits::default()).unwrap();
+        decode_feed_message(message.encode_to_vec().into(), &FeedMessageLimits::default()).unwrap();
     assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     assert_eq!(written(&reencoded), sorted(&text), "{name}");
 }
@@ -73,7 +73,7 @@ fn spellings_of_other_libraries_are_read_alike() {
 fn fields_are_written_in_schema_order_and_absent_ones_are_omitted() {
     let message = read(&golden("vehicle_positions.json"));
     let mut text = Vec::new();
-    write_json(&mut text, &message.header, &message.entity[1..]).unwrap();
+    write_feed_json(&mut text, &message.header, &message.entity[1..]).unwrap();
     assert_eq!(
         String::from_utf8(text).unwrap(),
         r#"{"header":{"gtfs_realtime_version":"2.0","incrementality":"FULL_DATASET","timestamp":1700000000},"#

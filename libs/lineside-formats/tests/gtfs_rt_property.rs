@@ -9,8 +9,8 @@ use bytes::Bytes;
 use lineside_formats::{
     ErrorKind,
     gtfs_rt::{
-        FeedMessageLimits, ShallowMessage, decode_json, decode_message, decode_shallow,
-        encode_feed, proto, write_json,
+        FeedMessageLimits, SplitFeedMessage, decode_feed_message, decode_json, encode_feed_message,
+        proto, split_feed_message, write_feed_json,
     },
 };
 use proptest::prelude::*;
@@ -89,14 +89,14 @@ fn random_bytes(seed: u64) -> (DynamicMessage, Bytes) {
 }
 
 fn sound(bytes: Bytes) -> proto::FeedMessage {
-    let (message, problems) = decode_message(bytes, &FeedMessageLimits::default()).unwrap();
+    let (message, problems) = decode_feed_message(bytes, &FeedMessageLimits::default()).unwrap();
     assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     message
 }
 
 fn twin(message: &proto::FeedMessage) -> Vec<u8> {
     let mut text = Vec::new();
-    write_json(&mut text, &message.header, &message.entity).unwrap();
+    write_feed_json(&mut text, &message.header, &message.entity).unwrap();
     text
 }
 
@@ -151,9 +151,9 @@ proptest! {
     fn shallow_decoding_matches_full_decoding(seed: u64) {
         let (_, bytes) = random_bytes(seed);
         let message = sound(bytes.clone());
-        let (shallow, _) = decode_shallow(bytes.clone(), &FeedMessageLimits::default()).unwrap();
+        let (shallow, _) = split_feed_message(bytes.clone(), &FeedMessageLimits::default()).unwrap();
         prop_assert_eq!(&shallow.header, &message.header);
-        let same = ShallowMessage::from_message(&message);
+        let same = SplitFeedMessage::from_decoded_message(&message);
         prop_assert_eq!(shallow.entities.len(), same.entities.len());
         for ((raw, same), entity) in shallow.entities.iter().zip(&same.entities).zip(&message.entity) {
             prop_assert_eq!(raw.entity_id(), &entity.id);
@@ -162,7 +162,7 @@ proptest! {
             prop_assert_eq!((&raw.bytes, raw.hash), (&same.bytes, same.hash));
             prop_assert_eq!(&raw.decode_entity().unwrap(), entity);
         }
-        let reencoded = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
+        let reencoded = encode_feed_message(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
         prop_assert_eq!(reencoded, bytes);
     }
 
@@ -180,16 +180,16 @@ proptest! {
     #[test]
     fn a_truncated_message_is_refused_or_a_prefix(seed: u64) {
         let (_, bytes) = random_bytes(seed);
-        let (whole, _) = decode_shallow(bytes.clone(), &FeedMessageLimits::default()).unwrap();
+        let (whole, _) = split_feed_message(bytes.clone(), &FeedMessageLimits::default()).unwrap();
         for end in 0..bytes.len() {
-            match decode_shallow(bytes.slice(..end), &FeedMessageLimits::default()) {
+            match split_feed_message(bytes.slice(..end), &FeedMessageLimits::default()) {
                 Err(error) => {
                     let kind = if end == 0 { ErrorKind::Empty } else { ErrorKind::Truncated };
                     prop_assert_eq!(error.kind(), kind, "cut at {}", end);
                 }
                 Ok((part, problems)) => {
                     prop_assert!(problems.is_empty());
-                    let hashes = |shallow: &ShallowMessage| -> Vec<_> {
+                    let hashes = |shallow: &SplitFeedMessage| -> Vec<_> {
                         shallow.entities.iter().map(|raw| raw.hash).collect()
                     };
                     prop_assert!(hashes(&whole).starts_with(&hashes(&part)), "cut at {}", end);
@@ -238,15 +238,15 @@ proptest! {
     #[test]
     fn every_entity_is_decoded_or_reported(entities: Vec<Vec<u8>>) {
         let header = proto::FeedHeader::default();
-        let body = encode_feed(&header, &entities);
-        let (message, problems) = decode_message(body, &FeedMessageLimits::default()).unwrap();
+        let body = encode_feed_message(&header, &entities);
+        let (message, problems) = decode_feed_message(body, &FeedMessageLimits::default()).unwrap();
         prop_assert_eq!(message.entity.len() as u64 + problems.total_count(), entities.len() as u64);
     }
 }
 
 fn take_everything(body: &[u8]) {
     let limits = FeedMessageLimits::default();
-    if let Ok((message, _)) = decode_message(Bytes::copy_from_slice(body), &limits) {
+    if let Ok((message, _)) = decode_feed_message(Bytes::copy_from_slice(body), &limits) {
         assert_eq!(sound(message.encode_to_vec().into()).encode_to_vec(), message.encode_to_vec());
     }
     if let Ok((message, _)) = decode_json(body, &limits) {

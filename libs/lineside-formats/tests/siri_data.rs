@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fs};
 
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
-    MessageLimits, SiriCall, SiriMessage, VehicleJourney, decode_message,
+    MessageLimits, SiriCall, SiriMessage, VehicleJourney, decode_siri_message,
 };
 use serde_json::Value as Json;
 
@@ -85,8 +85,8 @@ fn count_records(message: &SiriMessage) -> Counts {
     let mut add = |name: &'static str, n: usize| {
         *counts.entry(name).or_default() += n;
     };
-    for delivery in message.deliveries() {
-        for journey in delivery.estimated_timetables.iter().flat_map(|it| it.journeys()) {
+    for delivery in message.service_deliveries() {
+        for journey in delivery.estimated_timetables.iter().flat_map(|it| it.estimated_journeys()) {
             add("EstimatedVehicleJourney", 1);
             count_calls(journey, &mut add);
         }
@@ -177,7 +177,8 @@ fn real_messages_decode_without_loss() {
     for path in &paths {
         let body = fs::read(path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let (message, problems) = match decode_message(&body, &zone, &MessageLimits::default()) {
+        let (message, problems) = match decode_siri_message(&body, &zone, &MessageLimits::default())
+        {
             Ok(decoded) => decoded,
             Err(error) => {
                 println!("{}: {error}", path.display());

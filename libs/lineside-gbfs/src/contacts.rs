@@ -20,9 +20,9 @@ impl FileContent {
         let mut losses = ConversionReport::new();
         let FileContent::SystemInformation(system) = self else { return losses };
         if let Some(phone) = system.phone_number.take() {
-            system.phone_number = normalize_phone(&phone);
+            system.phone_number = normalize_phone_to_e164(&phone);
             if system.phone_number.is_none() {
-                losses.record_dropped(
+                losses.record_dropped_object(
                     "phone_number",
                     "the number is not in E.164 format",
                     Some(&phone),
@@ -37,14 +37,14 @@ impl FileContent {
         let named = std::mem::replace(&mut system.manifest_url, manifest_url.map(SmolStr::new));
         if named.is_some() {
             let why = "the URLs in the manifest are the producer's";
-            losses.record_dropped("manifest_url", why, named.as_deref());
+            losses.record_dropped_object("manifest_url", why, named.as_deref());
         }
         losses
     }
 }
 
 /// Removes the separators of a telephone number; `None` if it does not begin with `+` and a country code.
-fn normalize_phone(text: &str) -> Option<SmolStr> {
+fn normalize_phone_to_e164(text: &str) -> Option<SmolStr> {
     let is_sign = |c: char| matches!(c, ' ' | '-' | '.' | '\u{a0}');
     let digits: String = text.trim().strip_prefix('+')?.chars().filter(|c| !is_sign(*c)).collect();
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -100,13 +100,13 @@ mod tests {
         let (converted, losses) = fit(own.clone(), Some("https://b.example/manifest.json"));
         assert_eq!(contact(&converted), "feed@a.example");
         assert_eq!(converted.manifest_url.as_deref(), Some("https://b.example/manifest.json"));
-        assert_eq!(losses.total_dropped(), 1);
+        assert_eq!(losses.dropped_object_count(), 1);
         let (of_riders, losses) = fit(SystemInformation { feed_contact_email: None, ..own }, None);
         assert_eq!(contact(&of_riders), "riders@a.example");
-        assert_eq!((of_riders.manifest_url, losses.total_dropped()), (None, 1));
+        assert_eq!((of_riders.manifest_url, losses.dropped_object_count()), (None, 1));
         let (unknown, losses) = fit(SystemInformation::default(), None);
         assert_eq!(
-            (contact(&unknown).as_str(), losses.total_dropped()),
+            (contact(&unknown).as_str(), losses.dropped_object_count()),
             (FEED_CONTACT_STAND_IN, 0)
         );
     }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{
     DiscoveryLimits,
-    envelope::{self, ObjectPairs},
+    envelope::{self, JsonObjectPairs},
 };
 use lineside_formats::{Error, ErrorKind, Problem, Problems};
 
@@ -34,7 +34,7 @@ pub struct DiscoveryEntry {
 
 impl DiscoveryFile {
     /// Returns the distinct languages of the entries, in the order of the file.
-    pub fn list_languages(&self) -> Vec<&str> {
+    pub fn distinct_languages(&self) -> Vec<&str> {
         let mut languages: Vec<&str> = Vec::new();
         for language in self.entries.iter().filter_map(|entry| entry.language.as_deref()) {
             if !languages.contains(&language) {
@@ -45,7 +45,11 @@ impl DiscoveryFile {
     }
 
     /// Returns the file with that name and language; without a language, the first one with that name.
-    pub fn find_entry(&self, language: Option<&str>, name: &str) -> Option<&DiscoveryEntry> {
+    pub fn find_discovery_entry(
+        &self,
+        language: Option<&str>,
+        name: &str,
+    ) -> Option<&DiscoveryEntry> {
         let fits = |entry: &&DiscoveryEntry| {
             &*entry.name == name
                 && language.is_none_or(|language| entry.language.as_deref() == Some(language))
@@ -58,12 +62,12 @@ impl DiscoveryFile {
 ///
 /// # Errors
 /// Returns an error if the file is too large, or if it is not JSON with a list of files.
-pub fn decode_discovery(
+pub fn decode_discovery_file(
     body: &[u8],
     limits: &DiscoveryLimits,
 ) -> Result<(DiscoveryFile, Problems), Error> {
     let mut reader = DiscoveryReader { limits, problems: Problems::new(), seen: HashSet::new() };
-    let places = reader.read_entries(body)?;
+    let places = reader.read_entries_with_url_spans(body)?;
     let mut discovery = DiscoveryFile::default();
     for place in places {
         let entry = place.entry;
@@ -86,14 +90,14 @@ pub fn decode_discovery(
 /// Replaces the URLs by those of `url_of`, or leaves them where it returns `None`. All else is copied unchanged.
 ///
 /// # Errors
-/// Returns the errors of [`decode_discovery`].
-pub fn rewrite_discovery(
+/// Returns the errors of [`decode_discovery_file`].
+pub fn rewrite_discovery_urls(
     body: &[u8],
     limits: &DiscoveryLimits,
     mut url_of: impl FnMut(&DiscoveryEntry) -> Option<String>,
 ) -> Result<Vec<u8>, Error> {
     let mut reader = DiscoveryReader { limits, problems: Problems::new(), seen: HashSet::new() };
-    let places = reader.read_entries(body)?;
+    let places = reader.read_entries_with_url_spans(body)?;
     let mut written = Vec::with_capacity(body.len());
     let mut copied = 0;
     for EntryUrlSpan { entry, span } in places {
@@ -136,14 +140,14 @@ struct FeedListItem<'a> {
 }
 
 impl DiscoveryReader<'_> {
-    fn read_entries(&mut self, body: &[u8]) -> Result<Vec<EntryUrlSpan>, Error> {
+    fn read_entries_with_url_spans(&mut self, body: &[u8]) -> Result<Vec<EntryUrlSpan>, Error> {
         if body.len() > self.limits.body_bytes {
             let detail =
                 format!("the discovery file is larger than {} bytes", self.limits.body_bytes);
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
-        let data = envelope::parse_data(body)?;
-        let ObjectPairs(pairs) =
+        let data = envelope::parse_file_data(body)?;
+        let JsonObjectPairs(pairs) =
             serde_json::from_str(data.get()).map_err(|error| envelope::error_from_json(&error))?;
         let mut places = Vec::new();
         if pairs.iter().any(|(key, _)| key == "feeds") {
@@ -155,14 +159,22 @@ impl DiscoveryReader<'_> {
         let mut is_list = pairs.is_empty();
         for (language, raw) in &pairs {
             let Ok(feeds) = serde_json::from_str::<FeedList<'_>>(raw.get()) else {
-                self.report_problem("no_feeds", "the language has no list `feeds`", language);
+                self.report_discovery_problem(
+                    "no_feeds",
+                    "the language has no list `feeds`",
+                    language,
+                );
                 continue;
             };
             is_list = true;
-            if self.is_valid_name(language) {
+            if self.is_url_safe_file_name(language) {
                 self.read_feed_list(body, Some(language), &feeds, &mut places);
             } else {
-                self.report_problem("bad_language", "the language code is invalid", language);
+                self.report_discovery_problem(
+                    "bad_language",
+                    "the language code is invalid",
+                    language,
+                );
             }
         }
         if is_list {
@@ -182,19 +194,23 @@ impl DiscoveryReader<'_> {
         for raw in &feeds.feeds {
             let item = serde_json::from_str::<FeedListItem<'_>>(raw.get());
             let Ok(FeedListItem { name: Some(name), url: Some(url) }) = item else {
-                self.report_problem("bad_file", "the file has no name or no URL", raw.get());
+                self.report_discovery_problem(
+                    "bad_file",
+                    "the file has no name or no URL",
+                    raw.get(),
+                );
                 continue;
             };
-            let Some(span) = find_span(body, url.get()) else { continue };
+            let Some(span) = byte_range_of_slice(body, url.get()) else { continue };
             let Ok(address) = serde_json::from_str::<String>(url.get()) else {
-                self.report_problem("bad_url", "the URL is not a string", url.get());
+                self.report_discovery_problem("bad_url", "the URL is not a string", url.get());
                 continue;
             };
             let plain = name.strip_suffix(".json").unwrap_or(&name);
-            if !self.is_valid_name(plain) {
-                self.report_problem("bad_name", "the file name is invalid", &name);
+            if !self.is_url_safe_file_name(plain) {
+                self.report_discovery_problem("bad_name", "the file name is invalid", &name);
             } else if address.chars().count() > self.limits.url_chars {
-                self.report_problem("long_url", "the URL is too long", &address);
+                self.report_discovery_problem("long_url", "the URL is too long", &address);
             } else {
                 let language = language.map(Into::into);
                 let entry = DiscoveryEntry { language, name: plain.into(), url: address.into() };
@@ -204,7 +220,7 @@ impl DiscoveryReader<'_> {
     }
 
     /// Returns true if the name may be used in a URL without escaping.
-    fn is_valid_name(&self, name: &str) -> bool {
+    fn is_url_safe_file_name(&self, name: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         !name.is_empty()
             && name.len() <= self.limits.name_chars
@@ -212,13 +228,13 @@ impl DiscoveryReader<'_> {
             && !name.bytes().all(|byte| byte == b'.')
     }
 
-    fn report_problem(&mut self, code: &'static str, detail: &str, value: &str) {
+    fn report_discovery_problem(&mut self, code: &'static str, detail: &str, value: &str) {
         self.problems.push(Problem::new(FILE, code, detail).with_value(value));
     }
 }
 
 /// Returns the position of `piece`, a slice of the body, in it.
-fn find_span(body: &[u8], piece: &str) -> Option<Range<usize>> {
+fn byte_range_of_slice(body: &[u8], piece: &str) -> Option<Range<usize>> {
     let start = (piece.as_ptr() as usize).checked_sub(body.as_ptr() as usize)?;
     let span = start..start.checked_add(piece.len())?;
     (body.get(span.clone())? == piece.as_bytes()).then_some(span)

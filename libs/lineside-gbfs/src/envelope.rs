@@ -27,7 +27,7 @@ pub(crate) struct FileEnvelope<'a> {
 }
 
 /// The keys and values of an object, in the order of the file.
-pub(crate) struct ObjectPairs<'a>(pub(crate) Vec<(String, &'a RawValue)>);
+pub(crate) struct JsonObjectPairs<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 /// Maximum number of keys that are read of one object, such as the languages of a discovery file; further ones are
 /// skipped.
@@ -37,8 +37,8 @@ const PAIRS_MAX: usize = 200;
 ///
 /// # Errors
 /// Returns an error if the body is not a GBFS file: a JSON object with `data`.
-pub fn parse_ttl(body: &[u8]) -> Result<Option<Duration>, Error> {
-    let document = parse_envelope(body)?;
+pub fn parse_file_ttl(body: &[u8]) -> Result<Option<Duration>, Error> {
+    let document = parse_file_envelope(body)?;
     let Some(ttl) = document.ttl else { return Ok(None) };
     // Some producers write the number as a string.
     let Ok(seconds) = ttl.get().trim_matches('"').parse::<f64>() else { return Ok(None) };
@@ -46,11 +46,11 @@ pub fn parse_ttl(body: &[u8]) -> Result<Option<Duration>, Error> {
 }
 
 /// Returns the `data` of a file.
-pub(crate) fn parse_data(body: &[u8]) -> Result<&RawValue, Error> {
-    parse_envelope(body).map(|document| document.data)
+pub(crate) fn parse_file_data(body: &[u8]) -> Result<&RawValue, Error> {
+    parse_file_envelope(body).map(|document| document.data)
 }
 
-pub(crate) fn parse_envelope(body: &[u8]) -> Result<FileEnvelope<'_>, Error> {
+pub(crate) fn parse_file_envelope(body: &[u8]) -> Result<FileEnvelope<'_>, Error> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if start.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::new(ErrorKind::Empty, "the file is empty"));
@@ -63,12 +63,12 @@ pub(crate) fn error_from_json(error: &serde_json::Error) -> Error {
     Error::new(kind, format!("the file is not valid GBFS: {error}"))
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for ObjectPairs<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonObjectPairs<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ObjectPairsVisitor;
+        struct JsonObjectPairsVisitor;
 
-        impl<'de> Visitor<'de> for ObjectPairsVisitor {
-            type Value = ObjectPairs<'de>;
+        impl<'de> Visitor<'de> for JsonObjectPairsVisitor {
+            type Value = JsonObjectPairs<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -83,11 +83,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for ObjectPairs<'a> {
                         break;
                     }
                 }
-                Ok(ObjectPairs(pairs))
+                Ok(JsonObjectPairs(pairs))
             }
         }
 
-        deserializer.deserialize_map(ObjectPairsVisitor)
+        deserializer.deserialize_map(JsonObjectPairsVisitor)
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         let body =
             format!("{{\"last_updated\":1,\"ttl\":{written},\"version\":\"2.3\",\"data\":{{}}}}");
         assert_eq!(
-            parse_ttl(body.as_bytes()).unwrap(),
+            parse_file_ttl(body.as_bytes()).unwrap(),
             expect.map(Duration::from_secs),
             "{written}"
         );
@@ -117,12 +117,12 @@ mod tests {
         for odd in ["-1", "null", "true", "\"soon\"", "[60]", "\"NaN\""] {
             check(odd, None);
         }
-        assert_eq!(parse_ttl(b"{\"data\":{}}").unwrap(), None);
+        assert_eq!(parse_file_ttl(b"{\"data\":{}}").unwrap(), None);
     }
 
     #[test]
     fn a_body_that_is_not_a_gbfs_file_is_refused() {
-        let kind = |body: &[u8]| parse_ttl(body).unwrap_err().kind();
+        let kind = |body: &[u8]| parse_file_ttl(body).unwrap_err().kind();
         assert_eq!(kind(b" \n"), ErrorKind::Empty);
         assert_eq!(kind(b"{\"data\":{\"stations\":[{\"a\":1"), ErrorKind::Truncated);
         for body in
@@ -130,6 +130,6 @@ mod tests {
         {
             assert_eq!(kind(body.as_bytes()), ErrorKind::Decode, "{body}");
         }
-        assert!(parse_ttl(b"\xEF\xBB\xBF{\"data\":[]}").is_ok());
+        assert!(parse_file_ttl(b"\xEF\xBB\xBF{\"data\":[]}").is_ok());
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, value::RawValue};
 use smol_str::SmolStr;
 
 use super::{
-    envelope::{self, FileEnvelope, ObjectPairs},
+    envelope::{self, FileEnvelope, JsonObjectPairs},
     limits::FileLimits,
     record::FieldValue,
     record::reader::RecordReader,
@@ -86,15 +86,19 @@ struct FileKindNames {
     v2_list: &'static str,
 }
 
-const fn unchanged_names(kind: FileKind, name: &'static str, list: &'static str) -> FileKindNames {
+const fn same_names_in_v2_and_v3(
+    kind: FileKind,
+    name: &'static str,
+    list: &'static str,
+) -> FileKindNames {
     FileKindNames { kind, v3_name: Some(name), v2_name: Some(name), list, v2_list: list }
 }
 
 const NAMED: [FileKindNames; 14] = [
-    unchanged_names(FileKind::SystemInformation, "system_information", ""),
-    unchanged_names(FileKind::VehicleTypes, "vehicle_types", "vehicle_types"),
-    unchanged_names(FileKind::StationInformation, "station_information", "stations"),
-    unchanged_names(FileKind::StationStatus, "station_status", "stations"),
+    same_names_in_v2_and_v3(FileKind::SystemInformation, "system_information", ""),
+    same_names_in_v2_and_v3(FileKind::VehicleTypes, "vehicle_types", "vehicle_types"),
+    same_names_in_v2_and_v3(FileKind::StationInformation, "station_information", "stations"),
+    same_names_in_v2_and_v3(FileKind::StationStatus, "station_status", "stations"),
     FileKindNames {
         kind: FileKind::VehicleStatus,
         v3_name: Some("vehicle_status"),
@@ -104,22 +108,25 @@ const NAMED: [FileKindNames; 14] = [
     },
     FileKindNames {
         v2_name: None,
-        ..unchanged_names(FileKind::VehicleAvailability, "vehicle_availability", "vehicles")
+        ..same_names_in_v2_and_v3(FileKind::VehicleAvailability, "vehicle_availability", "vehicles")
     },
-    unchanged_names(FileKind::Regions, "system_regions", "regions"),
-    unchanged_names(FileKind::PricingPlans, "system_pricing_plans", "plans"),
-    unchanged_names(FileKind::Alerts, "system_alerts", "alerts"),
-    unchanged_names(FileKind::GeofencingZones, "geofencing_zones", "geofencing_zones"),
+    same_names_in_v2_and_v3(FileKind::Regions, "system_regions", "regions"),
+    same_names_in_v2_and_v3(FileKind::PricingPlans, "system_pricing_plans", "plans"),
+    same_names_in_v2_and_v3(FileKind::Alerts, "system_alerts", "alerts"),
+    same_names_in_v2_and_v3(FileKind::GeofencingZones, "geofencing_zones", "geofencing_zones"),
     FileKindNames {
         v3_name: None,
-        ..unchanged_names(FileKind::Hours, "system_hours", "rental_hours")
+        ..same_names_in_v2_and_v3(FileKind::Hours, "system_hours", "rental_hours")
     },
     FileKindNames {
         v3_name: None,
-        ..unchanged_names(FileKind::Calendar, "system_calendar", "calendars")
+        ..same_names_in_v2_and_v3(FileKind::Calendar, "system_calendar", "calendars")
     },
-    unchanged_names(FileKind::Versions, "gbfs_versions", "versions"),
-    FileKindNames { v2_name: None, ..unchanged_names(FileKind::Manifest, "manifest", "datasets") },
+    same_names_in_v2_and_v3(FileKind::Versions, "gbfs_versions", "versions"),
+    FileKindNames {
+        v2_name: None,
+        ..same_names_in_v2_and_v3(FileKind::Manifest, "manifest", "datasets")
+    },
 ];
 
 impl FileKind {
@@ -135,7 +142,7 @@ impl FileKind {
     };
 
     /// Returns the kind of the file with that name in discovery files; `None` for the discovery file itself.
-    pub fn from_name(name: &str) -> Option<FileKind> {
+    pub fn kind_from_file_name(name: &str) -> Option<FileKind> {
         let name = name.strip_suffix(".json").unwrap_or(name);
         let is_it = |it: &&FileKindNames| it.v3_name == Some(name) || it.v2_name == Some(name);
         NAMED.iter().find(is_it).map(|it| it.kind)
@@ -143,17 +150,17 @@ impl FileKind {
 
     /// Returns the name of the file in a major version; `None` if the version has no such file.
     pub fn file_name(self, major: u8) -> Option<&'static str> {
-        let named = self.kind_names();
+        let named = self.file_and_list_names();
         if major >= 3 { named.v3_name } else { named.v2_name }
     }
 
     /// Returns the key of the list in a major version; empty if the file is no list.
-    pub(crate) fn list_key(self, major: u8) -> &'static str {
-        let named = self.kind_names();
+    pub(crate) fn record_list_key(self, major: u8) -> &'static str {
+        let named = self.file_and_list_names();
         if major >= 3 { named.list } else { named.v2_list }
     }
 
-    fn kind_names(self) -> &'static FileKindNames {
+    fn file_and_list_names(self) -> &'static FileKindNames {
         NAMED.iter().find(|it| it.kind == self).unwrap_or(&NAMED[0])
     }
 }
@@ -226,7 +233,7 @@ pub struct GbfsFile {
 ///
 /// # Errors
 /// Returns an error if the file is too large, or if it is not a JSON object with `data`.
-pub fn decode_file(
+pub fn decode_gbfs_file(
     kind: FileKind,
     body: &[u8],
     language: &str,
@@ -236,13 +243,13 @@ pub fn decode_file(
         let detail = format!("the file is larger than {} bytes", limits.body_bytes);
         return Err(Error::new(ErrorKind::TooLarge, detail));
     }
-    let document = envelope::parse_envelope(body)?;
+    let document = envelope::parse_file_envelope(body)?;
     let major = detect_major_version(&document);
     let file =
         kind.file_name(major).or(kind.file_name(3)).or(kind.file_name(2)).unwrap_or_default();
     let mut reading = RecordReader::new(file, (major, language), limits);
-    let head = read_header(&document, &mut reading);
-    let content = read_content(kind, document.data, &mut reading)?;
+    let head = read_file_header(&document, &mut reading);
+    let content = read_file_content(kind, document.data, &mut reading)?;
     Ok((GbfsFile { head, content }, reading.problems))
 }
 
@@ -257,7 +264,7 @@ fn detect_major_version(document: &FileEnvelope<'_>) -> u8 {
     }
 }
 
-fn read_header(document: &FileEnvelope<'_>, reading: &mut RecordReader<'_>) -> FileHeader {
+fn read_file_header(document: &FileEnvelope<'_>, reading: &mut RecordReader<'_>) -> FileHeader {
     let value = |raw: Option<&RawValue>| {
         let value: Option<Value> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
         value.filter(|value| !value.is_null())
@@ -265,19 +272,21 @@ fn read_header(document: &FileEnvelope<'_>, reading: &mut RecordReader<'_>) -> F
     let last_updated = value(document.last_updated);
     let last_updated = last_updated.and_then(|json| {
         reading
-            .read_at_key("last_updated", |reading| GbfsTime::read_value(&json, reading))
+            .read_with_path_key("last_updated", |reading| GbfsTime::read_value(&json, reading))
             .map(|at| at.0)
     });
-    let ttl = value(document.ttl)
-        .and_then(|json| reading.read_at_key("ttl", |reading| u32::read_value(&json, reading)));
+    let ttl = value(document.ttl).and_then(|json| {
+        reading.read_with_path_key("ttl", |reading| u32::read_value(&json, reading))
+    });
     let version = value(document.version).and_then(|json| {
-        reading
-            .read_at_key("version", |reading| <SmolStr as FieldValue>::read_value(&json, reading))
+        reading.read_with_path_key("version", |reading| {
+            <SmolStr as FieldValue>::read_value(&json, reading)
+        })
     });
     FileHeader { last_updated, ttl, version }
 }
 
-fn read_content(
+fn read_file_content(
     kind: FileKind,
     data: &RawValue,
     reading: &mut RecordReader<'_>,
@@ -289,23 +298,33 @@ fn read_content(
             let refused = || Error::new(ErrorKind::Decode, "the file has no system information");
             FileContent::SystemInformation(Box::new(read.ok_or_else(refused)?))
         }
-        FileKind::GeofencingZones => FileContent::GeofencingZones(read_zones(data, reading)?),
-        FileKind::VehicleTypes => FileContent::VehicleTypes(read_records(kind, data, reading)?),
+        FileKind::GeofencingZones => {
+            FileContent::GeofencingZones(read_geofencing_zones(data, reading)?)
+        }
+        FileKind::VehicleTypes => {
+            FileContent::VehicleTypes(read_list_records(kind, data, reading)?)
+        }
         FileKind::StationInformation => {
-            FileContent::StationInformation(read_records(kind, data, reading)?)
+            FileContent::StationInformation(read_list_records(kind, data, reading)?)
         }
-        FileKind::StationStatus => FileContent::StationStatus(read_records(kind, data, reading)?),
-        FileKind::VehicleStatus => FileContent::VehicleStatus(read_records(kind, data, reading)?),
+        FileKind::StationStatus => {
+            FileContent::StationStatus(read_list_records(kind, data, reading)?)
+        }
+        FileKind::VehicleStatus => {
+            FileContent::VehicleStatus(read_list_records(kind, data, reading)?)
+        }
         FileKind::VehicleAvailability => {
-            FileContent::VehicleAvailability(read_records(kind, data, reading)?)
+            FileContent::VehicleAvailability(read_list_records(kind, data, reading)?)
         }
-        FileKind::Regions => FileContent::Regions(read_records(kind, data, reading)?),
-        FileKind::PricingPlans => FileContent::PricingPlans(read_records(kind, data, reading)?),
-        FileKind::Alerts => FileContent::Alerts(read_records(kind, data, reading)?),
-        FileKind::Hours => FileContent::Hours(read_records(kind, data, reading)?),
-        FileKind::Calendar => FileContent::Calendar(read_records(kind, data, reading)?),
-        FileKind::Versions => FileContent::Versions(read_records(kind, data, reading)?),
-        FileKind::Manifest => FileContent::Manifest(read_records(kind, data, reading)?),
+        FileKind::Regions => FileContent::Regions(read_list_records(kind, data, reading)?),
+        FileKind::PricingPlans => {
+            FileContent::PricingPlans(read_list_records(kind, data, reading)?)
+        }
+        FileKind::Alerts => FileContent::Alerts(read_list_records(kind, data, reading)?),
+        FileKind::Hours => FileContent::Hours(read_list_records(kind, data, reading)?),
+        FileKind::Calendar => FileContent::Calendar(read_list_records(kind, data, reading)?),
+        FileKind::Versions => FileContent::Versions(read_list_records(kind, data, reading)?),
+        FileKind::Manifest => FileContent::Manifest(read_list_records(kind, data, reading)?),
     })
 }
 
@@ -351,13 +370,14 @@ listed! {
     GeofencingRule,
 }
 
-fn read_records<T: ListRecord>(
+fn read_list_records<T: ListRecord>(
     kind: FileKind,
     data: &RawValue,
     reading: &mut RecordReader<'_>,
 ) -> Result<Vec<T>, Error> {
-    let names = [kind.list_key(reading.major), kind.list_key(3), kind.list_key(2)];
-    let ObjectPairs(pairs) =
+    let names =
+        [kind.record_list_key(reading.major), kind.record_list_key(3), kind.record_list_key(2)];
+    let JsonObjectPairs(pairs) =
         serde_json::from_str(data.get()).map_err(|error| envelope::error_from_json(&error))?;
     let found = names.into_iter().find_map(|name| {
         let (_, raw) = pairs.iter().find(|(key, _)| key == name)?;
@@ -367,12 +387,12 @@ fn read_records<T: ListRecord>(
         let detail = format!("the file has no list `{}`", names[0]);
         return Err(Error::new(ErrorKind::Decode, detail));
     };
-    reading.read_at_key(name, |reading| read_each_record(raw, reading))
+    reading.read_with_path_key(name, |reading| read_records_one_by_one(raw, reading))
 }
 
 /// Reads the records of a list one by one. `null` is an empty list, as some programs write it; any other value that is
 /// not a list is an error.
-fn read_each_record<T: ListRecord>(
+fn read_records_one_by_one<T: ListRecord>(
     raw: &RawValue,
     reading: &mut RecordReader<'_>,
 ) -> Result<Vec<T>, Error> {
@@ -383,10 +403,11 @@ fn read_each_record<T: ListRecord>(
     let take = |raw: &RawValue| {
         if list.len() < max {
             list.extend(
-                reading.read_at_index(n, |reading| read_one_record(raw, &mut seen, reading)),
+                reading
+                    .read_with_path_index(n, |reading| read_unique_record(raw, &mut seen, reading)),
             );
         } else if n == max {
-            reading.report_problem(
+            reading.report_field_problem(
                 "too_many",
                 &format!("more than {max} items; the rest is ignored"),
                 None,
@@ -396,7 +417,7 @@ fn read_each_record<T: ListRecord>(
     };
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
     if raw.get().trim() != "null"
-        && let Err(error) = EachItem(take).deserialize(&mut deserializer)
+        && let Err(error) = ListItemCallback(take).deserialize(&mut deserializer)
     {
         let detail = format!("expected a list: {error}");
         return Err(Error::new(ErrorKind::Decode, detail));
@@ -404,7 +425,7 @@ fn read_each_record<T: ListRecord>(
     Ok(list)
 }
 
-fn read_one_record<T: ListRecord>(
+fn read_unique_record<T: ListRecord>(
     raw: &RawValue,
     seen: &mut HashSet<SmolStr>,
     reading: &mut RecordReader<'_>,
@@ -413,12 +434,16 @@ fn read_one_record<T: ListRecord>(
     let mut record = T::read_value(&json, reading)?;
     match record.record_id() {
         Some("") => {
-            reading.report_problem("missing_id", "a record without an id is ignored", Some(&json));
+            reading.report_field_problem(
+                "missing_id",
+                "a record without an id is ignored",
+                Some(&json),
+            );
             return None;
         }
         Some(id) if !seen.insert(SmolStr::new(id)) => {
             let id = Value::String(id.to_owned());
-            reading.report_problem(
+            reading.report_field_problem(
                 "duplicate_id",
                 "another record has the same id; the first is used",
                 Some(&id),
@@ -428,13 +453,17 @@ fn read_one_record<T: ListRecord>(
         _ => {}
     }
     if let Some([lat, lon]) = record.coordinates_mut() {
-        check_coordinates(lat, lon, reading);
+        remove_invalid_coordinates(lat, lon, reading);
     }
     Some(record)
 }
 
 /// Removes coordinates that cannot be right.
-fn check_coordinates(lat: &mut Option<f64>, lon: &mut Option<f64>, reading: &mut RecordReader<'_>) {
+fn remove_invalid_coordinates(
+    lat: &mut Option<f64>,
+    lon: &mut Option<f64>,
+    reading: &mut RecordReader<'_>,
+) {
     let is_right = match (&lat, &lon) {
         (Some(lat), Some(lon)) => {
             lat.abs() <= 90.0 && lon.abs() <= 180.0 && (*lat, *lon) != (0.0, 0.0)
@@ -445,7 +474,7 @@ fn check_coordinates(lat: &mut Option<f64>, lon: &mut Option<f64>, reading: &mut
     if !is_right {
         let quoted = Value::from(vec![Value::from(*lat), Value::from(*lon)]).to_string();
         let detail = "the latitude and longitude are not a plausible position and are ignored";
-        reading.report_problem("bad_position", detail, Some(&Value::String(quoted)));
+        reading.report_field_problem("bad_position", detail, Some(&Value::String(quoted)));
         (*lat, *lon) = (None, None);
     }
 }
@@ -454,7 +483,7 @@ fn check_coordinates(lat: &mut Option<f64>, lon: &mut Option<f64>, reading: &mut
 fn parse_record_tree(raw: &RawValue, reading: &mut RecordReader<'_>) -> Option<Value> {
     let max = reading.limits().record_bytes;
     if raw.get().len() > max {
-        reading.report_problem(
+        reading.report_field_problem(
             "too_large",
             &format!("the record is larger than {max} bytes and is ignored"),
             None,
@@ -463,36 +492,45 @@ fn parse_record_tree(raw: &RawValue, reading: &mut RecordReader<'_>) -> Option<V
     }
     let read = serde_json::from_str(raw.get());
     if let Err(error) = &read {
-        reading.report_problem("bad_value", &format!("the record cannot be read: {error}"), None);
+        reading.report_field_problem(
+            "bad_value",
+            &format!("the record cannot be read: {error}"),
+            None,
+        );
     }
     read.ok()
 }
 
-fn read_zones(data: &RawValue, reading: &mut RecordReader<'_>) -> Result<GeofencingZones, Error> {
+fn read_geofencing_zones(
+    data: &RawValue,
+    reading: &mut RecordReader<'_>,
+) -> Result<GeofencingZones, Error> {
     let refused = |error: serde_json::Error| envelope::error_from_json(&error);
-    let ObjectPairs(pairs) = serde_json::from_str(data.get()).map_err(refused)?;
+    let JsonObjectPairs(pairs) = serde_json::from_str(data.get()).map_err(refused)?;
     let find =
         |pairs: &[(String, &RawValue)], name: &str| pairs.iter().position(|(key, _)| key == name);
     let Some(at) = find(&pairs, "geofencing_zones") else {
         return Err(Error::new(ErrorKind::Decode, "the file has no `geofencing_zones`"));
     };
-    let ObjectPairs(collection) = serde_json::from_str(pairs[at].1.get()).map_err(refused)?;
+    let JsonObjectPairs(collection) = serde_json::from_str(pairs[at].1.get()).map_err(refused)?;
     let mut zones = GeofencingZones::default();
     if let Some(at) = find(&collection, "features") {
         let raw = collection[at].1;
-        zones.zones = reading.read_at_key("features", |reading| read_each_record(raw, reading))?;
+        zones.zones = reading
+            .read_with_path_key("features", |reading| read_records_one_by_one(raw, reading))?;
     }
     if let Some(at) = find(&pairs, "global_rules") {
-        zones.global_rules = reading
-            .read_at_key("global_rules", |reading| read_each_record(pairs[at].1, reading))?;
+        zones.global_rules = reading.read_with_path_key("global_rules", |reading| {
+            read_records_one_by_one(pairs[at].1, reading)
+        })?;
     }
     Ok(zones)
 }
 
 /// Passes each item of a list to a callback.
-struct EachItem<F>(F);
+struct ListItemCallback<F>(F);
 
-impl<'de, F: FnMut(&'de RawValue)> DeserializeSeed<'de> for EachItem<F> {
+impl<'de, F: FnMut(&'de RawValue)> DeserializeSeed<'de> for ListItemCallback<F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -500,7 +538,7 @@ impl<'de, F: FnMut(&'de RawValue)> DeserializeSeed<'de> for EachItem<F> {
     }
 }
 
-impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for EachItem<F> {
+impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for ListItemCallback<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

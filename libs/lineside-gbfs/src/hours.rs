@@ -24,7 +24,7 @@ const MONTHS: [&str; 12] =
 /// hours or a calendar are given but none can be read, because the hours are then unknown.
 pub(crate) fn format_opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> Option<String> {
     let weekly = format_weekly_hours(hours);
-    let parts: Vec<String> = calendar.iter().filter_map(format_part_of_year).collect();
+    let parts: Vec<String> = calendar.iter().filter_map(format_calendar_range).collect();
     if weekly.is_empty() && !hours.is_empty() || parts.is_empty() && !calendar.is_empty() {
         return None;
     }
@@ -71,14 +71,14 @@ fn format_weekly_hours(hours: &[RentalHours]) -> Vec<String> {
 
 /// Formats a time span, such as `05:00-23:00`; an end in the last minute of a day becomes 24:00.
 fn format_time_span(hours: &RentalHours) -> Option<String> {
-    let (from, _) = format_clock(hours.start_time.as_deref()?)?;
-    let (until, is_last_minute) = format_clock(hours.end_time.as_deref()?)?;
+    let (from, _) = format_hours_and_minutes(hours.start_time.as_deref()?)?;
+    let (until, is_last_minute) = format_hours_and_minutes(hours.end_time.as_deref()?)?;
     let until = if is_last_minute { "24:00" } else { &until };
     Some(format!("{from}-{until}"))
 }
 
 /// Returns hours and minutes, and true if it is the last minute of a day.
-fn format_clock(text: &str) -> Option<(String, bool)> {
+fn format_hours_and_minutes(text: &str) -> Option<(String, bool)> {
     let mut parts = text.split(':').map(|part| part.trim().parse::<u8>().ok());
     let (hours, minutes) = (parts.next()??, parts.next()??);
     // Hours past midnight run to 47:59.
@@ -87,7 +87,7 @@ fn format_clock(text: &str) -> Option<(String, bool)> {
 }
 
 /// Formats a range such as `Apr 01-Nov 03`, with its years if it has them.
-fn format_part_of_year(calendar: &Calendar) -> Option<String> {
+fn format_calendar_range(calendar: &Calendar) -> Option<String> {
     let day = |year: Option<u32>, month: Option<u32>, day: Option<u32>| {
         let month = MONTHS.get(usize::try_from(month?.checked_sub(1)?).ok()?)?;
         let day = day.filter(|day| (1..=31).contains(day))?;
@@ -105,11 +105,11 @@ fn format_part_of_year(calendar: &Calendar) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::LowercaseWord;
+    use crate::values::LowercaseEnumValue;
 
     fn hours(users: &[&str], days: &[&str], from: &str, until: &str) -> RentalHours {
         let words =
-            |words: &[&str]| words.iter().map(|word| LowercaseWord((*word).into())).collect();
+            |words: &[&str]| words.iter().map(|word| LowercaseEnumValue((*word).into())).collect();
         RentalHours {
             user_types: words(users),
             days: words(days),

@@ -9,13 +9,13 @@ use super::{
     file::{FileContent, FileKind, ListRecord},
     hours::format_opening_hours,
     record::GbfsRecord,
-    record::writer::GbfsVersion,
+    record::writer::WritableGbfsVersion,
     records::{Calendar, RentalHours},
 };
 
 /// Returns the name of a file in a version's output. Fields of later versions remain in it. Files that list versions or
 /// systems return `None`, because the server writes its own.
-pub fn output_name(kind: FileKind, version: GbfsVersion) -> Option<&'static str> {
+pub fn output_file_name(kind: FileKind, version: WritableGbfsVersion) -> Option<&'static str> {
     match kind {
         FileKind::VehicleAvailability | FileKind::Versions | FileKind::Manifest => None,
         _ => kind.file_name(version.major_version()),
@@ -25,7 +25,7 @@ pub fn output_name(kind: FileKind, version: GbfsVersion) -> Option<&'static str>
 impl FileContent {
     /// Adds the texts of the file in another language, matching records by id. Records that only `other` has are
     /// ignored, and so are zones, because they have no ids.
-    pub fn add_language(&mut self, other: &FileContent) {
+    pub fn add_texts_of_language(&mut self, other: &FileContent) {
         match (self, other) {
             (FileContent::SystemInformation(mine), FileContent::SystemInformation(other)) => {
                 mine.add_language(other);
@@ -51,7 +51,7 @@ impl FileContent {
 
     /// Adds what version 3 requires in a system's information and earlier versions state elsewhere: its language, and
     /// its opening hours. `hours` are the files of hours and of days, and `None` if one of them could not be read.
-    pub fn complete_for_v3(
+    pub fn add_fields_required_by_v3(
         &mut self,
         language: &str,
         hours: Option<(&[RentalHours], &[Calendar])>,

@@ -27,13 +27,13 @@ pub mod values;
 pub mod zones;
 
 pub use contacts::FEED_CONTACT_STAND_IN;
-pub use discovery::{DiscoveryEntry, DiscoveryFile, decode_discovery, rewrite_discovery};
+pub use discovery::{DiscoveryEntry, DiscoveryFile, decode_discovery_file, rewrite_discovery_urls};
 pub use encode::{
-    EncodedFile, encode_discovery, encode_file, encode_station, encode_station_status,
-    encode_vehicle,
+    EncodedGbfsFile, encode_discovery_file, encode_gbfs_file, encode_station_information,
+    encode_station_status, encode_vehicle,
 };
-pub use envelope::parse_ttl;
-pub use file::{FileContent, FileHeader, FileKind, GbfsFile, decode_file};
-pub use languages::output_name;
+pub use envelope::parse_file_ttl;
+pub use file::{FileContent, FileHeader, FileKind, GbfsFile, decode_gbfs_file};
+pub use languages::output_file_name;
 pub use limits::{DiscoveryLimits, FileLimits};
-pub use record::writer::GbfsVersion;
+pub use record::writer::WritableGbfsVersion;

@@ -3,8 +3,9 @@
 use super::{
     record::record,
     values::{
-        Count, Date, DateTime, FormFactor, GbfsTime, Id, LanguageList, LocalizedTexts,
-        LowercaseWord, MultiPolygon, Number, Text, TypeCount, VehicleTypeCounts, Word,
+        Count, Date, DisplayText, EnumValue, FormFactor, GbfsTime, Id, LanguageList,
+        LocalizedTexts, LowercaseEnumValue, MultiPolygon, Number, Rfc3339Time, TypeCount,
+        VehicleTypeCounts,
     },
 };
 
@@ -16,20 +17,20 @@ record! {
         name: LocalizedTexts = "name",
         short_name: LocalizedTexts = "short_name",
         operator: LocalizedTexts = "operator",
-        opening_hours: Option<Text> = "opening_hours".only_in_v3(),
-        url: Option<Text> = "url",
-        purchase_url: Option<Text> = "purchase_url",
+        opening_hours: Option<DisplayText> = "opening_hours".only_in_v3(),
+        url: Option<DisplayText> = "url",
+        purchase_url: Option<DisplayText> = "purchase_url",
         start_date: Option<Date> = "start_date",
         termination_date: Option<Date> = "termination_date".only_in_v3(),
-        phone_number: Option<Text> = "phone_number",
-        email: Option<Text> = "email",
-        feed_contact_email: Option<Text> = "feed_contact_email",
-        manifest_url: Option<Text> = "manifest_url".only_in_v3(),
-        timezone: Option<Text> = "timezone",
-        license_id: Option<Text> = "license_id",
-        license_url: Option<Text> = "license_url",
+        phone_number: Option<DisplayText> = "phone_number",
+        email: Option<DisplayText> = "email",
+        feed_contact_email: Option<DisplayText> = "feed_contact_email",
+        manifest_url: Option<DisplayText> = "manifest_url".only_in_v3(),
+        timezone: Option<DisplayText> = "timezone",
+        license_id: Option<DisplayText> = "license_id",
+        license_url: Option<DisplayText> = "license_url",
         attribution_organization_name: LocalizedTexts = "attribution_organization_name",
-        attribution_url: Option<Text> = "attribution_url",
+        attribution_url: Option<DisplayText> = "attribution_url",
         terms_url: LocalizedTexts = "terms_url",
         terms_last_updated: Option<Date> = "terms_last_updated",
         privacy_url: LocalizedTexts = "privacy_url",
@@ -43,10 +44,10 @@ record! {
     /// Logos and colour of the system.
     BrandAssets {
         brand_last_modified: Option<Date> = "brand_last_modified",
-        brand_terms_url: Option<Text> = "brand_terms_url",
-        brand_image_url: Option<Text> = "brand_image_url",
-        brand_image_url_dark: Option<Text> = "brand_image_url_dark",
-        color: Option<Text> = "color",
+        brand_terms_url: Option<DisplayText> = "brand_terms_url",
+        brand_image_url: Option<DisplayText> = "brand_image_url",
+        brand_image_url_dark: Option<DisplayText> = "brand_image_url_dark",
+        color: Option<DisplayText> = "color",
     }
 }
 
@@ -61,17 +62,17 @@ record! {
 record! {
     /// A rental app of one platform.
     RentalApp {
-        store_uri: Option<Text> = "store_uri",
-        discovery_uri: Option<Text> = "discovery_uri",
+        store_uri: Option<DisplayText> = "store_uri",
+        discovery_uri: Option<DisplayText> = "discovery_uri",
     }
 }
 
 record! {
     /// Deep links to rent a vehicle or at a station.
     RentalUris {
-        android: Option<Text> = "android",
-        ios: Option<Text> = "ios",
-        web: Option<Text> = "web",
+        android: Option<DisplayText> = "android",
+        ios: Option<DisplayText> = "ios",
+        web: Option<DisplayText> = "web",
     }
 }
 
@@ -83,22 +84,22 @@ record! {
         rider_capacity: Option<Count> = "rider_capacity",
         cargo_volume_capacity: Option<Count> = "cargo_volume_capacity",
         cargo_load_capacity: Option<Count> = "cargo_load_capacity",
-        propulsion_type: Option<Word> = "propulsion_type",
+        propulsion_type: Option<EnumValue> = "propulsion_type",
         eco_labels: Vec<EcoLabel> = "eco_labels".with_aliases(&["eco_label"]),
         max_range_meters: Option<Number> = "max_range_meters",
         name: LocalizedTexts = "name",
         description: LocalizedTexts = "description".only_in_v3(),
-        vehicle_accessories: Vec<Word> = "vehicle_accessories",
+        vehicle_accessories: Vec<EnumValue> = "vehicle_accessories",
         g_co2_km: Option<Count> = "g_CO2_km",
-        vehicle_image: Option<Text> = "vehicle_image",
+        vehicle_image: Option<DisplayText> = "vehicle_image",
         make: LocalizedTexts = "make",
         model: LocalizedTexts = "model",
-        color: Option<Text> = "color",
+        color: Option<DisplayText> = "color",
         wheel_count: Option<Count> = "wheel_count",
         max_permitted_speed: Option<Count> = "max_permitted_speed",
         rated_power: Option<Count> = "rated_power",
         default_reserve_time: Option<Count> = "default_reserve_time",
-        return_constraint: Option<Word> = "return_constraint",
+        return_constraint: Option<EnumValue> = "return_constraint",
         min_age: Option<Count> = "min_age".only_in_v3(),
         vehicle_assets: Option<VehicleAssets> = "vehicle_assets",
         default_pricing_plan_id: Option<Id> = "default_pricing_plan_id",
@@ -109,16 +110,16 @@ record! {
 record! {
     /// An environmental label of a country for a vehicle.
     EcoLabel {
-        country_code: Option<Word> = "country_code",
-        eco_sticker: Option<Word> = "eco_sticker",
+        country_code: Option<EnumValue> = "country_code",
+        eco_sticker: Option<EnumValue> = "eco_sticker",
     }
 }
 
 record! {
     /// Icons of a kind of vehicle.
     VehicleAssets {
-        icon_url: Option<Text> = "icon_url",
-        icon_url_dark: Option<Text> = "icon_url_dark",
+        icon_url: Option<DisplayText> = "icon_url",
+        icon_url_dark: Option<DisplayText> = "icon_url_dark",
         icon_last_modified: Option<Date> = "icon_last_modified",
     }
 }
@@ -131,18 +132,18 @@ record! {
         short_name: LocalizedTexts = "short_name",
         lat: Option<Number> = "lat",
         lon: Option<Number> = "lon",
-        address: Option<Text> = "address",
-        cross_street: Option<Text> = "cross_street",
+        address: Option<DisplayText> = "address",
+        cross_street: Option<DisplayText> = "cross_street",
         region_id: Option<Id> = "region_id",
-        post_code: Option<Text> = "post_code",
-        city: Option<Text> = "city".only_in_v3(),
-        station_opening_hours: Option<Text> = "station_opening_hours".only_in_v3(),
-        rental_methods: Vec<LowercaseWord> = "rental_methods",
+        post_code: Option<DisplayText> = "post_code",
+        city: Option<DisplayText> = "city".only_in_v3(),
+        station_opening_hours: Option<DisplayText> = "station_opening_hours".only_in_v3(),
+        rental_methods: Vec<LowercaseEnumValue> = "rental_methods",
         is_virtual_station: Option<bool> = "is_virtual_station",
         station_area: Option<MultiPolygon> = "station_area",
-        parking_type: Option<Word> = "parking_type",
+        parking_type: Option<EnumValue> = "parking_type",
         parking_hoop: Option<bool> = "parking_hoop",
-        contact_phone: Option<Text> = "contact_phone",
+        contact_phone: Option<DisplayText> = "contact_phone",
         capacity: Option<Count> = "capacity",
         vehicle_types_capacity: VehicleTypeCounts
             = "vehicle_types_capacity".named_in_v2("vehicle_capacity").with_aliases(&["vehicle_type_area_capacity"]),
@@ -195,8 +196,8 @@ record! {
         station_id: Option<Id> = "station_id",
         home_station_id: Option<Id> = "home_station_id",
         pricing_plan_id: Option<Id> = "pricing_plan_id",
-        vehicle_equipment: Vec<Word> = "vehicle_equipment",
-        available_until: Option<DateTime> = "available_until",
+        vehicle_equipment: Vec<EnumValue> = "vehicle_equipment",
+        available_until: Option<Rfc3339Time> = "available_until",
     }
 }
 
@@ -207,7 +208,7 @@ record! {
         vehicle_type_id: Option<Id> = "vehicle_type_id",
         station_id: Option<Id> = "station_id",
         pricing_plan_id: Option<Id> = "pricing_plan_id",
-        vehicle_equipment: Vec<Word> = "vehicle_equipment",
+        vehicle_equipment: Vec<EnumValue> = "vehicle_equipment",
         availabilities: Vec<Availability> = "availabilities",
     }
 }
@@ -215,8 +216,8 @@ record! {
 record! {
     /// A period in which a vehicle is available.
     Availability {
-        from: Option<DateTime> = "from",
-        until: Option<DateTime> = "until",
+        from: Option<Rfc3339Time> = "from",
+        until: Option<Rfc3339Time> = "until",
     }
 }
 
@@ -232,9 +233,9 @@ record! {
     /// The price of a rental.
     PricingPlan {
         plan_id: Id = "plan_id",
-        url: Option<Text> = "url",
+        url: Option<DisplayText> = "url",
         name: LocalizedTexts = "name",
-        currency: Option<Word> = "currency",
+        currency: Option<EnumValue> = "currency",
         price: Option<Number> = "price",
         reservation_price_per_min: Option<Number> = "reservation_price_per_min".only_in_v3(),
         reservation_price_flat_rate: Option<Number> = "reservation_price_flat_rate".only_in_v3(),
@@ -260,7 +261,7 @@ record! {
     /// A notice for customers.
     Alert {
         alert_id: Id = "alert_id",
-        kind: Option<LowercaseWord> = "type",
+        kind: Option<LowercaseEnumValue> = "type",
         times: Vec<Period> = "times",
         station_ids: Vec<Id> = "station_ids",
         region_ids: Vec<Id> = "region_ids",
@@ -282,10 +283,10 @@ record! {
 record! {
     /// Rental hours, in version 1 and 2.
     RentalHours {
-        user_types: Vec<LowercaseWord> = "user_types",
-        days: Vec<LowercaseWord> = "days",
-        start_time: Option<Text> = "start_time",
-        end_time: Option<Text> = "end_time",
+        user_types: Vec<LowercaseEnumValue> = "user_types",
+        days: Vec<LowercaseEnumValue> = "days",
+        start_time: Option<DisplayText> = "start_time",
+        end_time: Option<DisplayText> = "end_time",
     }
 }
 
@@ -304,8 +305,8 @@ record! {
 record! {
     /// The system's feed in one version.
     VersionEntry {
-        version: Option<Word> = "version",
-        url: Option<Text> = "url",
+        version: Option<EnumValue> = "version",
+        url: Option<DisplayText> = "url",
     }
 }
 
@@ -315,6 +316,6 @@ record! {
         system_id: Id = "system_id",
         versions: Vec<VersionEntry> = "versions",
         area: Option<MultiPolygon> = "area",
-        country_code: Option<Word> = "country_code",
+        country_code: Option<EnumValue> = "country_code",
     }
 }

@@ -6,8 +6,8 @@ use super::{
     file::FileContent,
     record::random_sample::RandomSample,
     values::{
-        DateTime, FormFactor, GbfsTime, InLanguage, LanguageList, LocalizedTexts, LowercaseWord,
-        MultiPolygon, TypeCount, VehicleTypeCounts,
+        FormFactor, GbfsTime, InLanguage, LanguageList, LocalizedTexts, LowercaseEnumValue,
+        MultiPolygon, Rfc3339Time, TypeCount, VehicleTypeCounts,
     },
     zones::{GeofencingRule, GeofencingZone, GeofencingZones},
 };
@@ -21,15 +21,15 @@ impl RandomSample for SmolStr {
     }
 }
 
-impl RandomSample for LowercaseWord {
-    fn sample(chance: &mut fastrand::Rng) -> LowercaseWord {
-        LowercaseWord(format_smolstr!("word{}", chance.u8(..)))
+impl RandomSample for LowercaseEnumValue {
+    fn sample(chance: &mut fastrand::Rng) -> LowercaseEnumValue {
+        LowercaseEnumValue(format_smolstr!("word{}", chance.u8(..)))
     }
 }
 
 impl RandomSample for FormFactor {
     fn sample(chance: &mut fastrand::Rng) -> FormFactor {
-        FormFactor(LowercaseWord::sample(chance).0)
+        FormFactor(LowercaseEnumValue::sample(chance).0)
     }
 }
 
@@ -57,9 +57,9 @@ impl RandomSample for GbfsTime {
     }
 }
 
-impl RandomSample for DateTime {
-    fn sample(chance: &mut fastrand::Rng) -> DateTime {
-        DateTime(chance.i64(-1_000..4_000_000_000))
+impl RandomSample for Rfc3339Time {
+    fn sample(chance: &mut fastrand::Rng) -> Rfc3339Time {
+        Rfc3339Time(chance.i64(-1_000..4_000_000_000))
     }
 }
 
@@ -132,7 +132,7 @@ impl RandomSample for GeofencingZone {
 }
 
 /// Returns a random file of each kind.
-pub(crate) fn sample_contents(chance: &mut fastrand::Rng) -> Vec<FileContent> {
+pub(crate) fn random_file_contents(chance: &mut fastrand::Rng) -> Vec<FileContent> {
     let mut stations: Vec<super::records::StationInformation> = Vec::sample(chance);
     for station in &mut stations {
         (station.lat, station.lon) = Option::sample(chance).unzip();

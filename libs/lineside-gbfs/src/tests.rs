@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::{
-    FileContent, FileHeader, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file, encode_file,
-    encode_station, encode_station_status, records,
-    sample::sample_contents,
-    values::{DateTime, GbfsTime},
+    FileContent, FileHeader, FileKind, FileLimits, GbfsFile, WritableGbfsVersion, decode_gbfs_file,
+    encode_gbfs_file, encode_station_information, encode_station_status, records,
+    sample::random_file_contents,
+    values::{GbfsTime, Rfc3339Time},
 };
 use lineside_formats::{ErrorKind, Problem, Problems};
 
@@ -14,15 +14,15 @@ const LANGUAGE: &str = "en";
 
 #[track_caller]
 fn read(kind: FileKind, body: &str) -> (GbfsFile, Problems) {
-    decode_file(kind, body.as_bytes(), LANGUAGE, &FileLimits::default()).unwrap()
+    decode_gbfs_file(kind, body.as_bytes(), LANGUAGE, &FileLimits::default()).unwrap()
 }
 
 proptest! {
     #[test]
     fn version_three_preserves_every_record(seed: u64) {
         let head = FileHeader { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
-        for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
-            let Some(written) = encode_file(&content, &head, GbfsVersion::Three, LANGUAGE) else {
+        for content in random_file_contents(&mut fastrand::Rng::with_seed(seed)) {
+            let Some(written) = encode_gbfs_file(&content, &head, WritableGbfsVersion::Three, LANGUAGE) else {
                 prop_assert!(matches!(content.file_kind(), FileKind::Hours | FileKind::Calendar));
                 continue;
             };
@@ -38,8 +38,8 @@ proptest! {
     #[test]
     fn fields_without_an_equivalent_in_version_two_are_counted_as_lost(seed: u64) {
         let head = FileHeader { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
-        for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
-            let Some(written) = encode_file(&content, &head, GbfsVersion::Two, LANGUAGE) else {
+        for content in random_file_contents(&mut fastrand::Rng::with_seed(seed)) {
+            let Some(written) = encode_gbfs_file(&content, &head, WritableGbfsVersion::Two, LANGUAGE) else {
                 prop_assert!(content.file_kind().file_name(2).is_none());
                 continue;
             };
@@ -47,7 +47,7 @@ proptest! {
             let (again, problems) = read(content.file_kind(), &body);
             prop_assert!(problems.is_empty(), "{:?}", problems.retained_problems());
             prop_assert_eq!(again.content == content, written.lost.is_empty(), "{}", body);
-            let twice = encode_file(&again.content, &again.head, GbfsVersion::Two, LANGUAGE).unwrap();
+            let twice = encode_gbfs_file(&again.content, &again.head, WritableGbfsVersion::Two, LANGUAGE).unwrap();
             let twice_body = String::from_utf8(twice.body).unwrap();
             prop_assert_eq!(read(content.file_kind(), &twice_body).0.content, again.content);
             prop_assert!(twice.lost.is_empty());
@@ -57,17 +57,17 @@ proptest! {
     #[test]
     fn decoding_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for kind in [FileKind::StationStatus, FileKind::GeofencingZones] {
-            let _ = decode_file(kind, &bytes, LANGUAGE, &FileLimits::default());
+            let _ = decode_gbfs_file(kind, &bytes, LANGUAGE, &FileLimits::default());
         }
     }
 
     #[test]
     fn a_truncated_file_is_refused(seed: u64, at: prop::sample::Index) {
-        for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
-            let written = encode_file(&content, &FileHeader::default(), GbfsVersion::Three, LANGUAGE);
+        for content in random_file_contents(&mut fastrand::Rng::with_seed(seed)) {
+            let written = encode_gbfs_file(&content, &FileHeader::default(), WritableGbfsVersion::Three, LANGUAGE);
             let Some(body) = written.map(|it| it.body) else { continue };
             let cut = &body[..at.index(body.len())];
-            let read = decode_file(content.file_kind(), cut, LANGUAGE, &FileLimits::default());
+            let read = decode_gbfs_file(content.file_kind(), cut, LANGUAGE, &FileLimits::default());
             prop_assert!(read.is_err());
         }
     }
@@ -141,7 +141,7 @@ fn times_are_read_in_every_notation() {
     let (file, problems) = read(FileKind::VehicleStatus, &of_one("2.3", "bikes", vehicle));
     assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     let FileContent::VehicleStatus(all) = file.content else { panic!() };
-    assert_eq!(all[0].available_until, Some(DateTime(1_621_263_600)));
+    assert_eq!(all[0].available_until, Some(Rfc3339Time(1_621_263_600)));
 }
 
 #[test]
@@ -222,12 +222,12 @@ fn plain_and_localized_texts_are_read() {
     let list = r#"[{"text":"Nord","language":"fr"},{"text":"North","language":"en"}]"#;
     let (texts, n_problems) = name("3.0", list);
     assert_eq!(
-        (texts.find_text(Some("en")), texts.find_text(None), n_problems),
+        (texts.text_in_language(Some("en")), texts.text_in_language(None), n_problems),
         (Some("North"), Some("Nord"), 1)
     );
     let (plain, n_problems) = name("3.0", "\"Nord\"");
     assert_eq!(
-        (plain.find_text(None), plain.0[0].language.as_str(), n_problems),
+        (plain.text_in_language(None), plain.0[0].language.as_str(), n_problems),
         (Some("Nord"), LANGUAGE, 2)
     );
     assert_eq!(name("2.3", list).1, 2);
@@ -237,7 +237,7 @@ fn plain_and_localized_texts_are_read() {
 fn an_oversized_or_invalid_file_is_refused() {
     let kind = |body: &[u8]| {
         let limits = FileLimits { body_bytes: 1_000, ..FileLimits::default() };
-        decode_file(FileKind::StationStatus, body, LANGUAGE, &limits).unwrap_err().kind()
+        decode_gbfs_file(FileKind::StationStatus, body, LANGUAGE, &limits).unwrap_err().kind()
     };
     assert_eq!(kind(&[b' '; 1_001]), ErrorKind::TooLarge);
     assert_eq!(kind(b"  "), ErrorKind::Empty);
@@ -251,7 +251,8 @@ fn more_records_than_the_limit_are_left_out() {
     let limits = FileLimits { records: 2, ..FileLimits::default() };
     let all: Vec<String> = (0..5).map(|n| format!("{{\"region_id\":\"{n}\"}}")).collect();
     let body = of_one("2.3", "regions", &all.join(","));
-    let (file, problems) = decode_file(FileKind::Regions, body.as_bytes(), "en", &limits).unwrap();
+    let (file, problems) =
+        decode_gbfs_file(FileKind::Regions, body.as_bytes(), "en", &limits).unwrap();
     assert_eq!(file.content.record_count(), 2);
     assert_eq!(problems.retained_problems()[0].code, "too_many");
 }
@@ -269,7 +270,7 @@ fn a_station_and_its_status_are_encoded_as_separate_objects() {
         last_reported: Some(GbfsTime(0)),
         ..records::StationStatus::default()
     };
-    assert_eq!(encode_station(&information), br#"{"station_id":"s","capacity":4}"#);
+    assert_eq!(encode_station_information(&information), br#"{"station_id":"s","capacity":4}"#);
     assert_eq!(
         encode_station_status(&status),
         br#"{"num_vehicles_available":3,"last_reported":"1970-01-01T00:00:00Z"}"#
@@ -284,7 +285,7 @@ fn values_of_older_versions_are_converted_to_the_newer_version() {
     let (file, problems) = read(FileKind::VehicleTypes, types);
     assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     let written = |version| {
-        let written = encode_file(&file.content, &file.head, version, LANGUAGE).unwrap();
+        let written = encode_gbfs_file(&file.content, &file.head, version, LANGUAGE).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
         json["data"]["vehicle_types"]
             .as_array()
@@ -293,12 +294,13 @@ fn values_of_older_versions_are_converted_to_the_newer_version() {
             .map(|it| it["form_factor"].clone())
             .collect::<Vec<_>>()
     };
-    assert_eq!(written(GbfsVersion::Two), ["scooter", "scooter_seated"]);
-    assert_eq!(written(GbfsVersion::Three), ["scooter_standing", "scooter_seated"]);
+    assert_eq!(written(WritableGbfsVersion::Two), ["scooter", "scooter_seated"]);
+    assert_eq!(written(WritableGbfsVersion::Three), ["scooter_standing", "scooter_seated"]);
     let alerts = r#"{"last_updated":1700000000,"ttl":60,"data":{"alerts":[
         {"alert_id":"a","type":"SYSTEM_CLOSURE","summary":"Closed"}]}}"#;
     let (file, _) = read(FileKind::Alerts, alerts);
-    let written = encode_file(&file.content, &file.head, GbfsVersion::Three, LANGUAGE).unwrap();
+    let written =
+        encode_gbfs_file(&file.content, &file.head, WritableGbfsVersion::Three, LANGUAGE).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
     assert_eq!(json["data"]["alerts"][0]["type"], "system_closure");
 }

@@ -8,16 +8,16 @@ use smol_str::{SmolStr, ToSmolStr};
 
 use super::{
     record::reader::RecordReader,
-    record::writer::{GbfsVersion, RecordWriter},
+    record::writer::{RecordWriter, WritableGbfsVersion},
     record::{FieldValue, RecordField, record},
 };
 
 /// The identifier of an object within its file.
 pub type Id = SmolStr;
 /// A text for display, a URL or a colour.
-pub type Text = SmolStr;
+pub type DisplayText = SmolStr;
 /// A value of an enumeration; unknown ones are retained as written.
-pub type Word = SmolStr;
+pub type EnumValue = SmolStr;
 /// A date, as written.
 pub type Date = SmolStr;
 /// A count.
@@ -31,11 +31,11 @@ pub struct GbfsTime(pub i64);
 
 /// A time that is a string with an offset in every version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DateTime(pub i64);
+pub struct Rfc3339Time(pub i64);
 
 /// A word, converted to lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LowercaseWord(pub SmolStr);
+pub struct LowercaseEnumValue(pub SmolStr);
 
 /// A vehicle's form factor in lower case. Version 3 has two words for a scooter; without a statement about a seat it is
 /// `scooter_standing`.
@@ -49,8 +49,8 @@ pub struct LocalizedTexts(pub Vec<InLanguage>);
 record! {
     /// A text in a language.
     InLanguage {
-        text: Text = "text",
-        language: Word = "language",
+        text: DisplayText = "text",
+        language: EnumValue = "language",
     }
 }
 
@@ -68,7 +68,7 @@ pub struct VehicleTypeCounts(pub Vec<TypeCount>);
 
 /// Languages; only one in version 2.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LanguageList(pub Vec<Word>);
+pub struct LanguageList(pub Vec<EnumValue>);
 
 /// Polygons, each an outer ring and its holes, of longitude and latitude.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,7 +76,7 @@ pub struct MultiPolygon(pub Vec<Vec<Vec<[f64; 2]>>>);
 
 impl LocalizedTexts {
     /// Returns the text in that language, else the first.
-    pub fn find_text(&self, language: Option<&str>) -> Option<&str> {
+    pub fn text_in_language(&self, language: Option<&str>) -> Option<&str> {
         let same = self.0.iter().find(|text| Some(text.language.as_str()) == language);
         same.or(self.0.first()).map(|text| text.text.as_str())
     }
@@ -85,20 +85,20 @@ impl LocalizedTexts {
 impl FieldValue for SmolStr {
     fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<SmolStr> {
         match json {
-            Value::String(_) => reading.read_text(json).map(SmolStr::new),
+            Value::String(_) => reading.read_limited_text(json).map(SmolStr::new),
             Value::Number(number) => {
                 reading.report_unexpected_type("expected a string", json);
                 Some(number.to_smolstr())
             }
             _ => {
-                reading.report_bad_value("expected a string", json);
+                reading.report_dropped_value("expected a string", json);
                 None
             }
         }
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
-        writing.write_json(self.as_str());
+        writing.write_json_value(self.as_str());
     }
 }
 
@@ -116,26 +116,26 @@ impl RecordField for SmolStr {
     }
 }
 
-impl FieldValue for LowercaseWord {
-    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<LowercaseWord> {
+impl FieldValue for LowercaseEnumValue {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<LowercaseEnumValue> {
         let word = <SmolStr as FieldValue>::read_value(json, reading)?;
         let is_lower = !word.bytes().any(|byte| byte.is_ascii_uppercase());
-        Some(LowercaseWord(if is_lower { word } else { word.to_ascii_lowercase().into() }))
+        Some(LowercaseEnumValue(if is_lower { word } else { word.to_ascii_lowercase().into() }))
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
-        writing.write_json(self.0.as_str());
+        writing.write_json_value(self.0.as_str());
     }
 }
 
 impl FieldValue for FormFactor {
     fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<FormFactor> {
-        LowercaseWord::read_value(json, reading).map(|word| FormFactor(word.0))
+        LowercaseEnumValue::read_value(json, reading).map(|word| FormFactor(word.0))
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
-        let is_old = self.0 == "scooter" && writing.version == GbfsVersion::Three;
-        writing.write_json(if is_old { "scooter_standing" } else { self.0.as_str() });
+        let is_old = self.0 == "scooter" && writing.version == WritableGbfsVersion::Three;
+        writing.write_json_value(if is_old { "scooter_standing" } else { self.0.as_str() });
     }
 }
 
@@ -157,7 +157,7 @@ impl FieldValue for bool {
             _ => None,
         };
         match parsed {
-            None => reading.report_bad_value("expected true or false", json),
+            None => reading.report_dropped_value("expected true or false", json),
             // Version 1 writes numbers.
             Some(_) if reading.major < 2 && json.is_number() => {}
             Some(_) => reading.report_unexpected_type("expected true or false", json),
@@ -166,7 +166,7 @@ impl FieldValue for bool {
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
-        writing.write_json(self);
+        writing.write_json_value(self);
     }
 }
 
@@ -180,7 +180,7 @@ impl FieldValue for f64 {
         match parsed {
             Some(_) => reading.report_unexpected_type("expected a number", json),
             None if json.as_str().is_some_and(|text| text.trim().is_empty()) => {}
-            None => reading.report_bad_value("expected a number", json),
+            None => reading.report_dropped_value("expected a number", json),
         }
         parsed
     }
@@ -188,9 +188,9 @@ impl FieldValue for f64 {
     fn write_value(&self, writing: &mut RecordWriter) {
         // Whole numbers are written without a point, as most producers do.
         if self.fract() == 0.0 && self.abs() < WHOLE_MAX {
-            writing.write_json(&(*self as i64));
+            writing.write_json_value(&(*self as i64));
         } else {
-            writing.write_json(self);
+            writing.write_json_value(self);
         }
     }
 }
@@ -205,7 +205,7 @@ impl FieldValue for u32 {
         let number = if is_number { json.as_f64()? } else { f64::read_value(json, reading)? };
         let is_count = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
         match (is_count, is_number) {
-            (false, _) => reading.report_bad_value("expected a non-negative integer", json),
+            (false, _) => reading.report_dropped_value("expected a non-negative integer", json),
             (true, true) => reading.report_unexpected_type("expected an integer", json),
             // The string was already reported.
             (true, false) => {}
@@ -214,7 +214,7 @@ impl FieldValue for u32 {
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
-        writing.write_json(self);
+        writing.write_json_value(self);
     }
 }
 
@@ -233,7 +233,7 @@ fn read_timestamp(json: &Value, is_text_due: bool, reading: &mut RecordReader<'_
             Some(at) => (at.as_second() as f64, is_text_due),
             None => {
                 if json.as_str().is_none_or(|text| !text.trim().is_empty()) {
-                    reading.report_bad_value("expected a time", json);
+                    reading.report_dropped_value("expected a time", json);
                 }
                 return None;
             }
@@ -241,7 +241,7 @@ fn read_timestamp(json: &Value, is_text_due: bool, reading: &mut RecordReader<'_
     };
     // The conversion ensures that every retained time can be written.
     let Ok(at) = Timestamp::from_second(seconds as i64) else {
-        reading.report_bad_value("the time does not exist", json);
+        reading.report_dropped_value("the time does not exist", json);
         return None;
     };
     if !is_as_due {
@@ -262,19 +262,19 @@ impl FieldValue for GbfsTime {
 
     fn write_value(&self, writing: &mut RecordWriter) {
         match writing.version {
-            GbfsVersion::Two => writing.write_json(&self.0),
-            GbfsVersion::Three => writing.write_json(&format_rfc3339(self.0)),
+            WritableGbfsVersion::Two => writing.write_json_value(&self.0),
+            WritableGbfsVersion::Three => writing.write_json_value(&format_rfc3339(self.0)),
         }
     }
 }
 
-impl FieldValue for DateTime {
-    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<DateTime> {
-        read_timestamp(json, true, reading).map(DateTime)
+impl FieldValue for Rfc3339Time {
+    fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<Rfc3339Time> {
+        read_timestamp(json, true, reading).map(Rfc3339Time)
     }
 
     fn write_value(&self, writing: &mut RecordWriter) {
-        writing.write_json(&format_rfc3339(self.0));
+        writing.write_json_value(&format_rfc3339(self.0));
     }
 }
 
@@ -302,15 +302,15 @@ impl RecordField for LocalizedTexts {
     }
 
     fn write_field(&self, writing: &mut RecordWriter) {
-        if writing.version == GbfsVersion::Three {
+        if writing.version == WritableGbfsVersion::Three {
             self.0.write_field(writing);
             return;
         }
         let language = writing.language.clone();
         let translation = self.0.iter().find(|text| text.language == language);
         let lost = self.0.len() - usize::from(translation.is_some());
-        writing.write_json(self.find_text(Some(&language)).unwrap_or_default());
-        writing.count_dropped_values(lost);
+        writing.write_json_value(self.text_in_language(Some(&language)).unwrap_or_default());
+        writing.count_values_dropped_in_field(lost);
     }
 
     fn is_absent(&self) -> bool {
@@ -338,9 +338,9 @@ impl RecordField for LanguageList {
 
     fn write_field(&self, writing: &mut RecordWriter) {
         match (writing.version, self.0.split_first()) {
-            (GbfsVersion::Two, Some((first, others))) => {
+            (WritableGbfsVersion::Two, Some((first, others))) => {
                 FieldValue::write_value(first, writing);
-                writing.count_dropped_values(others.len());
+                writing.count_values_dropped_in_field(others.len());
             }
             _ => self.0.write_field(writing),
         }
@@ -374,7 +374,7 @@ impl RecordField for VehicleTypeCounts {
     }
 
     fn write_field(&self, writing: &mut RecordWriter) {
-        if writing.version == GbfsVersion::Three {
+        if writing.version == WritableGbfsVersion::Three {
             self.0.write_field(writing);
             return;
         }
@@ -386,13 +386,13 @@ impl RecordField for VehicleTypeCounts {
                 match (it.vehicle_type_ids.as_slice(), it.count) {
                     ([id], Some(count)) if written_types.insert(id) => {
                         writing.write_key(id);
-                        writing.write_json(&count);
+                        writing.write_json_value(&count);
                     }
                     _ => lost += 1,
                 }
             }
         });
-        writing.count_dropped_values(lost);
+        writing.count_values_dropped_in_field(lost);
     }
 
     fn is_absent(&self) -> bool {
@@ -405,7 +405,7 @@ impl FieldValue for MultiPolygon {
         let kind = json.get("type").and_then(Value::as_str);
         let coordinates = json.get("coordinates");
         let polygons = match (kind, coordinates) {
-            (Some("MultiPolygon"), Some(lists)) => parse_all_items(lists, parse_polygon),
+            (Some("MultiPolygon"), Some(lists)) => parse_all_items_or_none(lists, parse_polygon),
             // Some producers write a Polygon.
             (Some("Polygon"), Some(lists)) => {
                 reading.report_unexpected_type("expected a MultiPolygon", json);
@@ -414,7 +414,7 @@ impl FieldValue for MultiPolygon {
             _ => None,
         };
         if polygons.is_none() {
-            reading.report_bad_value(
+            reading.report_dropped_value(
                 "expected a GeoJSON MultiPolygon with longitudes and latitudes",
                 json,
             );
@@ -425,19 +425,19 @@ impl FieldValue for MultiPolygon {
     fn write_value(&self, writing: &mut RecordWriter) {
         writing.write_object(|writing| {
             writing.write_key("type");
-            writing.write_json("MultiPolygon");
+            writing.write_json_value("MultiPolygon");
             writing.write_key("coordinates");
-            writing.write_json(&self.0);
+            writing.write_json_value(&self.0);
         });
     }
 }
 
 fn parse_polygon(json: &Value) -> Option<Vec<Vec<[f64; 2]>>> {
-    parse_all_items(json, |ring| parse_all_items(ring, parse_position))
+    parse_all_items_or_none(json, |ring| parse_all_items_or_none(ring, parse_position))
 }
 
 /// Reads all items or none: an area without one of its corners is another area.
-fn parse_all_items<T>(json: &Value, read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+fn parse_all_items_or_none<T>(json: &Value, read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
     json.as_array()?.iter().map(read).collect()
 }
 

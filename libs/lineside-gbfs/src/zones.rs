@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{
     record::reader::RecordReader,
-    record::writer::{GbfsVersion, RecordWriter},
-    record::{FieldNames, FieldValue, GbfsRecord, record},
+    record::writer::{RecordWriter, WritableGbfsVersion},
+    record::{FieldValue, GbfsFieldNames, GbfsRecord, record},
     values::{Count, GbfsTime, Id, LocalizedTexts, MultiPolygon},
 };
 
@@ -54,17 +54,19 @@ pub struct GeofencingRule {
     pub station_parking: Option<bool>,
 }
 
-const TYPES: FieldNames = FieldNames::new("vehicle_type_ids").named_in_v2("vehicle_type_id");
-const START: FieldNames = FieldNames::new("ride_start_allowed").with_aliases(&["ride_allowed"]);
-const END: FieldNames = FieldNames::new("ride_end_allowed").with_aliases(&["ride_allowed"]);
-const THROUGH: FieldNames = FieldNames::new("ride_through_allowed");
-const SPEED: FieldNames = FieldNames::new("maximum_speed_kph");
-const PARKING: FieldNames = FieldNames::new("station_parking");
+const TYPES: GbfsFieldNames =
+    GbfsFieldNames::new("vehicle_type_ids").named_in_v2("vehicle_type_id");
+const START: GbfsFieldNames =
+    GbfsFieldNames::new("ride_start_allowed").with_aliases(&["ride_allowed"]);
+const END: GbfsFieldNames = GbfsFieldNames::new("ride_end_allowed").with_aliases(&["ride_allowed"]);
+const THROUGH: GbfsFieldNames = GbfsFieldNames::new("ride_through_allowed");
+const SPEED: GbfsFieldNames = GbfsFieldNames::new("maximum_speed_kph");
+const PARKING: GbfsFieldNames = GbfsFieldNames::new("station_parking");
 /// The key of version 2, for starting and ending a ride.
-const RIDE: FieldNames = FieldNames::new("ride_allowed");
+const RIDE: GbfsFieldNames = GbfsFieldNames::new("ride_allowed");
 
 impl GbfsRecord for GeofencingRule {
-    const ROWS: &'static [FieldNames] = &[TYPES, START, END, THROUGH, SPEED, PARKING];
+    const ROWS: &'static [GbfsFieldNames] = &[TYPES, START, END, THROUGH, SPEED, PARKING];
 
     fn read_fields(&mut self, object: &Map<String, Value>, reading: &mut RecordReader<'_>) {
         self.vehicle_type_ids = reading.read_field(object, &TYPES);
@@ -78,11 +80,11 @@ impl GbfsRecord for GeofencingRule {
     fn write_fields(&self, writing: &mut RecordWriter) {
         writing.write_field(&TYPES, &self.vehicle_type_ids);
         match writing.version {
-            GbfsVersion::Three => {
+            WritableGbfsVersion::Three => {
                 writing.write_field(&START, &self.ride_start_allowed);
                 writing.write_field(&END, &self.ride_end_allowed);
             }
-            GbfsVersion::Two => {
+            WritableGbfsVersion::Two => {
                 // Version 2 states that neither is allowed if only one is.
                 let is_same = self.ride_start_allowed == self.ride_end_allowed;
                 let is_ride_allowed = if is_same { self.ride_start_allowed } else { Some(false) };
@@ -111,7 +113,7 @@ impl FieldValue for GeofencingRule {
 impl FieldValue for GeofencingZone {
     fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<GeofencingZone> {
         let Value::Object(feature) = json else {
-            reading.report_bad_value("expected a GeoJSON Feature", json);
+            reading.report_dropped_value("expected a GeoJSON Feature", json);
             return None;
         };
         let properties: Option<ZoneProperties> = reading.read_field(feature, &PROPERTIES);
@@ -122,11 +124,11 @@ impl FieldValue for GeofencingZone {
     fn write_value(&self, writing: &mut RecordWriter) {
         writing.write_object(|writing| {
             writing.write_key("type");
-            writing.write_json("Feature");
+            writing.write_json_value("Feature");
             writing.write_key("geometry");
             match &self.geometry {
                 Some(geometry) => geometry.write_value(writing),
-                None => writing.write_json(&()),
+                None => writing.write_json_value(&()),
             }
             writing.write_key("properties");
             writing.write_record(&self.properties);
@@ -134,5 +136,5 @@ impl FieldValue for GeofencingZone {
     }
 }
 
-const PROPERTIES: FieldNames = FieldNames::new("properties");
-const GEOMETRY: FieldNames = FieldNames::new("geometry");
+const PROPERTIES: GbfsFieldNames = GbfsFieldNames::new("properties");
+const GEOMETRY: GbfsFieldNames = GbfsFieldNames::new("geometry");

@@ -19,11 +19,17 @@ type Decode = fn(Vec<u8>) -> Result<(), Error>;
 const DECODERS: [(&str, Decode); 2] = [
     ("a file", |body| {
         let limits = lineside_gbfs::FileLimits::default();
-        lineside_gbfs::decode_file(lineside_gbfs::FileKind::StationStatus, &body, "en", &limits)
-            .map(drop)
+        lineside_gbfs::decode_gbfs_file(
+            lineside_gbfs::FileKind::StationStatus,
+            &body,
+            "en",
+            &limits,
+        )
+        .map(drop)
     }),
     ("the discovery file", |body| {
-        lineside_gbfs::decode_discovery(&body, &lineside_gbfs::DiscoveryLimits::default()).map(drop)
+        lineside_gbfs::decode_discovery_file(&body, &lineside_gbfs::DiscoveryLimits::default())
+            .map(drop)
     }),
 ];
 

@@ -3,7 +3,7 @@
 
 use lineside_formats::ErrorKind;
 use lineside_gbfs::{
-    DiscoveryEntry, DiscoveryFile, DiscoveryLimits, decode_discovery, rewrite_discovery,
+    DiscoveryEntry, DiscoveryFile, DiscoveryLimits, decode_discovery_file, rewrite_discovery_urls,
 };
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ const THREE: &str = r#"{"last_updated":"2023-07-17T13:34:13+02:00","ttl":0,"vers
 
 fn read(body: &str) -> DiscoveryFile {
     let (discovery, problems) =
-        decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
+        decode_discovery_file(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
     assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     discovery
 }
@@ -43,8 +43,10 @@ fn ours(body: &str) -> String {
     let url = |entry: &DiscoveryEntry| {
         Some(format!("ours/{}/{}", entry.language.as_deref().unwrap_or("-"), entry.name))
     };
-    String::from_utf8(rewrite_discovery(body.as_bytes(), &DiscoveryLimits::default(), url).unwrap())
-        .unwrap()
+    String::from_utf8(
+        rewrite_discovery_urls(body.as_bytes(), &DiscoveryLimits::default(), url).unwrap(),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -56,9 +58,10 @@ fn version_one_lists_files_by_language() {
         (Some("fr"), "system_information"),
     ];
     assert_eq!(names(&discovery), expect);
-    assert_eq!(discovery.list_languages(), ["en", "fr"]);
+    assert_eq!(discovery.distinct_languages(), ["en", "fr"]);
     assert_eq!(&*discovery.entries[0].url, "https://www.example.com/gbfs/1/en/system_information");
-    let of = |language, name| discovery.find_entry(language, name).map(|entry| &*entry.url);
+    let of =
+        |language, name| discovery.find_discovery_entry(language, name).map(|entry| &*entry.url);
     assert_eq!(of(None, "system_information"), Some(&*discovery.entries[0].url));
     assert_eq!(of(Some("fr"), "system_information"), Some(&*discovery.entries[2].url));
     assert_eq!(of(Some("fr"), "station_information"), None);
@@ -92,13 +95,13 @@ fn version_two_is_rewritten_with_new_urls_only() {
 fn version_three_lists_files_without_languages() {
     let discovery = read(THREE);
     assert_eq!(names(&discovery), [(None, "system_information"), (None, "vehicle_status")]);
-    assert!(discovery.find_entry(Some("en"), "system_information").is_none());
+    assert!(discovery.find_discovery_entry(Some("en"), "system_information").is_none());
     assert!(ours(THREE).contains(r#""name":"vehicle_status.json","url":"ours/-/vehicle_status""#));
 }
 
 #[test]
 fn a_file_without_a_replacement_keeps_its_url() {
-    let body = rewrite_discovery(TWO.as_bytes(), &DiscoveryLimits::default(), |entry| {
+    let body = rewrite_discovery_urls(TWO.as_bytes(), &DiscoveryLimits::default(), |entry| {
         (&*entry.name == "gbfs").then(|| "\"quoted\"\n".to_owned())
     });
     let body = String::from_utf8(body.unwrap()).unwrap();
@@ -110,14 +113,15 @@ fn a_file_without_a_replacement_keeps_its_url() {
 fn check(feeds: &str, code: &str, left: &[&str]) {
     let body = format!("{{\"data\":{{\"feeds\":[{feeds}]}}}}");
     let (discovery, problems) =
-        decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
+        decode_discovery_file(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
     let codes: Vec<_> = problems.problem_counts().map(|(_, code, _)| code).collect();
     assert_eq!(codes, [code], "{feeds}");
     assert_eq!(names(&discovery), left.iter().map(|name| (None, *name)).collect::<Vec<_>>());
     // Any decoded file can be rewritten.
-    let written =
-        rewrite_discovery(body.as_bytes(), &DiscoveryLimits::default(), |_| Some("x".to_owned()))
-            .unwrap();
+    let written = rewrite_discovery_urls(body.as_bytes(), &DiscoveryLimits::default(), |_| {
+        Some("x".to_owned())
+    })
+    .unwrap();
     serde_json::from_slice::<serde_json::Value>(&written).unwrap();
 }
 
@@ -144,7 +148,7 @@ fn files_beyond_the_limit_are_left_out() {
         (0..1_000).map(|n| format!(r#"{{"name":"f{n}","url":"https://a.example/{n}"}}"#)).collect();
     let body = format!("{{\"data\":{{\"feeds\":[{}]}}}}", many.join(","));
     let (discovery, problems) =
-        decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
+        decode_discovery_file(body.as_bytes(), &DiscoveryLimits::default()).unwrap();
     assert_eq!(discovery.entries.len(), DiscoveryLimits::default().files);
     assert_eq!(problems.retained_problems()[0].code, "too_many_files");
 }
@@ -152,7 +156,7 @@ fn files_beyond_the_limit_are_left_out() {
 #[test]
 fn a_body_without_a_list_of_files_is_refused() {
     let kind = |body: &str| {
-        decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap_err().kind()
+        decode_discovery_file(body.as_bytes(), &DiscoveryLimits::default()).unwrap_err().kind()
     };
     assert_eq!(kind("  "), ErrorKind::Empty);
     assert_eq!(kind(&ONE[..100]), ErrorKind::Truncated);
@@ -167,7 +171,10 @@ fn a_body_without_a_list_of_files_is_refused() {
         assert_eq!(kind(body), ErrorKind::Decode, "{body}");
     }
     let small = DiscoveryLimits { body_bytes: 10, ..DiscoveryLimits::default() };
-    assert_eq!(decode_discovery(ONE.as_bytes(), &small).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(
+        decode_discovery_file(ONE.as_bytes(), &small).unwrap_err().kind(),
+        ErrorKind::TooLarge
+    );
     // A system without files is valid.
     assert!(read("{\"data\":{}}").entries.is_empty());
     assert!(read("{\"data\":{\"en\":{\"feeds\":[]}}}").entries.is_empty());
@@ -176,20 +183,20 @@ fn a_body_without_a_list_of_files_is_refused() {
 #[test]
 fn deeply_nested_json_is_refused() {
     let deep = format!("{{\"data\":{}", "{\"a\":".repeat(100_000));
-    assert!(decode_discovery(deep.as_bytes(), &DiscoveryLimits::default()).is_err());
+    assert!(decode_discovery_file(deep.as_bytes(), &DiscoveryLimits::default()).is_err());
     let deep = format!("{{\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(decode_discovery(deep.as_bytes(), &DiscoveryLimits::default()).is_err());
+    assert!(decode_discovery_file(deep.as_bytes(), &DiscoveryLimits::default()).is_err());
 }
 
 proptest! {
     #[test]
     fn decoding_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = decode_discovery(&bytes, &DiscoveryLimits::default());
-        let _ = rewrite_discovery(&bytes, &DiscoveryLimits::default(), |_| Some("x".to_owned()));
+        let _ = decode_discovery_file(&bytes, &DiscoveryLimits::default());
+        let _ = rewrite_discovery_urls(&bytes, &DiscoveryLimits::default(), |_| Some("x".to_owned()));
     }
 
     #[test]
     fn a_truncated_file_is_refused(at in 1..ONE.len()) {
-        prop_assert!(decode_discovery(&ONE.as_bytes()[..at], &DiscoveryLimits::default()).is_err());
+        prop_assert!(decode_discovery_file(&ONE.as_bytes()[..at], &DiscoveryLimits::default()).is_err());
     }
 }

@@ -14,8 +14,8 @@ use std::{
 
 use lineside_formats::Problems;
 use lineside_gbfs::{
-    DiscoveryLimits, FileContent, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file,
-    encode_file,
+    DiscoveryLimits, FileContent, FileKind, FileLimits, GbfsFile, WritableGbfsVersion,
+    decode_gbfs_file, encode_gbfs_file,
 };
 use serde_json::Value as Json;
 
@@ -114,7 +114,7 @@ fn n_records(json: &Json) -> usize {
 }
 
 fn read(kind: FileKind, body: &[u8]) -> (GbfsFile, Problems) {
-    decode_file(kind, body, "en", &FileLimits::default()).unwrap()
+    decode_gbfs_file(kind, body, "en", &FileLimits::default()).unwrap()
 }
 
 /// Converts content to the terms of version 3, which has two for a scooter.
@@ -135,10 +135,10 @@ fn real_files_are_read_and_rewritten_without_loss() {
     for path in support::real_files("gbfs", None) {
         let body = fs::read(&path).unwrap();
         let name = name_of(&path);
-        let Some(kind) = FileKind::from_name(name) else {
+        let Some(kind) = FileKind::kind_from_file_name(name) else {
             assert_eq!(name, "gbfs", "{}", path.display());
             let (_, problems) =
-                lineside_gbfs::decode_discovery(&body, &DiscoveryLimits::default()).unwrap();
+                lineside_gbfs::decode_discovery_file(&body, &DiscoveryLimits::default()).unwrap();
             assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.retained_problems());
             continue;
         };
@@ -151,7 +151,8 @@ fn real_files_are_read_and_rewritten_without_loss() {
         if kind.file_name(3).is_none() {
             continue;
         }
-        let reencoded = encode_file(&file.content, &file.head, GbfsVersion::Three, "en").unwrap();
+        let reencoded =
+            encode_gbfs_file(&file.content, &file.head, WritableGbfsVersion::Three, "en").unwrap();
         let counted = counts(&serde_json::from_slice(&reencoded.body).unwrap());
         assert_eq!(counted, counts(&json), "{}: {described:?}", path.display());
         let (same, problems) = read(kind, &reencoded.body);
@@ -191,7 +192,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 fn real_files_have_only_the_expected_problems() {
     let mut reported: Vec<(String, String, String)> = Vec::new();
     for path in support::real_files("gbfs", None) {
-        let Some(kind) = FileKind::from_name(name_of(&path)) else { continue };
+        let Some(kind) = FileKind::kind_from_file_name(name_of(&path)) else { continue };
         let (_, problems) = read(kind, &fs::read(&path).unwrap());
         let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
         for problem in problems.retained_problems() {

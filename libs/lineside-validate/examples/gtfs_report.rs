@@ -7,7 +7,7 @@ use std::{error::Error, fs};
 use jiff::civil::Date;
 use lineside_formats::gtfs::DatasetLimits;
 use lineside_validate::{
-    Notices, ValidationContext, gtfs::ZipSource, report, rules::gtfs::validate_feed,
+    Notices, ValidationContext, gtfs::ZipFileSource, report, rules::gtfs::validate_schedule,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,11 +17,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let threads: usize = arguments.next().as_deref().unwrap_or("2").parse()?;
     let bytes = fs::read(path)?;
     let limits = DatasetLimits::default();
-    let source = ZipSource::new(&bytes, &limits)?;
+    let source = ZipFileSource::new(&bytes, &limits)?;
     let context = ValidationContext { today, country: None, threads };
     let mut notices = Notices::new(3);
-    let (_, errors) = validate_feed(&source, &context, &mut notices)?;
-    println!("{}", serde_json::to_string_pretty(&report::report_notices(&notices))?);
+    let (_, errors) = validate_schedule(&source, &context, &mut notices)?;
+    println!("{}", serde_json::to_string_pretty(&report::notices_as_report(&notices))?);
     for error in errors {
         println!("{error:?}");
     }

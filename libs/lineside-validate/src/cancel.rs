@@ -19,7 +19,7 @@ use std::{
 pub struct CancelToken {
     flag: Arc<AtomicBool>,
     #[cfg(test)]
-    check_counts: Arc<asks::CheckCounts>,
+    check_counts: Arc<asks::CancelCheckCounts>,
 }
 
 impl CancelToken {
@@ -44,21 +44,21 @@ mod asks {
     use super::CancelToken;
 
     #[derive(Debug, Default)]
-    pub(super) struct CheckCounts {
+    pub(super) struct CancelCheckCounts {
         n: AtomicU64,
         last: AtomicU64,
     }
 
     impl CancelToken {
         /// Returns a token that is cancelled at this check, counted from 1.
-        pub(crate) fn after(checks: u64) -> CancelToken {
+        pub(crate) fn cancelled_after_checks(checks: u64) -> CancelToken {
             let cancel = CancelToken::default();
             cancel.check_counts.last.store(checks, Ordering::Relaxed);
             cancel
         }
 
         /// Returns the number of checks so far.
-        pub(crate) fn asked(&self) -> u64 {
+        pub(crate) fn check_count(&self) -> u64 {
             self.check_counts.n.load(Ordering::Relaxed)
         }
 
@@ -73,30 +73,30 @@ mod asks {
 
 /// The panic payload of a cancelled rule. It is not a fault and is never reported as one.
 #[derive(Debug)]
-pub(crate) struct CancelUnwind;
+pub(crate) struct CancelPanicPayload;
 
 /// Runs the work and returns its result, or `None` if the work was cancelled.
-pub(crate) fn run_until_cancelled<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn catch_cancel_unwind<T>(work: impl FnOnce() -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => Some(done),
-        Err(panic) if panic.is::<CancelUnwind>() => None,
+        Err(panic) if panic.is::<CancelPanicPayload>() => None,
         Err(panic) => resume_unwind(panic),
     }
 }
 
 /// The [`CancelToken`] of a feed's tables. It has an effect only while rules run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CancelCheck(Option<Arc<CancelState>>);
+pub(crate) struct CancelUnwindCheck(Option<Arc<UnwindCheckState>>);
 
 #[derive(Debug)]
-struct CancelState {
+struct UnwindCheckState {
     cancel: CancelToken,
     is_detached: AtomicBool,
 }
 
-impl CancelCheck {
-    pub(crate) fn new(cancel: &CancelToken) -> CancelCheck {
-        CancelCheck(Some(Arc::new(CancelState {
+impl CancelUnwindCheck {
+    pub(crate) fn new(cancel: &CancelToken) -> CancelUnwindCheck {
+        CancelUnwindCheck(Some(Arc::new(UnwindCheckState {
             cancel: cancel.clone(),
             is_detached: AtomicBool::new(false),
         })))
@@ -108,24 +108,24 @@ impl CancelCheck {
         if let Some(state) = &self.0
             && state.cancel.is_cancelled()
         {
-            state.unwind_cancelled();
+            state.unwind_unless_detached();
         }
     }
 
     /// Ends the effect of the token once the rules have finished: later readers of the tables are not cancelled.
-    pub(crate) fn detach_cancel(&self) {
+    pub(crate) fn disable_cancellation(&self) {
         if let Some(state) = &self.0 {
             state.is_detached.store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl CancelState {
+impl UnwindCheckState {
     #[cold]
-    fn unwind_cancelled(&self) {
+    fn unwind_unless_detached(&self) {
         if !self.is_detached.load(Ordering::Relaxed) {
             // Unlike a panic, this prints nothing to standard error.
-            resume_unwind(Box::new(CancelUnwind));
+            resume_unwind(Box::new(CancelPanicPayload));
         }
     }
 }
@@ -135,18 +135,18 @@ const ROWS_PER_CHECK: u32 = 1_024;
 
 /// An iterator over the row numbers of a table that unwinds once the run is cancelled.
 #[derive(Clone, Debug)]
-pub struct RowNumbers<'a> {
+pub struct CancellableRowNumbers<'a> {
     rows: Range<u32>,
-    cancel_check: &'a CancelCheck,
+    cancel_check: &'a CancelUnwindCheck,
 }
 
-impl<'a> RowNumbers<'a> {
-    pub(crate) fn new(n: u32, cancel_check: &'a CancelCheck) -> RowNumbers<'a> {
-        RowNumbers { rows: 0..n, cancel_check }
+impl<'a> CancellableRowNumbers<'a> {
+    pub(crate) fn new(n: u32, cancel_check: &'a CancelUnwindCheck) -> CancellableRowNumbers<'a> {
+        CancellableRowNumbers { rows: 0..n, cancel_check }
     }
 
     #[inline]
-    fn check_row(&self, row: u32) -> u32 {
+    fn unwind_or_pass_row(&self, row: u32) -> u32 {
         if row.is_multiple_of(ROWS_PER_CHECK) {
             self.cancel_check.unwind_if_cancelled();
         }
@@ -154,17 +154,17 @@ impl<'a> RowNumbers<'a> {
     }
 }
 
-impl Iterator for RowNumbers<'_> {
+impl Iterator for CancellableRowNumbers<'_> {
     type Item = u32;
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        self.rows.next().map(|row| self.check_row(row))
+        self.rows.next().map(|row| self.unwind_or_pass_row(row))
     }
 
     #[inline]
     fn nth(&mut self, n: usize) -> Option<u32> {
-        self.rows.nth(n).map(|row| self.check_row(row))
+        self.rows.nth(n).map(|row| self.unwind_or_pass_row(row))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -172,15 +172,15 @@ impl Iterator for RowNumbers<'_> {
     }
 }
 
-impl DoubleEndedIterator for RowNumbers<'_> {
+impl DoubleEndedIterator for CancellableRowNumbers<'_> {
     #[inline]
     fn next_back(&mut self) -> Option<u32> {
-        self.rows.next_back().map(|row| self.check_row(row))
+        self.rows.next_back().map(|row| self.unwind_or_pass_row(row))
     }
 }
 
-impl ExactSizeIterator for RowNumbers<'_> {}
-impl FusedIterator for RowNumbers<'_> {}
+impl ExactSizeIterator for CancellableRowNumbers<'_> {}
+impl FusedIterator for CancellableRowNumbers<'_> {}
 
 /// A file reader that fails once the run is cancelled.
 pub(crate) struct CancellableReader<'a> {

@@ -12,7 +12,7 @@ use crate::{ValidationContext, notice::Notices};
 
 /// Runs jobs on as many threads as the context allows. Results and notices are in the order of the jobs, regardless of
 /// which finished first.
-pub(crate) fn run_jobs<J: Sync, T: Send>(
+pub(crate) fn run_jobs_in_parallel<J: Sync, T: Send>(
     jobs: &[J],
     context: &ValidationContext,
     notices: &mut Notices,

@@ -19,7 +19,7 @@ pub mod rules;
 mod cancel;
 mod jobs;
 
-pub use cancel::{CancelToken, RowNumbers};
+pub use cancel::{CancelToken, CancellableRowNumbers};
 pub use notice::{NoticeKind, Notices, Severity};
 
 use jiff::civil::Date;

@@ -18,7 +18,7 @@ pub enum Severity {
 
 impl Severity {
     /// Returns the severity as written in reports: `ERROR`, `WARNING` or `INFO`.
-    pub fn report_name(self) -> &'static str {
+    pub fn severity_report_name(self) -> &'static str {
         match self {
             Severity::Info => "INFO",
             Severity::Warning => "WARNING",
@@ -29,7 +29,7 @@ impl Severity {
 
 impl Serialize for Severity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.report_name())
+        serializer.serialize_str(self.severity_report_name())
     }
 }
 
@@ -65,7 +65,7 @@ impl NoticeSample {
     pub fn set_field(&mut self, name: &'static str, value: impl Into<Value>) -> &mut NoticeSample {
         let value = value.into();
         if !value.is_null() {
-            self.fields.insert(name.to_owned(), shorten_value(value));
+            self.fields.insert(name.to_owned(), truncate_text_value(value));
         }
         self
     }
@@ -74,7 +74,7 @@ impl NoticeSample {
 /// The longest text that a notice quotes, in characters. Longer text is cut.
 const TEXT_CHARS_MAX: usize = 500;
 
-fn shorten_value(value: Value) -> Value {
+fn truncate_text_value(value: Value) -> Value {
     match value {
         Value::String(text) => match text.char_indices().nth(TEXT_CHARS_MAX) {
             Some((cut, _)) => Value::String(format!("{}…", &text[..cut])),
@@ -86,7 +86,7 @@ fn shorten_value(value: Value) -> Value {
 
 /// The notices of one kind.
 #[derive(Clone, Debug)]
-pub struct NoticeGroup {
+pub struct NoticesOfKind {
     /// The kind.
     pub kind: &'static NoticeKind,
     /// The number of notices, whether retained or not.
@@ -98,7 +98,7 @@ pub struct NoticeGroup {
 /// All notices of a run: exact totals by kind, and the first few notices of each kind.
 #[derive(Clone, Debug)]
 pub struct Notices {
-    found: BTreeMap<&'static str, NoticeGroup>,
+    found: BTreeMap<&'static str, NoticesOfKind>,
     samples_max: usize,
     incomplete_codes: BTreeSet<&'static str>,
 }
@@ -113,9 +113,13 @@ impl Notices {
     }
 
     /// Counts a notice. Calls `fill` to fill in its fields only if the notice is retained as a sample.
-    pub fn add_notice(&mut self, kind: &'static NoticeKind, fill: impl FnOnce(&mut NoticeSample)) {
+    pub fn count_notice_with_sample(
+        &mut self,
+        kind: &'static NoticeKind,
+        fill: impl FnOnce(&mut NoticeSample),
+    ) {
         let samples_max = self.samples_max;
-        let found = self.group_for_kind(kind);
+        let found = self.notices_of_kind_mut(kind);
         found.total += 1;
         if found.samples.len() < samples_max {
             let mut sample = NoticeSample::default();
@@ -126,7 +130,7 @@ impl Notices {
 
     /// Counts `n` notices. Calls `fill` only for those that are retained as samples, with their index among the `n`,
     /// from 0. Rules over pairs use this, since there may be more pairs than can be visited.
-    pub fn add_notices(
+    pub fn count_notices_with_samples(
         &mut self,
         kind: &'static NoticeKind,
         n: usize,
@@ -136,7 +140,7 @@ impl Notices {
             return;
         }
         let samples_max = self.samples_max;
-        let found = self.group_for_kind(kind);
+        let found = self.notices_of_kind_mut(kind);
         found.total += n as u64;
         for at in 0..n.min(samples_max.saturating_sub(found.samples.len())) {
             let mut sample = NoticeSample::default();
@@ -146,17 +150,17 @@ impl Notices {
     }
 
     /// Marks a kind as incomplete: its total is a lower bound, because counting further would cost too much.
-    pub fn mark_incomplete(&mut self, kind: &'static NoticeKind) {
+    pub fn mark_total_as_lower_bound(&mut self, kind: &'static NoticeKind) {
         self.incomplete_codes.insert(kind.code);
     }
 
     /// Returns the codes whose totals are lower bounds.
-    pub fn incomplete_codes(&self) -> impl Iterator<Item = &'static str> {
+    pub fn codes_with_lower_bound(&self) -> impl Iterator<Item = &'static str> {
         self.incomplete_codes.iter().copied()
     }
 
-    fn group_for_kind(&mut self, kind: &'static NoticeKind) -> &mut NoticeGroup {
-        let nothing = || NoticeGroup { kind, total: 0, samples: Vec::new() };
+    fn notices_of_kind_mut(&mut self, kind: &'static NoticeKind) -> &mut NoticesOfKind {
+        let nothing = || NoticesOfKind { kind, total: 0, samples: Vec::new() };
         self.found.entry(kind.code).or_insert_with(nothing)
     }
 
@@ -178,7 +182,7 @@ impl Notices {
     }
 
     /// Drops all kinds that `is_wanted` rejects.
-    pub fn retain_kinds(&mut self, is_wanted: impl Fn(&'static NoticeKind) -> bool) {
+    pub fn retain_notice_kinds(&mut self, is_wanted: impl Fn(&'static NoticeKind) -> bool) {
         self.found.retain(|_, found| is_wanted(found.kind));
     }
 
@@ -188,17 +192,17 @@ impl Notices {
     }
 
     /// Returns the notices by kind, ordered by code.
-    pub fn iter(&self) -> impl Iterator<Item = &NoticeGroup> {
+    pub fn iter(&self) -> impl Iterator<Item = &NoticesOfKind> {
         self.found.values()
     }
 
     /// Returns the notices with a code.
-    pub fn get(&self, code: &str) -> Option<&NoticeGroup> {
+    pub fn get(&self, code: &str) -> Option<&NoticesOfKind> {
         self.found.get(code)
     }
 
     /// Returns the number of notices with this severity.
-    pub fn count_by_severity(&self, severity: Severity) -> u64 {
+    pub fn notice_count_by_severity(&self, severity: Severity) -> u64 {
         self.iter().filter(|found| found.kind.severity == severity).map(|found| found.total).sum()
     }
 }

@@ -6,17 +6,17 @@ use jiff::civil::date;
 use lineside_formats::gtfs::DatasetLimits;
 use lineside_validate::{
     Notices, ValidationContext,
-    gtfs::{FileSource, TextSource, ZipSource},
-    rules::{gtfs::validate_feed, gtfs_rt::ScheduleIndex},
+    gtfs::{InMemoryFiles, ScheduleFileSource, ZipFileSource},
+    rules::{gtfs::validate_schedule, gtfs_rt::ScheduleIndex},
 };
 
 const CONTEXT: ValidationContext =
     ValidationContext { today: date(2026, 6, 15), country: None, threads: 2 };
 const IN_MEMORY: &str = "memory is readable and writable";
 
-fn total(source: &dyn FileSource, code: &str) -> u64 {
+fn total(source: &dyn ScheduleFileSource, code: &str) -> u64 {
     let mut notices = Notices::new(10);
-    validate_feed(source, &CONTEXT, &mut notices).expect(IN_MEMORY);
+    validate_schedule(source, &CONTEXT, &mut notices).expect(IN_MEMORY);
     notices.get(code).map_or(0, |found| found.total)
 }
 
@@ -32,12 +32,12 @@ fn zip(files: &[(&str, &str)]) -> Vec<u8> {
 #[test]
 fn files_in_a_subdirectory_are_reported_and_not_read() {
     let nested = zip(&[("feed/stops.txt", "stop_id\nS1\n"), ("readme.txt", "hello")]);
-    let source = ZipSource::new(&nested, &DatasetLimits::default()).unwrap();
+    let source = ZipFileSource::new(&nested, &DatasetLimits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 1);
     assert_eq!(total(&source, "missing_required_file"), 5);
     assert_eq!(total(&source, "unknown_file"), 1);
     let flat = zip(&[("stops.txt", "stop_id\nS1\n"), ("docs/readme.txt", "hello")]);
-    let source = ZipSource::new(&flat, &DatasetLimits::default()).unwrap();
+    let source = ZipFileSource::new(&flat, &DatasetLimits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 0);
     assert_eq!(total(&source, "missing_required_file"), 4);
 }
@@ -47,15 +47,15 @@ fn messages_are_checked_against_a_schedule_in_a_folder() {
     let trips = "trip_id,route_id,service_id\nT1,R,S\n";
     let nested = zip(&[("feed/stops.txt", "stop_id\nS1\n"), ("feed/trips.txt", trips)]);
     let read = |bytes: &[u8]| {
-        let source = ZipSource::new_in_any_folder(bytes, &DatasetLimits::default()).unwrap();
-        let timetable = ScheduleIndex::read_schedule(&source, &CONTEXT).unwrap();
+        let source = ZipFileSource::open_with_any_folder(bytes, &DatasetLimits::default()).unwrap();
+        let timetable = ScheduleIndex::read_and_index_schedule(&source, &CONTEXT).unwrap();
         timetable.trip_ids().has_trip_id("T1")
     };
     assert!(read(&nested));
     assert!(read(&zip(&[("stops.txt", "stop_id\nS1\n"), ("trips.txt", trips)])));
     let two = zip(&[("a/trips.txt", trips), ("b/trips.txt", trips)]);
     assert!(
-        ZipSource::new_in_any_folder(&two, &DatasetLimits::default()).is_err(),
+        ZipFileSource::open_with_any_folder(&two, &DatasetLimits::default()).is_err(),
         "several files have this name"
     );
 }
@@ -63,11 +63,11 @@ fn messages_are_checked_against_a_schedule_in_a_folder() {
 #[test]
 fn backslashes_in_paths_are_folder_separators() {
     let nested = zip(&[(r"feed\stops.txt", "stop_id\nS1\n"), (r"feed\trips.txt", "trip_id\nT1\n")]);
-    let source = ZipSource::new(&nested, &DatasetLimits::default()).unwrap();
+    let source = ZipFileSource::new(&nested, &DatasetLimits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 1);
     assert_eq!(total(&source, "unknown_file"), 0);
-    let source = ZipSource::new_in_any_folder(&nested, &DatasetLimits::default()).unwrap();
-    assert!(source.is_in_a_folder());
+    let source = ZipFileSource::open_with_any_folder(&nested, &DatasetLimits::default()).unwrap();
+    assert!(source.are_tables_in_folder());
     assert_eq!(source.list_files(), [("stops.txt".to_owned(), 11), ("trips.txt".to_owned(), 11)]);
 }
 
@@ -76,8 +76,12 @@ fn messages_are_checked_against_files_of_any_case() {
     let trips = "trip_id,route_id,service_id\nT1,R,S\n";
     let has = |files: &[(&str, &str)]| {
         let bytes = zip(files);
-        let source = ZipSource::new_in_any_folder(&bytes, &DatasetLimits::default()).unwrap();
-        ScheduleIndex::read_schedule(&source, &CONTEXT).unwrap().trip_ids().has_trip_id("T1")
+        let source =
+            ZipFileSource::open_with_any_folder(&bytes, &DatasetLimits::default()).unwrap();
+        ScheduleIndex::read_and_index_schedule(&source, &CONTEXT)
+            .unwrap()
+            .trip_ids()
+            .has_trip_id("T1")
     };
     assert!(has(&[("stops.txt", "stop_id\n"), ("Trips.txt", trips)]));
     assert!(has(&[("Stops.txt", "stop_id\n"), ("Trips.txt", trips)]));
@@ -90,19 +94,20 @@ fn messages_are_checked_against_files_of_any_case() {
 #[test]
 fn a_body_that_is_not_an_archive_is_refused() {
     for bytes in [&b""[..], b"stop_id\nS1\n", b"<html>", b"PK\x03\x04 and then nothing"] {
-        assert!(ZipSource::new(bytes, &DatasetLimits::default()).is_err());
+        assert!(ZipFileSource::new(bytes, &DatasetLimits::default()).is_err());
     }
 }
 
 #[test]
 fn an_unclosed_quote_is_reported() {
     let row = format!("S1,\"{}\n", "x".repeat(2 << 20));
-    let source = TextSource::default().with_file("stops.txt", format!("stop_id,stop_name\n{row}"));
+    let source =
+        InMemoryFiles::default().with_file("stops.txt", format!("stop_id,stop_name\n{row}"));
     assert_eq!(total(&source, "csv_parsing_failed"), 1);
 }
 
 /// Returns a schedule with a block of `n` simultaneous trips, and a block of two if `with_small`.
-fn blocks(n: usize, with_small: bool) -> TextSource {
+fn blocks(n: usize, with_small: bool) -> InMemoryFiles {
     let mut trips = String::from("route_id,service_id,trip_id,block_id\n");
     let mut times = String::from("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n");
     let small = ["X", "Y"].map(|id| (id.to_owned(), "small")).into_iter();
@@ -113,7 +118,7 @@ fn blocks(n: usize, with_small: bool) -> TextSource {
     }
     let calendar = "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
                     S,1,1,1,1,1,1,1,20260101,20261231\n";
-    TextSource::default()
+    InMemoryFiles::default()
         .with_file("routes.txt", "route_id,route_short_name,route_type\nR,1,3\n")
         .with_file("trips.txt", trips)
         .with_file("stop_times.txt", times)
@@ -126,7 +131,7 @@ fn an_oversized_block_is_reported_and_hides_no_other() {
     let code = "block_trips_with_overlapping_stop_times";
     let counted = |n: usize, with_small: bool| {
         let mut notices = Notices::new(3);
-        let result = validate_feed(&blocks(n, with_small), &CONTEXT, &mut notices);
+        let result = validate_schedule(&blocks(n, with_small), &CONTEXT, &mut notices);
         let (_, faults) = result.expect(IN_MEMORY);
         let has_fault = faults.iter().any(|fault| fault.rule == code);
         (notices.get(code).map_or(0, |found| found.total), has_fault)
@@ -141,9 +146,9 @@ fn an_oversized_block_is_reported_and_hides_no_other() {
 fn many_findings_are_counted_and_a_few_are_sampled() {
     let rows: String = (0..100_000).map(|n| format!("T{n},x,y,z,w\n")).collect();
     let header = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n";
-    let source = TextSource::default().with_file("stop_times.txt", format!("{header}{rows}"));
+    let source = InMemoryFiles::default().with_file("stop_times.txt", format!("{header}{rows}"));
     let mut notices = Notices::new(10);
-    validate_feed(&source, &CONTEXT, &mut notices).unwrap();
+    validate_schedule(&source, &CONTEXT, &mut notices).unwrap();
     let found = notices.get("invalid_time").unwrap();
     assert_eq!((found.total, found.samples.len()), (200_000, 10));
 }
@@ -151,9 +156,9 @@ fn many_findings_are_counted_and_a_few_are_sampled() {
 #[test]
 fn lines_that_begin_with_a_hash_are_comments() {
     let stops = "# a remark, with \"a quote\nstop_id,stop_lat,stop_lon\n#S1,x\nS2,59.9,10.7\nS2,59.9,10.7\n#";
-    let source = TextSource::default().with_file("stops.txt", stops);
+    let source = InMemoryFiles::default().with_file("stops.txt", stops);
     let mut notices = Notices::new(10);
-    validate_feed(&source, &CONTEXT, &mut notices).unwrap();
+    validate_schedule(&source, &CONTEXT, &mut notices).unwrap();
     assert!(notices.get("invalid_row_length").is_none());
     let found = notices.get("duplicate_key").unwrap();
     assert_eq!(found.samples[0]["newCsvRowNumber"], 5);
@@ -162,11 +167,14 @@ fn lines_that_begin_with_a_hash_are_comments() {
 #[test]
 fn reading_stops_at_an_oversized_row() {
     for row in [format!("S1,{}", "é".repeat(4_097)), ",".repeat(512)] {
-        let source =
-            TextSource::default().with_file("stops.txt", format!("stop_id,stop_name\n{row}\nx\n"));
+        let source = InMemoryFiles::default()
+            .with_file("stops.txt", format!("stop_id,stop_name\n{row}\nx\n"));
         assert_eq!(total(&source, "csv_parsing_failed"), 1);
         assert_eq!(total(&source, "invalid_row_length"), 0);
     }
     let fits = format!("stop_id,stop_name\nS1,{}\n", "é".repeat(4_096));
-    assert_eq!(total(&TextSource::default().with_file("stops.txt", fits), "csv_parsing_failed"), 0);
+    assert_eq!(
+        total(&InMemoryFiles::default().with_file("stops.txt", fits), "csv_parsing_failed"),
+        0
+    );
 }

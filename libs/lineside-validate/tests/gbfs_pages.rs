@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use lineside_validate::{
     Notices,
     notice::NoticeKind,
-    rules::gbfs::{SystemFiles, notice_kinds, validate_system},
+    rules::gbfs::{GbfsSystemFiles, notice_kinds, validate_gbfs_system},
 };
 use serde_json::{Value, json};
 
@@ -252,16 +252,16 @@ impl Case {
         for (name, file) in self.previous.iter().flatten() {
             previous.insert(name, serde_json::to_vec(file).expect("JSON"));
         }
-        let system = SystemFiles {
+        let system = GbfsSystemFiles {
             previous: previous.iter().map(|(name, body)| (*name, &body[..])).collect(),
             files: bodies.iter().map(|(name, body)| (*name, &body[..])).collect(),
             unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
             is_whole: self.is_whole,
             now: NOW,
-            ..SystemFiles::default()
+            ..GbfsSystemFiles::default()
         };
         let mut notices = Notices::new(100);
-        let errors = validate_system(&system, &mut notices);
+        let errors = validate_gbfs_system(&system, &mut notices);
         assert!(errors.is_empty(), "{errors:?}");
         notices
     }

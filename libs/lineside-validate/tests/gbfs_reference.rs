@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use lineside_validate::{
     Notices,
-    rules::gbfs::{SystemFiles, validate_system},
+    rules::gbfs::{GbfsSystemFiles, validate_gbfs_system},
 };
 
 use looked_at::Tally;
@@ -111,9 +111,9 @@ fn real_systems_have_the_reviewed_counts() {
     let mut tally = Tally::default();
     for (name, files, is_whole) in folders.into_iter().flat_map(|folder| systems(&data, folder)) {
         let files = files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect();
-        let system = SystemFiles { files, is_whole, now: NOW, ..SystemFiles::default() };
+        let system = GbfsSystemFiles { files, is_whole, now: NOW, ..GbfsSystemFiles::default() };
         let mut notices = Notices::new(5);
-        let errors = validate_system(&system, &mut notices);
+        let errors = validate_gbfs_system(&system, &mut notices);
         assert!(errors.is_empty(), "{name}: {errors:?}");
         tally.add(&name, &name, &notices);
     }

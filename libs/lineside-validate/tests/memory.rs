@@ -8,8 +8,8 @@ use jiff::civil::date;
 use lineside_formats::gtfs::fields::{FieldKind, FileSpec, find_file_spec};
 use lineside_validate::{
     Notices, ValidationContext,
-    gtfs::{TextSource, estimate_memory},
-    rules::{gtfs::validate_feed, gtfs_rt::ScheduleIndex},
+    gtfs::{InMemoryFiles, estimate_max_memory},
+    rules::{gtfs::validate_schedule, gtfs_rt::ScheduleIndex},
 };
 
 /// Just above seven eighths of a power of two, after which hash tables have just grown.
@@ -138,14 +138,14 @@ fn zone() -> String {
 fn measure_memory(shape: &str, for_messages: bool) -> (u64, u64) {
     let (name, text) = schedule(shape);
     let size = text.len() as u64;
-    let source = TextSource::default().with_file(name, text);
-    let estimate = estimate_memory(&source, name, size).unwrap().unwrap();
+    let source = InMemoryFiles::default().with_file(name, text);
+    let estimate = estimate_max_memory(&source, name, size).unwrap().unwrap();
     let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     let before = memory("VmRSS:");
     if for_messages {
-        drop(ScheduleIndex::read_schedule(&source, &context).unwrap());
+        drop(ScheduleIndex::read_and_index_schedule(&source, &context).unwrap());
     } else {
-        drop(validate_feed(&source, &context, &mut Notices::new(1)).unwrap());
+        drop(validate_schedule(&source, &context, &mut Notices::new(1)).unwrap());
     }
     (memory("VmHWM:").saturating_sub(before), estimate)
 }

@@ -12,7 +12,9 @@ use lineside_formats::{
 };
 use lineside_validate::{
     CancelToken, Notices, ValidationContext,
-    rules::netex::{PublicationExtent, estimate_memory, validate_until},
+    rules::netex::{
+        WholeOrPartialPublication, estimate_max_memory, validate_publication_cancellable,
+    },
 };
 
 /// Just above seven eighths of a power of two, after which hash tables have just grown. A multiple of the numbers of
@@ -157,7 +159,7 @@ fn measure_memory(shape: &str) -> (u64, u64) {
     let body = publication(shape);
     let limits = PublicationLimits::default();
     let source = || PublicationSource::new(&body, &limits.files).unwrap();
-    let estimate = estimate_memory(&mut source()).unwrap();
+    let estimate = estimate_max_memory(&mut source()).unwrap();
     let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     // Resets the peak, so that the memory for generating the publication does not count.
     _ = std::fs::write("/proc/self/clear_refs", "5");
@@ -168,8 +170,15 @@ fn measure_memory(shape: &str) -> (u64, u64) {
     drop(read);
     let (cancel, mut notices) = (CancelToken::default(), Notices::new(1));
     let mut files = source();
-    validate_until(&mut files, PublicationExtent::Whole, &limits, &context, &cancel, &mut notices)
-        .unwrap();
+    validate_publication_cancellable(
+        &mut files,
+        WholeOrPartialPublication::Whole,
+        &limits,
+        &context,
+        &cancel,
+        &mut notices,
+    )
+    .unwrap();
     (memory("VmHWM:").saturating_sub(before), estimate)
 }
 

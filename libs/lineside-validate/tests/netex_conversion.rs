@@ -15,11 +15,11 @@ use std::{
 use jiff::civil::Date;
 use lineside_formats::{
     Problems,
-    gtfs::{DatasetLimits, TextFiles, ZipTables},
+    gtfs::{DatasetLimits, TextFiles, ZipTableWriter},
     netex,
 };
 use lineside_validate::{
-    Notices, Severity, ValidationContext, gtfs::ZipSource, rules::gtfs::validate_feed,
+    Notices, Severity, ValidationContext, gtfs::ZipFileSource, rules::gtfs::validate_schedule,
 };
 
 /// Returns the files in a folder and its subfolders; subfolders that `is_one` accepts are returned themselves.
@@ -64,7 +64,7 @@ fn convert_files(mut files: TextFiles) -> Vec<u8> {
 }
 
 fn write_zip(publication: &netex::Publication) -> Vec<u8> {
-    let mut tables = ZipTables::new(Cursor::new(Vec::new()));
+    let mut tables = ZipTableWriter::new(Cursor::new(Vec::new()));
     netex::write_gtfs(publication, &mut tables, &mut Problems::new()).unwrap();
     tables.finish_archive().unwrap().into_inner()
 }
@@ -72,11 +72,11 @@ fn write_zip(publication: &netex::Publication) -> Vec<u8> {
 /// Returns the codes of errors in a GTFS zip.
 fn find_errors(zip: &[u8]) -> Vec<&'static str> {
     let limits = DatasetLimits::default();
-    let source = ZipSource::new(zip, &limits).unwrap();
+    let source = ZipFileSource::new(zip, &limits).unwrap();
     let today = Date::constant(2026, 11, 27);
     let context = ValidationContext { today, country: None, threads: 1 };
     let mut notices = Notices::new(1);
-    let (_, faults) = validate_feed(&source, &context, &mut notices).unwrap();
+    let (_, faults) = validate_schedule(&source, &context, &mut notices).unwrap();
     assert!(faults.is_empty(), "{faults:?}");
     let errors = notices.iter().filter(|found| found.kind.severity == Severity::Error);
     errors.map(|found| found.kind.code).collect()

@@ -11,7 +11,7 @@ use lineside_formats::{gtfs::TextFiles, netex::PublicationLimits};
 use lineside_validate::{
     Notices, ValidationContext,
     notice::NoticeKind,
-    rules::netex::{notice_kinds, validate_publication},
+    rules::netex::{publication_notice_kinds, validate_publication},
 };
 use serde_json::Value;
 
@@ -67,18 +67,18 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 
 #[test]
 fn every_page_matches_its_rule() {
-    support::check_all(notice_kinds(), check);
+    support::check_all(publication_notice_kinds(), check);
 }
 
 #[test]
 fn each_kind_has_one_page_and_each_field_is_described() {
-    support::describe_all(notice_kinds(), "src/rules/netex");
+    support::describe_all(publication_notice_kinds(), "src/rules/netex");
 }
 
 #[test]
 fn validating_a_damaged_publication_does_not_panic() {
     let mut random = fastrand::Rng::with_seed(7);
-    let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
+    let pages: Vec<Case> = publication_notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     let mut n_read = 0;
     for _ in 0..3_000 {
         let Some(content) = pages[random.usize(..pages.len())].files.first() else { continue };
@@ -108,6 +108,6 @@ fn the_documentation_lists_each_kind() {
         "NeTEx publications",
         "Rules for every profile: elements that all profiles require, and values that are impossible. Data that cannot be read are reported under the codes\n\
          of the decoder, and not as missing.",
-        notice_kinds(),
+        publication_notice_kinds(),
     );
 }

@@ -8,7 +8,7 @@ use lineside_formats::{
     Error, Problems,
     gtfs::{TableWriter, TextFiles},
     netex as publications,
-    siri::{MessageLimits, decode_message},
+    siri::{MessageLimits, decode_siri_message},
 };
 use lineside_validate::{
     Notices, ValidationContext,
@@ -85,10 +85,10 @@ fn of_siri(delivery: &str) -> Vec<String> {
         "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>{delivery}</ServiceDelivery></Siri>"
     );
     let (message, problems) =
-        decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+        decode_siri_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
             .expect("a message");
     let mut notices = Notices::new(10);
-    assert!(siri::validate_message(&message, &mut notices).is_empty());
+    assert!(siri::validate_siri_message(&message, &mut notices).is_empty());
     told(&notices, &[&problems])
 }
 

@@ -1,8 +1,8 @@
 //! Runs the examples on the page of each GTFS rule as tests.
 //!
 //! A case is a `##` heading. Its blocks name files (```` ```csv stops.txt ````), which replace those of a small
-//! schedule without faults; `Without: shapes.txt` removes a file, `Today: 2026-01-02` and `PhoneCountry: NO` set the
-//! context. A `json` block lists the expected notices of the page's code, with the relevant fields; without such a
+//! schedule without faults; `Without: shapes.txt` removes a file, `Today: 2026-01-02` and `PhoneNumberingPlan: NO` set
+//! the context. A `json` block lists the expected notices of the page's code, with the relevant fields; without such a
 //! block, none are expected.
 
 mod support;
@@ -12,10 +12,10 @@ use std::{fs, path::Path};
 use jiff::civil::{Date, date};
 use lineside_validate::{
     Notices, ValidationContext,
-    gtfs::{FileSource, TextSource},
+    gtfs::{InMemoryFiles, ScheduleFileSource},
     notice::NoticeKind,
     rules::{
-        gtfs::{file_of_notice_lines, notice_kinds, validate_feed},
+        gtfs::{file_of_notice_line_numbers, schedule_notice_kinds, validate_schedule},
         gtfs_rt,
     },
 };
@@ -68,14 +68,14 @@ const TOO_LARGE: [&str; 3] =
 
 struct Case {
     heading: String,
-    source: TextSource,
+    source: InMemoryFiles,
     today: Date,
     country: Option<[u8; 2]>,
     expected: Vec<Value>,
 }
 
-fn base() -> TextSource {
-    BASE.iter().fold(TextSource::default(), |source, (name, text)| source.with_file(name, *text))
+fn base() -> InMemoryFiles {
+    BASE.iter().fold(InMemoryFiles::default(), |source, (name, text)| source.with_file(name, *text))
 }
 
 /// Parses the cases of a page.
@@ -127,7 +127,7 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
     for case in &cases {
         let context = ValidationContext { today: case.today, country: case.country, threads: 2 };
         let mut notices = Notices::new(100);
-        let (_, errors) = validate_feed(&case.source, &context, &mut notices)
+        let (_, errors) = validate_schedule(&case.source, &context, &mut notices)
             .map_err(|error| format!("{}: {error}", case.heading))?;
         if !errors.is_empty() {
             return Err(format!("{}: {errors:?}", case.heading));
@@ -142,15 +142,15 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 /// Checks that the file to which a kind's line numbers belong is present and has that line.
 fn is_where_it_is_said(
     kind: &NoticeKind,
-    source: &TextSource,
+    source: &InMemoryFiles,
     row: &Map<String, Value>,
 ) -> Result<(), String> {
-    let Some(file) = file_of_notice_lines(kind) else { return Ok(()) };
+    let Some(file) = file_of_notice_line_numbers(kind) else { return Ok(()) };
     let lines = row.iter().filter(|(field, _)| field.to_lowercase().contains("csvrownumber"));
     let last = lines.filter_map(|(_, line)| line.as_u64()).max().unwrap_or_default();
     let mut text = String::new();
     source
-        .read_file(file.file_name(), &mut |read| {
+        .read_file_with(file.file_name(), &mut |read| {
             text = read.and_then(|read| std::io::read_to_string(read).ok()).unwrap_or_default();
         })
         .map_err(|error| error.to_string())?;
@@ -162,19 +162,19 @@ fn is_where_it_is_said(
 
 #[test]
 fn every_page_matches_its_rule() {
-    support::check_all(notice_kinds(), check);
+    support::check_all(schedule_notice_kinds(), check);
 }
 
 #[test]
 fn each_rule_has_one_page_and_each_field_is_described() {
-    support::describe_all(notice_kinds(), "src/rules/gtfs");
+    support::describe_all(schedule_notice_kinds(), "src/rules/gtfs");
 }
 
 #[test]
 fn the_base_schedule_of_the_cases_is_valid() {
     let context = ValidationContext { today: TODAY, country: None, threads: 1 };
     let mut notices = Notices::new(10);
-    validate_feed(&base(), &context, &mut notices).unwrap();
+    validate_schedule(&base(), &context, &mut notices).unwrap();
     let found: Vec<_> = notices.iter().map(|found| (found.kind.code, &found.samples)).collect();
     assert!(found.is_empty(), "{found:?}");
 }
@@ -188,9 +188,9 @@ fn list() -> String {
          Other formats: [GBFS](gbfs.md), [SIRI](siri.md), [NeTEx](netex.md); [data that cannot be decoded](decoding.md).\n\n\
          ## Schedules\n\n",
     );
-    rows(&mut list, "gtfs", notice_kinds().collect());
+    rows(&mut list, "gtfs", schedule_notice_kinds().collect());
     let (words, numbered): (Vec<_>, Vec<_>) =
-        gtfs_rt::notice_kinds().partition(|kind| kind.code.contains('_'));
+        gtfs_rt::realtime_notice_kinds().partition(|kind| kind.code.contains('_'));
     list.push_str("\n## Real time\n\nThe codes of the reference's real-time validator, for GTFS-Realtime.\n\n");
     rows(&mut list, "gtfs_rt", numbered);
     list.push_str(
@@ -219,7 +219,7 @@ fn rows(list: &mut String, format: &str, mut kinds: Vec<&NoticeKind>) {
         list.push_str(&format!(
             "| [`{}`](../../{rules}/{format}/{name}{page}) | {} | {summary} |\n",
             kind.code,
-            kind.severity.report_name().to_lowercase(),
+            kind.severity.severity_report_name().to_lowercase(),
         ));
     }
 }

@@ -13,11 +13,12 @@ use jiff::civil::date;
 use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_json, proto::FeedMessage};
 use lineside_validate::{
     Notices, ValidationContext,
-    gtfs::TextSource,
+    gtfs::InMemoryFiles,
     notice::{NoticeKind, Severity},
     rules::gtfs_rt::{
-        AlternateSchedule, MessageHistory, MessageSubject, RuleScope, ScheduleIndex, notice_kinds,
-        validate_message, validate_schedule, validate_while,
+        MessageHistory, MessageWithContext, OtherScheduleVersion, RealtimeRuleScope, ScheduleIndex,
+        realtime_notice_kinds, validate_realtime_message, validate_realtime_while,
+        validate_schedule_for_realtime,
     },
 };
 use prost::Message as _;
@@ -78,8 +79,8 @@ const CONTEXT: ValidationContext =
 
 struct Case {
     heading: String,
-    schedule: TextSource,
-    previous_schedule: Option<TextSource>,
+    schedule: InMemoryFiles,
+    previous_schedule: Option<InMemoryFiles>,
     message: Value,
     previous: Option<Value>,
     others: Vec<Value>,
@@ -89,7 +90,7 @@ struct Case {
 }
 
 fn base() -> Case {
-    let empty = TextSource::default();
+    let empty = InMemoryFiles::default();
     Case {
         heading: String::new(),
         schedule: SCHEDULE.iter().fold(empty, |source, (name, text)| source.with_file(name, *text)),
@@ -176,30 +177,34 @@ fn put_block(case: &mut Case, info: &str, text: &str) {
 }
 
 fn found(case: &Case) -> Notices {
-    let timetable = ScheduleIndex::read_schedule(&case.schedule, &CONTEXT).expect("a schedule");
+    let timetable =
+        ScheduleIndex::read_and_index_schedule(&case.schedule, &CONTEXT).expect("a schedule");
     let judged = message(&case.message, MADE);
     let previous = case.previous.as_ref().map(|value| message(value, MADE - 30));
     let others: Vec<FeedMessage> = case.others.iter().map(|value| message(value, MADE)).collect();
     let others: Vec<&FeedMessage> = others.iter().collect();
     let previous_schedule = case.previous_schedule.as_ref().map(|source| {
-        ScheduleIndex::read_schedule(source, &CONTEXT).expect("a schedule").trip_ids()
+        ScheduleIndex::read_and_index_schedule(source, &CONTEXT).expect("a schedule").trip_ids()
     });
-    let versions: Vec<AlternateSchedule<'_>> =
-        previous_schedule.iter().map(|trips| AlternateSchedule { name: "before", trips }).collect();
+    let versions: Vec<OtherScheduleVersion<'_>> = previous_schedule
+        .iter()
+        .map(|trips| OtherScheduleVersion { name: "before", trips })
+        .collect();
     let mut history = MessageHistory::default();
     for (made, received) in &case.history {
         let mut earlier = judged.clone();
         earlier.header.timestamp = Some(*made);
-        history.add_message(&earlier, *received);
+        history.add_message_times(&earlier, *received);
     }
-    let subject = MessageSubject::new(&judged, &timetable, case.now)
-        .with_previous(previous.as_ref())
-        .with_other_feeds(&others);
-    let subject = subject.with_versions(&versions).with_history(Some(&history));
+    let subject = MessageWithContext::new(&judged, &timetable, case.now)
+        .with_previous_message(previous.as_ref())
+        .with_other_feed_messages(&others);
+    let subject =
+        subject.with_other_schedule_versions(&versions).with_message_history(Some(&history));
     let mut notices = Notices::new(100);
-    let errors = validate_message(&subject, &CONTEXT, &mut notices);
+    let errors = validate_realtime_message(&subject, &CONTEXT, &mut notices);
     assert!(errors.is_empty(), "{errors:?}");
-    validate_schedule(&timetable, &mut notices);
+    validate_schedule_for_realtime(&timetable, &mut notices);
     notices
 }
 
@@ -214,13 +219,13 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 
 #[test]
 fn every_page_matches_its_rule() {
-    support::check_all(notice_kinds(), check);
+    support::check_all(realtime_notice_kinds(), check);
 }
 
 #[test]
 fn each_rule_has_one_page_and_each_field_is_described() {
-    support::describe_all(notice_kinds(), "src/rules/gtfs_rt");
-    for kind in notice_kinds() {
+    support::describe_all(realtime_notice_kinds(), "src/rules/gtfs_rt");
+    for kind in realtime_notice_kinds() {
         // The reference validator's codes are a letter and a number; Lineside's own are words.
         let letter = if kind.severity == Severity::Error { 'E' } else { 'W' };
         let is_word = kind.code.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase());
@@ -230,17 +235,17 @@ fn each_rule_has_one_page_and_each_field_is_described() {
 
 #[test]
 fn an_empty_schedule_reports_unknown_references() {
-    let notices = found(&Case { schedule: TextSource::default(), ..base() });
+    let notices = found(&Case { schedule: InMemoryFiles::default(), ..base() });
     let codes: Vec<_> = notices.iter().map(|found| (found.kind.code, found.total)).collect();
     assert_eq!(codes, [("E003", 2), ("E004", 2), ("E011", 4), ("E034", 1)]);
 }
 
 #[test]
 fn without_a_schedule_only_independent_rules_report_findings() {
-    let scope = RuleScope { has_schedule: false, ..RuleScope::default() };
-    let timetable = ScheduleIndex::empty_schedule();
+    let scope = RealtimeRuleScope { has_schedule: false, ..RealtimeRuleScope::default() };
+    let timetable = ScheduleIndex::new_empty_index();
     let mut loud = Vec::new();
-    for kind in notice_kinds() {
+    for kind in realtime_notice_kinds() {
         for case in cases(kind.page) {
             let judged = message(&case.message, MADE);
             let previous = case.previous.as_ref().map(|value| message(value, MADE - 30));
@@ -251,15 +256,20 @@ fn without_a_schedule_only_independent_rules_report_findings() {
             for (made, received) in &case.history {
                 let mut earlier = judged.clone();
                 earlier.header.timestamp = Some(*made);
-                history.add_message(&earlier, *received);
+                history.add_message_times(&earlier, *received);
             }
-            let subject =
-                MessageSubject::new(&judged, &timetable, case.now).with_previous(previous.as_ref());
-            let subject =
-                subject.with_other_feeds(&others).with_history(Some(&history)).with_scope(scope);
+            let subject = MessageWithContext::new(&judged, &timetable, case.now)
+                .with_previous_message(previous.as_ref());
+            let subject = subject
+                .with_other_feed_messages(&others)
+                .with_message_history(Some(&history))
+                .with_rule_scope(scope);
             let mut notices = Notices::new(1);
-            assert!(validate_message(&subject, &CONTEXT, &mut notices).is_empty());
-            assert!(notices.iter().all(|found| scope.has_code(found.kind.code)), "{notices:?}");
+            assert!(validate_realtime_message(&subject, &CONTEXT, &mut notices).is_empty());
+            assert!(
+                notices.iter().all(|found| scope.applies_to_code(found.kind.code)),
+                "{notices:?}"
+            );
             let is_reported = notices.get(kind.code).is_some();
             assert!(!is_reported || !case.expected.is_empty(), "{} in {}", kind.code, case.heading);
             if is_reported {
@@ -267,15 +277,15 @@ fn without_a_schedule_only_independent_rules_report_findings() {
             }
         }
     }
-    for kind in notice_kinds().filter(|kind| scope.has_code(kind.code)) {
+    for kind in realtime_notice_kinds().filter(|kind| scope.applies_to_code(kind.code)) {
         assert!(loud.contains(&kind.code), "no page reports {}", kind.code);
     }
 }
 
 #[test]
 fn validating_a_damaged_message_does_not_panic() {
-    let timetable = ScheduleIndex::read_schedule(&base().schedule, &CONTEXT).unwrap();
-    let pages = notice_kinds().flat_map(|kind| cases(kind.page));
+    let timetable = ScheduleIndex::read_and_index_schedule(&base().schedule, &CONTEXT).unwrap();
+    let pages = realtime_notice_kinds().flat_map(|kind| cases(kind.page));
     let messages: Vec<FeedMessage> = pages.map(|case| message(&case.message, MADE)).collect();
     let mut random = fastrand::Rng::with_seed(7);
     let mut previous: Option<FeedMessage> = None;
@@ -287,9 +297,10 @@ fn validating_a_damaged_message_does_not_panic() {
         }
         let Ok(broken) = FeedMessage::decode(bytes.as_slice()) else { continue };
         let others: Vec<&FeedMessage> = previous.iter().collect();
-        let subject = MessageSubject::new(&broken, &timetable, MADE);
-        let subject = subject.with_previous(previous.as_ref()).with_other_feeds(&others);
-        let errors = validate_message(&subject, &CONTEXT, &mut Notices::new(10));
+        let subject = MessageWithContext::new(&broken, &timetable, MADE);
+        let subject =
+            subject.with_previous_message(previous.as_ref()).with_other_feed_messages(&others);
+        let errors = validate_realtime_message(&subject, &CONTEXT, &mut Notices::new(10));
         assert!(errors.is_empty(), "{errors:?} in {broken:?}");
         previous = Some(broken);
     }
@@ -297,14 +308,14 @@ fn validating_a_damaged_message_does_not_panic() {
 
 #[test]
 fn an_interrupted_validation_is_marked_as_cut_short() {
-    let timetable = ScheduleIndex::read_schedule(&base().schedule, &CONTEXT).unwrap();
+    let timetable = ScheduleIndex::read_and_index_schedule(&base().schedule, &CONTEXT).unwrap();
     let broken = message(&json!({"entity": [{"id": "1", "trip_update": {"trip": {}}}]}), MADE);
-    let subject = MessageSubject::new(&broken, &timetable, MADE);
+    let subject = MessageWithContext::new(&broken, &timetable, MADE);
     let codes = |n_checks: usize| {
         let left = std::cell::Cell::new(n_checks);
         let should_continue = || left.replace(left.get().saturating_sub(1)) > 0;
         let mut notices = Notices::new(10);
-        let verdict = validate_while(&subject, &mut notices, &should_continue);
+        let verdict = validate_realtime_while(&subject, &mut notices, &should_continue);
         assert!(verdict.errors.is_empty());
         (notices.iter().count(), verdict.is_cut_short)
     };

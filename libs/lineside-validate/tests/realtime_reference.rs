@@ -12,12 +12,14 @@ use std::{
 use jiff::civil::date;
 use lineside_formats::{
     gtfs::DatasetLimits as ScheduleLimits,
-    gtfs_rt::{FeedMessageLimits, decode_message, proto::FeedMessage},
+    gtfs_rt::{FeedMessageLimits, decode_feed_message, proto::FeedMessage},
 };
 use lineside_validate::{
     Notices, ValidationContext,
-    gtfs::ZipSource,
-    rules::gtfs_rt::{MessageSubject, ScheduleIndex, notice_kinds, validate_message},
+    gtfs::ZipFileSource,
+    rules::gtfs_rt::{
+        MessageWithContext, ScheduleIndex, realtime_notice_kinds, validate_realtime_message,
+    },
 };
 use serde_json::Value;
 
@@ -60,7 +62,7 @@ fn messages(data: &Path, group: &str) -> Vec<(String, i64, FeedMessage)> {
             continue;
         }
         if let Ok((message, problems)) =
-            decode_message(bytes.clone().into(), &FeedMessageLimits::default())
+            decode_feed_message(bytes.clone().into(), &FeedMessageLimits::default())
             && problems.is_empty()
         {
             let name = path.file_name().expect("a name").to_string_lossy();
@@ -75,13 +77,13 @@ fn messages(data: &Path, group: &str) -> Vec<(String, i64, FeedMessage)> {
 fn timetable(path: &Path) -> ScheduleIndex {
     let bytes = fs::read(path).expect("a file");
     let limits = ScheduleLimits::default();
-    let source = ZipSource::new(&bytes, &limits).expect("a zip");
-    ScheduleIndex::read_schedule(&source, &CONTEXT).expect("a schedule")
+    let source = ZipFileSource::new(&bytes, &limits).expect("a zip");
+    ScheduleIndex::read_and_index_schedule(&source, &CONTEXT).expect("a schedule")
 }
 
-fn counts(subject: &MessageSubject<'_>) -> Counts {
+fn counts(subject: &MessageWithContext<'_>) -> Counts {
     let mut notices = Notices::new(3);
-    let errors = validate_message(subject, &CONTEXT, &mut notices);
+    let errors = validate_realtime_message(subject, &CONTEXT, &mut notices);
     assert!(errors.is_empty(), "{errors:?}");
     // Codes in words are Lineside's own; the reference does not have them.
     let theirs = notices.iter().filter(|found| found.kind.code.starts_with(['E', 'W']));
@@ -110,7 +112,8 @@ fn real_messages_have_the_counts_of_the_reference() {
         let messages = messages(&shared.join("data/gtfs-rt"), group);
         let mut previous = None;
         for (name, now, message) in &messages {
-            let subject = MessageSubject::new(message, &timetable, *now).with_previous(previous);
+            let subject =
+                MessageWithContext::new(message, &timetable, *now).with_previous_message(previous);
             previous = Some(message);
             if part.as_deref().is_some_and(|part| !name.contains(part)) {
                 continue;
@@ -129,7 +132,7 @@ fn real_messages_have_the_counts_of_the_reference() {
             }
         }
     }
-    let n_kinds = notice_kinds().count();
+    let n_kinds = realtime_notice_kinds().count();
     eprintln!("{compared} messages compared, {n_kinds} kinds, {} differences", wrong.len());
     assert!(compared > 0, "the expected counts belong to messages that are missing");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -9,8 +9,8 @@ use jiff::civil::Date;
 use lineside_formats::gtfs::DatasetLimits;
 use lineside_validate::{
     Notices, ValidationContext,
-    gtfs::ZipSource,
-    rules::gtfs::{notice_kinds, validate_feed},
+    gtfs::ZipFileSource,
+    rules::gtfs::{schedule_notice_kinds, validate_schedule},
 };
 use serde_json::Value;
 
@@ -24,11 +24,11 @@ type Counts = BTreeMap<String, u64>;
 fn ours(path: &Path, today: Date, threads: usize) -> Result<(Counts, String), String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let limits = DatasetLimits::default();
-    let source = ZipSource::new(&bytes, &limits).map_err(|error| error.to_string())?;
+    let source = ZipFileSource::new(&bytes, &limits).map_err(|error| error.to_string())?;
     let context = ValidationContext { today, country: None, threads };
     let mut notices = Notices::new(3);
     let (_, errors) =
-        validate_feed(&source, &context, &mut notices).map_err(|error| error.to_string())?;
+        validate_schedule(&source, &context, &mut notices).map_err(|error| error.to_string())?;
     if let Some(error) = errors.first() {
         return Err(format!("{error:?}"));
     }
@@ -84,7 +84,7 @@ fn real_feeds_have_the_counts_of_the_reference() {
             }
         }
     }
-    let n_kinds = notice_kinds().count();
+    let n_kinds = schedule_notice_kinds().count();
     eprintln!("{compared} feeds compared, {n_kinds} kinds, {} differences", wrong.len());
     assert!(compared > 0, "the expected counts belong to feeds that are missing");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -8,13 +8,13 @@ mod list;
 mod support;
 
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{MessageLimits, decode_message};
+use lineside_formats::siri::{MessageLimits, decode_siri_message};
 use lineside_validate::{
     Notices,
     notice::NoticeKind,
     rules::{
         gtfs_rt,
-        siri::{notice_kinds, validate_message, validate_while},
+        siri::{siri_notice_kinds, validate_siri_message, validate_siri_while},
     },
 };
 use serde_json::Value;
@@ -52,11 +52,11 @@ fn message(delivery: &str) -> String {
 fn found(delivery: &str) -> Notices {
     let body = message(delivery);
     let (message, problems) =
-        decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+        decode_siri_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
             .expect("a message");
     assert!(problems.is_empty(), "{problems:?}");
     let mut notices = Notices::new(100);
-    let errors = validate_message(&message, &mut notices);
+    let errors = validate_siri_message(&message, &mut notices);
     assert!(errors.is_empty(), "{errors:?}");
     notices
 }
@@ -78,18 +78,18 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 
 #[test]
 fn every_page_matches_its_rule() {
-    support::check_all(notice_kinds(), check);
+    support::check_all(siri_notice_kinds(), check);
 }
 
 #[test]
 fn each_kind_has_one_page_and_each_field_is_described() {
-    support::describe_all(notice_kinds(), "src/rules/siri");
+    support::describe_all(siri_notice_kinds(), "src/rules/siri");
 }
 
 #[test]
 fn validating_a_damaged_message_does_not_panic() {
     let mut random = fastrand::Rng::with_seed(7);
-    let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
+    let pages: Vec<Case> = siri_notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     let mut n_read = 0;
     for _ in 0..3_000 {
         let mut body = message(&pages[random.usize(..pages.len())].delivery).into_bytes();
@@ -97,12 +97,13 @@ fn validating_a_damaged_message_does_not_panic() {
             let at = random.usize(..body.len());
             body[at] = b"0123456789-+.TZ e"[random.usize(..17)];
         }
-        let Ok((message, _)) = decode_message(&body, &TimeZone::UTC, &MessageLimits::default())
+        let Ok((message, _)) =
+            decode_siri_message(&body, &TimeZone::UTC, &MessageLimits::default())
         else {
             continue;
         };
         n_read += 1;
-        let errors = validate_message(&message, &mut Notices::new(10));
+        let errors = validate_siri_message(&message, &mut Notices::new(10));
         assert!(errors.is_empty(), "{errors:?} in {}", String::from_utf8_lossy(&body));
     }
     assert!(n_read > 300, "{n_read}");
@@ -116,7 +117,7 @@ fn the_documentation_lists_each_kind() {
         "Estimated timetables, vehicle monitoring, stop monitoring and situation exchange of 2.0 and 2.1. Times are compared\n\
          with the `ResponseTimestamp` of the message, not with the clock. Data that cannot be read are reported under the codes\n\
          of the decoder, and not as missing.",
-        notice_kinds(),
+        siri_notice_kinds(),
     );
 }
 
@@ -127,12 +128,12 @@ fn an_interrupted_validation_is_marked_as_cut_short() {
         format!("<VehicleMonitoringDelivery>{}</VehicleMonitoringDelivery>", vehicle.repeat(200));
     let body = message(&delivery);
     let (message, _) =
-        decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        decode_siri_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let validate_with = |n_checks: usize| {
         let left = std::cell::Cell::new(n_checks);
         let should_continue = || left.replace(left.get().saturating_sub(1)) > 0;
         let mut notices = Notices::new(1);
-        let verdict = validate_while(&message, &mut notices, &should_continue);
+        let verdict = validate_siri_while(&message, &mut notices, &should_continue);
         assert!(verdict.errors.is_empty());
         let total = notices.get("vehicle_without_ref").map_or(0, |found| found.total);
         (total, verdict.is_cut_short)
@@ -144,7 +145,11 @@ fn an_interrupted_validation_is_marked_as_cut_short() {
 
 #[test]
 fn codes_differ_from_those_of_gtfs_realtime() {
-    for kind in notice_kinds() {
-        assert!(gtfs_rt::notice_kinds().all(|other| other.code != kind.code), "{}", kind.code);
+    for kind in siri_notice_kinds() {
+        assert!(
+            gtfs_rt::realtime_notice_kinds().all(|other| other.code != kind.code),
+            "{}",
+            kind.code
+        );
     }
 }

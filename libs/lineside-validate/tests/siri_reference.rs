@@ -8,8 +8,8 @@ mod looked_at;
 use std::fs;
 
 use jiff::tz::TimeZone;
-use lineside_formats::siri::{MessageLimits, decode_message};
-use lineside_validate::{Notices, rules::siri::validate_message};
+use lineside_formats::siri::{MessageLimits, decode_siri_message};
+use lineside_validate::{Notices, rules::siri::validate_siri_message};
 
 use looked_at::Tally;
 
@@ -38,12 +38,13 @@ fn real_messages_have_the_reviewed_counts() {
     let mut tally = Tally::default();
     for (name, path) in looked_at::files(&data) {
         let body = fs::read(&path).expect("a file");
-        let Ok((message, _)) = decode_message(&body, &TimeZone::UTC, &MessageLimits::default())
+        let Ok((message, _)) =
+            decode_siri_message(&body, &TimeZone::UTC, &MessageLimits::default())
         else {
             continue;
         };
         let mut notices = Notices::new(2);
-        let errors = validate_message(&message, &mut notices);
+        let errors = validate_siri_message(&message, &mut notices);
         assert!(errors.is_empty(), "{name}: {errors:?}");
         let set = name.split('/').next().unwrap_or_default();
         tally.add(set, &name, &notices);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Keys, default_keys, feed_keys, redact_keys};
+use super::{FeedKeys, default_feed_keys, effective_feed_keys, redact_secrets};
 
 /// A key whose value changed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -21,8 +21,8 @@ pub struct KeyDifference {
 }
 
 /// Returns the keys whose values differ, sorted.
-pub fn diff_keys(old: &Keys, new: &Keys) -> Vec<KeyDifference> {
-    let (old_shown, new_shown) = (redact_keys(old), redact_keys(new));
+pub fn diff_keys(old: &FeedKeys, new: &FeedKeys) -> Vec<KeyDifference> {
+    let (old_shown, new_shown) = (redact_secrets(old), redact_secrets(new));
     let (old_shown, new_shown) = (flatten_keys(&old_shown), flatten_keys(&new_shown));
     let (old, new) = (flatten_keys(old), flatten_keys(new));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -44,22 +44,22 @@ pub fn diff_keys(old: &Keys, new: &Keys) -> Vec<KeyDifference> {
 pub fn diff_feeds(old: Option<&FeedConfig>, new: Option<&FeedConfig>) -> Vec<KeyDifference> {
     let Some(new) = new else { return Vec::new() };
     let with_pause = |feed: &FeedConfig| {
-        let mut keys = feed_keys(feed);
+        let mut keys = effective_feed_keys(feed);
         keys.insert("paused".to_owned(), Value::Bool(feed.paused));
         keys
     };
     match old {
         Some(old) => diff_keys(&with_pause(old), &with_pause(new)),
         None => {
-            let (mut keys, defaults) = (feed_keys(new), default_keys(new));
+            let (mut keys, defaults) = (effective_feed_keys(new), default_feed_keys(new));
             keys.retain(|key, value| defaults.get(key) != Some(value));
-            diff_keys(&Keys::new(), &keys)
+            diff_keys(&FeedKeys::new(), &keys)
         }
     }
 }
 
 /// Returns each value under the name of its key in messages; values in a table under `table.name`.
-fn flatten_keys(keys: &Keys) -> BTreeMap<String, &Value> {
+fn flatten_keys(keys: &FeedKeys) -> BTreeMap<String, &Value> {
     let mut all = BTreeMap::new();
     for (key, value) in keys {
         match value {

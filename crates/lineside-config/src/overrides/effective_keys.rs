@@ -6,12 +6,12 @@ use lineside_formats::Format;
 use lineside_model::{FeedConfig, Secret, SiriIds, SiriSource, SourceLocation};
 use serde_json::{Map, Value};
 
-use super::Keys;
+use super::FeedKeys;
 use crate::{format_duration, format_size};
 
 /// Returns all keys of a feed except its id, including default sizes and times.
-pub fn feed_keys(feed: &FeedConfig) -> Keys {
-    let mut keys = Keys::new();
+pub fn effective_feed_keys(feed: &FeedConfig) -> FeedKeys {
+    let mut keys = FeedKeys::new();
     let mut put = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
             keys.insert(key.to_owned(), value);
@@ -33,12 +33,12 @@ pub fn feed_keys(feed: &FeedConfig) -> Keys {
     put("theme", text(&feed.theme));
     put("description", text(&feed.description));
     put("static", feed.static_feed.as_ref().map(|id| Value::from(id.as_str())));
-    put("headers", pairs_value(&feed.headers));
-    put("query", pairs_value(&feed.query));
+    put("headers", secret_pairs_as_object(&feed.headers));
+    put("query", secret_pairs_as_object(&feed.query));
     put(
         "basic",
         feed.basic.as_ref().map(|basic| {
-            build_table([
+            json_object_of_present([
                 ("user", Some(basic.user.as_str())),
                 ("password", Some(basic.password.reveal())),
             ])
@@ -47,7 +47,7 @@ pub fn feed_keys(feed: &FeedConfig) -> Keys {
     put(
         "oauth2",
         feed.oauth2.as_ref().map(|client| {
-            build_table([
+            json_object_of_present([
                 ("token_url", Some(client.token_url.as_str())),
                 ("client_id", Some(client.client_id.as_str())),
                 ("client_secret", Some(client.client_secret.reveal())),
@@ -56,7 +56,7 @@ pub fn feed_keys(feed: &FeedConfig) -> Keys {
             ])
         }),
     );
-    put("siri", feed.siri.as_deref().map(siri_table));
+    put("siri", feed.siri.as_deref().map(siri_table_value));
     put("poll", feed.poll.map(time));
     put("ttl", feed.ttl.map(time));
     put("rate", feed.rate.map(|rate| Value::from(rate.to_string())));
@@ -70,14 +70,14 @@ pub fn feed_keys(feed: &FeedConfig) -> Keys {
 }
 
 /// Returns the default keys of a feed with this address.
-pub fn default_keys(feed: &FeedConfig) -> Keys {
-    let mut keys = feed_keys(&FeedConfig::new(feed.id.clone(), feed.url.clone()));
+pub fn default_feed_keys(feed: &FeedConfig) -> FeedKeys {
+    let mut keys = effective_feed_keys(&FeedConfig::new(feed.id.clone(), feed.url.clone()));
     keys.remove("url");
     keys
 }
 
 /// Returns the `siri` table of a feed.
-fn siri_table(siri: &SiriSource) -> Value {
+fn siri_table_value(siri: &SiriSource) -> Value {
     let mut keys = Map::new();
     let services: Vec<&str> = siri.services.iter().map(|it| it.as_str()).collect();
     keys.insert("services".to_owned(), Value::from(services));
@@ -85,7 +85,7 @@ fn siri_table(siri: &SiriSource) -> Value {
     keys.insert("envelope".to_owned(), Value::from(siri.envelope.as_str()));
     let ids = match (&siri.ids, siri.ids.config_name()) {
         (_, Some(ids_name)) => Value::from(ids_name.as_str()),
-        (SiriIds::Table(path, _), None) => build_table([("file", Some(&**path))]),
+        (SiriIds::Table(path, _), None) => json_object_of_present([("file", Some(&**path))]),
         (_, None) => Value::Null,
     };
     keys.insert("ids".to_owned(), ids);
@@ -98,12 +98,12 @@ fn siri_table(siri: &SiriSource) -> Value {
     Value::Object(keys)
 }
 
-fn pairs_value(pairs: &[(String, Secret)]) -> Option<Value> {
+fn secret_pairs_as_object(pairs: &[(String, Secret)]) -> Option<Value> {
     let table = pairs.iter().map(|(name, secret)| (name.clone(), Value::from(secret.reveal())));
     (!pairs.is_empty()).then(|| Value::Object(table.collect()))
 }
 
-fn build_table<const N: usize>(members: [(&str, Option<&str>); N]) -> Value {
+fn json_object_of_present<const N: usize>(members: [(&str, Option<&str>); N]) -> Value {
     let known_members = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
     Value::Object(
         known_members
@@ -120,7 +120,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::overrides::{FeedOverride, apply_config_override};
+    use crate::overrides::{FeedOverride, apply_feed_override};
 
     #[test]
     fn the_effective_keys_of_a_feed_recreate_the_feed() {
@@ -134,32 +134,27 @@ mod tests {
             "poll": "1h30m", "ttl": "20s", "rate": "4/min", "max_concurrent_requests": 1, "timeout": "250ms",
             "max_bytes": "1025", "max_age": "1h", "late_after": "2m", "trip_late_after": "3m"
         });
-        let override_with = |keys: &Keys| FeedOverride {
+        let override_with = |keys: &FeedKeys| FeedOverride {
             added: true,
             keys: keys.clone(),
             ..FeedOverride::default()
         };
         let id = FeedId::new("a").unwrap();
-        let feed = apply_config_override(
-            &id,
-            None,
-            &[],
-            &override_with(expected_keys.as_object().unwrap()),
-        )
-        .unwrap()
-        .unwrap();
-        let shown = feed_keys(&feed);
+        let feed =
+            apply_feed_override(&id, None, &[], &override_with(expected_keys.as_object().unwrap()))
+                .unwrap()
+                .unwrap();
+        let shown = effective_feed_keys(&feed);
         assert_eq!(Value::Object(shown.clone()), expected_keys);
         assert_eq!(
-            apply_config_override(&id, None, &[], &override_with(&shown)).unwrap().unwrap(),
+            apply_feed_override(&id, None, &[], &override_with(&shown)).unwrap().unwrap(),
             feed
         );
         let basic = json!({"url": "https://b.example/y", "basic": {"user": "me", "password": "s"}});
-        let feed =
-            apply_config_override(&id, None, &[], &override_with(basic.as_object().unwrap()))
-                .unwrap()
-                .unwrap();
-        let shown = feed_keys(&feed);
+        let feed = apply_feed_override(&id, None, &[], &override_with(basic.as_object().unwrap()))
+            .unwrap()
+            .unwrap();
+        let shown = effective_feed_keys(&feed);
         assert_eq!((&shown["basic"], &shown["max_bytes"]), (&basic["basic"], &json!("512MiB")));
         assert!(
             !shown.contains_key("poll") && !shown.contains_key("headers"),
@@ -183,21 +178,21 @@ mod tests {
             FeedOverride { added: true, keys, ..FeedOverride::default() }
         };
         let id = FeedId::new("a").unwrap();
-        let feed = apply_config_override(&id, None, &converters, &override_for_format("hafas"))
+        let feed = apply_feed_override(&id, None, &converters, &override_for_format("hafas"))
             .unwrap()
             .unwrap();
         assert_eq!(feed.converter.as_ref(), Some(&converters[0]));
         assert_eq!(
-            (feed.configured_format(), &feed_keys(&feed)["format"]),
+            (feed.configured_format(), &effective_feed_keys(&feed)["format"]),
             (converters[0].to.into(), &json!("hafas"))
         );
         // GTFS-Realtime needs no converter.
         let feed_override = FeedOverride { added: false, ..override_for_format("gtfs-rt") };
         let feed =
-            apply_config_override(&id, Some(&feed), &converters, &feed_override).unwrap().unwrap();
+            apply_feed_override(&id, Some(&feed), &converters, &feed_override).unwrap().unwrap();
         assert_eq!((feed.converter, feed.format), (None, Some(Format::GtfsRt)));
         let unknown =
-            apply_config_override(&id, None, &[], &override_for_format("hafas")).unwrap_err();
+            apply_feed_override(&id, None, &[], &override_for_format("hafas")).unwrap_err();
         assert_eq!(unknown[0].key, "format");
     }
 }

@@ -7,21 +7,21 @@ use std::sync::Arc;
 use lineside_model::{FeedConfig, FeedId, FormatConverter};
 use serde_json::{Map, Value};
 
-use super::Keys;
+use super::FeedKeys;
 use super::secrets::{HIDDEN, iter_secrets};
-use super::server_files::{check_source_url, take_id_table};
-use crate::{Config, find_siri_fault};
+use super::server_files::{find_non_web_url_error, split_off_id_table};
+use crate::{Config, find_siri_conflict};
 
 /// An error in the keys of an override.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadKey {
+pub struct OverrideKeyError {
     /// The key, such as `headers.X-Key`.
     pub key: String,
     /// The fault and the expected value.
     pub reason: String,
 }
 
-impl fmt::Display for BadKey {
+impl fmt::Display for OverrideKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.key {
             "" => f.write_str(&self.reason),
@@ -30,48 +30,48 @@ impl fmt::Display for BadKey {
     }
 }
 
-impl BadKey {
+impl OverrideKeyError {
     /// Returns the top-level key of the configuration.
-    fn table_key(&self) -> &str {
+    fn top_level_key(&self) -> &str {
         self.key.split('.').next().unwrap_or_default()
     }
 }
 
-pub(super) fn bad_key(key: &str, reason: impl Into<String>) -> BadKey {
-    BadKey { key: key.to_owned(), reason: reason.into() }
+pub(super) fn new_key_error(key: &str, reason: impl Into<String>) -> OverrideKeyError {
+    OverrideKeyError { key: key.to_owned(), reason: reason.into() }
 }
 
 /// Applies the keys to a feed's configuration.
 ///
 /// # Errors
 /// Returns all errors in the keys; then no key is applied.
-pub(super) fn apply_keys(
+pub(super) fn apply_override_keys(
     feed: &mut FeedConfig,
-    keys: &Keys,
+    keys: &FeedKeys,
     converters: &[Arc<FormatConverter>],
-) -> Result<(), Vec<BadKey>> {
-    let mut errors: Vec<BadKey> = check_source_url(keys).into_iter().collect();
-    errors.extend(check_secrets(keys));
+) -> Result<(), Vec<OverrideKeyError>> {
+    let mut errors: Vec<OverrideKeyError> = find_non_web_url_error(keys).into_iter().collect();
+    errors.extend(check_secrets_are_plain(keys));
     if keys.contains_key("id") {
-        errors.push(bad_key("id", "the id of a feed cannot be changed: add a new feed"));
+        errors.push(new_key_error("id", "the id of a feed cannot be changed: add a new feed"));
     }
-    let static_feed = schedule_id(keys).unwrap_or_else(|fault| {
+    let static_feed = schedule_id_from_keys(keys).unwrap_or_else(|fault| {
         errors.push(fault);
         None
     });
-    let (id_table, mut readable) = take_id_table(feed, keys).unwrap_or_else(|fault| {
+    let (id_table, mut readable) = split_off_id_table(feed, keys).unwrap_or_else(|fault| {
         errors.push(fault);
         (None, keys.clone())
     });
     // Faulty keys are left out, so that the other keys are checked too.
-    readable.retain(|key, _| !errors.iter().any(|error| error.table_key() == key));
-    let read = match (parse_feed(&feed.id, &readable, converters), errors.is_empty()) {
+    readable.retain(|key, _| !errors.iter().any(|error| error.top_level_key() == key));
+    let read = match (parse_feed_keys(&feed.id, &readable, converters), errors.is_empty()) {
         (Ok(read), true) => read,
         (Ok(_), false) => return Err(errors),
         (Err(more), _) => return Err(errors.into_iter().chain(more).collect()),
     };
     let mut next = feed.clone();
-    copy_keys(&mut next, keys, read);
+    copy_named_keys(&mut next, keys, read);
     if let (Some(ids), Some(siri)) = (id_table, &mut next.siri) {
         Arc::make_mut(siri).ids = ids;
     }
@@ -82,11 +82,11 @@ pub(super) fn apply_keys(
         [next.basic.is_some(), next.oauth2.is_some(), next.headers.iter().any(is_authorization)];
     if credentials.into_iter().filter(|it| *it).count() > 1 {
         let reason = "a feed can have only one of basic, oauth2 and an Authorization header";
-        return Err(vec![bad_key("", reason)]);
+        return Err(vec![new_key_error("", reason)]);
     }
     let (siri, converter) = (next.siri.as_deref(), next.converter.as_deref());
-    if let Some((key, reason)) = find_siri_fault(siri, Some(&next.url), next.format, converter) {
-        return Err(vec![bad_key(key, reason)]);
+    if let Some((key, reason)) = find_siri_conflict(siri, Some(&next.url), next.format, converter) {
+        return Err(vec![new_key_error(key, reason)]);
     }
     *feed = next;
     Ok(())
@@ -96,27 +96,27 @@ pub(super) fn apply_keys(
 ///
 /// # Errors
 /// Returns an error if the value is not a feed id.
-pub(super) fn schedule_id(keys: &Keys) -> Result<Option<FeedId>, BadKey> {
+pub(super) fn schedule_id_from_keys(keys: &FeedKeys) -> Result<Option<FeedId>, OverrideKeyError> {
     match keys.get("static") {
         None => Ok(None),
         Some(Value::String(id)) => {
-            FeedId::new(id).map(Some).map_err(|error| bad_key("static", error.to_string()))
+            FeedId::new(id).map(Some).map_err(|error| new_key_error("static", error.to_string()))
         }
-        Some(_) => Err(bad_key("static", "expected the id of a schedule feed")),
+        Some(_) => Err(new_key_error("static", "expected the id of a schedule feed")),
     }
 }
 
 /// Parses the keys like a feed in a file, with the same code.
-fn parse_feed(
+fn parse_feed_keys(
     id: &FeedId,
-    keys: &Keys,
+    keys: &FeedKeys,
     converters: &[Arc<FormatConverter>],
-) -> Result<FeedConfig, Vec<BadKey>> {
+) -> Result<FeedConfig, Vec<OverrideKeyError>> {
     // Only the whole catalog can tell whether the schedule exists.
     let mut keys = keys.clone();
     keys.remove("static");
     keys.entry("url").or_insert_with(|| Value::from("https://feed.invalid/"));
-    let text = format_toml(id, &keys).map_err(|reason| vec![bad_key("", reason)])?;
+    let text = format_feed_toml(id, &keys).map_err(|reason| vec![new_key_error("", reason)])?;
     let config =
         Config::parse_with_converters(Path::new("feed"), &text, converters).map_err(|errors| {
             let key = |key: &str| {
@@ -124,14 +124,20 @@ fn parse_feed(
             };
             errors
                 .iter()
-                .map(|error| bad_key(&key(error.key()), plain_reason(error.reason())))
+                .map(|error| {
+                    new_key_error(&key(error.key()), simplify_serde_reason(error.reason()))
+                })
                 .collect::<Vec<_>>()
         })?;
-    config.feeds.into_iter().next().ok_or_else(|| vec![bad_key("", "expected the keys of a feed")])
+    config
+        .feeds
+        .into_iter()
+        .next()
+        .ok_or_else(|| vec![new_key_error("", "expected the keys of a feed")])
 }
 
 /// Rewrites serde's `invalid value: string "banana", expected a duration` as a sentence that begins with the fix.
-fn plain_reason(reason: &str) -> String {
+fn simplify_serde_reason(reason: &str) -> String {
     let complaint =
         reason.strip_prefix("invalid value: ").or_else(|| reason.strip_prefix("invalid type: "));
     match complaint.and_then(|complaint| complaint.split_once(", expected ")) {
@@ -146,7 +152,7 @@ fn plain_reason(reason: &str) -> String {
 ///
 /// # Errors
 /// Returns an error message if TOML cannot represent a value.
-pub fn format_toml(id: &FeedId, keys: &Keys) -> Result<String, String> {
+pub fn format_feed_toml(id: &FeedId, keys: &FeedKeys) -> Result<String, String> {
     let mut feed = Map::new();
     feed.insert("id".to_owned(), Value::from(id.as_str()));
     feed.extend(keys.clone());
@@ -155,20 +161,20 @@ pub fn format_toml(id: &FeedId, keys: &Keys) -> Result<String, String> {
 }
 
 /// Checks that secrets are plain texts: a remote admin must not read the server's environment and files.
-fn check_secrets(keys: &Keys) -> Vec<BadKey> {
+fn check_secrets_are_plain(keys: &FeedKeys) -> Vec<OverrideKeyError> {
     let mut faults = Vec::new();
     let mut check = |key: String, value: &Value| match value {
         Value::String(text) if text == HIDDEN => {
-            faults.push(BadKey {
+            faults.push(OverrideKeyError {
                 key,
                 reason: "the feed has no secret to keep: enter it again".to_owned(),
             });
         }
-        Value::Null => faults.push(BadKey { key, reason: "expected text".to_owned() }),
+        Value::Null => faults.push(OverrideKeyError { key, reason: "expected text".to_owned() }),
         Value::Object(_) => {
             let reason =
                 "expected text: { env } and { file } are only allowed in the configuration file";
-            faults.push(BadKey { key, reason: reason.to_owned() });
+            faults.push(OverrideKeyError { key, reason: reason.to_owned() });
         }
         _ => {}
     };
@@ -179,7 +185,7 @@ fn check_secrets(keys: &Keys) -> Vec<BadKey> {
 }
 
 /// Copies the named keys from the parsed feed.
-fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
+fn copy_named_keys(feed: &mut FeedConfig, keys: &FeedKeys, read: FeedConfig) {
     // All fields are listed, so that a new one needs a key, or a reason why it has none.
     let FeedConfig {
         // A feed keeps its id.
@@ -240,7 +246,7 @@ fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     set_if_present(keys, "trip_late_after", &mut feed.trip_late_after, trip_late_after);
 }
 
-fn set_if_present<T>(keys: &Keys, key: &str, field: &mut T, value: T) {
+fn set_if_present<T>(keys: &FeedKeys, key: &str, field: &mut T, value: T) {
     if keys.contains_key(key) {
         *field = value;
     }
@@ -250,7 +256,7 @@ fn set_if_present<T>(keys: &Keys, key: &str, field: &mut T, value: T) {
 mod tests {
     use serde_json::json;
 
-    use super::super::{redact_keys, restore_secrets};
+    use super::super::{redact_secrets, restore_redacted_secrets};
     use lineside_model::SourceLocation;
 
     use super::*;
@@ -260,14 +266,14 @@ mod tests {
         FeedConfig::new(FeedId::new("a").unwrap(), url)
     }
 
-    fn keys(value: Value) -> Keys {
+    fn keys(value: Value) -> FeedKeys {
         value.as_object().unwrap().clone()
     }
 
     #[track_caller]
     fn check_refused(value: Value, expected_message: &[&str]) {
         let mut feed = feed();
-        let errors = apply_keys(&mut feed, &keys(value), &[]).unwrap_err();
+        let errors = apply_override_keys(&mut feed, &keys(value), &[]).unwrap_err();
         let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(messages.len(), expected_message.len(), "{messages:?}");
         for (error_message, expected_message) in messages.iter().zip(expected_message) {
@@ -292,15 +298,15 @@ mod tests {
     #[test]
     fn an_invalid_value_is_explained_by_its_fix_first() {
         let reason = "invalid value: string \"banana\", expected a duration";
-        assert_eq!(plain_reason(reason), "expected a duration, not \"banana\"");
-        assert_eq!(plain_reason("no such key"), "no such key");
+        assert_eq!(simplify_serde_reason(reason), "expected a duration, not \"banana\"");
+        assert_eq!(simplify_serde_reason("no such key"), "no such key");
     }
 
     #[test]
     fn every_key_of_the_file_can_be_overridden() {
         let mut applied = feed();
-        apply_keys(&mut applied, &keys(all_keys()), &[]).unwrap();
-        let text = format_toml(&applied.id, &keys(all_keys())).unwrap();
+        apply_override_keys(&mut applied, &keys(all_keys()), &[]).unwrap();
+        let text = format_feed_toml(&applied.id, &keys(all_keys())).unwrap();
         let mut file = Config::parse(
             Path::new("lineside.toml"),
             &format!("{text}[[feed]]\nid = \"city\"\nurl = \"https://c.example/\"\n"),
@@ -308,7 +314,7 @@ mod tests {
         .unwrap();
         assert_eq!(file.feeds.remove(0), applied);
         let mut other = feed();
-        apply_keys(&mut other, &keys(client()), &[]).unwrap();
+        apply_override_keys(&mut other, &keys(client()), &[]).unwrap();
         assert!(other.oauth2.is_some());
     }
 
@@ -323,7 +329,8 @@ mod tests {
     #[test]
     fn the_tests_cover_every_key_of_the_file() {
         let mut feed = feed();
-        let unknown = apply_keys(&mut feed, &keys(json!({"no such key": 1})), &[]).unwrap_err();
+        let unknown =
+            apply_override_keys(&mut feed, &keys(json!({"no such key": 1})), &[]).unwrap_err();
         let (_, known) = unknown[0].reason.split_once("expected one of ").unwrap();
         let mut known: Vec<&str> = known.split(", ").map(|key| key.trim_matches('`')).collect();
         let (one, other) = (keys(all_keys()), keys(client()));
@@ -335,7 +342,7 @@ mod tests {
     }
 
     /// Returns the places of all values in the keys: the table, if the value is in one, and the name.
-    fn list_key_places(keys: &Keys) -> Vec<(Option<String>, String)> {
+    fn list_key_places(keys: &FeedKeys) -> Vec<(Option<String>, String)> {
         let mut places = Vec::new();
         for (key, value) in keys {
             match value {
@@ -353,23 +360,23 @@ mod tests {
         let mut seen = 0;
         for all in [keys(all_keys()), keys(client())] {
             for (table, name) in list_key_places(&all) {
-                let at = |keys: &mut Keys, value: Value| match &table {
+                let at = |keys: &mut FeedKeys, value: Value| match &table {
                     Some(table) => keys[table][&name] = value,
                     None => keys[&name] = value,
                 };
                 // Only secrets may be read from a file.
                 let mut invalid = all.clone();
                 at(&mut invalid, json!({"file": "/dev/null/no such file"}));
-                let Err(errors) = parse_feed(&feed().id, &invalid, &[]) else { continue };
+                let Err(errors) = parse_feed_keys(&feed().id, &invalid, &[]) else { continue };
                 if !errors[0].reason.starts_with("cannot read /dev/null/") {
                     continue;
                 }
                 seen += 1;
                 let mut known = all.clone();
                 at(&mut known, Value::from("hunter9"));
-                let shown = serde_json::to_string(&redact_keys(&known)).unwrap();
+                let shown = serde_json::to_string(&redact_secrets(&known)).unwrap();
                 assert!(!shown.contains("hunter9"), "{table:?} {name}: {shown}");
-                assert_eq!(check_secrets(&invalid).len(), 1, "{table:?} {name}");
+                assert_eq!(check_secrets_are_plain(&invalid).len(), 1, "{table:?} {name}");
             }
         }
         assert_eq!(seen, 5, "a header, a parameter, a password, a client's secret, a requestor");
@@ -398,10 +405,14 @@ mod tests {
     #[test]
     fn a_second_credential_beside_one_of_the_file_is_refused() {
         let mut known = feed();
-        apply_keys(&mut known, &keys(json!({"headers": {"Authorization": "hunter2"}})), &[])
-            .unwrap();
+        apply_override_keys(
+            &mut known,
+            &keys(json!({"headers": {"Authorization": "hunter2"}})),
+            &[],
+        )
+        .unwrap();
         let basic = keys(json!({"basic": {"user": "me", "password": "hunter2"}}));
-        let errors = apply_keys(&mut known, &basic, &[]).unwrap_err();
+        let errors = apply_override_keys(&mut known, &basic, &[]).unwrap_err();
         assert!(errors[0].reason.contains("one of basic"), "{errors:?}");
         assert!(known.basic.is_none());
     }
@@ -421,7 +432,7 @@ mod tests {
             (json!({"siri": {"mode": "request"}}), None),
         ] {
             let mut known = file.feeds[0].clone();
-            let apply_result = apply_keys(&mut known, &keys(given_keys), &file.converters)
+            let apply_result = apply_override_keys(&mut known, &keys(given_keys), &file.converters)
                 .map_err(|errors| errors.iter().map(ToString::to_string).collect::<String>());
             match expected_message {
                 Some(expected_message) => {
@@ -433,8 +444,10 @@ mod tests {
         }
         // Conversely: the file subscribes, and the override sets a format.
         let mut known = feed();
-        apply_keys(&mut known, &keys(json!({"siri": {"mode": "subscribe"}})), &[]).unwrap();
-        let errors = apply_keys(&mut known, &keys(json!({"format": "siri"})), &file.converters);
+        apply_override_keys(&mut known, &keys(json!({"siri": {"mode": "subscribe"}})), &[])
+            .unwrap();
+        let errors =
+            apply_override_keys(&mut known, &keys(json!({"format": "siri"})), &file.converters);
         assert_eq!(errors.unwrap_err()[0].key, "siri.mode");
     }
 
@@ -445,19 +458,19 @@ mod tests {
             "url": "https://me:pw@a.example/x?key=hunter2", "headers": {"X-Key": "hunter2"},
             "query": {"q": "hunter2"}, "basic": {"user": "me", "password": "hunter2"}, "poll": "30s"
         }));
-        apply_keys(&mut known, &given, &[]).unwrap();
-        let shown = redact_keys(&given);
+        apply_override_keys(&mut known, &given, &[]).unwrap();
+        let shown = redact_secrets(&given);
         let text = serde_json::to_string(&shown).unwrap();
         assert!(!text.contains("hunter2") && !text.contains("pw"), "{text}");
         let mut back = shown;
-        restore_secrets(&mut back, &known);
+        restore_redacted_secrets(&mut back, &known);
         assert_eq!(back, given);
 
         let (mut known, given) = (feed(), keys(client()));
-        apply_keys(&mut known, &given, &[]).unwrap();
-        let mut back = redact_keys(&given);
+        apply_override_keys(&mut known, &given, &[]).unwrap();
+        let mut back = redact_secrets(&given);
         assert!(!serde_json::to_string(&back).unwrap().contains("hunter"), "{back:?}");
-        restore_secrets(&mut back, &known);
+        restore_redacted_secrets(&mut back, &known);
         assert_eq!(back, given);
     }
 }

@@ -18,15 +18,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::differences::{KeyDifference, diff_feeds, diff_keys};
-pub use self::effective_keys::{default_keys, feed_keys};
-pub use self::keys::{BadKey, format_toml};
-pub use self::secrets::{HIDDEN, redact_keys, restore_secrets};
+pub use self::effective_keys::{default_feed_keys, effective_feed_keys};
+pub use self::keys::{OverrideKeyError, format_feed_toml};
+pub use self::secrets::{HIDDEN, redact_secrets, restore_redacted_secrets};
 pub use self::server_files::NOT_WEB;
 
 /// The keys of a feed, named as in the configuration, with their values in JSON.
-pub type Keys = Map<String, Value>;
+pub type FeedKeys = Map<String, Value>;
 
-pub type Overrides = BTreeMap<FeedId, FeedOverride>;
+pub type FeedOverrides = BTreeMap<FeedId, FeedOverride>;
 
 /// The override of a feed.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct FeedOverride {
     /// Polling is paused.
     pub paused: bool,
     /// The keys that replace those of the file.
-    pub keys: Keys,
+    pub keys: FeedKeys,
 }
 
 /// Omits the values, which may be secrets.
@@ -56,7 +56,7 @@ impl fmt::Debug for FeedOverride {
 
 impl FeedOverride {
     /// Encodes the override for the store.
-    pub fn to_text(&self) -> String {
+    pub fn to_json_text(&self) -> String {
         serde_json::to_string(self).expect("text and booleans always serialize")
     }
 
@@ -71,7 +71,7 @@ impl FeedOverride {
     }
 
     /// Returns `None` if the override changes nothing.
-    pub fn non_empty(self) -> Option<Self> {
+    pub fn none_if_empty(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
 }
@@ -80,12 +80,12 @@ impl FeedOverride {
 ///
 /// # Errors
 /// Returns the errors in the keys.
-pub fn apply_config_override(
+pub fn apply_feed_override(
     id: &FeedId,
     base: Option<&FeedConfig>,
     converters: &[Arc<FormatConverter>],
     feed_override: &FeedOverride,
-) -> Result<Option<FeedConfig>, Vec<BadKey>> {
+) -> Result<Option<FeedConfig>, Vec<OverrideKeyError>> {
     let mut feed = match base {
         _ if feed_override.removed => return Ok(None),
         Some(base) => base.clone(),
@@ -94,27 +94,27 @@ pub fn apply_config_override(
         }
         None => return Ok(None),
     };
-    keys::apply_keys(&mut feed, &feed_override.keys, converters)?;
+    keys::apply_override_keys(&mut feed, &feed_override.keys, converters)?;
     feed.paused = feed_override.paused;
     Ok(Some(feed))
 }
 
 /// Returns all errors in an override, including those of its schedule; `feeds` are all feeds as they are now.
-pub fn find_faults(
+pub fn find_override_errors(
     id: &FeedId,
     base: Option<&FeedConfig>,
     converters: &[Arc<FormatConverter>],
     feed_override: &FeedOverride,
     feeds: &[FeedConfig],
-) -> Vec<BadKey> {
+) -> Vec<OverrideKeyError> {
     let mut faults =
-        apply_config_override(id, base, converters, feed_override).err().unwrap_or_default();
-    if let Ok(Some(schedule)) = keys::schedule_id(&feed_override.keys) {
+        apply_feed_override(id, base, converters, feed_override).err().unwrap_or_default();
+    if let Ok(Some(schedule)) = keys::schedule_id_from_keys(&feed_override.keys) {
         let url = SourceLocation::Path("/".into());
         let one = FeedConfig { static_feed: Some(schedule), ..FeedConfig::new(id.clone(), url) };
         let others = feeds.iter().filter(|feed| feed.id != *id).cloned();
         let with_it: Vec<FeedConfig> = others.chain([one]).collect();
-        faults.extend(check_schedules(&with_it, id).err());
+        faults.extend(check_schedule_references(&with_it, id).err());
     }
     faults
 }
@@ -124,11 +124,11 @@ pub fn find_faults(
 pub fn apply_overrides(
     base: &[FeedConfig],
     converters: &[Arc<FormatConverter>],
-    overrides: &Overrides,
+    overrides: &FeedOverrides,
 ) -> Vec<FeedConfig> {
     let in_file: HashMap<&FeedId, &FeedConfig> = base.iter().map(|feed| (&feed.id, feed)).collect();
     let apply_one = |id: &FeedId, known: Option<&FeedConfig>, feed_override: &FeedOverride| {
-        apply_config_override(id, known, converters, feed_override).unwrap_or_else(|errors| {
+        apply_feed_override(id, known, converters, feed_override).unwrap_or_else(|errors| {
             for error in errors {
                 tracing::warn!(feed = %id, "the overrides of the feed are no longer valid: {error}");
             }
@@ -152,8 +152,11 @@ pub fn apply_overrides(
 ///
 /// # Errors
 /// Returns the error as a key and a reason.
-pub fn check_schedules(feeds: &[FeedConfig], id: &FeedId) -> Result<(), BadKey> {
-    let bad = |reason: String| Err(BadKey { key: "static".to_owned(), reason });
+pub fn check_schedule_references(
+    feeds: &[FeedConfig],
+    id: &FeedId,
+) -> Result<(), OverrideKeyError> {
+    let bad = |reason: String| Err(OverrideKeyError { key: "static".to_owned(), reason });
     let own = feeds.iter().find(|feed| feed.id == *id);
     let named_by = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
     let named = own.and_then(|feed| feed.static_feed.as_ref());
@@ -196,7 +199,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn overrides(all: &[(&str, Value)]) -> Overrides {
+    fn overrides(all: &[(&str, Value)]) -> FeedOverrides {
         let one =
             |(id, value): &(&str, Value)| (FeedId::new(id).unwrap(), override_from(value.clone()));
         all.iter().map(one).collect()
@@ -236,17 +239,17 @@ mod tests {
     #[test]
     fn a_stored_override_is_read_unchanged() {
         let one = override_from(json!({"paused": true, "keys": {"poll": "30s"}}));
-        assert_eq!(FeedOverride::parse(&one.to_text()), Some(one));
+        assert_eq!(FeedOverride::parse(&one.to_json_text()), Some(one));
         assert_eq!(FeedOverride::parse("nothing"), None);
         let renamed = FeedOverride::parse(r#"{"keys": {"serial": true, "poll": "30s"}}"#).unwrap();
         let keys = json!({"max_concurrent_requests": 1, "poll": "30s"});
         assert_eq!(renamed, override_from(json!({"keys": keys})));
-        assert_eq!(FeedOverride::default().non_empty(), None);
+        assert_eq!(FeedOverride::default().none_if_empty(), None);
     }
 
     #[track_caller]
     fn check(feeds: &[FeedConfig], id: &str, expected_message: Option<&str>) {
-        let found = check_schedules(feeds, &FeedId::new(id).unwrap());
+        let found = check_schedule_references(feeds, &FeedId::new(id).unwrap());
         let reason = found.err().map(|bad| bad.reason);
         assert_eq!(reason.is_some(), expected_message.is_some(), "{reason:?}");
         assert!(reason.unwrap_or_default().contains(expected_message.unwrap_or_default()));

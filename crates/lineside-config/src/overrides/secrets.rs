@@ -3,7 +3,7 @@
 use lineside_model::{FeedConfig, Secret, SourceLocation};
 use serde_json::Value;
 
-use super::Keys;
+use super::FeedKeys;
 
 /// The replacement of secrets in output. When it is sent back, the secret stays unchanged.
 pub const HIDDEN: &str = "***";
@@ -14,7 +14,7 @@ const SECRETS_IN: [(&str, &str); 3] =
     [("basic", "password"), ("oauth2", "client_secret"), ("siri", "requestor_ref")];
 
 /// Returns each secret: the key of its table, its name there, and the value.
-pub(super) fn iter_secrets(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Value)> {
+pub(super) fn iter_secrets(keys: &FeedKeys) -> impl Iterator<Item = (&str, &str, &Value)> {
     let tables = SECRET_TABLES.into_iter().flat_map(move |key| {
         let table = keys.get(key).and_then(Value::as_object).into_iter().flatten();
         table.map(move |(name, value)| (key, name.as_str(), value))
@@ -27,7 +27,7 @@ pub(super) fn iter_secrets(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Va
 }
 
 /// Returns the keys without their secrets.
-pub fn redact_keys(keys: &Keys) -> Keys {
+pub fn redact_secrets(keys: &FeedKeys) -> FeedKeys {
     let mut shown = keys.clone();
     for key in SECRET_TABLES {
         if let Some(Value::Object(table)) = shown.get_mut(key) {
@@ -53,7 +53,7 @@ pub fn redact_keys(keys: &Keys) -> Keys {
 }
 
 /// Replaces redacted values by the feed's secrets, so that output can be sent back.
-pub fn restore_secrets(keys: &mut Keys, known: &FeedConfig) {
+pub fn restore_redacted_secrets(keys: &mut FeedKeys, known: &FeedConfig) {
     let is_hidden = |value: &Value| value.as_str() == Some(HIDDEN);
     for (key, pairs) in [("headers", &known.headers), ("query", &known.query)] {
         let Some(Value::Object(table)) = keys.get_mut(key) else { continue };

@@ -6,15 +6,15 @@
 use lineside_model::{FeedConfig, SiriIds, SourceLocation};
 use serde_json::Value;
 
-use super::Keys;
-use super::keys::{BadKey, bad_key};
+use super::FeedKeys;
+use super::keys::{OverrideKeyError, new_key_error};
 use super::secrets::HIDDEN;
 
 /// Returns the error of a source address that is not on the web: a path would publish a file of the server.
-pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
+pub(super) fn find_non_web_url_error(keys: &FeedKeys) -> Option<OverrideKeyError> {
     let text = keys.get("url")?.as_str().unwrap_or_default();
     if text.is_empty() {
-        return Some(bad_key("url", "give the address of the feed: it begins with https://"));
+        return Some(new_key_error("url", "give the address of the feed: it begins with https://"));
     }
     let is_web = text.starts_with("http://") || text.starts_with("https://");
     let reason = match SourceLocation::parse(text) {
@@ -26,7 +26,7 @@ pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
         Err(error) if is_web => error.to_string(),
         Ok(_) | Err(_) => NOT_WEB.to_owned(),
     };
-    Some(bad_key("url", reason))
+    Some(new_key_error("url", reason))
 }
 
 /// The error for any address that is not HTTP, whatever its scheme.
@@ -37,10 +37,10 @@ pub const NOT_WEB: &str = "expected an address that begins with https:// or http
 ///
 /// # Errors
 /// Returns an error if the keys name another file.
-pub(super) fn take_id_table(
+pub(super) fn split_off_id_table(
     feed: &FeedConfig,
-    keys: &Keys,
-) -> Result<(Option<SiriIds>, Keys), BadKey> {
+    keys: &FeedKeys,
+) -> Result<(Option<SiriIds>, FeedKeys), OverrideKeyError> {
     let mut rest = keys.clone();
     let ids = rest.get_mut("siri").and_then(Value::as_object_mut).and_then(|siri| {
         let is_table = siri.get("ids").is_some_and(Value::is_object);
@@ -53,7 +53,7 @@ pub(super) fn take_id_table(
         }
         _ => {
             let reason = "expected \"same\", \"prefix:…\" or \"netex\": a file is only allowed in the configuration file";
-            Err(bad_key("siri.ids", reason))
+            Err(new_key_error("siri.ids", reason))
         }
     }
 }
@@ -65,7 +65,7 @@ mod tests {
     use lineside_model::FeedId;
     use serde_json::json;
 
-    use super::super::keys::{apply_keys, format_toml};
+    use super::super::keys::{apply_override_keys, format_feed_toml};
     use super::*;
     use crate::Config;
 
@@ -74,7 +74,7 @@ mod tests {
         FeedConfig::new(FeedId::new("a").unwrap(), url)
     }
 
-    fn with_table(path: &str) -> Keys {
+    fn with_table(path: &str) -> FeedKeys {
         let keys = json!({"format": "siri", "siri": {"ids": {"file": path}}});
         keys.as_object().unwrap().clone()
     }
@@ -86,20 +86,20 @@ mod tests {
         std::fs::write(&path, "kind,siri,gtfs\nstop,A,B\n").unwrap();
         let path = path.to_str().unwrap();
         for other in [path, "/etc/shadow", "/nonexistent", "/root", "/dev/zero"] {
-            let errors = apply_keys(&mut feed(), &with_table(other), &[]).unwrap_err();
+            let errors = apply_override_keys(&mut feed(), &with_table(other), &[]).unwrap_err();
             assert_eq!(errors.len(), 1, "{errors:?}");
             assert_eq!(errors[0].key, "siri.ids");
             assert!(!errors[0].reason.contains(other), "{}", errors[0].reason);
         }
         // The file's table can be sent back even when it is no longer readable.
-        let text = format_toml(&feed().id, &with_table(path)).unwrap();
+        let text = format_feed_toml(&feed().id, &with_table(path)).unwrap();
         let text = text.replacen("id =", "url = \"https://a.example/\"\nid =", 1);
         let in_file = Config::parse(Path::new("lineside.toml"), &text).unwrap().feeds.remove(0);
         drop(folder);
         let mut applied = in_file.clone();
         let mut sent_back = with_table(path);
         sent_back.insert("name".to_owned(), Value::from("B"));
-        apply_keys(&mut applied, &sent_back, &[]).unwrap();
+        apply_override_keys(&mut applied, &sent_back, &[]).unwrap();
         assert_eq!(applied.siri, in_file.siri);
         assert_eq!(applied.name.as_deref(), Some("B"));
     }

@@ -20,7 +20,7 @@ struct WaitState {
 }
 
 impl PermitWaits {
-    /// Waits for `turn` and adds the time.
+    /// Waits for `permit` and adds the time.
     pub(super) async fn track_wait<T>(
         &self,
         clock: &dyn Clock,

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use lineside_formats::gtfs_rt::read_message_time;
+use lineside_formats::gtfs_rt::read_header_timestamp;
 use lineside_sync::{Clock, UnixMillis};
 
 use super::{
@@ -159,7 +159,7 @@ fn recorded_at(path: &Path, max: u64) -> Result<UnixMillis, FetchError> {
 
 fn header_time(path: &Path, max: u64) -> Option<UnixMillis> {
     let bytes = read_file(path, max).ok()?;
-    read_message_time(bytes).map(UnixMillis::from_seconds)
+    read_header_timestamp(bytes).map(UnixMillis::from_seconds)
 }
 
 /// Returns the first run of exactly ten digits, read as Unix seconds (2001 to 2286).

@@ -72,7 +72,7 @@ async fn reply_with_recording(
     let profile_format = parameters.parse_choice("format", choices)?.unwrap_or(ProfileFormat::Html);
     let recorded = record_profile(app, parameters).await?;
     let written =
-        run_blocking(move || recorded.encode_as(profile_format)).await?.map_err(|error| {
+        run_blocking(move || recorded.encode_profile(profile_format)).await?.map_err(|error| {
             tracing::error!(%error, "a profile could not be encoded");
             Refusal::Internal
         })?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use lineside_config::client_network::client_network;
+use lineside_config::client_network::client_limit_key;
 use parking_lot::Mutex;
 
 /// Time that each failed attempt adds to an address's debt.
@@ -27,7 +27,7 @@ impl FailedAttempts {
     /// # Errors
     /// Returns the time that the address has to wait.
     pub(super) fn check_address(&self, address: IpAddr, now: Duration) -> Result<(), Duration> {
-        let forgiven = self.0.lock().get(&client_network(address)).copied().unwrap_or_default();
+        let forgiven = self.0.lock().get(&client_limit_key(address)).copied().unwrap_or_default();
         let penalty_left = forgiven.saturating_sub(now) + PAUSE;
         match penalty_left.checked_sub(PAUSE * ATTEMPTS_MAX).filter(|wait| !wait.is_zero()) {
             Some(wait) => Err(wait),
@@ -37,7 +37,7 @@ impl FailedAttempts {
 
     pub(super) fn count_failure(&self, address: IpAddr, now: Duration) {
         let mut addresses = self.0.lock();
-        let address = client_network(address);
+        let address = client_limit_key(address);
         if addresses.len() >= ADDRESSES_MAX && !addresses.contains_key(&address) {
             addresses.retain(|_, forgiven| *forgiven > now);
             let oldest = addresses.iter().min_by_key(|(_, forgiven)| **forgiven);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_config::secrets::random_secret;
-use lineside_config::secrets::{Fingerprint, hash_secret};
+use lineside_config::secrets::{SecretFingerprint, hash_secret};
 use lineside_ingest::Secret;
 use lineside_sync::Clock;
 use subtle::ConstantTimeEq as _;
@@ -31,7 +31,7 @@ const TOKEN_CHARS_MIN: usize = 16;
 pub struct AdminAuth {
     /// The token, if the server generated it and may print it.
     generated_token: Option<Secret>,
-    fingerprint: Fingerprint,
+    fingerprint: SecretFingerprint,
     sessions: AdminSessions,
     attempts: FailedAttempts,
     /// Failed attempts with the key of `[api]`.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside_config::secrets::{Fingerprint, hash_secret, random_secret};
+use lineside_config::secrets::{SecretFingerprint, hash_secret, random_secret};
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq as _;
 
@@ -18,7 +18,7 @@ pub(super) struct AdminSessions(Mutex<Vec<AdminSession>>);
 #[derive(Debug)]
 struct AdminSession {
     /// Hash of the session id; the id itself is not stored.
-    fingerprint: Fingerprint,
+    fingerprint: SecretFingerprint,
     expires_at: Duration,
 }
 

@@ -37,6 +37,6 @@ impl ConversionReportItem {
             count: loss.count,
             examples: loss.examples.iter().map(ToString::to_string).collect(),
         });
-        Some(Self { total: losses.total_dropped(), losses: each.collect() })
+        Some(Self { total: losses.dropped_object_count(), losses: each.collect() })
     }
 }

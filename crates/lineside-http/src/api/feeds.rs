@@ -57,7 +57,8 @@ pub(super) struct FeedItem {
     since: Option<String>,
     /// True if an admin has paused the feed: the source is not polled.
     paused: bool,
-    /// The state before it was paused, `unknown` if it was paused before this server polled it; null unless it is paused.
+    /// The state before it was paused, `unknown` if it was paused before this server polled it; null unless it is
+    /// paused.
     state_before_pause: Option<&'static str>,
     /// Time since which there have been no reliable live data: the time of the last ones, if known. Null while they are
     /// reliable, and for schedules.
@@ -130,7 +131,8 @@ struct FeedDetail {
 /// A failed poll.
 #[derive(Debug, Serialize, ToSchema)]
 struct LastPollError {
-    /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode`, `no_rows`, `refused`, `too_large` or `convert`.
+    /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode`, `no_rows`,
+    /// `refused`, `too_large` or `convert`.
     code: String,
     /// A description of the failure.
     detail: String,
@@ -381,7 +383,7 @@ fn feed_links(
         links.insert("stops", format!("{base}/geojson/{id}/stops.geojson"));
         links.insert("routes", format!("{base}/geojson/{id}/routes.geojson"));
     }
-    if format.is_some_and(Format::is_system) {
+    if format.is_some_and(Format::is_shared_mobility) {
         links.insert("gbfs", format!("{base}/proxy/{id}/gbfs.json"));
         links.insert("gbfs_2", format!("{base}/gbfs/{id}/2/gbfs.json"));
         links.insert("gbfs_3", format!("{base}/gbfs/{id}/3/gbfs.json"));
@@ -424,6 +426,9 @@ fn feed_detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
             .ingest()
             .find_network_of_feed(feed.id().as_str())
             .and_then(|it| ConversionReportItem::for_feed(feed, &it)),
-        files: feed.format().is_some_and(Format::is_system).then(|| files::file_items(feed, base)),
+        files: feed
+            .format()
+            .is_some_and(Format::is_shared_mobility)
+            .then(|| files::file_items(feed, base)),
     }
 }

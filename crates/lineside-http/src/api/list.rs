@@ -42,7 +42,7 @@ impl PageRange {
         Self::with_bounds(parameters, limits::PAGE_ITEMS_DEFAULT, limits::PAGE_ITEMS_MAX)
     }
 
-    /// Parses the page; `limit` defaults to `default` and is at most `most`.
+    /// Parses the page; `limit` defaults to `default` and is at most `parameter_max`.
     pub(super) fn with_bounds(
         parameters: &QueryParameters,
         default: usize,

@@ -115,7 +115,7 @@ fn stop_item(hit: &StopHit, base: &str) -> StopItem {
     let feed = &hit.dataset.feed;
     // Of several routes with one name, the first decides the color.
     let mut routes: BTreeMap<&str, Option<String>> = BTreeMap::new();
-    for route in timetable.stop_routes(hit.stop).map(|route| timetable.route(route)) {
+    for route in timetable.routes_at_stop(hit.stop).map(|route| timetable.route(route)) {
         let color = || route.color.map(|color| HexColor(color).to_string());
         routes.entry(route.display_name()).or_insert_with(color);
     }

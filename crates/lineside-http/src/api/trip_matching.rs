@@ -163,7 +163,7 @@ fn matches_item(feed: &str, report: &MatchReport, network: &Network) -> MatchesI
 
 fn cause_items(matches: &FeedMatches, network: &Network) -> Vec<MismatchCauseItem> {
     let Some(timetable) = network.timetable() else { return Vec::new() };
-    let today = timetable.local_date(network.data_now().unix_seconds());
+    let today = timetable.local_date_at(network.data_now().unix_seconds());
     find_likely_causes(matches, &timetable, today).iter().map(mismatch_cause_item).collect()
 }
 

@@ -115,7 +115,7 @@ fn sample_stops(app: &App, now: UnixMillis) {
     }
 }
 
-/// Adds a sample of the trips that some feeds report, each counted once, with the threshold of `asked`.
+/// Adds a sample of the trips that some feeds report, each counted once, with the lateness threshold of `feed`.
 fn add_sample(
     day: &DelayHistoryStore,
     network: &Network,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lineside_config::overrides::{FeedOverride, Overrides};
+use lineside_config::overrides::{FeedOverride, FeedOverrides};
 use lineside_ingest::{FeedId, Secret};
 use lineside_store::{NumberedEdit, OverrideEdit, Store};
 use parking_lot::Mutex;
@@ -46,8 +46,8 @@ impl EditLog {
     ///
     /// # Errors
     /// Returns an error if they cannot be read.
-    pub fn load_overrides(&self) -> Result<Overrides, EditLogError> {
-        let Self::Stored(store) = self else { return Ok(Overrides::new()) };
+    pub fn load_overrides(&self) -> Result<FeedOverrides, EditLogError> {
+        let Self::Stored(store) = self else { return Ok(FeedOverrides::new()) };
         let all = store.list_overrides().map_err(|error| EditLogError(error.to_string()))?;
         let read = all.into_iter().filter_map(|(id, text)| {
             let feed_override = FeedOverride::parse(text.reveal());

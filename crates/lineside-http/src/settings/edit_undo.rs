@@ -105,7 +105,7 @@ pub fn undo_edit(
     for part in &touched {
         part.copy_value(&before, &mut next);
     }
-    Ok(next.non_empty())
+    Ok(next.none_if_empty())
 }
 
 /// Returns the override of a feed with all parts that an edit changed reset to their values before it, even if later
@@ -115,13 +115,13 @@ pub fn restore_before(edit: &NumberedEdit, now: Option<&FeedOverride>) -> Option
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let touched = changed_parts(&before, &after);
     if touched.contains(&OverridePart::Added) {
-        return before.non_empty();
+        return before.none_if_empty();
     }
     let mut next = now.cloned().unwrap_or_default();
     for part in &touched {
         part.copy_value(&before, &mut next);
     }
-    next.non_empty()
+    next.none_if_empty()
 }
 
 #[cfg(test)]

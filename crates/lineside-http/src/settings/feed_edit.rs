@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use lineside_config::overrides::{
-    BadKey, FeedOverride, KeyDifference, Keys, NOT_WEB, Overrides, apply_overrides,
-    check_schedules, diff_feeds, diff_keys, find_faults, restore_secrets,
+    FeedKeys, FeedOverride, FeedOverrides, KeyDifference, NOT_WEB, OverrideKeyError,
+    apply_overrides, check_schedule_references, diff_feeds, diff_keys, find_override_errors,
+    restore_redacted_secrets,
 };
 use lineside_ingest::{ConfigChange, FeedConfig, FeedId, PollingStopped, Secret};
 use lineside_quality::context::ServerContext;
@@ -23,9 +24,9 @@ pub const HISTORY_SHOWN: usize = 100;
 #[derive(Clone)]
 pub enum EditAction {
     /// Adds a feed that the file does not have.
-    Add(Keys),
+    Add(FeedKeys),
     /// Overrides keys of the file; `null` removes the override of a key.
-    Change(Keys),
+    Change(FeedKeys),
     /// Removes the feed, from the file or added.
     Remove,
     /// Removes all overrides of the feed.
@@ -102,7 +103,7 @@ pub enum EditError {
     #[error("feed {0} uses it as its schedule")]
     InUse(FeedId),
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    BadKeys(Vec<BadKey>),
+    BadKeys(Vec<OverrideKeyError>),
     #[error("this feed has no such edit")]
     UnknownEdit,
     #[error("{}", changed_since(.0))]
@@ -214,7 +215,7 @@ impl LiveSettings {
                 known.as_ref().map(|feed| feed.config()),
             )?,
         };
-        let mut next = Overrides::clone(&overrides);
+        let mut next = FeedOverrides::clone(&overrides);
         match &after {
             Some(feed_override) => drop(next.insert(id.clone(), feed_override.clone())),
             None => drop(next.remove(id)),
@@ -224,13 +225,13 @@ impl LiveSettings {
         }
         if let Some(feed_override) = &after {
             let present = apply_overrides(&file.feeds, &file.converters, &overrides);
-            let faults = find_faults(id, base, &file.converters, feed_override, &present);
+            let faults = find_override_errors(id, base, &file.converters, feed_override, &present);
             if !faults.is_empty() && !feed_override.removed {
                 return Err(EditError::BadKeys(faults));
             }
         }
         let feeds = apply_overrides(&file.feeds, &file.converters, &next);
-        check_schedules(&feeds, id).map_err(|fault| {
+        check_schedule_references(&feeds, id).map_err(|fault| {
             let dependent = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
             match dependent.filter(|_| feeds.iter().all(|feed| feed.id != *id)) {
                 Some(dependent) => EditError::InUse(dependent.id.clone()),
@@ -259,24 +260,30 @@ impl LiveSettings {
 
     /// Returns all errors that these keys would have in a new feed, or as an override of the feed with this id. Changes
     /// nothing.
-    pub fn find_key_faults(&self, id: Option<&FeedId>, keys: &Keys) -> Vec<BadKey> {
+    pub fn find_key_faults(&self, id: Option<&FeedId>, keys: &FeedKeys) -> Vec<OverrideKeyError> {
         let file = self.current_config();
         let overrides = self.overrides.load();
         let feeds = apply_overrides(&file.feeds, &file.converters, &overrides);
         let known = id.and_then(|id| feeds.iter().find(|feed| feed.id == *id));
         let Some((id, known)) = id.zip(known) else {
-            let mut faults: Vec<BadKey> = find_missing_url(keys).into_iter().collect();
+            let mut faults: Vec<OverrideKeyError> = find_missing_url(keys).into_iter().collect();
             let feed_override =
                 FeedOverride { added: true, keys: keys.clone(), ..FeedOverride::default() };
             let id = unused_feed_id(&feeds);
-            faults.extend(find_faults(&id, None, &file.converters, &feed_override, &feeds));
+            faults.extend(find_override_errors(
+                &id,
+                None,
+                &file.converters,
+                &feed_override,
+                &feeds,
+            ));
             return faults;
         };
         let before = overrides.get(id);
         let base = file.feeds.iter().find(|feed| feed.id == *id);
         match override_after(&EditAction::Change(keys.clone()), before, base, Some(known)) {
             Ok(Some(feed_override)) => {
-                find_faults(id, base, &file.converters, &feed_override, &feeds)
+                find_override_errors(id, base, &file.converters, &feed_override, &feeds)
             }
             _ => Vec::new(),
         }
@@ -321,7 +328,7 @@ impl LiveSettings {
         mut plan: EditPlan,
     ) -> Result<EditOutcome, EditError> {
         let text = |feed_override: &Option<FeedOverride>| {
-            feed_override.as_ref().map(|feed_override| Secret::new(feed_override.to_text()))
+            feed_override.as_ref().map(|feed_override| Secret::new(feed_override.to_json_text()))
         };
         let edit = OverrideEdit {
             feed: id.clone(),
@@ -366,7 +373,7 @@ impl LiveSettings {
 struct EditPlan {
     before: Option<FeedOverride>,
     after: Option<FeedOverride>,
-    new_overrides: Overrides,
+    new_overrides: FeedOverrides,
     feeds: Vec<FeedConfig>,
     change: ConfigChange,
     is_in_file: bool,
@@ -406,8 +413,8 @@ fn add_recorded(
 }
 
 /// Returns an error if a new feed has no address.
-fn find_missing_url(keys: &Keys) -> Option<BadKey> {
-    let fault = || BadKey { key: "url".to_owned(), reason: NOT_WEB.to_owned() };
+fn find_missing_url(keys: &FeedKeys) -> Option<OverrideKeyError> {
+    let fault = || OverrideKeyError { key: "url".to_owned(), reason: NOT_WEB.to_owned() };
     (!keys.contains_key("url")).then(fault)
 }
 
@@ -446,7 +453,7 @@ fn override_after(
         (EditAction::Revert, Some(_)) => {}
         (EditAction::Change(keys), Some(known)) => {
             let mut keys = keys.clone();
-            restore_secrets(&mut keys, known);
+            restore_redacted_secrets(&mut keys, known);
             for (key, value) in keys {
                 match value.is_null() {
                     true => drop(feed_override.keys.remove(&key)),
@@ -460,5 +467,5 @@ fn override_after(
         (EditAction::Resume, Some(_)) => feed_override.paused = false,
         (EditAction::Undo { .. }, Some(_)) => {}
     }
-    Ok(feed_override.non_empty())
+    Ok(feed_override.none_if_empty())
 }

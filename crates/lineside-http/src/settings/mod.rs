@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
-use lineside_config::overrides::{Overrides, apply_overrides};
+use lineside_config::overrides::{FeedOverrides, apply_overrides};
 use lineside_config::{Config, ConfigError, ConfigErrors, FileStamp};
 use lineside_ingest::FeedConfig;
 use lineside_quality::context::ServerContext;
@@ -34,7 +34,7 @@ pub struct LiveSettings {
     config: Arc<ArcSwap<Config>>,
     state: ArcSwap<SettingsState>,
     /// The overrides of the file's feeds.
-    overrides: ArcSwap<Overrides>,
+    overrides: ArcSwap<FeedOverrides>,
     log: EditLog,
     /// Locked during each change.
     change_lock: Mutex<()>,
@@ -73,7 +73,7 @@ impl LiveSettings {
         now: UnixMillis,
     ) -> anyhow::Result<Self> {
         // A missing program is only a warning: it may be installed later, and the rest works without it.
-        config.warnings().for_each(|fault| tracing::warn!("{fault}"));
+        config.config_warnings().for_each(|fault| tracing::warn!("{fault}"));
         let log = EditLog::new(store);
         let load = move || log.load_overrides().map(|overrides| (log, overrides));
         let loaded =
@@ -132,7 +132,7 @@ impl LiveSettings {
             let config = Config::load_with_feeds(&file, &arguments)?;
             // An editor, or a deployment on a full disk, may leave a truncated or empty file.
             if feeds_before > 0 && !config.source.has_feeds {
-                return Err(ConfigErrors::from_error(ConfigError::missing_feeds(
+                return Err(ConfigErrors::from_error(ConfigError::missing_feeds_error(
                     &file,
                     feeds_before,
                 )));
@@ -149,10 +149,10 @@ impl LiveSettings {
 
     async fn accept_config(&self, context: &ServerContext, before: &Config, mut config: Config) {
         config.source.arguments.clone_from(&before.source.arguments);
-        config.admin.fill_from_environment();
+        config.admin.fill_token_from_environment();
         config.feeds.extend(before.source.arguments.iter().cloned());
         let (next, waiting) = deferred_keys::defer_restart_keys(before, config);
-        next.warnings().for_each(|fault| tracing::warn!("{fault}"));
+        next.config_warnings().for_each(|fault| tracing::warn!("{fault}"));
         let feeds = apply_overrides(&next.feeds, &next.converters, &self.overrides.load());
         let Ok(changed) = context.ingest().apply_change(feeds).await else { return };
         self.config.store(Arc::new(next));

@@ -59,8 +59,8 @@ pub(crate) struct DeliverableState {
 }
 
 impl Room {
-    /// Returns the state for a reader at `held`, or `None` while another reader reads it: `ear` is then signaled at
-    /// the end.
+    /// Returns the state for a reader at `reader_position`, or `None` while another reader reads it: `listener` is then
+    /// signaled at the end.
     pub(crate) fn read_state_now(
         &self,
         source: &dyn StateSource,
@@ -90,8 +90,8 @@ impl Room {
         None
     }
 
-    /// Returns the state, if it is cached. Otherwise a worker reads it, unless one does already, and `ear` is signaled
-    /// at the end.
+    /// Returns the state, if it is cached. Otherwise a worker reads it, unless one does already, and `listener` is
+    /// signaled at the end.
     pub(crate) fn request_state(
         self: &Arc<Self>,
         hub: &Arc<Hub>,
@@ -117,8 +117,8 @@ impl Room {
         source.read_state(&self.channel, self.key)
     }
 
-    /// Starts a read, unless one is in progress. If one is, or if the reader only `asks` for the state, `ear` is
-    /// signaled at the end.
+    /// Starts a read, unless one is in progress. If one is, or with `queue_reader`, `listener` is signaled at the
+    /// end.
     fn begin_read(
         &self,
         reader_position: Option<Position>,

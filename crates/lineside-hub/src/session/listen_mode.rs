@@ -35,7 +35,7 @@ impl ListenMode {
         }
     }
 
-    /// Returns the room's state for a session at `held`; `None` if the session will be signaled when the state is
+    /// Returns the room's state for a session at `position`; `None` if the session will be signaled when the state is
     /// there.
     pub(super) fn request_state(
         &self,

@@ -73,7 +73,7 @@ impl RunCache {
         self.runs.clear();
     }
 
-    /// Returns the run after `from` in the room; builds one if none is cached for the signal count `heard`. Returns
+    /// Returns the run after `from` in the room; builds one if none is cached for this signal count. Returns
     /// `None` if there is no publication, or if another kind of entry comes first.
     pub(super) fn find_or_build_run(
         &mut self,

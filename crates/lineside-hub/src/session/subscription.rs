@@ -35,9 +35,15 @@ pub(super) struct Subscription {
 enum SubscriptionPhase {
     NeedsState,
     /// The subscription is sending this state.
-    SendingState { state: Arc<EncodedState>, part: usize, gap: bool },
+    SendingState {
+        state: Arc<EncodedState>,
+        part: usize,
+        gap: bool,
+    },
     /// The subscription sends publications; at version `seen`, if set, there were none left.
-    Following { seen: Option<u64> },
+    Following {
+        seen: Option<u64>,
+    },
 }
 
 /// The start of a subscription.

@@ -72,7 +72,7 @@ impl Resumes {
     }
 }
 
-/// Returns up to `most` of the channels, at random.
+/// Returns up to `max` of the channels, at random.
 pub(crate) fn some_channels(
     rng: &mut fastrand::Rng,
     mut channels: Vec<String>,

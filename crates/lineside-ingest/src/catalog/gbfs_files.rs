@@ -89,7 +89,8 @@ impl Feed {
             let its = part.feed.status();
             if !its.problems.is_empty() {
                 let file = format!("{}.json", part.path_with_language());
-                Arc::make_mut(&mut all).merge(Problems::clone(&its.problems).relabel_file(&file));
+                Arc::make_mut(&mut all)
+                    .merge(Problems::clone(&its.problems).move_all_to_file(&file));
             }
         }
         all

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Format,
-    gtfs_rt::{EntityPayloads, ShallowMessage},
+    gtfs_rt::{EntityPayloadKinds, SplitFeedMessage},
     looks_like_html, siri, sniff_format,
 };
 use lineside_sync::UnixMillis;
@@ -207,13 +207,13 @@ fn detect_body_format(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Forma
 
 type ContentCounts = (Vec<(&'static str, u64)>, u64);
 
-fn count_entities(message: &ShallowMessage) -> Vec<(&'static str, u64)> {
+fn count_entities(message: &SplitFeedMessage) -> Vec<(&'static str, u64)> {
     let kinds = [
-        ("trip updates", EntityPayloads::TRIP_UPDATE),
-        ("vehicles", EntityPayloads::VEHICLE),
-        ("alerts", EntityPayloads::ALERT),
+        ("trip updates", EntityPayloadKinds::TRIP_UPDATE),
+        ("vehicles", EntityPayloadKinds::VEHICLE),
+        ("alerts", EntityPayloadKinds::ALERT),
     ];
-    let count = |payload: EntityPayloads| {
+    let count = |payload: EntityPayloadKinds| {
         message.entities.iter().filter(|entity| entity.payload.contains(payload)).count() as u64
     };
     kinds.map(|(name, payload)| (name, count(payload))).to_vec()
@@ -233,9 +233,9 @@ fn count_siri_contents(
     bytes: &Bytes,
     limits: &siri::MessageLimits,
 ) -> Result<ContentCounts, lineside_formats::Error> {
-    let (message, problems) = siri::decode_message(bytes, &TimeZone::UTC, limits)?;
+    let (message, problems) = siri::decode_siri_message(bytes, &TimeZone::UTC, limits)?;
     let (mut journeys, mut vehicles, mut visits, mut situations) = (0, 0, 0, 0);
-    for delivery in message.deliveries() {
+    for delivery in message.service_deliveries() {
         let frames = delivery.estimated_timetables.iter().flat_map(|it| &it.frames);
         journeys += frames.map(|frame| frame.estimated_vehicle_journeys.len()).sum::<usize>();
         let monitorings = delivery.vehicle_monitorings.iter();
@@ -256,7 +256,7 @@ fn count_siri_contents(
 
 fn count_files(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
     let (discovery, problems) =
-        lineside_gbfs::decode_discovery(bytes, &lineside_gbfs::DiscoveryLimits::default())?;
+        lineside_gbfs::decode_discovery_file(bytes, &lineside_gbfs::DiscoveryLimits::default())?;
     Ok((vec![("files", discovery.entries.len() as u64)], problems.total_count()))
 }
 

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 use lineside_formats::{
     Problem, Problems,
-    gtfs_rt::{EntityPayloads, RawEntity, ShallowMessage},
+    gtfs_rt::{EncodedEntity, EntityPayloadKinds, SplitFeedMessage},
 };
 use smol_str::SmolStr;
 
@@ -97,7 +97,7 @@ impl EntityTable {
     }
 
     /// Applies a message to the current state.
-    pub(crate) fn apply_message(&mut self, message: &ShallowMessage, poll: &mut PollContext<'_>) {
+    pub(crate) fn apply_message(&mut self, message: &SplitFeedMessage, poll: &mut PollContext<'_>) {
         self.poll = self.poll.wrapping_add(1);
         self.message_time = poll.context.message_time;
         let differential = message.is_differential();
@@ -254,7 +254,7 @@ impl EntityTable {
     fn is_entity_unchanged(
         &mut self,
         group: usize,
-        raw: &RawEntity,
+        raw: &EncodedEntity,
         problems: &mut Problems,
     ) -> bool {
         let Some(slot) = self.entities[group].get_mut(raw.entity_id()) else { return false };
@@ -282,7 +282,7 @@ impl EntityTable {
     fn apply_entity(
         &mut self,
         group: usize,
-        raw: &RawEntity,
+        raw: &EncodedEntity,
         differential: bool,
         poll: &mut PollContext<'_>,
     ) {
@@ -474,7 +474,7 @@ impl EntityTable {
         self.has_dirty_others |= self.others.remove(id).is_some();
     }
 
-    fn apply_others(&mut self, others: BTreeMap<SmolStr, &RawEntity>, differential: bool) {
+    fn apply_others(&mut self, others: BTreeMap<SmolStr, &EncodedEntity>, differential: bool) {
         let same = |known: &BTreeMap<SmolStr, (u64, Bytes)>| {
             others.iter().all(|(id, raw)| known.get(id).is_some_and(|(hash, _)| *hash == raw.hash))
         };
@@ -501,9 +501,9 @@ impl EntityTable {
 }
 
 /// Returns the group of an entity with records.
-fn payload_group(payload: EntityPayloads) -> Option<usize> {
+fn payload_group(payload: EntityPayloadKinds) -> Option<usize> {
     let present_payloads =
-        [EntityPayloads::TRIP_UPDATE, EntityPayloads::VEHICLE, EntityPayloads::ALERT]
+        [EntityPayloadKinds::TRIP_UPDATE, EntityPayloadKinds::VEHICLE, EntityPayloadKinds::ALERT]
             .map(|it| payload.contains(it));
     match present_payloads {
         [false, false, false] => None,

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use lineside_formats::{Problems, gtfs_rt::ShallowMessage};
+use lineside_formats::{Problems, gtfs_rt::SplitFeedMessage};
 use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -60,7 +60,7 @@ pub(crate) enum NetworkInput {
     /// every entity was rejected.
     Message {
         number: usize,
-        message: Box<ShallowMessage>,
+        message: Box<SplitFeedMessage>,
         problems: Problems,
         status: Box<FeedStatus>,
         rules: HealthRules,

@@ -9,7 +9,7 @@ use std::{ops::Range, sync::Arc};
 use bytes::Bytes;
 use lineside_formats::{
     Error, Problems,
-    gtfs_rt::{FeedMessageLimits, ShallowMessage, decode_shallow, proto::FeedHeader},
+    gtfs_rt::{FeedMessageLimits, SplitFeedMessage, proto::FeedHeader, split_feed_message},
 };
 use lineside_hub::Hub;
 use lineside_sync::{UnixMillis, stage};
@@ -94,7 +94,7 @@ impl NetworkWriter {
         self.apply_snapshot_with_health(feed, body, now, |_| None)
     }
 
-    /// Applies a message; `judge` returns the feed's status for that many records, which is published too.
+    /// Applies a message; `find_record` returns the feed's status for that many records, which is published too.
     pub fn apply_snapshot_with_health(
         &mut self,
         feed: &str,
@@ -102,18 +102,18 @@ impl NetworkWriter {
         now: UnixMillis,
         find_record: impl FnOnce(usize) -> Option<FeedRecord>,
     ) -> Result<ApplyOutcome, Error> {
-        let (message, problems) = decode_shallow(body, &FeedMessageLimits::default())?;
+        let (message, problems) = split_feed_message(body, &FeedMessageLimits::default())?;
         let Some(number) = self.network.feed_number(feed) else {
             return Ok(ApplyOutcome::default());
         };
         Ok(self.apply_message(number, &message, problems, now, find_record))
     }
 
-    /// Applies a decoded message; `judge` returns the feed's status for that many records.
+    /// Applies a decoded message; `find_record` returns the feed's status for that many records.
     pub(crate) fn apply_message(
         &mut self,
         number: usize,
-        message: &ShallowMessage,
+        message: &SplitFeedMessage,
         problems: Problems,
         now: UnixMillis,
         find_record: impl FnOnce(usize) -> Option<FeedRecord>,
@@ -302,7 +302,7 @@ impl NetworkWriter {
     fn merge_message(
         &mut self,
         number: usize,
-        message: &ShallowMessage,
+        message: &SplitFeedMessage,
         dataset: Option<&Dataset>,
         applied: &mut ApplyOutcome,
     ) {

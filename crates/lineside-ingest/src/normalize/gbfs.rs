@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use lineside_formats::{Error, Problem, Problems};
 use lineside_gbfs::{
-    FileContent, FileKind, FileLimits, decode_file, encode_station, encode_station_status,
-    encode_vehicle, records,
+    FileContent, FileKind, FileLimits, decode_gbfs_file, encode_station_information,
+    encode_station_status, encode_vehicle, records,
 };
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
@@ -47,7 +47,7 @@ impl SystemKind {
         [SystemKind::Information, SystemKind::Status, SystemKind::Vehicles];
 
     pub(crate) fn from_file_name(name: &str) -> Option<SystemKind> {
-        match FileKind::from_name(name)? {
+        match FileKind::kind_from_file_name(name)? {
             FileKind::StationInformation => Some(SystemKind::Information),
             FileKind::StationStatus => Some(SystemKind::Status),
             FileKind::VehicleStatus => Some(SystemKind::Vehicles),
@@ -77,7 +77,7 @@ pub(crate) fn read_system_file(
 ) -> Result<ParsedSystemFile, Error> {
     let body_bytes = usize::try_from(GBFS_FILE_BYTES_MAX).unwrap_or(usize::MAX);
     let limits = FileLimits { body_bytes, ..FileLimits::default() };
-    let (file, mut problems) = decode_file(kind, body, language, &limits)?;
+    let (file, mut problems) = decode_gbfs_file(kind, body, language, &limits)?;
     let data_time = match &file.content {
         FileContent::StationStatus(_) | FileContent::VehicleStatus(_) => file.head.last_updated,
         // Data that seldom change may be old without being stale.
@@ -127,13 +127,13 @@ fn station_information(
     station: &records::StationInformation,
     problems: &mut Problems,
 ) -> RecordFragment {
-    let mut json = encode_station(station);
+    let mut json = encode_station_information(station);
     if json.len() > SYSTEM_PIECE_BYTES_MAX && station.station_area.is_some() {
         let detail = "the station area is too large for a message and was dropped";
         let problem = Problem::new(kind_name(SystemKind::Information), "record_too_large", detail);
         problems.push(problem.with_field("station_area").with_value(&station.station_id));
         let plain = records::StationInformation { station_area: None, ..station.clone() };
-        json = encode_station(&plain);
+        json = encode_station_information(&plain);
     }
     RecordFragment {
         id: station.station_id.clone(),

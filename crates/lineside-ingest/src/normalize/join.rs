@@ -86,8 +86,8 @@ pub(crate) fn join_vehicle(
             } else {
                 call
             };
-            let stop_time = run.timetable.stop_time(run.trip, next);
-            let stop_time = stop_time.or_else(|| run.timetable.stop_time(run.trip, call));
+            let stop_time = run.timetable.trip_stop_time(run.trip, next);
+            let stop_time = stop_time.or_else(|| run.timetable.trip_stop_time(run.trip, call));
             if let Some(stop_time) = stop_time {
                 put_known_stop(&mut join, run.timetable, stop_time.stop);
             }
@@ -145,7 +145,8 @@ fn join_trip(
     if let Some(trip) = trip {
         join.direction_id = timetable.trip(trip).direction;
         let headsign = timetable.trip(trip).headsign.filter(|headsign| !headsign.is_empty());
-        let last = || timetable.stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
+        let last =
+            || timetable.trip_stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
         join.headsign = headsign.or_else(last).filter(|name| !name.is_empty()).map(SmolStr::new);
     }
     (join, trip)
@@ -189,7 +190,7 @@ fn find_next_call(
         }
     }
     let (call, delay) = last?;
-    let stop = run.timetable.stop_time(run.trip, call)?.stop;
+    let stop = run.timetable.trip_stop_time(run.trip, call)?.stop;
     Some((SmolStr::new(run.timetable.stop(stop).id), Some(clamp_to_i32(delay))))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lineside_formats::{
     Format, Problem, Problems,
-    gtfs_rt::{EntityPayloads, ShallowMessage},
+    gtfs_rt::{EntityPayloadKinds, SplitFeedMessage},
     looks_like_html, sniff_format,
 };
 use lineside_sync::{UnixMillis, stage};
@@ -74,7 +74,7 @@ impl PolledFeed {
         let mut problems = Problems::new();
         let is_promised = self.feed.config().configured_format().is_some_and(Format::is_raw);
         let system =
-            lineside_gbfs::decode_discovery(bytes, &lineside_gbfs::DiscoveryLimits::default())
+            lineside_gbfs::decode_discovery_file(bytes, &lineside_gbfs::DiscoveryLimits::default())
                 .ok()
                 .filter(|_| !is_promised);
         if system.is_some_and(|(discovery, _)| !discovery.entries.is_empty()) {
@@ -209,7 +209,7 @@ impl PolledFeed {
     /// Sends the entities of a message to the network.
     pub(super) async fn accept_entities(
         &mut self,
-        message: ShallowMessage,
+        message: SplitFeedMessage,
         mut problems: Problems,
         format: Format,
         now: UnixMillis,
@@ -228,7 +228,7 @@ impl PolledFeed {
         self.health.record_message(&message, n_active, now);
         self.rules.expectation = self.health.expected_content(n_active, now);
         let has_alerts =
-            || message.entities.iter().any(|it| it.payload.contains(EntityPayloads::ALERT));
+            || message.entities.iter().any(|it| it.payload.contains(EntityPayloadKinds::ALERT));
         let has_only_alerts = self.status.has_only_alerts || has_alerts();
         self.status.has_only_alerts = has_only_alerts && !self.rules.expectation.has_trip_data;
         let (reply, health_reply) = oneshot::channel();

@@ -11,15 +11,15 @@ use crate::poll_stages::PollStage;
 pub(crate) async fn decode_message(
     body: Bytes,
     limits: gtfs_rt::FeedMessageLimits,
-) -> Result<(gtfs_rt::ShallowMessage, Problems), FetchError> {
+) -> Result<(gtfs_rt::SplitFeedMessage, Problems), FetchError> {
     if !is_gtfs_rt_json(&body) {
-        return gtfs_rt::decode_shallow(body, &limits)
+        return gtfs_rt::split_feed_message(body, &limits)
             .map_err(|error| FetchError::from_decoder_error(&error));
     }
     let decoded = tokio::task::spawn_blocking(move || {
         let _at = stage::enter_stage(PollStage::Decode.thread_stage());
         let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
-        Ok((gtfs_rt::ShallowMessage::from_message(&message), problems))
+        Ok((gtfs_rt::SplitFeedMessage::from_decoded_message(&message), problems))
     });
     match decoded.await {
         Ok(result) => result.map_err(|error| FetchError::from_decoder_error(&error)),

@@ -196,7 +196,7 @@ pub(super) trait Protocol: fmt::Debug + Send {
     /// Polls the files of a system at once.
     fn poll_files(&self) {}
 
-    /// Continues with a changed configuration of the same source; `before` is the old one.
+    /// Continues with a changed configuration of the same source; `_before` is the old one.
     fn reconfigure(&mut self, _polled: &mut PolledFeed, _before: &FeedConfig) {}
 
     /// Returns the request that ends the relation to the producer, if there is one to end.
@@ -215,7 +215,7 @@ pub(super) fn protocol_for_feed(
 ) -> Box<dyn Protocol> {
     let config = Arc::clone(polled.feed.shared_config());
     let known_format = polled.feed.snapshot().map(|snapshot| snapshot.format);
-    let protocol: Box<dyn Protocol> = if config.format.is_some_and(Format::is_system) {
+    let protocol: Box<dyn Protocol> = if config.format.is_some_and(Format::is_shared_mobility) {
         Box::new(GbfsProtocol::new(polled, shared))
     } else if config.siri.is_some() {
         // A converter may make another format of SIRI.

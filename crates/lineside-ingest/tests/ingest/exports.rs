@@ -1,7 +1,7 @@
 //! Tests of GTFS-Realtime and GeoJSON exports.
 
 use bytes::Bytes;
-use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_message, proto::FeedEntity};
+use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_feed_message, proto::FeedEntity};
 use lineside_ingest::{
     exports::{ExportPart, gtfs_rt_json_message, gtfs_rt_message},
     geojson,
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::support::*;
 
 fn read(bytes: Bytes) -> lineside_formats::gtfs_rt::proto::FeedMessage {
-    let (message, problems) = decode_message(bytes, &FeedMessageLimits::default()).unwrap();
+    let (message, problems) = decode_feed_message(bytes, &FeedMessageLimits::default()).unwrap();
     assert!(problems.is_empty(), "{:?}", problems.retained_problems());
     message
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_message};
+use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_feed_message};
 use lineside_ingest::Dataset;
 use lineside_sync::UnixMillis;
 
@@ -29,7 +29,7 @@ fn series(folder: &Path) -> Vec<Bytes> {
     paths.sort();
     let bodies = paths.iter().map(|path| Bytes::from(fs::read(path).unwrap()));
     bodies
-        .filter(|body| decode_message(body.clone(), &FeedMessageLimits::default()).is_ok())
+        .filter(|body| decode_feed_message(body.clone(), &FeedMessageLimits::default()).is_ok())
         .collect()
 }
 
@@ -49,7 +49,8 @@ fn every_series_gives_the_records_of_a_plain_decoding() {
         let bodies = series(&data.join("gtfs-rt").join(name));
         assert!(!bodies.is_empty(), "{name}");
         for (n, body) in bodies.into_iter().enumerate() {
-            let (message, _) = decode_message(body.clone(), &FeedMessageLimits::default()).unwrap();
+            let (message, _) =
+                decode_feed_message(body.clone(), &FeedMessageLimits::default()).unwrap();
             let updates = message.entity.iter().filter(|it| it.trip_update.is_some()).count();
             let vehicles = message.entity.iter().filter(|it| it.vehicle.is_some()).count();
             let alerts = message.entity.iter().filter(|it| it.alert.is_some()).count();

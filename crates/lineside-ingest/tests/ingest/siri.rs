@@ -19,11 +19,11 @@ use lineside_formats::{
         vehicle_position::{CongestionLevel, OccupancyStatus, VehicleStopStatus},
     },
     siri::{
-        CallStatus, DeliveryHead, DurationSeconds, EstimatedJourneyVersionFrame,
+        CallStatus, CommonDeliveryFields, DurationSeconds, EstimatedJourneyVersionFrame,
         EstimatedTimetableDelivery, MessageLimits, MessagePayload, MonitoredStopVisit, Occupancy,
-        Progress, PtSituationElement, ServiceDelivery, Severity, SiriCall, SiriMessage, SiriTime,
-        SituationExchangeDelivery, StopMonitoringDelivery, VehicleActivity, VehicleJourney,
-        VehicleMonitoringDelivery, decode_xml, encode_xml,
+        PtSituationElement, ServiceDelivery, Severity, SiriCall, SiriMessage, SiriTime,
+        SituationExchangeDelivery, SituationProgress, StopMonitoringDelivery, VehicleActivity,
+        VehicleJourney, VehicleMonitoringDelivery, decode_xml_message, encode_xml,
     },
 };
 use lineside_ingest::{

@@ -10,7 +10,7 @@ use lineside_formats::{
     },
     siri::{
         ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, MessageLimits, SiriCall,
-        VehicleJourney, decode_message,
+        VehicleJourney, decode_siri_message,
     },
 };
 use lineside_ingest::{
@@ -77,7 +77,7 @@ fn a_shortened_journey_keeps_the_departure_time_at_its_end() {
 
 /// Returns the journeys of a message after a round trip through GTFS-Realtime.
 fn convert_back(xml: &[u8]) -> Vec<VehicleJourney> {
-    let (message, _) = decode_message(xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    let (message, _) = decode_siri_message(xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let (message, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     let mut world = World::new();
     world.apply("city-trips", message.entity);
@@ -104,9 +104,10 @@ fn partial_cancellations_match_the_nordic_profile_examples() {
     for name in ["last-stops", "last-stops-after-departure"] {
         let path = root.join(format!("et-siri-et-partial-cancellation-{name}.xml"));
         let xml = fs::read(&path).unwrap();
-        let (example, _) = decode_message(&xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
-        let delivery = example.deliveries().next().unwrap();
-        let example = delivery.estimated_timetables[0].journeys().next().unwrap();
+        let (example, _) =
+            decode_siri_message(&xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        let delivery = example.service_deliveries().next().unwrap();
+        let example = delivery.estimated_timetables[0].estimated_journeys().next().unwrap();
         let converted = convert_back(&xml);
         let calls = |journey: &VehicleJourney| -> Vec<(Option<u32>, [bool; 5])> {
             let all = journey.recorded_calls.iter().chain(&journey.estimated_calls);

@@ -9,8 +9,8 @@ use lineside_formats::{
             StopTimeEvent, StopTimeUpdate, stop_time_update, stop_time_update::StopTimeProperties,
         },
     },
-    gtfs_rt::{FeedMessageLimits as RtLimits, decode_message as decode_gtfs_rt},
-    siri::{MessageLimits, SiriCall, VehicleJourney, decode_message},
+    gtfs_rt::{FeedMessageLimits as RtLimits, decode_feed_message as decode_gtfs_rt},
+    siri::{MessageLimits, SiriCall, VehicleJourney, decode_siri_message},
 };
 use lineside_ingest::{
     DelayQuery, DepartureStatus, NetworkState, SiriIds,
@@ -138,7 +138,7 @@ fn a_cancelled_extra_journey_keeps_its_id_and_its_board_entry() {
             call("A", "Arrival", 20),
         );
         let limits = MessageLimits::default();
-        let (message, _) = decode_message(text.as_bytes(), &TimeZone::UTC, &limits).unwrap();
+        let (message, _) = decode_siri_message(text.as_bytes(), &TimeZone::UTC, &limits).unwrap();
         siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC).0.entity
     };
     let mut world = world();

@@ -81,7 +81,7 @@ async fn a_siri_request_gives_trip_updates_in_gtfs_realtime() {
     assert_eq!(update.trip.start_date, Some(today));
     let export = exports::gtfs_rt_message(&state, "siri", ExportPart::TripUpdates).unwrap();
     let (message, problems) =
-        lineside_formats::gtfs_rt::decode_message(export.bytes, &Default::default()).unwrap();
+        lineside_formats::gtfs_rt::decode_feed_message(export.bytes, &Default::default()).unwrap();
     assert_eq!((message.entity.len(), problems.total_count()), (1, 0));
     assert_eq!(message.entity[0].trip_update.as_ref().unwrap(), &update);
     assert_eq!(feed.format(), Some(Format::Siri));

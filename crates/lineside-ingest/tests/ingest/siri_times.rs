@@ -3,7 +3,7 @@
 
 use lineside_formats::{
     gtfs_rt::{
-        FeedMessageLimits, decode_message,
+        FeedMessageLimits, decode_feed_message,
         proto::{
             FeedEntity,
             trip_update::{
@@ -51,7 +51,7 @@ type Times = Vec<Option<[i64; 2]>>;
 /// before the first report or without data run as scheduled, as far as times do not decrease.
 fn read_gtfs_rt(world: &World) -> Times {
     let export = gtfs_rt_message(&world.network.state(), "city", ExportPart::TripUpdates).unwrap();
-    let (message, _) = decode_message(export.bytes, &FeedMessageLimits::default()).unwrap();
+    let (message, _) = decode_feed_message(export.bytes, &FeedMessageLimits::default()).unwrap();
     let calls = &message.entity[0].trip_update.as_ref().unwrap().stop_time_update;
     let mut delay: Option<i64> = None;
     let mut last = i64::MIN;

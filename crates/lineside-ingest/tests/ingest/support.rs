@@ -338,7 +338,7 @@ impl Client {
         self.session.subscribe(&self.channel, self.position).unwrap().recovered
     }
 
-    /// Applies up to `most` deliveries.
+    /// Applies up to `publications_max` deliveries.
     pub(crate) fn pull(&mut self, publications_max: usize) {
         for _ in 0..publications_max {
             let Some(delivery) = self.session.next_delivery() else { return };

@@ -12,13 +12,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::session_row::SessionRow;
 use super::stream::SocketStream;
-use super::{LoadEngine, POLL_INTERVAL, rate_interval};
-use crate::clock::{self, Nanos};
+use super::{LoadTestEngine, POLL_INTERVAL, rate_to_interval_nanos};
+use crate::clock::{self, MonotonicNanos};
 use crate::limits::{OPENING_MAX, SESSIONS_PER_ADDRESS, UNANSWERED_MAX};
-use crate::plan::{LoadPlan, SessionTransport};
+use crate::plan::{LoadTestPlan, SessionTransport};
 
 /// Builds the request of a session. With WebSocket each session has its own key.
-pub(super) fn build_request(plan: &LoadPlan) -> BytesMut {
+pub(super) fn build_session_request(plan: &LoadTestPlan) -> BytesMut {
     let mut request = BytesMut::new();
     match plan.transport {
         SessionTransport::Sse => {
@@ -30,7 +30,7 @@ pub(super) fn build_request(plan: &LoadPlan) -> BytesMut {
         }
         SessionTransport::WebSocket => {
             let (authority, path) =
-                (plan.target.host_authority(), plan.target.join_path("/connection/websocket"));
+                (plan.target.host_authority(), plan.target.path_on_server("/connection/websocket"));
             HandshakeRequest::new(plan.format.to_protocol_format(), false).write_request(
                 &authority,
                 &path,
@@ -41,8 +41,8 @@ pub(super) fn build_request(plan: &LoadPlan) -> BytesMut {
     request
 }
 
-impl LoadEngine {
-    pub(super) fn open_due_sessions(&mut self, began: Nanos) {
+impl LoadTestEngine {
+    pub(super) fn open_due_sessions(&mut self, began: MonotonicNanos) {
         for _ in 0..OPENING_MAX {
             let is_due = self.next_opening_at(began) <= clock::now_nanos();
             if self.opened == self.rows.len() || self.unanswered >= UNANSWERED_MAX || !is_due {
@@ -51,19 +51,23 @@ impl LoadEngine {
             let index = self.opened;
             self.opened += 1;
             if let Err(error) = self.open_session(index) {
-                crate::reasons::count_reason(&mut self.ended, &describe_socket_error(&error), 1);
+                crate::reasons::count_failure_reason(
+                    &mut self.ended,
+                    &describe_socket_error(&error),
+                    1,
+                );
             }
         }
     }
 
     /// Returns the time at which the next session may be opened.
-    fn next_opening_at(&self, began: Nanos) -> Nanos {
-        let ramp = self.plan.ramp.map_or(0, rate_interval);
+    fn next_opening_at(&self, began: MonotonicNanos) -> MonotonicNanos {
+        let ramp = self.plan.ramp.map_or(0, rate_to_interval_nanos);
         began.saturating_add(ramp.saturating_mul(self.opened as u64))
     }
 
     /// Returns the time to wait for sockets until the next session is due.
-    pub(super) fn until_next_opening(&self, began: Nanos) -> Option<Duration> {
+    pub(super) fn poll_wait_until_opening(&self, began: MonotonicNanos) -> Option<Duration> {
         let may_open = self.opened < self.rows.len() && self.unanswered < UNANSWERED_MAX;
         let due = self.next_opening_at(began).saturating_sub(clock::now_nanos());
         let wait = if may_open { Duration::from_nanos(due) } else { POLL_INTERVAL };
@@ -72,11 +76,12 @@ impl LoadEngine {
 
     fn open_session(&mut self, index: usize) -> io::Result<()> {
         let opened = clock::now_nanos();
-        let mut socket = connect_socket(self.plan.target.address, self.source_address(index))?;
+        let mut socket =
+            connect_socket(self.plan.target.address, self.loopback_source_address(index))?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut socket, Token(index), interest)?;
         let stream = SocketStream::new(socket, self.tls.as_ref()).map_err(io::Error::other)?;
-        let request = build_request(&self.plan);
+        let request = build_session_request(&self.plan);
         let channels = u32::try_from(self.plan.channels.len()).unwrap_or(u32::MAX);
         self.rows[index] = Some(SessionRow::new(stream, opened, request, channels));
         self.unanswered += 1;
@@ -85,7 +90,7 @@ impl LoadEngine {
     }
 
     /// Returns a source address on loopback for every [`SESSIONS_PER_ADDRESS`] sessions, so that ports suffice.
-    fn source_address(&self, index: usize) -> Option<SocketAddr> {
+    fn loopback_source_address(&self, index: usize) -> Option<SocketAddr> {
         let block = u32::try_from((self.first + index) / SESSIONS_PER_ADDRESS).ok()?;
         let ip = IpAddr::V4(Ipv4Addr::from_bits(self.loopback.to_bits() + block));
         self.plan.target.is_on_loopback().then_some(SocketAddr::new(ip, 0))
@@ -100,12 +105,12 @@ fn connect_socket(to: SocketAddr, from: Option<SocketAddr>) -> io::Result<TcpStr
         socket.bind(&from.into())?;
     }
     match socket.connect(&to.into()) {
-        Err(error) if !is_in_progress(&error) => Err(error),
+        Err(error) if !is_connect_in_progress(&error) => Err(error),
         _ => Ok(TcpStream::from_std(socket.into())),
     }
 }
 
-fn is_in_progress(error: &io::Error) -> bool {
+fn is_connect_in_progress(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
         || error.raw_os_error() == Some(nix::errno::Errno::EINPROGRESS as i32)
 }

@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 
 use super::stream::SocketStream;
-use crate::clock::Nanos;
+use crate::clock::MonotonicNanos;
 use crate::framing::{ControlFrame, PayloadFraming};
 use crate::limits::{HEAD_BYTES, TAIL_BYTES};
 
@@ -28,7 +28,7 @@ pub(crate) struct SessionRow {
     /// Number of channels whose state has not arrived.
     pub(crate) waits_for: u32,
     /// Time at which the connection was opened.
-    pub(crate) opened: Nanos,
+    pub(crate) opened: MonotonicNanos,
     pub(crate) has_state: bool,
     pub(crate) unfinished: Option<UnfinishedMessage>,
     /// Bytes that the socket has not accepted: at most one request, or a first message, and pongs.
@@ -40,7 +40,7 @@ const _: () = assert!(size_of::<Option<SessionRow>>() <= 200);
 impl SessionRow {
     pub(crate) fn new(
         stream: SocketStream,
-        opened: Nanos,
+        opened: MonotonicNanos,
         request: BytesMut,
         channels: u32,
     ) -> Self {
@@ -70,9 +70,9 @@ impl SessionRow {
                 bytes.copy_within(from..to, into);
                 Ok(into + to - from)
             }
-            PayloadFraming::Chunked(chunked) => chunked.compact_payload(bytes, from, to, into),
+            PayloadFraming::Chunked(chunked) => chunked.move_chunk_contents(bytes, from, to, into),
             PayloadFraming::Frames(frames) => {
-                frames.compact_payload(bytes, from, to, into, controls)
+                frames.move_frame_payloads(bytes, from, to, into, controls)
             }
         }
     }
@@ -80,9 +80,9 @@ impl SessionRow {
 
 /// The stored part of an unfinished message: its first [`HEAD_BYTES`] and, if it is longer than these and
 /// [`TAIL_BYTES`], its last ones.
-pub(crate) struct UnfinishedMessage(Box<MessagePieces>);
+pub(crate) struct UnfinishedMessage(Box<StoredMessageEnds>);
 
-struct MessagePieces {
+struct StoredMessageEnds {
     length: usize,
     dropped: usize,
     bytes: [u8; UnfinishedMessage::BYTES_MAX],
@@ -92,7 +92,7 @@ impl UnfinishedMessage {
     pub(crate) const BYTES_MAX: usize = HEAD_BYTES + TAIL_BYTES;
 
     pub(crate) fn new() -> Self {
-        Self(Box::new(MessagePieces { length: 0, dropped: 0, bytes: [0; Self::BYTES_MAX] }))
+        Self(Box::new(StoredMessageEnds { length: 0, dropped: 0, bytes: [0; Self::BYTES_MAX] }))
     }
 
     pub(crate) fn stored_bytes(&self) -> &[u8] {
@@ -104,7 +104,7 @@ impl UnfinishedMessage {
     }
 
     /// Stores the received part of a message, of which `dropped` bytes were dropped before.
-    pub(crate) fn store_message(&mut self, message: &[u8], dropped: usize) {
+    pub(crate) fn store_message_ends(&mut self, message: &[u8], dropped: usize) {
         let more = message.len().saturating_sub(Self::BYTES_MAX);
         let pieces = &mut *self.0;
         pieces.dropped = dropped + more;
@@ -127,7 +127,7 @@ mod tests {
             for piece in message.chunks(step) {
                 let so_far = [unfinished.stored_bytes(), piece].concat();
                 let dropped = unfinished.dropped_bytes();
-                unfinished.store_message(&so_far, dropped);
+                unfinished.store_message_ends(&so_far, dropped);
             }
             assert_eq!(
                 unfinished.stored_bytes().len() + unfinished.dropped_bytes(),

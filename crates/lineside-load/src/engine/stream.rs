@@ -8,7 +8,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use crate::LoadError;
+use crate::LoadTestError;
 
 pub(crate) enum SocketStream {
     Plain(TcpStream),
@@ -29,9 +29,9 @@ pub(crate) struct TlsClient {
 
 impl TlsClient {
     /// Creates a client that trusts the machine's certificates, and those in `SSL_CERT_FILE`.
-    pub(crate) fn for_host(host: &str) -> Result<Self, LoadError> {
+    pub(crate) fn tls_client_for_host(host: &str) -> Result<Self, LoadTestError> {
         let broken = |error: rustls::Error| {
-            LoadError::Unreachable(format!(
+            LoadTestError::Unreachable(format!(
                 "TLS cannot be set up: {error}; set SSL_CERT_FILE to a file with trusted \
                 certificates"
             ))
@@ -42,7 +42,7 @@ impl TlsClient {
         // Every session simulates a different client, so none resumes a TLS session.
         config.resumption = rustls::client::Resumption::disabled();
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
-            LoadError::Usage(format!("{host} is not a valid name for a certificate: {error}"))
+            LoadTestError::Usage(format!("{host} is not a valid name for a certificate: {error}"))
         })?;
         Ok(Self { config: Arc::new(config), name })
     }
@@ -78,7 +78,7 @@ impl SocketStream {
     }
 
     /// Returns true if a short read shows that the socket is empty, which saves the next read.
-    pub(crate) fn is_drained_by_read(&self, read: usize, requested: usize) -> bool {
+    pub(crate) fn did_read_drain_socket(&self, read: usize, requested: usize) -> bool {
         matches!(self, Self::Plain(_)) && read < requested
     }
 
@@ -95,7 +95,7 @@ impl SocketStream {
     }
 
     /// Writes the pending bytes of TLS.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush_tls(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
             Self::Tls(encrypted) => encrypted.flush(),

@@ -22,7 +22,7 @@ const CHUNK_BYTES_MAX: u32 = 1 << 28;
 impl ChunkDecoder {
     /// Moves the content of the chunks in `bytes[from..to]` to `into`, and returns its end. `into` must not be after
     /// `from`.
-    pub(crate) fn compact_payload(
+    pub(crate) fn move_chunk_contents(
         &mut self,
         bytes: &mut [u8],
         mut from: usize,
@@ -40,13 +40,13 @@ impl ChunkDecoder {
                 };
                 continue;
             }
-            *self = self.advance_state(bytes[from])?;
+            *self = self.advance_chunk_state(bytes[from])?;
             from += 1;
         }
         Ok(into)
     }
 
-    fn advance_state(self, byte: u8) -> Result<Self, FramingError> {
+    fn advance_chunk_state(self, byte: u8) -> Result<Self, FramingError> {
         let digit = char::from(byte).to_digit(16);
         Ok(match (self, byte, digit) {
             (Self::Begin, _, Some(digit)) => Self::Size(digit),
@@ -76,7 +76,7 @@ mod tests {
         for piece in wire.chunks(step) {
             let mut bytes = [b"..", piece].concat();
             let to = bytes.len();
-            let end = state.compact_payload(&mut bytes, 2, to, 1)?;
+            let end = state.move_chunk_contents(&mut bytes, 2, to, 1)?;
             read.extend_from_slice(&bytes[1..end]);
         }
         Ok(read)

@@ -8,7 +8,7 @@ mod response_head;
 mod websocket;
 
 pub(crate) use chunked::ChunkDecoder;
-pub(crate) use response_head::{ServerResponse, parse_response};
+pub(crate) use response_head::{SessionResponse, parse_response_head};
 pub(crate) use websocket::{ControlFrame, FrameDecoder};
 
 /// The framing of a connection's payload.

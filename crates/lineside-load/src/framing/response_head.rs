@@ -2,7 +2,7 @@
 
 /// The meaning of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ServerResponse {
+pub(crate) enum SessionResponse {
     /// The stream begins; `chunked` states its framing.
     Stream { chunked: bool },
     /// The connection is upgraded to WebSocket.
@@ -12,7 +12,7 @@ pub(crate) enum ServerResponse {
 }
 
 /// Parses a head without its final empty line. `rest` is the received part of the body.
-pub(crate) fn parse_response(head: &[u8], rest: &[u8]) -> ServerResponse {
+pub(crate) fn parse_response_head(head: &[u8], rest: &[u8]) -> SessionResponse {
     let head = String::from_utf8_lossy(head);
     let mut lines = head.split("\r\n");
     let status = lines.next().unwrap_or_default();
@@ -22,15 +22,15 @@ pub(crate) fn parse_response(head: &[u8], rest: &[u8]) -> ServerResponse {
         found.map(|(_, value)| value.trim())
     };
     match status.split(' ').nth(1) {
-        Some("101") => ServerResponse::Upgraded,
+        Some("101") => SessionResponse::Upgraded,
         Some("200")
             if header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")) =>
         {
             let chunked = header("transfer-encoding")
                 .is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"));
-            ServerResponse::Stream { chunked }
+            SessionResponse::Stream { chunked }
         }
-        _ => ServerResponse::Refused(describe_refusal(status, header("retry-after"), rest)),
+        _ => SessionResponse::Refused(describe_refusal(status, header("retry-after"), rest)),
     }
 }
 
@@ -63,12 +63,12 @@ mod tests {
     fn responses_are_classified_by_status_and_headers() {
         let stream =
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked";
-        assert_eq!(parse_response(stream, b""), ServerResponse::Stream { chunked: true });
+        assert_eq!(parse_response_head(stream, b""), SessionResponse::Stream { chunked: true });
         let plain = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream;charset=utf-8";
-        assert_eq!(parse_response(plain, b""), ServerResponse::Stream { chunked: false });
+        assert_eq!(parse_response_head(plain, b""), SessionResponse::Stream { chunked: false });
         assert_eq!(
-            parse_response(b"HTTP/1.1 101 Switching Protocols", b""),
-            ServerResponse::Upgraded
+            parse_response_head(b"HTTP/1.1 101 Switching Protocols", b""),
+            SessionResponse::Upgraded
         );
     }
 
@@ -76,7 +76,7 @@ mod tests {
     fn a_refusal_includes_its_reason() {
         let head = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3";
         let body = b"2a\r\n{\"title\":\"Overloaded\",\"detail\":\"this node is full\"}\r\n";
-        let ServerResponse::Refused(why) = parse_response(head, body) else {
+        let SessionResponse::Refused(why) = parse_response_head(head, body) else {
             panic!("a 503 is a refusal")
         };
         assert_eq!(
@@ -84,9 +84,9 @@ mod tests {
             "the server answered 503 Service Unavailable: this node is full (retry after 3 s)"
         );
         assert_eq!(
-            parse_response(b"HTTP/1.1 200 OK\r\nContent-Type: text/html", b""),
-            ServerResponse::Refused("the server answered 200 OK".to_owned())
+            parse_response_head(b"HTTP/1.1 200 OK\r\nContent-Type: text/html", b""),
+            SessionResponse::Refused("the server answered 200 OK".to_owned())
         );
-        assert!(matches!(parse_response(b"\xff", b""), ServerResponse::Refused(_)));
+        assert!(matches!(parse_response_head(b"\xff", b""), SessionResponse::Refused(_)));
     }
 }

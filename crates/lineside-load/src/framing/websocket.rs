@@ -49,7 +49,7 @@ pub(crate) enum ControlFrame {
 impl FrameDecoder {
     /// Moves the payload of the data frames in `bytes[from..to]` to `into`, and returns its end. It appends a line
     /// break to each text message, so that messages are lines; `into` must therefore be before `from`.
-    pub(crate) fn compact_payload(
+    pub(crate) fn move_frame_payloads(
         &mut self,
         bytes: &mut [u8],
         mut from: usize,
@@ -70,11 +70,11 @@ impl FrameDecoder {
                 from += length;
                 self.state = FrameState::Payload(left - length as u64);
             } else {
-                self.state = self.advance_state(bytes[from])?;
+                self.state = self.advance_frame_state(bytes[from])?;
                 from += 1;
             }
             if self.state == FrameState::Payload(0) {
-                into = self.end_frame(bytes, into, controls);
+                into = self.finish_frame(bytes, into, controls);
             }
         }
         Ok(into)
@@ -84,7 +84,7 @@ impl FrameDecoder {
         self.first & CLOSE != 0
     }
 
-    fn advance_state(&mut self, byte: u8) -> Result<FrameState, FramingError> {
+    fn advance_frame_state(&mut self, byte: u8) -> Result<FrameState, FramingError> {
         Ok(match self.state {
             FrameState::First => {
                 // The end of a message depends on its type, so a continuation keeps the opcode of the first frame.
@@ -119,7 +119,7 @@ impl FrameDecoder {
         })
     }
 
-    fn end_frame(
+    fn finish_frame(
         &mut self,
         bytes: &mut [u8],
         into: usize,
@@ -165,7 +165,7 @@ mod tests {
         for piece in wire.chunks(step) {
             let mut bytes = [b"....", piece].concat();
             let to = bytes.len();
-            let end = frames.compact_payload(&mut bytes, 4, to, 3, &mut controls)?;
+            let end = frames.move_frame_payloads(&mut bytes, 4, to, 3, &mut controls)?;
             read.extend_from_slice(&bytes[3..end]);
         }
         Ok((read, controls))

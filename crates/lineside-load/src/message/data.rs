@@ -1,6 +1,6 @@
 //! Parses the beginning of a publication's data: its kind and the time at which it was sent.
 
-use super::{parse_number, parse_number_after};
+use super::{parse_leading_number, parse_number_after};
 
 /// The values at the beginning of a publication's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,10 +21,10 @@ const SENT: &[u8] = b",\"sent\":";
 const TAIL: &[u8] = b",\"tail\":\"";
 
 impl PublicationData {
-    pub(crate) fn parse_data(data: &[u8]) -> Self {
+    pub(crate) fn parse_publication_data(data: &[u8]) -> Self {
         if let Some(own) = data.strip_prefix(OWN) {
             let sent = parse_number_after(SENT, own.get(..48).unwrap_or(own));
-            return Self { ours: parse_number(own).zip(sent), ..Self::default() };
+            return Self { ours: parse_leading_number(own).zip(sent), ..Self::default() };
         }
         let Some(mut rest) = data.strip_prefix(b"{") else { return Self::default() };
         let mut gap = false;
@@ -36,15 +36,16 @@ impl PublicationData {
         };
         let digits = at.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let state = at[digits..].strip_prefix(b",\"state\":{\"part\":").and_then(|state| {
-            let (part, parts) = (parse_number(state)?, parse_number_after(b"\"parts\":", state)?);
+            let (part, parts) =
+                (parse_leading_number(state)?, parse_number_after(b"\"parts\":", state)?);
             Some((u32::try_from(part).ok()?, u32::try_from(parts).ok()?))
         });
-        Self { ours: None, at_millis: parse_number(at), state, gap }
+        Self { ours: None, at_millis: parse_leading_number(at), state, gap }
     }
 }
 
 /// Writes the data of an own publication, padded to `bytes`; never shorter than its fields.
-pub(crate) fn write_own_data(number: u64, sent: u64, bytes: usize, into: &mut Vec<u8>) {
+pub(crate) fn write_own_publication_data(number: u64, sent: u64, bytes: usize, into: &mut Vec<u8>) {
     into.clear();
     into.extend_from_slice(OWN);
     into.extend_from_slice(number.to_string().as_bytes());
@@ -67,11 +68,11 @@ mod tests {
     fn own_data_round_trip() {
         let mut data = Vec::new();
         for bytes in [0, 60, 200, 60_000] {
-            write_own_data(7, u64::MAX, bytes, &mut data);
+            write_own_publication_data(7, u64::MAX, bytes, &mut data);
             assert!(serde_json::from_slice::<serde_json::Value>(&data).is_ok());
             assert!(data.len() == bytes || bytes < 60, "{} of {bytes}", data.len());
             assert_eq!(
-                PublicationData::parse_data(&data),
+                PublicationData::parse_publication_data(&data),
                 PublicationData { ours: Some((7, u64::MAX)), ..PublicationData::default() }
             );
         }
@@ -79,13 +80,14 @@ mod tests {
 
     #[test]
     fn states_and_changes_are_distinguished() {
-        let changes =
-            PublicationData::parse_data(br#"{"at":1700000000123,"changes":[{"op":"upsert"}]}"#);
+        let changes = PublicationData::parse_publication_data(
+            br#"{"at":1700000000123,"changes":[{"op":"upsert"}]}"#,
+        );
         assert_eq!(
             changes,
             PublicationData { at_millis: Some(1_700_000_000_123), ..PublicationData::default() }
         );
-        let state = PublicationData::parse_data(
+        let state = PublicationData::parse_publication_data(
             br#"{"gap":true,"at":5,"state":{"part":2,"parts":3},"changes":[]}"#,
         );
         assert_eq!(
@@ -110,7 +112,11 @@ mod tests {
             b"{\"load\":x,\"sent\":1}",
             b"{\"at\":",
         ] {
-            assert_eq!(PublicationData::parse_data(data), PublicationData::default(), "{data:?}");
+            assert_eq!(
+                PublicationData::parse_publication_data(data),
+                PublicationData::default(),
+                "{data:?}"
+            );
         }
     }
 }

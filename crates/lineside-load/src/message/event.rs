@@ -1,13 +1,14 @@
 //! Parses a line of an event stream: `data: {"channel","epoch","offset"?,"data"}`; other lines are ignored.
 
 use super::{
-    PublicationData, ServerMessage, TruncatedMessage, UnreadableMessage, parse_number, split_quoted,
+    MessageWithGap, PublicationData, ServerMessage, UnreadableMessage, parse_leading_number,
+    split_quoted,
 };
 
-pub(super) fn parse_event(
-    line: TruncatedMessage<'_>,
+pub(super) fn parse_event_line(
+    line: MessageWithGap<'_>,
 ) -> Result<ServerMessage<'_>, UnreadableMessage> {
-    let Some(event) = line.message_head().strip_prefix(b"data: ") else {
+    let Some(event) = line.part_before_gap().strip_prefix(b"data: ") else {
         return Ok(ServerMessage::Ignored);
     };
     parse_publication(event).ok_or(UnreadableMessage)
@@ -18,10 +19,10 @@ fn parse_publication(event: &[u8]) -> Option<ServerMessage<'_>> {
     let (_, mut rest) = split_quoted(rest.strip_prefix(b",\"epoch\":")?)?;
     let mut offset = None;
     if let Some(after) = rest.strip_prefix(b",\"offset\":") {
-        offset = Some(parse_number(after)?);
+        offset = Some(parse_leading_number(after)?);
         rest = &after[after.iter().take_while(|byte| byte.is_ascii_digit()).count()..];
     }
-    let data = PublicationData::parse_data(rest.strip_prefix(b",\"data\":")?);
+    let data = PublicationData::parse_publication_data(rest.strip_prefix(b",\"data\":")?);
     Some(ServerMessage::Publication { channel, offset, data })
 }
 
@@ -30,7 +31,7 @@ mod tests {
     use super::*;
 
     fn said(line: &str) -> Result<ServerMessage<'_>, UnreadableMessage> {
-        parse_event(TruncatedMessage { bytes: line.as_bytes(), dropped: 0 })
+        parse_event_line(MessageWithGap { bytes: line.as_bytes(), dropped: 0 })
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Parses the JSON form of the Centrifuge client protocol, as far as a receiver needs it.
 
 use super::{
-    PublicationData, ServerMessage, TruncatedMessage, UnreadableMessage, parse_number,
+    MessageWithGap, PublicationData, ServerMessage, UnreadableMessage, parse_leading_number,
     parse_number_after, split_quoted,
 };
 
@@ -9,10 +9,10 @@ const OFFSET: &[u8] = b"\"offset\":";
 /// Number of bytes at the end of a push that contain its offset if it follows the data.
 const END_BYTES: usize = 128;
 
-pub(super) fn parse_message(
-    message: TruncatedMessage<'_>,
+pub(super) fn parse_json_message(
+    message: MessageWithGap<'_>,
 ) -> Result<ServerMessage<'_>, UnreadableMessage> {
-    let head = message.message_head();
+    let head = message.part_before_gap();
     if let Some(push) = head.strip_prefix(b"{\"push\":{") {
         return parse_push(push, message).ok_or(UnreadableMessage);
     }
@@ -25,7 +25,7 @@ pub(super) fn parse_message(
 }
 
 fn parse_reply(reply: &[u8]) -> Option<ServerMessage<'_>> {
-    let command = u32::try_from(parse_number(reply)?).ok()?;
+    let command = u32::try_from(parse_leading_number(reply)?).ok()?;
     let result = &reply[memchr::memchr(b',', reply)? + 1..];
     if result.starts_with(b"\"error\":") {
         let code = u32::try_from(parse_number_after(b"\"code\":", result)?).ok()?;
@@ -43,7 +43,7 @@ fn parse_reply(reply: &[u8]) -> Option<ServerMessage<'_>> {
     Some(ServerMessage::Ignored)
 }
 
-fn parse_push<'a>(push: &'a [u8], whole: TruncatedMessage<'a>) -> Option<ServerMessage<'a>> {
+fn parse_push<'a>(push: &'a [u8], whole: MessageWithGap<'a>) -> Option<ServerMessage<'a>> {
     let code = |rest: &[u8]| {
         parse_number_after(b"\"code\":", rest).and_then(|code| u32::try_from(code).ok())
     };
@@ -64,18 +64,18 @@ fn parse_push<'a>(push: &'a [u8], whole: TruncatedMessage<'a>) -> Option<ServerM
 fn parse_publication<'a>(
     channel: &'a [u8],
     publication: &'a [u8],
-    whole: TruncatedMessage<'a>,
+    whole: MessageWithGap<'a>,
 ) -> Option<ServerMessage<'a>> {
     let (mut offset, mut rest) = (None, publication);
     if let Some(after) = rest.strip_prefix(OFFSET) {
-        offset = Some(parse_number(after)?);
+        offset = Some(parse_leading_number(after)?);
         rest = &after[memchr::memchr(b',', after)? + 1..];
     }
-    let data = PublicationData::parse_data(rest.strip_prefix(b"\"data\":")?);
+    let data = PublicationData::parse_publication_data(rest.strip_prefix(b"\"data\":")?);
     if offset.is_none() {
         let end = &whole.bytes[whole.bytes.len().saturating_sub(END_BYTES)..];
         offset = memchr::memmem::rfind(end, OFFSET)
-            .and_then(|at| parse_number(&end[at + OFFSET.len()..]));
+            .and_then(|at| parse_leading_number(&end[at + OFFSET.len()..]));
     }
     Some(ServerMessage::Publication { channel, offset, data })
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn said(line: &str) -> Result<ServerMessage<'_>, UnreadableMessage> {
-        parse_message(TruncatedMessage { bytes: line.as_bytes(), dropped: 0 })
+        parse_json_message(MessageWithGap { bytes: line.as_bytes(), dropped: 0 })
     }
 
     #[test]

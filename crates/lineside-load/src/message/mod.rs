@@ -16,10 +16,10 @@ use lineside_wire::centrifuge::message::{ConnectRequest, SubscribeRequest};
 use lineside_wire::centrifuge::{Command, CommandRequest};
 use lineside_wire::websocket::frame::Opcode;
 
-pub(crate) use data::{PublicationData, write_own_data};
+pub(crate) use data::{PublicationData, write_own_publication_data};
 
 use crate::limits::HEAD_BYTES;
-use crate::plan::{LoadPlan, MessageFormat, SessionTransport};
+use crate::plan::{LoadTestPlan, MessageFormat, SessionTransport};
 
 /// The encoding of a connection's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum MessageCodec {
 }
 
 impl MessageCodec {
-    pub(crate) fn for_transport(transport: SessionTransport, format: MessageFormat) -> Self {
+    pub(crate) fn codec_for_transport(transport: SessionTransport, format: MessageFormat) -> Self {
         match (transport, format) {
             (SessionTransport::Sse, _) => Self::Events,
             (SessionTransport::WebSocket, MessageFormat::Json) => Self::Json,
@@ -39,7 +39,7 @@ impl MessageCodec {
     }
 
     /// Encodes a channel's name as in messages.
-    pub(crate) fn encode_channel(self, name: &str) -> Vec<u8> {
+    pub(crate) fn encode_channel_name(self, name: &str) -> Vec<u8> {
         match self {
             Self::Protobuf => name.as_bytes().to_vec(),
             Self::Events | Self::Json => {
@@ -52,13 +52,13 @@ impl MessageCodec {
     /// Returns the range of the first message in `bytes` and the start of the next; `None` if it is incomplete.
     ///
     /// `dropped` bytes are missing after its first [`HEAD_BYTES`].
-    pub(crate) fn next_message(
+    pub(crate) fn find_next_message(
         self,
         bytes: &[u8],
         dropped: usize,
     ) -> Result<Option<(Range<usize>, usize)>, UnreadableMessage> {
         match self {
-            Self::Protobuf => protobuf::next_message(bytes, dropped),
+            Self::Protobuf => protobuf::find_next_protobuf_message(bytes, dropped),
             Self::Events | Self::Json => {
                 Ok(memchr::memchr(b'\n', bytes).map(|end| (0..end, end + 1)))
             }
@@ -67,17 +67,17 @@ impl MessageCodec {
 
     pub(crate) fn parse_message(
         self,
-        message: TruncatedMessage<'_>,
+        message: MessageWithGap<'_>,
     ) -> Result<ServerMessage<'_>, UnreadableMessage> {
         match self {
-            Self::Events => event::parse_event(message),
-            Self::Json => json::parse_message(message),
-            Self::Protobuf => protobuf::parse_message(message),
+            Self::Events => event::parse_event_line(message),
+            Self::Json => json::parse_json_message(message),
+            Self::Protobuf => protobuf::parse_protobuf_message(message),
         }
     }
 
     /// Encodes the first message of a client: connects and subscribes to all channels.
-    pub(crate) fn encode_commands(self, plan: &LoadPlan) -> BytesMut {
+    pub(crate) fn encode_connect_and_subscribes(self, plan: &LoadTestPlan) -> BytesMut {
         let mut message = BytesMut::new();
         if self == Self::Events {
             return message;
@@ -121,15 +121,15 @@ pub(crate) const FIRST_SUBSCRIBE: u32 = 2;
 
 /// A message whose middle part may be missing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TruncatedMessage<'a> {
+pub(crate) struct MessageWithGap<'a> {
     pub(crate) bytes: &'a [u8],
     /// Number of missing bytes after the first [`HEAD_BYTES`].
     pub(crate) dropped: usize,
 }
 
-impl<'a> TruncatedMessage<'a> {
+impl<'a> MessageWithGap<'a> {
     /// Returns the contiguous part at the beginning.
-    fn message_head(self) -> &'a [u8] {
+    fn part_before_gap(self) -> &'a [u8] {
         let end =
             if self.dropped > 0 { HEAD_BYTES.min(self.bytes.len()) } else { self.bytes.len() };
         &self.bytes[..end]
@@ -172,7 +172,7 @@ pub(crate) enum ServerMessage<'a> {
 pub(crate) struct UnreadableMessage;
 
 /// Parses the number at the beginning of `text`.
-fn parse_number(text: &[u8]) -> Option<u64> {
+fn parse_leading_number(text: &[u8]) -> Option<u64> {
     text.first().filter(|byte| byte.is_ascii_digit())?;
     let mut digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits
@@ -182,7 +182,7 @@ fn parse_number(text: &[u8]) -> Option<u64> {
 /// Parses the number after the first `key` in `text`.
 fn parse_number_after(key: &[u8], text: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(text, key)?;
-    parse_number(&text[at + key.len()..])
+    parse_leading_number(&text[at + key.len()..])
 }
 
 /// Splits a JSON string, returned without quotes and with its escapes, from the rest.
@@ -207,9 +207,13 @@ mod tests {
 
     #[test]
     fn leading_numbers_and_strings_are_parsed() {
-        assert_eq!(parse_number(b"017,"), Some(17));
+        assert_eq!(parse_leading_number(b"017,"), Some(17));
         assert_eq!(
-            (parse_number(b""), parse_number(b"-1"), parse_number(b"99999999999999999999")),
+            (
+                parse_leading_number(b""),
+                parse_leading_number(b"-1"),
+                parse_leading_number(b"99999999999999999999")
+            ),
             (None, None, None)
         );
         assert_eq!(parse_number_after(b"\"code\":", b"{\"code\":102}"), Some(102));
@@ -220,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_channel_is_compared_in_its_encoded_form() {
-        assert_eq!(MessageCodec::Events.encode_channel("app/a\"b"), br#"app/a\"b"#);
-        assert_eq!(MessageCodec::Protobuf.encode_channel("app/a\"b"), b"app/a\"b");
+        assert_eq!(MessageCodec::Events.encode_channel_name("app/a\"b"), br#"app/a\"b"#);
+        assert_eq!(MessageCodec::Protobuf.encode_channel_name("app/a\"b"), b"app/a\"b");
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{PublicationData, ServerMessage, TruncatedMessage, UnreadableMessage};
+use super::{MessageWithGap, PublicationData, ServerMessage, UnreadableMessage};
 use crate::limits::HEAD_BYTES;
 
 const LENGTH_DELIMITED: u64 = 2;
@@ -31,11 +31,11 @@ mod push {
 }
 
 /// Returns the range of the first message in `bytes`, including its length prefix, and the start of the next.
-pub(super) fn next_message(
+pub(super) fn find_next_protobuf_message(
     bytes: &[u8],
     dropped: usize,
 ) -> Result<Option<(Range<usize>, usize)>, UnreadableMessage> {
-    let mut reader = FieldReader { bytes, dropped: 0, at: 0 };
+    let mut reader = GappedFieldReader { bytes, dropped: 0, at: 0 };
     let Some(length) = reader.read_varint() else {
         return if bytes.len() < 10 { Ok(None) } else { Err(UnreadableMessage) };
     };
@@ -47,64 +47,66 @@ pub(super) fn next_message(
     Ok((end <= bytes.len()).then_some((0..end, end)))
 }
 
-pub(super) fn parse_message(
-    message: TruncatedMessage<'_>,
+pub(super) fn parse_protobuf_message(
+    message: MessageWithGap<'_>,
 ) -> Result<ServerMessage<'_>, UnreadableMessage> {
-    let mut reader = FieldReader { bytes: message.bytes, dropped: message.dropped, at: 0 };
+    let mut reader = GappedFieldReader { bytes: message.bytes, dropped: message.dropped, at: 0 };
     let length = reader.read_varint().ok_or(UnreadableMessage)?;
     parse_reply(&mut reader, length).ok_or(UnreadableMessage)
 }
 
-fn parse_reply<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMessage<'a>> {
+fn parse_reply<'a>(reader: &mut GappedFieldReader<'a>, length: u64) -> Option<ServerMessage<'a>> {
     let end = reader.end_position(length)?;
     let (mut command, mut message) = (0, None);
     while reader.at < end {
         let (field, value) = reader.read_field()?;
         match (field, value) {
-            (reply::ID, FieldValue::Number(id)) => command = u32::try_from(id).ok()?,
-            (reply::PUSH, FieldValue::Length(length)) => return parse_push(reader, length),
-            (reply::ERROR, FieldValue::Length(length)) => {
+            (reply::ID, ProtobufFieldValue::Number(id)) => command = u32::try_from(id).ok()?,
+            (reply::PUSH, ProtobufFieldValue::Length(length)) => return parse_push(reader, length),
+            (reply::ERROR, ProtobufFieldValue::Length(length)) => {
                 let code = reader.find_number_field(length, reply::ERROR_CODE)?.unwrap_or_default();
                 message = Some(ServerMessage::Refused { command, code: u32::try_from(code).ok()? });
             }
-            (reply::CONNECT, FieldValue::Length(length)) => {
+            (reply::CONNECT, ProtobufFieldValue::Length(length)) => {
                 reader.skip_bytes(length)?;
                 message = Some(ServerMessage::Connected);
             }
-            (reply::SUBSCRIBE, FieldValue::Length(length)) => {
+            (reply::SUBSCRIBE, ProtobufFieldValue::Length(length)) => {
                 let offset = reader.find_number_field(length, reply::SUBSCRIBE_OFFSET)?;
                 message = Some(ServerMessage::Subscribed { command, offset });
             }
-            (_, FieldValue::Length(length)) => reader.skip_bytes(length)?,
-            (_, FieldValue::Number(_)) => {}
+            (_, ProtobufFieldValue::Length(length)) => reader.skip_bytes(length)?,
+            (_, ProtobufFieldValue::Number(_)) => {}
         }
     }
     // An empty reply is a ping.
     Some(message.unwrap_or(if length == 0 { ServerMessage::Ping } else { ServerMessage::Ignored }))
 }
 
-fn parse_push<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMessage<'a>> {
+fn parse_push<'a>(reader: &mut GappedFieldReader<'a>, length: u64) -> Option<ServerMessage<'a>> {
     let end = reader.end_position(length)?;
     let (mut channel, mut message) = (&[][..], ServerMessage::Ignored);
     while reader.at < end {
         let (field, value) = reader.read_field()?;
         match (field, value) {
-            (push::CHANNEL, FieldValue::Length(length)) => channel = reader.take_bytes(length)?,
-            (push::PUBLICATION, FieldValue::Length(length)) => {
+            (push::CHANNEL, ProtobufFieldValue::Length(length)) => {
+                channel = reader.take_bytes(length)?
+            }
+            (push::PUBLICATION, ProtobufFieldValue::Length(length)) => {
                 message = parse_publication(channel, reader, length)?;
             }
-            (push::UNSUBSCRIBE, FieldValue::Length(length)) => {
+            (push::UNSUBSCRIBE, ProtobufFieldValue::Length(length)) => {
                 let code =
                     reader.find_number_field(length, push::UNSUBSCRIBE_CODE)?.unwrap_or_default();
                 message = ServerMessage::Unsubscribed { code: u32::try_from(code).ok()? };
             }
-            (push::DISCONNECT, FieldValue::Length(length)) => {
+            (push::DISCONNECT, ProtobufFieldValue::Length(length)) => {
                 let code =
                     reader.find_number_field(length, push::DISCONNECT_CODE)?.unwrap_or_default();
                 message = ServerMessage::Disconnected { code: u32::try_from(code).ok()? };
             }
-            (_, FieldValue::Length(length)) => reader.skip_bytes(length)?,
-            (_, FieldValue::Number(_)) => {}
+            (_, ProtobufFieldValue::Length(length)) => reader.skip_bytes(length)?,
+            (_, ProtobufFieldValue::Number(_)) => {}
         }
     }
     Some(message)
@@ -112,55 +114,55 @@ fn parse_push<'a>(reader: &mut FieldReader<'a>, length: u64) -> Option<ServerMes
 
 fn parse_publication<'a>(
     channel: &'a [u8],
-    reader: &mut FieldReader<'a>,
+    reader: &mut GappedFieldReader<'a>,
     length: u64,
 ) -> Option<ServerMessage<'a>> {
     let end = reader.end_position(length)?;
     let (mut offset, mut data) = (None, PublicationData::default());
     while reader.at < end {
         match reader.read_field()? {
-            (push::PUBLICATION_DATA, FieldValue::Length(length)) => {
-                data = PublicationData::parse_data(reader.peek_bytes(length));
+            (push::PUBLICATION_DATA, ProtobufFieldValue::Length(length)) => {
+                data = PublicationData::parse_publication_data(reader.peek_bytes(length));
                 reader.skip_bytes(length)?;
             }
-            (push::PUBLICATION_OFFSET, FieldValue::Number(number)) => offset = Some(number),
-            (_, FieldValue::Length(length)) => reader.skip_bytes(length)?,
-            (_, FieldValue::Number(_)) => {}
+            (push::PUBLICATION_OFFSET, ProtobufFieldValue::Number(number)) => offset = Some(number),
+            (_, ProtobufFieldValue::Length(length)) => reader.skip_bytes(length)?,
+            (_, ProtobufFieldValue::Number(_)) => {}
         }
     }
     Some(ServerMessage::Publication { channel, offset, data })
 }
 
-enum FieldValue {
+enum ProtobufFieldValue {
     Number(u64),
     /// A value of that many bytes follows.
     Length(u64),
 }
 
 /// Reads fields in order; positions count as if no bytes were missing.
-struct FieldReader<'a> {
+struct GappedFieldReader<'a> {
     bytes: &'a [u8],
     dropped: usize,
     at: usize,
 }
 
-impl<'a> FieldReader<'a> {
+impl<'a> GappedFieldReader<'a> {
     /// Returns the index of a position in the available bytes; `None` in the gap.
-    fn byte_index(&self, at: usize) -> Option<usize> {
+    fn available_byte_index(&self, at: usize) -> Option<usize> {
         if self.dropped == 0 || at < HEAD_BYTES {
             return Some(at);
         }
         at.checked_sub(self.dropped).filter(|index| *index >= HEAD_BYTES)
     }
 
-    fn remaining_length(&self) -> usize {
+    fn total_length_with_gap(&self) -> usize {
         self.bytes.len() + self.dropped
     }
 
     fn read_varint(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
-            let byte = *self.bytes.get(self.byte_index(self.at)?)?;
+            let byte = *self.bytes.get(self.available_byte_index(self.at)?)?;
             self.at += 1;
             value |= u64::from(byte & 0x7F) << shift;
             if byte < 0x80 {
@@ -170,26 +172,26 @@ impl<'a> FieldReader<'a> {
         None
     }
 
-    fn read_field(&mut self) -> Option<(u64, FieldValue)> {
+    fn read_field(&mut self) -> Option<(u64, ProtobufFieldValue)> {
         let key = self.read_varint()?;
         let value = match key & 7 {
-            0 => FieldValue::Number(self.read_varint()?),
-            1 => self.read_fixed(8)?,
-            LENGTH_DELIMITED => FieldValue::Length(self.read_varint()?),
-            5 => self.read_fixed(4)?,
+            0 => ProtobufFieldValue::Number(self.read_varint()?),
+            1 => self.skip_fixed_width_field(8)?,
+            LENGTH_DELIMITED => ProtobufFieldValue::Length(self.read_varint()?),
+            5 => self.skip_fixed_width_field(4)?,
             _ => return None,
         };
         Some((key >> 3, value))
     }
 
-    fn read_fixed(&mut self, bytes: u64) -> Option<FieldValue> {
+    fn skip_fixed_width_field(&mut self, bytes: u64) -> Option<ProtobufFieldValue> {
         self.skip_bytes(bytes)?;
-        Some(FieldValue::Number(0))
+        Some(ProtobufFieldValue::Number(0))
     }
 
     fn end_position(&self, length: u64) -> Option<usize> {
         let end = self.at.checked_add(usize::try_from(length).ok()?)?;
-        (end <= self.remaining_length()).then_some(end)
+        (end <= self.total_length_with_gap()).then_some(end)
     }
 
     fn skip_bytes(&mut self, length: u64) -> Option<()> {
@@ -198,14 +200,14 @@ impl<'a> FieldReader<'a> {
     }
 
     fn take_bytes(&mut self, length: u64) -> Option<&'a [u8]> {
-        let (from, end) = (self.byte_index(self.at)?, self.end_position(length)?);
+        let (from, end) = (self.available_byte_index(self.at)?, self.end_position(length)?);
         self.at = end;
         self.bytes.get(from..from + usize::try_from(length).ok()?)
     }
 
     /// Returns the available part of the next bytes, up to the gap.
     fn peek_bytes(&self, length: u64) -> &'a [u8] {
-        let Some(from) = self.byte_index(self.at) else { return &[] };
+        let Some(from) = self.available_byte_index(self.at) else { return &[] };
         let hole =
             if self.dropped > 0 && from < HEAD_BYTES { HEAD_BYTES } else { self.bytes.len() };
         let end = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(from);
@@ -218,9 +220,11 @@ impl<'a> FieldReader<'a> {
         let mut found = None;
         while self.at < end {
             match self.read_field()? {
-                (field, FieldValue::Number(number)) if field == wanted => found = Some(number),
-                (_, FieldValue::Number(_)) => {}
-                (_, FieldValue::Length(length)) => self.skip_bytes(length)?,
+                (field, ProtobufFieldValue::Number(number)) if field == wanted => {
+                    found = Some(number)
+                }
+                (_, ProtobufFieldValue::Number(_)) => {}
+                (_, ProtobufFieldValue::Length(length)) => self.skip_bytes(length)?,
             }
         }
         Some(found)
@@ -277,8 +281,14 @@ mod tests {
 
     #[track_caller]
     fn said(message: &[u8], expected: ServerMessage<'_>) {
-        assert_eq!(next_message(message, 0), Ok(Some((0..message.len(), message.len()))));
-        assert_eq!(parse_message(TruncatedMessage { bytes: message, dropped: 0 }), Ok(expected));
+        assert_eq!(
+            find_next_protobuf_message(message, 0),
+            Ok(Some((0..message.len(), message.len())))
+        );
+        assert_eq!(
+            parse_protobuf_message(MessageWithGap { bytes: message, dropped: 0 }),
+            Ok(expected)
+        );
     }
 
     #[test]
@@ -292,16 +302,22 @@ mod tests {
     #[test]
     fn a_long_publication_is_read_from_both_ends() {
         let mut own = Vec::new();
-        super::super::write_own_data(3, 99, 60_000, &mut own);
+        super::super::write_own_publication_data(3, 99, 60_000, &mut own);
         let whole = publication(&own, 300);
         let dropped = whole.len() - HEAD_BYTES - 256;
         let pieces = [&whole[..HEAD_BYTES], &whole[HEAD_BYTES + dropped..]].concat();
-        assert_eq!(next_message(&pieces, dropped), Ok(Some((0..pieces.len(), pieces.len()))));
-        assert_eq!(next_message(&pieces[..pieces.len() - 1], dropped), Ok(None));
+        assert_eq!(
+            find_next_protobuf_message(&pieces, dropped),
+            Ok(Some((0..pieces.len(), pieces.len())))
+        );
+        assert_eq!(find_next_protobuf_message(&pieces[..pieces.len() - 1], dropped), Ok(None));
         let data = PublicationData { ours: Some((3, 99)), ..PublicationData::default() };
         let expected =
             ServerMessage::Publication { channel: b"app/load/1", offset: Some(300), data };
-        assert_eq!(parse_message(TruncatedMessage { bytes: &pieces, dropped }), Ok(expected));
+        assert_eq!(
+            parse_protobuf_message(MessageWithGap { bytes: &pieces, dropped }),
+            Ok(expected)
+        );
     }
 
     #[test]
@@ -338,15 +354,15 @@ mod tests {
     fn a_partial_message_waits_and_a_malformed_one_is_an_error() {
         let whole = publication(b"{}", 1);
         for end in 0..whole.len() {
-            assert_eq!(next_message(&whole[..end], 0), Ok(None), "{end}");
+            assert_eq!(find_next_protobuf_message(&whole[..end], 0), Ok(None), "{end}");
         }
-        assert_eq!(next_message(&[0xFF; 10], 0), Err(UnreadableMessage));
+        assert_eq!(find_next_protobuf_message(&[0xFF; 10], 0), Err(UnreadableMessage));
         // The sum of this length and any position overflows.
         let longest = [&[0xFF; 9][..], &[1]].concat();
-        assert_eq!(next_message(&longest, 0), Err(UnreadableMessage));
+        assert_eq!(find_next_protobuf_message(&longest, 0), Err(UnreadableMessage));
         for bytes in [&[2, 0xFF, 0xFF][..], &[1, 0x22], &[2, 0x22, 9], &[1, 0x07]] {
             assert_eq!(
-                parse_message(TruncatedMessage { bytes, dropped: 0 }),
+                parse_protobuf_message(MessageWithGap { bytes, dropped: 0 }),
                 Err(UnreadableMessage),
                 "{bytes:?}"
             );

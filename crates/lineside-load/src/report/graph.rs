@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{LoadReport, QuantileSummary, ReportSlice};
+use super::{LoadTestReport, QuantileSummary, ReportSlice};
 
 const WIDTH: f64 = 800.0;
 const HEIGHT: f64 = 460.0;
@@ -24,7 +24,7 @@ const STYLE: &str = "
   .p50 { stroke: var(--p50); } .p99 { stroke: var(--p99); stroke-dasharray: 7 4; } .last { stroke: var(--last); stroke-dasharray: 1 5; }
 ";
 
-impl LoadReport {
+impl LoadTestReport {
     /// Renders the report as SVG, for light and dark mode.
     #[must_use]
     pub fn render_svg(&self) -> String {
@@ -41,8 +41,8 @@ impl LoadReport {
         );
         self.draw_legend(&mut svg);
         self.draw_latencies(&mut svg);
-        self.draw_counts(&mut svg);
-        self.draw_seconds(&mut svg);
+        self.draw_delivery_counts(&mut svg);
+        self.draw_time_axis(&mut svg);
         svg + "</svg>\n"
     }
 
@@ -73,19 +73,19 @@ impl LoadReport {
                     .latency_ms
                     .map(|latency| (self.slice_midpoint(slice), scale.y_position(figure(latency))))
             });
-            _ = writeln!(svg, "<path class=\"{class}\" d=\"{}\"/>", build_path(points));
+            _ = writeln!(svg, "<path class=\"{class}\" d=\"{}\"/>", build_svg_path(points));
         };
         line("last", |latency| latency.last);
         line("p99", |latency| latency.p99);
         line("p50", |latency| latency.p50);
     }
 
-    fn draw_counts(&self, svg: &mut String) {
+    fn draw_delivery_counts(&self, svg: &mut String) {
         let (top, bottom) = COUNT;
         let per_second = |slice: &ReportSlice| slice.deliveries as f64 / self.slice_seconds();
         let highest = self.slices.iter().map(per_second).fold(0.0, f64::max);
         draw_grid_line(svg, bottom, "0");
-        draw_grid_line(svg, top, &format_short(highest));
+        draw_grid_line(svg, top, &format_abbreviated(highest));
         _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{}\">deliveries a second</text>", top - 8.0);
         let width = (RIGHT - LEFT) / self.slices.len().max(1) as f64;
         for slice in self.slices.iter().filter(|slice| slice.deliveries > 0) {
@@ -100,28 +100,28 @@ impl LoadReport {
         }
     }
 
-    fn draw_seconds(&self, svg: &mut String) {
+    fn draw_time_axis(&self, svg: &mut String) {
         let y = COUNT.1 + 22.0;
         _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{y}\">0 s</text>");
         _ = writeln!(
             svg,
             "<text x=\"{RIGHT}\" y=\"{y}\" text-anchor=\"end\">{:.1} s</text>",
-            self.end_seconds()
+            self.run_duration_seconds()
         );
     }
 
-    fn end_seconds(&self) -> f64 {
+    fn run_duration_seconds(&self) -> f64 {
         self.slices.last().map_or(1.0, |slice| slice.until_seconds)
     }
 
     /// Returns the duration of a slice in seconds.
     fn slice_seconds(&self) -> f64 {
-        self.end_seconds() / self.slices.len().max(1) as f64
+        self.run_duration_seconds() / self.slices.len().max(1) as f64
     }
 
     fn slice_midpoint(&self, slice: &ReportSlice) -> f64 {
         LEFT + (RIGHT - LEFT) * (slice.until_seconds - self.slice_seconds() / 2.0)
-            / self.end_seconds()
+            / self.run_duration_seconds()
     }
 }
 
@@ -161,7 +161,7 @@ fn draw_grid_line(svg: &mut String, y: f64, label: &str) {
 }
 
 /// Builds a path through the existing points; an isolated point is a short line.
-fn build_path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
+fn build_svg_path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let points: Vec<Option<(f64, f64)>> = points.collect();
     let mut path = String::new();
     for stretch in points.split(Option::is_none) {
@@ -176,7 +176,7 @@ fn build_path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     path
 }
 
-fn format_short(number: f64) -> String {
+fn format_abbreviated(number: f64) -> String {
     match number {
         large if large >= 1e6 => format!("{:.1} M", large / 1e6),
         middle if middle >= 1e4 => format!("{:.0} k", middle / 1e3),
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn a_line_is_interrupted_where_values_are_missing() {
         let points = [Some((1.0, 2.0)), Some((2.0, 3.0)), None, Some((4.0, 5.0))];
-        assert_eq!(build_path(points.into_iter()), "M1.0 2.0L2.0 3.0M1.0 5.0h6");
-        assert_eq!(build_path(std::iter::empty()), "");
+        assert_eq!(build_svg_path(points.into_iter()), "M1.0 2.0L2.0 3.0M1.0 5.0h6");
+        assert_eq!(build_svg_path(std::iter::empty()), "");
     }
 
     #[test]

@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::clock::{self, Nanos};
-use crate::distribution::Distribution;
-use crate::engine::{ConnectOutcome, MeasureOutcome};
-use crate::plan::{LoadPlan, MessageFormat, SessionTransport};
+use crate::clock::{self, MonotonicNanos};
+use crate::distribution::ValueDistribution;
+use crate::engine::{ConnectPhaseOutcome, MeasurementOutcome};
+use crate::plan::{LoadTestPlan, MessageFormat, SessionTransport};
 use crate::process::ProcessUsage;
 use crate::publisher::PublishTotals;
-use crate::reasons::count_reason;
+use crate::reasons::count_failure_reason;
 use crate::tally::{DeliverySlice, PublicationArrival};
 
 /// The complete report. Times are in milliseconds unless the name has another unit.
 #[derive(Clone, Debug, Serialize)]
-pub struct LoadReport {
+pub struct LoadTestReport {
     /// The server's address.
     pub server: String,
     pub transport: SessionTransport,
@@ -157,19 +157,19 @@ pub(crate) struct RunResults {
     pub(crate) before: Option<ProcessUsage>,
     pub(crate) idle: Option<ProcessUsage>,
     pub(crate) after: Option<ProcessUsage>,
-    pub(crate) start: Nanos,
-    pub(crate) connected: Vec<ConnectOutcome>,
-    pub(crate) measured: Vec<MeasureOutcome>,
+    pub(crate) start: MonotonicNanos,
+    pub(crate) connected: Vec<ConnectPhaseOutcome>,
+    pub(crate) measured: Vec<MeasurementOutcome>,
     pub(crate) published: Option<PublishTotals>,
 }
 
-impl LoadReport {
-    pub(crate) fn from_results(plan: &LoadPlan, findings: RunResults) -> Self {
-        let connect = report_connects(&findings.connected);
+impl LoadTestReport {
+    pub(crate) fn from_results(plan: &LoadTestPlan, findings: RunResults) -> Self {
+        let connect = summarize_connects(&findings.connected);
         let publications = merge_publications(&findings);
         let slices = merge_slices(&findings.measured);
-        let deliveries = report_deliveries(plan, &findings, &publications, &slices);
-        let server_process = report_costs(
+        let deliveries = summarize_deliveries(plan, &findings, &publications, &slices);
+        let server_process = compute_process_costs(
             findings.server,
             &[(findings.before, findings.idle, findings.after)],
             connect.ready,
@@ -189,10 +189,10 @@ impl LoadReport {
             channels: plan.channels.clone(),
             sessions: plan.sessions,
             processes: findings.processes,
-            latency_ms: report_latency(&publications, &slices),
+            latency_ms: summarize_latency(&publications, &slices),
             server_process,
-            generator: report_costs(None, &own, connect.ready, deliveries.deliveries),
-            slices: report_slices(plan, &slices),
+            generator: compute_process_costs(None, &own, connect.ready, deliveries.deliveries),
+            slices: summarize_slices(plan, &slices),
             connect,
             deliveries,
         }
@@ -200,7 +200,7 @@ impl LoadReport {
 
     /// Returns true if a session failed, or if a delivery is missing, duplicate or refused.
     #[must_use]
-    pub fn has_losses(&self) -> bool {
+    pub fn has_failures_or_losses(&self) -> bool {
         let DeliveryReport { missing, duplicates, closed, refused, .. } = &self.deliveries;
         *missing > 0
             || *duplicates > 0
@@ -216,11 +216,11 @@ impl LoadReport {
     }
 }
 
-fn nanos_to_millis(nanos: Nanos) -> f64 {
+fn nanos_to_millis(nanos: MonotonicNanos) -> f64 {
     nanos as f64 / 1e6
 }
 
-fn summarize_quantiles(distribution: &Distribution) -> Option<QuantileSummary> {
+fn summarize_quantiles(distribution: &ValueDistribution) -> Option<QuantileSummary> {
     let at = |q| distribution.quantile(q).map(nanos_to_millis);
     Some(QuantileSummary {
         p50: at(0.5)?,
@@ -229,8 +229,10 @@ fn summarize_quantiles(distribution: &Distribution) -> Option<QuantileSummary> {
     })
 }
 
-fn merge_distributions<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Distribution {
-    let mut whole = Distribution::default();
+fn merge_distributions<'a>(
+    parts: impl IntoIterator<Item = &'a ValueDistribution>,
+) -> ValueDistribution {
+    let mut whole = ValueDistribution::default();
     parts.into_iter().for_each(|part| whole.merge_values(part));
     whole
 }
@@ -242,11 +244,11 @@ fn count_by_reason<'a>(
     reasons
         .into_iter()
         .flatten()
-        .for_each(|(reason, times)| count_reason(&mut counted, reason, *times));
+        .for_each(|(reason, times)| count_failure_reason(&mut counted, reason, *times));
     counted.into_iter().collect()
 }
 
-fn report_connects(connected: &[ConnectOutcome]) -> ConnectReport {
+fn summarize_connects(connected: &[ConnectPhaseOutcome]) -> ConnectReport {
     let ready = connected.iter().map(|part| part.ready).sum();
     let began = connected.iter().map(|part| part.began).min().unwrap_or_default();
     let ended = connected.iter().map(|part| part.ended).max().unwrap_or_default();
@@ -270,12 +272,12 @@ fn report_connects(connected: &[ConnectOutcome]) -> ConnectReport {
 }
 
 /// The publications of each channel, merged over all processes.
-type Publications = Vec<BTreeMap<u64, PublicationArrival>>;
+type PublicationsByChannel = Vec<BTreeMap<u64, PublicationArrival>>;
 
-fn merge_publications(findings: &RunResults) -> Publications {
+fn merge_publications(findings: &RunResults) -> PublicationsByChannel {
     let channels =
         findings.measured.iter().map(|part| part.channels.len()).max().unwrap_or_default();
-    let mut all: Publications = vec![BTreeMap::new(); channels];
+    let mut all: PublicationsByChannel = vec![BTreeMap::new(); channels];
     for part in &findings.measured {
         for (all, channel) in all.iter_mut().zip(&part.channels) {
             let seen = channel.publications.iter().filter(|seen| seen.offset <= channel.cut);
@@ -294,10 +296,10 @@ fn merge_publications(findings: &RunResults) -> Publications {
     all
 }
 
-fn report_deliveries(
-    plan: &LoadPlan,
+fn summarize_deliveries(
+    plan: &LoadTestPlan,
     findings: &RunResults,
-    publications: &Publications,
+    publications: &PublicationsByChannel,
     slices: &[DeliverySlice],
 ) -> DeliveryReport {
     let channels = || findings.measured.iter().flat_map(|part| &part.channels);
@@ -310,7 +312,7 @@ fn report_deliveries(
         per_second: deliveries as f64 / seconds,
         bytes: findings.measured.iter().map(|part| part.bytes).sum(),
         missing: channels().map(|channel| channel.missing).sum::<u64>()
-            + count_unseen(findings, publications),
+            + count_publications_missed_by_process(findings, publications),
         duplicates: channels().map(|channel| channel.duplicates).sum(),
         gaps: channels().map(|channel| channel.gaps).sum(),
         closed: count_by_reason(findings.measured.iter().map(|part| &part.closed)),
@@ -320,7 +322,10 @@ fn report_deliveries(
 
 /// Counts publications that a whole process missed: those that other processes received, and those that the server
 /// accepted from this run.
-fn count_unseen(findings: &RunResults, publications: &Publications) -> u64 {
+fn count_publications_missed_by_process(
+    findings: &RunResults,
+    publications: &PublicationsByChannel,
+) -> u64 {
     let mut missing = 0;
     for part in &findings.measured {
         for (index, channel) in part.channels.iter().enumerate() {
@@ -345,15 +350,18 @@ fn count_unseen(findings: &RunResults, publications: &Publications) -> u64 {
     missing
 }
 
-fn report_latency(publications: &Publications, slices: &[DeliverySlice]) -> Option<LatencyReport> {
+fn summarize_latency(
+    publications: &PublicationsByChannel,
+    slices: &[DeliverySlice],
+) -> Option<LatencyReport> {
     let all = merge_distributions(slices.iter().map(|slice| &slice.latency));
     let timed = || {
         publications.iter().flat_map(|all| all.values()).filter_map(|seen| Some((seen, seen.sent?)))
     };
     let first =
-        Distribution::from_values(timed().map(|(seen, sent)| seen.first.saturating_sub(sent)));
+        ValueDistribution::from_values(timed().map(|(seen, sent)| seen.first.saturating_sub(sent)));
     let last =
-        Distribution::from_values(timed().map(|(seen, sent)| seen.last.saturating_sub(sent)));
+        ValueDistribution::from_values(timed().map(|(seen, sent)| seen.last.saturating_sub(sent)));
     let at = |q| all.quantile(q).map(nanos_to_millis);
     Some(LatencyReport {
         first: nanos_to_millis(first.quantile(0.5)?),
@@ -366,7 +374,7 @@ fn report_latency(publications: &Publications, slices: &[DeliverySlice]) -> Opti
 }
 
 /// Merges the slices of all processes, which began at the same time.
-fn merge_slices(measured: &[MeasureOutcome]) -> Vec<DeliverySlice> {
+fn merge_slices(measured: &[MeasurementOutcome]) -> Vec<DeliverySlice> {
     let length = measured.iter().map(|part| part.slices.len()).max().unwrap_or_default();
     let slice = |n: usize| {
         let parts = || measured.iter().filter_map(move |part| part.slices.get(n));
@@ -378,8 +386,8 @@ fn merge_slices(measured: &[MeasureOutcome]) -> Vec<DeliverySlice> {
     (0..length).map(slice).collect()
 }
 
-fn report_slices(plan: &LoadPlan, slices: &[DeliverySlice]) -> Vec<ReportSlice> {
-    let each = plan.slice_nanos();
+fn summarize_slices(plan: &LoadTestPlan, slices: &[DeliverySlice]) -> Vec<ReportSlice> {
+    let each = plan.slice_duration_nanos();
     let course = |(n, slice): (usize, &DeliverySlice)| ReportSlice {
         until_seconds: clock::nanos_to_seconds(each) * (n + 1) as f64,
         deliveries: slice.deliveries,
@@ -389,7 +397,7 @@ fn report_slices(plan: &LoadPlan, slices: &[DeliverySlice]) -> Vec<ReportSlice> 
 }
 
 /// Computes costs from the usage of processes before the sessions, with them, and after the deliveries.
-fn report_costs(
+fn compute_process_costs(
     process: Option<u32>,
     used: &[(Option<ProcessUsage>, Option<ProcessUsage>, Option<ProcessUsage>)],
     sessions: u64,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-use super::{LoadReport, ProcessCosts, QuantileSummary};
+use super::{LoadTestReport, ProcessCosts, QuantileSummary};
 
-impl Display for LoadReport {
+impl Display for LoadTestReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (sessions, channels) = (format_grouped(self.sessions as u64), self.channels.join(", "));
         let transport = match self.transport {
@@ -19,16 +19,16 @@ impl Display for LoadReport {
         self.write_deliveries(f)?;
         self.write_losses(f)?;
         if let Some(costs) = &self.server_process {
-            write_costs(f, "server", costs)?;
+            write_process_costs(f, "server", costs)?;
         }
         if let Some(costs) = &self.generator {
-            write_costs(f, "generator", costs)?;
+            write_process_costs(f, "generator", costs)?;
         }
         Ok(())
     }
 }
 
-impl LoadReport {
+impl LoadTestReport {
     fn write_connects(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let connect = &self.connect;
         let (ready, rate) =
@@ -101,13 +101,13 @@ impl LoadReport {
             "\nlosses        {missing} missing, {twice} twice, {} gaps replaced by a state",
             format_grouped(deliveries.gaps)
         )?;
-        write_reasons(f, "not connected", &self.connect.failed)?;
-        write_reasons(f, "closed", &deliveries.closed)?;
-        write_reasons(f, "not published", &deliveries.refused)
+        write_failure_reasons(f, "not connected", &self.connect.failed)?;
+        write_failure_reasons(f, "closed", &deliveries.closed)?;
+        write_failure_reasons(f, "not published", &deliveries.refused)
     }
 }
 
-fn write_reasons(
+fn write_failure_reasons(
     f: &mut Formatter<'_>,
     what: &str,
     reasons: &BTreeMap<String, u64>,
@@ -117,7 +117,7 @@ fn write_reasons(
     })
 }
 
-fn write_costs(f: &mut Formatter<'_>, who: &str, costs: &ProcessCosts) -> fmt::Result {
+fn write_process_costs(f: &mut Formatter<'_>, who: &str, costs: &ProcessCosts) -> fmt::Result {
     let process = costs.process.map_or(String::new(), |id| format!("process {id}: "));
     let delivery = costs
         .cpu_us_per_delivery

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use lineside_load::{
-    ApiKey, LoadError, LoadPlan, LoadReport, MessageFormat, PublishPlan, SessionTransport,
-    TargetServer,
+    ApiKey, LoadTestError, LoadTestPlan, LoadTestReport, MessageFormat, PublishPlan,
+    SessionTransport, TargetServer,
 };
 
 use server::{Script, Server};
@@ -19,9 +19,9 @@ const SESSIONS: usize = 20;
 const PUBLICATIONS: u64 = 20;
 
 /// Returns a plan of twenty sessions and twenty publications in a fifth of a second.
-fn plan(url: &str) -> LoadPlan {
-    LoadPlan {
-        target: TargetServer::resolve_url(url).unwrap(),
+fn plan(url: &str) -> LoadTestPlan {
+    LoadTestPlan {
+        target: TargetServer::parse_and_resolve_url(url).unwrap(),
         sessions: SESSIONS,
         channels: vec!["app/load/1".to_owned()],
         transport: SessionTransport::WebSocket,
@@ -35,14 +35,14 @@ fn plan(url: &str) -> LoadPlan {
     }
 }
 
-fn run(plan: &LoadPlan) -> Result<LoadReport, LoadError> {
+fn run(plan: &LoadTestPlan) -> Result<LoadTestReport, LoadTestError> {
     let no_worker = || -> std::io::Result<Command> { panic!("one process is enough") };
-    lineside_load::run_load(plan, &no_worker, &mut |_| {})
+    lineside_load::run_load_test(plan, &no_worker, &mut |_| {})
 }
 
 /// Runs a changed plan against a server with a script.
 #[track_caller]
-fn report(script: Script, change: impl Fn(&mut LoadPlan)) -> LoadReport {
+fn report(script: Script, change: impl Fn(&mut LoadTestPlan)) -> LoadTestReport {
     let server = Server::start(script);
     let mut plan = plan(&server.url);
     change(&mut plan);
@@ -50,8 +50,8 @@ fn report(script: Script, change: impl Fn(&mut LoadPlan)) -> LoadReport {
 }
 
 #[track_caller]
-fn nothing_is_lost(report: &LoadReport) {
-    assert!(!report.has_losses(), "{report}");
+fn nothing_is_lost(report: &LoadTestReport) {
+    assert!(!report.has_failures_or_losses(), "{report}");
     assert_eq!(report.connect.ready, SESSIONS as u64);
     assert_eq!(report.deliveries.publications, PUBLICATIONS);
     assert_eq!(report.deliveries.deliveries, PUBLICATIONS * SESSIONS as u64);
@@ -96,7 +96,7 @@ fn a_missing_delivery_is_detected() {
             let report = report(script, |plan| plan.transport = transport);
             let found = (report.deliveries.missing, report.deliveries.duplicates);
             assert_eq!(found, (1, 0), "{transport} {offset}");
-            assert!(report.has_losses());
+            assert!(report.has_failures_or_losses());
         }
     }
 }
@@ -106,7 +106,7 @@ fn a_repeated_delivery_is_detected() {
     let script = Script { repeats: Some((5, 9)), ..Script::default() };
     let report = report(script, |_| {});
     assert_eq!((report.deliveries.missing, report.deliveries.duplicates), (0, 1));
-    assert!(report.has_losses());
+    assert!(report.has_failures_or_losses());
 }
 
 #[test]
@@ -119,14 +119,14 @@ fn a_closed_session_is_reported_with_its_reason() {
         [(&"the server closed the connection with code 3008 (slow)".to_owned(), &1)]
     );
     assert_eq!(report.deliveries.missing, 0, "publications after its end do not count as missing");
-    assert!(report.has_losses() && report.to_string().contains("(slow)"));
+    assert!(report.has_failures_or_losses() && report.to_string().contains("(slow)"));
 }
 
 #[test]
 fn pings_of_both_kinds_are_answered() {
     for format in [MessageFormat::Json, MessageFormat::Protobuf] {
         let server = Server::start(Script { pings: true, ..Script::default() });
-        let plan = LoadPlan { format, ..plan(&server.url) };
+        let plan = LoadTestPlan { format, ..plan(&server.url) };
         nothing_is_lost(&run(&plan).unwrap());
         // Sessions answer the pings before the last publication before it is delivered.
         assert!(server.pongs() >= 2 * (PUBLICATIONS as usize - 1) * SESSIONS, "{}", server.pongs());
@@ -151,13 +151,13 @@ fn a_session_is_ready_after_its_state() {
 fn an_unreachable_server_is_reported_with_the_reason() {
     let full = Server::start(Script { full: true, ..Script::default() });
     let refusal = run(&plan(&full.url)).unwrap_err();
-    let LoadError::Unreachable(why) = &refusal else { panic!("{refusal:?}") };
+    let LoadTestError::Unreachable(why) = &refusal else { panic!("{refusal:?}") };
     assert!(why.contains("503 Service Unavailable: all taken (retry after 7 s)"), "{why}");
 
-    let plan = LoadPlan { publishing: None, ..plan("http://127.0.0.1:1") };
+    let plan = LoadTestPlan { publishing: None, ..plan("http://127.0.0.1:1") };
     let refusal = run(&plan).unwrap_err();
     assert!(
-        matches!(&refusal, LoadError::Unreachable(why) if why.contains("no server listens there; start")),
+        matches!(&refusal, LoadTestError::Unreachable(why) if why.contains("no server listens there; start")),
         "{refusal:?}"
     );
 }
@@ -169,7 +169,7 @@ fn a_wrong_api_key_is_refused_before_any_session_connects() {
     plan.publishing.as_mut().unwrap().key = ApiKey("guess".to_owned());
     let refusal = run(&plan).unwrap_err();
     assert!(
-        matches!(&refusal, LoadError::Usage(why) if why.contains("LINESIDE_API_KEY")),
+        matches!(&refusal, LoadTestError::Usage(why) if why.contains("LINESIDE_API_KEY")),
         "{refusal:?}"
     );
 }

@@ -53,7 +53,7 @@ impl MemoryArchive {
     }
 }
 
-/// Appends an item and drops the oldest beyond `most`.
+/// Appends an item and drops the oldest beyond `length_max`.
 fn push_bounded<T>(list: &mut VecDeque<T>, new: T, length_max: usize) {
     if list.len() >= length_max {
         list.pop_front();

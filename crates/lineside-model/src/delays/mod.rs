@@ -284,8 +284,8 @@ fn trip_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64,
         let (timetable, key) = (timetable?, TripKey::from_descriptor(&update.trip)?);
         let trip = timetable.find_trip(key.trip_id).filter(|_| !is_extra_trip(&update.trip))?;
         let run = ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)?;
-        let first = timetable.stop_time(trip, 0)?;
-        let last = timetable.stop_times(trip).last()?;
+        let first = timetable.trip_stop_time(trip, 0)?;
+        let last = timetable.trip_stop_times(trip).last()?;
         Some((run.scheduled_departure(&first)?, run.scheduled_arrival(&last)?))
     };
     let announced = || {
@@ -312,7 +312,7 @@ impl FirstDeparture {
         let Some(trip) = id.and_then(|id| timetable.find_trip(id)) else {
             return Self::from_announced_calls(update, Some(timetable));
         };
-        let Some(first) = timetable.stop_time(trip, 0) else { return Self::default() };
+        let Some(first) = timetable.trip_stop_time(trip, 0) else { return Self::default() };
         let run = TripKey::from_descriptor(&update.trip).and_then(|key| {
             ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)
         });

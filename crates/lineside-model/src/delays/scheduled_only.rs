@@ -109,7 +109,7 @@ impl NetworkState {
 /// Returns true if a run leaves at exactly its scheduled time.
 fn has_exact_time(timetable: &Timetable, run: &TripInstance) -> bool {
     run.start_time.is_none_or(|start| {
-        let mut rows = timetable.frequencies(run.trip).iter();
+        let mut rows = timetable.frequencies_of_trip(run.trip).iter();
         rows.any(|row| row.exact && (row.start..row.end).contains(&start))
     })
 }

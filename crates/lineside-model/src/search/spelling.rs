@@ -70,7 +70,7 @@ impl SpellingCandidate {
 }
 
 /// Counts insertions, deletions, substitutions and swaps of neighbours between a word and a known one: up to the word's
-/// end, and in total. `None` if there are more than `most` up to the word's end.
+/// end, and in total. `None` if there are more than `errors_max` up to the word's end.
 fn count_errors(word: &[char], known: &[char], errors_max: usize) -> Option<(usize, usize)> {
     let width = known.len() + 1;
     let mut before: Vec<usize> = Vec::new();

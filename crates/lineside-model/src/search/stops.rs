@@ -424,7 +424,7 @@ fn rank_match(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
 /// Returns true if trips call at a stop, or at a platform of a station.
 fn has_trips(timetable: &Timetable, stop: StopIdx) -> bool {
     let mut stops = timetable.stop_and_descendants(stop).into_iter();
-    stops.any(|stop| !timetable.stop_patterns(stop).is_empty())
+    stops.any(|stop| !timetable.patterns_at_stop(stop).is_empty())
 }
 
 /// Returns the stops whose id or code equals the query. Stops on both sides of a street may share a code.

@@ -102,7 +102,7 @@ pub(super) fn calls_of_run<'a>(
     let mut carried = update
         .filter(|update| update.stop_time_update.is_empty())
         .and_then(|update| update.delay.map(i64::from));
-    let n = run.timetable.stop_times(run.trip).len();
+    let n = run.timetable.trip_stop_times(run.trip).len();
     let calls = run.numbered_calls().map(|(at, call)| {
         let own = call_updates.next_if(|(number, _)| *number == at).map(|(_, own)| own);
         let aimed = StopCallTimes {

@@ -71,7 +71,7 @@ struct DropCounter<'a, 'l> {
 impl DropCounter<'_, '_> {
     fn record_if_dropped(&mut self, kind: &'static str, why: &'static str, is_lost: bool) {
         if is_lost {
-            self.conversion_report.record_dropped(kind, why, self.id);
+            self.conversion_report.record_dropped_object(kind, why, self.id);
         }
     }
 

@@ -122,7 +122,7 @@ pub fn list_stop_points<'a>(
 /// Returns the lines that call at a stop or at any stop of a station.
 fn list_lines_at_stop<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t str> {
     let stops = timetable.stop_and_descendants(stop.idx);
-    let routes = stops.into_iter().flat_map(|stop| timetable.stop_routes(stop));
+    let routes = stops.into_iter().flat_map(|stop| timetable.routes_at_stop(stop));
     let mut lines: Vec<&str> = routes.map(|route| timetable.route(route).id).collect();
     lines.sort_unstable();
     lines.dedup();

@@ -243,7 +243,7 @@ impl<'a> TripSubject<'a> {
     fn planned_start(&self) -> Option<i64> {
         let timetable = self.timetable.filter(|_| is_extra_trip(self.descriptor))?;
         let date = parse_gtfs_date(self.own_date?)?;
-        Some(timetable.service_time(date, parse_gtfs_time(self.own_time?)?))
+        Some(timetable.service_time_to_unix(date, parse_gtfs_time(self.own_time?)?))
     }
 
     /// Encodes the journey's identity and description.
@@ -299,7 +299,7 @@ impl<'a> TripSubject<'a> {
     /// Returns true if the trip runs at a headway instead of exact times (`exact_times` 0 of `frequencies.txt`).
     fn runs_by_headway(&self) -> bool {
         self.timetable.zip(self.trip).is_some_and(|(timetable, trip)| {
-            timetable.frequencies(trip).iter().any(|repeated| !repeated.exact)
+            timetable.frequencies_of_trip(trip).iter().any(|repeated| !repeated.exact)
         })
     }
 

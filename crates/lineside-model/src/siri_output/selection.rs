@@ -31,8 +31,8 @@ pub struct ConsumerPosition {
     pub horizon: Option<i64>,
 }
 
-/// Returns at most `most` matching records of a service with a number above `after`, oldest first. `now` is the present
-/// of the network's data, in Unix seconds.
+/// Returns at most `records_max` matching records of a service with a number above `after`, oldest first. `now` is the
+/// present of the network's data, in Unix seconds.
 pub fn select_new_records<'a>(
     state: &'a NetworkState,
     service: SiriOutput,

@@ -5,8 +5,8 @@ use lineside_formats::{
     siri::{
         AffectedDirection, AffectedLine, AffectedNetwork, AffectedOperator, AffectedRoute,
         AffectedStopPlace, AffectedStopPoint, AffectedVehicleJourney, Affects, Consequence,
-        FramedVehicleJourneyRef, InfoLink, LanguageText, PresenceFlag, Progress,
-        PtSituationElement, SiriTime, SituationSource, TimePeriod,
+        FramedVehicleJourneyRef, InfoLink, LanguageText, PresenceFlag, PtSituationElement,
+        SiriTime, SituationProgress, SituationSource, TimePeriod,
     },
 };
 use smol_str::{SmolStr, format_smolstr};
@@ -54,8 +54,8 @@ pub(super) fn situation_of_alert(
             ..SituationSource::default()
         }),
         progress: Some(match gone_at {
-            Some(_) => Progress::Closed,
-            None => Progress::Published,
+            Some(_) => SituationProgress::Closed,
+            None => SituationProgress::Published,
         }),
         validity_periods: periods,
         severity: alert.severity_level.map(|_| terms::map_severity(alert.severity_level())),

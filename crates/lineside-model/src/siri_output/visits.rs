@@ -41,7 +41,7 @@ pub struct VisitQuery<'a> {
     pub destination: Option<&'a str>,
     /// The requested maximum number of visits.
     pub visits_max: usize,
-    /// The minimum number of visits per line, if there are as many, even beyond `most`.
+    /// The minimum number of visits per line, if there are as many, even beyond the query's limit.
     pub visits_per_line_min: usize,
     /// The absolute maximum number of visits.
     pub limit: usize,

@@ -31,7 +31,7 @@ impl DatasetFacts {
     /// Returns the facts about a timetable.
     pub fn from_timetable(timetable: &Timetable) -> DatasetFacts {
         let info = timetable.feed_info();
-        let (first, last) = timetable.service_range().unzip();
+        let (first, last) = timetable.service_date_range().unzip();
         let day =
             |stated: Option<Date>, fallback: Option<Date>| Some(stated.or(fallback)?.to_string());
         let version = info.and_then(|info| info.version.as_deref());

@@ -8,7 +8,7 @@ use crate::badge_picture::GOOD;
 use crate::badge_picture::UNKNOWN;
 use crate::badge_picture::draw_badge;
 
-use super::body::{describe_counts, has_single_verdict};
+use super::body::{describe_delay_counts, has_single_verdict};
 use crate::words;
 
 const VERDICT_COLORS: [(DelayVerdict, &str); 3] =
@@ -31,7 +31,7 @@ pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
         _ => "on time".to_owned(),
     };
     let title = match answer.counts.filter(|_| answer.verdict != DelayVerdict::Unknown) {
-        Some(counts) => describe_counts(&counts),
+        Some(counts) => describe_delay_counts(&counts),
         None => "Live data is out of date or missing.".to_owned(),
     };
     let ground = match share {

@@ -20,14 +20,14 @@ const LINES_CHOSEN_MAX: usize = 500;
 
 /// Returns the page's title.
 pub(super) fn page_title(answer: &DelayReport) -> String {
-    match question_scope(answer) {
-        Some(scope) => format!("{} {scope}", question_text(answer)),
-        None => format!("{} {}", question_text(answer), network_name(answer)),
+    match describe_line_and_stop(answer) {
+        Some(scope) => format!("{} {scope}", delay_question_text(answer)),
+        None => format!("{} {}", delay_question_text(answer), network_or_feed_name(answer)),
     }
 }
 
 /// Returns the name of the network; without a timetable or if the question is about one feed, that of the feed.
-pub(super) fn network_name(answer: &DelayReport) -> String {
+pub(super) fn network_or_feed_name(answer: &DelayReport) -> String {
     let question = &answer.question;
     let has_network = question.timetable.is_some() && !question.is_only_feed;
     let shared = network_names::shared_name(&question.network).filter(|_| has_network);
@@ -35,7 +35,7 @@ pub(super) fn network_name(answer: &DelayReport) -> String {
 }
 
 /// Returns the question as text: a line has a late trip or none, a network and a station have shares.
-fn question_text(answer: &DelayReport) -> String {
+fn delay_question_text(answer: &DelayReport) -> String {
     if has_single_verdict(answer) {
         format!("Is my {} late?", answer.noun.one)
     } else {
@@ -49,7 +49,7 @@ pub(super) fn has_single_verdict(answer: &DelayReport) -> bool {
 }
 
 /// Describes the line and the stop of the question.
-fn question_scope(answer: &DelayReport) -> Option<String> {
+fn describe_line_and_stop(answer: &DelayReport) -> Option<String> {
     match (answer.question.route_name(), answer.question.stop_name()) {
         (Some(route), Some(stop)) => Some(format!("{} at {stop}", words::line_title(&route))),
         (Some(route), None) => Some(words::line_title(&route)),
@@ -59,17 +59,17 @@ fn question_scope(answer: &DelayReport) -> Option<String> {
 }
 
 /// Returns the address of this question's JSON.
-pub(super) fn api_address(answer: &DelayReport) -> String {
-    format!("/api/v1/feeds/{}/delays{}", answer.question.feed, query_string(answer, &[]))
+pub(super) fn delays_api_url(answer: &DelayReport) -> String {
+    format!("/api/v1/feeds/{}/delays{}", answer.question.feed, line_and_stop_query(answer, &[]))
 }
 
 /// Returns the address of this question's page.
-pub(super) fn page_address(answer: &DelayReport) -> String {
-    format!("/delays/{}{}", answer.question.feed, query_string(answer, &[]))
+pub(super) fn delays_page_url(answer: &DelayReport) -> String {
+    format!("/delays/{}{}", answer.question.feed, line_and_stop_query(answer, &[]))
 }
 
 /// Returns the question's line and stop as a query string, with `more` parameters.
-fn query_string(answer: &DelayReport, more: &[(&str, &str)]) -> String {
+fn line_and_stop_query(answer: &DelayReport, more: &[(&str, &str)]) -> String {
     let own = [("route", &answer.question.route), ("stop", &answer.question.stop)];
     let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
     join_query(own.chain(more.iter().copied()))
@@ -85,17 +85,17 @@ fn join_query<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
 }
 
 /// Returns the address of this question for another line.
-pub(super) fn line_address(answer: &DelayReport, route: &str) -> String {
+pub(super) fn delays_url_for_line(answer: &DelayReport, route: &str) -> String {
     let stop = answer.question.stop.as_deref().map(|stop| ("stop", stop));
     let query = join_query([("route", route)].into_iter().chain(stop));
     format!("/delays/{}{query}", answer.question.feed)
 }
 
 /// Renders the complete answer.
-pub(super) fn render_markup(answer: &DelayReport, is_embedded: bool) -> Markup {
+pub(super) fn render_delay_report(answer: &DelayReport, is_embedded: bool) -> Markup {
     let has_source = !answer.question.sources.is_empty();
     html! {
-        (render_head(answer, is_embedded))
+        (render_report_heading(answer, is_embedded))
         // Without a source of times, the answer's sentence has the end of the timetable.
         @if has_source || network_page::last_service_day(&answer.question.network).is_none() { (network_page::render_timetable_end(&answer.question.network)) }
         (render_verdict(answer, is_embedded))
@@ -104,26 +104,26 @@ pub(super) fn render_markup(answer: &DelayReport, is_embedded: bool) -> Markup {
         (render_trip_list("late", "Late", &answer.late, answer, is_embedded))
         (render_trip_list("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
         @if answer.question.route.is_none() { (lines::render_lines(answer)) }
-        @if answer.has_known_trip() { (charts::render_now_chart(answer)) }
-        @if has_source && (answer.question.stop.is_none() || answer.question.route.is_none()) { (charts::render_day_chart(answer)) }
-        (render_about(answer, is_embedded))
+        @if answer.has_known_trip() { (charts::render_delay_distribution_chart(answer)) }
+        @if has_source && (answer.question.stop.is_none() || answer.question.route.is_none()) { (charts::render_late_share_chart(answer)) }
+        (render_related_links(answer, is_embedded))
     }
 }
 
-fn render_head(answer: &DelayReport, is_embedded: bool) -> Markup {
+fn render_report_heading(answer: &DelayReport, is_embedded: bool) -> Markup {
     let question = &answer.question;
     html! {
         div.page-head.tight {
             @if !is_embedded {
                 p.crumbs {
                     @match &question.timetable {
-                        Some(_) => a.target href=(format!("/networks/{}", question.network.id())) { (network_name(answer)) },
-                        None => a.target href=(format!("/feeds/{}", question.feed)) { (network_name(answer)) },
+                        Some(_) => a.target href=(format!("/networks/{}", question.network.id())) { (network_or_feed_name(answer)) },
+                        None => a.target href=(format!("/feeds/{}", question.feed)) { (network_or_feed_name(answer)) },
                     }
-                    @if question_scope(answer).is_some() { " › " a href=(format!("/delays/{}", question.feed)) { "All lines" } }
+                    @if describe_line_and_stop(answer).is_some() { " › " a href=(format!("/delays/{}", question.feed)) { "All lines" } }
                 }
             }
-            h1 { (question_text(answer)) @if let Some(scope) = question_scope(answer) { " " span.scope { (scope) } } }
+            h1 { (delay_question_text(answer)) @if let Some(scope) = describe_line_and_stop(answer) { " " span.scope { (scope) } } }
             (states::recording_line(&question.network))
         }
     }
@@ -131,7 +131,7 @@ fn render_head(answer: &DelayReport, is_embedded: bool) -> Markup {
 
 /// Returns the time that an answer stays valid without contact to the server, for data that are late after
 /// `data_late_after`. It covers at least two refreshes, so one of them may fail.
-fn validity_period(data_late_after: Option<Duration>) -> Duration {
+fn answer_validity_duration(data_late_after: Option<Duration>) -> Duration {
     let between = Duration::from_secs(u64::from(REFRESH_S));
     data_late_after.unwrap_or(FRESH_FOR_MAX).min(FRESH_FOR_MAX).max(2 * between)
 }
@@ -140,7 +140,7 @@ fn validity_period(data_late_after: Option<Duration>) -> Duration {
 fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     let (icon, word) = match answer.verdict {
         DelayVerdict::Yes => {
-            (icons::late(), answer.counts.map_or_else(|| "Yes".to_owned(), answer_word))
+            (icons::late(), answer.counts.map_or_else(|| "Yes".to_owned(), line_verdict_word))
         }
         DelayVerdict::No => (icons::ok(), "No".to_owned()),
         DelayVerdict::Unknown => (icons::unknown(), "Unknown".to_owned()),
@@ -149,15 +149,15 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     let share = answer.on_time_share().filter(|_| is_known);
     let question = &answer.question;
     // While the server is unreachable, an answer is valid no longer than its data.
-    let good_for = validity_period(question.data_late_after());
+    let good_for = answer_validity_duration(question.data_late_after());
     html! {
         section.answer.is-share[share.is_some()] data-answer=(answer.verdict.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
             @match share {
                 Some(share) => p.answer-word { strong { (words::format_percent(share)) } " " span.answer-unit { "on time" } },
                 None => p.answer-word { (icon) strong { (word) } },
             }
-            @if share.is_some() { (render_figures(answer)) }
-            p.answer-words { (describe_report(answer, share.is_some())) }
+            @if share.is_some() { (render_late_and_cancelled_counts(answer)) }
+            p.answer-words { (describe_counts_or_reason(answer, share.is_some())) }
             @if !is_embedded { (unknown::render_next_step(answer)) }
             // An unknown answer has nothing that the rule explains.
             @if answer.verdict != DelayVerdict::Unknown {
@@ -166,15 +166,15 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
                     @if has_single_verdict(answer) { "Cancelled trips count, too, and are listed separately." }
                 }
             }
-            (render_times(answer))
-            (render_sources(answer))
+            (render_answer_and_data_time(answer))
+            (render_feeds_without_data(answer))
         }
         template #unknown-answer { (icons::unknown()) strong { "Unknown" } }
     }
 }
 
 /// Returns the word for a line with late or cancelled trips. "Yes" would say too much if it is less than half of them.
-fn answer_word(counts: DelayCounts) -> String {
+fn line_verdict_word(counts: DelayCounts) -> String {
     let are_few = (counts.late + counts.cancelled) * 2 < counts.trips;
     match (counts.late, counts.cancelled) {
         (0, cancelled) if are_few => format!("{} cancelled", format_number(cancelled)),
@@ -185,7 +185,7 @@ fn answer_word(counts: DelayCounts) -> String {
 }
 
 /// Renders `11 late · 8 cancelled`.
-fn render_figures(answer: &DelayReport) -> Markup {
+fn render_late_and_cancelled_counts(answer: &DelayReport) -> Markup {
     let Some(counts) = answer.counts else { return html! {} };
     html! {
         p.answer-figures {
@@ -196,7 +196,7 @@ fn render_figures(answer: &DelayReport) -> Markup {
 }
 
 /// Renders the time of the answer, and the time of its data.
-fn render_times(answer: &DelayReport) -> Markup {
+fn render_answer_and_data_time(answer: &DelayReport) -> Markup {
     let (zone, note) = (answer.question.time_zone(), answer.question.zone_note());
     let now = answer.now.unix_seconds();
     html! {
@@ -216,16 +216,16 @@ pub(super) fn format_number(count: usize) -> String {
 
 /// Describes the counts in sentences; if nothing is known, the reason. `has_figures`: the counts of late and cancelled
 /// trips are shown above.
-fn describe_report(answer: &DelayReport, has_figures: bool) -> String {
+fn describe_counts_or_reason(answer: &DelayReport, has_figures: bool) -> String {
     let Some(counts) = answer.counts else { return unknown::explain_unknown(answer) };
     if answer.verdict == DelayVerdict::Unknown && !counts.is_conclusive() {
         return unknown::explain_unknown(answer);
     }
     let mut text = if has_figures {
         let all = words::format_count(counts.trips as u64, "trip", "trips");
-        format!("Of {all}.{}", describe_gaps(&counts))
+        format!("Of {all}.{}", describe_trips_without_times(&counts))
     } else {
-        describe_counts(&counts)
+        describe_delay_counts(&counts)
     };
     if let Some(worst) = counts.worst.filter(|_| counts.late > 0) {
         text += &format!(
@@ -240,7 +240,7 @@ fn describe_report(answer: &DelayReport, has_figures: bool) -> String {
 }
 
 /// Renders `3 of 41 trips are late and 2 are cancelled. No live times for 4 of them; timetable only for 1.`
-pub(super) fn describe_counts(counts: &DelayCounts) -> String {
+pub(super) fn describe_delay_counts(counts: &DelayCounts) -> String {
     let are = |count: usize| if count == 1 { "is" } else { "are" };
     let without_times = counts.unknown.saturating_sub(counts.scheduled_only);
     if counts.late == 0 {
@@ -272,11 +272,11 @@ pub(super) fn describe_counts(counts: &DelayCounts) -> String {
             are(counts.cancelled)
         );
     }
-    text + "." + &describe_gaps(counts)
+    text + "." + &describe_trips_without_times(counts)
 }
 
 /// Describes the trips without live times, with a space before it; empty if there are none.
-fn describe_gaps(counts: &DelayCounts) -> String {
+fn describe_trips_without_times(counts: &DelayCounts) -> String {
     let without_times = counts.unknown.saturating_sub(counts.scheduled_only);
     match (without_times, counts.scheduled_only) {
         (0, 0) => String::new(),
@@ -290,7 +290,7 @@ fn describe_gaps(counts: &DelayCounts) -> String {
 }
 
 /// Renders the feeds without fresh data, and the reasons.
-fn render_sources(answer: &DelayReport) -> Markup {
+fn render_feeds_without_data(answer: &DelayReport) -> Markup {
     let silent: Vec<&DelaySource> =
         answer.question.sources.iter().filter(|source| !source.is_fresh).collect();
     html! {
@@ -369,9 +369,9 @@ fn render_trip(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Mar
     };
     html! {
         li {
-            span.line { @if let Some(name) = &trip.route_short_name { (badge::render_badge(name, trip.route_color)) } }
+            span.line { @if let Some(name) = &trip.route_short_name { (badge::render_route_badge(name, trip.route_color)) } }
             span.to { (render_destination(trip, answer, is_embedded)) }
-            span.where.soft { (render_place(trip, answer, is_embedded)) }
+            span.where.soft { (render_trip_time_or_start(trip, answer, is_embedded)) }
             span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) }
         }
     }
@@ -389,7 +389,7 @@ fn render_destination(trip: &TripDelay, answer: &DelayReport, is_embedded: bool)
 }
 
 /// Renders the scheduled time of a trip, or its start and first stop.
-fn render_place(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Markup {
+fn render_trip_time_or_start(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Markup {
     let zone = answer.question.time_zone();
     let moment = |at: i64| html! { time datetime=(words::format_rfc3339(at, &zone)) { (words::format_clock(at, &zone)) } };
     html! {
@@ -411,17 +411,18 @@ fn render_place(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Ma
 }
 
 /// Renders links to other views of the answer.
-fn render_about(answer: &DelayReport, is_embedded: bool) -> Markup {
+fn render_related_links(answer: &DelayReport, is_embedded: bool) -> Markup {
     let question = &answer.question;
-    let page =
-        |more: &[(&str, &str)]| format!("/delays/{}{}", question.feed, query_string(answer, more));
+    let page = |more: &[(&str, &str)]| {
+        format!("/delays/{}{}", question.feed, line_and_stop_query(answer, more))
+    };
     html! {
         p.also.small.soft {
             @if is_embedded {
                 a href=(page(&[])) target="_blank" rel="noopener" { "All details, with Lineside" }
             } @else {
-                "The same " a href=(api_address(answer)) { "as JSON" } ", "
-                a href=(format!("/delays/{}/badge.svg{}", question.feed, query_string(answer, &[]))) { "as a badge" } ", "
+                "The same " a href=(delays_api_url(answer)) { "as JSON" } ", "
+                a href=(format!("/delays/{}/badge.svg{}", question.feed, line_and_stop_query(answer, &[]))) { "as a badge" } ", "
                 a href=(page(&[("embed", "1")])) { "for a frame" } "."
                 @if let Some(line) = question.route.as_deref().filter(|_| question.timetable.is_some()) {
                     " " a href=(links::line_address(question.network.id().as_str(), line)) { "The line with its vehicles" } "."
@@ -449,7 +450,7 @@ mod tests {
                 scheduled_only,
                 ..Default::default()
             };
-            assert_eq!(describe_counts(&counts), expect);
+            assert_eq!(describe_delay_counts(&counts), expect);
         };
         check(41, 3, 0, 0, 0, "3 of 41 trips are late.");
         check(41, 1, 1, 0, 0, "1 of 41 trips is late and 1 is cancelled.");
@@ -463,7 +464,7 @@ mod tests {
     #[test]
     fn yes_is_the_answer_only_for_at_least_half_of_the_trips() {
         let word = |late, cancelled| {
-            answer_word(DelayCounts { trips: 14, late, cancelled, ..DelayCounts::default() })
+            line_verdict_word(DelayCounts { trips: 14, late, cancelled, ..DelayCounts::default() })
         };
         assert_eq!([word(3, 4), word(14, 0), word(0, 9)], ["Yes"; 3]);
         assert_eq!([word(3, 3), word(1, 0), word(0, 1)], ["Some are", "One is", "1 cancelled"]);
@@ -472,7 +473,7 @@ mod tests {
     #[test]
     fn an_answer_is_valid_for_30_seconds_to_5_minutes() {
         let seconds = |late_after: Option<u64>| {
-            validity_period(late_after.map(Duration::from_secs)).as_secs()
+            answer_validity_duration(late_after.map(Duration::from_secs)).as_secs()
         };
         assert_eq!([None, Some(900), Some(60)].map(seconds), [300, 300, 60]);
         assert_eq!([Some(1), Some(15), Some(30)].map(seconds), [30, 30, 30]);

@@ -22,12 +22,12 @@ const QUARTERS: i64 = 96;
 const SHARE_MIN: f64 = 0.1;
 
 /// Renders the current distribution of delays.
-pub(super) fn render_now_chart(answer: &DelayReport) -> Markup {
+pub(super) fn render_delay_distribution_chart(answer: &DelayReport) -> Markup {
     let Some(counts) = answer.counts else { return html! {} };
     let mut rows: Vec<(String, &str, usize)> = answer
         .classes
         .iter()
-        .map(|class| (describe_class(class), class_tone(class), class.trips))
+        .map(|class| (describe_delay_class(class), delay_class_css_name(class), class.trips))
         .collect();
     rows.push(("Cancelled".to_owned(), "cancelled", counts.cancelled));
     let unknown = counts.unknown.saturating_sub(counts.scheduled_only);
@@ -58,7 +58,7 @@ pub(super) fn render_now_chart(answer: &DelayReport) -> Markup {
 }
 
 /// Describes a class: whole minutes as minutes, others as seconds.
-fn describe_class(class: &DelayClass) -> String {
+fn describe_delay_class(class: &DelayClass) -> String {
     let time = |seconds: i64| match seconds % 60 {
         0 => format!("{} min", seconds / 60),
         _ => format!("{seconds} s"),
@@ -67,14 +67,14 @@ fn describe_class(class: &DelayClass) -> String {
         (None, _) => "Early by 1 min or more".to_owned(),
         (Some(from), _) if from < 0 => "Less than 1 min behind".to_owned(),
         (Some(from), Some(until)) => {
-            format!("{} to {} behind", bare_lower_bound(from, until), time(until))
+            format!("{} to {} behind", format_class_lower_bound(from, until), time(until))
         }
         (Some(from), None) => format!("{} or more behind", time(from)),
     }
 }
 
 /// Returns the lower end of a class, without its unit if the upper end has the same unit.
-fn bare_lower_bound(from: i64, until: i64) -> String {
+fn format_class_lower_bound(from: i64, until: i64) -> String {
     if from % 60 == 0 && until % 60 == 0 {
         (from / 60).to_string()
     } else if from % 60 == 0 {
@@ -84,7 +84,7 @@ fn bare_lower_bound(from: i64, until: i64) -> String {
     }
 }
 
-fn class_tone(class: &DelayClass) -> &'static str {
+fn delay_class_css_name(class: &DelayClass) -> &'static str {
     match class.from {
         None => "early",
         Some(_) if class.is_late => "late",
@@ -94,7 +94,7 @@ fn class_tone(class: &DelayClass) -> &'static str {
 }
 
 /// Renders the share of late trips over the day.
-pub(super) fn render_day_chart(answer: &DelayReport) -> Markup {
+pub(super) fn render_late_share_chart(answer: &DelayReport) -> Markup {
     let quarters = &answer.day.quarters;
     html! {
         section.card aria-labelledby="day-title" {
@@ -293,7 +293,7 @@ mod tests {
         let none: [&lineside_ingest::TripDelay; 0] = [];
         let list_labels = |late_after| {
             let classes = classify_delays(none, Duration::from_secs(late_after));
-            classes.iter().map(describe_class).collect::<Vec<_>>()
+            classes.iter().map(describe_delay_class).collect::<Vec<_>>()
         };
         let expect = [
             "Early by 1 min or more",

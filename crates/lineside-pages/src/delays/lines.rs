@@ -4,7 +4,7 @@ use lineside_http::delays::{DelayReport, LineCount};
 use lineside_ingest::DelayCounts;
 use maud::{Markup, html};
 
-use super::body::{format_number, line_address};
+use super::body::{delays_url_for_line, format_number};
 use crate::{badge, words};
 
 /// Lines that the table shows.
@@ -45,7 +45,7 @@ fn render_line(answer: &DelayReport, line: &LineCount, has_delays: bool) -> Mark
     html! {
         tr data-line=(route_id) {
             th scope="row" {
-                a.line-link.target href=(line_address(answer, route_id)) { (badge::render_badge(name, *color)) }
+                a.line-link.target href=(delays_url_for_line(answer, route_id)) { (badge::render_route_badge(name, *color)) }
                 @if let Some(long_name) = long_name { " " span.line-name.soft { (words::shorten_name(long_name)) } }
             }
             @if has_delays {

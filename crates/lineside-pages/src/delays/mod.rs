@@ -1,5 +1,5 @@
-//! `/delays/<feed>`: "Is my train late?", answered with a verdict and the details. `lineside_http::delays` computes the answer
-//! once per state of the network; this module renders it as a page, as an embedded page, and as a badge.
+//! `/delays/<feed>`: "Is my train late?", answered with a verdict and the details. `lineside_http::delays` computes the
+//! answer once per state of the network; this module renders it as a page, as an embedded page, and as a badge.
 
 pub(super) mod badge;
 mod body;
@@ -103,7 +103,7 @@ fn render_document(answer: &DelayReport, is_embedded: bool) -> RenderedReport {
     let title = body::page_title(answer);
     let mut page = PageLayout::new(&title, NavSection::Networks);
     page.is_shared = true;
-    page.canonical = Some(body::page_address(answer));
+    page.canonical = Some(body::delays_page_url(answer));
     page.styles = &["delays.css"];
     page.scripts = &["delays.js"];
     page.refresh = Some(REFRESH_S);
@@ -111,9 +111,9 @@ fn render_document(answer: &DelayReport, is_embedded: bool) -> RenderedReport {
         "{title}: trips that are late now, and the share on time by line and by day."
     ));
     page.is_embedded = is_embedded;
-    page.alternates.push(("application/json", body::api_address(answer)));
+    page.alternates.push(("application/json", body::delays_api_url(answer)));
     let main = html! {
-        div.page.delays #delays data-refresh=(REFRESH_S) { (body::render_markup(answer, is_embedded)) }
+        div.page.delays #delays data-refresh=(REFRESH_S) { (body::render_delay_report(answer, is_embedded)) }
     };
     RenderedReport::new(
         "text/html; charset=utf-8",

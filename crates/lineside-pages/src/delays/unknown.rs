@@ -3,8 +3,8 @@
 use lineside_http::delays::{DelayQuestion, DelayReport, DelayVerdict};
 use maud::{Markup, html};
 
-use super::body::{describe_counts, network_name};
-use crate::alert_source::last_live_time;
+use super::body::{describe_delay_counts, network_or_feed_name};
+use crate::alert_source::outdated_live_data_time;
 use crate::{network_page, words};
 
 /// Explains why the delays are not known.
@@ -17,7 +17,7 @@ pub(super) fn explain_unknown(answer: &DelayReport) -> String {
     }
     match answer.counts {
         Some(counts) if counts.trips > counts.unknown => {
-            format!("{} That is too little to say.", describe_counts(&counts))
+            format!("{} That is too little to say.", describe_delay_counts(&counts))
         }
         Some(counts) if counts.scheduled_only > 0 && counts.scheduled_only == counts.trips => {
             explain_missing_source(answer)
@@ -42,8 +42,8 @@ fn explain_missing_source(answer: &DelayReport) -> String {
     let ended = network_page::last_service_day(network).map(words::format_day);
     let zone = answer.question.time_zone();
     let now = answer.now.unix_seconds();
-    let stopped =
-        last_live_time(network).map(|at| words::format_clock_or_day(at.unix_seconds(), now, &zone));
+    let stopped = outdated_live_data_time(network)
+        .map(|at| words::format_clock_or_day(at.unix_seconds(), now, &zone));
     match (stopped, ended) {
         (Some(stopped), Some(ended)) => format!(
             "The live data ended on {stopped} and the timetable on {ended}, so no delays are known."
@@ -69,14 +69,14 @@ fn has_only_unknown_trips(answer: &DelayReport) -> bool {
     trips.next().is_some_and(is_unknown) && trips.all(is_unknown)
 }
 
-/// Renders a next step: the unmatched ids, if they are the reason for unknown delays, or the network's lines, if no feed
-/// has times.
+/// Renders a next step: the unmatched ids, if they are the reason for unknown delays, or the network's lines, if no
+/// feed has times.
 pub(super) fn render_next_step(answer: &DelayReport) -> Markup {
     let question = &answer.question;
     let is_unmatched = answer.verdict == DelayVerdict::Unknown && has_only_unknown_trips(answer);
     html! {
         @if question.sources.is_empty() && question.timetable.is_some() {
-            p.small { a.target data-next-step="network" href=(format!("/networks/{}", question.network.id())) { "Lines and stops of " (network_name(answer)) } }
+            p.small { a.target data-next-step="network" href=(format!("/networks/{}", question.network.id())) { "Lines and stops of " (network_or_feed_name(answer)) } }
         }
         @if let Some(source) = question.sources.first().filter(|_| is_unmatched) {
             p.small { a.target href=(format!("/feeds/{}#matches", source.id)) { "Why the delays are not known" } }

@@ -151,8 +151,9 @@ impl BookChapter {
 /// Returns the page of a rule, `/docs/rules/<code>`.
 pub(super) fn find_rule(address: &str) -> Option<BookChapter> {
     let code = address.strip_prefix(super::ADDRESS)?.strip_prefix("/rules/")?;
-    let schedules = rules::gtfs::notice_kinds().chain(rules::netex::notice_kinds());
-    let realtime = rules::gtfs_rt::notice_kinds().chain(rules::siri::notice_kinds());
+    let schedules =
+        rules::gtfs::schedule_notice_kinds().chain(rules::netex::publication_notice_kinds());
+    let realtime = rules::gtfs_rt::realtime_notice_kinds().chain(rules::siri::siri_notice_kinds());
     let mut kinds = schedules.chain(realtime).chain(rules::gbfs::notice_kinds());
     let kind = kinds.find(|kind| kind.code == code && !kind.page.is_empty())?;
     Some(BookChapter {

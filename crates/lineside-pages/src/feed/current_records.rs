@@ -67,7 +67,7 @@ impl FeedView {
             (counts.join(", "))
         };
         let body = html! {
-            (alerts::render_list(&summaries, &links::alerts_address(self.network.id().as_str())))
+            (alerts::render_expandable_alerts(&summaries, &links::alerts_address(self.network.id().as_str())))
             @if n_trips > 0 {
                 div.scroll tabindex="0" role="region" aria-label="Trips" {
                     table.list-table.now-table role="table" {
@@ -90,7 +90,8 @@ impl FeedView {
         Some(layout::render_fold("current", self.current_title(), &note, false, &body))
     }
 
-    /// Sorts vehicles by their reports, the newest first. Some feeds announce vehicles with a time ahead: those are last.
+    /// Sorts vehicles by their reports, the newest first. Some feeds announce vehicles with a time ahead: those are
+    /// last.
     fn sort_by_report(&self, vehicles: &mut [&Arc<Record>]) {
         vehicles.sort_by_key(|record| {
             let at = report_time(record);
@@ -126,8 +127,8 @@ impl FeedView {
         });
         html! {
             @match (name, known) {
-                (Some(name), Some(id)) => a.line-link href=(links::line_address(self.network.id().as_str(), id)) { (badge::render_badge(name, join.route_color)) },
-                (Some(name), None) => (badge::render_badge(name, join.route_color)),
+                (Some(name), Some(id)) => a.line-link href=(links::line_address(self.network.id().as_str(), id)) { (badge::render_route_badge(name, join.route_color)) },
+                (Some(name), None) => (badge::render_route_badge(name, join.route_color)),
                 (None, _) => span.soft { "–" },
             }
         }

@@ -30,7 +30,7 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::availability::{self, PollingHistory};
+use super::availability::{self, AvailabilityHistory};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
 use super::{
@@ -74,7 +74,7 @@ pub(super) async fn get_feed(
     page.bundle = map_data.as_ref().and_then(|_| assets::find_bundle(BUNDLE));
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}")));
     page.alternates.push(("application/atom+xml", format!("/feeds/{id}/incidents.atom")));
-    let is_system = shown.feed.format().is_some_and(Format::is_system);
+    let is_system = shown.feed.format().is_some_and(Format::is_shared_mobility);
     page.gbfs = is_system.then(|| format!("/gbfs/{id}/3/gbfs.json"));
     layout::reply_with_page(
         StatusCode::OK,
@@ -107,14 +107,15 @@ fn count_readers(app: &App, id: &FeedId) -> Option<(u64, u64)> {
 }
 
 /// Reads the recorded history of polling; `None` if it cannot be read.
-async fn read_history(app: &App, feed: &Arc<Feed>) -> Option<PollingHistory> {
+async fn read_history(app: &App, feed: &Arc<Feed>) -> Option<AvailabilityHistory> {
     let (feed, now) = (Arc::clone(feed), app.now());
     let status = feed.status();
-    let past =
-        read_archive(app, move |archive| PollingHistory::from_archive(archive, feed.id(), now))
-            .await;
+    let past = read_archive(app, move |archive| {
+        AvailabilityHistory::from_archive(archive, feed.id(), now)
+    })
+    .await;
     let mut past = past.ok()?;
-    past.date_current(&status);
+    past.set_current_incident_start(&status);
     Some(past)
 }
 
@@ -138,7 +139,7 @@ struct FeedView {
     /// The timetable of a schedule.
     timetable: Option<Arc<Timetable>>,
     dataset: Option<Arc<Dataset>>,
-    polling_history: Option<PollingHistory>,
+    polling_history: Option<AvailabilityHistory>,
     matched: Option<MatchReport>,
     reports: Arc<FeedReports>,
     /// Reports of the operator's own validators on its schedule.
@@ -204,13 +205,13 @@ impl FeedView {
                 div.stack {
                     @if let Some(current) = &current { (current) }
                     (self.render_reports())
-                    (availability::render_card(self.feed_id(), self.polling_history.as_ref(), &self.time_zone()))
+                    (availability::render_availability_card(self.feed_id(), self.polling_history.as_ref(), &self.time_zone()))
                     (trip_matching::render_card(&self.feed, self.matched.as_ref()))
                     (files::render_card(&self.feed, self.now))
                     (problems::render_card(&self.feed.problems_with_files(), self.snapshot.is_some(), self.is_converted()))
                     @if let Some(losses) = self.conversion_report() { (conversion_report::render_card(losses)) }
                     (self.render_polling())
-                    (addresses::render_card(self.feed_id(), self.format(), self.has_only_alerts))
+                    (addresses::render_feed_urls_card(self.feed_id(), self.format(), self.has_only_alerts))
                     (channels::render_card(self.feed_id(), self.format(), self.timetable.as_deref()))
                 }
                 (states::render_templates())
@@ -277,7 +278,7 @@ impl FeedView {
         let folds = [
             (true, "availability", "Availability"),
             (self.matched.is_some(), "matches", "Matching"),
-            (self.feed.format().is_some_and(Format::is_system), "files", "Files"),
+            (self.feed.format().is_some_and(Format::is_shared_mobility), "files", "Files"),
             (true, "problems", "Unreadable data"),
             (has_losses, "losses", "Conversion"),
             (true, "polling", "Polling"),

@@ -78,11 +78,11 @@ impl FeedView {
     pub(super) fn render_interval(&self) -> Markup {
         let (config, status) = (self.feed.config(), &self.status);
         let interval = config.poll_interval(self.format());
-        if self.format().is_some_and(Format::is_system) && config.poll.is_none() {
+        if self.format().is_some_and(Format::is_shared_mobility) && config.poll.is_none() {
             return html! { "as often as the ttl of each file says" };
         }
         let wait = find_unusual_wait(status, interval)
-            .filter(|_| !config.paused && !self.format().is_some_and(Format::is_system));
+            .filter(|_| !config.paused && !self.format().is_some_and(Format::is_shared_mobility));
         html! {
             "every " (words::format_span(interval.as_secs()))
             @if let Some(wait) = wait {

@@ -41,7 +41,7 @@ impl FeedView {
                         dd { @if problems.n_unreadable == 0 { "none" } @else { a href="#problems" { (words::format_number(problems.n_unreadable)) } } (problems.render_others()) }
                     }
                     @if let Some(past) = &self.polling_history {
-                        dt { "Source, 24 hours" } dd { a href="#availability" { (past.source_summary()) } }
+                        dt { "Source, 24 hours" } dd { a href="#availability" { (past.describe_last_day_requests()) } }
                     }
                     @if let Some(said) = self.matched.as_ref().and_then(trip_matching::summarize_matches) {
                         dt { "Matching" } dd { a href="#matches" { (said) } }
@@ -92,7 +92,7 @@ impl FeedView {
             @if !routes.is_empty() {
                 p.card-body.feed-lines {
                     @for line in routes.iter().take(LINES_SHOWN_MAX) {
-                        a.line-link href=(links::line_address(self.feed_id(), line.id)) { (badge::render_badge(line.display_name(), line.color)) } " "
+                        a.line-link href=(links::line_address(self.feed_id(), line.id)) { (badge::render_route_badge(line.display_name(), line.color)) } " "
                     }
                     @if more > 0 { span.soft.small { "and " (words::format_number(widen_count(more))) " more" } }
                 }
@@ -163,11 +163,11 @@ impl FeedView {
     }
 
     fn render_service_facts(&self, timetable: &Timetable) -> Markup {
-        let today = timetable.local_date(self.network.data_now().unix_seconds());
+        let today = timetable.local_date_at(self.network.data_now().unix_seconds());
         let info = timetable.feed_info();
         html! {
             dt { "Service" }
-            @match timetable.service_range() {
+            @match timetable.service_date_range() {
                 Some((first, last)) => dd.numeric { (words::format_day(first)) " to " (words::format_day(last)) " " strong { "(" (describe_remaining(self.service_day(today), first, last)) ")" } },
                 None => dd { "no day of service" },
             }
@@ -186,9 +186,9 @@ impl FeedView {
         let first = self.network.feeds().into_iter().next();
         let schedule = first.filter(|feed| feed.id() != self.feed.id());
         let dates = self.network.timetable().and_then(|timetable| {
-            let (first, last) = timetable.service_range()?;
+            let (first, last) = timetable.service_date_range()?;
             Some(describe_remaining(
-                self.service_day(timetable.local_date(self.network.data_now().unix_seconds())),
+                self.service_day(timetable.local_date_at(self.network.data_now().unix_seconds())),
                 first,
                 last,
             ))

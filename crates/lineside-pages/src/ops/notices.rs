@@ -35,7 +35,7 @@ pub(super) async fn read_recent_incidents(app: &App) -> Option<RecentIncidents> 
         read_archive(app, move |archive| archive.list_troubles(from, INCIDENTS_READ_MAX)).await;
     let named = |(id, mut incident): (FeedId, FeedStatePeriod)| {
         let feed = app.ingest().find_feed(id.as_str())?;
-        incident.began = availability::began(&incident, &feed.status());
+        incident.began = availability::incident_start(&incident, &feed.status());
         Some((id, feed.config().display_name().to_owned(), incident))
     };
     let mut named: Vec<_> = read.ok()?.into_iter().filter_map(named).collect();

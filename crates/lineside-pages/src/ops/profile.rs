@@ -43,12 +43,12 @@ pub(super) async fn record_profile(
             p.crumbs { a href=(OPS) { "Operations" } " / Profile" }
             div.ops-bar { (render_button()) }
         }
-        (lineside_profile::render_section(&recorded))
+        (lineside_profile::render_page_section(&recorded))
     };
     let mut response =
         mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)));
     let policy =
-        HeaderValue::try_from(lineside_profile::section_policy()).expect("hashes are base 64");
+        HeaderValue::try_from(lineside_profile::server_page_csp()).expect("hashes are base 64");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     response
 }

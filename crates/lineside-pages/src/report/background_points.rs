@@ -7,7 +7,7 @@ use lineside_quality::check::{Point, thin_outline};
 /// Returns some stops of a feed's network, or some stations and vehicles of a system.
 pub(crate) fn list_background_points(feed: &Feed, network: &Network) -> Vec<Point> {
     let state = network.state();
-    if feed.format().is_some_and(Format::is_system) {
+    if feed.format().is_some_and(Format::is_shared_mobility) {
         let all = state.stations().chain(state.rental_vehicles());
         let vehicle_records = all.filter(|record| record.feed == *feed.id());
         return thin_outline(vehicle_records.map(|record| split_degrees(record.position())));

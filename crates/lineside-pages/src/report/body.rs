@@ -306,7 +306,7 @@ pub(super) fn severity_name(severity: Severity) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
+    use lineside_validate::rules::gtfs::{IncompleteFile, MissingFilePart};
     use serde_json::Value;
 
     use super::*;
@@ -330,7 +330,7 @@ mod tests {
         let mut report = test_report("a", &[]);
         report.unread.push(IncompleteFile {
             filename: "agency.txt".to_owned(),
-            lack: MissingPart::Rows,
+            lack: MissingFilePart::Rows,
             rows: 1,
             rules: 12,
         });

@@ -73,9 +73,9 @@ impl VersionsView<'_> {
                     }
                 }
                 div.version-parts {
-                    (self.current_facts(dataset.timetable.service_range()))
+                    (self.current_facts(dataset.timetable.service_date_range()))
                     @match days {
-                        Some(days) => (calendar::section(days, self.today, self.present_name(), dataset.timetable.service_range())),
+                        Some(days) => (calendar::section(days, self.today, self.present_name(), dataset.timetable.service_date_range())),
                         None => p.card-body.soft { "No service of this timetable ever runs." },
                     }
                 }

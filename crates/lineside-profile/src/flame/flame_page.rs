@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::super::symbolized_profile::SymbolizedProfile;
 use super::flame_svg::render_graph;
-use super::{csp_source, format_percent};
+use super::{csp_hash_source, format_percent};
 
 const SCRIPT: &str = include_str!("flame.js");
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("picture.css"));
@@ -22,19 +22,19 @@ const SAMPLES_FEW: u64 = 100;
 const HOTTEST: usize = 25;
 
 /// Renders a standalone page that needs no server.
-pub(crate) fn render_page(recorded: &SymbolizedProfile) -> String {
+pub(crate) fn render_standalone_page(recorded: &SymbolizedProfile) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(embedded_policy());
+                meta http-equiv="Content-Security-Policy" content=(meta_element_csp());
                 title { "Lineside: CPU profile" }
                 style { (PreEscaped(BODY_STYLE)) (PreEscaped(STYLE)) }
             }
             body {
-                main { (render_content(recorded)) }
+                main { (render_profile_content(recorded)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -43,19 +43,19 @@ pub(crate) fn render_page(recorded: &SymbolizedProfile) -> String {
 }
 
 /// Renders the content with its style and script for a page of the server.
-pub fn render_section(recorded: &SymbolizedProfile) -> Markup {
+pub fn render_page_section(recorded: &SymbolizedProfile) -> Markup {
     html! {
         style { (PreEscaped(STYLE)) }
-        div.page.wide.flame { (render_content(recorded)) }
+        div.page.wide.flame { (render_profile_content(recorded)) }
         script { (PreEscaped(SCRIPT)) }
     }
 }
 
-fn render_content(recorded: &SymbolizedProfile) -> Markup {
+fn render_profile_content(recorded: &SymbolizedProfile) -> Markup {
     let samples = recorded.sample_count();
     html! {
         h1 { "CPU profile" }
-        (render_facts(recorded))
+        (render_recording_facts(recorded))
         @if samples < SAMPLES_MIN {
             p.note {
                 "Too few samples for a graph, because the server was nearly idle. Record for longer, or under load."
@@ -77,19 +77,19 @@ fn render_content(recorded: &SymbolizedProfile) -> Markup {
             (render_graph(recorded, None))
         }
         (render_stage_table(recorded))
-        (render_hottest(recorded))
+        (render_hottest_functions(recorded))
     }
 }
 
 /// Returns the content security policy of the standalone page: only its own style and script.
-pub(crate) fn page_policy() -> String {
-    format!("{}; frame-ancestors 'none'", embedded_policy())
+pub(crate) fn standalone_page_csp() -> String {
+    format!("{}; frame-ancestors 'none'", meta_element_csp())
 }
 
-/// Returns the content security policy of a server page with [`render_section`], which also needs the server's style
-/// sheets.
-pub fn section_policy() -> String {
-    let (style, script) = (csp_source(STYLE), csp_source(SCRIPT));
+/// Returns the content security policy of a server page with [`render_page_section`], which also needs the server's
+/// style sheets.
+pub fn server_page_csp() -> String {
+    let (style, script) = (csp_hash_source(STYLE), csp_hash_source(SCRIPT));
     format!(
         "default-src 'none'; style-src 'self' {style}; script-src 'self' {script}; img-src 'self'; manifest-src 'self'; \
          base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -97,14 +97,14 @@ pub fn section_policy() -> String {
 }
 
 /// Returns the part of the policy that a page may set in a `meta` element.
-fn embedded_policy() -> String {
-    let (style, script) = (csp_source(&[BODY_STYLE, STYLE].concat()), csp_source(SCRIPT));
+fn meta_element_csp() -> String {
+    let (style, script) = (csp_hash_source(&[BODY_STYLE, STYLE].concat()), csp_hash_source(SCRIPT));
     format!(
         "default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"
     )
 }
 
-fn render_facts(recorded: &SymbolizedProfile) -> Markup {
+fn render_recording_facts(recorded: &SymbolizedProfile) -> Markup {
     let began = Timestamp::from_millisecond(recorded.began.0).unwrap_or_default();
     html! {
         p {
@@ -147,7 +147,7 @@ fn render_stage_table(recorded: &SymbolizedProfile) -> Markup {
 }
 
 /// Renders the functions that take the most time, without their callees.
-fn render_hottest(recorded: &SymbolizedProfile) -> Markup {
+fn render_hottest_functions(recorded: &SymbolizedProfile) -> Markup {
     let mut own: HashMap<&Arc<str>, u64> = HashMap::new();
     for (stack, count) in &recorded.stacks {
         if let Some(innermost) = stack.get(2..).and_then(<[_]>::last) {
@@ -172,12 +172,12 @@ fn render_hottest(recorded: &SymbolizedProfile) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::symbolized_profile::tests::sample_profile;
+    use super::super::super::symbolized_profile::tests::example_profile;
     use super::*;
 
     #[test]
     fn the_page_has_no_external_references() {
-        let page = render_page(&sample_profile());
+        let page = render_standalone_page(&example_profile());
         for outside in ["src=", "href=", "url(", "@import", "fetch(", "import("] {
             assert!(!page.contains(outside), "{outside}");
         }
@@ -189,23 +189,24 @@ mod tests {
 
     #[test]
     fn the_content_security_policy_matches_the_page() {
-        let page = render_page(&sample_profile());
+        let page = render_standalone_page(&example_profile());
         let inside = |tag: &str| {
             let text = page.split_once(&format!("<{tag}>")).unwrap().1;
             text.split_once(&format!("</{tag}>")).unwrap().0.to_owned()
         };
         for (tag, directive) in [("style", "style-src"), ("script", "script-src")] {
             assert!(
-                page_policy().contains(&format!("{directive} {};", csp_source(&inside(tag)))),
+                standalone_page_csp()
+                    .contains(&format!("{directive} {};", csp_hash_source(&inside(tag)))),
                 "{tag}"
             );
         }
-        assert!(!page_policy().contains("unsafe"));
+        assert!(!standalone_page_csp().contains("unsafe"));
     }
 
     #[test]
     fn tables_list_stages_and_functions_as_text() {
-        let page = render_page(&sample_profile());
+        let page = render_standalone_page(&example_profile());
         let row = "<tr><td class=\"n\">70.0 %</td><td class=\"n\">7</td><td>partition-0</td><td>deliver</td></tr>";
         assert!(page.contains(row), "{page}");
         let row = "<tr><td class=\"n\">60.0 %</td><td class=\"n\">6</td><td>flush</td></tr>";
@@ -215,8 +216,9 @@ mod tests {
 
     #[test]
     fn a_graph_needs_enough_samples() {
-        let has_graph = |recorded: &SymbolizedProfile| render_page(recorded).contains("id=\"bar\"");
-        let mut recorded = sample_profile();
+        let has_graph =
+            |recorded: &SymbolizedProfile| render_standalone_page(recorded).contains("id=\"bar\"");
+        let mut recorded = example_profile();
         assert_eq!((recorded.sample_count(), has_graph(&recorded)), (SAMPLES_MIN, true));
         let rarest = recorded.stacks.iter().min_by_key(|(_, count)| **count);
         let rarest = rarest.map(|(stack, _)| stack.clone()).unwrap();

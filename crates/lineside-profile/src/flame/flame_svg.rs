@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::super::symbolized_profile::SymbolizedProfile;
-use super::{FlameFrame, csp_source, format_percent, layout_frames};
+use super::{FlameFrame, csp_hash_source, format_percent, layout_frames};
 
 /// Height of a frame, in pixels.
 const FRAME_HEIGHT: usize = 17;
@@ -21,8 +21,8 @@ pub(crate) fn render_svg(recorded: &SymbolizedProfile) -> String {
 }
 
 /// Returns the content security policy of the standalone image: only its own style.
-pub(crate) fn svg_policy() -> String {
-    format!("default-src 'none'; style-src {}; frame-ancestors 'none'", csp_source(STYLE))
+pub(crate) fn standalone_svg_csp() -> String {
+    format!("default-src 'none'; style-src {}; frame-ancestors 'none'", csp_hash_source(STYLE))
 }
 
 /// Renders the graph, with an embedded style if it is a standalone image.
@@ -50,7 +50,7 @@ fn render_frame(frame: &FlameFrame, samples: u64) -> Markup {
         svg.f x=(share(frame.start)) y=(frame.depth * FRAME_HEIGHT) width=(share(frame.count))
             height=(FRAME_HEIGHT - 1) data-s=(frame.start) data-n=(frame.count) data-d=(frame.depth) {
             title { (frame_tooltip(frame, samples)) }
-            rect.{ "c" (frame_color(frame)) } width="100%" height="100%" {}
+            rect.{ "c" (frame_color_class(frame)) } width="100%" height="100%" {}
             text x="3" y="12" { (frame.name) }
         }
     }
@@ -71,7 +71,7 @@ fn frame_tooltip(frame: &FlameFrame, samples: u64) -> String {
 }
 
 /// Returns the color class of a frame: one for threads, one for stages, and one of several for a function's package.
-fn frame_color(frame: &FlameFrame) -> String {
+fn frame_color_class(frame: &FlameFrame) -> String {
     match frame.depth {
         0 => "t".to_owned(),
         1 => "s".to_owned(),
@@ -85,12 +85,12 @@ fn frame_color(frame: &FlameFrame) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::symbolized_profile::tests::sample_profile;
+    use super::super::super::symbolized_profile::tests::example_profile;
     use super::*;
 
     #[test]
     fn frames_have_the_width_of_their_share_and_an_escaped_name() {
-        let svg = render_svg(&sample_profile());
+        let svg = render_svg(&example_profile());
         assert_eq!(svg.matches("class=\"f\"").count(), 8);
         assert!(svg.contains("x=\"0.000%\" y=\"34\" width=\"70.000%\""), "{svg}");
         assert!(
@@ -103,17 +103,17 @@ mod tests {
 
     #[test]
     fn the_content_security_policy_matches_the_svg() {
-        let svg = render_svg(&sample_profile());
+        let svg = render_svg(&example_profile());
         let style = svg.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
         // XML escapes must not change the style.
         assert!(!style.contains(['&', '<']), "{style}");
-        assert!(svg_policy().contains(&format!("style-src {};", csp_source(style))));
-        assert!(!svg_policy().contains("unsafe") && !svg.contains("<script"));
+        assert!(standalone_svg_csp().contains(&format!("style-src {};", csp_hash_source(style))));
+        assert!(!standalone_svg_csp().contains("unsafe") && !svg.contains("<script"));
     }
 
     #[test]
     fn an_empty_profile_is_a_valid_svg() {
-        let mut recorded = sample_profile();
+        let mut recorded = example_profile();
         recorded.stacks.clear();
         let svg = render_svg(&recorded);
         assert!(svg.contains("height=\"17\"") && !svg.contains("class=\"f\""), "{svg}");

@@ -8,9 +8,9 @@ mod flame_svg;
 
 use std::sync::Arc;
 
-pub(super) use flame_page::{page_policy, render_page};
-pub use flame_page::{render_section, section_policy};
-pub(super) use flame_svg::{render_svg, svg_policy as picture_policy};
+pub use flame_page::{render_page_section, server_page_csp};
+pub(super) use flame_page::{render_standalone_page, standalone_page_csp};
+pub(super) use flame_svg::{render_svg, standalone_svg_csp as picture_policy};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -19,7 +19,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::symbolized_profile::SymbolizedProfile;
 
 /// Returns the hash source of a style or script for a content security policy.
-fn csp_source(text: &str) -> String {
+fn csp_hash_source(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())))
 }
 
@@ -72,12 +72,12 @@ fn format_percent(count: u64, total: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::symbolized_profile::tests::sample_profile;
+    use super::super::symbolized_profile::tests::example_profile;
     use super::*;
 
     #[test]
     fn stacks_with_a_common_start_share_frames() {
-        let frames = layout_frames(&sample_profile());
+        let frames = layout_frames(&example_profile());
         let seen: Vec<(&str, usize, u64, u64, u64)> =
             frames.iter().map(|it| (&*it.name, it.depth, it.start, it.count, it.own)).collect();
         assert_eq!(
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn frames_too_narrow_to_see_are_omitted() {
-        let mut recorded = sample_profile();
+        let mut recorded = example_profile();
         recorded.stacks.insert(vec!["worker-0".into(), "assist".into()], 2 * FRAME_WIDTH_DIVISOR);
         recorded.stacks.insert(vec!["a".into(), "b".into()], 1);
         let names: Vec<Arc<str>> =

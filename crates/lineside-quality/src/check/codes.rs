@@ -1,6 +1,6 @@
 //! The codes that a report may have, and the meaning of the decoders' codes.
 
-use lineside_config::spelling::find_nearest;
+use lineside_config::spelling::find_nearest_word;
 use lineside_formats::Format;
 use lineside_validate::NoticeKind;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
@@ -217,10 +217,10 @@ fn find_decoder_code(code: &str) -> Option<&'static DecoderCode> {
 /// Returns the kinds of findings of a format.
 pub(super) fn format_rules(format: Format) -> Vec<&'static NoticeKind> {
     match format {
-        Format::Gtfs => gtfs::notice_kinds().collect(),
-        Format::GtfsRt => gtfs_rt::notice_kinds().collect(),
-        Format::Siri => siri::notice_kinds().collect(),
-        Format::Netex => netex::notice_kinds().collect(),
+        Format::Gtfs => gtfs::schedule_notice_kinds().collect(),
+        Format::GtfsRt => gtfs_rt::realtime_notice_kinds().collect(),
+        Format::Siri => siri::siri_notice_kinds().collect(),
+        Format::Netex => netex::publication_notice_kinds().collect(),
         Format::Gbfs => gbfs::notice_kinds().collect(),
         Format::Raw => Vec::new(),
     }
@@ -263,7 +263,7 @@ pub fn ensure_known_codes(codes: &[String]) -> Result<(), String> {
     let Some(code) = codes.iter().find(|code| all_codes().all(|known| known != *code)) else {
         return Ok(());
     };
-    Err(match find_nearest(code, all_codes()) {
+    Err(match find_nearest_word(code, all_codes()) {
         Some(known) => format!("unknown code {code:?}; did you mean {known:?}?"),
         None => format!(
             "unknown code {code:?}: /rules of a running server and docs/rules of the repository list all codes"

@@ -58,7 +58,7 @@ pub(super) fn pluralize(several: &str, n: u64) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use lineside_validate::rules::gtfs::MissingPart;
+    use lineside_validate::rules::gtfs::MissingFilePart;
 
     use super::*;
 
@@ -84,7 +84,7 @@ mod tests {
         let unread = |filename: &str| {
             [IncompleteFile {
                 filename: filename.to_owned(),
-                lack: MissingPart::Rows,
+                lack: MissingFilePart::Rows,
                 rows: 1,
                 rules: 1,
             }]

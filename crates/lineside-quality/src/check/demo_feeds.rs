@@ -14,9 +14,9 @@ use lineside_formats::siri::{
 use lineside_formats::{Format, gtfs_rt, sniff_format};
 use lineside_sim::{City, CityFeed, CityOptions, FaultPlan, FeedOrigin, ReplyBody};
 use lineside_sync::UnixMillis;
-use lineside_validate::gtfs::{TextSource, ZipSource};
+use lineside_validate::gtfs::{InMemoryFiles, ZipFileSource};
 use lineside_validate::rules::gtfs_rt::{
-    MessageSubject, RuleScope, ScheduleIndex, validate_message,
+    MessageWithContext, RealtimeRuleScope, ScheduleIndex, validate_realtime_message,
 };
 use lineside_validate::{NoticeKind, Notices, ValidationContext};
 
@@ -39,7 +39,7 @@ const HEARTBEAT: &[u8] = b"<HeartbeatNotification";
 
 fn origin() -> FeedOrigin {
     let options = CityOptions { vehicles: 120, ..CityOptions::with_start(START) };
-    FeedOrigin::new(Arc::new(City::generate(7, options)), FaultPlan::default())
+    FeedOrigin::new(Arc::new(City::generate_city(7, options)), FaultPlan::default())
 }
 
 fn instants() -> impl Iterator<Item = UnixMillis> {
@@ -111,15 +111,15 @@ fn the_demo_schedules_have_no_findings() {
 fn the_demo_messages_have_only_the_expected_findings() {
     let origin = origin();
     let zip = feed_bytes(&origin, CityFeed::City.file_name(), START);
-    let source = ZipSource::new(&zip, &DatasetLimits::default()).unwrap();
+    let source = ZipFileSource::new(&zip, &DatasetLimits::default()).unwrap();
     let context =
         ValidationContext { today: check_plan(&origin, START).today, country: None, threads: 1 };
-    let timetable = ScheduleIndex::read_schedule(&source, &context).unwrap();
-    let scope = RuleScope { has_schedule: true, ..RuleScope::default() };
+    let timetable = ScheduleIndex::read_and_index_schedule(&source, &context).unwrap();
+    let scope = RealtimeRuleScope { has_schedule: true, ..RealtimeRuleScope::default() };
     let read = |feed: CityFeed, now: UnixMillis| {
         let body = feed_bytes(&origin, feed.file_name(), now);
         let (message, problems) =
-            gtfs_rt::decode_message(body, &gtfs_rt::FeedMessageLimits::default()).unwrap();
+            gtfs_rt::decode_feed_message(body, &gtfs_rt::FeedMessageLimits::default()).unwrap();
         assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
         message
     };
@@ -132,11 +132,12 @@ fn the_demo_messages_have_only_the_expected_findings() {
         for (at, feed) in feeds.into_iter().enumerate() {
             let others: Vec<_> = messages.iter().enumerate().filter(|(it, _)| *it != at).collect();
             let others: Vec<_> = others.into_iter().map(|(_, message)| message).collect();
-            let subject = MessageSubject::new(&messages[at], &timetable, now.unix_seconds())
-                .with_scope(scope);
-            let subject = subject.with_previous(Some(&before[at])).with_other_feeds(&others);
+            let subject = MessageWithContext::new(&messages[at], &timetable, now.unix_seconds())
+                .with_rule_scope(scope);
+            let subject =
+                subject.with_previous_message(Some(&before[at])).with_other_feed_messages(&others);
             let mut notices = Notices::new(1);
-            assert_eq!(validate_message(&subject, &context, &mut notices), []);
+            assert_eq!(validate_realtime_message(&subject, &context, &mut notices), []);
             for it in notices.iter().filter(|it| !is_expected_finding(it.kind)) {
                 let example = format!("{} times, as {:?}", it.total, it.samples.first());
                 let code = format!("{} {}", feed.as_str(), it.kind.code);
@@ -186,11 +187,13 @@ fn the_demo_siri_subscription_deliveries_have_no_findings() {
         ..SiriMessage::default()
     };
     let text = siri::encode_xml(&message);
-    origin.answer_message(CityFeed::TwinTimetables.file_name(), START, text.as_bytes()).unwrap();
+    origin
+        .answer_siri_message(CityFeed::TwinTimetables.file_name(), START, text.as_bytes())
+        .unwrap();
     let (mut found, mut n) = (FindingExamples::new(), 0);
     for now in instants() {
-        for delivery in origin.list_due_deliveries(now) {
-            origin.settle_delivery(&delivery, true);
+        for delivery in origin.list_due_siri_deliveries(now) {
+            origin.record_delivery_outcome(&delivery, true);
             // A heartbeat holds no data.
             if delivery.body.windows(HEARTBEAT.len()).any(|it| it == HEARTBEAT) {
                 continue;
@@ -213,9 +216,11 @@ fn the_demo_bikes_have_no_findings_and_rotate_their_ids() {
     let mut found = FindingExamples::new();
     let system = |now: UnixMillis| -> Vec<(String, Bytes)> {
         let discovery = feed_bytes(&origin, CityFeed::Bikes.file_name(), now);
-        let (system, _) =
-            lineside_gbfs::decode_discovery(&discovery, &lineside_gbfs::DiscoveryLimits::default())
-                .unwrap();
+        let (system, _) = lineside_gbfs::decode_discovery_file(
+            &discovery,
+            &lineside_gbfs::DiscoveryLimits::default(),
+        )
+        .unwrap();
         let others = system.entries.iter().map(|entry| {
             let path = format!("gbfs/{}.json", entry.name);
             (entry.name.to_string(), feed_bytes(&origin, &path, now))
@@ -241,14 +246,16 @@ fn the_demo_bikes_have_no_findings_and_rotate_their_ids() {
 fn an_incorrect_demo_feed_would_be_reported() {
     // This guards the tests above: the same check finds an error.
     let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
-    let timetable = ScheduleIndex::read_schedule(&TextSource::default(), &context).unwrap();
+    let timetable =
+        ScheduleIndex::read_and_index_schedule(&InMemoryFiles::default(), &context).unwrap();
     let origin = origin();
     let body = feed_bytes(&origin, CityFeed::Trips.file_name(), START);
     let (message, _) =
-        gtfs_rt::decode_message(body, &gtfs_rt::FeedMessageLimits::default()).unwrap();
-    let scope = RuleScope { has_schedule: true, ..RuleScope::default() };
-    let subject = MessageSubject::new(&message, &timetable, START.unix_seconds()).with_scope(scope);
+        gtfs_rt::decode_feed_message(body, &gtfs_rt::FeedMessageLimits::default()).unwrap();
+    let scope = RealtimeRuleScope { has_schedule: true, ..RealtimeRuleScope::default() };
+    let subject =
+        MessageWithContext::new(&message, &timetable, START.unix_seconds()).with_rule_scope(scope);
     let mut notices = Notices::new(1);
-    validate_message(&subject, &context, &mut notices);
+    validate_realtime_message(&subject, &context, &mut notices);
     assert!(notices.get("E003").is_some());
 }

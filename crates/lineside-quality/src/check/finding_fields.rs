@@ -20,9 +20,11 @@ const COORDINATE_DIGITS: usize = 6;
 
 /// All kinds of findings by code; formats may share a code with different meanings.
 static KINDS: LazyLock<HashMap<&'static str, Vec<&'static NoticeKind>>> = LazyLock::new(|| {
-    let all = gtfs::notice_kinds().chain(gtfs_rt::notice_kinds()).chain(gbfs::notice_kinds());
+    let all = gtfs::schedule_notice_kinds()
+        .chain(gtfs_rt::realtime_notice_kinds())
+        .chain(gbfs::notice_kinds());
     let mut kinds: HashMap<&str, Vec<&NoticeKind>> = HashMap::new();
-    for kind in all.chain(siri::notice_kinds()).chain(netex::notice_kinds()) {
+    for kind in all.chain(siri::siri_notice_kinds()).chain(netex::publication_notice_kinds()) {
         kinds.entry(kind.code).or_default().push(kind);
     }
     kinds
@@ -60,7 +62,7 @@ impl FindingFields {
     /// Returns the fields of the kind with this code and summary. Times are in UTC.
     pub(crate) fn for_code(code: &str, summary: &str) -> FindingFields {
         let kind = kinds_for_code(code).iter().copied().find(|kind| kind.page_summary() == summary);
-        let file = kind.and_then(gtfs::file_of_notice_lines).map(|file| file.file_name());
+        let file = kind.and_then(gtfs::file_of_notice_line_numbers).map(|file| file.file_name());
         FindingFields { kind, file, zone: TimeZone::UTC }
     }
 

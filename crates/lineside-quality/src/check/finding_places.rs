@@ -143,8 +143,8 @@ fn sample_label(sample: &Map<String, Value>) -> String {
 fn find_stop(feed: &GtfsFeed, id: &str) -> Option<Point> {
     let stops = feed.table(GtfsFile::Stops);
     let ids = stops.text_column("stop_id");
-    let code = ids.find_code(id)?;
-    let row = stops.rows().find(|row| ids.code_of_row(*row) == Some(code))?;
+    let code = ids.find_text_code(id)?;
+    let row = stops.row_numbers().find(|row| ids.text_code_of_row(*row) == Some(code))?;
     to_point(stops.float_column("stop_lat").get(row), stops.float_column("stop_lon").get(row))
 }
 
@@ -152,8 +152,8 @@ fn find_stop(feed: &GtfsFeed, id: &str) -> Option<Point> {
 fn find_shape_start(feed: &GtfsFeed, id: &str) -> Option<FindingPlace> {
     let shapes = feed.table(GtfsFile::Shapes);
     let ids = shapes.text_column("shape_id");
-    let code = ids.find_code(id)?;
-    let row = shapes.rows().find(|row| ids.code_of_row(*row) == Some(code))?;
+    let code = ids.find_text_code(id)?;
+    let row = shapes.row_numbers().find(|row| ids.text_code_of_row(*row) == Some(code))?;
     let at = to_point(
         shapes.float_column("shape_pt_lat").get(row),
         shapes.float_column("shape_pt_lon").get(row),
@@ -171,7 +171,7 @@ fn to_point(lat: Option<f64>, lon: Option<f64>) -> Option<Point> {
 pub(super) fn stop_outline(feed: &GtfsFeed) -> Vec<Point> {
     let stops = feed.table(GtfsFile::Stops);
     let (lat, lon) = (stops.float_column("stop_lat"), stops.float_column("stop_lon"));
-    thin_outline(stops.rows().map(|row| (lat.get(row), lon.get(row))))
+    thin_outline(stops.row_numbers().map(|row| (lat.get(row), lon.get(row))))
 }
 
 /// Returns at most [`OUTLINE_MAX`] of the points, spread evenly over their order, to draw on a map.

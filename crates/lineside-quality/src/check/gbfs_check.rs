@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_validate::Notices;
-use lineside_validate::rules::gbfs::{SystemFiles, detect_file_name, validate_while};
+use lineside_validate::rules::gbfs::{GbfsSystemFiles, detect_gbfs_file_name, validate_gbfs_while};
 use serde::Deserialize;
 
 use super::{
@@ -22,23 +22,25 @@ pub(super) fn check_gbfs(
     if files.read.is_empty() {
         // The file's name is known only after parsing.
         check_file_memory(body, &plan)?;
-        let name = detect_file_name(body).ok_or_else(|| unsupported_input::describe_input(body))?;
+        let name =
+            detect_gbfs_file_name(body).ok_or_else(|| unsupported_input::describe_input(body))?;
         files.read.push((name.to_owned(), body.clone()));
     }
     check_system_memory(&files, &plan)?;
     let mut notices = Notices::new(plan.samples);
     let may_continue = || !progress.cancel_token().is_cancelled();
-    let first = SystemFiles {
+    let first = GbfsSystemFiles {
         files: files.read.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
         unread: files.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
         previous: files.earlier.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
         is_whole: files.is_whole,
         now: plan.now,
-        ..SystemFiles::default()
+        ..GbfsSystemFiles::default()
     };
-    let mut verdict = validate_while(&first, &mut notices, &may_continue);
+    let mut verdict = validate_gbfs_while(&first, &mut notices, &may_continue);
     for further in &files.others {
-        let its = validate_while(&further.to_system(&first, &files), &mut notices, &may_continue);
+        let its =
+            validate_gbfs_while(&further.to_system(&first, &files), &mut notices, &may_continue);
         verdict.is_cut_short |= its.is_cut_short;
         verdict.errors.extend(its.errors);
     }
@@ -119,16 +121,16 @@ impl CheckSystemFiles {
 impl LanguageFiles {
     fn to_system<'a>(
         &'a self,
-        first: &SystemFiles<'a>,
+        first: &GbfsSystemFiles<'a>,
         all: &'a CheckSystemFiles,
-    ) -> SystemFiles<'a> {
+    ) -> GbfsSystemFiles<'a> {
         let mut files = name_body_pairs(&self.read);
         let discovery = first.files.iter().filter(|(name, _)| *name == DISCOVERY);
         files.extend(discovery);
         let shared = self.shared.iter().map(String::as_str);
         // The first language reports the missing files.
         let unread = self.unread.iter().map(String::as_str);
-        SystemFiles {
+        GbfsSystemFiles {
             files,
             unread: unread.clone().map(|name| (name, "")).collect(),
             language: &self.language,
@@ -143,7 +145,7 @@ impl LanguageFiles {
                 .collect(),
             is_whole: first.is_whole,
             now: first.now,
-            ..SystemFiles::default()
+            ..GbfsSystemFiles::default()
         }
     }
 }

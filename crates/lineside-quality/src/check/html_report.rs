@@ -48,7 +48,7 @@ pub(super) fn render_html(checked: &CheckReport) -> String {
             body { main {
                 h1 { (plan.input) }
                 p {
-                    (checked.format.label()) ", checked " (render_moment(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
+                    (checked.format.display_name()) ", checked " (render_moment(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
                     ", as of " (format_day(&plan.today.to_string())) "."
                 }
                 p { strong { (text_report::summarize_findings(checked)) } }
@@ -92,9 +92,9 @@ pub fn format_day(day: &str) -> String {
 fn render_findings(checked: &CheckReport) -> Markup {
     html! {
         @for finding in &checked.findings {
-            @let name = finding.severity.report_name().to_lowercase();
+            @let name = finding.severity.severity_report_name().to_lowercase();
             details open[finding.severity == Severity::Error] {
-                summary { strong class=(name) { (finding.severity.report_name()) } " " (finding.finding_title()) }
+                summary { strong class=(name) { (finding.severity.severity_report_name()) } " " (finding.finding_title()) }
                 p { (render_prose(finding.summary)) }
                 @if let Some(remedy) = find_remedy(&finding.code, finding.summary) { p { strong { "How to fix: " } (render_prose(remedy)) } }
                 (place_map::render_place_map(&finding.places, &finding.samples, &checked.outline))

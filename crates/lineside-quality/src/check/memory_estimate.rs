@@ -5,8 +5,8 @@ use lineside_formats::gtfs::{DatasetLimits, FileSet};
 use lineside_formats::{Error, Format, netex, sniff_format};
 use lineside_validate::CancelToken;
 use lineside_validate::gtfs::{
-    CancellableSource, FileSource, MEMORY_PER_BYTE_MAX, ZipSource,
-    estimate_memory as estimate_table_memory,
+    CancellableFileSource, MEMORY_PER_BYTE_MAX, ScheduleFileSource, ZipFileSource,
+    estimate_max_memory as estimate_table_memory,
 };
 use lineside_validate::rules::netex as of_xml;
 
@@ -59,11 +59,11 @@ pub fn estimate_until_cancelled(
         return Ok(at_most);
     }
     let mut sum = match &mut publication {
-        Some(files) => of_xml::estimate_memory(&mut CancellableFiles::new(files, stop))?,
+        Some(files) => of_xml::estimate_max_memory(&mut CancellableFiles::new(files, stop))?,
         None => 0,
     };
     for (source, (name, size)) in files() {
-        let source = CancellableSource::new(source, stop);
+        let source = CancellableFileSource::new(source, stop);
         let other_bytes = || size.saturating_mul(MEMORY_PER_OTHER_BYTE);
         sum = sum.saturating_add(
             estimate_table_memory(&source, &name, size)?.unwrap_or_else(other_bytes),
@@ -73,11 +73,11 @@ pub fn estimate_until_cancelled(
 }
 
 /// Returns the GTFS sources of a zip; none for other bytes.
-fn zip_sources(bytes: &[u8]) -> Vec<ZipSource<'_>> {
-    let source = ZipSource::new(bytes, &DatasetLimits::default()).ok();
+fn zip_sources(bytes: &[u8]) -> Vec<ZipFileSource<'_>> {
+    let source = ZipFileSource::new(bytes, &DatasetLimits::default()).ok();
     // For real-time messages, a schedule in a folder of the zip is read too.
-    let nested = || ZipSource::new_in_any_folder(bytes, &DatasetLimits::default()).ok();
-    let nested = source.as_ref().and_then(|_| nested()).filter(ZipSource::is_in_a_folder);
+    let nested = || ZipFileSource::open_with_any_folder(bytes, &DatasetLimits::default()).ok();
+    let nested = source.as_ref().and_then(|_| nested()).filter(ZipFileSource::are_tables_in_folder);
     source.into_iter().chain(nested).collect()
 }
 

@@ -30,10 +30,10 @@ use jiff::civil::Date;
 use lineside_formats::gtfs::DatasetLimits;
 use lineside_formats::{Format, sniff_format};
 use lineside_model::SiriIds;
-use lineside_validate::gtfs::{CancellableSource, FileSource, GtfsFile, ZipSource};
-use lineside_validate::report::{self, FeedSummary, ValidationRun};
+use lineside_validate::gtfs::{CancellableFileSource, GtfsFile, ScheduleFileSource, ZipFileSource};
+use lineside_validate::report::{self, FeedSummary, ValidationRunFacts};
 use lineside_validate::rules::gtfs::IncompleteFile;
-use lineside_validate::rules::{SystemError, gtfs};
+use lineside_validate::rules::{ValidatorFault, gtfs};
 use lineside_validate::{Notices, Severity, ValidationContext};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -141,7 +141,7 @@ pub struct CheckReport {
     /// Findings by severity, the most severe first, then by code.
     pub findings: Vec<CheckFinding>,
     /// Internal errors: rules that failed.
-    pub errors: Vec<SystemError>,
+    pub errors: Vec<ValidatorFault>,
     /// The ignored codes that were found, with their counts.
     ignored: Vec<(String, u64)>,
     /// The files of a schedule that the rules saw only in part.
@@ -210,7 +210,7 @@ impl CheckReport {
 
     /// Returns the internal errors as the reference validator's `system_errors.json`.
     pub fn system_errors(&self) -> Value {
-        report::report_system_errors(&self.errors)
+        report::system_errors_as_json(&self.errors)
     }
 
     /// Returns the places of findings by code, and the outline around them, as JSON. Coordinates have only significant
@@ -341,9 +341,9 @@ fn check_schedule(
 ) -> Result<CheckReport, String> {
     check_schedule_memory(body, &plan)?;
     let source =
-        ZipSource::new(body, &DatasetLimits::default()).map_err(|error| error.to_string())?;
+        ZipFileSource::new(body, &DatasetLimits::default()).map_err(|error| error.to_string())?;
     let listed = source.list_files();
-    if !source.has_nested_files()
+    if !source.has_gtfs_files_in_subfolder()
         && !listed.iter().any(|(name, _)| GtfsFile::from_name(name).is_some())
     {
         let names = listed.iter().map(|(name, _)| name.as_str());
@@ -355,18 +355,22 @@ fn check_schedule(
     let context =
         ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
     let mut notices = Notices::new(plan.samples);
-    let inspection =
-        gtfs::validate_feed_until(&source, &context, progress.cancel_token(), &mut notices);
+    let inspection = gtfs::validate_schedule_cancellable(
+        &source,
+        &context,
+        progress.cancel_token(),
+        &mut notices,
+    );
     let (feed, errors) = inspection.map_err(|error| error.to_string())?.ok_or(STOPPED)?;
     let mut checked = CheckReport::new(Format::Gtfs, plan, findings_from(&notices));
     if checked.plan.has_places {
         checked.outline = finding_places::stop_outline(&feed);
         finding_places::fill_places(&feed, &mut checked.findings);
-        let files = CancellableSource::new(&files, progress.cancel_token());
+        let files = CancellableFileSource::new(&files, progress.cancel_token());
         checked.rows = raw_rows::read_raw_rows(&files, &checked.findings);
     }
     checked.seconds = elapsed();
-    let run = ValidationRun {
+    let run = ValidationRunFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         at: checked.plan.at.clone(),
         input: checked.plan.input.clone(),
@@ -376,7 +380,7 @@ fn check_schedule(
         today: context.today,
         seconds: checked.seconds,
     };
-    let counts = report::EntityCounts::count_entities(&feed);
+    let counts = report::EntityCounts::count_feed_entities(&feed);
     checked.counts = vec![
         ("agencies", counts.agencies),
         ("routes", counts.routes),
@@ -386,7 +390,7 @@ fn check_schedule(
         ("shapes", counts.shapes),
     ];
     checked.summary = Some(FeedSummary::new(&feed, &run));
-    checked.unread = IncompleteFile::list_for_feed(&feed);
+    checked.unread = IncompleteFile::incomplete_files_of_feed(&feed);
     checked.errors = errors;
     Ok(checked)
 }

@@ -116,7 +116,7 @@ struct NoticeJson<'a> {
 }
 
 impl NoticeJson<'_> {
-    /// Parses the samples that fit into `room` bytes of memory, and subtracts them from it.
+    /// Parses the samples that fit into `memory_left` bytes of memory, and subtracts them from it.
     ///
     /// # Errors
     /// Returns an error if a sample is not an object.
@@ -311,11 +311,17 @@ mod tests {
         let with_about = |about: &'static str, kinds: Vec<&'static NoticeKind>| {
             kinds.into_iter().map(move |kind| (about, kind))
         };
-        with_about("{}", gtfs::notice_kinds().collect())
-            .chain(with_about(r#"{"format": "gtfs-rt"}"#, gtfs_rt::notice_kinds().collect()))
+        with_about("{}", gtfs::schedule_notice_kinds().collect())
+            .chain(with_about(
+                r#"{"format": "gtfs-rt"}"#,
+                gtfs_rt::realtime_notice_kinds().collect(),
+            ))
             .chain(with_about(r#"{"format": "gbfs"}"#, gbfs::notice_kinds().collect()))
-            .chain(with_about(r#"{"format": "siri"}"#, siri::notice_kinds().collect()))
-            .chain(with_about(r#"{"format": "netex"}"#, netex::notice_kinds().collect()))
+            .chain(with_about(r#"{"format": "siri"}"#, siri::siri_notice_kinds().collect()))
+            .chain(with_about(
+                r#"{"format": "netex"}"#,
+                netex::publication_notice_kinds().collect(),
+            ))
             .collect()
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lineside_formats::gtfs::FileSet;
 use lineside_formats::{Error, Problems};
 use lineside_validate::CancelToken;
-use lineside_validate::gtfs::FileSource;
+use lineside_validate::gtfs::ScheduleFileSource;
 
 /// Number of bytes read so far, out of a total.
 #[derive(Debug, Default)]
@@ -52,21 +52,21 @@ impl<'a, S> ProgressSource<'a, S> {
     }
 }
 
-impl<S: FileSource> FileSource for ProgressSource<'_, S> {
+impl<S: ScheduleFileSource> ScheduleFileSource for ProgressSource<'_, S> {
     fn list_files(&self) -> Vec<(String, u64)> {
         self.source.list_files()
     }
 
-    fn has_nested_files(&self) -> bool {
-        self.source.has_nested_files()
+    fn has_gtfs_files_in_subfolder(&self) -> bool {
+        self.source.has_gtfs_files_in_subfolder()
     }
 
-    fn read_file(
+    fn read_file_with(
         &self,
         name: &str,
         read: &mut dyn FnMut(Option<&mut dyn Read>),
     ) -> Result<(), Error> {
-        self.source.read_file(name, &mut |reader| match reader {
+        self.source.read_file_with(name, &mut |reader| match reader {
             Some(reader) => read(Some(&mut ProgressReader { reader, progress: self.progress })),
             None => read(None),
         })

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read};
 
-use lineside_validate::gtfs::FileSource;
+use lineside_validate::gtfs::ScheduleFileSource;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -39,7 +39,10 @@ pub struct RawRow {
 }
 
 /// Reads the rows of the first findings of each kind. A file that cannot be read gives no rows.
-pub(super) fn read_raw_rows(source: &dyn FileSource, findings: &[CheckFinding]) -> Vec<RawRow> {
+pub(super) fn read_raw_rows(
+    source: &dyn ScheduleFileSource,
+    findings: &[CheckFinding],
+) -> Vec<RawRow> {
     // For each file, its lines with their indexes in `rows`.
     let mut wanted_lines: BTreeMap<String, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let mut rows: Vec<RawRow> = Vec::new();
@@ -66,7 +69,7 @@ pub(super) fn read_raw_rows(source: &dyn FileSource, findings: &[CheckFinding]) 
     }
     for (file, lines) in wanted_lines {
         // A file that cannot be opened has a finding already.
-        _ = source.read_file(&file, &mut |bytes| {
+        _ = source.read_file_with(&file, &mut |bytes| {
             if let Some(bytes) = bytes {
                 read_lines(bytes, &lines, &mut rows);
             }
@@ -142,7 +145,7 @@ pub(super) fn shorten_line(line: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use lineside_validate::Severity;
-    use lineside_validate::gtfs::TextSource;
+    use lineside_validate::gtfs::InMemoryFiles;
     use serde_json::json;
 
     use super::*;
@@ -162,7 +165,7 @@ mod tests {
     fn rows_are_copied_from_the_file_with_its_header() {
         let long = "x".repeat(5_000);
         let text = format!("stop_id,stop_name\nS1,Here\nS2,{long}\n");
-        let source = TextSource::default().with_file("stops.txt", text);
+        let source = InMemoryFiles::default().with_file("stops.txt", text);
         let findings = [
             finding(
                 "a",

@@ -4,12 +4,14 @@ use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{DatasetLimits, TableWriter};
 use lineside_formats::{Error, Format, Problem, Problems, gtfs_rt, is_gtfs_rt_json, netex, siri};
-use lineside_validate::gtfs::ZipSource;
+use lineside_validate::gtfs::ZipFileSource;
 use lineside_validate::rules::gtfs_rt::{
-    MessageSubject, RuleScope, ScheduleIndex, validate_message,
+    MessageWithContext, RealtimeRuleScope, ScheduleIndex, validate_realtime_message,
 };
-use lineside_validate::rules::netex::{PublicationExtent, validate_until};
-use lineside_validate::rules::{self, SystemError};
+use lineside_validate::rules::netex::{
+    WholeOrPartialPublication, validate_publication_cancellable,
+};
+use lineside_validate::rules::{self, ValidatorFault};
 use lineside_validate::{CancelToken, Notices, Severity, ValidationContext};
 use serde_json::{Map, Value, json};
 
@@ -144,7 +146,7 @@ fn check_gtfs_realtime(
     plan: &CheckPlan,
     stop: &CancelToken,
     (notices, outline): (&mut Notices, &mut Vec<Point>),
-) -> Result<Vec<SystemError>, String> {
+) -> Result<Vec<ValidatorFault>, String> {
     let context =
         ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
     let timetable = read_timetable(plan, &context, stop)?;
@@ -152,17 +154,18 @@ fn check_gtfs_realtime(
     let before = plan.previous.as_ref().map(decode_message).transpose();
     let message = decode_message(body).map_err(|error| error.to_string())?.0;
     let previous = before.map_err(|error| format!("the previous message: {error}"))?;
-    let scope = RuleScope { has_schedule: plan.schedule.is_some(), ..RuleScope::default() };
-    let subject = MessageSubject::new(&message, &timetable, plan.now).with_scope(scope);
-    let subject = subject.with_previous(previous.as_ref().map(|(message, _)| message));
-    let errors = validate_message(&subject, &context, notices);
-    rules::gtfs_rt::validate_schedule(&timetable, notices);
+    let scope =
+        RealtimeRuleScope { has_schedule: plan.schedule.is_some(), ..RealtimeRuleScope::default() };
+    let subject = MessageWithContext::new(&message, &timetable, plan.now).with_rule_scope(scope);
+    let subject = subject.with_previous_message(previous.as_ref().map(|(message, _)| message));
+    let errors = validate_realtime_message(&subject, &context, notices);
+    rules::gtfs_rt::validate_schedule_for_realtime(&timetable, notices);
     Ok(errors)
 }
 
 /// Replaces the outline with the schedule's stops, if it has any.
 pub(super) fn add_stop_outline(timetable: &ScheduleIndex, outline: &mut Vec<Point>) {
-    let stops = timetable.stop_points();
+    let stops = timetable.stop_coordinates();
     if !stops.is_empty() {
         let points = stops.iter().map(|[lat, lon]| (Some((*lat).into()), Some((*lon).into())));
         *outline = thin_outline(points);
@@ -175,12 +178,12 @@ pub(super) fn read_timetable(
     context: &ValidationContext,
     stop: &CancelToken,
 ) -> Result<ScheduleIndex, String> {
-    let Some(zip) = &plan.schedule else { return Ok(ScheduleIndex::empty_schedule()) };
+    let Some(zip) = &plan.schedule else { return Ok(ScheduleIndex::new_empty_index()) };
     super::check_schedule_memory(zip, plan).map_err(schedule_error)?;
-    let source =
-        ZipSource::new_in_any_folder(zip, &DatasetLimits::default()).map_err(schedule_error)?;
-    let read =
-        ScheduleIndex::read_schedule_until(&source, context, stop).map_err(schedule_error)?;
+    let source = ZipFileSource::open_with_any_folder(zip, &DatasetLimits::default())
+        .map_err(schedule_error)?;
+    let read = ScheduleIndex::read_and_index_until_cancelled(&source, context, stop)
+        .map_err(schedule_error)?;
     read.ok_or_else(|| STOPPED.to_owned())
 }
 
@@ -194,7 +197,7 @@ fn decode_message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems
     if is_gtfs_rt_json(body) {
         gtfs_rt::decode_json(body, &limits)
     } else {
-        gtfs_rt::decode_message(body.clone(), &limits)
+        gtfs_rt::decode_feed_message(body.clone(), &limits)
     }
 }
 
@@ -233,7 +236,7 @@ struct InspectionResult {
     /// The records that do not fit into a timetable.
     unused: Problems,
     counts: Vec<(&'static str, u64)>,
-    errors: Vec<SystemError>,
+    errors: Vec<ValidatorFault>,
     /// The coordinates of some vehicles.
     outline: Vec<Point>,
 }
@@ -270,9 +273,9 @@ fn inspect_input(
         Format::Siri => {
             let limits = siri::MessageLimits::default();
             let (message, problems) =
-                siri::decode_message(body, &TimeZone::UTC, &limits).map_err(format_error)?;
+                siri::decode_siri_message(body, &TimeZone::UTC, &limits).map_err(format_error)?;
             let may_continue = || !stop.is_cancelled();
-            let errors = rules::siri::validate_while(&message, notices, &may_continue).errors;
+            let errors = rules::siri::validate_siri_while(&message, notices, &may_continue).errors;
             let counts = count_elements(&message);
             let outline =
                 thin_outline(vehicle_locations(&message).map(|it| (it.latitude, it.longitude)));
@@ -315,15 +318,19 @@ fn inspect_netex(
     let mut files = CancellableFiles::new(&mut files, stop);
     files.exclude_files(refused.iter().filter_map(Error::file_name));
     refused.iter().for_each(|refusal| problems.push(unreadable_file(refusal)));
-    let extent =
-        if refused.is_empty() { PublicationExtent::Whole } else { PublicationExtent::Part };
-    let inspection = validate_until(&mut files, extent, &limits, context, stop, notices)?;
+    let extent = if refused.is_empty() {
+        WholeOrPartialPublication::Whole
+    } else {
+        WholeOrPartialPublication::Part
+    };
+    let inspection =
+        validate_publication_cancellable(&mut files, extent, &limits, context, stop, notices)?;
     let errors = inspection.unwrap_or_default();
     Ok(InspectionResult { problems, unused, counts, errors, outline: Vec::new() })
 }
 
 fn vehicle_locations(message: &siri::SiriMessage) -> impl Iterator<Item = &siri::Location> {
-    let deliveries = message.deliveries().flat_map(|it| &it.vehicle_monitorings);
+    let deliveries = message.service_deliveries().flat_map(|it| &it.vehicle_monitorings);
     let activities = deliveries.flat_map(|it| &it.vehicle_activities);
     activities.filter_map(|it| it.monitored_vehicle_journey.as_ref()?.vehicle_location.as_ref())
 }
@@ -336,10 +343,14 @@ fn unreadable_file(refusal: &Error) -> Problem {
 }
 
 fn count_elements(message: &siri::SiriMessage) -> Vec<(&'static str, u64)> {
-    let sum =
-        |n: fn(&siri::ServiceDelivery) -> usize| message.deliveries().map(n).sum::<usize>() as u64;
+    let sum = |n: fn(&siri::ServiceDelivery) -> usize| {
+        message.service_deliveries().map(n).sum::<usize>() as u64
+    };
     vec![
-        ("journeys", sum(|it| it.estimated_timetables.iter().flat_map(|it| it.journeys()).count())),
+        (
+            "journeys",
+            sum(|it| it.estimated_timetables.iter().flat_map(|it| it.estimated_journeys()).count()),
+        ),
         (
             "vehicles",
             sum(|it| it.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len()).sum()),

@@ -4,9 +4,10 @@
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedMessage;
 use lineside_formats::siri;
-use lineside_validate::rules::SystemError;
+use lineside_validate::rules::ValidatorFault;
 use lineside_validate::rules::gtfs_rt::{
-    MessageSubject, RuleScope, validate_message, validate_schedule,
+    MessageWithContext, RealtimeRuleScope, validate_realtime_message,
+    validate_schedule_for_realtime,
 };
 use lineside_validate::{CancelToken, Notices, ValidationContext};
 
@@ -25,7 +26,7 @@ pub(super) fn check_conformance(
     plan: &CheckPlan,
     stop: &CancelToken,
     (notices, outline): (&mut Notices, &mut Vec<Point>),
-) -> Result<Vec<SystemError>, String> {
+) -> Result<Vec<ValidatorFault>, String> {
     let context =
         ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
     let rows = read_timetable(plan, &context, stop)?;
@@ -40,19 +41,19 @@ pub(super) fn check_conformance(
     let previous = plan.previous.as_ref().map(read).transpose();
     let previous = previous.map_err(|error| format!("the previous message: {error}"))?;
     let (message, has_visits) = read(body)?;
-    let scope = RuleScope {
+    let scope = RealtimeRuleScope {
         has_schedule: schedule.is_some(),
         is_translated: true,
         // Stop monitoring covers only the requested stops, so such a message is incomplete.
         is_whole: !has_visits,
         is_repeated: true,
     };
-    let subject = MessageSubject::new(&message, &rows, plan.now).with_scope(scope);
-    let subject = subject.with_previous(previous.as_ref().map(|(message, _)| message));
-    let errors = validate_message(&subject, &context, notices);
+    let subject = MessageWithContext::new(&message, &rows, plan.now).with_rule_scope(scope);
+    let subject = subject.with_previous_message(previous.as_ref().map(|(message, _)| message));
+    let errors = validate_realtime_message(&subject, &context, notices);
     let mut schedule_notices = notices.new_empty_like();
-    validate_schedule(&rows, &mut schedule_notices);
-    schedule_notices.retain_kinds(|kind| scope.has_code(kind.code));
+    validate_schedule_for_realtime(&rows, &mut schedule_notices);
+    schedule_notices.retain_notice_kinds(|kind| scope.applies_to_code(kind.code));
     notices.merge_notices(schedule_notices);
     Ok(errors)
 }
@@ -64,8 +65,8 @@ fn read_message(
     schedule: Option<&ConversionSchedule>,
 ) -> Result<(FeedMessage, bool), String> {
     let zone = ConversionSchedule::time_zone(schedule);
-    let decoded = siri::decode_message(body, &zone, &siri::MessageLimits::default());
+    let decoded = siri::decode_siri_message(body, &zone, &siri::MessageLimits::default());
     let (message, _) = decoded.map_err(|error| error.to_string())?;
-    let has_visits = message.deliveries().any(|it| !it.stop_monitorings.is_empty());
+    let has_visits = message.service_deliveries().any(|it| !it.stop_monitorings.is_empty());
     Ok((siri_to_gtfs_realtime(&message, &plan.ids, schedule)?, has_visits))
 }

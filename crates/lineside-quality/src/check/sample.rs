@@ -6,7 +6,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use lineside_formats::Error;
-use lineside_formats::gtfs::{TableWriter as _, ZipTables};
+use lineside_formats::gtfs::{TableWriter as _, ZipTableWriter};
 use lineside_model::SiriIds;
 use lineside_sync::UnixMillis;
 
@@ -68,7 +68,7 @@ pub fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
 }
 
 fn zip_sample() -> Result<Bytes, Error> {
-    let mut tables = ZipTables::new(Cursor::new(Vec::new()));
+    let mut tables = ZipTableWriter::new(Cursor::new(Vec::new()));
     for (name, text) in FILES {
         let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
         tables.begin_table(name, &lines.next().unwrap_or_default())?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use lineside_validate::Severity;
-use lineside_validate::rules::SystemError;
+use lineside_validate::rules::ValidatorFault;
 use serde_json::{Map, Value};
 
 use super::codes::find_remedy;
@@ -29,10 +29,10 @@ pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
         STDIN => Cow::Borrowed("Standard input"),
         input => escape_control_chars(input),
     };
-    _ = writeln!(out, "{input} is {}{counts}", checked.format.label());
+    _ = writeln!(out, "{input} is {}{counts}", checked.format.display_name());
     write_unread(&mut out, checked);
     for finding in &checked.findings {
-        let name = paint(finding.severity, finding.severity.report_name());
+        let name = paint(finding.severity, finding.severity.severity_report_name());
         _ = writeln!(out, "\n{name} {} ({})", finding.code, format_times(finding.total));
         if !finding.summary.is_empty() {
             _ = writeln!(out, "  {}", finding.summary.replace('\n', " "));
@@ -119,7 +119,7 @@ fn describe_ignored(checked: &CheckReport) -> Option<String> {
 }
 
 /// Describes a rule that failed or hit a limit.
-pub(super) fn describe_fault(error: &SystemError) -> String {
+pub(super) fn describe_fault(error: &ValidatorFault) -> String {
     format!("Error in Lineside: rule {} failed: {}", error.rule, error.message)
 }
 

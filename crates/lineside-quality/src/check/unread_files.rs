@@ -1,6 +1,6 @@
 //! Describes the parts of a schedule that no rule saw. Once they are fixed, a validation may find more.
 
-use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
+use lineside_validate::rules::gtfs::{IncompleteFile, MissingFilePart};
 
 use super::format_grouped;
 
@@ -15,21 +15,27 @@ pub fn describe_unread_file(file: &IncompleteFile) -> String {
     let name = &file.filename;
     let rows = format_row_count(file.rows);
     let what = match file.lack {
-        MissingPart::Rows if file.rows == 1 => format!("1 unreadable row in {name} was skipped"),
-        MissingPart::Rows => {
+        MissingFilePart::Rows if file.rows == 1 => {
+            format!("1 unreadable row in {name} was skipped")
+        }
+        MissingFilePart::Rows => {
             format!("{} unreadable rows in {name} were skipped", format_grouped(file.rows))
         }
-        MissingPart::Rest if file.rows == 0 => {
+        MissingFilePart::Rest if file.rows == 0 => {
             format!("{name} could not be read to its end; the rest was skipped")
         }
-        MissingPart::Rest => format!(
+        MissingFilePart::Rest => format!(
             "{name} could not be read to its end; the rest and {rows} before it were skipped"
         ),
-        MissingPart::Header => format!("the header of {name} is wrong, so its rows were skipped"),
-        MissingPart::Encoding => format!("{name} is in UTF-16 and was skipped: save it as UTF-8"),
-        MissingPart::Zones => format!("unreadable zones of {name} were skipped"),
-        MissingPart::Content => format!("{name} is empty"),
-        MissingPart::File => format!("{name} is missing"),
+        MissingFilePart::Header => {
+            format!("the header of {name} is wrong, so its rows were skipped")
+        }
+        MissingFilePart::Encoding => {
+            format!("{name} is in UTF-16 and was skipped: save it as UTF-8")
+        }
+        MissingFilePart::Zones => format!("unreadable zones of {name} were skipped"),
+        MissingFilePart::Content => format!("{name} is empty"),
+        MissingFilePart::File => format!("{name} is missing"),
     };
     match file.rules {
         0 => what,
@@ -53,7 +59,7 @@ pub(super) fn is_count_incomplete(kind: &str, unread: &[IncompleteFile]) -> bool
         _ => return false,
     };
     let lacks_rows =
-        |it: &IncompleteFile| !matches!(it.lack, MissingPart::Content | MissingPart::File);
+        |it: &IncompleteFile| !matches!(it.lack, MissingFilePart::Content | MissingFilePart::File);
     unread.iter().any(|it| it.filename == file && lacks_rows(it))
 }
 
@@ -72,22 +78,23 @@ mod tests {
             })
         };
         assert_eq!(
-            describe(MissingPart::Rows, 1, 12),
+            describe(MissingFilePart::Rows, 1, 12),
             "1 unreadable row in agency.txt was skipped, so 12 rules could not run"
         );
         assert!(
-            describe(MissingPart::Rows, 2, 1).ends_with("were skipped, so 1 rule could not run")
+            describe(MissingFilePart::Rows, 2, 1)
+                .ends_with("were skipped, so 1 rule could not run")
         );
         assert!(
-            describe(MissingPart::Rest, 2, 0)
+            describe(MissingFilePart::Rest, 2, 0)
                 .ends_with("the rest and 2 rows before it were skipped")
         );
-        assert!(describe(MissingPart::Encoding, 0, 1).contains("save it as UTF-8"));
+        assert!(describe(MissingFilePart::Encoding, 0, 1).contains("save it as UTF-8"));
         assert!(
-            describe(MissingPart::Zones, 0, 3)
+            describe(MissingFilePart::Zones, 0, 3)
                 .starts_with("unreadable zones of agency.txt were skipped")
         );
-        assert_eq!(describe(MissingPart::File, 0, 0), "agency.txt is missing");
+        assert_eq!(describe(MissingFilePart::File, 0, 0), "agency.txt is missing");
     }
 
     #[test]
@@ -100,8 +107,8 @@ mod tests {
                 rules: 1,
             }]
         };
-        assert!(is_count_incomplete("routes", &unread(MissingPart::Rows)));
-        assert!(!is_count_incomplete("trips", &unread(MissingPart::Rows)));
-        assert!(!is_count_incomplete("routes", &unread(MissingPart::File)));
+        assert!(is_count_incomplete("routes", &unread(MissingFilePart::Rows)));
+        assert!(!is_count_incomplete("trips", &unread(MissingFilePart::Rows)));
+        assert!(!is_count_incomplete("routes", &unread(MissingFilePart::File)));
     }
 }

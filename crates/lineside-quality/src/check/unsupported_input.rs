@@ -65,7 +65,7 @@ const TO_ZIP: &str = "unpack it, and give the folder of the tables or a zip of t
 
 fn describe_zip(body: &[u8]) -> String {
     let names: Vec<String> =
-        match ZipFiles::list_paths(Cursor::new(body), &DatasetLimits::default()) {
+        match ZipFiles::list_file_paths_and_sizes(Cursor::new(body), &DatasetLimits::default()) {
             Ok(paths) => paths.into_iter().map(|(path, _)| path).collect(),
             Err(error) => {
                 return format!("this zip cannot be read: {error}; the download may be incomplete");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lineside_formats::{
     ConversionReport,
-    gtfs_rt::{ShallowMessage, proto::FeedMessage},
+    gtfs_rt::{SplitFeedMessage, proto::FeedMessage},
     siri::{MessagePayload, SiriMessage},
 };
 
@@ -13,10 +13,10 @@ pub(super) fn report_dropped_siri(message: &SiriMessage, losses: &mut Conversion
     for payload in &message.payloads {
         match payload {
             MessagePayload::Fault(_) => {
-                losses.record_dropped("Fault", "it belongs to the envelope", None)
+                losses.record_dropped_object("Fault", "it belongs to the envelope", None)
             }
             MessagePayload::Other(name) => {
-                losses.record_dropped(name.to_string(), "it is not read", None)
+                losses.record_dropped_object(name.to_string(), "it is not read", None)
             }
             _ => {}
         }
@@ -28,10 +28,10 @@ pub(super) fn report_dropped_geojson(message: &FeedMessage, losses: &mut Convers
     for entity in message.entity.iter().filter(|entity| !entity.is_deleted()) {
         let id = Some(entity.id.as_str());
         if entity.trip_update.is_some() {
-            losses.record_dropped("trip_update", "GeoJSON only has vehicles", id);
+            losses.record_dropped_object("trip_update", "GeoJSON only has vehicles", id);
         }
         if entity.alert.is_some() {
-            losses.record_dropped("alert", "GeoJSON only has vehicles", id);
+            losses.record_dropped_object("alert", "GeoJSON only has vehicles", id);
         }
     }
 }
@@ -42,7 +42,7 @@ const EXTENSIONS_MAX: usize = 100;
 /// Counts dropped extensions: they have numbers, but other formats need names. `is_written` returns true for payloads
 /// that are written; the extensions of other payloads are dropped with them.
 pub(super) fn report_dropped_extensions(
-    message: &ShallowMessage,
+    message: &SplitFeedMessage,
     why: &'static str,
     is_written: impl Fn(&str) -> bool,
     losses: &mut ConversionReport,
@@ -61,7 +61,7 @@ pub(super) fn report_dropped_extensions(
             if is_listed {
                 kinds.insert(kind);
             }
-            losses.record_dropped(reported_kind, why, Some(raw.entity_id()));
+            losses.record_dropped_object(reported_kind, why, Some(raw.entity_id()));
         });
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use lineside_formats::{ConversionReport, Format, Problem, Problems};
 use lineside_gbfs::{
-    FileContent, FileHeader, FileKind, FileLimits, GbfsFile, GbfsVersion, decode_file,
-    encode_discovery, encode_file, output_name,
+    FileContent, FileHeader, FileKind, FileLimits, GbfsFile, WritableGbfsVersion, decode_gbfs_file,
+    encode_discovery_file, encode_gbfs_file, output_file_name,
 };
 
 use super::{ConversionError, ConversionOutput, ConversionTarget, NamedFile};
@@ -38,8 +38,8 @@ pub(super) fn convert_system(
     add_languages(&mut system, others, to);
     match to {
         ConversionTarget::Geojson => geojson_map::write_geojson(system, out),
-        ConversionTarget::Gbfs2 => Ok(write_system(files, system, GbfsVersion::Two)),
-        _ => Ok(write_system(files, system, GbfsVersion::Three)),
+        ConversionTarget::Gbfs2 => Ok(write_system(files, system, WritableGbfsVersion::Two)),
+        _ => Ok(write_system(files, system, WritableGbfsVersion::Three)),
     }
 }
 
@@ -53,11 +53,11 @@ fn decode_system(
     let (mut problems, mut losses) = (Problems::new(), missing);
     let mut read = BTreeMap::new();
     for (name, body) in files.iter().filter(|(name, _)| name != DISCOVERY) {
-        let Some(kind) = FileKind::from_name(name) else {
-            losses.record_dropped("file", "GBFS has no such file", Some(name));
+        let Some(kind) = FileKind::kind_from_file_name(name) else {
+            losses.record_dropped_object("file", "GBFS has no such file", Some(name));
             continue;
         };
-        match decode_file(kind, body, &language, &FileLimits::default()) {
+        match decode_gbfs_file(kind, body, &language, &FileLimits::default()) {
             Ok((file, more)) => {
                 problems.merge(more);
                 read.insert(kind, file);
@@ -83,19 +83,19 @@ fn add_languages(
         for (name, body) in files {
             if to == ConversionTarget::Gbfs2 {
                 let why = "it is in another language, and GBFS 2 has only one";
-                system.conversion_report.record_dropped(
+                system.conversion_report.record_dropped_object(
                     "file",
                     why,
                     Some(&format!("{language}/{name}")),
                 );
                 continue;
             }
-            let Some(kind) = FileKind::from_name(name) else { continue };
-            match decode_file(kind, body, language, &FileLimits::default()) {
+            let Some(kind) = FileKind::kind_from_file_name(name) else { continue };
+            match decode_gbfs_file(kind, body, language, &FileLimits::default()) {
                 // Its problems would repeat those of the first language.
                 Ok((other, _)) => {
                     if let Some(file) = system.files.get_mut(&kind) {
-                        file.content.add_language(&other.content);
+                        file.content.add_texts_of_language(&other.content);
                     }
                 }
                 Err(error) => {
@@ -108,11 +108,15 @@ fn add_languages(
     }
 }
 
-fn write_system(files: &[NamedFile], system: GbfsSystem, version: GbfsVersion) -> ConversionOutput {
+fn write_system(
+    files: &[NamedFile],
+    system: GbfsSystem,
+    version: WritableGbfsVersion,
+) -> ConversionOutput {
     let GbfsSystem { language, files: mut read, problems, mut conversion_report } = system;
     let has_hours =
-        version == GbfsVersion::Three && complete_system_info(files, &mut read, &language);
-    if version == GbfsVersion::Three
+        version == WritableGbfsVersion::Three && complete_system_info(files, &mut read, &language);
+    if version == WritableGbfsVersion::Three
         && let Some(file) = read.get_mut(&FileKind::SystemInformation)
     {
         conversion_report.merge(file.content.adapt_contacts_to_v3(None));
@@ -121,12 +125,12 @@ fn write_system(files: &[NamedFile], system: GbfsSystem, version: GbfsVersion) -
     let mut listed: Vec<(&str, String)> = Vec::new();
     let mut counts = 0;
     for (&kind, file) in &read {
-        let written = encode_file(&file.content, &file.head, version, &language);
-        let (Some(name), Some(written)) = (output_name(kind, version), written) else {
+        let written = encode_gbfs_file(&file.content, &file.head, version, &language);
+        let (Some(name), Some(written)) = (output_file_name(kind, version), written) else {
             let is_replaced = has_hours && matches!(kind, FileKind::Hours | FileKind::Calendar);
             if !is_replaced {
                 let name = kind.file_name(3).or(kind.file_name(2));
-                conversion_report.record_dropped(
+                conversion_report.record_dropped_object(
                     "file",
                     "this version of GBFS has no such file",
                     name,
@@ -140,7 +144,7 @@ fn write_system(files: &[NamedFile], system: GbfsSystem, version: GbfsVersion) -
         out.push((format!("{name}.json"), Bytes::from(written.body)));
     }
     let head = discovery_head(files, read.values().map(|file| &file.head));
-    let discovery = encode_discovery(&[(language, listed)], &head, version);
+    let discovery = encode_discovery_file(&[(language, listed)], &head, version);
     out.insert(0, (format!("{DISCOVERY}.json"), discovery.into()));
     ConversionOutput {
         from: Format::Gbfs,
@@ -155,8 +159,9 @@ fn write_system(files: &[NamedFile], system: GbfsSystem, version: GbfsVersion) -
 /// Returns the language that a system declares.
 fn declared_language(files: &[NamedFile]) -> Option<String> {
     let kind = FileKind::SystemInformation;
-    let (_, body) = files.iter().find(|(name, _)| FileKind::from_name(name) == Some(kind))?;
-    let (file, _) = decode_file(kind, body, LANGUAGE_DEFAULT, &FileLimits::default()).ok()?;
+    let (_, body) =
+        files.iter().find(|(name, _)| FileKind::kind_from_file_name(name) == Some(kind))?;
+    let (file, _) = decode_gbfs_file(kind, body, LANGUAGE_DEFAULT, &FileLimits::default()).ok()?;
     let FileContent::SystemInformation(system) = file.content else { return None };
     system.languages.0.first().map(ToString::to_string)
 }
@@ -168,7 +173,8 @@ fn complete_system_info(
     read: &mut BTreeMap<FileKind, GbfsFile>,
     language: &str,
 ) -> bool {
-    let listed = |kind| files.iter().any(|(name, _)| FileKind::from_name(name) == Some(kind));
+    let listed =
+        |kind| files.iter().any(|(name, _)| FileKind::kind_from_file_name(name) == Some(kind));
     let is_whole = |kind| !listed(kind) || read.contains_key(&kind);
     let all = is_whole(FileKind::Hours) && is_whole(FileKind::Calendar);
     let (mut hours, mut calendar) = (Vec::new(), Vec::new());
@@ -182,7 +188,7 @@ fn complete_system_info(
     let Some(system) = read.get_mut(&FileKind::SystemInformation) else { return false };
     let is_new = system.head.version.as_deref().is_some_and(|version| version.starts_with('3'));
     let hours = (all && !is_new).then_some((&hours[..], &calendar[..]));
-    system.content.complete_for_v3(language, hours);
+    system.content.add_fields_required_by_v3(language, hours);
     matches!(&system.content, FileContent::SystemInformation(it) if it.opening_hours.is_some())
 }
 
@@ -192,7 +198,7 @@ fn discovery_head<'a>(
     heads: impl Iterator<Item = &'a FileHeader>,
 ) -> FileHeader {
     let own = files.iter().find(|(name, _)| name == DISCOVERY);
-    let ttl = own.and_then(|(_, body)| lineside_gbfs::parse_ttl(body).ok().flatten());
+    let ttl = own.and_then(|(_, body)| lineside_gbfs::parse_file_ttl(body).ok().flatten());
     FileHeader {
         last_updated: heads.filter_map(|head| head.last_updated).max(),
         ttl: ttl.and_then(|ttl| u32::try_from(ttl.as_secs()).ok()).or(Some(0)),

@@ -16,7 +16,9 @@ use std::io::{self, Read as _, Seek as _};
 
 use bytes::Bytes;
 use clap::ValueEnum;
-use lineside_formats::{ConversionReport, Error, Format, Problems, sniff_format, sniff_schedule};
+use lineside_formats::{
+    ConversionReport, Error, Format, Problems, sniff_format, sniff_schedule_format,
+};
 use lineside_model::{MatchCount, SiriIds};
 use serde_json::{Value, json};
 
@@ -104,7 +106,7 @@ impl ConversionInput {
     /// # Errors
     /// Returns an error if the file cannot be read, or is larger than [`REALTIME_BYTES_MAX`] without being a schedule.
     pub fn from_file(mut file: File) -> Result<ConversionInput, ConversionError> {
-        if let Some(format) = sniff_schedule(&file)? {
+        if let Some(format) = sniff_schedule_format(&file)? {
             return Ok(ConversionInput::Schedule(format, file));
         }
         if file.metadata()?.len() > REALTIME_BYTES_MAX {

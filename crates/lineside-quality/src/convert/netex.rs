@@ -5,9 +5,9 @@ use std::io::{BufReader, BufWriter, Write as _};
 
 use lineside_formats::{
     ConversionReport, Error, Format, Problems,
-    gtfs::{StopTimeRow, TableWriter, ZipTables},
+    gtfs::{StopTimeRow, TableWriter, ZipTableWriter},
     netex::{self, PublicationLimits, PublicationSource, RecordCounts},
-    sniff_schedule,
+    sniff_schedule_format,
 };
 
 use super::{ConversionError, ConversionOutput, ConversionTarget, schedule_geojson};
@@ -21,11 +21,15 @@ pub(super) fn convert_netex(
         let zip = tempfile::tempfile()?;
         let (counts, mut problems, mut losses) = write_gtfs_zip(file, &zip, MissingValues::Empty)?;
         let (map, dataset) = schedule_geojson::convert_schedule(zip, out)?;
-        problems.merge(netex::drop_known_table_problems(map.problems, &dataset.timetable));
+        problems.merge(netex::drop_already_reported_problems(map.problems, &dataset.timetable));
         losses.merge(schedule_geojson::report_unplaced_stops(&dataset));
         let why = schedule_geojson::NO_PLACE;
-        losses.record_dropped_many("ServiceJourney", why, dataset.timetable.trips().len() as u64);
-        losses.record_dropped_many("DayType", why, counts.day_types as u64);
+        losses.record_dropped_objects(
+            "ServiceJourney",
+            why,
+            dataset.timetable.trips().len() as u64,
+        );
+        losses.record_dropped_objects("DayType", why, counts.day_types as u64);
         return Ok(ConversionOutput {
             from: Format::Netex,
             problems,
@@ -52,7 +56,7 @@ pub(super) fn convert_netex(
 
 /// Returns a schedule in GTFS or NeTEx as a GTFS zip.
 pub(super) fn to_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
-    match sniff_schedule(&schedule)? {
+    match sniff_schedule_format(&schedule)? {
         Some(Format::Netex) => {}
         Some(_) => return Ok(schedule),
         None => {
@@ -103,7 +107,7 @@ fn write_gtfs_zip(
     let limits = PublicationLimits::default();
     let mut source = PublicationSource::from_reader(BufReader::new(file), &limits.files)?;
     let (publication, mut problems) = netex::decode_publication(&mut source, &limits)?;
-    let mut tables = ZipTables::new(BufWriter::new(out));
+    let mut tables = ZipTableWriter::new(BufWriter::new(out));
     let losses = match gaps {
         MissingValues::Filled => netex::write_gtfs(&publication, &mut tables, &mut problems)?,
         MissingValues::Empty => {

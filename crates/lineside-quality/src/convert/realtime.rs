@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::{
     ConversionReport, Error, Format, Problems,
     gtfs_rt::{
-        self, RawEntity, ShallowMessage,
+        self, EncodedEntity, SplitFeedMessage,
         proto::{FeedEntity, FeedMessage},
     },
     is_gtfs_rt_json,
@@ -74,12 +74,12 @@ pub fn siri_to_gtfs_realtime(
     let (state, _) = state.map_err(ConversionError::into_message)?;
     let export = exports::gtfs_rt_message(&state, NAME.as_str(), exports::ExportPart::All);
     let bytes = export.map(|export| export.bytes).unwrap_or_default();
-    let decoded = gtfs_rt::decode_message(bytes, &gtfs_rt::FeedMessageLimits::default());
+    let decoded = gtfs_rt::decode_feed_message(bytes, &gtfs_rt::FeedMessageLimits::default());
     decoded.map(|(message, _)| message).map_err(|error| error.to_string())
 }
 
 enum DecodedMessage {
-    GtfsRt(ShallowMessage),
+    GtfsRt(SplitFeedMessage),
     /// A SIRI message, with the elements that were not decoded.
     Siri(SiriMessage, ConversionReport),
 }
@@ -103,7 +103,7 @@ pub(super) fn convert_realtime(
     let written = match (to, &read) {
         (ConversionTarget::GtfsRt, DecodedMessage::GtfsRt(shallow)) => {
             let entities = shallow.entities.iter().map(|raw| raw.bytes.clone());
-            gtfs_rt::encode_feed(&shallow.header, entities)
+            gtfs_rt::encode_feed_message(&shallow.header, entities)
         }
         (ConversionTarget::GtfsRt | ConversionTarget::GtfsRtJson, read) => {
             if let DecodedMessage::GtfsRt(shallow) = read {
@@ -183,8 +183,8 @@ fn decode_message(
     if from == Format::Siri {
         let zone = dataset_time_zone(schedule);
         let limits = siri::MessageLimits::default();
-        let (message, problems, unread) = siri::decode_with_report(&body, &zone, &limits)?;
-        if message.deliveries().next().is_none() {
+        let (message, problems, unread) = siri::decode_message_with_report(&body, &zone, &limits)?;
+        if message.service_deliveries().next().is_none() {
             let detail = "the input is SIRI without a delivery of a service";
             return Err(ConversionError::Unreadable(detail.to_owned()));
         }
@@ -192,9 +192,9 @@ fn decode_message(
     }
     let (shallow, problems) = if is_gtfs_rt_json(&body) {
         let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
-        (ShallowMessage::from_message(&message), problems)
+        (SplitFeedMessage::from_decoded_message(&message), problems)
     } else {
-        gtfs_rt::decode_shallow(body, &limits)?
+        gtfs_rt::split_feed_message(body, &limits)?
     };
     Ok((DecodedMessage::GtfsRt(shallow), problems))
 }
@@ -239,18 +239,19 @@ fn write_message(
     if to == ConversionTarget::GtfsRtJson {
         let mut out = Vec::new();
         let entities = message.entity.iter().cloned().map(|mut entity| {
-            for field in gtfs_rt::remove_extensions(&mut entity) {
-                losses.record_dropped(field, "JSON has no field for it", Some(&entity.id));
+            for field in gtfs_rt::remove_lineside_extensions(&mut entity) {
+                losses.record_dropped_object(field, "JSON has no field for it", Some(&entity.id));
             }
             entity
         });
-        let written = gtfs_rt::write_json(&mut out, &message.header, entities);
+        let written = gtfs_rt::write_feed_json(&mut out, &message.header, entities);
         written.map_err(|error| ConversionError::Unreadable(error.to_string()))?;
         return Ok(out.into());
     }
     let entities = message.entity.iter().zip(1..);
-    let entities = entities.map(|(entity, number)| RawEntity::from_entity(entity, number).bytes);
-    Ok(gtfs_rt::encode_feed(&message.header, entities))
+    let entities =
+        entities.map(|(entity, number)| EncodedEntity::from_decoded_entity(entity, number).bytes);
+    Ok(gtfs_rt::encode_feed_message(&message.header, entities))
 }
 
 /// Builds the network state from a message, at the message's own time.
@@ -288,7 +289,11 @@ fn convert_through_state(
         let (shown, hidden): (Vec<_>, Vec<_>) =
             state.vehicles().partition(|record| record.position().is_some());
         for vehicle in hidden {
-            losses.record_dropped("vehicle", "it has no position", Some(vehicle.id.as_str()));
+            losses.record_dropped_object(
+                "vehicle",
+                "it has no position",
+                Some(vehicle.id.as_str()),
+            );
         }
         let map = geojson::encode_vehicles(state, NAME.as_str()).unwrap_or_default();
         return (map, vec![("vehicles", shown.len() as u64)]);
@@ -316,10 +321,10 @@ fn convert_through_state(
 }
 /// Builds a message with a delivery for each service that has elements.
 fn build_delivery(elements: SiriElements, at: Option<SiriTime>) -> SiriMessage {
-    let head = siri::DeliveryHead {
+    let head = siri::CommonDeliveryFields {
         version: Some(SIRI_VERSION.into()),
         response_timestamp: at,
-        ..siri::DeliveryHead::default()
+        ..siri::CommonDeliveryFields::default()
     };
     let mut delivery = ServiceDelivery {
         response_timestamp: at,
@@ -373,13 +378,17 @@ fn report_merged_entities(
     let (deleted_entities, merged): (Vec<_>, Vec<_>) =
         message.entity.iter().partition(|entity| entity.is_deleted());
     for entity in deleted_entities {
-        losses.record_dropped("is_deleted", "deleted entities are left out", Some(&entity.id));
+        losses.record_dropped_object(
+            "is_deleted",
+            "deleted entities are left out",
+            Some(&entity.id),
+        );
     }
     let records = [state.trip_updates().count(), state.vehicles().count(), state.alerts().count()];
     let why = "another entity has the same data, or it has a problem that is listed";
     for ((kind, count), records) in count_entity_kinds(merged).into_iter().zip(records) {
         if kinds.contains(&kind) {
-            losses.record_dropped_many(kind, why, count.saturating_sub(records as u64));
+            losses.record_dropped_objects(kind, why, count.saturating_sub(records as u64));
         }
     }
 }
@@ -392,13 +401,13 @@ fn count_siri_elements(message: &SiriMessage) -> Counts {
         ("PtSituationElement", 0),
         ("MonitoredStopVisit", 0),
     ];
-    for delivery in message.deliveries() {
+    for delivery in message.service_deliveries() {
         let timetables = delivery.estimated_timetables.iter();
         let activities = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
         let situations = delivery.situation_exchanges.iter().map(|it| it.situations.len());
         let visits = delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len());
         let found = [
-            timetables.map(|it| it.journeys().count()).sum::<usize>(),
+            timetables.map(|it| it.estimated_journeys().count()).sum::<usize>(),
             activities.sum(),
             situations.sum(),
             visits.sum(),

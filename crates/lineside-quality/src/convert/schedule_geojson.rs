@@ -21,7 +21,7 @@ pub(super) fn convert_gtfs(zip: File, out: &File) -> Result<ConversionOutput, Co
     let mut losses = report_unplaced_stops(&dataset);
     for (table, rows) in dataset.timetable.row_counts() {
         if !MAP_TABLES.contains(&&**table) {
-            losses.record_dropped_many(format!("{table} row"), NO_PLACE, *rows);
+            losses.record_dropped_objects(format!("{table} row"), NO_PLACE, *rows);
         }
     }
     Ok(ConversionOutput { conversion_report: losses, ..converted })
@@ -30,7 +30,7 @@ pub(super) fn convert_gtfs(zip: File, out: &File) -> Result<ConversionOutput, Co
 /// Counts the stops without a position as losses.
 pub(super) fn report_unplaced_stops(dataset: &Dataset) -> ConversionReport {
     let mut losses = ConversionReport::new();
-    losses.record_dropped_many("stop", "it has no position", count_unplaced_stops(dataset));
+    losses.record_dropped_objects("stop", "it has no position", count_unplaced_stops(dataset));
     losses
 }
 

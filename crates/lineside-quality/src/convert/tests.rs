@@ -87,7 +87,8 @@ fn netex_is_converted_to_gtfs_and_losses_are_reported() {
 #[test]
 fn siri_is_converted_to_gtfs_realtime_and_losses_are_reported() {
     let (pb, converted) = one(body(ET), ConversionTarget::GtfsRt);
-    let (message, _) = gtfs_rt::decode_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
+    let (message, _) =
+        gtfs_rt::decode_feed_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     let update = message.entity[0].trip_update.as_ref().unwrap();
     assert_eq!(update.trip.trip_id.as_deref(), Some("J"));
     assert_eq!(update.stop_time_update[0].departure.as_ref().unwrap().delay, Some(120));
@@ -103,16 +104,21 @@ fn siri_is_converted_to_gtfs_realtime_and_losses_are_reported() {
 fn a_conversion_to_gtfs_realtime_and_back_preserves_the_journey() {
     let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
     let (xml, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::SiriXml);
-    assert_eq!((converted.from, converted.conversion_report.total_dropped()), (Format::GtfsRt, 0));
+    assert_eq!(
+        (converted.from, converted.conversion_report.dropped_object_count()),
+        (Format::GtfsRt, 0)
+    );
     let (message, problems) =
-        siri::decode_message(&xml, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap();
+        siri::decode_siri_message(&xml, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap();
     assert_eq!(problems.total_count(), 0);
-    let journey = message.deliveries().next().unwrap().estimated_timetables[0].journeys().next();
+    let journey = message.service_deliveries().next().unwrap().estimated_timetables[0]
+        .estimated_journeys()
+        .next();
     assert_eq!(journey.unwrap().journey_ref().unwrap(), "J");
     let (second, _) = one(ConversionInput::Body(xml), ConversionTarget::GtfsRt);
     let events = |bytes: Bytes| {
         let (message, _) =
-            gtfs_rt::decode_message(bytes, &gtfs_rt::FeedMessageLimits::default()).unwrap();
+            gtfs_rt::decode_feed_message(bytes, &gtfs_rt::FeedMessageLimits::default()).unwrap();
         let update = message.entity[0].trip_update.clone().unwrap();
         (update.trip.trip_id, update.stop_time_update)
     };
@@ -129,7 +135,7 @@ fn a_conversion_to_gtfs_realtime_and_back_preserves_the_journey() {
 fn entities_merged_into_one_element_are_counted_once() {
     let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
     let (mut message, _) =
-        gtfs_rt::decode_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
+        gtfs_rt::decode_feed_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     for id in ["again", "gone"] {
         let mut entity = message.entity[0].clone();
         entity.id = id.to_owned();
@@ -137,13 +143,14 @@ fn entities_merged_into_one_element_are_counted_once() {
         message.entity.push(entity);
     }
     let raw = message.entity.iter().zip(1..);
-    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::from_entity(entity, number).bytes);
-    let pb = gtfs_rt::encode_feed(&message.header, raw);
+    let raw = raw
+        .map(|(entity, number)| gtfs_rt::EncodedEntity::from_decoded_entity(entity, number).bytes);
+    let pb = gtfs_rt::encode_feed_message(&message.header, raw);
     let (xml, converted) = one(ConversionInput::Body(pb), ConversionTarget::SiriXml);
     let read =
-        siri::decode_message(&xml, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap().0;
-    let written = read.deliveries().flat_map(|it| &it.estimated_timetables);
-    assert_eq!(written.flat_map(|it| it.journeys()).count(), 1);
+        siri::decode_siri_message(&xml, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap().0;
+    let written = read.service_deliveries().flat_map(|it| &it.estimated_timetables);
+    assert_eq!(written.flat_map(|it| it.estimated_journeys()).count(), 1);
     assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
     let losses: Vec<_> = converted.conversion_report.iter().map(|it| (it.kind, it.count)).collect();
     assert_eq!(losses, [("is_deleted", 1), ("trip_update", 1)]);
@@ -156,7 +163,7 @@ fn siri_is_converted_to_siri_without_loss() {
     assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
     let (second, _) = one(ConversionInput::Body(json), ConversionTarget::SiriXml);
     let read = |text: &[u8]| {
-        siri::decode_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
+        siri::decode_siri_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
     };
     assert_eq!(read(&second).0, read(ET.as_bytes()).0);
 }
@@ -168,17 +175,17 @@ fn an_extension_is_lost_in_json() {
         vehicle: Some(proto::VehiclePosition::default()),
         ..proto::FeedEntity::default()
     };
-    let mut raw = gtfs_rt::RawEntity::from_entity(&entity, 1).bytes.to_vec();
+    let mut raw = gtfs_rt::EncodedEntity::from_decoded_entity(&entity, 1).bytes.to_vec();
     // Field 1001, a number.
     raw.extend_from_slice(&[0xC8, 0x3E, 0x07]);
     let header = proto::FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         ..proto::FeedHeader::default()
     };
-    let pb = gtfs_rt::encode_feed(&header, [Bytes::from(raw)]);
+    let pb = gtfs_rt::encode_feed_message(&header, [Bytes::from(raw)]);
     let (same, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::GtfsRt);
     assert_eq!(
-        (same, converted.conversion_report.total_dropped()),
+        (same, converted.conversion_report.dropped_object_count()),
         (pb.clone(), 0),
         "protobuf output has the extension"
     );
@@ -218,8 +225,9 @@ fn entities_that_geojson_cannot_show_are_counted_once() {
         ..proto::FeedHeader::default()
     };
     let raw = entities.iter().zip(1..);
-    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::from_entity(entity, number).bytes);
-    let pb = gtfs_rt::encode_feed(&header, raw);
+    let raw = raw
+        .map(|(entity, number)| gtfs_rt::EncodedEntity::from_decoded_entity(entity, number).bytes);
+    let pb = gtfs_rt::encode_feed_message(&header, raw);
     let (_, converted) = one(ConversionInput::Body(pb), ConversionTarget::Geojson);
     let lost = |kind: &str| -> u64 {
         converted.conversion_report.iter().filter(|it| it.kind == kind).map(|it| it.count).sum()
@@ -310,7 +318,7 @@ fn real_files_are_converted_entity_by_entity() {
     let (back, converted) = one(ConversionInput::Body(pb), ConversionTarget::SiriXml);
     assert_eq!(converted.counts[0].1, journeys as u64);
     let (message, _) =
-        siri::decode_message(&back, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap();
-    let written = message.deliveries().flat_map(|it| &it.estimated_timetables);
-    assert_eq!(written.flat_map(|it| it.journeys()).count(), journeys);
+        siri::decode_siri_message(&back, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap();
+    let written = message.service_deliveries().flat_map(|it| &it.estimated_timetables);
+    assert_eq!(written.flat_map(|it| it.estimated_journeys()).count(), journeys);
 }

@@ -173,12 +173,12 @@ mod tests {
     #[test]
     fn codes_of_partly_read_files_are_neither_new_nor_gone() {
         use Severity::{Error, Warning};
-        use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
+        use lineside_validate::rules::gtfs::{IncompleteFile, MissingFilePart};
         let hidden = "trip_distance_exceeds_shape_distance";
         let whole = test_report("a", &[(hidden, Error, 39), ("unknown_column", Warning, 40)]);
         let row = IncompleteFile {
             filename: "shapes.txt".to_owned(),
-            lack: MissingPart::Rows,
+            lack: MissingFilePart::Rows,
             rows: 2,
             rules: 16,
         };
@@ -204,7 +204,7 @@ mod tests {
         let unsure: Vec<_> = changes.unsure.iter().map(|it| (it.code.as_str(), it.now)).collect();
         assert_eq!(unsure, [(hidden, 1)]);
         // Without a header the number of unread rows is unknown.
-        let header = IncompleteFile { lack: MissingPart::Header, rows: 0, ..row };
+        let header = IncompleteFile { lack: MissingFilePart::Header, rows: 0, ..row };
         let partly = ValidationReport { unread: vec![header], ..test_report("b", &found) };
         assert_eq!(
             list_changes(ReportChanges::between_reports(&partly, &whole).as_ref()),

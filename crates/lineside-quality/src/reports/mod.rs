@@ -153,7 +153,7 @@ impl LatestReports {
                 Some(ReportPrerequisite::Version(JobStatus::Waiting(self.queue_stats().waiting)))
             }
             format if format.is_realtime() => self.message_checker.report_prerequisite(feed.id()),
-            format if format.is_system() => self
+            format if format.is_shared_mobility() => self
                 .message_checker
                 .report_prerequisite(feed.id())
                 .map(|_| ReportPrerequisite::System),

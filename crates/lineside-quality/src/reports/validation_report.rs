@@ -348,7 +348,7 @@ pub mod severity {
     ) -> Result<Severity, D::Error> {
         let name = String::deserialize(from)?;
         let all = [Severity::Error, Severity::Warning, Severity::Info];
-        let found = all.into_iter().find(|severity| severity.report_name() == name);
+        let found = all.into_iter().find(|severity| severity.severity_report_name() == name);
         found.ok_or_else(|| D::Error::custom("an unknown severity"))
     }
 }

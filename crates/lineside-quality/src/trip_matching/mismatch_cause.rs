@@ -85,7 +85,7 @@ pub fn find_likely_causes(
     causes.extend(find_trip_causes(
         matches,
         &trips,
-        timetable.service_range(),
+        timetable.service_date_range(),
         today,
         has_id_cause,
     ));

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use lineside_config::client_network::client_network;
+use lineside_config::client_network::client_limit_key;
 use lineside_config::secrets::random_secret;
 use lineside_sync::real_time::sleep_for;
 use lineside_sync::{Clock, RealClock, UnixMillis};
@@ -229,7 +229,7 @@ impl UploadService {
     /// # Errors
     /// Returns an error if too many uploads are in transfer, or if it could not wait now.
     pub fn reserve_slot(self: &Arc<Self>, address: IpAddr) -> Result<UploadSlot, UploadLimit> {
-        let address = client_network(address);
+        let address = client_limit_key(address);
         let mut jobs = self.jobs.lock();
         if jobs.count_received() >= QUEUE_MAX {
             return Err(UploadLimit::Total);

@@ -71,7 +71,7 @@ impl UploadReportStore {
         written
     }
 
-    /// Deletes expired reports, and the oldest ones until `room` bytes fit.
+    /// Deletes expired reports, and the oldest ones until `bytes_to_free` bytes fit.
     fn evict_reports(&self, bytes_to_free: u64, now: UnixMillis, retention: Duration) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut reports: Vec<StoredReport> = entries

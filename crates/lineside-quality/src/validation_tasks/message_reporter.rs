@@ -62,7 +62,7 @@ fn spawn_system_checks(context: &ServerContext) -> JoinHandle<()> {
     let context = context.clone();
     tokio::task::spawn_blocking(move || {
         let is_ending = || context.shutdown().is_draining();
-        let is_system = |feed: &&Arc<Feed>| feed.format().is_some_and(Format::is_system);
+        let is_system = |feed: &&Arc<Feed>| feed.format().is_some_and(Format::is_shared_mobility);
         for feed in context.ingest().feeds().iter().filter(is_system) {
             let check_system = || {
                 context.reports().message_checker().check_system(feed, context.now(), &is_ending)
@@ -93,7 +93,7 @@ async fn report_all_feeds(
     for feed in &feeds {
         let is_system = match feed.format() {
             Some(format) if format.is_realtime() => false,
-            Some(format) if format.is_system() => true,
+            Some(format) if format.is_shared_mobility() => true,
             _ => continue,
         };
         let feed_messages = messages.feed_messages(feed.id());
@@ -127,8 +127,9 @@ async fn report_all_feeds(
                 if let Some(about) = parse_report_details(&earlier) {
                     let is_same = earlier.validator == env!("CARGO_PKG_VERSION");
                     findings.lifecycle.resume_from(about.presence, is_same);
-                    if findings.history.last_trips_named().is_none() && about.trips_named_at > 0 {
-                        findings.history.note_trips(about.trips_named_at);
+                    if findings.history.last_time_with_trips().is_none() && about.trips_named_at > 0
+                    {
+                        findings.history.set_last_time_with_trips(about.trips_named_at);
                     }
                     if findings.last_activity_at == 0 {
                         findings.last_activity_at = about.told_at;
@@ -189,7 +190,7 @@ fn build_report(
         is_system,
         named_trips: latest.trips.named,
         matched_trips: latest.trips.matched,
-        trips_named_at: findings.history.last_trips_named().unwrap_or_default(),
+        trips_named_at: findings.history.last_time_with_trips().unwrap_or_default(),
         told_at: findings.last_activity_at,
         presence: findings.lifecycle.clone(),
     };

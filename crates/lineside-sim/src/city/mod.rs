@@ -11,7 +11,7 @@ use crate::limits;
 use crate::network::TransitNetwork;
 use crate::noise;
 use crate::time::CityTime;
-use crate::timetable::{Timetable, Trip, TripTemplate};
+use crate::timetable::{HeadwayTripTemplate, Timetable, Trip};
 
 pub use self::realtime::RealtimeFeeds;
 
@@ -82,7 +82,7 @@ impl City {
     ///
     /// Takes about a second on one core, and about 40 bytes per trip.
     #[must_use]
-    pub fn generate(seed: u64, options: CityOptions) -> Self {
+    pub fn generate_city(seed: u64, options: CityOptions) -> Self {
         let geography = Geography::build_geography(seed);
         let (network, timetable) = match options.stop_times {
             Some(target) => generate_for_stop_times(seed, &geography, target),
@@ -93,7 +93,7 @@ impl City {
         let version = format!(
             "{}-{:08x}",
             time.calendar_date(0),
-            noise::key_for_purpose(seed, "version") >> 32
+            noise::random_key_for_purpose(seed, "version") >> 32
         );
         let model = RealtimeModel::new(seed, &parts);
         Self { parts, time, model, version }
@@ -187,7 +187,7 @@ impl City {
     }
 
     /// Returns the `trip_id` of a trip that is repeated by headway.
-    pub(crate) fn template_id(&self, template: &TripTemplate) -> String {
+    pub(crate) fn template_trip_id(&self, template: &HeadwayTripTemplate) -> String {
         let pattern = &self.parts.network.patterns[template.pattern as usize];
         let route = &self.parts.network.routes[pattern.route as usize];
         format!("{}.{}.f{}", route.id, template.service.service_id(), pattern.direction)

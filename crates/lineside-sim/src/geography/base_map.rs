@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Geography;
-use super::plane::{MeasuredLine, Point, simplify_line};
+use super::plane::{MeasuredLine, PlanePoint, simplify_line};
 use super::terrain::TerrainArea;
 
 /// The tolerance for simplifying lines, in metres.
@@ -29,12 +29,12 @@ impl Geography {
                 name,
                 json!({
                     "type": "LineString",
-                    "coordinates": self.line_coordinates(&simplify_line(&street.points, TOLERANCE)),
+                    "coordinates": self.line_to_lon_lat_json(&simplify_line(&street.points, TOLERANCE)),
                 }),
             ));
         }
         for rail in rails {
-            let coordinates = self.line_coordinates(&simplify_line(rail.points(), TOLERANCE));
+            let coordinates = self.line_to_lon_lat_json(&simplify_line(rail.points(), TOLERANCE));
             features.push(geojson_feature(
                 "rail",
                 "rail",
@@ -49,7 +49,7 @@ impl Geography {
                 Some(district.name),
                 json!({
                     "type": "Point",
-                    "coordinates": self.point_coordinate(district.position),
+                    "coordinates": self.point_to_lon_lat_json(district.position),
                 }),
             ));
         }
@@ -63,7 +63,7 @@ impl Geography {
             .map(|ring| {
                 let mut closed = ring.clone();
                 closed.push(ring[0]);
-                self.line_coordinates(&simplify_line(&closed, TOLERANCE))
+                self.line_to_lon_lat_json(&simplify_line(&closed, TOLERANCE))
             })
             .collect();
         geojson_feature(
@@ -74,11 +74,11 @@ impl Geography {
         )
     }
 
-    fn line_coordinates(&self, points: &[Point]) -> Value {
-        Value::Array(points.iter().map(|p| self.point_coordinate(*p)).collect())
+    fn line_to_lon_lat_json(&self, points: &[PlanePoint]) -> Value {
+        Value::Array(points.iter().map(|p| self.point_to_lon_lat_json(*p)).collect())
     }
 
-    fn point_coordinate(&self, p: Point) -> Value {
+    fn point_to_lon_lat_json(&self, p: PlanePoint) -> Value {
         let (lat, lon) = self.projection.to_lat_lon(p);
         json!([(lon * 1e6).round() / 1e6, (lat * 1e6).round() / 1e6])
     }

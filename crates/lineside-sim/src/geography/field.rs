@@ -6,8 +6,8 @@
 //! same value, (cos 4θ, sin 4θ), and the weighted sum has no seams.
 
 use super::plan::{District, DistrictCharacter};
-use super::plane::{MeasuredLine, Point, point_from_xy};
-use super::raster::Raster;
+use super::plane::{MeasuredLine, PlanePoint, point_from_xy};
+use super::raster::GroundCoverRaster;
 use crate::noise;
 
 /// The cell size of the grid on which the field is computed, in metres; values between grid points are interpolated.
@@ -17,21 +17,21 @@ const ROADSIDE: f64 = 450.0;
 
 #[derive(Debug)]
 pub(crate) struct StreetField {
-    corner: Point,
+    corner: PlanePoint,
     width: usize,
     height: usize,
     /// (cos 4θ, sin 4θ), not normalized.
-    axes: Vec<Point>,
+    axes: Vec<PlanePoint>,
     /// 0 in the country, 1 in the city centre.
     density: Vec<f32>,
 }
 
 impl StreetField {
-    pub(crate) fn build_field(
+    pub(crate) fn build_street_field(
         seed: u64,
-        centre: Point,
-        half: Point,
-        raster: &Raster,
+        centre: PlanePoint,
+        half: PlanePoint,
+        raster: &GroundCoverRaster,
         districts: &[District],
         roads: &[MeasuredLine],
     ) -> Self {
@@ -39,24 +39,24 @@ impl StreetField {
             ((half.x * 2.0 / CELL) as usize + 1, (half.y * 2.0 / CELL) as usize + 1);
         let mut field =
             Self { corner: centre - half, width, height, axes: Vec::new(), density: Vec::new() };
-        let key = noise::key_for_purpose(seed, "field");
+        let key = noise::random_key_for_purpose(seed, "field");
         let grids: Vec<DistrictGrid> = districts
             .iter()
             .enumerate()
-            .map(|(i, d)| DistrictGrid::for_district(d, noise::mix_bits(key, i as u64)))
+            .map(|(i, d)| DistrictGrid::for_district(d, noise::hash_two_numbers(key, i as u64)))
             .collect();
         for i in 0..width * height {
             let p =
                 field.corner + point_from_xy((i % width) as f64 * CELL, (i / width) as f64 * CELL);
-            field.axes.push(street_axis(key, p, raster, &grids));
-            field.density.push(compute_density(key, p, districts, roads) as f32);
+            field.axes.push(street_axis_at(key, p, raster, &grids));
+            field.density.push(compute_built_up_density(key, p, districts, roads) as f32);
         }
-        field.follow_roads(roads);
+        field.align_field_with_roads(roads);
         field
     }
 
     /// Adds the directions of the roads around them, strongest at the kerb.
-    fn follow_roads(&mut self, roads: &[MeasuredLine]) {
+    fn align_field_with_roads(&mut self, roads: &[MeasuredLine]) {
         for road in roads {
             let count = (road.total_length() / CELL) as usize;
             for k in 0..=count {
@@ -72,7 +72,8 @@ impl StreetField {
                                 + point_from_xy(column as f64 * CELL, row as f64 * CELL);
                             let weight =
                                 0.8 * (-(corner.distance_to(p) / (ROADSIDE * 0.5)).powi(2)).exp();
-                            self.axes[i] = self.axes[i] + crossing_vector(direction) * weight;
+                            self.axes[i] =
+                                self.axes[i] + four_way_direction_vector(direction) * weight;
                         }
                     }
                 }
@@ -86,7 +87,7 @@ impl StreetField {
         inside.then(|| row as usize * self.width + column as usize)
     }
 
-    fn interpolate<T>(&self, p: Point, mix: impl Fn([usize; 4], f64, f64) -> T) -> T {
+    fn interpolate_at_point<T>(&self, p: PlanePoint, mix: impl Fn([usize; 4], f64, f64) -> T) -> T {
         let local = (p - self.corner) * (1.0 / CELL);
         let column = (local.x.floor().max(0.0) as usize).min(self.width - 2);
         let row = (local.y.floor().max(0.0) as usize).min(self.height - 2);
@@ -100,13 +101,13 @@ impl StreetField {
     }
 
     /// Returns the one of the four street directions at a point that is closest to `heading`.
-    pub(crate) fn street_direction(&self, p: Point, heading: Point) -> Point {
-        let axis = self.interpolate(p, |[a, b, c, d], tx, ty| {
+    pub(crate) fn street_direction(&self, p: PlanePoint, heading: PlanePoint) -> PlanePoint {
+        let axis = self.interpolate_at_point(p, |[a, b, c, d], tx, ty| {
             self.axes[a]
                 .point_towards(self.axes[b], tx)
                 .point_towards(self.axes[c].point_towards(self.axes[d], tx), ty)
         });
-        let direction = Point::from_angle(axis.y.atan2(axis.x) / 4.0);
+        let direction = PlanePoint::from_angle(axis.y.atan2(axis.x) / 4.0);
         let side = direction.left_normal();
         let (straight, across) = (direction.dot_product(heading), side.dot_product(heading));
         if straight.abs() >= across.abs() {
@@ -117,8 +118,8 @@ impl StreetField {
     }
 
     /// Returns the built-up density: 0 in the country, 1 in the city centre.
-    pub(crate) fn built_up_density(&self, p: Point) -> f64 {
-        self.interpolate(p, |corners, tx, ty| {
+    pub(crate) fn built_up_density(&self, p: PlanePoint) -> f64 {
+        self.interpolate_at_point(p, |corners, tx, ty| {
             let [a, b, c, d] = corners.map(|i| f64::from(self.density[i]));
             (a + (b - a) * tx) * (1.0 - ty) + (c + (d - c) * tx) * ty
         })
@@ -126,7 +127,7 @@ impl StreetField {
 }
 
 /// Returns the value of the crossing with a street in this direction (of length 1): its angle times four.
-fn crossing_vector(direction: Point) -> Point {
+fn four_way_direction_vector(direction: PlanePoint) -> PlanePoint {
     let twice = point_from_xy(
         direction.x * direction.x - direction.y * direction.y,
         2.0 * direction.x * direction.y,
@@ -135,32 +136,37 @@ fn crossing_vector(direction: Point) -> Point {
 }
 
 struct DistrictGrid {
-    place: Point,
+    place: PlanePoint,
     reach: f64,
-    axis: Point,
+    axis: PlanePoint,
 }
 
 impl DistrictGrid {
     /// Returns the grid of a district, oriented roughly towards the old town, as the first roads led there.
     fn for_district(district: &District, key: u64) -> Self {
         let outward = district.position.y.atan2(district.position.x);
-        let turn = (noise::unit_share(key) - 0.5) * 1.1;
+        let turn = (noise::pseudo_random_share(key) - 0.5) * 1.1;
         Self {
             place: district.position,
             reach: district.reach * 1.1,
-            axis: Point::from_angle((outward + turn) * 4.0),
+            axis: PlanePoint::from_angle((outward + turn) * 4.0),
         }
     }
 }
 
-fn street_axis(key: u64, p: Point, raster: &Raster, grids: &[DistrictGrid]) -> Point {
-    let mut sum =
-        crossing_vector(p.unit_vector()) * (0.15 + 0.9 * (-(p.length() / 2_300.0).powi(2)).exp());
+fn street_axis_at(
+    key: u64,
+    p: PlanePoint,
+    raster: &GroundCoverRaster,
+    grids: &[DistrictGrid],
+) -> PlanePoint {
+    let mut sum = four_way_direction_vector(p.unit_vector())
+        * (0.15 + 0.9 * (-(p.vector_length() / 2_300.0).powi(2)).exp());
     for grid in grids {
         sum = sum + grid.axis * (-(p.distance_to(grid.place) / grid.reach).powi(2)).exp();
     }
     let shore = raster.shore_distance(p).abs();
-    let along_shore = crossing_vector(raster.inland_direction(p).unit_vector());
+    let along_shore = four_way_direction_vector(raster.inland_direction(p).unit_vector());
     sum = sum + along_shore * (1.1 * (-shore / 220.0).exp());
     // A slow swirl bends every grid a little.
     let turn = noise::fractal_noise(key, p.x / 1_700.0, p.y / 1_700.0, 2) * 1.3;
@@ -169,8 +175,13 @@ fn street_axis(key: u64, p: Point, raster: &Raster, grids: &[DistrictGrid]) -> P
 }
 
 /// Computes the density: high in districts, with fingers of houses along the main roads and green wedges between them.
-fn compute_density(key: u64, p: Point, districts: &[District], roads: &[MeasuredLine]) -> f64 {
-    let ragged = noise::fractal_noise(noise::mix_bits(key, 1), p.x / 900.0, p.y / 900.0, 3);
+fn compute_built_up_density(
+    key: u64,
+    p: PlanePoint,
+    districts: &[District],
+    roads: &[MeasuredLine],
+) -> f64 {
+    let ragged = noise::fractal_noise(noise::hash_two_numbers(key, 1), p.x / 900.0, p.y / 900.0, 3);
     let mut density: f64 = 0.0;
     for district in districts {
         let (peak, reach) = match district.character {
@@ -182,16 +193,17 @@ fn compute_density(key: u64, p: Point, districts: &[District], roads: &[Measured
         let away = p.distance_to(district.position) / reach;
         density = density.max(peak * (-away * away).exp());
     }
-    let finger = 0.42 * (-(p.length() / 9_500.0).powi(4)).exp();
+    let finger = 0.42 * (-(p.vector_length() / 9_500.0).powi(4)).exp();
     // Roads cost far more than districts, so they are evaluated only where they can still matter.
     if density < finger && finger > 0.02 {
-        let near_road = roads.iter().map(|road| coarse_distance(road, p)).fold(f64::MAX, f64::min);
+        let near_road =
+            roads.iter().map(|road| approximate_distance_to_line(road, p)).fold(f64::MAX, f64::min);
         density = density.max(finger * (-(near_road / 480.0).powi(2)).exp());
     }
     (density + ragged * 0.16).clamp(0.0, 1.0)
 }
 
 /// Returns the distance to a line's points, which are close enough to each other here.
-fn coarse_distance(line: &MeasuredLine, p: Point) -> f64 {
+fn approximate_distance_to_line(line: &MeasuredLine, p: PlanePoint) -> f64 {
     line.points().iter().step_by(4).map(|q| q.distance_to(p)).fold(f64::MAX, f64::min)
 }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::grid::SpatialGrid;
-use super::plane::{MeasuredLine, Point, closest_on_segment, intersect_segments};
+use super::plane::{MeasuredLine, PlanePoint, closest_on_segment, intersect_segments};
 use super::streets::Street;
 use crate::street_class::StreetClass;
 
@@ -30,7 +30,7 @@ pub(crate) struct StreetEdge {
 
 #[derive(Debug)]
 pub(crate) struct StreetGraph {
-    pub(crate) nodes: Vec<Point>,
+    pub(crate) nodes: Vec<PlanePoint>,
     pub(crate) edges: Vec<StreetEdge>,
     edges_at_node: Vec<Vec<u32>>,
 }
@@ -40,19 +40,19 @@ pub(crate) struct StreetGraph {
 struct StreetSegment {
     street: u32,
     at: u32,
-    a: Point,
-    b: Point,
+    a: PlanePoint,
+    b: PlanePoint,
 }
 
 impl StreetGraph {
-    pub(crate) fn build_graph(streets: &[Street]) -> Self {
+    pub(crate) fn build_street_graph(streets: &[Street]) -> Self {
         let used: Vec<(u32, MeasuredLine)> = streets
             .iter()
             .enumerate()
             .filter(|(_, s)| !matches!(s.class, StreetClass::Motorway | StreetClass::Street))
             .map(|(i, s)| (i as u32, MeasuredLine::new(s.points.clone())))
             .collect();
-        let cuts = street_cut_distances(&used);
+        let cuts = street_crossing_distances(&used);
         let mut graph = Self { nodes: Vec::new(), edges: Vec::new(), edges_at_node: Vec::new() };
         let mut near: SpatialGrid<u32> = SpatialGrid::new(50.0);
         for ((street, line), cuts) in used.iter().zip(cuts) {
@@ -62,7 +62,7 @@ impl StreetGraph {
                 .collect();
             for pair in nodes.windows(2) {
                 if pair[0].1 != pair[1].1 {
-                    graph.join_nodes(
+                    graph.add_edge_between(
                         pair[0].1,
                         pair[1].1,
                         *street,
@@ -78,7 +78,7 @@ impl StreetGraph {
         graph
     }
 
-    fn find_or_add_node(&mut self, near: &mut SpatialGrid<u32>, p: Point) -> u32 {
+    fn find_or_add_node(&mut self, near: &mut SpatialGrid<u32>, p: PlanePoint) -> u32 {
         if let Some(node) =
             near.items_near(p, SNAP).find(|n| self.nodes[*n as usize].distance_to(p) < SNAP)
         {
@@ -92,7 +92,7 @@ impl StreetGraph {
     }
 
     #[expect(clippy::too_many_arguments, reason = "an edge needs all these parameters")]
-    fn join_nodes(
+    fn add_edge_between(
         &mut self,
         a: u32,
         b: u32,
@@ -155,7 +155,7 @@ impl StreetGraph {
     }
 
     /// Returns the nearest node that can be reached from everywhere, with a preference for wide streets.
-    pub(crate) fn nearest_node(&self, p: Point) -> u32 {
+    pub(crate) fn nearest_reachable_node(&self, p: PlanePoint) -> u32 {
         let badness = |node: usize| {
             let best = self.edges_at_node[node].iter().map(|e| self.edges[*e as usize].class).min();
             let detour = match best {
@@ -170,7 +170,7 @@ impl StreetGraph {
     }
 
     /// Returns the direction in which an edge leaves a node.
-    pub(crate) fn leaving_direction(&self, edge: u32, node: u32) -> Point {
+    pub(crate) fn leaving_direction(&self, edge: u32, node: u32) -> PlanePoint {
         let edge = &self.edges[edge as usize];
         let reach = edge.line.total_length().min(40.0);
         if edge.a == node {
@@ -197,7 +197,7 @@ impl StreetGraph {
         let mut open = BinaryHeap::new();
         let price = |edge: u32| self.edges[edge as usize].line.total_length() * weight(edge);
         for edge in &self.edges_at_node[from as usize] {
-            let state = self.directed_state(*edge, from);
+            let state = self.directed_edge_state(*edge, from);
             cost[state as usize] = price(*edge);
             open.push((Reverse(cost[state as usize] as u64), state));
         }
@@ -217,7 +217,7 @@ impl StreetGraph {
                 let turn =
                     (1.0 - arriving.dot_product(self.leaving_direction(*next, node))).max(0.0);
                 let total = cost[state as usize] + price(*next) + turn * TURN_COST;
-                let next = self.directed_state(*next, node);
+                let next = self.directed_edge_state(*next, node);
                 if total < cost[next as usize] {
                     cost[next as usize] = total;
                     predecessors[next as usize] = state;
@@ -228,7 +228,7 @@ impl StreetGraph {
         None
     }
 
-    fn directed_state(&self, edge: u32, from: u32) -> u32 {
+    fn directed_edge_state(&self, edge: u32, from: u32) -> u32 {
         edge * 2 + u32::from(self.edges[edge as usize].a != from)
     }
 
@@ -274,7 +274,7 @@ impl StreetGraph {
 }
 
 /// Returns for each street the distances at which it is cut: its ends and its crossings.
-fn street_cut_distances(used: &[(u32, MeasuredLine)]) -> Vec<Vec<f64>> {
+fn street_crossing_distances(used: &[(u32, MeasuredLine)]) -> Vec<Vec<f64>> {
     let mut cells: SpatialGrid<StreetSegment> = SpatialGrid::new(60.0);
     for (street, (_, line)) in used.iter().enumerate() {
         for (i, pair) in line.points().windows(2).enumerate() {

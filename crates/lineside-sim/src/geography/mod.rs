@@ -14,14 +14,14 @@ mod terrain;
 use field::StreetField;
 use graph::StreetGraph;
 use plan::District;
-use plane::{MeasuredLine, Point, Projection, smooth_spline};
-use raster::Raster;
+use plane::{MeasuredLine, PlanePoint, Projection, smooth_spline};
+use raster::GroundCoverRaster;
 use streets::{Street, StreetTracer};
 
 use crate::street_class::StreetClass;
 use terrain::{Terrain, TerrainArea};
 
-use crate::names::{NamePool, StreetKind};
+use crate::names::{NamePool, StreetNamingKind};
 use crate::noise;
 
 /// The number of candidates for green squares.
@@ -46,15 +46,21 @@ impl Geography {
         let districts = place_districts(seed, &terrain.raster);
         let roads = lay_main_roads(seed, &districts);
         let (centre, half) = (plan::EXTENT_CENTRE, plan::HALF_EXTENT);
-        let field =
-            StreetField::build_field(seed, centre, half, &terrain.raster, &districts, &roads);
+        let field = StreetField::build_street_field(
+            seed,
+            centre,
+            half,
+            &terrain.raster,
+            &districts,
+            &roads,
+        );
         terrain.grounds.splice(0..0, built_up_areas(seed, &terrain.raster, &field));
-        terrain.add_squares(place_green_squares(seed, &terrain.raster, &field, &roads));
-        let banks: Vec<&[Point]> = terrain.quay_banks().collect();
+        terrain.add_small_parks(place_green_squares(seed, &terrain.raster, &field, &roads));
+        let banks: Vec<&[PlanePoint]> = terrain.quay_banks().collect();
         let streets =
             StreetTracer::new(seed, &terrain.raster, &field).trace_streets(&roads, &banks);
         let street_names = name_streets(seed, &streets);
-        let graph = StreetGraph::build_graph(&streets);
+        let graph = StreetGraph::build_street_graph(&streets);
         let (lat, lon) = plan::ORIGIN;
         Self {
             projection: Projection::with_origin(lat, lon),
@@ -69,30 +75,35 @@ impl Geography {
 }
 
 fn name_streets(seed: u64, streets: &[Street]) -> Vec<String> {
-    let mut names = NamePool::new(noise::key_for_purpose(seed, "names"));
+    let mut names = NamePool::new(noise::random_key_for_purpose(seed, "names"));
     let mut name = |(i, street): (usize, &Street)| match street.class {
         StreetClass::Motorway | StreetClass::Street => String::new(),
-        StreetClass::Main => names.next_street_name(StreetKind::Main(i)),
-        _ if street.quay => names.next_street_name(StreetKind::Quay),
-        class => names.next_street_name(StreetKind::Other(class)),
+        StreetClass::Main => names.next_street_name(StreetNamingKind::Main(i)),
+        _ if street.quay => names.next_street_name(StreetNamingKind::Quay),
+        class => names.next_street_name(StreetNamingKind::Other(class)),
     };
     streets.iter().enumerate().map(&mut name).collect()
 }
 
 /// Returns the built-up area, and meadows between it and the sea.
-fn built_up_areas(seed: u64, raster: &Raster, field: &StreetField) -> Vec<TerrainArea> {
+fn built_up_areas(seed: u64, raster: &GroundCoverRaster, field: &StreetField) -> Vec<TerrainArea> {
     let (centre, half) = (plan::EXTENT_CENTRE, plan::HALF_EXTENT);
-    let key = noise::key_for_purpose(seed, "meadows");
-    let inland = |p: Point| raster.shore_distance(p) / 400.0 + 0.02;
-    let meadow = |p: Point| {
+    let key = noise::random_key_for_purpose(seed, "meadows");
+    let inland = |p: PlanePoint| raster.shore_distance(p) / 400.0 + 0.02;
+    let meadow = |p: PlanePoint| {
         let patchy = noise::fractal_noise(key, p.x / 2_400.0, p.y / 2_400.0, 4) - 0.06;
         patchy.min(inland(p)).min(0.16 - field.built_up_density(p))
     };
-    let urban = |p: Point| (field.built_up_density(p) - 0.18).min(inland(p));
-    let meadows =
-        contour::group_regions(&contour::trace_outlines(centre, half, 150.0, meadow), 30.0);
-    let urban = contour::group_regions(&contour::trace_outlines(centre, half, 75.0, urban), 14.0);
-    let areas = |class: &'static str, regions: Vec<Vec<Vec<Point>>>| {
+    let urban = |p: PlanePoint| (field.built_up_density(p) - 0.18).min(inland(p));
+    let meadows = contour::group_rings_into_regions(
+        &contour::trace_outlines(centre, half, 150.0, meadow),
+        30.0,
+    );
+    let urban = contour::group_rings_into_regions(
+        &contour::trace_outlines(centre, half, 75.0, urban),
+        14.0,
+    );
+    let areas = |class: &'static str, regions: Vec<Vec<Vec<PlanePoint>>>| {
         regions.into_iter().map(move |rings| TerrainArea { class, name: None, rings })
     };
     areas("meadow", meadows).chain(areas("urban", urban)).collect()
@@ -101,23 +112,23 @@ fn built_up_areas(seed: u64, raster: &Raster, field: &StreetField) -> Vec<Terrai
 /// Returns small green squares and gardens all over town, aligned with the streets around them.
 fn place_green_squares(
     seed: u64,
-    raster: &Raster,
+    raster: &GroundCoverRaster,
     field: &StreetField,
     roads: &[MeasuredLine],
 ) -> Vec<TerrainArea> {
-    let mut rng = fastrand::Rng::with_seed(noise::key_for_purpose(seed, "squares"));
+    let mut rng = fastrand::Rng::with_seed(noise::random_key_for_purpose(seed, "squares"));
     let mut squares: Vec<TerrainArea> = Vec::new();
-    let mut places: Vec<Point> = Vec::new();
+    let mut places: Vec<PlanePoint> = Vec::new();
     for _ in 0..SQUARES_TRIED {
-        let p =
-            Point::from_angle(rng.f64() * std::f64::consts::TAU) * (rng.f64().powf(0.7) * 9_500.0);
+        let p = PlanePoint::from_angle(rng.f64() * std::f64::consts::TAU)
+            * (rng.f64().powf(0.7) * 9_500.0);
         let wanted = raster.cover_at(p) == raster::GroundCover::Land
             && raster.shore_distance(p) > 160.0
             && field.built_up_density(p) > 0.27;
         if wanted
             && rng.f64() < field.built_up_density(p) + 0.15
             && places.iter().all(|q| q.distance_to(p) > 430.0)
-            && roads.iter().all(|road| road.nearest_distance(p).1 > 85.0)
+            && roads.iter().all(|road| road.nearest_position_and_distance(p).1 > 85.0)
         {
             let along = field.street_direction(p, plane::point_from_xy(1.0, 0.0));
             let (long, wide) = (rng.f64() * 62.0 + 26.0, rng.f64() * 34.0 + 20.0);
@@ -132,13 +143,14 @@ fn place_green_squares(
 }
 
 /// Returns the plan's districts, moved a little by the seed but never into the water.
-fn place_districts(seed: u64, raster: &Raster) -> Vec<District> {
-    let key = noise::key_for_purpose(seed, "districts");
+fn place_districts(seed: u64, raster: &GroundCoverRaster) -> Vec<District> {
+    let key = noise::random_key_for_purpose(seed, "districts");
     let place = |i: usize, district: &District| {
-        let turn = noise::unit_share(noise::mix_bits(key, i as u64)) * std::f64::consts::TAU;
-        let moved = district.position + Point::from_angle(turn) * (district.reach * 0.07);
-        let dry = |p: Point| raster.shore_distance(p) > 60.0;
-        raster.find_point_near(moved, dry).unwrap_or(district.position)
+        let turn = noise::pseudo_random_share(noise::hash_two_numbers(key, i as u64))
+            * std::f64::consts::TAU;
+        let moved = district.position + PlanePoint::from_angle(turn) * (district.reach * 0.07);
+        let dry = |p: PlanePoint| raster.shore_distance(p) > 60.0;
+        raster.find_accepted_point_near(moved, dry).unwrap_or(district.position)
     };
     plan::DISTRICTS
         .iter()
@@ -149,9 +161,9 @@ fn place_districts(seed: u64, raster: &Raster) -> Vec<District> {
 
 /// Returns smooth roads through the districts of the plan, each with a few bends.
 fn lay_main_roads(seed: u64, districts: &[District]) -> Vec<MeasuredLine> {
-    let key = noise::key_for_purpose(seed, "roads");
-    let bend = |a: Point, b: Point, share: f64, i: u64| {
-        let turn = noise::unit_share(noise::mix_bits(key, i)) - 0.5;
+    let key = noise::random_key_for_purpose(seed, "roads");
+    let bend = |a: PlanePoint, b: PlanePoint, share: f64, i: u64| {
+        let turn = noise::pseudo_random_share(noise::hash_two_numbers(key, i)) - 0.5;
         a.point_towards(b, share) + (b - a).left_normal() * (turn * 0.1)
     };
     plan::MAIN_ROADS

@@ -3,7 +3,7 @@
 //! A seed varies this plan elsewhere (the coast's details, the exact positions of districts, all streets except the
 //! main roads, all traffic), so each city differs and every one has a river to cross.
 
-use super::plane::{Point, point_from_xy};
+use super::plane::{PlanePoint, point_from_xy};
 
 /// The name of the city. The river is the Lind and the island Sandrey; neither is on any other map.
 pub(crate) const CITY: &str = "Lindhaven";
@@ -13,9 +13,9 @@ pub(crate) const CITY: &str = "Lindhaven";
 pub(crate) const ORIGIN: (f64, f64) = (54.72, 2.06);
 
 /// Half the width and height of everything that is drawn and routed.
-pub(crate) const HALF_EXTENT: Point = point_from_xy(21_500.0, 19_000.0);
+pub(crate) const HALF_EXTENT: PlanePoint = point_from_xy(21_500.0, 19_000.0);
 /// The centre of that extent, as the city is at the island's south coast.
-pub(crate) const EXTENT_CENTRE: Point = point_from_xy(-700.0, 2_900.0);
+pub(crate) const EXTENT_CENTRE: PlanePoint = point_from_xy(-700.0, 2_900.0);
 
 /// The character of a district, which determines its names, streets and demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl DistrictCharacter {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct District {
     pub(crate) name: &'static str,
-    pub(crate) position: Point,
+    pub(crate) position: PlanePoint,
     /// The reach of its streets, in metres.
     pub(crate) reach: f64,
     pub(crate) character: DistrictCharacter,
@@ -91,7 +91,7 @@ pub(crate) const DISTRICTS: [District; 27] = [
 ];
 
 /// The island's coast, counter-clockwise from the east.
-pub(crate) const COAST: [Point; 44] = [
+pub(crate) const COAST: [PlanePoint; 44] = [
     point_from_xy(18_200.0, 1_500.0),
     point_from_xy(19_000.0, 5_000.0),
     point_from_xy(17_600.0, 8_200.0),
@@ -139,10 +139,10 @@ pub(crate) const COAST: [Point; 44] = [
 ];
 
 /// The waterfront with quays, where the coast hardly varies: its centre and its reach.
-pub(crate) const WATERFRONT: (Point, f64) = (point_from_xy(1_500.0, -3_600.0), 6_500.0);
+pub(crate) const WATERFRONT: (PlanePoint, f64) = (point_from_xy(1_500.0, -3_600.0), 6_500.0);
 
 /// Islets in the bay: centre, half length, half width, and the direction of the length in degrees from east.
-pub(crate) const ISLETS: [(&str, Point, f64, f64, f64); 4] = [
+pub(crate) const ISLETS: [(&str, PlanePoint, f64, f64, f64); 4] = [
     ("Gull Holm", point_from_xy(-1_900.0, -8_300.0), 900.0, 420.0, 20.0),
     ("Eider Skerry", point_from_xy(3_700.0, -10_300.0), 480.0, 260.0, -30.0),
     ("Seal Skerry", point_from_xy(-6_600.0, -12_600.0), 380.0, 240.0, 75.0),
@@ -150,7 +150,7 @@ pub(crate) const ISLETS: [(&str, Point, f64, f64, f64); 4] = [
 ];
 
 /// Breakwaters of the harbour: lines with their half width in metres.
-pub(crate) const MOLES: [(&[Point], f64); 3] = [
+pub(crate) const MOLES: [(&[PlanePoint], f64); 3] = [
     (
         &[
             point_from_xy(7_000.0, -5_800.0),
@@ -180,7 +180,7 @@ pub(crate) const MOLES: [(&[Point], f64); 3] = [
 ];
 
 /// Harbour basins: the centre of the seaward end, width, length and the direction inland in degrees from east.
-pub(crate) const BASINS: [(Point, f64, f64, f64); 7] = [
+pub(crate) const BASINS: [(PlanePoint, f64, f64, f64); 7] = [
     (point_from_xy(1_950.0, -4_350.0), 130.0, 620.0, 84.0),
     (point_from_xy(2_720.0, -4_420.0), 170.0, 800.0, 84.0),
     (point_from_xy(3_480.0, -4_520.0), 170.0, 880.0, 82.0),
@@ -191,7 +191,7 @@ pub(crate) const BASINS: [(Point, f64, f64, f64); 7] = [
 ];
 
 /// The centre line of the river from its lake to the bay, with half the width of water at each point.
-pub(crate) const RIVER: [(Point, f64); 17] = [
+pub(crate) const RIVER: [(PlanePoint, f64); 17] = [
     (point_from_xy(8_600.0, 13_300.0), 50.0),
     (point_from_xy(9_300.0, 10_700.0), 60.0),
     (point_from_xy(9_200.0, 9_300.0), 66.0),
@@ -219,7 +219,7 @@ pub(crate) const RIVER_ISLANDS: [(&str, f64, f64, f64); 3] = [
 ];
 
 /// The river's tributary from a lake in the north-west: centre line and half width.
-pub(crate) const TRIBUTARY: [(Point, f64); 10] = [
+pub(crate) const TRIBUTARY: [(PlanePoint, f64); 10] = [
     (point_from_xy(-8_700.0, 10_150.0), 20.0),
     (point_from_xy(-6_700.0, 8_300.0), 20.0),
     (point_from_xy(-5_200.0, 7_300.0), 21.0),
@@ -233,7 +233,7 @@ pub(crate) const TRIBUTARY: [(Point, f64); 10] = [
 ];
 
 /// The moat of the old fortifications, now a canal through gardens.
-pub(crate) const CANAL: [Point; 8] = [
+pub(crate) const CANAL: [PlanePoint; 8] = [
     point_from_xy(-1_050.0, 2_500.0),
     point_from_xy(-1_650.0, 1_950.0),
     point_from_xy(-2_250.0, 1_350.0),
@@ -246,7 +246,7 @@ pub(crate) const CANAL: [Point; 8] = [
 pub(crate) const CANAL_HALF_WIDTH: f64 = 22.0;
 
 /// Lakes: name, centre, half length, half width, direction of the length in degrees from east.
-pub(crate) const LAKES: [(&str, Point, f64, f64, f64); 6] = [
+pub(crate) const LAKES: [(&str, PlanePoint, f64, f64, f64); 6] = [
     ("Lindmere", point_from_xy(8_600.0, 13_400.0), 1_500.0, 800.0, 35.0),
     ("Skelmere", point_from_xy(-8_900.0, 10_300.0), 1_700.0, 760.0, -35.0),
     ("Long Water", point_from_xy(-7_900.0, 5_300.0), 850.0, 260.0, 65.0),
@@ -256,7 +256,7 @@ pub(crate) const LAKES: [(&str, Point, f64, f64, f64); 6] = [
 ];
 
 /// Parks and woods: name, centre, half length, half width, direction in degrees from east, and true for a wood.
-pub(crate) const PARKS: [(&str, Point, f64, f64, f64, bool); 24] = [
+pub(crate) const PARKS: [(&str, PlanePoint, f64, f64, f64, bool); 24] = [
     ("Castle Gardens", point_from_xy(-520.0, -330.0), 150.0, 95.0, 55.0, false),
     ("King's Park", point_from_xy(-4_550.0, 350.0), 820.0, 420.0, 15.0, false),
     ("Botanic Garden", point_from_xy(-2_500.0, 2_750.0), 420.0, 260.0, -30.0, false),
@@ -284,14 +284,14 @@ pub(crate) const PARKS: [(&str, Point, f64, f64, f64, bool); 24] = [
 ];
 
 /// Beaches on the open shores of the bay: the centre along the coast, and the reach to either side.
-pub(crate) const BEACHES: [(Point, f64); 3] = [
+pub(crate) const BEACHES: [(PlanePoint, f64); 3] = [
     (point_from_xy(-9_300.0, -8_600.0), 1_700.0),
     (point_from_xy(8_600.0, -8_000.0), 2_000.0),
     (point_from_xy(-6_600.0, -4_400.0), 900.0),
 ];
 
 /// The centre of the airport.
-pub(crate) const AIRPORT: Point = point_from_xy(13_700.0, -2_900.0);
+pub(crate) const AIRPORT: PlanePoint = point_from_xy(13_700.0, -2_900.0);
 /// The runway's direction in degrees from east.
 pub(crate) const RUNWAY_DIRECTION: f64 = 52.0;
 
@@ -316,7 +316,7 @@ pub(crate) const MAIN_ROADS: [&[usize]; 16] = [
 ];
 
 /// The outer ring road, from the western shore round the north to the airport.
-pub(crate) const RING_ROAD: [Point; 13] = [
+pub(crate) const RING_ROAD: [PlanePoint; 13] = [
     point_from_xy(-7_700.0, -4_000.0),
     point_from_xy(-8_150.0, -2_200.0),
     point_from_xy(-7_900.0, 300.0),

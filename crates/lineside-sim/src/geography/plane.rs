@@ -10,37 +10,37 @@ const METRES_PER_DEGREE: f64 = 111_195.0;
 
 /// A point or a vector of the plane, in metres.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct PlanePoint {
     pub(crate) x: f64,
     pub(crate) y: f64,
 }
 
-pub(crate) const fn point_from_xy(x: f64, y: f64) -> Point {
-    Point { x, y }
+pub(crate) const fn point_from_xy(x: f64, y: f64) -> PlanePoint {
+    PlanePoint { x, y }
 }
 
-impl Add for Point {
+impl Add for PlanePoint {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         point_from_xy(self.x + other.x, self.y + other.y)
     }
 }
 
-impl Sub for Point {
+impl Sub for PlanePoint {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         point_from_xy(self.x - other.x, self.y - other.y)
     }
 }
 
-impl Mul<f64> for Point {
+impl Mul<f64> for PlanePoint {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
         point_from_xy(self.x * factor, self.y * factor)
     }
 }
 
-impl Point {
+impl PlanePoint {
     pub(crate) fn dot_product(self, other: Self) -> f64 {
         self.x * other.x + self.y * other.y
     }
@@ -49,18 +49,18 @@ impl Point {
         self.x * other.y - self.y * other.x
     }
 
-    pub(crate) fn length(self) -> f64 {
+    pub(crate) fn vector_length(self) -> f64 {
         // Squares cannot overflow at this scale, and this is several times faster than `hypot`.
         self.dot_product(self).sqrt()
     }
 
     pub(crate) fn distance_to(self, other: Self) -> f64 {
-        (self - other).length()
+        (self - other).vector_length()
     }
 
     /// Returns the vector of length 1 in this direction; east for a zero vector.
     pub(crate) fn unit_vector(self) -> Self {
-        let length = self.length();
+        let length = self.vector_length();
         if length < 1e-9 { point_from_xy(1.0, 0.0) } else { self * (1.0 / length) }
     }
 
@@ -79,7 +79,7 @@ impl Point {
     }
 
     /// Returns the compass bearing: degrees clockwise from north, 0 ≤ bearing < 360.
-    pub(crate) fn bearing(self) -> f64 {
+    pub(crate) fn compass_bearing(self) -> f64 {
         self.x.atan2(self.y).to_degrees().rem_euclid(360.0)
     }
 }
@@ -98,12 +98,12 @@ impl Projection {
     }
 
     /// Returns latitude and longitude in degrees.
-    pub(crate) fn to_lat_lon(self, p: Point) -> (f64, f64) {
+    pub(crate) fn to_lat_lon(self, p: PlanePoint) -> (f64, f64) {
         (self.lat + p.y / METRES_PER_DEGREE, self.lon + p.x / self.metres_per_degree_lon)
     }
 
     #[cfg(test)]
-    pub(crate) fn project_lat_lon(self, lat: f64, lon: f64) -> Point {
+    pub(crate) fn project_lat_lon(self, lat: f64, lon: f64) -> PlanePoint {
         point_from_xy(
             (lon - self.lon) * self.metres_per_degree_lon,
             (lat - self.lat) * METRES_PER_DEGREE,
@@ -114,13 +114,13 @@ impl Projection {
 /// A line with cumulative distances, so that points along it can be found by distance.
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredLine {
-    points: Vec<Point>,
+    points: Vec<PlanePoint>,
     along: Vec<f64>,
 }
 
 impl MeasuredLine {
     /// Creates a line of at least one point; a line of one point has length 0.
-    pub(crate) fn new(mut points: Vec<Point>) -> Self {
+    pub(crate) fn new(mut points: Vec<PlanePoint>) -> Self {
         points.dedup_by(|b, a| a.distance_to(*b) < 0.5);
         let mut along = Vec::with_capacity(points.len());
         let mut total = 0.0;
@@ -133,7 +133,7 @@ impl MeasuredLine {
         Self { points, along }
     }
 
-    pub(crate) fn points(&self) -> &[Point] {
+    pub(crate) fn points(&self) -> &[PlanePoint] {
         &self.points
     }
 
@@ -147,7 +147,7 @@ impl MeasuredLine {
     }
 
     /// Returns the point at a distance from the start and the direction there; clamped to the ends.
-    pub(crate) fn point_and_direction_at(&self, distance: f64) -> (Point, Point) {
+    pub(crate) fn point_and_direction_at(&self, distance: f64) -> (PlanePoint, PlanePoint) {
         let next =
             self.along.partition_point(|d| *d <= distance).clamp(1, self.points.len().max(2) - 1);
         let (Some(&a), Some(&b)) = (self.points.get(next - 1), self.points.get(next)) else {
@@ -158,12 +158,12 @@ impl MeasuredLine {
         (a.point_towards(b, share), (b - a).unit_vector())
     }
 
-    pub(crate) fn point_at(&self, distance: f64) -> Point {
+    pub(crate) fn point_at(&self, distance: f64) -> PlanePoint {
         self.point_and_direction_at(distance).0
     }
 
     /// Returns the distance along the line of the point nearest to `p`, and its distance from `p`.
-    pub(crate) fn nearest_distance(&self, p: Point) -> (f64, f64) {
+    pub(crate) fn nearest_position_and_distance(&self, p: PlanePoint) -> (f64, f64) {
         let mut best = (0.0, f64::MAX);
         for (i, pair) in self.points.windows(2).enumerate() {
             let (foot, share) = closest_on_segment(p, pair[0], pair[1]);
@@ -176,7 +176,7 @@ impl MeasuredLine {
     }
 
     /// Returns the part between two distances, both clamped to the line.
-    pub(crate) fn slice_between(&self, from: f64, to: f64) -> Vec<Point> {
+    pub(crate) fn slice_between(&self, from: f64, to: f64) -> Vec<PlanePoint> {
         let mut part = vec![self.point_at(from)];
         for (point, distance) in self.points.iter().zip(&self.along) {
             if *distance > from && *distance < to {
@@ -189,7 +189,7 @@ impl MeasuredLine {
 }
 
 /// Returns the point on the segment a–b nearest to `p`, and its share of the way from a to b.
-pub(crate) fn closest_on_segment(p: Point, a: Point, b: Point) -> (Point, f64) {
+pub(crate) fn closest_on_segment(p: PlanePoint, a: PlanePoint, b: PlanePoint) -> (PlanePoint, f64) {
     let ab = b - a;
     let square = ab.dot_product(ab);
     let share =
@@ -198,7 +198,12 @@ pub(crate) fn closest_on_segment(p: Point, a: Point, b: Point) -> (Point, f64) {
 }
 
 /// Returns the intersection of the segments a–b and c–d, as the share of the way from a to b and from c to d.
-pub(crate) fn intersect_segments(a: Point, b: Point, c: Point, d: Point) -> Option<(f64, f64)> {
+pub(crate) fn intersect_segments(
+    a: PlanePoint,
+    b: PlanePoint,
+    c: PlanePoint,
+    d: PlanePoint,
+) -> Option<(f64, f64)> {
     let (r, s) = (b - a, d - c);
     let turn = r.cross_product(s);
     if turn.abs() < 1e-9 {
@@ -211,12 +216,12 @@ pub(crate) fn intersect_segments(a: Point, b: Point, c: Point, d: Point) -> Opti
 
 /// Returns a smooth line through all the points (centripetal enough for evenly spaced ones), with a point every `step`
 /// metres.
-pub(crate) fn smooth_spline(points: &[Point], closed: bool, step: f64) -> Vec<Point> {
+pub(crate) fn smooth_spline(points: &[PlanePoint], closed: bool, step: f64) -> Vec<PlanePoint> {
     let n = points.len();
     if n < 3 {
         return MeasuredLine::new(points.to_vec()).resample_evenly(step);
     }
-    let pick = |i: isize| -> Point {
+    let pick = |i: isize| -> PlanePoint {
         if closed {
             points[i.rem_euclid(n as isize) as usize]
         } else if i < 0 {
@@ -232,7 +237,7 @@ pub(crate) fn smooth_spline(points: &[Point], closed: bool, step: f64) -> Vec<Po
     for i in 0..pieces as isize {
         let control = [pick(i - 1), pick(i), pick(i + 1), pick(i + 2)];
         let count = (control[1].distance_to(control[2]) / step).ceil().max(1.0) as usize;
-        line.extend((0..count).map(|k| catmull_rom(control, k as f64 / count as f64)));
+        line.extend((0..count).map(|k| catmull_rom_point(control, k as f64 / count as f64)));
     }
     if !closed {
         line.push(points[n - 1]);
@@ -241,14 +246,14 @@ pub(crate) fn smooth_spline(points: &[Point], closed: bool, step: f64) -> Vec<Po
 }
 
 /// Evaluates a centripetal Catmull–Rom spline: no loops and no overshoot, however uneven the spacing.
-fn catmull_rom(p: [Point; 4], share: f64) -> Point {
-    let knot = |t: f64, a: Point, b: Point| t + a.distance_to(b).sqrt().max(1e-3);
+fn catmull_rom_point(p: [PlanePoint; 4], share: f64) -> PlanePoint {
+    let knot = |t: f64, a: PlanePoint, b: PlanePoint| t + a.distance_to(b).sqrt().max(1e-3);
     let t0 = 0.0;
     let t1 = knot(t0, p[0], p[1]);
     let t2 = knot(t1, p[1], p[2]);
     let t3 = knot(t2, p[2], p[3]);
     let t = t1 + (t2 - t1) * share;
-    let mix = |a: Point, b: Point, ta: f64, tb: f64| {
+    let mix = |a: PlanePoint, b: PlanePoint, ta: f64, tb: f64| {
         a * ((tb - t) / (tb - ta)) + b * ((t - ta) / (tb - ta))
     };
     let (a1, a2, a3) = (mix(p[0], p[1], t0, t1), mix(p[1], p[2], t1, t2), mix(p[2], p[3], t2, t3));
@@ -258,14 +263,14 @@ fn catmull_rom(p: [Point; 4], share: f64) -> Point {
 
 impl MeasuredLine {
     /// Returns the line with a point about every `step` metres.
-    pub(crate) fn resample_evenly(&self, step: f64) -> Vec<Point> {
+    pub(crate) fn resample_evenly(&self, step: f64) -> Vec<PlanePoint> {
         let count = (self.total_length() / step).ceil().max(1.0) as usize;
         (0..=count).map(|i| self.point_at(self.total_length() * i as f64 / count as f64)).collect()
     }
 }
 
 /// Rounds corners by cutting them (Chaikin); both ends stay.
-pub(crate) fn round_corners(points: &[Point], rounds: usize) -> Vec<Point> {
+pub(crate) fn round_corners(points: &[PlanePoint], rounds: usize) -> Vec<PlanePoint> {
     let mut line = points.to_vec();
     for _ in 0..rounds {
         if line.len() < 3 {
@@ -283,7 +288,7 @@ pub(crate) fn round_corners(points: &[Point], rounds: usize) -> Vec<Point> {
 }
 
 /// Drops points within `tolerance` metres of the simplified line (Douglas–Peucker).
-pub(crate) fn simplify_line(points: &[Point], tolerance: f64) -> Vec<Point> {
+pub(crate) fn simplify_line(points: &[PlanePoint], tolerance: f64) -> Vec<PlanePoint> {
     if points.len() < 3 {
         return points.to_vec();
     }
@@ -314,7 +319,7 @@ pub(crate) fn simplify_line(points: &[Point], tolerance: f64) -> Vec<Point> {
 }
 
 /// Returns the direction at each point of a polyline: the mean of the directions in and out.
-pub(crate) fn line_directions(points: &[Point]) -> Vec<Point> {
+pub(crate) fn line_directions(points: &[PlanePoint]) -> Vec<PlanePoint> {
     (0..points.len())
         .map(|i| {
             (points[(i + 1).min(points.len() - 1)] - points[i.saturating_sub(1)]).unit_vector()
@@ -323,10 +328,13 @@ pub(crate) fn line_directions(points: &[Point]) -> Vec<Point> {
 }
 
 /// Returns a ring of twice `half_width` around a line; the width may vary along it.
-pub(crate) fn ribbon_ring(line: &[Point], half_width: impl Fn(usize) -> f64) -> Vec<Point> {
+pub(crate) fn ribbon_ring(
+    line: &[PlanePoint],
+    half_width: impl Fn(usize) -> f64,
+) -> Vec<PlanePoint> {
     let directions = line_directions(line);
     let side = |i: usize, sign: f64| line[i] + directions[i].left_normal() * (half_width(i) * sign);
-    let mut ring: Vec<Point> = (0..line.len()).map(|i| side(i, 1.0)).collect();
+    let mut ring: Vec<PlanePoint> = (0..line.len()).map(|i| side(i, 1.0)).collect();
     ring.extend((0..line.len()).rev().map(|i| side(i, -1.0)));
     ring
 }
@@ -345,7 +353,7 @@ mod tests {
         assert_eq!(line.total_length(), 150.0);
         let (point, direction) = line.point_and_direction_at(120.0);
         assert_eq!((point, direction), (point_from_xy(100.0, 20.0), point_from_xy(0.0, 1.0)));
-        assert_eq!(line.nearest_distance(point_from_xy(103.0, 20.0)), (120.0, 3.0));
+        assert_eq!(line.nearest_position_and_distance(point_from_xy(103.0, 20.0)), (120.0, 3.0));
         assert_eq!(line.point_and_direction_at(1e9).0, point_from_xy(100.0, 50.0));
         assert_eq!(
             line.slice_between(90.0, 110.0),
@@ -355,9 +363,9 @@ mod tests {
 
     #[test]
     fn bearings_run_clockwise_from_north() {
-        assert_eq!(point_from_xy(0.0, 1.0).bearing(), 0.0);
-        assert_eq!(point_from_xy(1.0, 0.0).bearing(), 90.0);
-        assert_eq!(point_from_xy(-1.0, 0.0).bearing(), 270.0);
+        assert_eq!(point_from_xy(0.0, 1.0).compass_bearing(), 0.0);
+        assert_eq!(point_from_xy(1.0, 0.0).compass_bearing(), 90.0);
+        assert_eq!(point_from_xy(-1.0, 0.0).compass_bearing(), 270.0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A raster of 25 m squares with their cover (land, sea, river, still water or park) and their distance to the shore.
 
-use super::plane::{Point, point_from_xy};
+use super::plane::{PlanePoint, point_from_xy};
 
 /// The side of a square in metres: a canal of 44 m is still visible, and the whole island fits in 10 MB.
 const CELL: f64 = 25.0;
@@ -25,8 +25,8 @@ impl GroundCover {
 }
 
 #[derive(Debug)]
-pub(crate) struct Raster {
-    corner: Point,
+pub(crate) struct GroundCoverRaster {
+    corner: PlanePoint,
     width: usize,
     height: usize,
     cover: Vec<GroundCover>,
@@ -34,9 +34,9 @@ pub(crate) struct Raster {
     shore: Vec<f32>,
 }
 
-impl Raster {
+impl GroundCoverRaster {
     /// Returns a raster of sea only.
-    pub(crate) fn new(centre: Point, half: Point) -> Self {
+    pub(crate) fn new(centre: PlanePoint, half: PlanePoint) -> Self {
         let (width, height) = ((half.x * 2.0 / CELL) as usize, (half.y * 2.0 / CELL) as usize);
         let cells = width * height;
         Self {
@@ -48,10 +48,11 @@ impl Raster {
         }
     }
 
-    /// Sets the cover within the rings (even-odd, so an inner ring is a hole), where `over` accepts the old cover.
-    pub(crate) fn fill_rings(
+    /// Sets the cover within the rings (even-odd, so an inner ring is a hole), where `is_fillable` accepts the old
+    /// cover.
+    pub(crate) fn fill_cover_within_rings(
         &mut self,
-        rings: &[Vec<Point>],
+        rings: &[Vec<PlanePoint>],
         cover: GroundCover,
         is_fillable: impl Fn(GroundCover) -> bool,
     ) {
@@ -76,7 +77,7 @@ impl Raster {
         }
     }
 
-    fn collect_row_crossings(&self, a: Point, b: Point, crossings: &mut [Vec<f64>]) {
+    fn collect_row_crossings(&self, a: PlanePoint, b: PlanePoint, crossings: &mut [Vec<f64>]) {
         let (low, high) = if a.y < b.y { (a, b) } else { (b, a) };
         let row = |y: f64| {
             ((y - self.corner.y) / CELL - 0.5).ceil().clamp(0.0, self.height as f64) as usize
@@ -88,16 +89,16 @@ impl Raster {
     }
 
     /// Measures the distances to the shore. Called once all water is in place.
-    pub(crate) fn measure_shore(&mut self) {
-        let to_water = self.distance_transform(|cover| cover.is_water());
-        let to_land = self.distance_transform(|cover| !cover.is_water());
+    pub(crate) fn compute_shore_distances(&mut self) {
+        let to_water = self.distances_to_wanted_squares(|cover| cover.is_water());
+        let to_land = self.distances_to_wanted_squares(|cover| !cover.is_water());
         for (shore, (water, land)) in self.shore.iter_mut().zip(to_water.iter().zip(&to_land)) {
             *shore = (water - land) * CELL as f32;
         }
     }
 
     /// Returns the distance of each square to the nearest wanted one, in squares: two sweeps with the weights 1 and √2.
-    fn distance_transform(&self, wanted: impl Fn(GroundCover) -> bool) -> Vec<f32> {
+    fn distances_to_wanted_squares(&self, wanted: impl Fn(GroundCover) -> bool) -> Vec<f32> {
         let mut distance: Vec<f32> =
             self.cover.iter().map(|c| if wanted(*c) { 0.0 } else { f32::MAX }).collect();
         let width = self.width as isize;
@@ -131,7 +132,7 @@ impl Raster {
     }
 
     /// Returns the cover at a point; sea outside the raster.
-    pub(crate) fn cover_at(&self, p: Point) -> GroundCover {
+    pub(crate) fn cover_at(&self, p: PlanePoint) -> GroundCover {
         let local = (p - self.corner) * (1.0 / CELL);
         if local.x < 0.0
             || local.y < 0.0
@@ -144,7 +145,7 @@ impl Raster {
     }
 
     /// Returns the metres to the shore at a point, interpolated: positive on land, negative on water.
-    pub(crate) fn shore_distance(&self, p: Point) -> f64 {
+    pub(crate) fn shore_distance(&self, p: PlanePoint) -> f64 {
         let local = (p - self.corner) * (1.0 / CELL) - point_from_xy(0.5, 0.5);
         let (column, row) = (local.x.floor(), local.y.floor());
         let value = |dx: isize, dy: isize| {
@@ -157,19 +158,19 @@ impl Raster {
     }
 
     /// Returns the direction in which the distance to the shore grows fastest.
-    pub(crate) fn inland_direction(&self, p: Point) -> Point {
-        let slope = |d: Point| self.shore_distance(p + d) - self.shore_distance(p - d);
+    pub(crate) fn inland_direction(&self, p: PlanePoint) -> PlanePoint {
+        let slope = |d: PlanePoint| self.shore_distance(p + d) - self.shore_distance(p - d);
         point_from_xy(slope(point_from_xy(60.0, 0.0)), slope(point_from_xy(0.0, 60.0)))
     }
 
     /// Returns the first point along a widening spiral that `accept` accepts.
-    pub(crate) fn find_point_near(
+    pub(crate) fn find_accepted_point_near(
         &self,
-        p: Point,
-        accept: impl Fn(Point) -> bool,
-    ) -> Option<Point> {
+        p: PlanePoint,
+        accept: impl Fn(PlanePoint) -> bool,
+    ) -> Option<PlanePoint> {
         (0..2_000)
-            .map(|i| p + Point::from_angle(f64::from(i) * 2.4) * (f64::from(i).sqrt() * 30.0))
+            .map(|i| p + PlanePoint::from_angle(f64::from(i) * 2.4) * (f64::from(i).sqrt() * 30.0))
             .find(|candidate| accept(*candidate))
     }
 }
@@ -178,7 +179,7 @@ impl Raster {
 mod tests {
     use super::*;
 
-    fn square(half: f64) -> Vec<Point> {
+    fn square(half: f64) -> Vec<PlanePoint> {
         vec![
             point_from_xy(-half, -half),
             point_from_xy(half, -half),
@@ -189,9 +190,14 @@ mod tests {
 
     #[test]
     fn inner_rings_are_holes_and_shore_distances_are_signed() {
-        let mut raster = Raster::new(point_from_xy(0.0, 0.0), point_from_xy(2_000.0, 2_000.0));
-        raster.fill_rings(&[square(1_000.0), square(300.0)], GroundCover::Land, |_| true);
-        raster.measure_shore();
+        let mut raster =
+            GroundCoverRaster::new(point_from_xy(0.0, 0.0), point_from_xy(2_000.0, 2_000.0));
+        raster.fill_cover_within_rings(
+            &[square(1_000.0), square(300.0)],
+            GroundCover::Land,
+            |_| true,
+        );
+        raster.compute_shore_distances();
         assert_eq!(raster.cover_at(point_from_xy(600.0, 0.0)), GroundCover::Land);
         assert_eq!(raster.cover_at(point_from_xy(0.0, 0.0)), GroundCover::Sea);
         assert_eq!(raster.cover_at(point_from_xy(9_999.0, 0.0)), GroundCover::Sea);

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use super::field::StreetField;
 use super::grid::SpatialGrid;
 use super::plan;
-use super::plane::{MeasuredLine, Point, intersect_segments, simplify_line, smooth_spline};
-use super::raster::{GroundCover, Raster};
+use super::plane::{MeasuredLine, PlanePoint, intersect_segments, simplify_line, smooth_spline};
+use super::raster::{GroundCover, GroundCoverRaster};
 use crate::noise;
 use crate::street_class::StreetClass;
 
@@ -19,7 +19,7 @@ pub(crate) struct Street {
     pub(crate) class: StreetClass,
     /// True if the street runs along the water.
     pub(crate) quay: bool,
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<PlanePoint>,
 }
 
 /// The rules of a tier of streets.
@@ -100,31 +100,31 @@ const SEEDS_MAX: usize = 400_000;
 
 /// A traced point with its direction.
 #[derive(Clone, Copy)]
-struct TraceMark {
-    p: Point,
-    direction: Point,
+struct TracedPoint {
+    p: PlanePoint,
+    direction: PlanePoint,
 }
 
 /// A traced step, for crossings.
 #[derive(Clone, Copy)]
 struct TracedStreetSegment {
-    a: Point,
-    b: Point,
+    a: PlanePoint,
+    b: PlanePoint,
     class: StreetClass,
 }
 
 pub(crate) struct StreetTracer<'a> {
-    raster: &'a Raster,
+    raster: &'a GroundCoverRaster,
     field: &'a StreetField,
     rng: fastrand::Rng,
     streets: Vec<Street>,
     segments: SpatialGrid<TracedStreetSegment>,
-    bridges: Vec<Point>,
+    bridges: Vec<PlanePoint>,
 }
 
 /// The reason why a trace ended.
 #[derive(Clone, Copy, PartialEq)]
-enum TraceEnd {
+enum TraceEndReason {
     /// At an existing street.
     Crossing,
     /// Next to a parallel street, at the greatest length, or at the edge of town.
@@ -136,8 +136,8 @@ enum TraceEnd {
 }
 
 impl<'a> StreetTracer<'a> {
-    pub(crate) fn new(seed: u64, raster: &'a Raster, field: &'a StreetField) -> Self {
-        let rng = fastrand::Rng::with_seed(noise::key_for_purpose(seed, "streets"));
+    pub(crate) fn new(seed: u64, raster: &'a GroundCoverRaster, field: &'a StreetField) -> Self {
+        let rng = fastrand::Rng::with_seed(noise::random_key_for_purpose(seed, "streets"));
         Self {
             raster,
             field,
@@ -153,17 +153,17 @@ impl<'a> StreetTracer<'a> {
     pub(crate) fn trace_streets(
         mut self,
         roads: &[MeasuredLine],
-        banks: &[&[Point]],
+        banks: &[&[PlanePoint]],
     ) -> Vec<Street> {
         for road in roads {
-            self.note_bridges(road);
+            self.record_bridges(road);
             self.add_street(StreetClass::Main, road.resample_evenly(STEP));
         }
         for bank in banks {
             self.lay_quay(bank);
         }
         for tier in &TIERS {
-            self.lay_tier(tier);
+            self.trace_street_tier(tier);
         }
         let ring = smooth_spline(&plan::RING_ROAD, false, STEP);
         self.streets.push(Street { class: StreetClass::Motorway, quay: false, points: ring });
@@ -171,17 +171,18 @@ impl<'a> StreetTracer<'a> {
     }
 
     /// Lays a quay along the water where it is built up.
-    fn lay_quay(&mut self, bank: &[Point]) {
-        let quay: Vec<Point> = bank
+    fn lay_quay(&mut self, bank: &[PlanePoint]) {
+        let quay: Vec<PlanePoint> = bank
             .iter()
             .map(|p| *p + self.raster.inland_direction(*p).unit_vector() * QUAY)
             .collect();
-        let fit = |p: &Point| {
+        let fit = |p: &PlanePoint| {
             self.raster.cover_at(*p) == GroundCover::Land
                 && self.field.built_up_density(*p) > 0.3
                 && self.raster.shore_distance(*p) > QUAY * 0.6
         };
-        let runs: Vec<Vec<Point>> = quay.split(|p| !fit(p)).map(<[Point]>::to_vec).collect();
+        let runs: Vec<Vec<PlanePoint>> =
+            quay.split(|p| !fit(p)).map(<[PlanePoint]>::to_vec).collect();
         for run in runs.into_iter().filter(|run| run.len() > 12) {
             let line = MeasuredLine::new(smooth_spline(&simplify_line(&run, 22.0), false, STEP));
             self.add_street(StreetClass::Avenue, line.resample_evenly(STEP));
@@ -189,8 +190,8 @@ impl<'a> StreetTracer<'a> {
         }
     }
 
-    fn note_bridges(&mut self, road: &MeasuredLine) {
-        let wet: Vec<Point> = road
+    fn record_bridges(&mut self, road: &MeasuredLine) {
+        let wet: Vec<PlanePoint> = road
             .resample_evenly(30.0)
             .into_iter()
             .filter(|p| self.raster.cover_at(*p).is_water())
@@ -198,7 +199,7 @@ impl<'a> StreetTracer<'a> {
         self.bridges.extend(wet.iter().step_by(4));
     }
 
-    fn add_street(&mut self, class: StreetClass, points: Vec<Point>) {
+    fn add_street(&mut self, class: StreetClass, points: Vec<PlanePoint>) {
         for pair in points.windows(2) {
             self.segments.insert_segment(
                 pair[0],
@@ -209,25 +210,25 @@ impl<'a> StreetTracer<'a> {
         self.streets.push(Street { class, quay: false, points });
     }
 
-    fn street_spacing(&self, tier: &StreetTier, p: Point) -> f64 {
+    fn street_spacing(&self, tier: &StreetTier, p: PlanePoint) -> f64 {
         let density = self.field.built_up_density(p).min(0.9) / 0.9;
         // The old town's lanes are narrow and close.
         let medieval = 1.0 - 0.3 * (-p.dot_product(p) / 800_000.0).exp();
         tier.apart * medieval * (1.0 + tier.stretch * (1.0 - density).powf(1.5))
     }
 
-    fn lay_tier(&mut self, tier: &StreetTier) {
-        let mut marks: SpatialGrid<TraceMark> = SpatialGrid::new(tier.apart);
-        let mut seeds: VecDeque<(Point, Point)> = VecDeque::new();
+    fn trace_street_tier(&mut self, tier: &StreetTier) {
+        let mut marks: SpatialGrid<TracedPoint> = SpatialGrid::new(tier.apart);
+        let mut seeds: VecDeque<(PlanePoint, PlanePoint)> = VecDeque::new();
         for i in 0..self.streets.len() {
             let points = self.streets[i].points.clone();
-            self.mark_street(tier, &mut marks, &mut seeds, &points);
+            self.mark_points_and_seeds(tier, &mut marks, &mut seeds, &points);
         }
-        seeds.extend(self.scatter_seeds(tier));
+        seeds.extend(self.scatter_street_seeds(tier));
         for _ in 0..SEEDS_MAX {
             let Some((seed, heading)) = seeds.pop_front() else { break };
             if !self.is_street_allowed(tier, seed)
-                || self.has_parallel_near(tier, &marks, seed, heading, 0.95)
+                || self.has_parallel_street_near(tier, &marks, seed, heading, 0.95)
             {
                 continue;
             }
@@ -235,22 +236,22 @@ impl<'a> StreetTracer<'a> {
             let length = MeasuredLine::new(points.clone()).total_length();
             if length >= tier.length.start {
                 self.add_street(tier.class, points.clone());
-                self.mark_street(tier, &mut marks, &mut seeds, &points);
+                self.mark_points_and_seeds(tier, &mut marks, &mut seeds, &points);
             }
         }
     }
 
     /// Adds a street's points to the marks, and seeds next to it.
-    fn mark_street(
+    fn mark_points_and_seeds(
         &mut self,
         tier: &StreetTier,
-        marks: &mut SpatialGrid<TraceMark>,
-        seeds: &mut VecDeque<(Point, Point)>,
-        points: &[Point],
+        marks: &mut SpatialGrid<TracedPoint>,
+        seeds: &mut VecDeque<(PlanePoint, PlanePoint)>,
+        points: &[PlanePoint],
     ) {
         let directions = super::plane::line_directions(points);
         for (i, (p, direction)) in points.iter().zip(directions).enumerate() {
-            marks.insert(*p, TraceMark { p: *p, direction });
+            marks.insert(*p, TracedPoint { p: *p, direction });
             if i % 4 == self.rng.usize(0..4) {
                 let sideways = direction.left_normal() * self.street_spacing(tier, *p);
                 seeds.push_back((*p + sideways, direction));
@@ -266,17 +267,17 @@ impl<'a> StreetTracer<'a> {
     }
 
     /// Returns seeds everywhere, in random order, so that no area is left without streets.
-    fn scatter_seeds(&mut self, tier: &StreetTier) -> Vec<(Point, Point)> {
+    fn scatter_street_seeds(&mut self, tier: &StreetTier) -> Vec<(PlanePoint, PlanePoint)> {
         let spacing = tier.apart * 1.1;
         let (centre, half) = (plan::EXTENT_CENTRE, plan::HALF_EXTENT);
         let columns = (half.x * 2.0 / spacing) as usize;
         let rows = (half.y * 2.0 / spacing) as usize;
-        let mut seeds: Vec<(Point, Point)> = (0..columns * rows)
+        let mut seeds: Vec<(PlanePoint, PlanePoint)> = (0..columns * rows)
             .map(|i| {
-                let jitter = Point { x: self.rng.f64(), y: self.rng.f64() };
-                let cell = Point { x: (i % columns) as f64, y: (i / columns) as f64 };
+                let jitter = PlanePoint { x: self.rng.f64(), y: self.rng.f64() };
+                let cell = PlanePoint { x: (i % columns) as f64, y: (i / columns) as f64 };
                 let p = centre - half + (cell + jitter) * spacing;
-                (p, Point::from_angle(self.rng.f64() * std::f64::consts::TAU))
+                (p, PlanePoint::from_angle(self.rng.f64() * std::f64::consts::TAU))
             })
             .collect();
         self.rng.shuffle(&mut seeds);
@@ -284,7 +285,7 @@ impl<'a> StreetTracer<'a> {
     }
 
     /// Returns true if a street of this tier may run here.
-    fn is_street_allowed(&self, tier: &StreetTier, p: Point) -> bool {
+    fn is_street_allowed(&self, tier: &StreetTier, p: PlanePoint) -> bool {
         let dry = match self.raster.cover_at(p) {
             GroundCover::Land => true,
             GroundCover::Park | GroundCover::Wood => tier.crosses_parks,
@@ -292,16 +293,16 @@ impl<'a> StreetTracer<'a> {
         };
         dry && self.raster.shore_distance(p) > SHORE_MIN
             && tier.density.contains(&self.field.built_up_density(p))
-            && !is_at_airport(p)
+            && !is_point_at_airport(p)
     }
 
     /// Returns true if a parallel street is already here.
-    fn has_parallel_near(
+    fn has_parallel_street_near(
         &self,
         tier: &StreetTier,
-        marks: &SpatialGrid<TraceMark>,
-        p: Point,
-        heading: Point,
+        marks: &SpatialGrid<TracedPoint>,
+        p: PlanePoint,
+        heading: PlanePoint,
         share: f64,
     ) -> bool {
         let direction = self.field.street_direction(p, heading);
@@ -314,14 +315,14 @@ impl<'a> StreetTracer<'a> {
     fn trace_both_directions(
         &mut self,
         tier: &StreetTier,
-        marks: &SpatialGrid<TraceMark>,
-        seed: Point,
-        heading: Point,
-    ) -> Vec<Point> {
+        marks: &SpatialGrid<TracedPoint>,
+        seed: PlanePoint,
+        heading: PlanePoint,
+    ) -> Vec<PlanePoint> {
         let heading = self.field.street_direction(seed, heading);
         let (mut points, end) = self.trace_one_direction(tier, marks, seed, heading);
         points.reverse();
-        if end != TraceEnd::Closed {
+        if end != TraceEndReason::Closed {
             let (onward, _) = self.trace_one_direction(tier, marks, seed, heading * -1.0);
             points.extend(onward.into_iter().skip(1));
         }
@@ -331,16 +332,16 @@ impl<'a> StreetTracer<'a> {
     fn trace_one_direction(
         &mut self,
         tier: &StreetTier,
-        marks: &SpatialGrid<TraceMark>,
-        seed: Point,
-        heading: Point,
-    ) -> (Vec<Point>, TraceEnd) {
+        marks: &SpatialGrid<TracedPoint>,
+        seed: PlanePoint,
+        heading: PlanePoint,
+    ) -> (Vec<PlanePoint>, TraceEndReason) {
         let mut trail = StreetTrail { points: vec![seed], last_crossing: None };
         let mut heading = heading;
         let end = loop {
             let from = trail.points[trail.points.len() - 1];
             if trail.points.len() as f64 * STEP > tier.length.end / 2.0 {
-                break TraceEnd::Open;
+                break TraceEndReason::Open;
             }
             let halfway = from + self.field.street_direction(from, heading) * (STEP / 2.0);
             heading = self.field.street_direction(halfway, heading);
@@ -351,7 +352,7 @@ impl<'a> StreetTracer<'a> {
                         trail.points.push(bank);
                         continue;
                     }
-                    None => break TraceEnd::Blocked,
+                    None => break TraceEndReason::Blocked,
                 }
             }
             if let Some((place, class)) = self.find_first_crossing(from, to) {
@@ -360,32 +361,32 @@ impl<'a> StreetTracer<'a> {
                     && trail.points.len() > 3
                     && self.rng.f64() < tier.ends_at_wider
                 {
-                    break TraceEnd::Crossing;
+                    break TraceEndReason::Crossing;
                 }
             }
             trail.points.push(to);
             if trail.points.len() > 12 && to.distance_to(seed) < STEP * 1.2 {
                 trail.points.push(seed);
-                break TraceEnd::Closed;
+                break TraceEndReason::Closed;
             }
-            if self.has_parallel_near(tier, marks, to, heading, TOO_NEAR)
-                || trail.meets_itself(self.street_spacing(tier, to) * TOO_NEAR)
+            if self.has_parallel_street_near(tier, marks, to, heading, TOO_NEAR)
+                || trail.has_returned_to_itself(self.street_spacing(tier, to) * TOO_NEAR)
             {
-                break TraceEnd::Open;
+                break TraceEndReason::Open;
             }
         };
-        (self.finish_trace(tier, trail, heading, end), end)
+        (self.trim_or_extend_trace(tier, trail, heading, end), end)
     }
 
     /// Finishes a trace at its last crossing, or extends it to the next one if near; some ends remain dead ends.
-    fn finish_trace(
+    fn trim_or_extend_trace(
         &mut self,
         tier: &StreetTier,
         mut trail: StreetTrail,
-        heading: Point,
-        end: TraceEnd,
-    ) -> Vec<Point> {
-        if end == TraceEnd::Open
+        heading: PlanePoint,
+        end: TraceEndReason,
+    ) -> Vec<PlanePoint> {
+        if end == TraceEndReason::Open
             && let Some(place) = self.find_crossing_ahead(tier, &trail, heading)
         {
             trail.points.push(place);
@@ -393,9 +394,11 @@ impl<'a> StreetTracer<'a> {
         }
         let blind_alley = tier.class == StreetClass::Street && self.rng.f64() < 0.3;
         match (end, trail.last_crossing) {
-            (TraceEnd::Closed, _) => {}
-            (TraceEnd::Crossing, Some((count, place))) => trail.cut_back_to(count, place),
-            (_, Some((count, place))) if !blind_alley => trail.cut_back_to(count, place),
+            (TraceEndReason::Closed, _) => {}
+            (TraceEndReason::Crossing, Some((count, place))) => {
+                trail.cut_trail_back_to(count, place)
+            }
+            (_, Some((count, place))) if !blind_alley => trail.cut_trail_back_to(count, place),
             _ => {}
         }
         trail.points
@@ -406,8 +409,8 @@ impl<'a> StreetTracer<'a> {
         &self,
         tier: &StreetTier,
         trail: &StreetTrail,
-        heading: Point,
-    ) -> Option<Point> {
+        heading: PlanePoint,
+    ) -> Option<PlanePoint> {
         let mut from = trail.points[trail.points.len() - 1];
         let mut heading = heading;
         let steps = (self.street_spacing(tier, from) / STEP).ceil() as usize;
@@ -426,7 +429,11 @@ impl<'a> StreetTracer<'a> {
     }
 
     /// Returns the first intersection of the segment from a to b with an existing street, and that street's class.
-    fn find_first_crossing(&self, a: Point, b: Point) -> Option<(Point, StreetClass)> {
+    fn find_first_crossing(
+        &self,
+        a: PlanePoint,
+        b: PlanePoint,
+    ) -> Option<(PlanePoint, StreetClass)> {
         self.segments
             .items_near(a.point_towards(b, 0.5), STEP)
             .filter_map(|s| intersect_segments(a, b, s.a, s.b).map(|(share, _)| (share, s.class)))
@@ -436,7 +443,12 @@ impl<'a> StreetTracer<'a> {
     }
 
     /// Returns the other bank, if the water ahead flows, is narrow enough and has no bridge nearby.
-    fn find_bridge_end(&mut self, tier: &StreetTier, from: Point, heading: Point) -> Option<Point> {
+    fn find_bridge_end(
+        &mut self,
+        tier: &StreetTier,
+        from: PlanePoint,
+        heading: PlanePoint,
+    ) -> Option<PlanePoint> {
         if tier.bridge == 0.0 {
             return None;
         }
@@ -464,27 +476,27 @@ impl<'a> StreetTracer<'a> {
     }
 }
 
-fn is_at_airport(p: Point) -> bool {
-    let along = Point::from_angle(plan::RUNWAY_DIRECTION.to_radians());
+fn is_point_at_airport(p: PlanePoint) -> bool {
+    let along = PlanePoint::from_angle(plan::RUNWAY_DIRECTION.to_radians());
     let local = p - plan::AIRPORT;
     local.dot_product(along).abs() < 1_500.0 && local.cross_product(along).abs() < 470.0
 }
 
 /// One half of a street while it is traced.
 struct StreetTrail {
-    points: Vec<Point>,
+    points: Vec<PlanePoint>,
     /// The number of points before the last crossing, and its position.
-    last_crossing: Option<(usize, Point)>,
+    last_crossing: Option<(usize, PlanePoint)>,
 }
 
 impl StreetTrail {
-    fn cut_back_to(&mut self, count: usize, place: Point) {
+    fn cut_trail_back_to(&mut self, count: usize, place: PlanePoint) {
         self.points.truncate(count.max(1));
         self.points.push(place);
     }
 
     /// Returns true if the trail has come back to itself.
-    fn meets_itself(&self, least: f64) -> bool {
+    fn has_returned_to_itself(&self, least: f64) -> bool {
         let behind = (least * 3.0 / STEP) as usize + 4;
         let n = self.points.len();
         n > behind

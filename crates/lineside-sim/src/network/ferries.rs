@@ -3,38 +3,41 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::places::{PlaceRegistry, StopKey};
-use super::{PatternCall, RouteDirection, RoutePlan, TransitNetwork, TransportMode, plan};
+use super::places::{PlaceRegistry, StopIdentity};
+use super::{PatternCall, RouteAttributes, RouteDirection, TransitNetwork, TransportMode, plan};
 use crate::geography::Geography;
-use crate::geography::plane::{MeasuredLine, Point, point_from_xy, round_corners, simplify_line};
-use crate::geography::raster::Raster;
+use crate::geography::plane::{
+    MeasuredLine, PlanePoint, point_from_xy, round_corners, simplify_line,
+};
+use crate::geography::raster::GroundCoverRaster;
 
 /// The cell size of the chart for searching routes, in metres.
 const CELL: f64 = 40.0;
 /// The chart's centre and half its size, in metres: the bay and the river up to the last landing.
-const CHART: (Point, Point) = (point_from_xy(200.0, -3_000.0), point_from_xy(12_500.0, 9_500.0));
+const CHART: (PlanePoint, PlanePoint) =
+    (point_from_xy(200.0, -3_000.0), point_from_xy(12_500.0, 9_500.0));
 /// The distance from the shore that ferries prefer, in metres.
 const OFF_SHORE: f64 = 130.0;
 /// The distance of a berth from the shore, in metres.
 const BERTH: f64 = 22.0;
 
-pub(super) fn lay_ferries(
+pub(super) fn add_ferry_routes(
     network: &mut TransitNetwork,
     places: &mut PlaceRegistry<'_>,
     geography: &Geography,
 ) {
-    let chart = WaterChart::new(&geography.terrain.raster);
+    let chart = WaterCostGrid::new(&geography.terrain.raster);
     for (number, color, piers) in plan::FERRY_LINES {
-        let berths: Vec<(u32, Point)> = piers
+        let berths: Vec<(u32, PlanePoint)> = piers
             .iter()
             .map(|pier| {
                 let (name, wanted) = plan::PIERS[*pier];
-                let point = find_berth(&geography.terrain.raster, wanted);
-                (places.place_with_name(name, point), point)
+                let point = find_ferry_berth(&geography.terrain.raster, wanted);
+                (places.find_or_add_named_place(name, point), point)
             })
             .collect();
         let Some((line, calls)) = chart.route_through_berths(&berths) else { continue };
-        let plan = RoutePlan {
+        let plan = RouteAttributes {
             id: number.to_owned(),
             short_name: number.to_owned(),
             color: color.to_owned(),
@@ -54,7 +57,12 @@ pub(super) fn lay_ferries(
                 .map(|(place, along)| {
                     let (point, heading) = line.point_and_direction_at(along);
                     PatternCall {
-                        stop: places.stop_for_key(StopKey::Pier { place }, place, point, heading),
+                        stop: places.find_or_add_stop(
+                            StopIdentity::Pier { place },
+                            place,
+                            point,
+                            heading,
+                        ),
                         along,
                     }
                 })
@@ -66,24 +74,24 @@ pub(super) fn lay_ferries(
 }
 
 /// Returns the nearest water next to the shore.
-fn find_berth(raster: &Raster, wanted: Point) -> Point {
-    let fits = |p: Point| {
+fn find_ferry_berth(raster: &GroundCoverRaster, wanted: PlanePoint) -> PlanePoint {
+    let fits = |p: PlanePoint| {
         let shore = raster.shore_distance(p);
         (-BERTH * 2.2..-BERTH).contains(&shore)
     };
-    raster.find_point_near(wanted, fits).unwrap_or(wanted)
+    raster.find_accepted_point_near(wanted, fits).unwrap_or(wanted)
 }
 
 /// The water and its cost, in squares.
-struct WaterChart {
+struct WaterCostGrid {
     width: usize,
     height: usize,
     /// The cost of each square; 0 is land.
     cost: Vec<u32>,
 }
 
-impl WaterChart {
-    fn new(raster: &Raster) -> Self {
+impl WaterCostGrid {
+    fn new(raster: &GroundCoverRaster) -> Self {
         let (width, height) =
             ((CHART.1.x * 2.0 / CELL) as usize, (CHART.1.y * 2.0 / CELL) as usize);
         let mut chart = Self { width, height, cost: Vec::new() };
@@ -100,12 +108,12 @@ impl WaterChart {
         chart
     }
 
-    fn cell_center(&self, cell: usize) -> Point {
+    fn cell_center(&self, cell: usize) -> PlanePoint {
         let (column, row) = (cell % self.width, cell / self.width);
         CHART.0 - CHART.1 + point_from_xy((column as f64 + 0.5) * CELL, (row as f64 + 0.5) * CELL)
     }
 
-    fn cell_at(&self, p: Point) -> usize {
+    fn cell_at(&self, p: PlanePoint) -> usize {
         let local = (p - CHART.0 + CHART.1) * (1.0 / CELL);
         let (column, row) = (local.x.max(0.0) as usize, local.y.max(0.0) as usize);
         row.min(self.height - 1) * self.width + column.min(self.width - 1)
@@ -114,9 +122,9 @@ impl WaterChart {
     /// Returns the line through all berths, and the distance of each berth along it.
     fn route_through_berths(
         &self,
-        berths: &[(u32, Point)],
+        berths: &[(u32, PlanePoint)],
     ) -> Option<(MeasuredLine, Vec<(u32, f64)>)> {
-        let mut points: Vec<Point> = vec![berths[0].1];
+        let mut points: Vec<PlanePoint> = vec![berths[0].1];
         let mut marks = vec![(berths[0].0, berths[0].1)];
         for pair in berths.windows(2) {
             let way = self.find_water_path(pair[0].1, pair[1].1)?;
@@ -131,7 +139,7 @@ impl WaterChart {
             .map(|(place, point)| {
                 // A line may pass the same water twice, so each berth is searched for after the previous one.
                 let rest = MeasuredLine::new(line.slice_between(from, line.total_length()));
-                from += rest.nearest_distance(point).0;
+                from += rest.nearest_position_and_distance(point).0;
                 (place, from)
             })
             .collect();
@@ -139,7 +147,7 @@ impl WaterChart {
     }
 
     /// Returns the cheapest path over water.
-    fn find_water_path(&self, from: Point, to: Point) -> Option<Vec<Point>> {
+    fn find_water_path(&self, from: PlanePoint, to: PlanePoint) -> Option<Vec<PlanePoint>> {
         let (start, goal) = (self.cell_at(from), self.cell_at(to));
         let mut cost = vec![u32::MAX; self.cost.len()];
         let mut predecessors = vec![usize::MAX; self.cost.len()];

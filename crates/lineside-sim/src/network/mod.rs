@@ -74,7 +74,7 @@ pub(crate) struct PatternCall {
 
 /// A sequence of stops of a route along a line.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct StopPattern {
     pub(crate) route: u32,
     pub(crate) direction: u8,
     pub(crate) line: MeasuredLine,
@@ -88,11 +88,11 @@ pub(crate) struct TransitNetwork {
     pub(crate) places: Vec<StopPlace>,
     pub(crate) stops: Vec<Stop>,
     pub(crate) routes: Vec<Route>,
-    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) patterns: Vec<StopPattern>,
 }
 
 /// The name and properties of a route before it is laid.
-struct RoutePlan {
+struct RouteAttributes {
     id: String,
     short_name: String,
     color: String,
@@ -116,23 +116,24 @@ impl TransitNetwork {
             routes: Vec::new(),
             patterns: Vec::new(),
         };
-        let mut places = PlaceRegistry::new(noise::key_for_purpose(seed, "places"), geography);
-        rails::lay_railways(&mut network, &mut places, geography);
-        rails::lay_metro(&mut network, &mut places, geography);
-        ferries::lay_ferries(&mut network, &mut places, geography);
-        surface::lay_surface_lines(seed, &mut network, &mut places, geography, more_buses);
-        (network.places, network.stops) = places.finish_places();
-        network.name_routes();
+        let mut places =
+            PlaceRegistry::new(noise::random_key_for_purpose(seed, "places"), geography);
+        rails::add_railway_routes(&mut network, &mut places, geography);
+        rails::add_metro_routes(&mut network, &mut places, geography);
+        ferries::add_ferry_routes(&mut network, &mut places, geography);
+        surface::add_tram_and_bus_lines(seed, &mut network, &mut places, geography, more_buses);
+        (network.places, network.stops) = places.assign_ids_and_finish();
+        network.set_headsigns_and_long_names();
         network
     }
 
     /// Adds a route with its two directions.
-    fn add_route(&mut self, plan: RoutePlan, runs: [RouteDirection; 2]) {
+    fn add_route(&mut self, plan: RouteAttributes, runs: [RouteDirection; 2]) {
         let route = self.routes.len() as u32;
         let mut patterns = Vec::new();
         for (direction, run) in runs.into_iter().enumerate() {
             patterns.push(self.patterns.len() as u32);
-            self.patterns.push(Pattern {
+            self.patterns.push(StopPattern {
                 route,
                 direction: direction as u8,
                 shape_id: format!("{}.{direction}", plan.id),
@@ -154,7 +155,7 @@ impl TransitNetwork {
     }
 
     /// Adds patterns to the last route that run only between two of its calls, counted in the first direction.
-    fn add_short_runs(&mut self, from: usize, to: usize) {
+    fn add_short_turn_patterns(&mut self, from: usize, to: usize) {
         let Some(route) = self.routes.len().checked_sub(1) else { return };
         for direction in 0..2 {
             let full = &self.patterns[self.routes[route].patterns[direction] as usize];
@@ -166,7 +167,7 @@ impl TransitNetwork {
                 .iter()
                 .map(|c| PatternCall { stop: c.stop, along: c.along - begin })
                 .collect();
-            let pattern = Pattern {
+            let pattern = StopPattern {
                 route: route as u32,
                 direction: direction as u8,
                 shape_id: format!("{}s", full.shape_id),
@@ -186,17 +187,17 @@ impl TransitNetwork {
     }
 
     /// Returns the place of a pattern's last call.
-    pub(crate) fn terminus_place(&self, pattern: &Pattern) -> u32 {
+    pub(crate) fn terminus_place(&self, pattern: &StopPattern) -> u32 {
         pattern.calls.last().map_or(0, |call| self.stops[call.stop as usize].place)
     }
 
     /// Returns the place of a pattern's first call.
-    pub(crate) fn origin_place(&self, pattern: &Pattern) -> u32 {
+    pub(crate) fn origin_place(&self, pattern: &StopPattern) -> u32 {
         pattern.calls.first().map_or(0, |call| self.stops[call.stop as usize].place)
     }
 
     /// Sets headsigns and long names from the ends of the lines, which have names only once all lines are laid.
-    fn name_routes(&mut self) {
+    fn set_headsigns_and_long_names(&mut self) {
         for i in 0..self.patterns.len() {
             let terminus = self.terminus_place(&self.patterns[i]);
             self.patterns[i].headsign.clone_from(&self.places[terminus as usize].name);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::geography::Geography;
 use crate::geography::graph::StreetEdge;
-use crate::geography::plane::Point;
+use crate::geography::plane::PlanePoint;
 use crate::names::NamePool;
 use crate::noise;
 
@@ -19,7 +19,7 @@ const STATION_STOPS_MIN: usize = 3;
 pub(crate) struct StopPlace {
     pub(crate) id: String,
     pub(crate) name: String,
-    pub(crate) point: Point,
+    pub(crate) point: PlanePoint,
     /// True if the place has a parent station in the feed.
     pub(crate) is_station: bool,
     pub(crate) stops: Vec<u32>,
@@ -32,7 +32,7 @@ pub(crate) struct Stop {
     /// The code for passengers; unique.
     pub(crate) code: String,
     pub(crate) place: u32,
-    pub(crate) point: Point,
+    pub(crate) point: PlanePoint,
     pub(crate) platform: Option<String>,
     /// The compass direction of departures, for a stop without a platform.
     pub(crate) heading: &'static str,
@@ -41,7 +41,7 @@ pub(crate) struct Stop {
 
 /// The identity of a stop: calls with equal keys share it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum StopKey {
+pub(crate) enum StopIdentity {
     /// A kerb: the crossing, and the edge on which buses leave it.
     Kerb {
         node: u32,
@@ -70,12 +70,12 @@ pub(crate) struct PlaceRegistry<'a> {
     places: Vec<StopPlace>,
     by_node: HashMap<u32, u32>,
     stops: Vec<Stop>,
-    by_key: HashMap<StopKey, u32>,
+    by_key: HashMap<StopIdentity, u32>,
 }
 
 impl<'a> PlaceRegistry<'a> {
     pub(crate) fn new(key: u64, geography: &'a Geography) -> Self {
-        let names = NamePool::new(noise::mix_bits(key, 1));
+        let names = NamePool::new(noise::hash_two_numbers(key, 1));
         Self {
             geography,
             names,
@@ -87,21 +87,21 @@ impl<'a> PlaceRegistry<'a> {
         }
     }
 
-    pub(crate) fn find_place(&self, place: u32) -> &StopPlace {
+    pub(crate) fn place_by_number(&self, place: u32) -> &StopPlace {
         &self.places[place as usize]
     }
 
     /// Returns the place with this name; adds it if missing.
-    pub(crate) fn place_with_name(&mut self, name: &str, point: Point) -> u32 {
+    pub(crate) fn find_or_add_named_place(&mut self, name: &str, point: PlanePoint) -> u32 {
         if let Some(place) = self.places.iter().position(|place| place.name == name) {
             return place as u32;
         }
-        self.names.claim_name(name);
+        self.names.reserve_stop_name(name);
         self.add_place(name.to_owned(), point)
     }
 
     /// Returns the nearest place within `reach` of a point, if any.
-    pub(crate) fn find_place_near(&self, point: Point, reach: f64) -> Option<u32> {
+    pub(crate) fn find_place_near(&self, point: PlanePoint, reach: f64) -> Option<u32> {
         let near = |i: &usize| self.places[*i].point.distance_to(point);
         (0..self.places.len())
             .filter(|i| near(i) < reach)
@@ -115,28 +115,29 @@ impl<'a> PlaceRegistry<'a> {
     }
 
     /// Makes a crossing part of a place.
-    pub(crate) fn attach_node(&mut self, node: u32, place: u32) {
+    pub(crate) fn attach_crossing_to_place(&mut self, node: u32, place: u32) {
         self.by_node.entry(node).or_insert(place);
     }
 
     /// Returns the place of a crossing; adds it if missing. The name prefers another street to `along`, which all stops
     /// of the line would share.
-    pub(crate) fn place_at_crossing(&mut self, node: u32, along: u32) -> u32 {
+    pub(crate) fn find_or_add_place_at_crossing(&mut self, node: u32, along: u32) -> u32 {
         if let Some(place) = self.find_place_at_node(node) {
             return place;
         }
         let point = self.geography.graph.nodes[node as usize];
         let place = self.find_place_near(point, SAME_PLACE_DISTANCE).unwrap_or_else(|| {
-            let name = self.choose_name_at(node, point, along);
+            let name = self.choose_place_name(node, point, along);
             self.add_place(name, point)
         });
         self.by_node.insert(node, place);
         place
     }
 
-    fn add_place(&mut self, name: String, point: Point) -> u32 {
+    fn add_place(&mut self, name: String, point: PlanePoint) -> u32 {
         let place = self.places.len() as u32;
-        let wheelchair = noise::unit_share(noise::mix_bits(self.key, u64::from(place))) > 0.12;
+        let wheelchair =
+            noise::pseudo_random_share(noise::hash_two_numbers(self.key, u64::from(place))) > 0.12;
         self.places.push(StopPlace {
             id: String::new(),
             name,
@@ -149,7 +150,7 @@ impl<'a> PlaceRegistry<'a> {
     }
 
     /// Chooses a name from the district, a landmark, a park, or the crossing streets.
-    fn choose_name_at(&mut self, node: u32, point: Point, along: u32) -> String {
+    fn choose_place_name(&mut self, node: u32, point: PlanePoint, along: u32) -> String {
         let landmarks = super::plan::LANDMARKS
             .iter()
             .filter(|(_, place)| place.distance_to(point) < LANDMARK_REACH)
@@ -159,7 +160,7 @@ impl<'a> PlaceRegistry<'a> {
                 && park.rings[0].iter().step_by(3).any(|p| p.distance_to(point) < 130.0)
         });
         let grand: Vec<&str> = landmarks.chain(parks.filter_map(|park| park.name)).collect();
-        if let Some(name) = grand.into_iter().find(|name| self.names.claim_name(name)) {
+        if let Some(name) = grand.into_iter().find(|name| self.names.reserve_stop_name(name)) {
             return name.to_owned();
         }
         let streets = self.street_names_at(node);
@@ -179,15 +180,15 @@ impl<'a> PlaceRegistry<'a> {
             format!("{district}, {simple}"),
             format!("{district}, {both}"),
         ];
-        match choices.into_iter().find(|name| self.names.claim_name(name)) {
+        match choices.into_iter().find(|name| self.names.reserve_stop_name(name)) {
             Some(name) => name,
-            None => self.numbered_name(&format!("{district}, {simple}")),
+            None => self.reserve_numbered_name(&format!("{district}, {simple}")),
         }
     }
 
-    fn numbered_name(&mut self, name: &str) -> String {
+    fn reserve_numbered_name(&mut self, name: &str) -> String {
         let numbered = (2..1_000).map(|n| format!("{name} {n}"));
-        let mut numbered = numbered.filter(|name| self.names.claim_name(name));
+        let mut numbered = numbered.filter(|name| self.names.reserve_stop_name(name));
         numbered.next().unwrap_or_else(|| name.to_owned())
     }
 
@@ -202,7 +203,7 @@ impl<'a> PlaceRegistry<'a> {
             .collect()
     }
 
-    fn nearest_district_name(&self, point: Point) -> &'static str {
+    fn nearest_district_name(&self, point: PlanePoint) -> &'static str {
         let districts = self.geography.districts.iter();
         let nearest = districts
             .min_by(|a, b| a.position.distance_to(point).total_cmp(&b.position.distance_to(point)));
@@ -210,18 +211,18 @@ impl<'a> PlaceRegistry<'a> {
     }
 
     /// Returns the stop for a key; adds it at `point` for departures towards `direction` if missing.
-    pub(crate) fn stop_for_key(
+    pub(crate) fn find_or_add_stop(
         &mut self,
-        key: StopKey,
+        key: StopIdentity,
         place: u32,
-        point: Point,
-        direction: Point,
+        point: PlanePoint,
+        direction: PlanePoint,
     ) -> u32 {
         if let Some(stop) = self.by_key.get(&key) {
             return *stop;
         }
         let platform = match &key {
-            StopKey::Platform { sign, .. } => Some(sign.clone()),
+            StopIdentity::Platform { sign, .. } => Some(sign.clone()),
             _ => None,
         };
         let stop = self.stops.len() as u32;
@@ -229,7 +230,8 @@ impl<'a> PlaceRegistry<'a> {
         at_place.stops.push(stop);
         at_place.is_station |= platform.is_some();
         let kerb_fits =
-            noise::unit_share(noise::mix_bits(self.key, 0x4B00 + u64::from(stop))) > 0.08;
+            noise::pseudo_random_share(noise::hash_two_numbers(self.key, 0x4B00 + u64::from(stop)))
+                > 0.08;
         let wheelchair = at_place.wheelchair && kerb_fits;
         let (id, code) = (String::new(), String::new());
         self.stops.push(Stop {
@@ -238,7 +240,7 @@ impl<'a> PlaceRegistry<'a> {
             place,
             point,
             platform,
-            heading: compass_word(direction),
+            heading: compass_direction_word(direction),
             wheelchair,
         });
         self.by_key.insert(key, stop);
@@ -246,7 +248,7 @@ impl<'a> PlaceRegistry<'a> {
     }
 
     /// Assigns ids, stop codes, and letters for the kerbs of stations.
-    pub(crate) fn finish_places(mut self) -> (Vec<StopPlace>, Vec<Stop>) {
+    pub(crate) fn assign_ids_and_finish(mut self) -> (Vec<StopPlace>, Vec<Stop>) {
         let mut number = 0;
         for place in &mut self.places {
             if place.stops.is_empty() {
@@ -269,7 +271,7 @@ impl<'a> PlaceRegistry<'a> {
     }
 }
 
-fn compass_word(direction: Point) -> &'static str {
+fn compass_direction_word(direction: PlanePoint) -> &'static str {
     const WORDS: [&str; 8] = [
         "Northbound",
         "North-eastbound",
@@ -280,5 +282,5 @@ fn compass_word(direction: Point) -> &'static str {
         "Westbound",
         "North-westbound",
     ];
-    WORDS[((direction.bearing() / 45.0).round() as usize) % 8]
+    WORDS[((direction.compass_bearing() / 45.0).round() as usize) % 8]
 }

@@ -2,7 +2,7 @@
 //!
 //! Numbers are indices into [`DISTRICTS`](crate::geography::plan::DISTRICTS).
 
-use crate::geography::plane::{Point, point_from_xy};
+use crate::geography::plane::{PlanePoint, point_from_xy};
 
 /// A point on a railway.
 #[derive(Clone, Copy, Debug)]
@@ -10,9 +10,9 @@ pub(crate) enum RailPoint {
     /// The station of a district, set back from its main street.
     District(usize),
     /// A station outside districts.
-    Halt(&'static str, Point),
+    Halt(&'static str, PlanePoint),
     /// A point of the track without a station.
-    Track(Point),
+    Track(PlanePoint),
 }
 
 use RailPoint::{District, Halt, Track};
@@ -167,7 +167,7 @@ pub(crate) const MORE_BUS_COLORS: [&str; 8] =
     ["0E7C6B", "8C5A1E", "3D7A9E", "6B4C9A", "29702B", "A04A2A", "8F2F52", "44568F"];
 
 /// Piers: name and approximate position; they are moved to the water's edge.
-pub(crate) const PIERS: [(&str, Point); 11] = [
+pub(crate) const PIERS: [(&str, PlanePoint); 11] = [
     ("Old Town Pier", point_from_xy(-560.0, -560.0)),
     ("Westwharf Pier", point_from_xy(-1_250.0, -2_500.0)),
     ("Haven Quay Pier", point_from_xy(950.0, -4_150.0)),
@@ -190,7 +190,7 @@ pub(crate) const FERRY_LINES: [(&str, &str, &[usize]); 4] = [
 ];
 
 /// Landmarks, which name stops near them.
-pub(crate) const LANDMARKS: [(&str, Point); 30] = [
+pub(crate) const LANDMARKS: [(&str, PlanePoint); 30] = [
     ("Minster", point_from_xy(-250.0, 320.0)),
     ("Town Hall", point_from_xy(260.0, 260.0)),
     ("Fish Market", point_from_xy(-330.0, -420.0)),

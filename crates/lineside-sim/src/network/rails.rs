@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::places::{PlaceRegistry, StopKey};
+use super::places::{PlaceRegistry, StopIdentity};
 use super::plan::{self, RailLine, RailPoint};
-use super::{PatternCall, RouteDirection, RoutePlan, TransitNetwork, TransportMode};
+use super::{PatternCall, RouteAttributes, RouteDirection, TransitNetwork, TransportMode};
 use crate::geography::Geography;
-use crate::geography::plane::{MeasuredLine, Point, smooth_spline};
+use crate::geography::plane::{MeasuredLine, PlanePoint, smooth_spline};
 
 /// The distance of stations from the main street of their district, in metres.
 const SET_BACK: f64 = 140.0;
@@ -19,19 +19,19 @@ const METRO_JOIN: f64 = 420.0;
 
 /// A station, or a bend of the track.
 struct TrackWaypoint {
-    point: Point,
+    point: PlanePoint,
     place: Option<u32>,
 }
 
-pub(super) fn lay_railways(
+pub(super) fn add_railway_routes(
     network: &mut TransitNetwork,
     places: &mut PlaceRegistry<'_>,
     geography: &Geography,
 ) {
-    let mut stations: HashMap<usize, Point> = HashMap::new();
+    let mut stations: HashMap<usize, PlanePoint> = HashMap::new();
     for line in &plan::RAIL_LINES {
         let waypoints = rail_waypoints(line, places, geography, &mut stations);
-        let plan = RoutePlan {
+        let plan = RouteAttributes {
             id: line.number.to_owned(),
             short_name: line.number.to_owned(),
             color: line.color.to_owned(),
@@ -39,19 +39,25 @@ pub(super) fn lay_railways(
             bus_kind: None,
             limited: line.limited,
         };
-        let runs =
-            lay_both_directions(places, &waypoints, 60.0, |places, place, run: &TrackRun| {
-                if places.find_place(place).name == geography.districts[plan::MAIN_STATION].name {
+        let runs = build_both_directions(
+            places,
+            &waypoints,
+            60.0,
+            |places, place, run: &StationApproach| {
+                if places.place_by_number(place).name
+                    == geography.districts[plan::MAIN_STATION].name
+                {
                     // The main station has a track for each line and direction.
                     let line =
                         plan::RAIL_LINES.iter().position(|l| l.number == line.number).unwrap_or(0);
                     format!("{}", line * 2 + run.direction + 1)
-                } else if run.heading.bearing() < 180.0 {
+                } else if run.heading.compass_bearing() < 180.0 {
                     "1".to_owned()
                 } else {
                     "2".to_owned()
                 }
-            });
+            },
+        );
         network.add_route(plan, runs);
     }
 }
@@ -60,7 +66,7 @@ fn rail_waypoints(
     line: &RailLine,
     places: &mut PlaceRegistry<'_>,
     geography: &Geography,
-    stations: &mut HashMap<usize, Point>,
+    stations: &mut HashMap<usize, PlanePoint>,
 ) -> Vec<TrackWaypoint> {
     let inbound: Vec<RailPoint> =
         line.inbound.iter().flat_map(|part| part.iter().copied()).collect();
@@ -71,7 +77,7 @@ fn rail_waypoints(
         .chain([RailPoint::District(plan::MAIN_STATION)])
         .chain(outbound)
         .collect();
-    let rough: Vec<Point> = all
+    let rough: Vec<PlanePoint> = all
         .iter()
         .map(|via| match via {
             RailPoint::District(d) => geography.districts[*d].position,
@@ -88,7 +94,7 @@ fn rail_waypoints(
                 TrackWaypoint { point: *p, place: None }
             }
             RailPoint::Halt(name, p) => {
-                TrackWaypoint { point: *p, place: Some(places.place_with_name(name, *p)) }
+                TrackWaypoint { point: *p, place: Some(places.find_or_add_named_place(name, *p)) }
             }
             RailPoint::District(d) => {
                 let point = *stations.entry(*d).or_insert_with(|| {
@@ -97,8 +103,8 @@ fn rail_waypoints(
                     offset_from_tracks(geography, rough[i], along)
                 });
                 let calls = terminus || !line.limited || CALLS_OF_LIMITED.contains(d);
-                let place =
-                    calls.then(|| places.place_with_name(geography.districts[*d].name, point));
+                let place = calls
+                    .then(|| places.find_or_add_named_place(geography.districts[*d].name, point));
                 TrackWaypoint { point, place }
             }
         };
@@ -110,23 +116,23 @@ fn rail_waypoints(
 /// The districts where limited trains stop.
 const CALLS_OF_LIMITED: [usize; 4] = [7, plan::MAIN_STATION, 5, 14];
 
-fn offset_from_tracks(geography: &Geography, p: Point, along: Point) -> Point {
+fn offset_from_tracks(geography: &Geography, p: PlanePoint, along: PlanePoint) -> PlanePoint {
     let raster = &geography.terrain.raster;
-    let dry = |p: &Point| raster.shore_distance(*p) > 40.0;
+    let dry = |p: &PlanePoint| raster.shore_distance(*p) > 40.0;
     [p + along.left_normal() * SET_BACK, p - along.left_normal() * SET_BACK]
         .into_iter()
         .find(dry)
         .unwrap_or(p)
 }
 
-pub(super) fn lay_metro(
+pub(super) fn add_metro_routes(
     network: &mut TransitNetwork,
     places: &mut PlaceRegistry<'_>,
     geography: &Geography,
 ) {
     for (number, color, districts) in plan::METRO_LINES {
         let waypoints = metro_waypoints(districts, places, geography);
-        let plan = RoutePlan {
+        let plan = RouteAttributes {
             id: number.to_owned(),
             short_name: number.to_owned(),
             color: color.to_owned(),
@@ -134,9 +140,10 @@ pub(super) fn lay_metro(
             bus_kind: None,
             limited: false,
         };
-        let sign =
-            |_: &PlaceRegistry<'_>, _, run: &TrackRun| format!("{number}-{}", run.direction + 1);
-        let runs = lay_both_directions(places, &waypoints, 45.0, sign);
+        let sign = |_: &PlaceRegistry<'_>, _, run: &StationApproach| {
+            format!("{number}-{}", run.direction + 1)
+        };
+        let runs = build_both_directions(places, &waypoints, 45.0, sign);
         network.add_route(plan, runs);
     }
 }
@@ -157,12 +164,12 @@ fn metro_waypoints(
             for k in 1..pieces {
                 let wanted = previous.point_towards(here.position, k as f64 / pieces as f64);
                 let place = places.find_place_near(wanted, METRO_JOIN).unwrap_or_else(|| {
-                    let node = graph.nearest_node(wanted);
+                    let node = graph.nearest_reachable_node(wanted);
                     let along =
                         graph.edges_at(node).first().map_or(0, |e| graph.edges[*e as usize].street);
-                    places.place_at_crossing(node, along)
+                    places.find_or_add_place_at_crossing(node, along)
                 });
-                let point = places.find_place(place).point;
+                let point = places.place_by_number(place).point;
                 // Skip a station that is too close to the last one, for example because it was pushed back by the
                 // coast.
                 if waypoints.last().is_none_or(|last| last.point.distance_to(point) > 500.0)
@@ -172,31 +179,31 @@ fn metro_waypoints(
                 }
             }
         }
-        let place = places.place_with_name(here.name, here.position);
+        let place = places.find_or_add_named_place(here.name, here.position);
         waypoints.push(TrackWaypoint { point: here.position, place: Some(place) });
     }
     waypoints
 }
 
 /// One direction of a line at a station.
-struct TrackRun {
+struct StationApproach {
     direction: usize,
-    heading: Point,
+    heading: PlanePoint,
 }
 
 /// Lays both directions of a line; `sign` returns the platform of a run.
-fn lay_both_directions(
+fn build_both_directions(
     places: &mut PlaceRegistry<'_>,
     waypoints: &[TrackWaypoint],
     step: f64,
-    sign: impl Fn(&PlaceRegistry<'_>, u32, &TrackRun) -> String,
+    sign: impl Fn(&PlaceRegistry<'_>, u32, &StationApproach) -> String,
 ) -> [RouteDirection; 2] {
-    let points: Vec<Point> = waypoints.iter().map(|w| w.point).collect();
+    let points: Vec<PlanePoint> = waypoints.iter().map(|w| w.point).collect();
     let first = points[0] + (points[0] - points[1]).unit_vector() * 90.0;
     let last = points[points.len() - 1];
     let beyond = last + (last - points[points.len() - 2]).unit_vector() * 90.0;
     // The track extends a little beyond the terminus, so that platforms at the ends are on it.
-    let way: Vec<Point> = [first].into_iter().chain(points).chain([beyond]).collect();
+    let way: Vec<PlanePoint> = [first].into_iter().chain(points).chain([beyond]).collect();
     let line = smooth_spline(&way, false, step);
     [0, 1].map(|direction| {
         let mut points = line.clone();
@@ -210,13 +217,13 @@ fn lay_both_directions(
         let mut calls = Vec::new();
         for station in stations {
             let Some(place) = station.place else { continue };
-            let (along, _) = line.nearest_distance(station.point);
+            let (along, _) = line.nearest_position_and_distance(station.point);
             let (point, heading) = line.point_and_direction_at(along);
-            let run = TrackRun { direction, heading };
-            let key = StopKey::Platform { place, sign: sign(places, place, &run) };
+            let run = StationApproach { direction, heading };
+            let key = StopIdentity::Platform { place, sign: sign(places, place, &run) };
             let platform = point - heading.left_normal() * TRACK_SIDE;
             calls.push(PatternCall {
-                stop: places.stop_for_key(key, place, platform, heading),
+                stop: places.find_or_add_stop(key, place, platform, heading),
                 along,
             });
         }

@@ -1,11 +1,11 @@
 //! Trams and buses: the cheapest paths along the streets between the districts of the plan, with stops at crossings.
 
-use super::places::{PlaceRegistry, StopKey};
+use super::places::{PlaceRegistry, StopIdentity};
 use super::plan::{self, BusKind};
-use super::{PatternCall, RouteDirection, RoutePlan, TransitNetwork, TransportMode};
+use super::{PatternCall, RouteAttributes, RouteDirection, TransitNetwork, TransportMode};
 use crate::geography::Geography;
 use crate::geography::plan::DistrictCharacter;
-use crate::geography::plane::{MeasuredLine, Point, simplify_line};
+use crate::geography::plane::{MeasuredLine, PlanePoint, simplify_line};
 use crate::noise;
 use crate::street_class::StreetClass;
 
@@ -19,8 +19,8 @@ const SPREAD: f64 = 0.16;
 const STATION_REACH: f64 = 230.0;
 
 /// A line to be laid.
-struct LineOrder {
-    plan: RoutePlan,
+struct SurfaceLinePlan {
+    plan: RouteAttributes,
     /// The crossings that the line passes through.
     through: Vec<u32>,
     /// The distance between stops in town, in metres.
@@ -28,7 +28,7 @@ struct LineOrder {
     short_runs: bool,
 }
 
-struct LinePath {
+struct SurfaceLinePath {
     edges: Vec<u32>,
     nodes: Vec<u32>,
     line: MeasuredLine,
@@ -36,33 +36,36 @@ struct LinePath {
     along: Vec<f64>,
 }
 
-pub(super) fn lay_surface_lines(
+pub(super) fn add_tram_and_bus_lines(
     seed: u64,
     network: &mut TransitNetwork,
     places: &mut PlaceRegistry<'_>,
     geography: &Geography,
     more_buses: usize,
 ) {
-    let hubs: Vec<u32> =
-        geography.districts.iter().map(|d| geography.graph.nearest_node(d.position)).collect();
+    let hubs: Vec<u32> = geography
+        .districts
+        .iter()
+        .map(|d| geography.graph.nearest_reachable_node(d.position))
+        .collect();
     for (district, node) in geography.districts.iter().zip(&hubs) {
-        let place = places.place_with_name(district.name, district.position);
-        if places.find_place(place).point.distance_to(geography.graph.nodes[*node as usize])
+        let place = places.find_or_add_named_place(district.name, district.position);
+        if places.place_by_number(place).point.distance_to(geography.graph.nodes[*node as usize])
             < STATION_REACH * 1.6
         {
-            places.attach_node(*node, place);
+            places.attach_crossing_to_place(*node, place);
         }
     }
-    let mut layer = LineBuilder { geography, used: vec![0.0; geography.graph.edges.len()] };
-    let orders = tram_orders(&hubs).chain(bus_orders(seed, geography, &hubs));
-    for order in orders.chain(further_bus_orders(seed, geography, &hubs, more_buses)) {
-        layer.lay_line(network, places, order);
+    let mut layer = SurfaceLineBuilder { geography, used: vec![0.0; geography.graph.edges.len()] };
+    let orders = planned_tram_lines(&hubs).chain(planned_bus_lines(seed, geography, &hubs));
+    for order in orders.chain(random_extra_bus_lines(seed, geography, &hubs, more_buses)) {
+        layer.add_line_to_network(network, places, order);
     }
 }
 
-fn tram_orders(hubs: &[u32]) -> impl Iterator<Item = LineOrder> {
-    plan::TRAM_LINES.iter().map(|(number, color, districts)| LineOrder {
-        plan: RoutePlan {
+fn planned_tram_lines(hubs: &[u32]) -> impl Iterator<Item = SurfaceLinePlan> {
+    plan::TRAM_LINES.iter().map(|(number, color, districts)| SurfaceLinePlan {
+        plan: RouteAttributes {
             id: format!("T{number}"),
             short_name: (*number).to_owned(),
             color: (*color).to_owned(),
@@ -76,18 +79,22 @@ fn tram_orders(hubs: &[u32]) -> impl Iterator<Item = LineOrder> {
     })
 }
 
-fn bus_orders(seed: u64, geography: &Geography, hubs: &[u32]) -> impl Iterator<Item = LineOrder> {
-    let key = noise::key_for_purpose(seed, "buses");
+fn planned_bus_lines(
+    seed: u64,
+    geography: &Geography,
+    hubs: &[u32],
+) -> impl Iterator<Item = SurfaceLinePlan> {
+    let key = noise::random_key_for_purpose(seed, "buses");
     plan::BUS_LINES.iter().enumerate().map(move |(i, (number, color, districts, kind))| {
         let direct = districts.iter().map(|d| hubs[*d]).collect();
         let through = match kind {
             BusKind::City => {
-                detour_through_quarters(noise::mix_bits(key, i as u64), geography, direct)
+                detour_through_quarters(noise::hash_two_numbers(key, i as u64), geography, direct)
             }
             BusKind::Shuttle | BusKind::Night | BusKind::Express => direct,
         };
-        LineOrder {
-            plan: bus_plan(number, color, *kind),
+        SurfaceLinePlan {
+            plan: bus_route_attributes(number, color, *kind),
             through,
             gap: match kind {
                 BusKind::City | BusKind::Shuttle => 400.0,
@@ -105,7 +112,8 @@ fn detour_through_quarters(key: u64, geography: &Geography, hubs: Vec<u32>) -> V
     let mut through = vec![hubs[0]];
     for (i, pair) in hubs.windows(2).enumerate() {
         let (a, b) = (graph.nodes[pair[0] as usize], graph.nodes[pair[1] as usize]);
-        let chance = |n: u64| noise::unit_share(noise::mix_bits(key, i as u64 * 8 + n));
+        let chance =
+            |n: u64| noise::pseudo_random_share(noise::hash_two_numbers(key, i as u64 * 8 + n));
         let sideways = (0.14 + 0.2 * chance(1)) * if chance(2) < 0.5 { 1.0 } else { -1.0 };
         let wanted = a.point_towards(b, 0.4 + 0.2 * chance(3)) + (b - a).left_normal() * sideways;
         let lived_in = geography.field.built_up_density(wanted) > 0.27
@@ -120,8 +128,8 @@ fn detour_through_quarters(key: u64, geography: &Geography, hubs: Vec<u32>) -> V
     through
 }
 
-fn bus_plan(number: &str, color: &str, kind: BusKind) -> RoutePlan {
-    RoutePlan {
+fn bus_route_attributes(number: &str, color: &str, kind: BusKind) -> RouteAttributes {
+    RouteAttributes {
         id: format!("B{number}"),
         short_name: number.to_owned(),
         color: color.to_owned(),
@@ -132,13 +140,13 @@ fn bus_plan(number: &str, color: &str, kind: BusKind) -> RoutePlan {
 }
 
 /// Returns random lines between parts of town, numbered from 100.
-fn further_bus_orders(
+fn random_extra_bus_lines(
     seed: u64,
     geography: &Geography,
     hubs: &[u32],
     count: usize,
-) -> impl Iterator<Item = LineOrder> {
-    let mut rng = fastrand::Rng::with_seed(noise::key_for_purpose(seed, "further buses"));
+) -> impl Iterator<Item = SurfaceLinePlan> {
+    let mut rng = fastrand::Rng::with_seed(noise::random_key_for_purpose(seed, "further buses"));
     let town: Vec<u32> = (0..geography.graph.nodes.len() as u32)
         .filter(|n| {
             geography.graph.edges_at(*n).len() >= 3
@@ -165,8 +173,8 @@ fn further_bus_orders(
             }
             through[2] = pick(&town);
         }
-        LineOrder {
-            plan: bus_plan(&number, color, BusKind::City),
+        SurfaceLinePlan {
+            plan: bus_route_attributes(&number, color, BusKind::City),
             through,
             gap: 420.0,
             short_runs: false,
@@ -174,18 +182,18 @@ fn further_bus_orders(
     })
 }
 
-struct LineBuilder<'a> {
+struct SurfaceLineBuilder<'a> {
     geography: &'a Geography,
     /// The number of lines on each edge.
     used: Vec<f64>,
 }
 
-impl LineBuilder<'_> {
-    fn lay_line(
+impl SurfaceLineBuilder<'_> {
+    fn add_line_to_network(
         &mut self,
         network: &mut TransitNetwork,
         places: &mut PlaceRegistry<'_>,
-        order: LineOrder,
+        order: SurfaceLinePlan,
     ) {
         let Some(way) = self.find_line_path(&order) else { return };
         for edge in &way.edges {
@@ -196,19 +204,19 @@ impl LineBuilder<'_> {
             return;
         }
         let runs = [
-            self.build_direction(places, &way, &stops),
-            self.build_direction(places, &way.reversed_path(), &reversed_stops(&stops, &way)),
+            self.build_route_direction(places, &way, &stops),
+            self.build_route_direction(places, &way.reversed_path(), &reversed_stops(&stops, &way)),
         ];
         let calls = runs[0].calls.len();
         let short_runs = order.short_runs && calls > 14;
         network.add_route(order.plan, runs);
         if short_runs {
-            network.add_short_runs(calls / 5, calls * 4 / 5);
+            network.add_short_turn_patterns(calls / 5, calls * 4 / 5);
         }
     }
 
     /// Finds the path of a line through its crossings, without entering a dead end and returning.
-    fn find_line_path(&self, order: &LineOrder) -> Option<LinePath> {
+    fn find_line_path(&self, order: &SurfaceLinePlan) -> Option<SurfaceLinePath> {
         let graph = &self.geography.graph;
         let tram = order.plan.mode == TransportMode::Tram;
         let weight = |edge: u32| {
@@ -250,11 +258,16 @@ impl LineBuilder<'_> {
         // Simplification shortens the line slightly, so the nodes are scaled.
         let scale = line.total_length() / total.max(1.0);
         along.iter_mut().for_each(|d| *d *= scale);
-        Some(LinePath { edges, nodes, line, along })
+        Some(SurfaceLinePath { edges, nodes, line, along })
     }
 
     /// Chooses the crossings with stops: about evenly spaced, preferably at existing places.
-    fn choose_stops(&self, places: &mut PlaceRegistry<'_>, way: &LinePath, gap: f64) -> Vec<usize> {
+    fn choose_stops(
+        &self,
+        places: &mut PlaceRegistry<'_>,
+        way: &SurfaceLinePath,
+        gap: f64,
+    ) -> Vec<usize> {
         let graph = &self.geography.graph;
         let last = way.nodes.len() - 1;
         let end = way.along[last];
@@ -270,7 +283,7 @@ impl LineBuilder<'_> {
                 let node = way.nodes[k];
                 let off = (way.along[k] - from - gap).abs();
                 let known = match places.find_place_at_node(node) {
-                    Some(place) if places.find_place(place).is_station => 320.0,
+                    Some(place) if places.place_by_number(place).is_station => 320.0,
                     Some(_) => 150.0,
                     None => 0.0,
                 };
@@ -298,21 +311,21 @@ impl LineBuilder<'_> {
     fn merge_stops_by_place(
         &self,
         places: &mut PlaceRegistry<'_>,
-        way: &LinePath,
+        way: &SurfaceLinePath,
         chosen: Vec<usize>,
     ) -> Vec<usize> {
         let graph = &self.geography.graph;
         let mut seen = Vec::new();
         let last = chosen.len() - 1;
         let mut retained: Vec<usize> = Vec::new();
-        let terminus = self.place_at_stop(places, way, chosen[last]);
+        let terminus = self.find_or_add_place_of_stop(places, way, chosen[last]);
         for (i, k) in chosen.into_iter().enumerate() {
             let node = way.nodes[k];
             let station = places.find_place_near(graph.nodes[node as usize], STATION_REACH);
-            if let Some(station) = station.filter(|s| places.find_place(*s).is_station) {
-                places.attach_node(node, station);
+            if let Some(station) = station.filter(|s| places.place_by_number(*s).is_station) {
+                places.attach_crossing_to_place(node, station);
             }
-            let place = self.place_at_stop(places, way, k);
+            let place = self.find_or_add_place_of_stop(places, way, k);
             let is_repeated = seen.contains(&place) || (place == terminus && i != last);
             if i == last || !is_repeated {
                 seen.push(place);
@@ -322,15 +335,23 @@ impl LineBuilder<'_> {
         retained
     }
 
-    fn place_at_stop(&self, places: &mut PlaceRegistry<'_>, way: &LinePath, k: usize) -> u32 {
-        let edge = way.edges[k.min(way.edges.len() - 1)];
-        places.place_at_crossing(way.nodes[k], self.geography.graph.edges[edge as usize].street)
-    }
-
-    fn build_direction(
+    fn find_or_add_place_of_stop(
         &self,
         places: &mut PlaceRegistry<'_>,
-        way: &LinePath,
+        way: &SurfaceLinePath,
+        k: usize,
+    ) -> u32 {
+        let edge = way.edges[k.min(way.edges.len() - 1)];
+        places.find_or_add_place_at_crossing(
+            way.nodes[k],
+            self.geography.graph.edges[edge as usize].street,
+        )
+    }
+
+    fn build_route_direction(
+        &self,
+        places: &mut PlaceRegistry<'_>,
+        way: &SurfaceLinePath,
         stops: &[usize],
     ) -> RouteDirection {
         let length = way.line.total_length();
@@ -341,25 +362,26 @@ impl LineBuilder<'_> {
                 Some(edge) => {
                     let room = way.along[k + 1] - way.along[*k];
                     (
-                        StopKey::Kerb { node, edge: *edge },
+                        StopIdentity::Kerb { node, edge: *edge },
                         way.along[*k] + BEHIND_CROSSING.min(room / 2.0),
                     )
                 }
-                None => {
-                    (StopKey::LineEnd { node, edge: way.edges[way.edges.len() - 1] }, length - 6.0)
-                }
+                None => (
+                    StopIdentity::LineEnd { node, edge: way.edges[way.edges.len() - 1] },
+                    length - 6.0,
+                ),
             };
-            let (point, heading): (Point, Point) = way.line.point_and_direction_at(along);
-            let place = self.place_at_stop(places, way, *k);
+            let (point, heading): (PlanePoint, PlanePoint) = way.line.point_and_direction_at(along);
+            let place = self.find_or_add_place_of_stop(places, way, *k);
             let stop =
-                places.stop_for_key(key, place, point - heading.left_normal() * KERB, heading);
+                places.find_or_add_stop(key, place, point - heading.left_normal() * KERB, heading);
             calls.push(PatternCall { stop, along });
         }
         RouteDirection { line: way.line.clone(), calls }
     }
 }
 
-impl LinePath {
+impl SurfaceLinePath {
     fn reversed_path(&self) -> Self {
         let length = self.line.total_length();
         Self {
@@ -371,6 +393,6 @@ impl LinePath {
     }
 }
 
-fn reversed_stops(stops: &[usize], way: &LinePath) -> Vec<usize> {
+fn reversed_stops(stops: &[usize], way: &SurfaceLinePath) -> Vec<usize> {
     stops.iter().rev().map(|k| way.nodes.len() - 1 - k).collect()
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use lineside_formats::siri::{
-    DeliveryHead, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, PtSituationElement,
-    ServiceDelivery, SituationExchangeDelivery, VehicleActivity, VehicleActivityCancellation,
-    VehicleJourney, VehicleMonitoringDelivery,
+    CommonDeliveryFields, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery,
+    PtSituationElement, ServiceDelivery, SituationExchangeDelivery, VehicleActivity,
+    VehicleActivityCancellation, VehicleJourney, VehicleMonitoringDelivery,
 };
 use lineside_sync::UnixMillis;
 
-use super::{CityScene, VERSION};
+use super::{CityAtTimeWithFault, VERSION};
 use crate::city::gtfs::FOREIGN;
 use crate::city::realtime::journeys::siri_time;
 
@@ -26,7 +26,7 @@ pub enum SiriFeedKind {
 
 /// A record of a service.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SiriItem {
+pub(crate) enum SiriRecord {
     Journey(Box<VehicleJourney>),
     Activity(Box<VehicleActivity>),
     Situation(Box<PtSituationElement>),
@@ -34,36 +34,36 @@ pub(crate) enum SiriItem {
 
 /// The records of a service by name.
 #[derive(Clone, Debug)]
-pub(crate) struct ServiceItems {
+pub(crate) struct SiriServiceRecords {
     service: SiriFeedKind,
-    pub(super) all: BTreeMap<String, SiriItem>,
+    pub(super) all: BTreeMap<String, SiriRecord>,
 }
 
-impl ServiceItems {
+impl SiriServiceRecords {
     /// Returns all records of the city.
-    pub(crate) fn from_scene(scene: CityScene<'_>, service: SiriFeedKind) -> Self {
-        let CityScene { city, at, foreign } = scene;
-        let items: Vec<SiriItem> = match service {
+    pub(crate) fn records_of_scene(scene: CityAtTimeWithFault<'_>, service: SiriFeedKind) -> Self {
+        let CityAtTimeWithFault { city, at, foreign } = scene;
+        let items: Vec<SiriRecord> = match service {
             SiriFeedKind::Timetables => city
-                .estimated_journeys(at)
+                .siri_estimated_journeys(at)
                 .into_iter()
-                .map(|it| SiriItem::Journey(it.into()))
+                .map(|it| SiriRecord::Journey(it.into()))
                 .collect(),
             SiriFeedKind::Vehicles => city
                 .vehicle_activities(at)
                 .into_iter()
-                .map(|it| SiriItem::Activity(it.into()))
+                .map(|it| SiriRecord::Activity(it.into()))
                 .collect(),
             SiriFeedKind::Situations => city
-                .list_situations(at)
+                .siri_situations(at)
                 .into_iter()
-                .map(|it| SiriItem::Situation(it.into()))
+                .map(|it| SiriRecord::Situation(it.into()))
                 .collect(),
         };
         let named = items.into_iter().map(|mut item| {
-            let name = item.item_name();
+            let name = item.unique_record_name();
             if foreign {
-                item.make_ids_foreign();
+                item.replace_with_unknown_ids();
             }
             (name, item)
         });
@@ -71,24 +71,24 @@ impl ServiceItems {
     }
 
     /// Returns these records of the same service.
-    pub(super) fn with_items(&self, all: BTreeMap<String, SiriItem>) -> Self {
+    pub(super) fn with_records(&self, all: BTreeMap<String, SiriRecord>) -> Self {
         Self { service: self.service, all }
     }
 
     /// Adds a delivery of the service with all records.
-    pub(crate) fn add_delivery(self, delivery: &mut ServiceDelivery, at: UnixMillis) {
-        self.add_delivery_with_head(delivery, DeliveryHead::default(), at, &[]);
+    pub(crate) fn add_to_service_delivery(self, delivery: &mut ServiceDelivery, at: UnixMillis) {
+        self.add_delivery_with_head(delivery, CommonDeliveryFields::default(), at, &[]);
     }
 
     /// Adds a delivery of the service with all records, and with cancellations of vehicles that are gone.
     pub(super) fn add_delivery_with_head(
         self,
         delivery: &mut ServiceDelivery,
-        head: DeliveryHead,
+        head: CommonDeliveryFields,
         at: UnixMillis,
         gone: &[String],
     ) {
-        let head = DeliveryHead {
+        let head = CommonDeliveryFields {
             version: Some(VERSION.into()),
             response_timestamp: siri_time(at.unix_seconds()),
             status: Some(true),
@@ -97,9 +97,9 @@ impl ServiceItems {
         let (mut journeys, mut activities, mut situations) = (Vec::new(), Vec::new(), Vec::new());
         for item in self.all.into_values() {
             match item {
-                SiriItem::Journey(it) => journeys.push(*it),
-                SiriItem::Activity(it) => activities.push(*it),
-                SiriItem::Situation(it) => situations.push(*it),
+                SiriRecord::Journey(it) => journeys.push(*it),
+                SiriRecord::Activity(it) => activities.push(*it),
+                SiriRecord::Situation(it) => situations.push(*it),
             }
         }
         match self.service {
@@ -139,9 +139,9 @@ fn vehicle_cancellation(vehicle: &str, at: UnixMillis) -> VehicleActivityCancell
     }
 }
 
-impl SiriItem {
+impl SiriRecord {
     /// Returns the name of the record, unique within its service.
-    fn item_name(&self) -> String {
+    fn unique_record_name(&self) -> String {
         match self {
             Self::Journey(it) => {
                 let day = it.framed_vehicle_journey_ref.as_ref();
@@ -157,49 +157,49 @@ impl SiriItem {
     }
 
     /// Gives lines, journeys and stops ids that the schedule does not have.
-    fn make_ids_foreign(&mut self) {
+    fn replace_with_unknown_ids(&mut self) {
         match self {
-            Self::Journey(journey) => make_journey_foreign(journey),
+            Self::Journey(journey) => replace_journey_ids_with_unknown(journey),
             Self::Activity(activity) => {
                 if let Some(journey) = &mut activity.monitored_vehicle_journey {
-                    make_journey_foreign(journey);
+                    replace_journey_ids_with_unknown(journey);
                 }
             }
             Self::Situation(situation) => {
                 let Some(affects) = &mut situation.affects else { return };
                 for line in affects.networks.iter_mut().flat_map(|it| &mut it.affected_lines) {
-                    make_id_foreign(&mut line.line_ref);
+                    replace_id_with_unknown(&mut line.line_ref);
                 }
                 for stop in &mut affects.stop_points {
-                    make_id_foreign(&mut stop.stop_point_ref);
+                    replace_id_with_unknown(&mut stop.stop_point_ref);
                 }
                 for place in &mut affects.stop_places {
-                    make_id_foreign(&mut place.stop_place_ref);
+                    replace_id_with_unknown(&mut place.stop_place_ref);
                 }
                 for journey in &mut affects.vehicle_journeys {
                     if let Some(framed) = &mut journey.framed_vehicle_journey_ref {
-                        make_id_foreign(&mut framed.dated_vehicle_journey_ref);
+                        replace_id_with_unknown(&mut framed.dated_vehicle_journey_ref);
                     }
-                    make_id_foreign(&mut journey.line_ref);
+                    replace_id_with_unknown(&mut journey.line_ref);
                 }
             }
         }
     }
 }
 
-fn make_journey_foreign(journey: &mut VehicleJourney) {
-    make_id_foreign(&mut journey.line_ref);
+fn replace_journey_ids_with_unknown(journey: &mut VehicleJourney) {
+    replace_id_with_unknown(&mut journey.line_ref);
     if let Some(framed) = &mut journey.framed_vehicle_journey_ref {
-        make_id_foreign(&mut framed.dated_vehicle_journey_ref);
+        replace_id_with_unknown(&mut framed.dated_vehicle_journey_ref);
     }
-    make_id_foreign(&mut journey.estimated_vehicle_journey_code);
+    replace_id_with_unknown(&mut journey.estimated_vehicle_journey_code);
     let calls = journey.estimated_calls.iter_mut();
     for call in calls.chain(journey.monitored_call.as_deref_mut()) {
-        make_id_foreign(&mut call.stop_point_ref);
+        replace_id_with_unknown(&mut call.stop_point_ref);
     }
 }
 
-fn make_id_foreign<T: AsRef<str> + From<String>>(id: &mut Option<T>) {
+fn replace_id_with_unknown<T: AsRef<str> + From<String>>(id: &mut Option<T>) {
     if let Some(value) = id {
         *value = format!("{FOREIGN}{}", value.as_ref()).into();
     }

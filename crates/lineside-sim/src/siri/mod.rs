@@ -10,14 +10,14 @@ use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
     self, CheckStatusResponse, ErrorCondition, MessageLimits, MessagePayload, ServiceDelivery,
-    ServiceRequest, SiriMessage, SoapExchange, SoapFault,
+    ServiceRequest, SiriMessage, SoapFault, SoapMessageKind,
 };
 use lineside_sync::UnixMillis;
 
-pub(crate) use items::ServiceItems;
 pub use items::SiriFeedKind;
+pub(crate) use items::SiriServiceRecords;
 pub use subscriptions::SiriDelivery;
-pub(crate) use subscriptions::SubscriptionStore;
+pub(crate) use subscriptions::SiriSubscriptionStore;
 
 use crate::city::City;
 use crate::city::realtime::journeys::{SOURCE, siri_time};
@@ -30,7 +30,7 @@ pub(crate) const XML: &str = "text/xml; charset=utf-8";
 
 /// The city as it is, or with a fault, for an answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CityScene<'a> {
+pub(crate) struct CityAtTimeWithFault<'a> {
     pub(crate) city: &'a City,
     /// The instant of the data; a fault may put it in the past.
     pub(crate) at: UnixMillis,
@@ -39,43 +39,47 @@ pub(crate) struct CityScene<'a> {
 }
 
 /// Encodes all records of a service, as the answer to a plain GET.
-pub(crate) fn encode_document(scene: CityScene<'_>, service: SiriFeedKind) -> Bytes {
-    let mut delivery = delivery_head(scene.at);
-    ServiceItems::from_scene(scene, service).add_delivery(&mut delivery, scene.at);
-    siri::encode_xml(&wrap_message(MessagePayload::ServiceDelivery(delivery))).into()
+pub(crate) fn encode_service_as_xml(
+    scene: CityAtTimeWithFault<'_>,
+    service: SiriFeedKind,
+) -> Bytes {
+    let mut delivery = new_delivery_with_header(scene.at);
+    SiriServiceRecords::records_of_scene(scene, service)
+        .add_to_service_delivery(&mut delivery, scene.at);
+    siri::encode_xml(&wrap_payload_in_message(MessagePayload::ServiceDelivery(delivery))).into()
 }
 
-/// Answers a posted message. `door` is the feed to whose path it was posted; subscriptions remember it.
-pub(crate) fn answer_message(
-    scene: CityScene<'_>,
-    subscriptions: &SubscriptionStore,
+/// Answers a posted message. `posted_to` is the feed to whose path it was posted; subscriptions remember it.
+pub(crate) fn answer_siri_message(
+    scene: CityAtTimeWithFault<'_>,
+    subscriptions: &SiriSubscriptionStore,
     posted_to: SiriFeedKind,
     body: &[u8],
 ) -> OriginReply {
     let enveloped = siri::is_soap_envelope(body);
-    let decoded = siri::decode_xml(body, &TimeZone::UTC, &MessageLimits::default());
+    let decoded = siri::decode_xml_message(body, &TimeZone::UTC, &MessageLimits::default());
     let payload = match decoded.map(|(message, _)| message.payloads.into_iter().next()) {
         Ok(payload) => payload.and_then(|received| {
-            answer_payload(scene, subscriptions, posted_to, received, enveloped)
+            answer_siri_payload(scene, subscriptions, posted_to, received, enveloped)
         }),
         Err(_) => None,
     };
     match payload {
-        Some(payload) => encode_reply(200, &wrap_message(payload), enveloped),
+        Some(payload) => encode_siri_reply(200, &wrap_payload_in_message(payload), enveloped),
         None => refusal_reply(scene.at, enveloped),
     }
 }
 
-fn answer_payload(
-    scene: CityScene<'_>,
-    subscriptions: &SubscriptionStore,
+fn answer_siri_payload(
+    scene: CityAtTimeWithFault<'_>,
+    subscriptions: &SiriSubscriptionStore,
     posted_to: SiriFeedKind,
     received: MessagePayload,
     enveloped: bool,
 ) -> Option<MessagePayload> {
     Some(match received {
         MessagePayload::ServiceRequest(request) => {
-            MessagePayload::ServiceDelivery(build_delivery(scene, &request))
+            MessagePayload::ServiceDelivery(build_requested_delivery(scene, &request))
         }
         MessagePayload::CheckStatusRequest(request) => {
             MessagePayload::CheckStatusResponse(CheckStatusResponse {
@@ -88,7 +92,7 @@ fn answer_payload(
             })
         }
         MessagePayload::SubscriptionRequest(request) => {
-            MessagePayload::SubscriptionResponse(subscriptions.open_subscription(
+            MessagePayload::SubscriptionResponse(subscriptions.open_requested_subscriptions(
                 request,
                 posted_to,
                 enveloped,
@@ -98,15 +102,18 @@ fn answer_payload(
         }
         MessagePayload::TerminateSubscriptionRequest(request) => {
             MessagePayload::TerminateSubscriptionResponse(
-                subscriptions.terminate_subscription(request, scene.at),
+                subscriptions.terminate_subscriptions(request, scene.at),
             )
         }
         _ => return None,
     })
 }
 
-fn build_delivery(scene: CityScene<'_>, request: &ServiceRequest) -> ServiceDelivery {
-    let mut delivery = delivery_head(scene.at);
+fn build_requested_delivery(
+    scene: CityAtTimeWithFault<'_>,
+    request: &ServiceRequest,
+) -> ServiceDelivery {
+    let mut delivery = new_delivery_with_header(scene.at);
     delivery.request_message_ref.clone_from(&request.message_identifier);
     let requested_services = [
         (SiriFeedKind::Timetables, !request.estimated_timetables.is_empty()),
@@ -114,11 +121,12 @@ fn build_delivery(scene: CityScene<'_>, request: &ServiceRequest) -> ServiceDeli
         (SiriFeedKind::Situations, !request.situation_exchanges.is_empty()),
     ];
     for (service, _) in requested_services.into_iter().filter(|(_, is_requested)| *is_requested) {
-        ServiceItems::from_scene(scene, service).add_delivery(&mut delivery, scene.at);
+        SiriServiceRecords::records_of_scene(scene, service)
+            .add_to_service_delivery(&mut delivery, scene.at);
     }
     if !requested_services.iter().any(|(_, is_requested)| *is_requested) {
         delivery.status = Some(false);
-        delivery.error_condition = Some(error_condition(
+        delivery.error_condition = Some(other_error_condition(
             "only estimated timetables, vehicle monitoring and situation \
                 exchange are available",
         ));
@@ -126,7 +134,7 @@ fn build_delivery(scene: CityScene<'_>, request: &ServiceRequest) -> ServiceDeli
     delivery
 }
 
-fn delivery_head(at: UnixMillis) -> ServiceDelivery {
+fn new_delivery_with_header(at: UnixMillis) -> ServiceDelivery {
     ServiceDelivery {
         response_timestamp: siri_time(at.unix_seconds()),
         producer_ref: Some(SOURCE.into()),
@@ -135,11 +143,11 @@ fn delivery_head(at: UnixMillis) -> ServiceDelivery {
     }
 }
 
-fn wrap_message(payload: MessagePayload) -> SiriMessage {
+fn wrap_payload_in_message(payload: MessagePayload) -> SiriMessage {
     SiriMessage { version: Some(VERSION.into()), payloads: vec![payload] }
 }
 
-fn error_condition(text: &str) -> ErrorCondition {
+fn other_error_condition(text: &str) -> ErrorCondition {
     ErrorCondition {
         kind: Some("OtherError".into()),
         text: Some(text.into()),
@@ -156,18 +164,26 @@ fn refusal_reply(at: UnixMillis, enveloped: bool) -> OriginReply {
             reason: Some(text.into()),
             ..SoapFault::default()
         };
-        return encode_reply(500, &wrap_message(MessagePayload::Fault(fault)), true);
+        return encode_siri_reply(
+            500,
+            &wrap_payload_in_message(MessagePayload::Fault(fault)),
+            true,
+        );
     }
     let refused = ServiceDelivery {
         status: Some(false),
-        error_condition: Some(error_condition(text)),
-        ..delivery_head(at)
+        error_condition: Some(other_error_condition(text)),
+        ..new_delivery_with_header(at)
     };
-    encode_reply(400, &wrap_message(MessagePayload::ServiceDelivery(refused)), false)
+    encode_siri_reply(
+        400,
+        &wrap_payload_in_message(MessagePayload::ServiceDelivery(refused)),
+        false,
+    )
 }
 
-fn encode_reply(status: u16, message: &SiriMessage, enveloped: bool) -> OriginReply {
-    let text = encode_message(message, enveloped, SoapExchange::Answer);
+fn encode_siri_reply(status: u16, message: &SiriMessage, enveloped: bool) -> OriginReply {
+    let text = encode_xml_or_soap(message, enveloped, SoapMessageKind::Answer);
     OriginReply {
         status,
         headers: vec![("content-type", XML.to_owned())],
@@ -175,7 +191,7 @@ fn encode_reply(status: u16, message: &SiriMessage, enveloped: bool) -> OriginRe
     }
 }
 
-fn encode_message(message: &SiriMessage, enveloped: bool, exchange: SoapExchange) -> String {
+fn encode_xml_or_soap(message: &SiriMessage, enveloped: bool, exchange: SoapMessageKind) -> String {
     match enveloped {
         true => siri::encode_soap(message, exchange),
         false => siri::encode_xml(message),

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_formats::siri::{
-    DeliveryHead, HeartbeatNotification, MessagePayload, ResponseStatus, SiriTime, SoapExchange,
-    SubscriptionRequest, SubscriptionResponse, TerminateSubscriptionRequest,
+    CommonDeliveryFields, HeartbeatNotification, MessagePayload, ResponseStatus, SiriTime,
+    SoapMessageKind, SubscriptionRequest, SubscriptionResponse, TerminateSubscriptionRequest,
     TerminateSubscriptionResponse,
 };
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
 
-use super::items::{ServiceItems, SiriItem};
+use super::items::{SiriRecord, SiriServiceRecords};
 use super::{
-    CityScene, SiriFeedKind, delivery_head, encode_message, error_condition, wrap_message,
+    CityAtTimeWithFault, SiriFeedKind, encode_xml_or_soap, new_delivery_with_header,
+    other_error_condition, wrap_payload_in_message,
 };
 use crate::city::realtime::journeys::{SOURCE, siri_time};
 use crate::limits::{DELIVERY_RECORDS_MAX, DELIVERY_TRIES_MAX, SUBSCRIPTIONS_MAX};
@@ -40,16 +41,16 @@ pub struct SiriDelivery {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct SubscriptionStore(Mutex<SubscriptionTable>);
+pub(crate) struct SiriSubscriptionStore(Mutex<SubscriptionTable>);
 
 #[derive(Debug, Default)]
 struct SubscriptionTable {
-    list: Vec<Subscription>,
+    list: Vec<SiriSubscription>,
     count: u64,
 }
 
 #[derive(Debug)]
-struct Subscription {
+struct SiriSubscription {
     number: u64,
     subscriber: String,
     name: String,
@@ -62,7 +63,7 @@ struct Subscription {
     heartbeat: Duration,
     last_sent_at: UnixMillis,
     /// The records that the consumer has received.
-    delivered: BTreeMap<String, SiriItem>,
+    delivered: BTreeMap<String, SiriRecord>,
     /// True while a delivery is in progress.
     is_delivering: bool,
     /// The number of failed deliveries in a row.
@@ -70,7 +71,7 @@ struct Subscription {
 }
 
 /// A requested subscription to any service.
-struct WantedSubscription {
+struct RequestedSubscription {
     service: SiriFeedKind,
     name: Option<String>,
     subscriber: Option<String>,
@@ -78,10 +79,10 @@ struct WantedSubscription {
 }
 
 /// Returns the subscriptions that a request asks for.
-fn list_wanted_subscriptions(request: &SubscriptionRequest) -> Vec<WantedSubscription> {
+fn requested_subscriptions(request: &SubscriptionRequest) -> Vec<RequestedSubscription> {
     macro_rules! of {
         ($list:ident, $service:expr) => {
-            request.$list.iter().map(|it| WantedSubscription {
+            request.$list.iter().map(|it| RequestedSubscription {
                 service: $service,
                 name: it.subscription_identifier.clone().map(String::from),
                 subscriber: it.subscriber_ref.clone().map(String::from),
@@ -95,9 +96,9 @@ fn list_wanted_subscriptions(request: &SubscriptionRequest) -> Vec<WantedSubscri
         .collect()
 }
 
-impl SubscriptionStore {
+impl SiriSubscriptionStore {
     /// Opens the requested subscriptions; the first delivery is due at once.
-    pub(super) fn open_subscription(
+    pub(super) fn open_requested_subscriptions(
         &self,
         request: SubscriptionRequest,
         posted_to: SiriFeedKind,
@@ -105,7 +106,7 @@ impl SubscriptionStore {
         now: UnixMillis,
         started: UnixMillis,
     ) -> SubscriptionResponse {
-        let wanted = list_wanted_subscriptions(&request);
+        let wanted = requested_subscriptions(&request);
         let address = request.consumer_address.or(request.address).unwrap_or_default();
         let context = request.subscription_context.and_then(|it| it.heartbeat_interval);
         let heartbeat = context.and_then(|it| u64::try_from(it.0).ok()).map(Duration::from_secs);
@@ -119,7 +120,7 @@ impl SubscriptionStore {
             all.list.retain(|subscription| {
                 (&subscription.subscriber, &subscription.name) != (&subscriber, &name)
             });
-            let refused = refusal_reason(&address, all.list.len());
+            let refused = address_refusal_reason(&address, all.list.len());
             let until =
                 it.until.map_or(now + DEFAULT_LIFETIME, |until| UnixMillis(until.as_millis()));
             response_statuses.push(ResponseStatus {
@@ -127,14 +128,14 @@ impl SubscriptionStore {
                 subscriber_ref: Some(subscriber.clone().into()),
                 subscription_ref: Some(name.clone().into()),
                 status: Some(refused.is_none()),
-                error_condition: refused.map(error_condition),
+                error_condition: refused.map(other_error_condition),
                 valid_until: siri_time(until.unix_seconds()),
                 ..ResponseStatus::default()
             });
             if refused.is_none() {
                 all.count += 1;
                 let number = all.count;
-                all.list.push(Subscription {
+                all.list.push(SiriSubscription {
                     number,
                     subscriber,
                     name,
@@ -162,7 +163,7 @@ impl SubscriptionStore {
     }
 
     /// Ends the subscriptions that a subscriber terminates.
-    pub(super) fn terminate_subscription(
+    pub(super) fn terminate_subscriptions(
         &self,
         request: TerminateSubscriptionRequest,
         now: UnixMillis,
@@ -198,14 +199,14 @@ impl SubscriptionStore {
     pub(crate) fn due_deliveries<'a>(
         &self,
         now: UnixMillis,
-        scene: impl Fn(SiriFeedKind) -> Option<CityScene<'a>>,
+        scene: impl Fn(SiriFeedKind) -> Option<CityAtTimeWithFault<'a>>,
     ) -> Vec<SiriDelivery> {
         let mut all = self.0.lock();
         all.list.retain(|it| now < it.until && it.failures < DELIVERY_TRIES_MAX);
         let mut due = Vec::new();
         for subscription in all.list.iter_mut().filter(|it| !it.is_delivering) {
             let Some(scene) = scene(subscription.posted_to) else { continue };
-            if let Some(body) = subscription.next_message(scene, now) {
+            if let Some(body) = subscription.next_changes_or_heartbeat(scene, now) {
                 subscription.is_delivering = true;
                 subscription.last_sent_at = now;
                 let address = subscription.address.clone();
@@ -216,7 +217,7 @@ impl SubscriptionStore {
     }
 
     /// Records the outcome of a delivery. After a failure the consumer is sent all records again.
-    pub(crate) fn settle_delivery(&self, delivery: &SiriDelivery, is_taken: bool) {
+    pub(crate) fn record_delivery_outcome(&self, delivery: &SiriDelivery, is_taken: bool) {
         let mut all = self.0.lock();
         let of = all.list.iter_mut().find(|it| it.number == delivery.number);
         if let Some(subscription) = of {
@@ -231,12 +232,16 @@ impl SubscriptionStore {
     }
 }
 
-impl Subscription {
+impl SiriSubscription {
     /// Returns the next message: the changed records, or a heartbeat.
-    fn next_message(&mut self, scene: CityScene<'_>, now: UnixMillis) -> Option<String> {
-        let items = ServiceItems::from_scene(scene, self.service);
-        let is_news = |name: &String, item: &SiriItem| self.delivered.get(name) != Some(item);
-        let news: BTreeMap<String, SiriItem> = items
+    fn next_changes_or_heartbeat(
+        &mut self,
+        scene: CityAtTimeWithFault<'_>,
+        now: UnixMillis,
+    ) -> Option<String> {
+        let items = SiriServiceRecords::records_of_scene(scene, self.service);
+        let is_news = |name: &String, item: &SiriRecord| self.delivered.get(name) != Some(item);
+        let news: BTreeMap<String, SiriRecord> = items
             .all
             .iter()
             .filter(|(name, item)| is_news(name, item))
@@ -252,13 +257,13 @@ impl Subscription {
         }
         self.delivered.extend(news.clone());
         let payload = if tells {
-            let mut delivery = delivery_head(scene.at);
-            let own = DeliveryHead {
+            let mut delivery = new_delivery_with_header(scene.at);
+            let own = CommonDeliveryFields {
                 subscriber_ref: Some(self.subscriber.clone().into()),
                 subscription_ref: Some(self.name.clone().into()),
-                ..DeliveryHead::default()
+                ..CommonDeliveryFields::default()
             };
-            items.with_items(news).add_delivery_with_head(&mut delivery, own, scene.at, &gone);
+            items.with_records(news).add_delivery_with_head(&mut delivery, own, scene.at, &gone);
             MessagePayload::ServiceDelivery(delivery)
         } else if now.duration_since(self.last_sent_at) >= self.heartbeat {
             MessagePayload::HeartbeatNotification(HeartbeatNotification {
@@ -271,12 +276,16 @@ impl Subscription {
         } else {
             return None;
         };
-        Some(encode_message(&wrap_message(payload), self.enveloped, SoapExchange::Notification))
+        Some(encode_xml_or_soap(
+            &wrap_payload_in_message(payload),
+            self.enveloped,
+            SoapMessageKind::Notification,
+        ))
     }
 }
 
 /// Returns the reason why an address cannot be subscribed.
-fn refusal_reason(address: &str, n_subscriptions: usize) -> Option<&'static str> {
+fn address_refusal_reason(address: &str, n_subscriptions: usize) -> Option<&'static str> {
     let rest = address.strip_prefix("http://").unwrap_or_default();
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use super::run_times::RunTimes;
+use super::run_times::StopTimeOffsets;
 use super::services::Service;
 use super::{NONE, Trip};
 use crate::network::TransitNetwork;
@@ -17,15 +17,15 @@ pub(crate) const CATCH_UP: f64 = 0.2;
 /// The largest delay at the end of a trip, in seconds.
 const DELAY_MAX: i32 = 20 * 60;
 
-fn trip_end(run_times: &[[RunTimes; 3]], trip: &Trip) -> i32 {
+fn trip_end_time(run_times: &[[StopTimeOffsets; 3]], trip: &Trip) -> i32 {
     let times = &run_times[trip.pattern as usize][usize::from(trip.profile)];
     trip.start + times.last().map_or(0, |last| last.0)
 }
 
 /// Assigns each trip of one route and service (sorted by start) its vehicle, previous trip, and greatest delay.
-pub(super) fn chain_trips(
+pub(super) fn assign_vehicles_to_trips(
     network: &TransitNetwork,
-    run_times: &[[RunTimes; 3]],
+    run_times: &[[StopTimeOffsets; 3]],
     trips: &mut [Trip],
 ) {
     // The waiting vehicles at each end: (ready from, trip), in the order of arrival.
@@ -57,13 +57,13 @@ pub(super) fn chain_trips(
                 blocks += 1;
             }
         }
-        arrivals.push(Reverse((trip_end(run_times, &trips[i]) + TURN_MIN, i)));
+        arrivals.push(Reverse((trip_end_time(run_times, &trips[i]) + TURN_MIN, i)));
     }
-    limit_delays(run_times, trips);
+    set_max_recoverable_delays(run_times, trips);
 }
 
 /// Limits the delay of each trip so that the next trip can start late and still recover.
-fn limit_delays(run_times: &[[RunTimes; 3]], trips: &mut [Trip]) {
+fn set_max_recoverable_delays(run_times: &[[StopTimeOffsets; 3]], trips: &mut [Trip]) {
     for trip in trips.iter_mut() {
         trip.delay_max = (DELAY_MAX * 3 / 4) as u16;
     }
@@ -71,8 +71,8 @@ fn limit_delays(run_times: &[[RunTimes; 3]], trips: &mut [Trip]) {
         let previous = trips[i].previous;
         if previous != NONE {
             let previous_trip = &trips[previous as usize];
-            let wait = trips[i].start - trip_end(run_times, previous_trip);
-            let duration = trip_end(run_times, &trips[i]) - trips[i].start;
+            let wait = trips[i].start - trip_end_time(run_times, previous_trip);
+            let duration = trip_end_time(run_times, &trips[i]) - trips[i].start;
             let limit = wait - TURN_MIN / 2 + (f64::from(duration) * CATCH_UP) as i32;
             trips[previous as usize].delay_max = limit.clamp(60, DELAY_MAX) as u16;
         }
@@ -102,11 +102,15 @@ pub(super) fn sort_by_start(trips: &mut [Trip], first: usize) {
 }
 
 /// Returns the number of one route's vehicles in service at a time: on a trip, or between two.
-pub(super) fn count_vehicles_out(run_times: &[[RunTimes; 3]], trips: &[Trip], time: i32) -> usize {
-    let on_trip = |trip: &&Trip| trip.start <= time && time < trip_end(run_times, trip);
+pub(super) fn count_vehicles_in_service(
+    run_times: &[[StopTimeOffsets; 3]],
+    trips: &[Trip],
+    time: i32,
+) -> usize {
+    let on_trip = |trip: &&Trip| trip.start <= time && time < trip_end_time(run_times, trip);
     let between = |trip: &&Trip| {
         trip.previous != NONE
-            && trip_end(run_times, &trips[trip.previous as usize]) <= time
+            && trip_end_time(run_times, &trips[trip.previous as usize]) <= time
             && time < trip.start
     };
     trips.iter().filter(on_trip).count() + trips.iter().filter(between).count()

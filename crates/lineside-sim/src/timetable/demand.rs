@@ -10,9 +10,9 @@ const fn seconds_at_hour(hours: f64) -> i32 {
 }
 
 /// The share of the rush hour's departures from each time on; the last entry ends the day.
-pub(crate) type Curve = &'static [(i32, f64)];
+pub(crate) type DemandCurve = &'static [(i32, f64)];
 
-const WEEKDAY: Curve = &[
+const WEEKDAY: DemandCurve = &[
     (seconds_at_hour(4.75), 0.4),
     (seconds_at_hour(6.2), 0.8),
     (seconds_at_hour(6.8), 1.0),
@@ -23,7 +23,7 @@ const WEEKDAY: Curve = &[
     (seconds_at_hour(20.9), 0.36),
     (seconds_at_hour(25.25), 0.0),
 ];
-const SATURDAY: Curve = &[
+const SATURDAY: DemandCurve = &[
     (seconds_at_hour(5.5), 0.3),
     (seconds_at_hour(8.0), 0.5),
     (seconds_at_hour(10.0), 0.62),
@@ -31,17 +31,17 @@ const SATURDAY: Curve = &[
     (seconds_at_hour(22.0), 0.33),
     (seconds_at_hour(25.25), 0.0),
 ];
-const SUNDAY: Curve = &[
+const SUNDAY: DemandCurve = &[
     (seconds_at_hour(6.5), 0.28),
     (seconds_at_hour(9.5), 0.45),
     (seconds_at_hour(19.0), 0.33),
     (seconds_at_hour(24.75), 0.0),
 ];
-const NIGHT_METRO: Curve = &[(seconds_at_hour(25.4), 0.25), (seconds_at_hour(28.2), 0.0)];
-const NIGHT_BUS: Curve = &[(seconds_at_hour(24.5), 1.0), (seconds_at_hour(28.25), 0.0)];
-const SCHOOL: Curve = &[(seconds_at_hour(7.0), 1.0), (seconds_at_hour(8.15), 0.0)];
-const FESTIVAL: Curve = &[(seconds_at_hour(18.0), 1.0), (seconds_at_hour(26.0), 0.0)];
-const FERRY_DAY: Curve = &[
+const NIGHT_METRO: DemandCurve = &[(seconds_at_hour(25.4), 0.25), (seconds_at_hour(28.2), 0.0)];
+const NIGHT_BUS: DemandCurve = &[(seconds_at_hour(24.5), 1.0), (seconds_at_hour(28.25), 0.0)];
+const SCHOOL: DemandCurve = &[(seconds_at_hour(7.0), 1.0), (seconds_at_hour(8.15), 0.0)];
+const FESTIVAL: DemandCurve = &[(seconds_at_hour(18.0), 1.0), (seconds_at_hour(26.0), 0.0)];
+const FERRY_DAY: DemandCurve = &[
     (seconds_at_hour(6.0), 0.7),
     (seconds_at_hour(7.0), 1.0),
     (seconds_at_hour(9.5), 0.7),
@@ -51,10 +51,10 @@ const FERRY_DAY: Curve = &[
 ];
 
 /// Returns the curve of a route on a service and its headway in the rush hour in seconds, for a fleet factor of 1.
-pub(crate) fn service_offer(
+pub(crate) fn demand_curve_and_headway(
     route: &crate::network::Route,
     service: Service,
-) -> Option<(Curve, f64)> {
+) -> Option<(DemandCurve, f64)> {
     let night_bus = route.bus_kind == Some(BusKind::Night);
     let curve = match service {
         Service::Weekday | Service::Saturday | Service::Sunday if night_bus => NIGHT_BUS,
@@ -83,7 +83,7 @@ pub(crate) fn service_offer(
 }
 
 /// Returns the share of the rush hour at a time; 0 outside the curve.
-pub(crate) fn demand_share_at(curve: Curve, time: i32) -> f64 {
+pub(crate) fn demand_share_at(curve: DemandCurve, time: i32) -> f64 {
     curve.iter().rev().find(|(from, _)| time >= *from).map_or(0.0, |(_, share)| *share)
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn round_headway(headway: f64) -> i32 {
 }
 
 /// Returns the profile of run times: 0 for empty streets, 2 for the rush hour.
-pub(crate) fn select_profile(service: Service, share: f64, time: i32) -> u8 {
+pub(crate) fn select_run_time_profile(service: Service, share: f64, time: i32) -> u8 {
     if !(6 * HOUR..21 * HOUR).contains(&time) {
         0
     } else if matches!(service, Service::Weekday | Service::School) && share > 0.95 {
@@ -110,7 +110,7 @@ pub(crate) fn select_profile(service: Service, share: f64, time: i32) -> u8 {
 }
 
 /// Returns the factor by which a mode is slower in a profile than at midday.
-pub(crate) fn slowness_factor(mode: TransportMode, profile: u8) -> f64 {
+pub(crate) fn mode_slowness_factor(mode: TransportMode, profile: u8) -> f64 {
     let by_profile = match mode {
         TransportMode::Bus => [0.87, 1.0, 1.13],
         TransportMode::Tram => [0.92, 1.0, 1.06],

@@ -7,8 +7,10 @@ pub(crate) mod services;
 
 use std::ops::Range;
 
-use demand::{Curve, demand_share_at, round_headway, select_profile, service_offer};
-use run_times::RunTimes;
+use demand::{
+    DemandCurve, demand_curve_and_headway, demand_share_at, round_headway, select_run_time_profile,
+};
+use run_times::StopTimeOffsets;
 use services::Service;
 
 use crate::geography::Geography;
@@ -48,7 +50,7 @@ pub(crate) struct Trip {
 
 /// A trip that `frequencies.txt` repeats.
 #[derive(Clone, Debug)]
-pub(crate) struct TripTemplate {
+pub(crate) struct HeadwayTripTemplate {
     pub(crate) pattern: u32,
     pub(crate) service: Service,
     /// True if departures are exactly a headway apart from the start of each period (GTFS `exact_times`).
@@ -65,9 +67,9 @@ pub(crate) struct Timetable {
     /// The trips, ordered by service and start.
     pub(crate) trips: Vec<Trip>,
     of_service: [Range<usize>; Service::ALL.len()],
-    pub(crate) templates: Vec<TripTemplate>,
+    pub(crate) templates: Vec<HeadwayTripTemplate>,
     /// The run times of each pattern by profile.
-    pub(crate) run_times: Vec<[RunTimes; 3]>,
+    pub(crate) run_times: Vec<[StopTimeOffsets; 3]>,
     /// The number of the first vehicle of each route, and the total as one more entry.
     fleet: Vec<u32>,
     duration_max: i32,
@@ -82,10 +84,10 @@ impl Timetable {
         vehicles: usize,
     ) -> Self {
         let run_times = run_times::build_run_times(network, geography);
-        let mut writer = TimetableWriter { seed, network, run_times: &run_times, factor: 1.0 };
+        let mut writer = TripGenerator { seed, network, run_times: &run_times, factor: 1.0 };
         let mut factors = (0.0, 0.0);
         for _ in 0..FIT_ATTEMPTS_MAX {
-            let out = writer.count_vehicles_out();
+            let out = writer.count_vehicles_in_service();
             let ratio = vehicles as f64 / (out as f64).max(1.0);
             factors = (writer.factor, (ratio - 1.0_f64).abs());
             if factors.1 < 0.015 {
@@ -95,7 +97,7 @@ impl Timetable {
             writer.factor *= ratio.powf(0.8);
         }
         writer.factor = factors.0;
-        let (trips, templates) = writer.write_all_trips();
+        let (trips, templates) = writer.generate_all_trips();
         let fleet = blocks::first_vehicle_numbers(network, &trips);
         let of_service = Service::ALL.map(|service| {
             let from = trips.partition_point(|t| t.service < service);
@@ -150,35 +152,35 @@ impl Timetable {
 }
 
 /// A generator of the timetable for one fleet size.
-struct TimetableWriter<'a> {
+struct TripGenerator<'a> {
     seed: u64,
     network: &'a TransitNetwork,
-    run_times: &'a [[RunTimes; 3]],
+    run_times: &'a [[StopTimeOffsets; 3]],
     /// The factor by which all services are more frequent than planned.
     factor: f64,
 }
 
-impl TimetableWriter<'_> {
+impl TripGenerator<'_> {
     /// Returns the number of vehicles on a trip or waiting for their next trip in the rush hour.
-    fn count_vehicles_out(&self) -> usize {
+    fn count_vehicles_in_service(&self) -> usize {
         (0..self.network.routes.len())
             .flat_map(|route| [Service::Weekday, Service::School].map(|service| (route, service)))
             .map(|(route, service)| {
-                let mut trips = self.write_departures(route, service, &mut Vec::new());
-                blocks::chain_trips(self.network, self.run_times, &mut trips);
-                blocks::count_vehicles_out(self.run_times, &trips, FLEET_COUNT_TIME)
+                let mut trips = self.generate_departures(route, service, &mut Vec::new());
+                blocks::assign_vehicles_to_trips(self.network, self.run_times, &mut trips);
+                blocks::count_vehicles_in_service(self.run_times, &trips, FLEET_COUNT_TIME)
             })
             .sum()
     }
 
-    fn write_all_trips(&self) -> (Vec<Trip>, Vec<TripTemplate>) {
+    fn generate_all_trips(&self) -> (Vec<Trip>, Vec<HeadwayTripTemplate>) {
         let mut all: Vec<Trip> = Vec::new();
         let mut templates = Vec::new();
         for service in Service::ALL {
             let first = all.len();
             for route in 0..self.network.routes.len() {
-                let mut trips = self.write_departures(route, service, &mut templates);
-                blocks::chain_trips(self.network, self.run_times, &mut trips);
+                let mut trips = self.generate_departures(route, service, &mut templates);
+                blocks::assign_vehicles_to_trips(self.network, self.run_times, &mut trips);
                 let offset = all.len() as u32;
                 trips.iter_mut().filter(|t| t.previous != NONE).for_each(|t| t.previous += offset);
                 all.extend(trips);
@@ -190,22 +192,28 @@ impl TimetableWriter<'_> {
     }
 
     /// Returns the departures of a route in both directions, by start.
-    fn write_departures(
+    fn generate_departures(
         &self,
         route: usize,
         service: Service,
-        templates: &mut Vec<TripTemplate>,
+        templates: &mut Vec<HeadwayTripTemplate>,
     ) -> Vec<Trip> {
         let plan = &self.network.routes[route];
-        let Some((curve, headway)) = service_offer(plan, service) else { return Vec::new() };
+        let Some((curve, headway)) = demand_curve_and_headway(plan, service) else {
+            return Vec::new();
+        };
         let headway = headway / if curve.len() == 2 { 1.0 } else { self.factor };
         let mut trips = Vec::new();
         for direction in 0..2 {
             let pattern = plan.patterns[direction];
-            if let Some(exact) = headway_exactness(plan) {
-                self.add_template(pattern, service, curve, headway, exact, templates, &mut trips);
+            if let Some(exact) = is_headway_exact(plan) {
+                self.add_headway_trip(
+                    pattern, service, curve, headway, exact, templates, &mut trips,
+                );
             } else {
-                self.add_departures(plan, direction, service, curve, headway, &mut trips);
+                self.add_departures_in_direction(
+                    plan, direction, service, curve, headway, &mut trips,
+                );
             }
         }
         trips.sort_by_key(|t| (t.start, t.pattern));
@@ -215,17 +223,17 @@ impl TimetableWriter<'_> {
         trips
     }
 
-    fn add_departures(
+    fn add_departures_in_direction(
         &self,
         plan: &Route,
         direction: usize,
         service: Service,
-        curve: Curve,
+        curve: DemandCurve,
         headway: f64,
         trips: &mut Vec<Trip>,
     ) {
         let step = round_headway(headway / curve[0].1);
-        let offset = noise::unit_share(noise::key_for_purpose(self.seed, &plan.id))
+        let offset = noise::pseudo_random_share(noise::random_key_for_purpose(self.seed, &plan.id))
             * f64::from(step.min(900));
         let grid = if step >= 120 { 60 } else { 10 };
         let mut start =
@@ -236,7 +244,7 @@ impl TimetableWriter<'_> {
             if share <= 0.0 {
                 break;
             }
-            let profile = select_profile(service, share, start);
+            let profile = select_run_time_profile(service, share, start);
             let short = share >= 0.8 && slot % 3 == 2;
             let pattern = plan
                 .patterns
@@ -249,7 +257,7 @@ impl TimetableWriter<'_> {
             trips.push(Trip {
                 start: start + later,
                 slot,
-                ..empty_trip(pattern, service, profile)
+                ..trip_with_defaults(pattern, service, profile)
             });
             slot += 1;
             start += round_headway(headway / share);
@@ -268,14 +276,14 @@ impl TimetableWriter<'_> {
 
     /// Adds a headway-based trip and each of its runs.
     #[expect(clippy::too_many_arguments, reason = "a template needs all these parameters")]
-    fn add_template(
+    fn add_headway_trip(
         &self,
         pattern: u32,
         service: Service,
-        curve: Curve,
+        curve: DemandCurve,
         headway: f64,
         exact: bool,
-        templates: &mut Vec<TripTemplate>,
+        templates: &mut Vec<HeadwayTripTemplate>,
         trips: &mut Vec<Trip>,
     ) {
         let mut periods: Vec<(i32, i32, i32)> = Vec::new();
@@ -291,7 +299,7 @@ impl TimetableWriter<'_> {
                     start,
                     slot,
                     template,
-                    ..empty_trip(pattern, service, TEMPLATE_PROFILE)
+                    ..trip_with_defaults(pattern, service, TEMPLATE_PROFILE)
                 });
                 slot += 1;
             }
@@ -299,11 +307,11 @@ impl TimetableWriter<'_> {
             periods.push((from, from + runs * step, step));
             from += runs * step;
         }
-        templates.push(TripTemplate { pattern, service, exact, periods });
+        templates.push(HeadwayTripTemplate { pattern, service, exact, periods });
     }
 }
 
-fn empty_trip(pattern: u32, service: Service, profile: u8) -> Trip {
+fn trip_with_defaults(pattern: u32, service: Service, profile: u8) -> Trip {
     Trip {
         pattern,
         service,
@@ -319,7 +327,7 @@ fn empty_trip(pattern: u32, service: Service, profile: u8) -> Trip {
 }
 
 /// Returns true for an exact headway, false for an inexact one, and `None` for a route with a timetable.
-fn headway_exactness(route: &Route) -> Option<bool> {
+fn is_headway_exact(route: &Route) -> Option<bool> {
     match route.bus_kind {
         Some(BusKind::Shuttle) => Some(false),
         Some(BusKind::Express) => Some(true),

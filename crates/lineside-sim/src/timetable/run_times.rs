@@ -1,22 +1,22 @@
 //! The travel times of each pattern from stop to stop.
 
-use super::demand::slowness_factor;
+use super::demand::mode_slowness_factor;
 use crate::geography::Geography;
 use crate::network::plan::BusKind;
-use crate::network::{Pattern, Route, TransitNetwork, TransportMode};
+use crate::network::{Route, StopPattern, TransitNetwork, TransportMode};
 
 /// Times are rounded to this many seconds.
 const STEP: f64 = 10.0;
 
 /// Arrival and departure at each stop, seconds after the departure from the first.
-pub(crate) type RunTimes = Vec<(i32, i32)>;
+pub(crate) type StopTimeOffsets = Vec<(i32, i32)>;
 
 /// Returns the times of each pattern in each of the three profiles.
 pub(crate) fn build_run_times(
     network: &TransitNetwork,
     geography: &Geography,
-) -> Vec<[RunTimes; 3]> {
-    let of_pattern = |pattern: &Pattern| {
+) -> Vec<[StopTimeOffsets; 3]> {
+    let of_pattern = |pattern: &StopPattern| {
         let route = &network.routes[pattern.route as usize];
         [0, 1, 2].map(|profile| compute_run_times(pattern, route, geography, profile))
     };
@@ -24,12 +24,12 @@ pub(crate) fn build_run_times(
 }
 
 fn compute_run_times(
-    pattern: &Pattern,
+    pattern: &StopPattern,
     route: &Route,
     geography: &Geography,
     profile: u8,
-) -> RunTimes {
-    let slowness = slowness_factor(route.mode, profile);
+) -> StopTimeOffsets {
+    let slowness = mode_slowness_factor(route.mode, profile);
     let dwell = f64::from(dwell_seconds(route.mode));
     let last = pattern.calls.len() - 1;
     let mut clock = 0.0;

@@ -2,7 +2,7 @@
 
 use jiff::civil::Weekday;
 
-use crate::time::{CityTime, Day};
+use crate::time::{CityTime, ServiceDayNumber};
 
 /// A service as in calendar.txt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,8 +45,8 @@ impl Service {
     }
 
     /// Returns true if the service runs on a day, including exceptions.
-    pub(crate) fn is_active_on(self, time: &CityTime, day: Day) -> bool {
-        let (first, last) = time.calendar_range();
+    pub(crate) fn is_active_on(self, time: &CityTime, day: ServiceDayNumber) -> bool {
+        let (first, last) = time.calendar_day_range();
         if day < first || day > last {
             return false;
         }
@@ -61,16 +61,16 @@ impl Service {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServiceException {
     pub(crate) service: Service,
-    pub(crate) day: Day,
+    pub(crate) day: ServiceDayNumber,
     pub(crate) added: bool,
 }
 
 /// The first day that may have exceptions, so that the days before are ordinary.
-const FIRST_EXCEPTION: Day = 9;
+const FIRST_EXCEPTION: ServiceDayNumber = 9;
 
 /// Returns a public holiday with Sunday service, a week of school holidays, and the festival, ordered by day.
 pub(crate) fn list_service_exceptions(time: &CityTime) -> Vec<ServiceException> {
-    let next = |from: Day, weekday: Weekday| {
+    let next = |from: ServiceDayNumber, weekday: Weekday| {
         (from..from + 7).find(|day| time.city_weekday(*day) == weekday).unwrap_or(from)
     };
     let festival = next(FIRST_EXCEPTION, Weekday::Saturday);

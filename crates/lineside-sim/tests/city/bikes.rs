@@ -2,7 +2,7 @@
 
 use lineside_gbfs::records::{StationInformation, StationStatus, VehicleStatus};
 use lineside_gbfs::{
-    DiscoveryLimits, FileContent, FileKind, FileLimits, decode_discovery, decode_file,
+    DiscoveryLimits, FileContent, FileKind, FileLimits, decode_discovery_file, decode_gbfs_file,
 };
 use lineside_sim::{CityFeed, FaultPlan, FeedFault, FeedOrigin, ReplyBody};
 use lineside_sync::UnixMillis;
@@ -28,7 +28,7 @@ fn file(origin: &FeedOrigin, path: &str, now: UnixMillis) -> Vec<u8> {
 
 fn content(origin: &FeedOrigin, name: &str, kind: FileKind, now: UnixMillis) -> FileContent {
     let bytes = file(origin, &format!("gbfs/{name}.json"), now);
-    let (file, problems) = decode_file(kind, &bytes, "en", &FileLimits::default()).unwrap();
+    let (file, problems) = decode_gbfs_file(kind, &bytes, "en", &FileLimits::default()).unwrap();
     assert_eq!(problems.total_count(), 0, "{name}: {:?}", problems.retained_problems());
     file.content
 }
@@ -58,7 +58,7 @@ fn vehicles(origin: &FeedOrigin, now: UnixMillis) -> Vec<VehicleStatus> {
 fn the_discovery_file_lists_existing_files() {
     let origin = origin();
     let bytes = file(&origin, "gbfs/gbfs.json", START);
-    let (discovery, problems) = decode_discovery(&bytes, &DiscoveryLimits::default()).unwrap();
+    let (discovery, problems) = decode_discovery_file(&bytes, &DiscoveryLimits::default()).unwrap();
     assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     assert_eq!(discovery.entries.len(), 6);
     for entry in discovery.entries {
@@ -132,7 +132,7 @@ fn the_id_of_a_vehicle_changes_only_with_each_rental() {
 fn faults_apply_to_all_files_of_the_system() {
     let origin = origin();
     let with = |fault| {
-        origin.fault_control().set_fault(CityFeed::Bikes, Some(fault));
+        origin.fault_control().switch_fault(CityFeed::Bikes, Some(fault));
         origin.respond_to_path("gbfs/station_status.json", after(3), None, None).unwrap()
     };
     assert_eq!(with(FeedFault::Http500).status, 500);

@@ -14,11 +14,11 @@ use lineside_sync::UnixMillis;
 pub(crate) const START: UnixMillis = UnixMillis(1_795_268_600_000);
 
 pub(crate) static CITY: LazyLock<Arc<City>> =
-    LazyLock::new(|| Arc::new(City::generate(7, CityOptions::with_start(START))));
+    LazyLock::new(|| Arc::new(City::generate_city(7, CityOptions::with_start(START))));
 
 /// A second city with the same seed and start.
 pub(crate) static TWIN: LazyLock<City> =
-    LazyLock::new(|| City::generate(7, CityOptions::with_start(START)));
+    LazyLock::new(|| City::generate_city(7, CityOptions::with_start(START)));
 
 pub(crate) static SCHEDULE: LazyLock<Timetable> = LazyLock::new(|| load(&CITY));
 

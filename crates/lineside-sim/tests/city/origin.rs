@@ -9,7 +9,7 @@ use lineside_sync::UnixMillis;
 use prost::Message as _;
 
 fn origin(specs: &[&str]) -> FeedOrigin {
-    FeedOrigin::new(CITY.clone(), FaultPlan::parse_specs(specs.iter().copied()).unwrap())
+    FeedOrigin::new(CITY.clone(), FaultPlan::parse_fault_specs(specs.iter().copied()).unwrap())
 }
 
 fn get(origin: &FeedOrigin, feed: CityFeed, now: UnixMillis) -> OriginReply {
@@ -49,7 +49,7 @@ fn each_feed_is_served_with_its_type_and_validators() {
             _ => "text/xml; charset=utf-8",
         };
         assert_eq!(header(&reply, "content-type"), Some(expected));
-        assert_eq!(CityFeed::from_id(feed.as_str()), Some(feed));
+        assert_eq!(CityFeed::feed_from_id(feed.as_str()), Some(feed));
     }
     let positions = message(&get(&origin, CityFeed::Vehicles, after(3)));
     assert_eq!(positions, CITY.vehicle_positions_feed(after(3)));
@@ -89,7 +89,7 @@ fn each_fault_has_its_documented_effect() {
     let now = after(5);
     let good = get(&origin, CityFeed::Trips, now);
     let with = |fault| {
-        origin.fault_control().set_fault(CityFeed::Trips, Some(fault));
+        origin.fault_control().switch_fault(CityFeed::Trips, Some(fault));
         get(&origin, CityFeed::Trips, now)
     };
     assert_eq!(with(FeedFault::Hang).body, ReplyBody::Hang);
@@ -113,7 +113,7 @@ fn each_fault_has_its_documented_effect() {
                 .all(|s| SCHEDULE.find_stop(s.stop_id.as_deref().unwrap()).is_none())
         );
     }
-    origin.fault_control().set_fault(CityFeed::Trips, None);
+    origin.fault_control().switch_fault(CityFeed::Trips, None);
     assert_eq!(get(&origin, CityFeed::Trips, now), good, "after the fault the feed is as before");
 }
 
@@ -130,7 +130,7 @@ fn a_scripted_fault_affects_only_its_feed_and_period() {
 fn the_schedule_can_be_outdated_foreign_or_truncated() {
     let origin = origin(&[]);
     let with = |fault| {
-        origin.fault_control().set_fault(CityFeed::City, Some(fault));
+        origin.fault_control().switch_fault(CityFeed::City, Some(fault));
         let reply = get(&origin, CityFeed::City, after(1));
         std::io::Cursor::new(bytes(&reply).to_vec())
     };
@@ -139,7 +139,7 @@ fn the_schedule_can_be_outdated_foreign_or_truncated() {
     let (old, problems) = load_timetable(&mut old, &limits).unwrap();
     assert_eq!(problems.total_count(), 0);
     assert!(
-        old.service_range().unwrap().1 < SCHEDULE.local_date(START.unix_seconds()),
+        old.service_date_range().unwrap().1 < SCHEDULE.local_date_at(START.unix_seconds()),
         "the service of the old schedule has ended"
     );
     let mut foreign = ZipFiles::new(with(FeedFault::Ids), &limits).unwrap();

@@ -99,7 +99,7 @@ fn check_trip(trip: &proto::TripDescriptor) {
 fn on_a_step(trip: lineside_formats::gtfs::TripIdx, start: &str) -> bool {
     let parts: Vec<i64> = start.split(':').map(|part| part.parse().unwrap()).collect();
     let start = parts[0] * 3_600 + parts[1] * 60 + parts[2];
-    SCHEDULE.frequencies(trip).iter().any(|f| {
+    SCHEDULE.frequencies_of_trip(trip).iter().any(|f| {
         let (from, until, headway) = (i64::from(f.start), i64::from(f.end), i64::from(f.headway));
         (from..until).contains(&start) && (start - from) % headway == 0
     })
@@ -107,7 +107,7 @@ fn on_a_step(trip: lineside_formats::gtfs::TripIdx, start: &str) -> bool {
 
 fn check_stops(update: &proto::TripUpdate) {
     let Some(trip) = SCHEDULE.find_trip(update.trip.trip_id.as_deref().unwrap()) else { return };
-    let times: Vec<_> = SCHEDULE.stop_times(trip).collect();
+    let times: Vec<_> = SCHEDULE.trip_stop_times(trip).collect();
     for stop in &update.stop_time_update {
         let scheduled = times.iter().find(|t| Some(t.stop_sequence) == stop.stop_sequence).unwrap();
         assert_eq!(SCHEDULE.stop(scheduled.stop).id, stop.stop_id.as_deref().unwrap());
@@ -126,15 +126,15 @@ fn delays_are_consistent_with_predicted_times() {
         let date =
             jiff::civil::Date::strptime("%Y%m%d", update.trip.start_date.as_deref().unwrap())
                 .unwrap();
-        let times: Vec<_> = SCHEDULE.stop_times(trip).collect();
+        let times: Vec<_> = SCHEDULE.trip_stop_times(trip).collect();
         for stop in &update.stop_time_update {
             let scheduled = &times[stop.stop_sequence.unwrap() as usize - 1];
             for (event, time) in
                 [(&stop.arrival, scheduled.arrival), (&stop.departure, scheduled.departure)]
             {
                 let Some(event) = event else { continue };
-                let expected =
-                    SCHEDULE.service_time(date, time.unwrap()) + i64::from(event.delay.unwrap());
+                let expected = SCHEDULE.service_time_to_unix(date, time.unwrap())
+                    + i64::from(event.delay.unwrap());
                 assert_eq!(event.time, Some(expected));
             }
         }
@@ -371,7 +371,7 @@ fn some_buses_bunch() {
 #[test]
 fn trips_of_the_previous_day_continue_after_midnight() {
     let day =
-        |now: UnixMillis| SCHEDULE.local_date(now.unix_seconds()).strftime("%Y%m%d").to_string();
+        |now: UnixMillis| SCHEDULE.local_date_at(now.unix_seconds()).strftime("%Y%m%d").to_string();
     let (first, now) = (day(after(0)), after(18 * 60 + 30));
     assert_ne!(first, day(now), "the time is on the next day");
     let message = CITY.vehicle_positions_feed(now);

@@ -11,7 +11,7 @@ use lineside_sync::UnixMillis;
 fn equal_seeds_give_equal_cities_and_different_seeds_different_ones() {
     assert!(written(&TWIN) == written(&CITY), "both zips are identical");
     assert_eq!(TWIN.base_map_geojson().to_string(), CITY.base_map_geojson().to_string());
-    let other = City::generate(8, CityOptions::with_start(START));
+    let other = City::generate_city(8, CityOptions::with_start(START));
     assert_ne!(other.base_map_geojson().to_string(), CITY.base_map_geojson().to_string());
     load(&other);
 }
@@ -68,7 +68,7 @@ fn stops_follow_the_shapes_of_their_trips() {
         for trip in SCHEDULE.route_trips(route.idx).iter().step_by(97) {
             let shape: Vec<_> =
                 SCHEDULE.shape_points(SCHEDULE.trip(*trip).shape.unwrap()).collect();
-            for time in SCHEDULE.stop_times(*trip) {
+            for time in SCHEDULE.trip_stop_times(*trip) {
                 let stop = SCHEDULE.stop(time.stop);
                 let place = (stop.lat.unwrap(), stop.lon.unwrap());
                 let off = shape
@@ -93,7 +93,7 @@ fn off_segment(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
 
 #[test]
 fn weekday_service_runs_on_the_day_of_the_start() {
-    let date = SCHEDULE.local_date(START.unix_seconds());
+    let date = SCHEDULE.local_date_at(START.unix_seconds());
     let services: BTreeSet<&str> = SCHEDULE
         .trips()
         .filter(|trip| SCHEDULE.is_service_active(trip.service, date))
@@ -114,12 +114,14 @@ fn weekday_service_runs_on_the_day_of_the_start() {
 fn trips_run_past_midnight_and_some_by_headway() {
     let late = SCHEDULE
         .trips()
-        .filter(|t| SCHEDULE.trip_start(t.idx).is_some_and(|s| s > 24 * 3_600))
+        .filter(|t| SCHEDULE.trip_start_time(t.idx).is_some_and(|s| s > 24 * 3_600))
         .count();
     assert!(late > 50, "{late}");
     let exact: BTreeSet<bool> = SCHEDULE
         .trips()
-        .flat_map(|t| SCHEDULE.frequencies(t.idx).iter().map(|f| f.exact).collect::<Vec<_>>())
+        .flat_map(|t| {
+            SCHEDULE.frequencies_of_trip(t.idx).iter().map(|f| f.exact).collect::<Vec<_>>()
+        })
         .collect();
     assert_eq!(exact.len(), 2, "both values of exact_times");
 }
@@ -132,8 +134,12 @@ fn a_board_at_the_start_shows_about_half_past_seven() {
     assert!((420..=480).contains(&minutes), "{local}");
     let central =
         SCHEDULE.stops().find(|s| s.name == "Central Station" && s.location_type == 1).unwrap();
-    let departures =
-        SCHEDULE.departures(central.idx, START.unix_seconds(), START.unix_seconds() + 600, 40);
+    let departures = SCHEDULE.departures_from_stop(
+        central.idx,
+        START.unix_seconds(),
+        START.unix_seconds() + 600,
+        40,
+    );
     assert!(departures.len() > 20, "{} departures in ten minutes", departures.len());
 }
 
@@ -153,6 +159,6 @@ fn a_city_has_about_the_requested_size() {
 #[test]
 fn invalid_sizes_are_clamped() {
     let options = CityOptions { vehicles: 0, ..CityOptions::with_start(UnixMillis(i64::MIN / 2)) };
-    let city = City::generate(3, options);
+    let city = City::generate_city(3, options);
     assert!(city.city_size().vehicles > 0 && city.city_size().stop_times > 0);
 }

@@ -7,7 +7,7 @@ use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_formats::siri::{
     self, CheckStatusRequest, DurationSeconds, EstimatedTimetableRequest,
     EstimatedTimetableSubscriptionRequest, MessageLimits, MessagePayload, PresenceFlag,
-    ServiceDelivery, ServiceRequest, SiriMessage, SituationExchangeRequest, SoapExchange,
+    ServiceDelivery, ServiceRequest, SiriMessage, SituationExchangeRequest, SoapMessageKind,
     SubscriptionContext, SubscriptionRequest, SubscriptionResponse, TerminateSubscriptionRequest,
     VehicleMonitoringRequest, VehicleMonitoringSubscriptionRequest,
 };
@@ -33,7 +33,7 @@ fn body(reply: &OriginReply) -> &[u8] {
 
 fn read(bytes: &[u8]) -> MessagePayload {
     let (message, problems) =
-        siri::decode_message(bytes, &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        siri::decode_siri_message(bytes, &TimeZone::UTC, &MessageLimits::default()).unwrap();
     assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     message.payloads.into_iter().next().unwrap()
 }
@@ -48,7 +48,7 @@ fn delivery(bytes: &[u8]) -> ServiceDelivery {
 fn post(origin: &FeedOrigin, path: &str, now: UnixMillis, payload: MessagePayload) -> OriginReply {
     let message = SiriMessage { version: None, payloads: vec![payload] };
     let body = siri::encode_xml(&message);
-    origin.answer_message(path, now, body.as_bytes()).unwrap()
+    origin.answer_siri_message(path, now, body.as_bytes()).unwrap()
 }
 
 fn asks_for_all() -> ServiceRequest {
@@ -68,7 +68,7 @@ fn a_siri_answer_matches_the_gtfs_realtime_feeds() {
     assert_eq!(reply.status, 200);
     let delivered = delivery(body(&reply));
     assert_eq!(delivered.request_message_ref.as_deref(), Some("question"));
-    let journeys: Vec<_> = delivered.estimated_timetables[0].journeys().collect();
+    let journeys: Vec<_> = delivered.estimated_timetables[0].estimated_journeys().collect();
     let updates = CITY.trip_updates_feed(now);
     assert_eq!(journeys.len(), updates.entity.len());
     let cancelled = |it: &&&siri::VehicleJourney| it.cancellation == Some(true);
@@ -91,7 +91,10 @@ fn a_siri_answer_matches_the_gtfs_realtime_feeds() {
     let known: BTreeSet<_> = CITY.alerts_feed(now).entity.iter().map(|it| it.id.clone()).collect();
     assert_eq!(situations, known);
     let plain = origin().respond_to_feed(CityFeed::TwinTimetables, now, None, None);
-    assert_eq!(delivery(body(&plain)).estimated_timetables[0].journeys().count(), journeys.len());
+    assert_eq!(
+        delivery(body(&plain)).estimated_timetables[0].estimated_journeys().count(),
+        journeys.len()
+    );
 }
 
 #[test]
@@ -102,20 +105,20 @@ fn a_soap_request_gets_a_soap_answer_and_a_non_request_is_refused() {
         version: None,
         payloads: vec![MessagePayload::CheckStatusRequest(request.clone())],
     };
-    let envelope = siri::encode_soap(&message, SoapExchange::Answer);
-    let reply = origin.answer_message("siri/vm", START, envelope.as_bytes()).unwrap();
+    let envelope = siri::encode_soap(&message, SoapMessageKind::Answer);
+    let reply = origin.answer_siri_message("siri/vm", START, envelope.as_bytes()).unwrap();
     assert!(siri::is_soap_envelope(body(&reply)));
     let MessagePayload::CheckStatusResponse(status) = read(body(&reply)) else { panic!() };
     assert_eq!((status.status, status.request_message_ref.as_deref()), (Some(true), Some("c")));
     let plain = post(&origin, "siri/vm", START, MessagePayload::CheckStatusRequest(request));
     assert!(!siri::is_soap_envelope(body(&plain)));
-    let refused = origin.answer_message("siri/et", START, b"<html>").unwrap();
+    let refused = origin.answer_siri_message("siri/et", START, b"<html>").unwrap();
     assert_eq!((refused.status, delivery(body(&refused)).status), (400, Some(false)));
     let nothing =
         post(&origin, "siri/et", START, MessagePayload::ServiceRequest(Default::default()));
     assert_eq!(delivery(body(&nothing)).status, Some(false));
-    assert!(origin.answer_message("gtfs.zip", START, b"").is_none());
-    assert!(origin.answer_message("siri/sm", START, b"").is_none());
+    assert!(origin.answer_siri_message("gtfs.zip", START, b"").is_none());
+    assert!(origin.answer_siri_message("siri/sm", START, b"").is_none());
 }
 
 fn subscription(address: &str) -> SubscriptionRequest {
@@ -147,8 +150,8 @@ fn subscribe(origin: &FeedOrigin, address: &str, now: UnixMillis) -> Subscriptio
 }
 
 fn taken(origin: &FeedOrigin, now: UnixMillis) -> Vec<SiriDelivery> {
-    let due = origin.list_due_deliveries(now);
-    due.iter().for_each(|it| origin.settle_delivery(it, true));
+    let due = origin.list_due_siri_deliveries(now);
+    due.iter().for_each(|it| origin.record_delivery_outcome(it, true));
     due
 }
 
@@ -224,15 +227,18 @@ fn idle_subscriptions_get_heartbeats_and_ended_ones_nothing() {
 fn a_failing_subscriber_is_sent_everything_again_and_then_dropped() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
-    let first = origin.list_due_deliveries(after(0));
-    assert!(origin.list_due_deliveries(after(1)).is_empty(), "one delivery at a time");
-    first.iter().for_each(|it| origin.settle_delivery(it, false));
-    let second = origin.list_due_deliveries(after(1));
+    let first = origin.list_due_siri_deliveries(after(0));
+    assert!(origin.list_due_siri_deliveries(after(1)).is_empty(), "one delivery at a time");
+    first.iter().for_each(|it| origin.record_delivery_outcome(it, false));
+    let second = origin.list_due_siri_deliveries(after(1));
     assert_eq!(second.len(), 2);
     assert!(second[0].body.len() * 10 > first[0].body.len() * 9, "the whole service again");
-    second.iter().for_each(|it| origin.settle_delivery(it, false));
-    origin.list_due_deliveries(after(2)).iter().for_each(|it| origin.settle_delivery(it, false));
-    assert!(origin.list_due_deliveries(after(3)).is_empty());
+    second.iter().for_each(|it| origin.record_delivery_outcome(it, false));
+    origin
+        .list_due_siri_deliveries(after(2))
+        .iter()
+        .for_each(|it| origin.record_delivery_outcome(it, false));
+    assert!(origin.list_due_siri_deliveries(after(3)).is_empty());
 }
 
 #[test]
@@ -250,7 +256,7 @@ fn a_fault_of_a_service_applies_to_its_answers_and_deliveries() {
     subscribe(&origin, INBOX, after(0));
     let request_timetable =
         || post(&origin, "siri/et", after(1), MessagePayload::ServiceRequest(asks_for_all()));
-    let with = |fault| origin.fault_control().set_fault(CityFeed::TwinTimetables, Some(fault));
+    let with = |fault| origin.fault_control().switch_fault(CityFeed::TwinTimetables, Some(fault));
     for fault in [
         FeedFault::Hang,
         FeedFault::Http500,
@@ -259,17 +265,21 @@ fn a_fault_of_a_service_applies_to_its_answers_and_deliveries() {
         FeedFault::Truncate,
     ] {
         with(fault);
-        assert!(origin.list_due_deliveries(after(1)).is_empty(), "{fault}");
+        assert!(origin.list_due_siri_deliveries(after(1)).is_empty(), "{fault}");
     }
     assert!(
-        siri::decode_message(body(&request_timetable()), &TimeZone::UTC, &MessageLimits::default())
-            .is_err()
+        siri::decode_siri_message(
+            body(&request_timetable()),
+            &TimeZone::UTC,
+            &MessageLimits::default()
+        )
+        .is_err()
     );
     with(FeedFault::Hang);
     assert_eq!(request_timetable().body, ReplyBody::Hang);
     with(FeedFault::Ids);
     let foreign = delivery(body(&request_timetable()));
-    let mut journeys = foreign.estimated_timetables[0].journeys();
+    let mut journeys = foreign.estimated_timetables[0].estimated_journeys();
     assert!(journeys.all(|it| it.journey_ref().unwrap().starts_with("x:")));
     with(FeedFault::Skew);
     let old = delivery(body(&request_timetable())).response_timestamp.unwrap().as_seconds();

@@ -52,7 +52,7 @@ fn a_full_answer_is_limited_by_bytes_and_not_by_journeys() {
     let snapshot = sample_snapshot();
     let subject = QuerySubject::Records(SiriOutput::EstimatedTimetable);
     let query_answer = |query: &SiriQuery, bytes| {
-        build_delivery(&snapshot, subject, query, AnswerLimit { records: usize::MAX, bytes })
+        build_delivery(&snapshot, subject, query, ReplySizeLimit { records: usize::MAX, bytes })
     };
     let all = SiriQuery::default();
     let delivered = query_answer(&all, SIRI_WHOLE_BYTES_MAX).unwrap();
@@ -68,6 +68,7 @@ fn a_full_answer_is_limited_by_bytes_and_not_by_journeys() {
     assert_eq!(count_elements(&query_answer(&few, estimated / 2).unwrap()), 10);
     // The estimate is close enough to the written size to serve as a limit.
     let written =
-        lineside_formats::siri::encode_xml(&wrap_delivery(&snapshot, None, delivered)).len();
+        lineside_formats::siri::encode_xml(&wrap_delivery_in_message(&snapshot, None, delivered))
+            .len();
     assert!((written / 3..written * 3).contains(&estimated), "{estimated} for {written}");
 }

@@ -22,7 +22,7 @@ const SEND_MAX: Duration = Duration::from_secs(60);
 
 /// The HTTP clients for consumers, created on first use.
 #[derive(Debug, Default)]
-pub(super) struct ConsumerClients {
+pub(super) struct ConsumerHttpClients {
     public: OnceLock<Option<PublicOnly>>,
     any: OnceLock<Option<reqwest::Client>>,
 }
@@ -36,7 +36,7 @@ pub(super) struct ConsumerTarget {
     pub(super) encoding: SiriEncoding,
 }
 
-fn client_builder(siri: &SiriService) -> reqwest::ClientBuilder {
+fn http_client_builder(siri: &SiriService) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .user_agent(&siri.config().server.user_agent)
         .redirect(Policy::none())
@@ -45,13 +45,13 @@ fn client_builder(siri: &SiriService) -> reqwest::ClientBuilder {
         .timeout(SEND_MAX)
 }
 
-impl ConsumerClients {
-    fn public_client(&self, siri: &SiriService) -> Option<&PublicOnly> {
-        self.public.get_or_init(|| PublicOnly::new_direct(client_builder(siri)).ok()).as_ref()
+impl ConsumerHttpClients {
+    fn public_address_client(&self, siri: &SiriService) -> Option<&PublicOnly> {
+        self.public.get_or_init(|| PublicOnly::new_direct(http_client_builder(siri)).ok()).as_ref()
     }
 
-    fn any_client(&self, siri: &SiriService) -> Option<&reqwest::Client> {
-        self.any.get_or_init(|| client_builder(siri).build().ok()).as_ref()
+    fn any_address_client(&self, siri: &SiriService) -> Option<&reqwest::Client> {
+        self.any.get_or_init(|| http_client_builder(siri).build().ok()).as_ref()
     }
 
     /// Sends a message; returns true if the consumer accepted it.
@@ -62,10 +62,10 @@ impl ConsumerClients {
         body: Bytes,
     ) -> bool {
         let request = match consumer.is_trusted {
-            true => self.any_client(siri).map(|client| client.post(consumer.url.clone())),
-            false => {
-                self.public_client(siri).and_then(|client| client.begin_post(&consumer.url).ok())
-            }
+            true => self.any_address_client(siri).map(|client| client.post(consumer.url.clone())),
+            false => self
+                .public_address_client(siri)
+                .and_then(|client| client.begin_post(&consumer.url).ok()),
         };
         let Some(request) = request else { return false };
         let mut request = request.header(header::CONTENT_TYPE, consumer.encoding.content_type());

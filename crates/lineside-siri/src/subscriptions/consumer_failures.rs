@@ -11,7 +11,7 @@ pub(super) const RETRY: Duration = Duration::from_secs(10);
 
 /// A kind of message to a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MessageKind {
+pub(super) enum ConsumerMessageKind {
     Heartbeat,
     Delivery,
 }
@@ -27,18 +27,18 @@ pub(super) struct ConsumerFailures {
 
 impl ConsumerFailures {
     /// Records an accepted message.
-    pub(super) fn record_success(&mut self, sent: MessageKind) {
-        if sent == MessageKind::Delivery || !self.has_failed_delivery {
+    pub(super) fn record_success(&mut self, sent: ConsumerMessageKind) {
+        if sent == ConsumerMessageKind::Delivery || !self.has_failed_delivery {
             *self = Self::default();
         }
     }
 
     /// Records a failure; returns true if the subscription must end. `now` is a clock's monotonic time.
-    pub(super) fn record_failure(&mut self, sent: MessageKind, now: Duration) -> bool {
+    pub(super) fn record_failure(&mut self, sent: ConsumerMessageKind, now: Duration) -> bool {
         if self.failures == 0 {
             self.since = now;
         }
-        self.has_failed_delivery |= sent == MessageKind::Delivery;
+        self.has_failed_delivery |= sent == ConsumerMessageKind::Delivery;
         self.failures = self.failures.saturating_add(1);
         self.failures >= FAILURES_MAX && now.saturating_sub(self.since) >= GRACE
     }
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn three_failures_over_a_minute_or_more_are_too_many() {
         let at = Duration::from_secs;
-        for sent in [MessageKind::Heartbeat, MessageKind::Delivery] {
+        for sent in [ConsumerMessageKind::Heartbeat, ConsumerMessageKind::Delivery] {
             let mut failures = ConsumerFailures::default();
             let tries =
                 [0, 10, 20, 59, 60].map(|seconds| failures.record_failure(sent, at(seconds)));
@@ -69,15 +69,15 @@ mod tests {
         let at = Duration::from_secs;
         let mut failures = ConsumerFailures::default();
         let tries = [0, 30, 60].map(|seconds| {
-            failures.record_success(MessageKind::Heartbeat);
-            failures.record_failure(MessageKind::Delivery, at(seconds))
+            failures.record_success(ConsumerMessageKind::Heartbeat);
+            failures.record_failure(ConsumerMessageKind::Delivery, at(seconds))
         });
         assert_eq!(tries, [false, false, true]);
         // While there are no updates, an accepted heartbeat is the only sign of success.
         let mut failures = ConsumerFailures::default();
         for seconds in [0, 30, 60, 90] {
-            assert!(!failures.record_failure(MessageKind::Heartbeat, at(seconds)));
-            failures.record_success(MessageKind::Heartbeat);
+            assert!(!failures.record_failure(ConsumerMessageKind::Heartbeat, at(seconds)));
+            failures.record_success(ConsumerMessageKind::Heartbeat);
         }
     }
 }

@@ -26,7 +26,7 @@ use lineside_http::limits::{
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use self::consumer::ConsumerClients;
+use self::consumer::ConsumerHttpClients;
 use self::owner::{RequestSender, SubscriptionOwner};
 pub(super) use self::requests::routes;
 
@@ -48,7 +48,7 @@ struct SubscriptionEntry {
 
 /// The reason why a subscription is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EntryRejection {
+enum SubscriptionRejection {
     /// The client has a subscription of that name for another consumer.
     NameInUse,
     /// A limit on subscriptions is reached.
@@ -60,7 +60,7 @@ enum EntryRejection {
 pub(crate) struct SubscriptionRegistry {
     entries: Mutex<HashMap<SubscriptionName, SubscriptionEntry>>,
     last: AtomicU64,
-    clients: ConsumerClients,
+    clients: ConsumerHttpClients,
     /// The number of active subscriptions, for the metrics.
     active_count: Arc<AtomicUsize>,
 }
@@ -90,11 +90,11 @@ impl SubscriptionRegistry {
         name: &SubscriptionName,
         owner: &SubscriptionOwner,
         sender: RequestSender,
-    ) -> Result<(u64, CancellationToken), EntryRejection> {
+    ) -> Result<(u64, CancellationToken), SubscriptionRejection> {
         let mut entries = self.entries.lock();
         let is_other = |known: &SubscriptionOwner| !sender.is_admin && known.origin != owner.origin;
         if entries.get(name).is_some_and(|entry| is_other(&entry.owner)) {
-            return Err(EntryRejection::NameInUse);
+            return Err(SubscriptionRejection::NameInUse);
         }
         let others = entries.iter().filter(|(known, _)| *known != name);
         let owners = others.map(|(_, entry)| &entry.owner);
@@ -104,7 +104,7 @@ impl SubscriptionRegistry {
             || n_of_host >= SIRI_SUBSCRIPTIONS_PER_HOST_MAX
             || (!sender.is_admin && n_of_client >= SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX)
         {
-            return Err(EntryRejection::Full);
+            return Err(SubscriptionRejection::Full);
         }
         let number = self.last.fetch_add(1, Relaxed) + 1;
         let stop = CancellationToken::new();
@@ -129,7 +129,7 @@ impl SubscriptionRegistry {
     fn end_subscription(&self, name: &SubscriptionName, sender: RequestSender) -> bool {
         let mut entries = self.entries.lock();
         let is_match = |known: &SubscriptionName, owner: &SubscriptionOwner| {
-            sender.may_end(owner)
+            sender.may_end_subscription(owner)
                 && known.subscriber == name.subscriber
                 && known.subscription == name.subscription
         };
@@ -146,11 +146,11 @@ impl SubscriptionRegistry {
     }
 
     /// Returns the sender's subscriptions under a subscriber's name, sorted.
-    fn list_names(&self, subscriber: &str, sender: RequestSender) -> Vec<String> {
+    fn list_subscription_names(&self, subscriber: &str, sender: RequestSender) -> Vec<String> {
         let entries = self.entries.lock();
-        let own = entries
-            .iter()
-            .filter(|(name, entry)| name.subscriber == subscriber && sender.may_end(&entry.owner));
+        let own = entries.iter().filter(|(name, entry)| {
+            name.subscriber == subscriber && sender.may_end_subscription(&entry.owner)
+        });
         let mut own: Vec<String> = own.map(|(name, _)| name.subscription.clone()).collect();
         own.sort_unstable();
         own.dedup();
@@ -201,7 +201,7 @@ mod tests {
         name: &SubscriptionName,
         host: &str,
         sender: RequestSender,
-    ) -> Result<(u64, CancellationToken), EntryRejection> {
+    ) -> Result<(u64, CancellationToken), SubscriptionRejection> {
         all.add_subscription(name, &owner(host, sender), sender)
     }
 
@@ -222,14 +222,14 @@ mod tests {
         let all = SubscriptionRegistry::default();
         let (_, one) = enter(&all, &name("me", "a"), "a.example", sample_sender(1)).unwrap();
         let (_, other) = enter(&all, &name("me", "b"), "a.example", sample_sender(1)).unwrap();
-        assert_eq!(all.list_names("me", sample_sender(1)), ["a", "b"]);
+        assert_eq!(all.list_subscription_names("me", sample_sender(1)), ["a", "b"]);
         assert!(
             all.end_subscription(&name("me", "a"), sample_sender(1))
                 && !all.end_subscription(&name("me", "a"), sample_sender(1))
         );
         assert!(!all.end_subscription(&name("you", "b"), sample_sender(1)));
         assert_eq!((one.is_cancelled(), other.is_cancelled()), (true, false));
-        assert_eq!(all.list_names("me", sample_sender(1)), ["b"]);
+        assert_eq!(all.list_subscription_names("me", sample_sender(1)), ["b"]);
     }
 
     #[test]
@@ -239,13 +239,13 @@ mod tests {
         let (_, stop) =
             enter(&all, &own_name(sample_sender(1)), "a.example", sample_sender(1)).unwrap();
         assert!(
-            all.list_names("lineside", sample_sender(2)).is_empty()
+            all.list_subscription_names("lineside", sample_sender(2)).is_empty()
                 && !all.end_subscription(&own_name(sample_sender(2)), sample_sender(2))
         );
         // Otherwise the other consumer would receive what this one waits for.
         let entered =
             enter(&all, &own_name(sample_sender(1)), "evil.example", sample_sender(1)).err();
-        assert_eq!(entered, Some(EntryRejection::NameInUse));
+        assert_eq!(entered, Some(SubscriptionRejection::NameInUse));
         let (_, other) =
             enter(&all, &own_name(sample_sender(2)), "a.example", sample_sender(2)).unwrap();
         assert!(!stop.is_cancelled() && all.active_count.load(Relaxed) == 2);
@@ -256,7 +256,7 @@ mod tests {
         assert!(!stop.is_cancelled());
         let (_, other) =
             enter(&all, &own_name(sample_sender(2)), "b.example", sample_sender(2)).unwrap();
-        assert_eq!(all.list_names("lineside", admin()), ["a"]);
+        assert_eq!(all.list_subscription_names("lineside", admin()), ["a"]);
         assert!(all.end_subscription(&own_name(admin()), admin()));
         assert!(stop.is_cancelled() && other.is_cancelled() && all.active_count.load(Relaxed) == 0);
     }

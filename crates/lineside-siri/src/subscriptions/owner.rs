@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use lineside_config::client_network::client_network;
+use lineside_config::client_network::client_limit_key;
 use url::Url;
 
 /// The sender of a subscription request.
@@ -24,11 +24,11 @@ pub(super) struct SubscriptionOwner {
 
 impl RequestSender {
     pub(super) fn new(client: IpAddr, is_admin: bool) -> Self {
-        Self { client: client_network(client), is_admin }
+        Self { client: client_limit_key(client), is_admin }
     }
 
     /// Returns true if the sender may end a subscription of that owner.
-    pub(super) fn may_end(self, owner: &SubscriptionOwner) -> bool {
+    pub(super) fn may_end_subscription(self, owner: &SubscriptionOwner) -> bool {
         self.is_admin || self.client == owner.client
     }
 }

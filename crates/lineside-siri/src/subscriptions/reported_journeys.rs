@@ -28,7 +28,7 @@ pub(super) struct ReportedJourney {
 }
 
 impl ReportedJourney {
-    /// Condenses a journey; `beside` is the visit's other content, which the hash includes.
+    /// Condenses a journey; `context` is the visit's other content, which the hash includes.
     pub(super) fn from_journey(journey: &VehicleJourney, context: &str) -> Self {
         let mut timeless = journey.clone();
         let mut times = Vec::new();
@@ -40,15 +40,16 @@ impl ReportedJourney {
                 unix_seconds(call.expected_departure_time.take()),
             ]);
             for status in [&mut call.arrival_status, &mut call.departure_status] {
-                status.take_if(|status| follows_from_time(*status));
+                status.take_if(|status| is_derived_from_times(*status));
             }
         }
         let hash = xxh3_128(format!("{context}{timeless:?}").as_bytes());
         Self { hash, times: times.into() }
     }
 
-    /// Returns true if this differs from `before`: in an expected time by `least` seconds or more, or in anything else.
-    pub(super) fn is_news_since(&self, before: &Self, change_min: u32) -> bool {
+    /// Returns true if this differs from `before`: in an expected time by `change_min` seconds or more, or in anything
+    /// else.
+    pub(super) fn is_reportable_change(&self, before: &Self, change_min: u32) -> bool {
         let differs = |(now, before): (&u32, &u32)| {
             now != before
                 && (*now == NO_TIME || *before == NO_TIME || now.abs_diff(*before) >= change_min)
@@ -58,12 +59,12 @@ impl ReportedJourney {
             || self.times.iter().zip(&before.times).any(differs)
     }
 
-    fn last_time(&self) -> Option<i64> {
+    fn last_expected_time(&self) -> Option<i64> {
         self.times.iter().max().copied().filter(|&time| time != NO_TIME).map(i64::from)
     }
 }
 
-fn follows_from_time(status: CallStatus) -> bool {
+fn is_derived_from_times(status: CallStatus) -> bool {
     matches!(status, CallStatus::OnTime | CallStatus::Early | CallStatus::Delayed)
 }
 
@@ -84,9 +85,9 @@ pub(super) struct ReportedJourneys {
 }
 
 impl ReportedJourneys {
-    /// Returns true if a journey is news for the subscriber, with changes of times from `least` seconds, and remembers
-    /// it as sent at `now`, Unix seconds. A journey that is not news stays remembered as it was last sent.
-    pub(super) fn report_journey(
+    /// Returns true if a journey is news for the subscriber, with changes of times from `change_min` seconds, and
+    /// remembers it as sent at `now`, Unix seconds. A journey that is not news stays remembered as it was last sent.
+    pub(super) fn remember_if_changed(
         &mut self,
         journey: &VehicleJourney,
         change_min: u32,
@@ -95,7 +96,7 @@ impl ReportedJourneys {
         let (name, reported_journey) =
             (journey_hash(journey), ReportedJourney::from_journey(journey, ""));
         if let Some((before, _)) = self.journeys.get(&name) {
-            if !reported_journey.is_news_since(before, change_min) {
+            if !reported_journey.is_reportable_change(before, change_min) {
                 return false;
             }
             self.n_times -= before.times.len();
@@ -103,7 +104,8 @@ impl ReportedJourneys {
         }
         let n_times = self.n_times + reported_journey.times.len();
         if n_times <= TIMES_MAX && self.journeys.len() < JOURNEYS_MAX {
-            let until = reported_journey.last_time().unwrap_or(now).max(now) + RETENTION_SECONDS;
+            let until =
+                reported_journey.last_expected_time().unwrap_or(now).max(now) + RETENTION_SECONDS;
             self.n_times = n_times;
             self.journeys.insert(name, (reported_journey, until));
         }
@@ -111,7 +113,7 @@ impl ReportedJourneys {
     }
 
     /// Forgets journeys that are over at `now`, Unix seconds.
-    pub(super) fn forget_past(&mut self, now: i64) {
+    pub(super) fn forget_past_journeys(&mut self, now: i64) {
         self.journeys.retain(|_, (journey, until)| {
             let is_recent = *until > now;
             self.n_times -= if is_recent { 0 } else { journey.times.len() };
@@ -170,7 +172,8 @@ mod tests {
     #[test]
     fn a_time_change_is_measured_from_the_last_reported_time() {
         let mut known = ReportedJourneys::default();
-        let mut report_times = |times: &[i64]| known.report_journey(&journey("a", times), 60, 0);
+        let mut report_times =
+            |times: &[i64]| known.remember_if_changed(&journey("a", times), 60, 0);
         assert!(report_times(&[990, 2_000]));
         assert!(!report_times(&[1_020, 2_000]), "the status is derived from the time");
         assert!(!report_times(&[1_049, 1_941]));
@@ -183,15 +186,17 @@ mod tests {
     fn changes_other_than_times_and_new_times_are_always_reported() {
         let mut known = ReportedJourneys::default();
         let mut a = journey("a", &[1_000]);
-        assert!(known.report_journey(&a, 3_600, 0) && !known.report_journey(&a, 3_600, 0));
+        assert!(
+            known.remember_if_changed(&a, 3_600, 0) && !known.remember_if_changed(&a, 3_600, 0)
+        );
         a.cancellation = Some(true);
-        assert!(known.report_journey(&a, 3_600, 0));
+        assert!(known.remember_if_changed(&a, 3_600, 0));
         a.estimated_calls[0].departure_status = Some(CallStatus::Arrived);
-        assert!(known.report_journey(&a, 3_600, 0), "the journey is remembered");
+        assert!(known.remember_if_changed(&a, 3_600, 0), "the journey is remembered");
         a.estimated_calls[0].expected_departure_time = None;
-        assert!(known.report_journey(&a, 3_600, 0));
+        assert!(known.remember_if_changed(&a, 3_600, 0));
         // Each journey counts separately.
-        assert!(known.report_journey(&journey("b", &[1_000]), 3_600, 0));
+        assert!(known.remember_if_changed(&journey("b", &[1_000]), 3_600, 0));
     }
 
     #[test]
@@ -199,14 +204,14 @@ mod tests {
         let mut known = ReportedJourneys::default();
         let calls = vec![1_000; 50];
         for n in 0..=TIMES_MAX / 100 {
-            assert!(known.report_journey(&journey(&n.to_string(), &calls), 60, 0));
+            assert!(known.remember_if_changed(&journey(&n.to_string(), &calls), 60, 0));
         }
         assert_eq!((known.journeys.len(), known.n_times), (TIMES_MAX / 100, TIMES_MAX));
         let beyond = journey(&(TIMES_MAX / 100).to_string(), &calls);
-        assert!(known.report_journey(&beyond, 60, 0), "a forgotten journey is sent again");
-        known.forget_past(1_000 + RETENTION_SECONDS - 1);
+        assert!(known.remember_if_changed(&beyond, 60, 0), "a forgotten journey is sent again");
+        known.forget_past_journeys(1_000 + RETENTION_SECONDS - 1);
         assert_eq!(known.n_times, TIMES_MAX);
-        known.forget_past(1_000 + RETENTION_SECONDS);
+        known.forget_past_journeys(1_000 + RETENTION_SECONDS);
         assert_eq!((known.journeys.len(), known.n_times), (0, 0));
     }
 }

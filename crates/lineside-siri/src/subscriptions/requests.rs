@@ -30,13 +30,13 @@ use super::consumer::ConsumerTarget;
 use super::owner::{RequestSender, SubscriptionOwner};
 use super::subscription_task::{ServedSubscription, run_subscription};
 use super::update_policy::UpdatePolicy;
-use super::{EntryRejection, SubscriptionName, SubscriptionPermit};
+use super::{SubscriptionName, SubscriptionPermit, SubscriptionRejection};
 use crate::SiriService;
-use crate::deliveries::{self, wrap_payload};
+use crate::deliveries::{self, wrap_payload_in_message};
 use crate::encoding::SiriEncoding;
 use crate::fault::SiriFault;
 use crate::query::{QueryElement, QuerySubject, SiriQuery};
-use crate::services::ParsedPost;
+use crate::services::ParsedPostRequest;
 use crate::snapshot::SiriSnapshot;
 
 /// Shortest interval of heartbeats.
@@ -46,7 +46,7 @@ const HEARTBEAT_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) fn routes() -> OpenApiRouter<SiriService> {
     OpenApiRouter::new()
-        .routes(routes!(subscribe))
+        .routes(routes!(post_subscription_request))
         .layer(DefaultBodyLimit::max(SIRI_REQUEST_BYTES_MAX))
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn routes() -> OpenApiRouter<SiriService> {
         (status = 503, description = "`busy` or `shutting_down`", body = Problem)
     )
 )]
-async fn subscribe(
+async fn post_subscription_request(
     State(siri): State<SiriService>,
     credential: Option<AdminCredential>,
     peer: PeerAddress,
@@ -76,7 +76,7 @@ async fn subscribe(
         return Err(Refusal::ShuttingDown);
     }
     let snapshot = SiriSnapshot::capture_networks(&siri);
-    let posted = match ParsedPost::parse_request(&siri, &snapshot, request).await? {
+    let posted = match ParsedPostRequest::parse_request(&siri, &snapshot, request).await? {
         Ok(posted) => posted,
         Err(response) => return Ok(response),
     };
@@ -139,20 +139,20 @@ macro_rules! subscription_terms {
 }
 
 /// Stands for an element that a service's request does not have.
-fn no_element<R>(_: &R) -> Option<DurationSeconds> {
+fn no_such_element<R>(_: &R) -> Option<DurationSeconds> {
     None
 }
 
 subscription_terms!(
     EstimatedTimetableSubscriptionRequest => QuerySubject::Records(SiriOutput::EstimatedTimetable),
-        |it: &EstimatedTimetableSubscriptionRequest| it.change_before_updates, no_element;
+        |it: &EstimatedTimetableSubscriptionRequest| it.change_before_updates, no_such_element;
     // `ChangeBeforeUpdates` does not apply: a vehicle's position changes with every report.
     VehicleMonitoringSubscriptionRequest => QuerySubject::Records(SiriOutput::VehicleMonitoring),
-        no_element, |it: &VehicleMonitoringSubscriptionRequest| it.update_interval;
+        no_such_element, |it: &VehicleMonitoringSubscriptionRequest| it.update_interval;
     SituationExchangeSubscriptionRequest => QuerySubject::Records(SiriOutput::SituationExchange),
-        no_element, no_element;
+        no_such_element, no_such_element;
     StopMonitoringSubscriptionRequest => QuerySubject::Visits,
-        |it: &StopMonitoringSubscriptionRequest| it.change_before_updates, no_element;
+        |it: &StopMonitoringSubscriptionRequest| it.change_before_updates, no_such_element;
 );
 
 struct StartedSubscription {
@@ -186,7 +186,7 @@ impl SubscriptionBatch<'_> {
             let subscribed = if at < SIRI_QUERIES_MAX {
                 self.start_subscription(&terms)
             } else {
-                Err(too_many_fault())
+                Err(too_many_subscriptions_fault())
             };
             response_status(snapshot, terms.subscriber, terms.subscription, subscribed)
         });
@@ -200,7 +200,7 @@ impl SubscriptionBatch<'_> {
                 Err(fault),
             ));
         }
-        wrap_payload(MessagePayload::SubscriptionResponse(SubscriptionResponse {
+        wrap_payload_in_message(MessagePayload::SubscriptionResponse(SubscriptionResponse {
             response_timestamp: snapshot.response_time(),
             responder_ref: Some(deliveries::PRODUCER.into()),
             request_message_ref: request.message_identifier.clone(),
@@ -217,18 +217,18 @@ impl SubscriptionBatch<'_> {
         let Self { siri, snapshot, request, encoding, sender, is_trusted } = *self;
         let name = SubscriptionName {
             client: sender.client,
-            subscriber: check_name("SubscriberRef or RequestorRef", terms.subscriber)?,
-            subscription: check_name("SubscriptionIdentifier", terms.subscription)?,
+            subscriber: check_reference_text("SubscriberRef or RequestorRef", terms.subscriber)?,
+            subscription: check_reference_text("SubscriptionIdentifier", terms.subscription)?,
         };
-        let ends = self.end_time(terms)?;
+        let ends = self.subscription_end_time(terms)?;
         let address = request.consumer_address.as_ref().or(request.address.as_ref());
-        let url = consumer_address(address.map(|it| it.as_str()), is_trusted)?;
+        let url = parse_consumer_url(address.map(|it| it.as_str()), is_trusted)?;
         let query = terms.query.clone()?;
         query.resolve_references(snapshot)?;
-        let doubt = query.find_unresolved(snapshot);
+        let doubt = query.find_unresolved_reference_fault(snapshot);
         let query = match terms.subject {
             QuerySubject::Visits => {
-                query.monitored_stop(snapshot)?;
+                query.resolve_monitored_stop(snapshot)?;
                 // Updates always start at the present.
                 SiriQuery { start: None, ..query }
             }
@@ -240,8 +240,8 @@ impl SubscriptionBatch<'_> {
             sender,
         );
         let (number, stop) = permit.map_err(|why| match why {
-            EntryRejection::Full => SiriFault::too_many_records("too many subscriptions"),
-            EntryRejection::NameInUse => SiriFault::not_allowed(format!(
+            SubscriptionRejection::Full => SiriFault::too_many_records("too many subscriptions"),
+            SubscriptionRejection::NameInUse => SiriFault::not_allowed(format!(
                 "this client already has a subscription {:?} for another consumer",
                 name.subscription
             )),
@@ -261,7 +261,10 @@ impl SubscriptionBatch<'_> {
     }
 
     /// Returns the end of a subscription: its termination time, up to the longest lifetime.
-    fn end_time(&self, terms: &SubscriptionTerms<'_>) -> Result<UnixMillis, SiriFault> {
+    fn subscription_end_time(
+        &self,
+        terms: &SubscriptionTerms<'_>,
+    ) -> Result<UnixMillis, SiriFault> {
         let ends = terms.ends_at.ok_or_else(|| {
             SiriFault::invalid_value(
                 "InitialTerminationTime, the end of the subscription, is missing",
@@ -279,7 +282,7 @@ impl SubscriptionBatch<'_> {
 }
 
 /// Returns the fault for subscriptions beyond the limit of one request.
-fn too_many_fault() -> SiriFault {
+fn too_many_subscriptions_fault() -> SiriFault {
     SiriFault::too_many_records(format!(
         "one request can have at most {SIRI_QUERIES_MAX} subscriptions"
     ))
@@ -291,7 +294,7 @@ fn heartbeat_interval(requested: Option<DurationSeconds>) -> Duration {
     requested.unwrap_or(HEARTBEAT_MAX).clamp(HEARTBEAT_MIN, HEARTBEAT_MAX)
 }
 
-fn check_name(what: &str, text: Option<&str>) -> Result<String, SiriFault> {
+fn check_reference_text(what: &str, text: Option<&str>) -> Result<String, SiriFault> {
     match text {
         Some(text) if text.len() <= SIRI_REF_BYTES_MAX => Ok(text.to_owned()),
         Some(_) => Err(SiriFault::invalid_value(format!(
@@ -302,7 +305,7 @@ fn check_name(what: &str, text: Option<&str>) -> Result<String, SiriFault> {
 }
 
 /// Parses the consumer's address. A client chooses it, so it must be public unless the operator or an admin trusts it.
-fn consumer_address(text: Option<&str>, is_trusted: bool) -> Result<Url, SiriFault> {
+fn parse_consumer_url(text: Option<&str>, is_trusted: bool) -> Result<Url, SiriFault> {
     let missing =
         || SiriFault::invalid_value("ConsumerAddress, the URL for deliveries, is missing");
     let text = text.ok_or_else(missing)?;
@@ -354,7 +357,7 @@ fn terminate_subscriptions(
     let subscriber = request.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
     let subscriber = subscriber.unwrap_or_default();
     let named: Vec<String> = match request.all.0 {
-        true => siri.subscriptions().list_names(subscriber, sender),
+        true => siri.subscriptions().list_subscription_names(subscriber, sender),
         false => request.subscription_refs.iter().map(ToString::to_string).collect(),
     };
     let may_be = |at: usize| request.all.0 || at < SIRI_QUERIES_MAX;
@@ -366,7 +369,7 @@ fn terminate_subscriptions(
         };
         let fault = if !may_be(at) {
             // The schema allows no other error for terminations.
-            Some(SiriFault::invalid_value(too_many_fault().fault_text()))
+            Some(SiriFault::invalid_value(too_many_subscriptions_fault().fault_text()))
         } else if siri.subscriptions().end_subscription(&name, sender) {
             None
         } else {
@@ -384,12 +387,14 @@ fn terminate_subscriptions(
             ..ResponseStatus::default()
         }
     });
-    wrap_payload(MessagePayload::TerminateSubscriptionResponse(TerminateSubscriptionResponse {
-        response_timestamp: snapshot.response_time(),
-        responder_ref: Some(deliveries::PRODUCER.into()),
-        request_message_ref: request.message_identifier.clone(),
-        termination_response_statuses: statuses.collect(),
-    }))
+    wrap_payload_in_message(MessagePayload::TerminateSubscriptionResponse(
+        TerminateSubscriptionResponse {
+            response_timestamp: snapshot.response_time(),
+            responder_ref: Some(deliveries::PRODUCER.into()),
+            request_message_ref: request.message_identifier.clone(),
+            termination_response_statuses: statuses.collect(),
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -405,12 +410,12 @@ mod tests {
             ("http://[::1]/", false),
             ("https://user:word@consumer.example/", false),
         ] {
-            assert_eq!(consumer_address(Some(address), false).is_ok(), is_public, "{address}");
-            assert!(consumer_address(Some(address), true).is_ok(), "{address}");
+            assert_eq!(parse_consumer_url(Some(address), false).is_ok(), is_public, "{address}");
+            assert!(parse_consumer_url(Some(address), true).is_ok(), "{address}");
         }
         for bad in [None, Some("here"), Some("ftp://consumer.example/"), Some("file:///etc/passwd")]
         {
-            assert!(consumer_address(bad, true).is_err(), "{bad:?}");
+            assert!(parse_consumer_url(bad, true).is_err(), "{bad:?}");
         }
     }
 

@@ -9,12 +9,12 @@ use lineside_http::limits::SIRI_CYCLE;
 use lineside_hub::Epoch;
 use lineside_sync::UnixMillis;
 
-use super::super::deliveries::{self, wrap_delivery, wrap_payload};
+use super::super::deliveries::{self, wrap_delivery_in_message, wrap_payload_in_message};
 use super::super::query::{QuerySubject, SiriQuery};
 use super::super::snapshot::SiriSnapshot;
 use super::SubscriptionPermit;
 use super::consumer::ConsumerTarget;
-use super::consumer_failures::{ConsumerFailures, MessageKind, RETRY};
+use super::consumer_failures::{ConsumerFailures, ConsumerMessageKind, RETRY};
 use super::update_policy::UpdatePolicy;
 use super::updates::{PendingUpdate, SubscriberState, find_updates};
 use crate::SiriService;
@@ -82,9 +82,9 @@ pub(super) async fn run_subscription(
     while clock.wall_time() < run.subscription.ends_at {
         let (sent, outcome) = if clock.monotonic() >= beat_at || !is_met {
             beat_at = clock.monotonic() + run.subscription.heartbeat;
-            (MessageKind::Heartbeat, run.send_heartbeat().await)
+            (ConsumerMessageKind::Heartbeat, run.send_heartbeat().await)
         } else {
-            (MessageKind::Delivery, run.send_updates().await)
+            (ConsumerMessageKind::Delivery, run.send_updates().await)
         };
         let pause = match outcome {
             UpdateOutcome::Failed if failures.record_failure(sent, clock.monotonic()) => {
@@ -115,13 +115,14 @@ impl SubscriptionTask {
     /// Sends a heartbeat.
     async fn send_heartbeat(&self) -> UpdateOutcome {
         let snapshot = SiriSnapshot::capture_networks(&self.siri);
-        let beat = wrap_payload(MessagePayload::HeartbeatNotification(HeartbeatNotification {
-            request_timestamp: snapshot.response_time(),
-            producer_ref: Some(deliveries::PRODUCER.into()),
-            status: Some(true),
-            service_started_time: SiriTime::from_millis(snapshot.started.0),
-            ..HeartbeatNotification::default()
-        }));
+        let beat =
+            wrap_payload_in_message(MessagePayload::HeartbeatNotification(HeartbeatNotification {
+                request_timestamp: snapshot.response_time(),
+                producer_ref: Some(deliveries::PRODUCER.into()),
+                status: Some(true),
+                service_started_time: SiriTime::from_millis(snapshot.started.0),
+                ..HeartbeatNotification::default()
+            }));
         let body = self.subscription.consumer.encoding.encode_notification(&beat);
         self.send_message(body).await
     }
@@ -137,7 +138,7 @@ impl SubscriptionTask {
             self.subscription;
         // The visits of a stop change with time, and so do the journeys within a preview interval.
         let depends_on_time = subject == QuerySubject::Visits || query.preview.is_some();
-        let seen = (snapshot.revisions(), depends_on_time.then_some(snapshot.at));
+        let seen = (snapshot.network_revisions(), depends_on_time.then_some(snapshot.at));
         if self.delivered_revisions.as_ref() == Some(&seen) {
             return UpdateOutcome::Unchanged;
         }
@@ -153,8 +154,8 @@ impl SubscriptionTask {
             let PendingUpdate { delivery, state, has_more } =
                 find_updates(&snapshot, subject, &query, update_policy, &known)?;
             let body = delivery.map(|delivery| {
-                let named = add_names(delivery, &name.subscriber, &name.subscription);
-                encoding.encode_notification(&wrap_delivery(
+                let named = add_subscription_refs(delivery, &name.subscriber, &name.subscription);
+                encoding.encode_notification(&wrap_delivery_in_message(
                     &snapshot,
                     query.message_ref.as_deref(),
                     named,
@@ -182,7 +183,7 @@ impl SubscriptionTask {
         }
         self.delivered_revisions = Some(seen);
         if outcome == UpdateOutcome::Delivered {
-            self.not_before = now + update_policy.min_interval();
+            self.not_before = now + update_policy.pause_after_delivery();
         }
         outcome
     }
@@ -196,7 +197,7 @@ impl SubscriptionTask {
     }
 }
 
-fn add_names(
+fn add_subscription_refs(
     mut delivery: ServiceDelivery,
     subscriber: &str,
     subscription: &str,

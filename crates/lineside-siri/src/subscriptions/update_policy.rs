@@ -46,7 +46,7 @@ impl UpdatePolicy {
     }
 
     /// Returns the pause after a delivery.
-    pub(super) fn min_interval(&self) -> Duration {
+    pub(super) fn pause_after_delivery(&self) -> Duration {
         // Without a longer interval, the cycle of checks is the pause.
         if self.interval > SIRI_CYCLE { self.interval } else { Duration::ZERO }
     }
@@ -82,9 +82,9 @@ mod tests {
         assert_eq!(policy_for(true, 0, 1), (false, 0, 15));
         assert_eq!(policy_for(true, 0, 30), (false, 0, 30));
         assert_eq!(UpdatePolicy::from_request(None, None, None), UpdatePolicy::default());
-        assert_eq!(UpdatePolicy::default().min_interval(), Duration::ZERO);
+        assert_eq!(UpdatePolicy::default().pause_after_delivery(), Duration::ZERO);
         assert_eq!(
-            UpdatePolicy::from_request(Some(false), None, None).min_interval().as_secs(),
+            UpdatePolicy::from_request(Some(false), None, None).pause_after_delivery().as_secs(),
             15
         );
     }

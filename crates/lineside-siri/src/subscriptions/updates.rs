@@ -10,7 +10,7 @@ use lineside_formats::siri::{
 use lineside_ingest::siri_output::{NO_DIRECTION, SiriOutput};
 use smol_str::SmolStr;
 
-use super::super::deliveries::{self, AnswerLimit, ConsumerPositions, count_elements};
+use super::super::deliveries::{self, ConsumerPositions, ReplySizeLimit, count_elements};
 use super::super::fault::SiriFault;
 use super::super::query::{QuerySubject, SiriQuery};
 use super::super::snapshot::SiriSnapshot;
@@ -52,7 +52,7 @@ pub(super) struct PendingUpdate {
 
 impl PendingUpdate {
     /// Returns an update without a delivery.
-    fn unchanged(memory: SubscriberState) -> Self {
+    fn without_delivery(memory: SubscriberState) -> Self {
         Self { delivery: None, state: memory, has_more: false }
     }
 }
@@ -67,45 +67,54 @@ pub(super) fn find_updates(
 ) -> Option<PendingUpdate> {
     match subject {
         QuerySubject::Records(service) => {
-            let update_query = UpdateQuery { snapshot, service, query, update_policy };
+            let update_query = RecordUpdateQuery { snapshot, service, query, update_policy };
             if update_policy.is_incremental || memory.is_delivery_partial {
-                update_query.find_part(memory.clone()).ok()
+                update_query.find_next_part_update(memory.clone()).ok()
             } else {
-                update_query.find_whole(memory).ok()
+                update_query.find_complete_update(memory).ok()
             }
         }
-        QuerySubject::Visits => find_visits(snapshot, query, update_policy, memory),
+        QuerySubject::Visits => find_visit_updates(snapshot, query, update_policy, memory),
         QuerySubject::Lines | QuerySubject::StopPoints => None,
     }
 }
 
 /// The query for updates of records.
 #[derive(Clone, Copy)]
-struct UpdateQuery<'a> {
+struct RecordUpdateQuery<'a> {
     snapshot: &'a SiriSnapshot,
     service: SiriOutput,
     query: &'a SiriQuery,
     update_policy: UpdatePolicy,
 }
 
-impl UpdateQuery<'_> {
+impl RecordUpdateQuery<'_> {
     /// Finds the records after the subscriber's position, up to the size of one delivery.
-    fn find_part(self, mut memory: SubscriberState) -> Result<PendingUpdate, SiriFault> {
+    fn find_next_part_update(
+        self,
+        mut memory: SubscriberState,
+    ) -> Result<PendingUpdate, SiriFault> {
         let Self { snapshot, service, query, update_policy } = self;
         let records_max = deliveries::part_records_max(service);
-        let delivered =
-            deliveries::find_records(snapshot, service, query, &memory.positions, records_max)?;
+        let delivered = deliveries::find_records_after_position(
+            snapshot,
+            service,
+            query,
+            &memory.positions,
+            records_max,
+        )?;
         let has_more = delivered.delivery.more_data == Some(true);
         let mut delivery = delivered.delivery;
         let is_whole = !update_policy.is_incremental && memory.is_delivery_partial;
         if update_policy.change_min > 0 {
             let journeys = &mut memory.journeys;
             let now = snapshot.at.unix_seconds();
-            journeys.forget_past(now);
+            journeys.forget_past_journeys(now);
             for timetable in &mut delivery.estimated_timetables {
                 for frame in &mut timetable.frames {
                     frame.estimated_vehicle_journeys.retain(|journey| {
-                        journeys.report_journey(journey, update_policy.change_min, now) || is_whole
+                        journeys.remember_if_changed(journey, update_policy.change_min, now)
+                            || is_whole
                     });
                 }
                 timetable.frames.retain(|frame| !frame.estimated_vehicle_journeys.is_empty());
@@ -123,13 +132,13 @@ impl UpdateQuery<'_> {
     }
 
     /// Finds the first part of a complete delivery, if anything changed.
-    fn find_whole(self, memory: &SubscriberState) -> Result<PendingUpdate, SiriFault> {
+    fn find_complete_update(self, memory: &SubscriberState) -> Result<PendingUpdate, SiriFault> {
         let Self { snapshot, service, query, .. } = self;
         let set = deliveries::hash_record_ids(snapshot, service, query)?;
         if memory.has_delivered && set == memory.record_set_hash {
-            let changed = self.find_part(memory.clone())?;
+            let changed = self.find_next_part_update(memory.clone())?;
             if changed.delivery.is_none() && !changed.has_more {
-                return Ok(PendingUpdate::unchanged(changed.state));
+                return Ok(PendingUpdate::without_delivery(changed.state));
             }
         }
         let journeys = memory.journeys.clone();
@@ -140,26 +149,26 @@ impl UpdateQuery<'_> {
             is_delivery_partial: true,
             ..SubscriberState::default()
         };
-        self.find_part(from_the_beginning)
+        self.find_next_part_update(from_the_beginning)
     }
 }
 
-fn find_visits(
+fn find_visit_updates(
     snapshot: &SiriSnapshot,
     query: &SiriQuery,
     update_policy: UpdatePolicy,
     memory: &SubscriberState,
 ) -> Option<PendingUpdate> {
-    let count_max = AnswerLimit::for_whole(QuerySubject::Visits).records;
+    let count_max = ReplySizeLimit::for_complete_reply(QuerySubject::Visits).records;
     let mut delivery = deliveries::find_first_visits(snapshot, query, count_max).ok()?;
     let stop = delivery.stop_monitorings.first_mut()?;
     let all = (!update_policy.is_incremental).then(|| stop.monitored_stop_visits.clone());
-    let comparison = VisitComparison {
+    let comparison = VisitChangeCriteria {
         visits_max: query.visits_max(),
         change_min: update_policy.change_min,
         now: snapshot.at.unix_seconds(),
     };
-    let visits = retain_changed(stop, &memory.visits, comparison);
+    let visits = retain_changed_visits(stop, &memory.visits, comparison);
     let is_due = !stop.monitored_stop_visits.is_empty() || !stop.cancellations.is_empty();
     if let Some(all) = all {
         stop.monitored_stop_visits = all;
@@ -171,7 +180,7 @@ fn find_visits(
 
 /// The criteria for changed visits.
 #[derive(Clone, Copy)]
-struct VisitComparison {
+struct VisitChangeCriteria {
     /// Largest number of visits in the query.
     visits_max: usize,
     /// Threshold of time changes, in seconds.
@@ -182,20 +191,20 @@ struct VisitComparison {
 
 /// Retains only changed visits in a delivery of all visits, and adds cancellations of visits that disappeared early.
 /// Returns all visits as they were last sent.
-fn retain_changed(
+fn retain_changed_visits(
     stop: &mut StopMonitoringDelivery,
     known: &HashMap<SmolStr, ReportedVisit>,
-    comparison: VisitComparison,
+    comparison: VisitChangeCriteria,
 ) -> HashMap<SmolStr, ReportedVisit> {
-    let VisitComparison { visits_max, change_min, now } = comparison;
+    let VisitChangeCriteria { visits_max, change_min, now } = comparison;
     let is_full = stop.monitored_stop_visits.len() >= visits_max;
-    let last = stop.monitored_stop_visits.iter().filter_map(departure_time).max();
+    let last = stop.monitored_stop_visits.iter().filter_map(visit_departure_time).max();
     let mut all: HashMap<SmolStr, ReportedVisit> = HashMap::new();
     stop.monitored_stop_visits.retain(|visit| {
         let Some(id) = &visit.item_identifier else { return true };
-        let (now, before) = (reported_visit(visit), known.get(id));
+        let (now, before) = (to_reported_visit(visit), known.get(id));
         let before =
-            before.filter(|before| !now.journey.is_news_since(&before.journey, change_min));
+            before.filter(|before| !now.journey.is_reportable_change(&before.journey, change_min));
         let is_news = before.is_none();
         let journey = before.map_or_else(|| now.journey.clone(), |before| before.journey.clone());
         all.insert(id.clone(), ReportedVisit { journey, ..now });
@@ -229,7 +238,7 @@ fn retain_changed(
     all
 }
 
-fn reported_visit(visit: &MonitoredStopVisit) -> ReportedVisit {
+fn to_reported_visit(visit: &MonitoredStopVisit) -> ReportedVisit {
     let journey = visit.monitored_vehicle_journey.as_ref();
     let reported = MonitoredStopVisit {
         recorded_at_time: None,
@@ -242,13 +251,13 @@ fn reported_visit(visit: &MonitoredStopVisit) -> ReportedVisit {
             journey.map_or(&none, |journey| journey),
             &format!("{reported:?}"),
         ),
-        departs_at: departure_time(visit),
+        departs_at: visit_departure_time(visit),
         line: journey.and_then(|journey| journey.line_ref.clone()),
         direction: journey.and_then(|journey| journey.direction_ref.clone()),
     }
 }
 
-fn departure_time(visit: &MonitoredStopVisit) -> Option<i64> {
+fn visit_departure_time(visit: &MonitoredStopVisit) -> Option<i64> {
     let call = visit.monitored_vehicle_journey.as_ref()?.monitored_call.as_ref()?;
     let time = call.expected_departure_time.or(call.aimed_departure_time)?;
     Some(time.as_seconds())
@@ -287,8 +296,11 @@ mod tests {
             monitored_stop_visits: visits.to_vec(),
             ..StopMonitoringDelivery::default()
         };
-        *known =
-            retain_changed(&mut stop, known, VisitComparison { visits_max, change_min: 20, now });
+        *known = retain_changed_visits(
+            &mut stop,
+            known,
+            VisitChangeCriteria { visits_max, change_min: 20, now },
+        );
         let visit_ids = stop.monitored_stop_visits.into_iter().filter_map(|it| it.item_identifier);
         let removed = stop.cancellations.into_iter().filter_map(|it| it.item_ref);
         (visit_ids.collect(), removed.collect())

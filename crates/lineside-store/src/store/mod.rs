@@ -91,8 +91,8 @@ pub struct StoreMetrics {
 }
 
 impl Store {
-    /// Opens the file, creates it if it is absent, and starts the writer. Data beyond `keep` are deleted. A file that
-    /// cannot be written now is opened read-only if no rows are only in its WAL, and opened for writing later.
+    /// Opens the file, creates it if it is absent, and starts the writer. Data beyond `retention` are deleted. A file
+    /// that cannot be written now is opened read-only if no rows are only in its WAL, and opened for writing later.
     ///
     /// Only one store may be open per file; the caller has to ensure that.
     ///

@@ -121,8 +121,8 @@ impl Connection {
         self.closing.is_some()
     }
 
-    /// Writes output until the socket accepts no more, there is no more, or a slice is full. `may_state` returns true
-    /// if there is a place for a state transfer.
+    /// Writes output until the socket accepts no more, there is no more, or a slice is full. `may_send_state` returns
+    /// true if there is a place for a state transfer.
     pub(super) fn flush_output(
         &mut self,
         scratch: &mut ConnectionScratch,

@@ -126,7 +126,7 @@ fn close_payload(code: u16, reason: &str) -> Bytes {
     payload.freeze()
 }
 
-/// Masks or unmasks a piece of a payload after its first `before` bytes.
+/// Masks or unmasks a piece of a payload after its first `offset` bytes.
 pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], offset: usize) {
     let rotated = |n: usize| mask[(offset + n) % 4];
     let four = [rotated(0), rotated(1), rotated(2), rotated(3)];

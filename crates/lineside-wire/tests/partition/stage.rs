@@ -229,7 +229,7 @@ impl Stage {
     }
 }
 
-/// Waits until `holds` returns true.
+/// Waits until `condition` returns true.
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !condition() {

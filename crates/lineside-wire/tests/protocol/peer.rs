@@ -342,7 +342,7 @@ impl Peer {
         replies
     }
 
-    /// Takes at most `most` deliveries; returns their number.
+    /// Takes at most `max` deliveries; returns their number.
     pub(crate) fn pull(&mut self, max: usize) -> usize {
         for taken in 0..max {
             self.turn();

@@ -24,7 +24,7 @@ use lineside_quality::convert::DISCOVERY;
 use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
 use lineside_validate::gtfs::has_numbering_plan;
-use lineside_validate::rules::{SystemError, gbfs, gbfs::LANGUAGES_MAX};
+use lineside_validate::rules::{ValidatorFault, gbfs, gbfs::LANGUAGES_MAX};
 use serde::Serialize;
 
 use self::check_settings::CheckSettings;
@@ -248,7 +248,7 @@ fn input_name(input: &str) -> String {
 }
 
 /// Returns the result of the command after all output. An incomplete check is never a success.
-fn check_exit(is_failed: bool, errors: &[SystemError]) -> Result<(), CommandFailure> {
+fn check_exit(is_failed: bool, errors: &[ValidatorFault]) -> Result<(), CommandFailure> {
     let rules: Vec<&str> = errors.iter().map(|error| error.rule).collect();
     let fault = (!rules.is_empty())
         .then(|| format!("error in Lineside: these rules did not finish: {}", rules.join(", ")));
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_check_is_a_failure() {
-        let broken = [SystemError { rule: "netex", message: "it failed".to_owned() }];
+        let broken = [ValidatorFault { rule: "netex", message: "it failed".to_owned() }];
         assert!(check_exit(false, &[]).is_ok());
         assert!(matches!(check_exit(true, &[]), Err(CommandFailure::Findings)));
         assert!(matches!(check_exit(true, &broken), Err(CommandFailure::Findings)));

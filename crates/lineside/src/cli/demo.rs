@@ -65,7 +65,7 @@ fn parse_siri_mode(text: &str) -> Result<DemoSiriMode, String> {
 }
 
 fn parse_fault(text: &str) -> Result<String, String> {
-    FaultPlan::parse_specs([text]).map(|_| text.to_owned()).map_err(|error| error.to_string())
+    FaultPlan::parse_fault_specs([text]).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 pub(crate) async fn run_demo(arguments: DemoArguments) -> Result<(), CommandFailure> {

@@ -63,7 +63,7 @@ pub(super) async fn read_system(
         return Ok(None);
     }
     let Ok((discovery, _)) =
-        lineside_gbfs::decode_discovery(body, &lineside_gbfs::DiscoveryLimits::default())
+        lineside_gbfs::decode_discovery_file(body, &lineside_gbfs::DiscoveryLimits::default())
     else {
         return Ok(None);
     };
@@ -106,7 +106,8 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
     let listing = plain.iter().find(|(_, (name, _))| name == DISCOVERY);
     let listing = listing
         .and_then(|(_, (_, body))| {
-            lineside_gbfs::decode_discovery(body, &lineside_gbfs::DiscoveryLimits::default()).ok()
+            lineside_gbfs::decode_discovery_file(body, &lineside_gbfs::DiscoveryLimits::default())
+                .ok()
         })
         .map(|(discovery, _)| discovery);
     let Some(discovery) = listing else {
@@ -131,7 +132,8 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
     };
     let mut system = taking.collect_system(&discovery).await;
     // Files of the folder that are not listed are checked too.
-    let is_listed = |name: &str| discovery.find_entry(None, name).is_some() && name != DISCOVERY;
+    let is_listed =
+        |name: &str| discovery.find_discovery_entry(None, name).is_some() && name != DISCOVERY;
     let unlisted = plain.into_iter().map(|(_, file)| file).filter(|(name, _)| !is_listed(name));
     system.files.extend(unlisted);
     Ok(system)
@@ -169,7 +171,7 @@ impl SystemCollector<'_> {
             let entries = entries.filter(move |entry| entry.language.as_deref() == language);
             entries.filter(|entry| &*entry.name != DISCOVERY).collect::<Vec<_>>()
         };
-        let languages = discovery.list_languages();
+        let languages = discovery.distinct_languages();
         let language = languages.first().copied();
         let first = self.collect_files(&own(language), None).await;
         let mut others = Vec::new();
@@ -292,7 +294,7 @@ impl SiblingNames {
             }
         }
         SiblingNames {
-            first_language: discovery.list_languages().first().map(|first| (*first).into()),
+            first_language: discovery.distinct_languages().first().map(|first| (*first).into()),
             by_suffix: ends,
         }
     }

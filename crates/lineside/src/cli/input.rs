@@ -28,7 +28,7 @@ pub(in crate::cli) fn redacted_name(input: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reads an input of at most `most` bytes.
+/// Reads an input of at most `input_max` bytes.
 pub(super) async fn read_input(
     input: &str,
     input_max: u64,
@@ -59,7 +59,7 @@ fn failure_message(input: &str, reason: &str) -> String {
     if reason.starts_with(&*name) { reason.to_owned() } else { format!("{name}: {reason}") }
 }
 
-/// Fetches at most `most` bytes from a location.
+/// Fetches at most `input_max` bytes from a location.
 pub(in crate::cli) async fn fetch_input(
     location: SourceLocation,
     input_max: u64,

@@ -7,7 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use lineside_load::{ApiKey, LoadPlan, MessageFormat, PublishPlan, SessionTransport, TargetServer};
+use lineside_load::{
+    ApiKey, LoadTestPlan, MessageFormat, PublishPlan, SessionTransport, TargetServer,
+};
 
 use super::{CommandFailure, print};
 
@@ -100,13 +102,13 @@ enum FormatArgument {
 
 pub(crate) fn run_load(arguments: LoadArguments) -> Result<(), CommandFailure> {
     if arguments.worker {
-        let worked = lineside_load::run_worker(io::stdin().lock(), io::stdout().lock());
+        let worked = lineside_load::run_worker_process(io::stdin().lock(), io::stdout().lock());
         return worked.map_err(|error| CommandFailure::Unfinished(error.to_string()));
     }
     let plan = build_plan(&arguments)?;
     let mut note = |text: &str| print::print_note(&text);
-    let report =
-        lineside_load::run_load(&plan, &worker_command, &mut note).map_err(to_command_failure)?;
+    let report = lineside_load::run_load_test(&plan, &worker_command, &mut note)
+        .map_err(to_command_failure)?;
     if let Some(file) = &arguments.json {
         write_report(file, &report.to_json())?;
     }
@@ -114,10 +116,10 @@ pub(crate) fn run_load(arguments: LoadArguments) -> Result<(), CommandFailure> {
         write_report(file, &report.render_svg())?;
     }
     print::print_output(&report)?;
-    if report.has_losses() { Err(CommandFailure::DroppedFields) } else { Ok(()) }
+    if report.has_failures_or_losses() { Err(CommandFailure::DroppedFields) } else { Ok(()) }
 }
 
-fn build_plan(arguments: &LoadArguments) -> Result<LoadPlan, CommandFailure> {
+fn build_plan(arguments: &LoadArguments) -> Result<LoadTestPlan, CommandFailure> {
     let publishing = arguments.publish.map(|rate| {
         let key = env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()).ok_or_else(|| {
             CommandFailure::Usage(format!(
@@ -136,8 +138,8 @@ fn build_plan(arguments: &LoadArguments) -> Result<LoadPlan, CommandFailure> {
         channels.push(OWN_CHANNEL.to_owned());
     }
     let server = arguments.server.as_deref().unwrap_or_default();
-    let plan = LoadPlan {
-        target: TargetServer::resolve_url(server).map_err(to_command_failure)?,
+    let plan = LoadTestPlan {
+        target: TargetServer::parse_and_resolve_url(server).map_err(to_command_failure)?,
         sessions: arguments.sessions.unwrap_or_default(),
         channels,
         transport: match arguments.transport {
@@ -158,10 +160,10 @@ fn build_plan(arguments: &LoadArguments) -> Result<LoadPlan, CommandFailure> {
     Ok(plan)
 }
 
-fn to_command_failure(failure: lineside_load::LoadError) -> CommandFailure {
+fn to_command_failure(failure: lineside_load::LoadTestError) -> CommandFailure {
     match failure {
-        lineside_load::LoadError::Usage(reason) => CommandFailure::Usage(reason),
-        lineside_load::LoadError::Unreachable(reason) => CommandFailure::Unfinished(reason),
+        lineside_load::LoadTestError::Usage(reason) => CommandFailure::Usage(reason),
+        lineside_load::LoadTestError::Unreachable(reason) => CommandFailure::Unfinished(reason),
     }
 }
 

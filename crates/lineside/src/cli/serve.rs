@@ -53,7 +53,7 @@ pub(crate) async fn run_serve(arguments: ServeArguments) -> Result<(), CommandFa
     attach_only_schedule(&mut added, &clock).await;
     config.source.arguments.clone_from(&added);
     config.feeds.extend(added);
-    config.admin.fill_from_environment();
+    config.admin.fill_token_from_environment();
     let start =
         ServerOptions { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };
     let running =
@@ -118,7 +118,7 @@ fn list_warnings(config: &Config) -> Vec<String> {
         Some(format!("feed {}: {} does not exist", feed.id, path.display()))
     });
     let mut warnings: Vec<String> = missing.collect();
-    warnings.extend(config.warnings());
+    warnings.extend(config.config_warnings());
     // An unknown feed id is only a warning, because admins add feeds too.
     let is_known = |id: &str| config.feeds.iter().any(|feed| feed.id.as_str() == id);
     for (number, alert) in config.alerts.iter().enumerate() {

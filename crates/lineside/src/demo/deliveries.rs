@@ -36,7 +36,8 @@ pub(super) async fn post_deliveries(
         }
         next = clock.monotonic();
         let (task_origin, now) = (Arc::clone(&origin), clock.wall_time());
-        let due = tokio::task::spawn_blocking(move || task_origin.list_due_deliveries(now)).await;
+        let due =
+            tokio::task::spawn_blocking(move || task_origin.list_due_siri_deliveries(now)).await;
         // Bounded: each subscription has at most one delivery in flight, and the number of subscriptions is limited.
         let mut deliveries = JoinSet::new();
         for delivery in due.unwrap_or_default() {
@@ -60,5 +61,5 @@ async fn send_delivery(client: reqwest::Client, origin: Arc<FeedOrigin>, deliver
             false
         }
     };
-    origin.settle_delivery(&delivery, is_accepted);
+    origin.record_delivery_outcome(&delivery, is_accepted);
 }

@@ -106,16 +106,17 @@ impl Demo {
         let item = |feed: CityFeed| ProducerFault {
             feed: feed.as_str(),
             fault: faults.active_fault(feed, now).map(FeedFault::as_str),
-            switched: faults.is_switched(feed),
+            switched: faults.is_manually_switched(feed),
         };
         self.feed_ids().into_iter().map(item).collect()
     }
 
     fn apply_switch(&self, switch: &FaultRequest) -> Result<(), Refusal> {
-        let known = CityFeed::from_id(&switch.feed).filter(|feed| self.feed_ids().contains(feed));
+        let known =
+            CityFeed::feed_from_id(&switch.feed).filter(|feed| self.feed_ids().contains(feed));
         let feed = known.ok_or_else(|| Refusal::UnknownFeed(switch.feed.clone()))?;
         match switch.fault.as_deref().unwrap_or_default() {
-            "" | NONE => self.origin.fault_control().set_fault(feed, None),
+            "" | NONE => self.origin.fault_control().switch_fault(feed, None),
             SCRIPT => self.origin.fault_control().follow_script(feed),
             fault_name => {
                 let fault = fault_name.parse().map_err(|_| {
@@ -125,7 +126,7 @@ impl Demo {
                         format!("expected one of {NONE}, {SCRIPT}, {fault_names}"),
                     )
                 })?;
-                self.origin.fault_control().set_fault(feed, Some(fault));
+                self.origin.fault_control().switch_fault(feed, Some(fault));
             }
         }
         Ok(())

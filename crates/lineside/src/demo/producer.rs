@@ -78,7 +78,7 @@ async fn handle_siri_post(
     body: Bytes,
 ) -> Response {
     answer_blocking(move || {
-        producer.origin.answer_message(&path, producer.clock.wall_time(), &body)
+        producer.origin.answer_siri_message(&path, producer.clock.wall_time(), &body)
     })
     .await
 }

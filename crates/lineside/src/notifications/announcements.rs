@@ -88,7 +88,8 @@ impl ExpiryStage {
         all.into_iter().find(|end| end.stored_word() == stored).unwrap_or(Self::Far)
     }
 
-    /// Returns true if the end is due for announcement after `said`: it came nearer, or the schedule was extended.
+    /// Returns true if the end is due for announcement after `announced_stage`: it came nearer, or the schedule was
+    /// extended.
     ///
     /// A timetable that each version extends a little is neither.
     pub(super) fn is_announcement_due(announced_stage: Self, days_left: i64) -> bool {

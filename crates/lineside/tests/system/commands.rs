@@ -43,7 +43,7 @@ impl RunningServer {
         fs::read_to_string(self.folder.path().join("said")).unwrap()
     }
 
-    /// Waits until its output satisfies `is_so`.
+    /// Waits until its output satisfies `is_met`.
     async fn until(&self, what: &str, is_met: impl Fn(&str) -> bool) {
         let read_output = async || {
             let output = self.output();
@@ -416,7 +416,7 @@ fn the_greeting_has_the_address_and_commands_to_try() {
     }
 }
 
-/// Runs `watch` until its output satisfies `is_so`, and returns that output.
+/// Runs `watch` until its output satisfies `is_met`, and returns that output.
 async fn watch(arguments: &[&str], what: &str, is_met: impl Fn(&str) -> bool) -> String {
     let watching = RunningServer::start(lineside(arguments));
     watching.until(what, is_met).await;

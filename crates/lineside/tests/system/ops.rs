@@ -34,7 +34,7 @@ async fn server(more: &str) -> (RunningServer, Producer, String) {
     (running, producer, url)
 }
 
-/// Follows a stream of one channel until its state satisfies `is_so`.
+/// Follows a stream of one channel until its state satisfies `is_met`.
 async fn until(
     stream: &mut Stream,
     channel_state: &mut ReceivedState,

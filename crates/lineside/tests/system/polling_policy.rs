@@ -27,7 +27,7 @@ fn feed(id: &str, url: &str, keys: &str) -> String {
     format!("[[feed]]\nid = {id:?}\nurl = {url:?}\nformat = \"raw\"\npoll = \"1s\"\n{keys}\n")
 }
 
-/// Waits until the feed satisfies `is_so`, and returns it.
+/// Waits until the feed satisfies `is_met`, and returns it.
 async fn until_feed(url: &str, id: &str, is_met: impl Fn(&Value) -> bool) -> Value {
     until_json(&format!("{url}/api/v1/feeds/{id}"), is_met).await
 }

@@ -65,7 +65,7 @@ impl ServerSetup {
     }
 }
 
-/// Waits until the report satisfies `is_so`.
+/// Waits until the report satisfies `is_met`.
 pub(crate) async fn until_report(url: &str, is_met: impl Fn(&Value) -> bool) -> Value {
     until("there is a report", async || get(url).await.status() == 200).await;
     until_json(url, is_met).await

@@ -120,7 +120,7 @@ fn query() -> String {
     CHANNELS.map(|channel| format!("channel={channel}")).join("&")
 }
 
-/// Reads until `is_so` holds.
+/// Reads until `is_met` holds.
 async fn read_until(
     stream: &mut Stream,
     received_by_channel: &mut ReceivedByChannel,

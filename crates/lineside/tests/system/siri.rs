@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
     self, MessageLimits, MessagePayload, ServiceDelivery, SiriMessage, SiriTime, VehicleJourney,
-    decode_json, decode_xml,
+    decode_json_message, decode_xml_message,
 };
 use reqwest::Response;
 use serde_json::Value;
@@ -21,7 +21,7 @@ mod partial_answers;
 /// Decodes the message in a body, and asserts that it has no problems.
 fn message(body: &[u8]) -> SiriMessage {
     let is_json = body.starts_with(b"{");
-    let decode = if is_json { decode_json } else { decode_xml };
+    let decode = if is_json { decode_json_message } else { decode_xml_message };
     let (message, problems) = decode(body, &TimeZone::UTC, &MessageLimits::default())
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(body)));
     assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
@@ -48,7 +48,7 @@ async fn posted(path: &str, body: &str) -> Response {
 }
 
 fn journeys(delivery: &ServiceDelivery) -> Vec<&VehicleJourney> {
-    delivery.estimated_timetables.iter().flat_map(|it| it.journeys()).collect()
+    delivery.estimated_timetables.iter().flat_map(|it| it.estimated_journeys()).collect()
 }
 
 /// Returns the trip updates of the state, by trip.

@@ -11,7 +11,7 @@ use lineside::{Config, RunningServer};
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_formats::siri::{
     MessageLimits, MessagePayload, MonitoredStopVisit, ResponseStatus, ServiceDelivery,
-    SiriMessage, decode_xml, is_soap_envelope,
+    SiriMessage, decode_xml_message, is_soap_envelope,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -95,7 +95,8 @@ impl Consumer {
 }
 
 fn message(body: &[u8]) -> SiriMessage {
-    let (message, problems) = decode_xml(body, &TimeZone::UTC, &MessageLimits::default()).unwrap();
+    let (message, problems) =
+        decode_xml_message(body, &TimeZone::UTC, &MessageLimits::default()).unwrap();
     assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     message
 }

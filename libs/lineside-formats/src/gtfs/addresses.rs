@@ -21,17 +21,17 @@ pub fn is_url(text: &str) -> bool {
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let schemes = ["https", "http", "ftp"];
     schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known))
-        && is_authority(authority)
-        && is_path(path)
-        && !query.contains(is_blank)
+        && is_url_authority(authority)
+        && is_valid_url_path(path)
+        && !query.contains(is_blank_char)
 }
 
-fn is_blank(c: char) -> bool {
+fn is_blank_char(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ')
 }
 
 /// Returns true for a host with optional user info and port. Trailing blanks are ignored.
-fn is_authority(text: &str) -> bool {
+fn is_url_authority(text: &str) -> bool {
     let text = text.trim_end_matches(|c| c <= ' ');
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         let port = rest.strip_prefix(':');
@@ -41,17 +41,17 @@ fn is_authority(text: &str) -> bool {
             && port.map_or(rest.is_empty(), |port| port.bytes().all(|byte| byte.is_ascii_digit()));
     }
     let host = match text.split_once('@') {
-        Some((user, host)) if is_user_info(user) => host,
+        Some((user, host)) if is_url_user_info(user) => host,
         _ => text,
     };
     let (host, port) = host.split_once(':').unwrap_or((host, ""));
     let is_port = port.is_empty()
         || (port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok());
-    is_port && (is_host(host) || host.parse::<Ipv4Addr>().is_ok())
+    is_port && (is_host_name(host) || host.parse::<Ipv4Addr>().is_ok())
 }
 
 /// Returns true for a user name with an optional password.
-fn is_user_info(text: &str) -> bool {
+fn is_url_user_info(text: &str) -> bool {
     let is_plain = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"%&'()*+,-._~!$;=".contains(&byte))
     };
@@ -60,7 +60,7 @@ fn is_user_info(text: &str) -> bool {
 }
 
 /// Returns true for a path of allowed characters that stays below its root and has no empty segments.
-fn is_path(path: &str) -> bool {
+fn is_valid_url_path(path: &str) -> bool {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-_/:@&?=+,.!~*'%$;()".contains(&byte);
     if !path.bytes().all(is_plain) || path.contains("//") {
@@ -79,48 +79,50 @@ fn is_path(path: &str) -> bool {
 }
 
 /// Returns true for a name of at least two parts, the last of which is a top-level domain.
-fn is_host(text: &str) -> bool {
+fn is_host_name(text: &str) -> bool {
     let name = text.strip_suffix('.').unwrap_or(text);
     let Some((rest, top)) = name.rsplit_once('.') else { return false };
-    text.chars().count() <= HOST_CHARS_MAX && rest.split('.').all(is_label) && is_top_domain(top)
+    text.chars().count() <= HOST_CHARS_MAX
+        && rest.split('.').all(is_domain_label)
+        && is_top_level_domain(top)
 }
 
 /// Returns true for letters and digits, with hyphens between them.
-fn is_label(label: &str) -> bool {
-    let is_inner = |c: char| c == '-' || is_label_end(c);
+fn is_domain_label(label: &str) -> bool {
+    let is_inner = |c: char| c == '-' || may_end_domain_label(c);
     (1..=LABEL_CHARS_MAX).contains(&label.chars().count())
         && label.chars().all(is_inner)
-        && label.starts_with(is_label_end)
-        && label.ends_with(is_label_end)
+        && label.starts_with(may_end_domain_label)
+        && label.ends_with(may_end_domain_label)
 }
 
-fn is_label_end(c: char) -> bool {
+fn may_end_domain_label(c: char) -> bool {
     c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric())
 }
 
-fn is_top_domain(name: &str) -> bool {
+fn is_top_level_domain(name: &str) -> bool {
     static KNOWN: OnceLock<HashSet<&str>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| TOP_DOMAINS.lines().collect());
     known.contains(name) || known.contains(name.to_lowercase().as_str())
 }
 
 /// Returns true if the text is a mail address: a name, `@` and a host.
-pub fn is_mail_address(text: &str) -> bool {
+pub fn is_email_address(text: &str) -> bool {
     let Some((mailbox, host)) = text.rsplit_once('@') else { return false };
-    if text.ends_with('.') || !is_mailbox(mailbox) {
+    if text.ends_with('.') || !is_email_local_part(mailbox) {
         return false;
     }
     match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => address.parse::<std::net::IpAddr>().is_ok(),
-        None => is_host(host),
+        None => is_host_name(host),
     }
 }
 
 /// Returns true for words separated by dots; a word is plain or quoted.
-fn is_mailbox(text: &str) -> bool {
+fn is_email_local_part(text: &str) -> bool {
     let mut rest = text;
     loop {
-        let Some(behind) = strip_mailbox_word(rest) else { return false };
+        let Some(behind) = strip_local_part_word(rest) else { return false };
         match behind.strip_prefix('.') {
             Some(next) => rest = next,
             None => return behind.is_empty() && text.encode_utf16().count() <= MAILBOX_CHARS_MAX,
@@ -129,7 +131,7 @@ fn is_mailbox(text: &str) -> bool {
 }
 
 /// Returns the text after the first word; `None` if it does not begin with a word.
-fn strip_mailbox_word(text: &str) -> Option<&str> {
+fn strip_local_part_word(text: &str) -> Option<&str> {
     if let Some(quoted) = text.strip_prefix('"') {
         let mut is_escaped = false;
         let end = quoted.find(|c: char| {
@@ -144,7 +146,8 @@ fn strip_mailbox_word(text: &str) -> Option<&str> {
         match chars.next() {
             Some((_, '\\')) => drop(chars.next()?),
             Some((_, c))
-                if !is_blank(c) && !c.is_ascii_control() && !r#"()<>@,;:".[]"#.contains(c) => {}
+                if !is_blank_char(c) && !c.is_ascii_control() && !r#"()<>@,;:".[]"#.contains(c) => {
+            }
             Some((at, _)) => break at,
             None => break text.len(),
         }
@@ -219,7 +222,7 @@ mod tests {
             "a\\ b@c.com",
             "\"a@b\"@c.com",
         ] {
-            assert!(is_mail_address(text), "{text}");
+            assert!(is_email_address(text), "{text}");
         }
         for text in [
             "a",
@@ -238,7 +241,7 @@ mod tests {
             "a@b.com; c@d.com",
             "",
         ] {
-            assert!(!is_mail_address(text), "{text}");
+            assert!(!is_email_address(text), "{text}");
         }
     }
 }

@@ -63,7 +63,7 @@ impl Timetable {
     ///
     /// Cost: a binary search for each profile that serves the stop, then proportional to the departures in the
     /// interval. Memory is proportional to `limit`.
-    pub fn departures(
+    pub fn departures_from_stop(
         &self,
         stop: StopIdx,
         from: i64,
@@ -72,9 +72,9 @@ impl Timetable {
     ) -> Vec<ScheduledDeparture> {
         let mut soonest = EarliestDepartures { heap: BinaryHeap::new(), limit };
         let stops = self.stop_and_descendants(stop);
-        for window in self.service_windows(from, until) {
+        for window in self.service_date_windows(from, until) {
             for &stop in &stops {
-                for &pattern in self.patterns.stop_patterns(stop) {
+                for &pattern in self.patterns.patterns_at_stop(stop) {
                     self.collect_pattern_departures(pattern, stop, window, &mut soonest);
                 }
             }
@@ -84,9 +84,9 @@ impl Timetable {
 
     /// Returns the trips that are active at any time within `from..=until` (Unix seconds), that is between their first
     /// departure and their last arrival. They are ordered by trip, date and start.
-    pub fn active_trips(&self, from: i64, until: i64) -> Vec<TripInstance> {
+    pub fn active_trips_between(&self, from: i64, until: i64) -> Vec<TripInstance> {
         let mut active = Vec::new();
-        for window in self.service_windows(from, until) {
+        for window in self.service_date_windows(from, until) {
             for number in 0..self.patterns.rows.len() {
                 self.collect_active_trips(PatternIdx::new(number as u32), window, &mut active);
             }
@@ -97,15 +97,21 @@ impl Timetable {
 
     /// Returns the trips that are active at a time (Unix seconds).
     pub fn active_trips_at(&self, unix: i64) -> Vec<TripInstance> {
-        self.active_trips(unix, unix)
+        self.active_trips_between(unix, unix)
     }
 
-    fn service_windows(&self, from: i64, until: i64) -> impl Iterator<Item = ServiceDateWindow> {
-        self.service_dates(from, until).into_iter().map(move |(date, zero)| ServiceDateWindow {
-            date,
-            zero,
-            from: from.saturating_sub(zero).max(-FAR),
-            until: until.saturating_sub(zero).min(FAR),
+    fn service_date_windows(
+        &self,
+        from: i64,
+        until: i64,
+    ) -> impl Iterator<Item = ServiceDateWindow> {
+        self.service_dates_between(from, until).into_iter().map(move |(date, zero)| {
+            ServiceDateWindow {
+                date,
+                zero,
+                from: from.saturating_sub(zero).max(-FAR),
+                until: until.saturating_sub(zero).min(FAR),
+            }
         })
     }
 
@@ -125,7 +131,7 @@ impl Timetable {
                 departure: window.zero + i64::from(start) + i64::from(times.departure),
                 arrival: window.zero
                     + i64::from(start)
-                    + i64::from(known_time(times.arrival).unwrap_or(times.departure)),
+                    + i64::from(time_unless_missing(times.arrival).unwrap_or(times.departure)),
                 trip,
                 service_date: window.date,
                 start_time,
@@ -133,27 +139,32 @@ impl Timetable {
                 stop_sequence: self.patterns.stop_sequence(pattern, at),
                 stop,
             };
-            for &profile in self.patterns.profiles_of.group_items(pattern.get()) {
-                let times = self.patterns.profile_times(profile)[at];
-                let Some(departure) = known_time(times.departure).map(i64::from) else { continue };
-                for (trip, start) in self.trips_starting_between(
+            for &profile in self.patterns.profiles_of.items_of_key(pattern.get()) {
+                let times = self.patterns.time_profile_times(profile)[at];
+                let Some(departure) = time_unless_missing(times.departure).map(i64::from) else {
+                    continue;
+                };
+                for (trip, start) in self.profile_trips_starting_between(
                     profile,
                     window.from - departure,
                     window.until - departure,
                 ) {
-                    if self.is_running_on(trip, window.date)
+                    if self.is_trip_running_on(trip, window.date)
                         && !soonest.insert_if_earlier(scheduled(trip, start, None, times))
                     {
                         break;
                     }
                 }
             }
-            for &(_, trip) in self.frequencies.pattern_trips(pattern) {
-                let times = self.patterns.profile_times(self.trips.rows[trip.get()].profile)[at];
-                let Some(departure) = known_time(times.departure).map(i64::from) else { continue };
-                for frequency in self.frequencies_on(trip, window.date) {
-                    let mut runs =
-                        frequency.run_starts(window.from - departure, window.until - departure);
+            for &(_, trip) in self.frequencies.frequency_trips_of_pattern(pattern) {
+                let times =
+                    self.patterns.time_profile_times(self.trips.rows[trip.get()].profile)[at];
+                let Some(departure) = time_unless_missing(times.departure).map(i64::from) else {
+                    continue;
+                };
+                for frequency in self.trip_frequencies_on_date(trip, window.date) {
+                    let mut runs = frequency
+                        .trip_run_starts_between(window.from - departure, window.until - departure);
                     // Stops at the first run that is later than all retained departures.
                     runs.all(|run| {
                         soonest.insert_if_earlier(scheduled(trip, run, Some(run), times))
@@ -171,39 +182,44 @@ impl Timetable {
     ) {
         let instance =
             |trip, start_time| TripInstance { trip, service_date: window.date, start_time };
-        for &profile in self.patterns.profiles_of.group_items(pattern.get()) {
-            let Some((first, last)) = profile_span(self.patterns.profile_times(profile)) else {
+        for &profile in self.patterns.profiles_of.items_of_key(pattern.get()) {
+            let Some((first, last)) =
+                profile_first_and_last_time(self.patterns.time_profile_times(profile))
+            else {
                 continue;
             };
-            for (trip, _) in
-                self.trips_starting_between(profile, window.from - last, window.until - first)
-            {
-                if self.is_running_on(trip, window.date) {
+            for (trip, _) in self.profile_trips_starting_between(
+                profile,
+                window.from - last,
+                window.until - first,
+            ) {
+                if self.is_trip_running_on(trip, window.date) {
                     active.push(instance(trip, None));
                 }
             }
         }
-        for &(_, trip) in self.frequencies.pattern_trips(pattern) {
-            let Some((first, last)) =
-                profile_span(self.patterns.profile_times(self.trips.rows[trip.get()].profile))
-            else {
+        for &(_, trip) in self.frequencies.frequency_trips_of_pattern(pattern) {
+            let Some((first, last)) = profile_first_and_last_time(
+                self.patterns.time_profile_times(self.trips.rows[trip.get()].profile),
+            ) else {
                 continue;
             };
-            for frequency in self.frequencies_on(trip, window.date) {
-                let runs = frequency.run_starts(window.from - last, window.until - first);
+            for frequency in self.trip_frequencies_on_date(trip, window.date) {
+                let runs =
+                    frequency.trip_run_starts_between(window.from - last, window.until - first);
                 active.extend(runs.map(|run| instance(trip, Some(run))));
             }
         }
     }
 
     /// Returns the trips of a profile that start within `from..=until`, with their starts, ordered by start.
-    fn trips_starting_between(
+    fn profile_trips_starting_between(
         &self,
         profile: u32,
         from: i64,
         until: i64,
     ) -> impl Iterator<Item = (TripIdx, i32)> {
-        let trips = self.patterns.trips_of.group_items(profile as usize);
+        let trips = self.patterns.trips_of.items_of_key(profile as usize);
         let start = |trip: TripIdx| self.trips.rows[trip.get()].start;
         let first = trips.partition_point(|&trip| i64::from(start(trip)) < from);
         trips[first..]
@@ -213,24 +229,32 @@ impl Timetable {
     }
 
     /// Returns the frequencies of a trip if it runs on that date, else none.
-    fn frequencies_on(&self, trip: TripIdx, date: Date) -> &[Frequency] {
-        if self.is_running_on(trip, date) { self.frequencies.trip_frequencies(trip) } else { &[] }
+    fn trip_frequencies_on_date(&self, trip: TripIdx, date: Date) -> &[Frequency] {
+        if self.is_trip_running_on(trip, date) {
+            self.frequencies.trip_frequencies(trip)
+        } else {
+            &[]
+        }
     }
 
-    fn is_running_on(&self, trip: TripIdx, date: Date) -> bool {
-        self.services.is_service_active(self.trips.rows[trip.get()].service, date)
+    fn is_trip_running_on(&self, trip: TripIdx, date: Date) -> bool {
+        self.services.is_service_active_on(self.trips.rows[trip.get()].service, date)
     }
 }
 
-fn known_time(time: i32) -> Option<i32> {
+fn time_unless_missing(time: i32) -> Option<i32> {
     (time != NO_TIME).then_some(time)
 }
 
 /// Returns the first and the last known time of a profile, in seconds after the trip's start.
-fn profile_span(times: &[CallTimes]) -> Option<(i64, i64)> {
-    let first = times.iter().find_map(|t| known_time(t.departure).or(known_time(t.arrival)))?;
-    let last =
-        times.iter().rev().find_map(|t| known_time(t.arrival).or(known_time(t.departure)))?;
+fn profile_first_and_last_time(times: &[CallTimes]) -> Option<(i64, i64)> {
+    let first = times
+        .iter()
+        .find_map(|t| time_unless_missing(t.departure).or(time_unless_missing(t.arrival)))?;
+    let last = times
+        .iter()
+        .rev()
+        .find_map(|t| time_unless_missing(t.arrival).or(time_unless_missing(t.departure)))?;
     Some((i64::from(first), i64::from(last)))
 }
 

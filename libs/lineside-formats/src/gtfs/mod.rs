@@ -22,13 +22,13 @@ pub use self::{
     limits::DatasetLimits,
     load::{TimetableBuilder, load_timetable},
     timetable::{
-        Agency, AgencyIdx, FeedInfo, Frequency, PatternIdx, Route, RouteIdx, RouteLine, ServiceIdx,
-        ShapeIdx, Stop, StopIdx, StopTime, Timetable, Trip, TripIdx,
+        Agency, AgencyIdx, FeedInfo, Frequency, PatternIdx, Route, RouteIdx, RouteMapLine,
+        ServiceIdx, ShapeIdx, Stop, StopIdx, StopTime, Timetable, Trip, TripIdx,
     },
-    write::{BoardingType, MemoryTables, StopTimeRow, TableWriter, ZipTables},
+    write::{BoardingType, InMemoryTables, StopTimeRow, TableWriter, ZipTableWriter},
 };
 #[cfg(feature = "netex")]
 pub(crate) use self::{
     timetable::{StringInterner, TextId},
-    write::format_clock,
+    write::format_gtfs_time,
 };

@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::fields::{FieldKind, NumberSign};
+use super::fields::{AllowedNumberSign, FieldKind};
 
 /// A fault of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct CellFault {
     pub detail: &'static str,
 }
 
-const fn new_fault(code: &'static str, detail: &'static str) -> CellFault {
+const fn new_cell_fault(code: &'static str, detail: &'static str) -> CellFault {
     CellFault { code, detail }
 }
 
@@ -24,15 +24,16 @@ const TIME_PLAUSIBLE: i32 = 7 * 24 * 3_600;
 /// The years without a warning.
 const YEARS_PLAUSIBLE: std::ops::RangeInclusive<i16> = 2000..=2099;
 
-const NOT_A_TIME: CellFault = new_fault("invalid_time", "not a time of the form HH:MM:SS");
-const TOO_LATE: CellFault = new_fault("invalid_time", "later than 999:00:00; it is ignored");
-const NOT_A_DATE: CellFault = new_fault("invalid_date", "not a date of the form YYYYMMDD");
-const NOT_A_NUMBER: CellFault = new_fault("invalid_float", "not a number");
-const NOT_AN_INTEGER: CellFault = new_fault("invalid_integer", "not a whole number");
-const OUT_OF_RANGE: CellFault = new_fault("number_out_of_range", "out of range");
+const NOT_A_TIME: CellFault = new_cell_fault("invalid_time", "not a time of the form HH:MM:SS");
+const TOO_LATE: CellFault = new_cell_fault("invalid_time", "later than 999:00:00; it is ignored");
+const NOT_A_DATE: CellFault = new_cell_fault("invalid_date", "not a date of the form YYYYMMDD");
+const NOT_A_NUMBER: CellFault = new_cell_fault("invalid_float", "not a number");
+const NOT_AN_INTEGER: CellFault = new_cell_fault("invalid_integer", "not a whole number");
+const OUT_OF_RANGE: CellFault = new_cell_fault("number_out_of_range", "out of range");
 const NOT_IN_LIST: CellFault =
-    new_fault("unexpected_enum_value", "not a value of the GTFS reference");
-const NOT_A_COLOR: CellFault = new_fault("invalid_color", "not a color of six hexadecimal digits");
+    new_cell_fault("unexpected_enum_value", "not a value of the GTFS reference");
+const NOT_A_COLOR: CellFault =
+    new_cell_fault("invalid_color", "not a color of six hexadecimal digits");
 
 /// Parses a time to seconds. Hours have one to three digits and may exceed 24.
 ///
@@ -40,7 +41,7 @@ const NOT_A_COLOR: CellFault = new_fault("invalid_color", "not a color of six he
 ///
 /// Returns the fault if the text is not a time.
 #[inline]
-pub fn parse_time(text: &[u8]) -> Result<i32, CellFault> {
+pub fn parse_gtfs_time(text: &[u8]) -> Result<i32, CellFault> {
     let (hours, minutes, seconds) = match *text {
         [h1, h2, b':', m1, m2, b':', s1, s2] => {
             (parse_two_digits(h1, h2), parse_two_digits(m1, m2), parse_two_digits(s1, s2))
@@ -56,7 +57,7 @@ pub fn parse_time(text: &[u8]) -> Result<i32, CellFault> {
                 parse_two_digits(s1, s2),
             )
         }
-        _ => return Err(diagnose_time(text)),
+        _ => return Err(explain_invalid_time(text)),
     };
     match (hours, minutes, seconds) {
         (Some(hours), Some(minutes @ 0..60), Some(seconds @ 0..60)) => {
@@ -69,7 +70,7 @@ pub fn parse_time(text: &[u8]) -> Result<i32, CellFault> {
 
 /// Returns the fault of a text that matches no form with one to three hour digits.
 #[cold]
-fn diagnose_time(text: &[u8]) -> CellFault {
+fn explain_invalid_time(text: &[u8]) -> CellFault {
     let parts: Vec<&[u8]> = text.split(|&byte| byte == b':').take(4).collect();
     let is_number = |part: &&[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     let is_long = parts.len() == 3 && parts[0].len() > 3 && parts.iter().all(is_number);
@@ -84,8 +85,8 @@ fn parse_two_digits(tens: u8, ones: u8) -> Option<i32> {
 
 /// Returns a warning about a valid but implausible time.
 #[inline]
-pub fn find_time_warning(time: i32) -> Option<CellFault> {
-    (time > TIME_PLAUSIBLE).then_some(new_fault(
+pub fn implausible_time_warning(time: i32) -> Option<CellFault> {
+    (time > TIME_PLAUSIBLE).then_some(new_cell_fault(
         "implausible_time",
         "more than seven days after the start of the service day",
     ))
@@ -96,7 +97,7 @@ pub fn find_time_warning(time: i32) -> Option<CellFault> {
 /// # Errors
 ///
 /// Returns the fault if the text is not a date.
-pub fn parse_date(text: &[u8]) -> Result<Date, CellFault> {
+pub fn parse_gtfs_date(text: &[u8]) -> Result<Date, CellFault> {
     let [y1, y2, y3, y4, m1, m2, d1, d2] = *text else { return Err(NOT_A_DATE) };
     let parts = (
         parse_two_digits(y1, y2),
@@ -109,9 +110,9 @@ pub fn parse_date(text: &[u8]) -> Result<Date, CellFault> {
 }
 
 /// Returns a warning about a valid but implausible date.
-pub fn find_date_warning(date: Date) -> Option<CellFault> {
+pub fn implausible_date_warning(date: Date) -> Option<CellFault> {
     (!YEARS_PLAUSIBLE.contains(&date.year()))
-        .then_some(new_fault("implausible_date", "of another century"))
+        .then_some(new_cell_fault("implausible_date", "of another century"))
 }
 
 /// Parses a finite decimal number.
@@ -213,7 +214,7 @@ fn utf8_or_empty(text: &[u8]) -> &str {
 ///
 /// Returns the fault if the text is not one of them.
 #[inline]
-pub fn parse_choice(text: &[u8], values: &[u16]) -> Result<u16, CellFault> {
+pub fn parse_enum_value(text: &[u8], values: &[u16]) -> Result<u16, CellFault> {
     let number = match *text {
         [digit @ b'0'..=b'9'] => u16::from(digit - b'0'),
         _ => u16::try_from(parse_integer(text)?).map_err(|_| NOT_IN_LIST)?,
@@ -253,67 +254,66 @@ pub fn parse_color(text: &[u8]) -> Result<[u8; 3], CellFault> {
 /// # Errors
 ///
 /// Returns the fault if the cell is not valid.
-pub fn check_cell(kind: FieldKind, text: &[u8]) -> Result<(), CellFault> {
+pub fn check_cell_by_kind(kind: FieldKind, text: &[u8]) -> Result<(), CellFault> {
     match kind {
         FieldKind::Id | FieldKind::Ref(_) | FieldKind::Text => Ok(()),
         FieldKind::Url => ensure_or_fault(
-            is_url(utf8_or_empty(text)),
-            new_fault("invalid_url", "not an absolute http or https URL"),
+            looks_like_url(utf8_or_empty(text)),
+            new_cell_fault("invalid_url", "not an absolute http or https URL"),
         ),
         FieldKind::Email => ensure_or_fault(
-            is_email(utf8_or_empty(text)),
-            new_fault("invalid_email", "not an email address"),
+            looks_like_email(utf8_or_empty(text)),
+            new_cell_fault("invalid_email", "not an email address"),
         ),
         FieldKind::Phone => ensure_or_fault(
-            is_phone(utf8_or_empty(text)),
-            new_fault("invalid_phone_number", "not a telephone number"),
+            looks_like_phone_number(utf8_or_empty(text)),
+            new_cell_fault("invalid_phone_number", "not a telephone number"),
         ),
         FieldKind::Color => parse_color(text).map(drop),
-        FieldKind::Date => {
-            parse_date(text).and_then(|date| find_date_warning(date).map_or(Ok(()), Err))
-        }
-        FieldKind::Time => {
-            parse_time(text).and_then(|time| find_time_warning(time).map_or(Ok(()), Err))
-        }
+        FieldKind::Date => parse_gtfs_date(text)
+            .and_then(|date| implausible_date_warning(date).map_or(Ok(()), Err)),
+        FieldKind::Time => parse_gtfs_time(text)
+            .and_then(|time| implausible_time_warning(time).map_or(Ok(()), Err)),
         FieldKind::LocalTime => {
-            parse_time(text).and_then(|time| ensure_or_fault(time <= 24 * 3_600, NOT_A_TIME))
+            parse_gtfs_time(text).and_then(|time| ensure_or_fault(time <= 24 * 3_600, NOT_A_TIME))
         }
         FieldKind::Latitude => parse_degrees(text, 90.0).map(drop),
         FieldKind::Longitude => parse_degrees(text, 180.0).map(drop),
         FieldKind::Float(sign) => parse_float(text)
-            .and_then(|number| ensure_or_fault(sign_allows(sign, number), OUT_OF_RANGE)),
-        FieldKind::Integer(sign) => parse_integer(text)
-            .and_then(|number| ensure_or_fault(sign_allows(sign, number as f64), OUT_OF_RANGE)),
-        FieldKind::Enum(values) => parse_choice(text, values).map(drop),
+            .and_then(|number| ensure_or_fault(is_allowed_by_sign(sign, number), OUT_OF_RANGE)),
+        FieldKind::Integer(sign) => parse_integer(text).and_then(|number| {
+            ensure_or_fault(is_allowed_by_sign(sign, number as f64), OUT_OF_RANGE)
+        }),
+        FieldKind::Enum(values) => parse_enum_value(text, values).map(drop),
         FieldKind::RouteType => parse_route_type(text).map(drop),
         FieldKind::Currency => {
             let capitals = text.len() == 3 && text.iter().all(u8::is_ascii_uppercase);
             ensure_or_fault(
                 capitals,
-                new_fault("invalid_currency", "not a currency code of three capital letters"),
+                new_cell_fault("invalid_currency", "not a currency code of three capital letters"),
             )
         }
         FieldKind::Amount => parse_float(text).map(drop),
         FieldKind::Language => ensure_or_fault(
-            is_language(utf8_or_empty(text)),
-            new_fault("invalid_language_code", "not a BCP 47 language tag"),
+            looks_like_language_code(utf8_or_empty(text)),
+            new_cell_fault("invalid_language_code", "not a BCP 47 language tag"),
         ),
         FieldKind::Timezone => {
             let known = jiff::tz::TimeZone::get(utf8_or_empty(text)).is_ok();
             ensure_or_fault(
                 known,
-                new_fault("invalid_timezone", "not a time zone of the tz database"),
+                new_cell_fault("invalid_timezone", "not a time zone of the tz database"),
             )
         }
     }
 }
 
-fn sign_allows(sign: NumberSign, number: f64) -> bool {
+fn is_allowed_by_sign(sign: AllowedNumberSign, number: f64) -> bool {
     match sign {
-        NumberSign::Any => true,
-        NumberSign::NonNegative => number >= 0.0,
-        NumberSign::Positive => number > 0.0,
-        NumberSign::NonZero => number != 0.0,
+        AllowedNumberSign::Any => true,
+        AllowedNumberSign::NonNegative => number >= 0.0,
+        AllowedNumberSign::Positive => number > 0.0,
+        AllowedNumberSign::NonZero => number != 0.0,
     }
 }
 
@@ -321,7 +321,7 @@ fn ensure_or_fault(is_valid: bool, fault: CellFault) -> Result<(), CellFault> {
     if is_valid { Ok(()) } else { Err(fault) }
 }
 
-fn is_url(text: &str) -> bool {
+fn looks_like_url(text: &str) -> bool {
     let starts =
         |mark: &str| text.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark));
     let host = if starts("http://") {
@@ -336,7 +336,7 @@ fn is_url(text: &str) -> bool {
         && !text.bytes().any(|b| b.is_ascii_whitespace() || b.is_ascii_control())
 }
 
-fn is_email(text: &str) -> bool {
+fn looks_like_email(text: &str) -> bool {
     let Some((name, host)) = text.rsplit_once('@') else { return false };
     let plain = !text.contains(|c: char| c.is_whitespace() || c.is_control());
     plain
@@ -346,12 +346,12 @@ fn is_email(text: &str) -> bool {
         && !host.ends_with('.')
 }
 
-fn is_phone(text: &str) -> bool {
+fn looks_like_phone_number(text: &str) -> bool {
     text.bytes().filter(u8::is_ascii_alphanumeric).count() >= 3
         && text.bytes().any(|b| b.is_ascii_digit())
 }
 
-fn is_language(text: &str) -> bool {
+fn looks_like_language_code(text: &str) -> bool {
     let mut parts = text.split(['-', '_']);
     let first = parts.next().unwrap_or_default();
     (2..=8).contains(&first.len())
@@ -385,34 +385,35 @@ mod tests {
             ("1/:00:00", Err(NOT_A_TIME)),
             ("::", Err(NOT_A_TIME)),
         ] {
-            assert_eq!(parse_time(text.as_bytes()), expected, "{text}");
+            assert_eq!(parse_gtfs_time(text.as_bytes()), expected, "{text}");
         }
-        assert_eq!(find_time_warning(parse_time(b"168:00:00").unwrap()), None);
+        assert_eq!(implausible_time_warning(parse_gtfs_time(b"168:00:00").unwrap()), None);
         assert_eq!(
-            find_time_warning(parse_time(b"200:00:00").unwrap()).map(|fault| fault.code),
+            implausible_time_warning(parse_gtfs_time(b"200:00:00").unwrap())
+                .map(|fault| fault.code),
             Some("implausible_time")
         );
     }
 
     #[test]
     fn dates_are_parsed() {
-        assert_eq!(parse_date(b"20240229"), Ok(jiff::civil::date(2024, 2, 29)));
+        assert_eq!(parse_gtfs_date(b"20240229"), Ok(jiff::civil::date(2024, 2, 29)));
         for text in ["20230229", "2024-02-29", "240229", "", "2024022９"] {
-            assert_eq!(parse_date(text.as_bytes()), Err(NOT_A_DATE), "{text}");
+            assert_eq!(parse_gtfs_date(text.as_bytes()), Err(NOT_A_DATE), "{text}");
         }
-        assert_eq!(find_date_warning(parse_date(b"20991231").unwrap()), None);
+        assert_eq!(implausible_date_warning(parse_gtfs_date(b"20991231").unwrap()), None);
         assert_eq!(
-            find_date_warning(parse_date(b"19000101").unwrap()).map(|fault| fault.code),
+            implausible_date_warning(parse_gtfs_date(b"19000101").unwrap()).map(|fault| fault.code),
             Some("implausible_date")
         );
     }
 
     fn check_kind(kind: FieldKind, good: &[&str], bad: &[&str]) {
         for text in good {
-            assert_eq!(check_cell(kind, text.as_bytes()), Ok(()), "{kind:?}: {text}");
+            assert_eq!(check_cell_by_kind(kind, text.as_bytes()), Ok(()), "{kind:?}: {text}");
         }
         for text in bad {
-            assert!(check_cell(kind, text.as_bytes()).is_err(), "{kind:?}: {text}");
+            assert!(check_cell_by_kind(kind, text.as_bytes()).is_err(), "{kind:?}: {text}");
         }
     }
 
@@ -425,17 +426,17 @@ mod tests {
         );
         check_kind(FieldKind::Longitude, &["180", "-0.5"], &["181", "1.2.3"]);
         check_kind(
-            FieldKind::Float(NumberSign::NonNegative),
+            FieldKind::Float(AllowedNumberSign::NonNegative),
             &["0", "12.5", ".5", "5."],
             &["-1", ".", "1e999", "x"],
         );
-        check_kind(FieldKind::Float(NumberSign::Positive), &["0.1"], &["0", "0.0", "-1"]);
+        check_kind(FieldKind::Float(AllowedNumberSign::Positive), &["0.1"], &["0", "0.0", "-1"]);
         check_kind(
-            FieldKind::Integer(NumberSign::NonNegative),
+            FieldKind::Integer(AllowedNumberSign::NonNegative),
             &["0", "42"],
             &["-1", "1.5", "99999999999999999999"],
         );
-        check_kind(FieldKind::Integer(NumberSign::NonZero), &["-1", "7"], &["0"]);
+        check_kind(FieldKind::Integer(AllowedNumberSign::NonZero), &["-1", "7"], &["0"]);
         check_kind(FieldKind::Enum(&[0, 1, 2]), &["0", "2", "01"], &["3", "-1", "a", "70000"]);
         check_kind(
             FieldKind::RouteType,
@@ -476,7 +477,7 @@ mod tests {
         fn checking_any_text_against_any_kind_does_not_panic(text in "\\PC{0,12}") {
             for file in super::super::fields::FILES {
                 for field in file.fields {
-                    let _ = check_cell(field.kind, text.as_bytes());
+                    let _ = check_cell_by_kind(field.kind, text.as_bytes());
                 }
             }
         }
@@ -489,7 +490,7 @@ mod tests {
         #[test]
         fn formatted_times_parse_to_the_same_seconds(seconds in 0..=TIME_MAX) {
             let text = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
-            prop_assert_eq!(parse_time(text.as_bytes()), Ok(seconds));
+            prop_assert_eq!(parse_gtfs_time(text.as_bytes()), Ok(seconds));
         }
     }
 }

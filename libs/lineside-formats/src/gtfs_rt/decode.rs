@@ -2,18 +2,18 @@
 
 use bytes::Bytes;
 
-use super::{FeedMessageLimits, decode_shallow, proto};
+use super::{FeedMessageLimits, proto, split_feed_message};
 use crate::{Error, Problems};
 
 /// Decodes the message in `body` with all its entities. A damaged entity is dropped with a problem.
 ///
 /// # Errors
-/// Returns the errors of [`decode_shallow`].
-pub fn decode_message(
+/// Returns the errors of [`split_feed_message`].
+pub fn decode_feed_message(
     body: Bytes,
     limits: &FeedMessageLimits,
 ) -> Result<(proto::FeedMessage, Problems), Error> {
-    let (shallow, mut problems) = decode_shallow(body, limits)?;
+    let (shallow, mut problems) = split_feed_message(body, limits)?;
     let mut entity = Vec::with_capacity(shallow.entities.len());
     for raw in &shallow.entities {
         match raw.decode_entity() {

@@ -10,9 +10,12 @@ use serde_json::{Value as Json, value::RawValue};
 
 use super::{
     FeedMessageLimits, proto,
-    record_memory::{EntitySize, RecordMemory, decoded_entity_bytes},
+    record_memory::{DecodedMemoryEstimate, EntitySize, decoded_entity_memory_bytes},
     required_fields,
-    shallow::{check_body_limits, damaged_problem, missing_field_problem, too_large_problem},
+    shallow::{
+        entity_too_large_problem, missing_field_problem, reject_unusable_body,
+        undecodable_entity_problem,
+    },
 };
 use crate::{Error, ErrorKind, Problem, Problems};
 
@@ -30,7 +33,7 @@ pub fn decode_json(
     body: &[u8],
     limits: &FeedMessageLimits,
 ) -> Result<(proto::FeedMessage, Problems), Error> {
-    check_body_limits(body, limits)?;
+    reject_unusable_body(body, limits)?;
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let text = std::str::from_utf8(text).map_err(invalid_utf8_error)?;
     let envelope: JsonEnvelope<'_> =
@@ -45,13 +48,13 @@ pub fn decode_json(
     }
 
     let mut problems = Problems::new();
-    let mut records = RecordMemory::default();
+    let mut records = DecodedMemoryEstimate::default();
     let room = limits.record_bytes / size_of::<proto::FeedEntity>();
     let mut entity = Vec::with_capacity(texts.len().min(room));
     for (text, number) in texts.into_iter().zip(1..) {
-        match decode_entity(text.get(), number, limits) {
+        match decode_json_entity(text.get(), number, limits) {
             Ok(decoded) => {
-                records.add_entity(&decoded, &entity, limits)?;
+                records.add_entity_within_limit(&decoded, &entity, limits)?;
                 entity.push(decoded);
             }
             Err(problem) => problems.push(problem),
@@ -61,12 +64,12 @@ pub fn decode_json(
 }
 
 impl EntitySize for proto::FeedEntity {
-    fn encoded_bytes(&self) -> usize {
+    fn encoded_size(&self) -> usize {
         prost::Message::encoded_len(self)
     }
 
-    fn record_bytes(&self) -> usize {
-        decoded_entity_bytes(&prost::Message::encode_to_vec(self))
+    fn decoded_memory_size(&self) -> usize {
+        decoded_entity_memory_bytes(&prost::Message::encode_to_vec(self))
     }
 }
 
@@ -90,33 +93,33 @@ fn error_from_json(error: serde_json::Error, text: &str) -> Error {
     Error::new(ErrorKind::Decode, format!("the JSON is not a GTFS-Realtime message: {error}"))
 }
 
-fn decode_entity(
+fn decode_json_entity(
     text: &str,
     number: u32,
     limits: &FeedMessageLimits,
 ) -> Result<proto::FeedEntity, Problem> {
     if text.len() > limits.entity_bytes.saturating_mul(TEXT_PER_ENTITY_BYTE) {
-        return Err(too_large_problem(number, text.len(), limits));
+        return Err(entity_too_large_problem(number, text.len(), limits));
     }
-    let faulty = |error: serde_json::Error| damaged_problem(number, &error.to_string());
+    let faulty = |error: serde_json::Error| undecodable_entity_problem(number, &error.to_string());
     let json: Json = serde_json::from_str(text).map_err(faulty)?;
     let named = |problem: Problem| match json.get("id").and_then(Json::as_str) {
         Some(id) => problem.with_value(id),
         None => problem,
     };
     if !json.is_object() {
-        return Err(damaged_problem(number, "the entity is not an object"));
+        return Err(undecodable_entity_problem(number, "the entity is not an object"));
     }
     if let Some(path) = required_fields::missing_field_in_json(&json) {
         return Err(named(missing_field_problem(number, &path)));
     }
     let entity = proto::FeedEntity::deserialize(&json).map_err(|error| named(faulty(error)))?;
     if let Some(path) = required_fields::find_non_finite_number(&entity) {
-        return Err(named(damaged_problem(number, "not a number").with_field(path)));
+        return Err(named(undecodable_entity_problem(number, "not a number").with_field(path)));
     }
     match prost::Message::encoded_len(&entity) {
         bytes if bytes > limits.entity_bytes => {
-            Err(named(too_large_problem(number, bytes, limits)))
+            Err(named(entity_too_large_problem(number, bytes, limits)))
         }
         _ => Ok(entity),
     }
@@ -127,23 +130,23 @@ fn decode_entity(
 struct JsonEnvelope<'a> {
     header: Option<proto::FeedHeader>,
     #[serde(borrow)]
-    entity: Option<EntityTexts<'a>>,
+    entity: Option<EntityJsonTexts<'a>>,
 }
 
 /// The entities as JSON text, at most [`FeedMessageLimits::ENTITIES_MAX`].
 #[derive(Default)]
-struct EntityTexts<'a>(Vec<&'a RawValue>);
+struct EntityJsonTexts<'a>(Vec<&'a RawValue>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for EntityTexts<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for EntityJsonTexts<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(EntityTextsVisitor)
+        deserializer.deserialize_seq(EntityJsonTextsVisitor)
     }
 }
 
-struct EntityTextsVisitor;
+struct EntityJsonTextsVisitor;
 
-impl<'de> Visitor<'de> for EntityTextsVisitor {
-    type Value = EntityTexts<'de>;
+impl<'de> Visitor<'de> for EntityJsonTextsVisitor {
+    type Value = EntityJsonTexts<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of entities")
@@ -157,6 +160,6 @@ impl<'de> Visitor<'de> for EntityTextsVisitor {
             }
             texts.push(text);
         }
-        Ok(EntityTexts(texts))
+        Ok(EntityJsonTexts(texts))
     }
 }

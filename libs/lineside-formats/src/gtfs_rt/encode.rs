@@ -15,7 +15,10 @@ const ENTITY_KEY: u8 = 0x12;
 const FIELD_HEAD_BYTES_MAX: usize = 11;
 
 /// Encodes a message from a header and encoded entities, whose extensions are thereby preserved.
-pub fn encode_feed<E>(header: &proto::FeedHeader, entities: impl IntoIterator<Item = E>) -> Bytes
+pub fn encode_feed_message<E>(
+    header: &proto::FeedHeader,
+    entities: impl IntoIterator<Item = E>,
+) -> Bytes
 where
     E: AsRef<[u8]>,
 {
@@ -42,7 +45,7 @@ fn put_length_delimited(message: &mut BytesMut, key: u8, bytes: &[u8]) {
 ///
 /// # Errors
 /// Returns the errors of the writer.
-pub fn write_json<W, E>(
+pub fn write_feed_json<W, E>(
     writer: W,
     header: &proto::FeedHeader,
     entities: impl IntoIterator<Item = E>,
@@ -54,7 +57,7 @@ where
     let mut serializer = serde_json::Serializer::new(writer);
     let mut message = serializer.serialize_struct("FeedMessage", 2)?;
     message.serialize_field("header", header)?;
-    let entities = SerializeOnce(std::cell::Cell::new(Some(entities.into_iter())));
+    let entities = SerializeIteratorOnce(std::cell::Cell::new(Some(entities.into_iter())));
     message.serialize_field("entity", &entities)?;
     SerializeStruct::end(message)?;
     Ok(())
@@ -62,7 +65,7 @@ where
 
 /// Removes Lineside's own fields (numbers from 9400 on). The specification's JSON form has no names for them, so
 /// protobuf's JSON parsers would refuse the message. Returns the names of the removed fields.
-pub fn remove_extensions(entity: &mut proto::FeedEntity) -> Vec<&'static str> {
+pub fn remove_lineside_extensions(entity: &mut proto::FeedEntity) -> Vec<&'static str> {
     let mut removed = Vec::new();
     let of_update = entity.trip_update.as_mut().map(|update| &mut update.trip);
     let of_vehicle = entity.vehicle.as_mut().and_then(|vehicle| vehicle.trip.as_mut());
@@ -85,9 +88,9 @@ pub fn remove_extensions(entity: &mut proto::FeedEntity) -> Vec<&'static str> {
 }
 
 /// Serializes an iterator as a list; serde passes a shared reference, but an iterator can be used only once.
-struct SerializeOnce<I>(std::cell::Cell<Option<I>>);
+struct SerializeIteratorOnce<I>(std::cell::Cell<Option<I>>);
 
-impl<I: Iterator<Item: Serialize>> Serialize for SerializeOnce<I> {
+impl<I: Iterator<Item: Serialize>> Serialize for SerializeIteratorOnce<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
         for item in self.0.take().into_iter().flatten() {

@@ -1,7 +1,7 @@
 //! Finds the fields of an entity that the schema does not define: producers' own fields, of which only the numbers are
 //! known.
 
-use super::wire::{WireFields, WireValue};
+use super::wire::{ProtobufFields, ProtobufValue};
 
 /// A message of the schema, with all its fields.
 struct SchemaMessage {
@@ -33,13 +33,13 @@ fn walk_unknown_fields(
     path: &mut String,
     take: &mut impl FnMut(u32, &str),
 ) {
-    for found in WireFields::new(bytes).map_while(Result::ok) {
+    for found in ProtobufFields::new(bytes).map_while(Result::ok) {
         let Some(field) = message.fields.iter().find(|field| field.number == found.number) else {
             take(found.number, path);
             continue;
         };
         let inner = field.message.and_then(|inner| MESSAGES.get(inner));
-        if let (Some(inner), WireValue::Bytes(bytes)) = (inner, found.value) {
+        if let (Some(inner), ProtobufValue::Bytes(bytes)) = (inner, found.value) {
             let length = path.len();
             if length > 0 {
                 path.push('.');

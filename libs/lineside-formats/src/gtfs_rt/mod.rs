@@ -1,8 +1,9 @@
 //! GTFS-Realtime 2.0: protobuf and its JSON form. Decoding does not need a schedule.
 //!
-//! The usual entry point is [`decode_shallow`]: it finds, names and hashes the entities of a message and leaves them
-//! encoded, so that an unchanged poll is cheap. [`RawEntity::decode_entity`] then decodes the new ones. [`encode_feed`]
-//! writes the bytes of an entity unchanged, so extensions that the schema does not define are preserved.
+//! The usual entry point is [`split_feed_message`]: it finds, names and hashes the entities of a message and leaves
+//! them encoded, so that an unchanged poll is cheap. [`EncodedEntity::decode_entity`] then decodes the new ones.
+//! [`encode_feed`] writes the bytes of an entity unchanged, so extensions that the schema does not define are
+//! preserved.
 //!
 //! A fault inside one entity is a [`Problem`](crate::Problem) of that entity. A truncated body is refused as a whole,
 //! because in a full dataset the missing entities would count as removed.
@@ -28,9 +29,9 @@ mod encode;
 mod json;
 mod decode_json;
 
-pub use decode::decode_message;
+pub use decode::decode_feed_message;
 pub use decode_json::decode_json;
-pub use encode::{encode_feed, remove_extensions, write_json};
+pub use encode::{encode_feed_message, remove_lineside_extensions, write_feed_json};
 pub use limits::FeedMessageLimits;
-pub use message_time::read_message_time;
-pub use shallow::{EntityPayloads, RawEntity, ShallowMessage, decode_shallow};
+pub use message_time::read_header_timestamp;
+pub use shallow::{EncodedEntity, EntityPayloadKinds, SplitFeedMessage, split_feed_message};

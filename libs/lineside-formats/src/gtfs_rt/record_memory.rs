@@ -4,8 +4,8 @@
 //! suffices for all but large messages; the lists are counted only if that bound exceeds the limit.
 
 use super::{
-    FeedMessageLimits, RawEntity, proto,
-    wire::{WireFields, WireValue},
+    EncodedEntity, FeedMessageLimits, proto,
+    wire::{ProtobufFields, ProtobufValue},
 };
 use crate::{Error, ErrorKind};
 
@@ -26,7 +26,7 @@ struct SchemaField {
 include!(concat!(env!("OUT_DIR"), "/lists.rs"));
 
 /// Memory of any entity, in bytes, including its encoded form.
-const ENTITY_BYTES: usize = size_of::<proto::FeedEntity>() + size_of::<RawEntity>();
+const ENTITY_BYTES: usize = size_of::<proto::FeedEntity>() + size_of::<EncodedEntity>();
 /// Maximum memory per encoded byte: a value of a list has at least two encoded bytes, and an entity selector of an
 /// alert is the largest value; the additional byte is for texts.
 const PER_BYTE_MAX: usize = size_of::<proto::EntitySelector>() / 2 + 1;
@@ -34,26 +34,26 @@ const PER_BYTE_MAX: usize = size_of::<proto::EntitySelector>() / 2 + 1;
 /// An entity, encoded or decoded.
 pub(super) trait EntitySize {
     /// Returns the length of the encoded entity, in bytes.
-    fn encoded_bytes(&self) -> usize;
+    fn encoded_size(&self) -> usize;
 
-    /// Returns the memory of the decoded entity, in bytes, according to [`decoded_entity_bytes`].
-    fn record_bytes(&self) -> usize;
+    /// Returns the memory of the decoded entity, in bytes, according to [`decoded_entity_memory_bytes`].
+    fn decoded_memory_size(&self) -> usize;
 }
 
 /// The memory of the entities of a message so far.
 #[derive(Debug, Default)]
-pub(super) struct RecordMemory {
+pub(super) struct DecodedMemoryEstimate {
     bytes: usize,
     /// True if the bytes are counted instead of bounded.
     are_counted: bool,
 }
 
-impl RecordMemory {
+impl DecodedMemoryEstimate {
     /// Adds an entity to the `earlier` ones.
     ///
     /// # Errors
     /// Returns an error if the entities take more memory than `limits` allow.
-    pub(super) fn add_entity<E: EntitySize>(
+    pub(super) fn add_entity_within_limit<E: EntitySize>(
         &mut self,
         entity: &E,
         earlier: &[E],
@@ -61,16 +61,16 @@ impl RecordMemory {
     ) -> Result<(), Error> {
         let max = limits.record_bytes;
         if !self.are_counted {
-            let at_most = entity.encoded_bytes().saturating_mul(PER_BYTE_MAX);
+            let at_most = entity.encoded_size().saturating_mul(PER_BYTE_MAX);
             let bounded = self.bytes.saturating_add(ENTITY_BYTES).saturating_add(at_most);
             if bounded <= max {
                 self.bytes = bounded;
                 return Ok(());
             }
             self.are_counted = true;
-            self.bytes = earlier.iter().map(E::record_bytes).sum();
+            self.bytes = earlier.iter().map(E::decoded_memory_size).sum();
         }
-        self.bytes = self.bytes.saturating_add(entity.record_bytes());
+        self.bytes = self.bytes.saturating_add(entity.decoded_memory_size());
         if self.bytes <= max {
             return Ok(());
         }
@@ -81,23 +81,23 @@ impl RecordMemory {
 
 /// Returns the memory of an encoded entity after decoding, in bytes: its record, the values of all its lists, and its
 /// texts, which are no longer than the entity.
-pub(super) fn decoded_entity_bytes(entity: &[u8]) -> usize {
+pub(super) fn decoded_entity_memory_bytes(entity: &[u8]) -> usize {
     let message = MESSAGES.iter().find(|message| message.name == "FeedEntity");
-    let lists = message.map_or(0, |message| decoded_message_bytes(message, entity));
+    let lists = message.map_or(0, |message| decoded_lists_memory_bytes(message, entity));
     ENTITY_BYTES + entity.len() + lists
 }
 
 /// Sums the list values of a message and its nested messages. The schema bounds the depth, because no message nests
 /// itself. Malformed parts are not decoded and do not count.
-fn decoded_message_bytes(message: &SchemaMessage, bytes: &[u8]) -> usize {
+fn decoded_lists_memory_bytes(message: &SchemaMessage, bytes: &[u8]) -> usize {
     let mut sum = 0;
-    for found in WireFields::new(bytes).map_while(Result::ok) {
+    for found in ProtobufFields::new(bytes).map_while(Result::ok) {
         let Some(field) = message.fields.iter().find(|field| field.number == found.number) else {
             continue;
         };
         sum += field.value_bytes;
-        if let (Some(inner), WireValue::Bytes(bytes)) = (field.message, found.value) {
-            sum += decoded_message_bytes(&MESSAGES[inner], bytes);
+        if let (Some(inner), ProtobufValue::Bytes(bytes)) = (field.message, found.value) {
+            sum += decoded_lists_memory_bytes(&MESSAGES[inner], bytes);
         }
     }
     sum
@@ -111,12 +111,12 @@ mod tests {
 
     fn check(entity: &[u8], lists: usize) {
         assert_eq!(
-            decoded_entity_bytes(entity),
+            decoded_entity_memory_bytes(entity),
             ENTITY_BYTES + entity.len() + lists,
             "{entity:02X?}"
         );
         let at_most = ENTITY_BYTES + entity.len() * PER_BYTE_MAX;
-        assert!(decoded_entity_bytes(entity) <= at_most, "{entity:02X?}");
+        assert!(decoded_entity_memory_bytes(entity) <= at_most, "{entity:02X?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::{
     proto,
-    wire::{WireFault, WireFields, WireValue},
+    wire::{ProtobufFault, ProtobufFields, ProtobufValue},
 };
 
 /// A message of the schema: its required fields, and the fields that lead to required ones.
@@ -27,17 +27,17 @@ struct SchemaField {
 include!(concat!(env!("OUT_DIR"), "/required.rs"));
 
 /// Returns the path of the first required field that the encoded entity lacks, such as `vehicle.position.latitude`.
-pub(super) fn missing_field_in_entity(entity: &[u8]) -> Result<Option<String>, WireFault> {
+pub(super) fn missing_field_in_entity(entity: &[u8]) -> Result<Option<String>, ProtobufFault> {
     match find_schema_message("FeedEntity") {
-        Some(message) => missing_field_in_bytes(message, entity),
+        Some(message) => missing_field_in_message(message, entity),
         None => Ok(None),
     }
 }
 
 /// Returns the path of the first required field that the encoded header lacks.
-pub(super) fn missing_field_in_header(header: &[u8]) -> Result<Option<String>, WireFault> {
+pub(super) fn missing_field_in_header(header: &[u8]) -> Result<Option<String>, ProtobufFault> {
     match find_schema_message("FeedHeader") {
-        Some(message) => missing_field_in_bytes(message, header),
+        Some(message) => missing_field_in_message(message, header),
         None => Ok(None),
     }
 }
@@ -62,21 +62,21 @@ fn find_schema_message(name: &str) -> Option<&'static SchemaMessage> {
 }
 
 /// Checks a message and its nested messages. The schema bounds the depth, because no message nests itself.
-fn missing_field_in_bytes(
+fn missing_field_in_message(
     message: &SchemaMessage,
     bytes: &[u8],
-) -> Result<Option<String>, WireFault> {
+) -> Result<Option<String>, ProtobufFault> {
     // One bit per row of the table; no message has more than 64.
     let mut seen = 0_u64;
-    for field in WireFields::new(bytes) {
+    for field in ProtobufFields::new(bytes) {
         let found = field?;
         let Some(row) = message.fields.iter().position(|it| it.number == found.number) else {
             continue;
         };
         seen |= 1 << row;
         let field = &message.fields[row];
-        if let (Some(inner), WireValue::Bytes(bytes)) = (field.message, found.value)
-            && let Some(path) = missing_field_in_bytes(&MESSAGES[inner], bytes)?
+        if let (Some(inner), ProtobufValue::Bytes(bytes)) = (field.message, found.value)
+            && let Some(path) = missing_field_in_message(&MESSAGES[inner], bytes)?
         {
             return Ok(Some(format!("{}.{path}", field.name)));
         }

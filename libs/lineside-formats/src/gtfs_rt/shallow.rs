@@ -11,9 +11,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     FeedMessageLimits, extensions, proto,
-    record_memory::{EntitySize, RecordMemory, decoded_entity_bytes},
+    record_memory::{DecodedMemoryEstimate, EntitySize, decoded_entity_memory_bytes},
     required_fields,
-    wire::{WireFault, WireField, WireFields, WireValue},
+    wire::{ProtobufFault, ProtobufField, ProtobufFields, ProtobufValue},
 };
 use crate::{
     Error, ErrorKind, Problem, Problems,
@@ -22,26 +22,26 @@ use crate::{
 
 /// A message with a decoded header and encoded entities.
 #[derive(Clone, Debug)]
-pub struct ShallowMessage {
+pub struct SplitFeedMessage {
     /// The header, decoded.
     pub header: proto::FeedHeader,
     /// The entities in the order of the message.
-    pub entities: Vec<RawEntity>,
+    pub entities: Vec<EncodedEntity>,
 }
 
-impl ShallowMessage {
+impl SplitFeedMessage {
     /// Returns true if the message adds to earlier ones instead of replacing them.
     pub fn is_differential(&self) -> bool {
         self.header.incrementality() == proto::feed_header::Incrementality::Differential
     }
 
     /// Converts a decoded message, such as one in JSON.
-    pub fn from_message(message: &proto::FeedMessage) -> ShallowMessage {
+    pub fn from_decoded_message(message: &proto::FeedMessage) -> SplitFeedMessage {
         let entities = message.entity.iter().zip(1..);
-        ShallowMessage {
+        SplitFeedMessage {
             header: message.header.clone(),
             entities: entities
-                .map(|(entity, number)| RawEntity::from_entity(entity, number))
+                .map(|(entity, number)| EncodedEntity::from_decoded_entity(entity, number))
                 .collect(),
         }
     }
@@ -49,14 +49,14 @@ impl ShallowMessage {
 
 /// An encoded entity with the values of its outermost fields.
 #[derive(Clone, Debug)]
-pub struct RawEntity {
+pub struct EncodedEntity {
     /// The encoded entity, including extensions. It is a slice that keeps the whole body in memory; to retain an entity
     /// longer than the body, copy it (`Bytes::copy_from_slice`).
     pub bytes: Bytes,
     /// xxh3 of the bytes. Entities with equal hashes are considered equal.
     pub hash: u64,
     /// The payloads of the entity.
-    pub payload: EntityPayloads,
+    pub payload: EntityPayloadKinds,
     /// True if the entity is deleted; only meaningful in a differential message.
     pub is_deleted: bool,
     /// Position in the message, from 1.
@@ -64,7 +64,7 @@ pub struct RawEntity {
     id: Range<u32>,
 }
 
-impl RawEntity {
+impl EncodedEntity {
     /// Returns the entity's id.
     pub fn entity_id(&self) -> &str {
         let range = self.id.start as usize..self.id.end as usize;
@@ -101,52 +101,53 @@ impl RawEntity {
     }
 
     /// Encodes an entity. `number` is its position in the message, from 1.
-    pub fn from_entity(entity: &proto::FeedEntity, number: u32) -> RawEntity {
+    pub fn from_decoded_entity(entity: &proto::FeedEntity, number: u32) -> EncodedEntity {
         let bytes = Bytes::from(entity.encode_to_vec());
         let hash = xxh3_64(&bytes);
         let is_deleted = entity.is_deleted();
-        let payload = EntityPayloads::from_entity(entity);
+        let payload = EntityPayloadKinds::payload_kinds_of_entity(entity);
         // The id is field 1, which prost writes first.
         let start = 1 + prost::length_delimiter_len(entity.id.len());
         let id = start as u32..(start + entity.id.len()) as u32;
-        RawEntity { bytes, hash, payload, is_deleted, number, id }
+        EncodedEntity { bytes, hash, payload, is_deleted, number, id }
     }
 
     fn damaged_entity_problem(&self, detail: &str) -> Problem {
-        damaged_problem(self.number, detail).with_value(self.entity_id())
+        undecodable_entity_problem(self.number, detail).with_value(self.entity_id())
     }
 }
 
-impl EntitySize for RawEntity {
-    fn encoded_bytes(&self) -> usize {
+impl EntitySize for EncodedEntity {
+    fn encoded_size(&self) -> usize {
         self.bytes.len()
     }
 
-    fn record_bytes(&self) -> usize {
-        decoded_entity_bytes(&self.bytes)
+    fn decoded_memory_size(&self) -> usize {
+        decoded_entity_memory_bytes(&self.bytes)
     }
 }
 
 /// The payloads that an entity has, normally one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EntityPayloads(u8);
+pub struct EntityPayloadKinds(u8);
 
-impl EntityPayloads {
+impl EntityPayloadKinds {
     /// Delays and changes of one trip.
-    pub const TRIP_UPDATE: EntityPayloads = EntityPayloads::from_field_number(3);
+    pub const TRIP_UPDATE: EntityPayloadKinds = EntityPayloadKinds::from_payload_field_number(3);
     /// The position of one vehicle.
-    pub const VEHICLE: EntityPayloads = EntityPayloads::from_field_number(4);
+    pub const VEHICLE: EntityPayloadKinds = EntityPayloadKinds::from_payload_field_number(4);
     /// An alert for passengers.
-    pub const ALERT: EntityPayloads = EntityPayloads::from_field_number(5);
+    pub const ALERT: EntityPayloadKinds = EntityPayloadKinds::from_payload_field_number(5);
     /// A shape that the schedule does not have.
-    pub const SHAPE: EntityPayloads = EntityPayloads::from_field_number(6);
+    pub const SHAPE: EntityPayloadKinds = EntityPayloadKinds::from_payload_field_number(6);
     /// A stop that the schedule does not have.
-    pub const STOP: EntityPayloads = EntityPayloads::from_field_number(7);
+    pub const STOP: EntityPayloadKinds = EntityPayloadKinds::from_payload_field_number(7);
     /// A detour of several trips.
-    pub const TRIP_MODIFICATIONS: EntityPayloads = EntityPayloads::from_field_number(8);
+    pub const TRIP_MODIFICATIONS: EntityPayloadKinds =
+        EntityPayloadKinds::from_payload_field_number(8);
 
     /// Returns true if all payloads of `other` are present.
-    pub const fn contains(self, other: EntityPayloads) -> bool {
+    pub const fn contains(self, other: EntityPayloadKinds) -> bool {
         self.0 & other.0 == other.0
     }
 
@@ -155,11 +156,11 @@ impl EntityPayloads {
         self.0 == 0
     }
 
-    const fn from_field_number(number: u32) -> EntityPayloads {
-        EntityPayloads(1 << (number - 3))
+    const fn from_payload_field_number(number: u32) -> EntityPayloadKinds {
+        EntityPayloadKinds(1 << (number - 3))
     }
 
-    fn from_entity(entity: &proto::FeedEntity) -> EntityPayloads {
+    fn payload_kinds_of_entity(entity: &proto::FeedEntity) -> EntityPayloadKinds {
         let present = [
             entity.trip_update.is_some(),
             entity.vehicle.is_some(),
@@ -168,7 +169,7 @@ impl EntityPayloads {
             entity.stop.is_some(),
             entity.trip_modifications.is_some(),
         ];
-        EntityPayloads(present.iter().zip(0..).map(|(&is, bit)| u8::from(is) << bit).sum())
+        EntityPayloadKinds(present.iter().zip(0..).map(|(&is, bit)| u8::from(is) << bit).sum())
     }
 }
 
@@ -181,27 +182,27 @@ impl EntityPayloads {
 /// # Errors
 /// Returns an error if the body is empty, a web page, truncated, not protobuf or without a feed header, or if its
 /// encoded or decoded size exceeds the limits.
-pub fn decode_shallow(
+pub fn split_feed_message(
     body: Bytes,
     limits: &FeedMessageLimits,
-) -> Result<(ShallowMessage, Problems), Error> {
-    check_body_limits(&body, limits)?;
+) -> Result<(SplitFeedMessage, Problems), Error> {
+    reject_unusable_body(&body, limits)?;
     // In protobuf an opening brace would begin a group of field 15, which no message has.
     if body.starts_with(b"{") || body.starts_with(b"\xEF\xBB\xBF{") {
         return Err(Error::new(ErrorKind::Decode, "expected protobuf, but the message is JSON"));
     }
-    let mut found = ShallowBuilder::default();
-    for field in WireFields::new(&body) {
-        found.handle_field(field.map_err(error_from_wire)?, &body, limits)?;
+    let mut found = FeedMessageSplitter::default();
+    for field in ProtobufFields::new(&body) {
+        found.add_top_level_field(field.map_err(error_from_protobuf_fault)?, &body, limits)?;
     }
     let header = found.header.ok_or_else(|| {
         Error::new(ErrorKind::Decode, "the message has no feed header, so it is not GTFS-Realtime")
     })?;
-    Ok((ShallowMessage { header, entities: found.entities }, found.problems))
+    Ok((SplitFeedMessage { header, entities: found.entities }, found.problems))
 }
 
 /// Refuses bodies that need no decoding to be recognized as invalid.
-pub(super) fn check_body_limits(body: &[u8], limits: &FeedMessageLimits) -> Result<(), Error> {
+pub(super) fn reject_unusable_body(body: &[u8], limits: &FeedMessageLimits) -> Result<(), Error> {
     let (kind, detail) = if body.is_empty() {
         (ErrorKind::Empty, "the body is empty".to_owned())
     } else if body.len() > limits.body_bytes {
@@ -220,42 +221,45 @@ pub(super) fn check_body_limits(body: &[u8], limits: &FeedMessageLimits) -> Resu
     Err(Error::new(kind, detail))
 }
 
-fn error_from_wire(fault: WireFault) -> Error {
+fn error_from_protobuf_fault(fault: ProtobufFault) -> Error {
     match fault {
-        WireFault::Truncated => {
+        ProtobufFault::Truncated => {
             Error::new(ErrorKind::Truncated, "the message is truncated in the middle of a field")
         }
-        WireFault::Malformed(what) => {
+        ProtobufFault::Malformed(what) => {
             Error::new(ErrorKind::Decode, format!("the message is not valid protobuf: {what}"))
         }
     }
 }
 
 #[derive(Default)]
-struct ShallowBuilder {
+struct FeedMessageSplitter {
     header: Option<proto::FeedHeader>,
-    entities: Vec<RawEntity>,
+    entities: Vec<EncodedEntity>,
     problems: Problems,
-    records: RecordMemory,
+    records: DecodedMemoryEstimate,
     n_entities: u32,
 }
 
-impl ShallowBuilder {
-    fn handle_field(
+impl FeedMessageSplitter {
+    fn add_top_level_field(
         &mut self,
-        field: WireField<'_>,
+        field: ProtobufField<'_>,
         body: &Bytes,
         limits: &FeedMessageLimits,
     ) -> Result<(), Error> {
         match (field.number, field.value) {
-            (1, WireValue::Bytes(bytes)) => self.merge_header(bytes),
-            (2, WireValue::Bytes(bytes)) => {
-                self.count_entity(limits)?;
-                self.add_entity(body.slice_ref(bytes), limits)
+            (1, ProtobufValue::Bytes(bytes)) => self.merge_header(bytes),
+            (2, ProtobufValue::Bytes(bytes)) => {
+                self.count_entity_within_limit(limits)?;
+                self.add_encoded_entity(body.slice_ref(bytes), limits)
             }
             (2, _) => {
-                self.count_entity(limits)?;
-                self.problems.push(damaged_problem(self.n_entities, "the entity is not a message"));
+                self.count_entity_within_limit(limits)?;
+                self.problems.push(undecodable_entity_problem(
+                    self.n_entities,
+                    "the entity is not a message",
+                ));
                 Ok(())
             }
             (1, _) => Err(Error::new(ErrorKind::Decode, "the feed header is not a message")),
@@ -280,7 +284,7 @@ impl ShallowBuilder {
         Ok(())
     }
 
-    fn count_entity(&mut self, limits: &FeedMessageLimits) -> Result<(), Error> {
+    fn count_entity_within_limit(&mut self, limits: &FeedMessageLimits) -> Result<(), Error> {
         self.n_entities += 1;
         let max = limits.entities.min(FeedMessageLimits::ENTITIES_MAX);
         if self.n_entities as usize > max {
@@ -292,18 +296,22 @@ impl ShallowBuilder {
         Ok(())
     }
 
-    fn add_entity(&mut self, bytes: Bytes, limits: &FeedMessageLimits) -> Result<(), Error> {
+    fn add_encoded_entity(
+        &mut self,
+        bytes: Bytes,
+        limits: &FeedMessageLimits,
+    ) -> Result<(), Error> {
         let number = self.n_entities;
-        match outline_entity(bytes, number) {
+        match read_entity_top_fields(bytes, number) {
             Err(problem) => self.problems.push(problem),
             Ok(entity) if entity.bytes.len() > limits.entity_bytes => {
                 self.problems.push(
-                    too_large_problem(number, entity.bytes.len(), limits)
+                    entity_too_large_problem(number, entity.bytes.len(), limits)
                         .with_value(entity.entity_id()),
                 );
             }
             Ok(entity) => {
-                self.records.add_entity(&entity, &self.entities, limits)?;
+                self.records.add_entity_within_limit(&entity, &self.entities, limits)?;
                 self.entities.push(entity);
             }
         }
@@ -312,33 +320,34 @@ impl ShallowBuilder {
 }
 
 /// Reads the outermost fields of an entity.
-fn outline_entity(bytes: Bytes, number: u32) -> Result<RawEntity, Problem> {
+fn read_entity_top_fields(bytes: Bytes, number: u32) -> Result<EncodedEntity, Problem> {
     let mut id = None;
     let mut is_deleted = false;
-    let mut payload = EntityPayloads::default();
-    for field in WireFields::new(&bytes) {
-        let field = field.map_err(|fault| damaged_problem(number, &fault.to_string()))?;
+    let mut payload = EntityPayloadKinds::default();
+    for field in ProtobufFields::new(&bytes) {
+        let field =
+            field.map_err(|fault| undecodable_entity_problem(number, &fault.to_string()))?;
         match (field.number, field.value) {
-            (1, WireValue::Bytes(value)) => id = Some(value),
-            (2, WireValue::Varint(value)) => is_deleted = value != 0,
-            (3..=8, WireValue::Bytes(_)) => {
-                payload.0 |= EntityPayloads::from_field_number(field.number).0
+            (1, ProtobufValue::Bytes(value)) => id = Some(value),
+            (2, ProtobufValue::Varint(value)) => is_deleted = value != 0,
+            (3..=8, ProtobufValue::Bytes(_)) => {
+                payload.0 |= EntityPayloadKinds::from_payload_field_number(field.number).0
             }
             (1..=8, _) => {
                 let detail = format!("field {} has the wrong wire type", field.number);
-                return Err(damaged_problem(number, &detail));
+                return Err(undecodable_entity_problem(number, &detail));
             }
             _ => {}
         }
     }
     let id = id.ok_or_else(|| missing_field_problem(number, "id"))?;
     if std::str::from_utf8(id).is_err() {
-        return Err(damaged_problem(number, "the id is not UTF-8").with_field("id"));
+        return Err(undecodable_entity_problem(number, "the id is not UTF-8").with_field("id"));
     }
     // A message is at most 2 GiB long, so both ends fit.
     let start = id.as_ptr() as usize - bytes.as_ptr() as usize;
     let id = start as u32..(start + id.len()) as u32;
-    Ok(RawEntity { hash: xxh3_64(&bytes), bytes, payload, is_deleted, number, id })
+    Ok(EncodedEntity { hash: xxh3_64(&bytes), bytes, payload, is_deleted, number, id })
 }
 
 /// The code of MobilityData's validator for the same fault in a table.
@@ -350,12 +359,16 @@ pub(super) fn missing_field_problem(number: u32, path: &str) -> Problem {
         .with_field(path)
 }
 
-pub(super) fn damaged_problem(number: u32, detail: &str) -> Problem {
+pub(super) fn undecodable_entity_problem(number: u32, detail: &str) -> Problem {
     Problem::new("entity", "invalid_entity", format!("cannot be decoded: {detail}"))
         .with_line(number.into())
 }
 
-pub(super) fn too_large_problem(number: u32, bytes: usize, limits: &FeedMessageLimits) -> Problem {
+pub(super) fn entity_too_large_problem(
+    number: u32,
+    bytes: usize,
+    limits: &FeedMessageLimits,
+) -> Problem {
     let detail = format!("has {bytes} bytes; the limit is {}", limits.entity_bytes);
     Problem::new("entity", "entity_too_large", detail).with_line(number.into())
 }

@@ -6,7 +6,7 @@ use jiff::civil::{Date, date};
 use xxhash_rust::xxh3::Xxh3;
 
 /// A day, counted from 1970-01-01.
-pub(super) type Day = i32;
+pub(super) type EpochDay = i32;
 
 const EPOCH: Date = date(1970, 1, 1);
 
@@ -16,28 +16,28 @@ pub(super) const ALL_WEEK: u8 = 0b111_1111;
 /// The accepted years: they cover any timetable, and their days are few enough to iterate over.
 const YEARS: RangeInclusive<i16> = 1900..=2199;
 /// The days of [`YEARS`].
-const DAYS: RangeInclusive<Day> = -25_567..=84_005;
+const DAYS: RangeInclusive<EpochDay> = -25_567..=84_005;
 
 /// The bounds assumed for a missing start or end; a timetable of another century is considered a fault.
-pub(super) const OPEN: RangeInclusive<Day> = 10_957..=47_481;
+pub(super) const OPEN: RangeInclusive<EpochDay> = 10_957..=47_481;
 
 /// Parses a date, or the local date of a timestamp: `2024-05-01`, `2024-05-01T00:00:00+02:00`.
-pub(super) fn parse_day(text: &str) -> Option<Day> {
+pub(super) fn parse_day(text: &str) -> Option<EpochDay> {
     let date: Date = text.get(..10)?.parse().ok()?;
     if !YEARS.contains(&date.year()) {
         return None;
     }
-    Some(date.duration_since(EPOCH).as_hours().div_euclid(24) as Day)
+    Some(date.duration_since(EPOCH).as_hours().div_euclid(24) as EpochDay)
 }
 
 /// Formats a day as in GTFS: `20240501`.
-pub(super) fn format_gtfs_date(day: Day) -> String {
+pub(super) fn format_gtfs_date(day: EpochDay) -> String {
     let date = EPOCH.saturating_add(jiff::SignedDuration::from_hours(i64::from(day) * 24));
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }
 
 /// Returns the bit of a day's weekday. 1970-01-01 was a Thursday.
-pub(super) fn weekday_bit(day: Day) -> u8 {
+pub(super) fn weekday_bit(day: EpochDay) -> u8 {
     1 << (day + 3).rem_euclid(7)
 }
 
@@ -55,23 +55,23 @@ const WORD: i32 = u64::BITS as i32;
 
 impl DaySet {
     /// Creates the set of days from `first` to `last` whose weekday is in `weekdays`.
-    pub(super) fn from_weekdays(first: Day, last: Day, weekdays: u8) -> DaySet {
+    pub(super) fn from_weekdays(first: EpochDay, last: EpochDay, weekdays: u8) -> DaySet {
         let (first, last) = (first.max(*DAYS.start()), last.min(*DAYS.end()));
         DaySet::from_days((first..=last).filter(|&day| weekday_bit(day) & weekdays != 0))
     }
 
     /// Creates a set from days in any order. Days outside [`YEARS`] are dropped.
-    pub(super) fn from_days(days: impl IntoIterator<Item = Day>) -> DaySet {
+    pub(super) fn from_days(days: impl IntoIterator<Item = EpochDay>) -> DaySet {
         let mut all = DaySet::default();
         for day in days.into_iter().filter(|day| DAYS.contains(day)) {
-            let word = all.word_mut(day.div_euclid(WORD));
+            let word = all.bitmap_word_mut(day.div_euclid(WORD));
             *word |= 1 << day.rem_euclid(WORD);
         }
         all
     }
 
     /// Returns the word with that number, and extends the set to it.
-    fn word_mut(&mut self, number: i32) -> &mut u64 {
+    fn bitmap_word_mut(&mut self, number: i32) -> &mut u64 {
         if self.words.is_empty() {
             self.first_word = number;
         }
@@ -87,7 +87,7 @@ impl DaySet {
         &mut self.words[at]
     }
 
-    fn word_at(&self, number: i32) -> u64 {
+    fn bitmap_word_at(&self, number: i32) -> u64 {
         let at = usize::try_from(number - self.first_word).ok();
         at.and_then(|at| self.words.get(at)).copied().unwrap_or(0)
     }
@@ -96,13 +96,13 @@ impl DaySet {
     pub(super) fn union_with(&mut self, other: &DaySet) {
         for (number, &word) in (other.first_word..).zip(&other.words) {
             if word != 0 {
-                *self.word_mut(number) |= word;
+                *self.bitmap_word_mut(number) |= word;
             }
         }
     }
 
     /// Returns the days in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Day> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = EpochDay> + '_ {
         (self.first_word..).zip(&self.words).flat_map(|(number, &word)| {
             (0..WORD).filter(move |bit| word & (1 << bit) != 0).map(move |bit| number * WORD + bit)
         })
@@ -133,14 +133,14 @@ impl DaySet {
         self.words.iter().all(|&word| word == 0)
     }
 
-    pub(super) fn contains(&self, day: Day) -> bool {
-        self.word_at(day.div_euclid(WORD)) & (1 << day.rem_euclid(WORD)) != 0
+    pub(super) fn contains(&self, day: EpochDay) -> bool {
+        self.bitmap_word_at(day.div_euclid(WORD)) & (1 << day.rem_euclid(WORD)) != 0
     }
 
     /// Retains the days that are in `other` if `keep_common` is true, else those that are not.
     pub(super) fn retain_days(&mut self, other: &DaySet, keep_common: bool) {
         for (number, word) in (self.first_word..).zip(&mut self.words) {
-            let common = other.word_at(number);
+            let common = other.bitmap_word_at(number);
             *word &= if keep_common { common } else { !common };
         }
     }
@@ -148,38 +148,38 @@ impl DaySet {
 
 /// Days as a row of `calendar.txt` with exceptions, or as exceptions alone, whichever needs fewer rows.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct CalendarRows {
+pub(super) struct GtfsCalendarRows {
     /// The weekdays, the first and the last day.
-    pub(super) week: Option<(u8, Day, Day)>,
+    pub(super) week: Option<(u8, EpochDay, EpochDay)>,
     /// The exceptions: true for an added day, false for a removed one.
-    pub(super) exceptions: Vec<(Day, bool)>,
+    pub(super) exceptions: Vec<(EpochDay, bool)>,
 }
 
-impl CalendarRows {
-    pub(super) fn from_days(days: &DaySet) -> CalendarRows {
+impl GtfsCalendarRows {
+    pub(super) fn from_days(days: &DaySet) -> GtfsCalendarRows {
         let alone = || days.iter().map(|day| (day, true)).collect();
         let (mut runs, mut ends) = ([0_i32; 7], None);
         for day in days.iter() {
             runs[weekday_bit(day).trailing_zeros() as usize] += 1;
             ends = Some((ends.map_or(day, |(first, _)| first), day));
         }
-        let Some((first, last)) = ends else { return CalendarRows::default() };
+        let Some((first, last)) = ends else { return GtfsCalendarRows::default() };
         // A weekday that runs on more than half of its days is set in the row.
         let weekdays = (0..7_usize).filter(|&weekday| {
             let of_kind = (first..=last).filter(|&day| weekday_bit(day) == 1 << weekday).count();
             runs[weekday] * 2 > of_kind as i32
         });
         let weekdays = weekdays.fold(0, |bits, weekday| bits | 1_u8 << weekday);
-        let exceptions: Vec<(Day, bool)> = (first..=last)
+        let exceptions: Vec<(EpochDay, bool)> = (first..=last)
             .filter_map(|day| {
                 let (is_in_week, runs) = (weekday_bit(day) & weekdays != 0, days.contains(day));
                 (is_in_week != runs).then_some((day, runs))
             })
             .collect();
         if weekdays == 0 || exceptions.len() + 1 >= days.len() {
-            return CalendarRows { week: None, exceptions: alone() };
+            return GtfsCalendarRows { week: None, exceptions: alone() };
         }
-        CalendarRows { week: Some((weekdays, first, last)), exceptions }
+        GtfsCalendarRows { week: Some((weekdays, first, last)), exceptions }
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
         let mut days = DaySet::from_weekdays(first, last, 0b1_1111);
         let holiday = parse_day("2024-05-01").unwrap();
         days.retain_days(&DaySet::from_days([holiday]), false);
-        let weekly = CalendarRows::from_days(&days);
+        let weekly = GtfsCalendarRows::from_days(&days);
         assert_eq!(weekly.week, Some((0b1_1111, first, last)));
         assert_eq!(weekly.exceptions, [(holiday, false)]);
     }
@@ -244,23 +244,23 @@ mod tests {
         let apart = DaySet::from_days([20_003, 20_000, 20_018, 20_000]);
         let expected = vec![(20_000, true), (20_003, true), (20_018, true)];
         assert_eq!(
-            CalendarRows::from_days(&apart),
-            CalendarRows { week: None, exceptions: expected }
+            GtfsCalendarRows::from_days(&apart),
+            GtfsCalendarRows { week: None, exceptions: expected }
         );
         let (monday, tuesday) =
             (parse_day("2024-05-06").unwrap(), parse_day("2024-05-07").unwrap());
-        let close = CalendarRows::from_days(&DaySet::from_days([monday, tuesday]));
+        let close = GtfsCalendarRows::from_days(&DaySet::from_days([monday, tuesday]));
         assert_eq!(
             close,
-            CalendarRows { week: Some((0b11, monday, tuesday)), exceptions: Vec::new() }
+            GtfsCalendarRows { week: Some((0b11, monday, tuesday)), exceptions: Vec::new() }
         );
-        assert_eq!(CalendarRows::from_days(&DaySet::default()), CalendarRows::default());
+        assert_eq!(GtfsCalendarRows::from_days(&DaySet::default()), GtfsCalendarRows::default());
     }
 
     #[test]
     fn days_from_1900_to_2199_are_accepted() {
         let (first, last) = (date(1900, 1, 1), date(2199, 12, 31));
-        let day = |date: Date| (date.duration_since(EPOCH).as_hours() / 24) as Day;
+        let day = |date: Date| (date.duration_since(EPOCH).as_hours() / 24) as EpochDay;
         assert_eq!(DAYS, day(first)..=day(last));
         assert_eq!(parse_day("1900-01-01"), Some(*DAYS.start()));
         assert!(DaySet::from_days([DAYS.start() - 1, DAYS.end() + 1]).is_empty());
@@ -288,7 +288,7 @@ mod tests {
         #[test]
         fn calendar_rows_describe_exactly_the_days_of_the_set(offsets in prop::collection::vec(0..500_i32, 0..200)) {
             let days = DaySet::from_days(offsets.iter().map(|offset| 19_000 + offset));
-            let weekly = CalendarRows::from_days(&days);
+            let weekly = GtfsCalendarRows::from_days(&days);
             for day in 18_900..19_600 {
                 let exception = weekly.exceptions.iter().find(|(other, _)| *other == day);
                 let is_in_week = weekly.week.is_some_and(|(weekdays, first, last)| {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     PublicationLimits,
-    reader::{check_body_start, is_xml_file_name, read_file_into},
+    reader::{is_xml_file_name, read_file_into, reject_empty_or_html_body},
 };
 use crate::{
     Error,
@@ -24,7 +24,7 @@ pub enum VisitAction {
 }
 
 /// Returns an attribute of the open element by its name without prefix.
-pub type Attributes<'a> = dyn Fn(&str) -> Option<Cow<'a, str>> + 'a;
+pub type AttributeLookup<'a> = dyn Fn(&str) -> Option<Cow<'a, str>> + 'a;
 
 /// A visitor of elements.
 pub trait PublicationVisitor {
@@ -32,7 +32,7 @@ pub trait PublicationVisitor {
     fn begin_file(&mut self, name: &str);
 
     /// Called for each opened element.
-    fn open_element(&mut self, name: &str, attributes: &Attributes<'_>) -> VisitAction;
+    fn open_element(&mut self, name: &str, attributes: &AttributeLookup<'_>) -> VisitAction;
 
     /// Called with the text of an element for which the visitor returned [`VisitAction::Text`].
     fn visit_text(&mut self, name: &str, text: &str);
@@ -46,7 +46,7 @@ pub trait PublicationVisitor {
 /// # Errors
 ///
 /// Returns the errors of [`decode_publication`](super::decode_publication), except for those of record limits.
-pub fn visit_elements(
+pub fn visit_publication_elements(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
     visit: &mut dyn PublicationVisitor,
@@ -59,7 +59,7 @@ pub fn visit_elements(
     for name in &names {
         read_file_into(files, name, limits.files.entry_bytes.min(left), &mut body)?;
         left = left.saturating_sub(body.len() as u64);
-        check_body_start(&body).map_err(|error| error.with_file(name))?;
+        reject_empty_or_html_body(&body).map_err(|error| error.with_file(name))?;
         let text = xml::decode_document(&body).map_err(|error| error.with_file(name))?;
         let bounds =
             xml::XmlLimits { depth: PublicationLimits::DEPTH, ..xml::XmlLimits::default() };
@@ -75,13 +75,13 @@ fn visit_children(
     xml: &mut XmlReader<'_>,
     visit: &mut dyn PublicationVisitor,
 ) -> Result<(), Error> {
-    while let Some(name) = xml.next_child()? {
+    while let Some(name) = xml.open_next_child()? {
         match visit.open_element(name, &|attribute| xml.attribute(attribute)) {
             VisitAction::Inside => {
                 visit_children(xml, visit)?;
                 visit.close_element(name);
             }
-            VisitAction::Text => visit.visit_text(name, xml.element_or_inner_text()?.trim()),
+            VisitAction::Text => visit.visit_text(name, xml.read_element_or_inner_text()?.trim()),
             VisitAction::Skip => xml.skip_element()?,
         }
     }

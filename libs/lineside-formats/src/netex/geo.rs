@@ -1,17 +1,17 @@
 //! Converts a `Location` to degrees. Coordinates are in WGS84, in France also in Lambert 93 (EPSG:2154).
 
-use super::{reader::PublicationReader, record::Degrees};
+use super::{reader::PublicationReader, record::LatLonDegrees};
 use crate::Error;
 
 impl PublicationReader<'_, '_> {
     /// Reads a `Location`, or a `Centroid` with one.
-    pub(super) fn read_location(&mut self) -> Result<Option<Degrees>, Error> {
+    pub(super) fn read_location(&mut self) -> Result<Option<LatLonDegrees>, Error> {
         let (mut longitude, mut latitude, mut position) = (None, None, None);
         let mut unknown_system = None;
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "Longitude" => longitude = self.read_number()?,
-                "Latitude" => latitude = self.read_number()?,
+                "Longitude" => longitude = self.read_decimal()?,
+                "Latitude" => latitude = self.read_decimal()?,
                 "pos" => match self.read_gml_position()? {
                     Ok(found) => position = Some(found),
                     Err(system) => unknown_system = Some(system),
@@ -27,14 +27,14 @@ impl PublicationReader<'_, '_> {
         let found = latitude.zip(longitude).or(position);
         if let (None, Some(system)) = (found, unknown_system) {
             let why = "the coordinate reference system is not supported";
-            self.out.untranslated.record_dropped("Location", why, Some(&system));
+            self.out.untranslated.record_dropped_object("Location", why, Some(&system));
         }
         Ok(found
             .filter(|&(latitude, longitude)| latitude.abs() <= 90.0 && longitude.abs() <= 180.0))
     }
 
     /// Reads a `gml:pos`: returns a point, or the name of an unknown reference system as the inner error.
-    fn read_gml_position(&mut self) -> Result<Result<Degrees, String>, Error> {
+    fn read_gml_position(&mut self) -> Result<Result<LatLonDegrees, String>, Error> {
         let system = self.xml.attribute("srsName").unwrap_or_default().into_owned();
         let text = self.read_text()?;
         let mut numbers = text.split_ascii_whitespace().map(str::parse::<f64>);
@@ -53,7 +53,7 @@ impl PublicationReader<'_, '_> {
 /// Converts a point in Lambert 93 to degrees. This is France's conformal conic projection on the ellipsoid GRS80; the
 /// mapping agency (IGN) publishes its constants: the exponent, the radius of the projection, and the pole's
 /// coordinates.
-fn lambert_93_to_degrees(x: f64, y: f64) -> Degrees {
+fn lambert_93_to_degrees(x: f64, y: f64) -> LatLonDegrees {
     const EXPONENT: f64 = 0.725_607_765_053_267;
     const RADIUS: f64 = 11_754_255.426_1;
     const POLE: (f64, f64) = (700_000.0, 12_655_612.049_9);

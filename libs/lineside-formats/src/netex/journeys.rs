@@ -55,13 +55,14 @@ impl ServiceJourney {
 
 impl PublicationReader<'_, '_> {
     pub(super) fn read_service_journey(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<ServiceJourney>())?;
-        let mut journey = ServiceJourney::new(self.intern_id(), self.file);
+        self.count_record_bytes(size_of::<ServiceJourney>())?;
+        let mut journey = ServiceJourney::new(self.intern_element_id(), self.file);
         let mut offset = 0;
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "DepartureTime" => {
-                    journey.departure = self.read_time_or_flag(&mut journey.has_unread_start)?;
+                    journey.departure =
+                        self.read_time_flagging_unreadable(&mut journey.has_unread_start)?;
                 }
                 "DepartureDayOffset" => offset = self.read_day_offset()?,
                 "passingTimes" => {
@@ -69,15 +70,17 @@ impl PublicationReader<'_, '_> {
                 }
                 "calls" => journey.times = self.read_passing_times("Call")?,
                 "dayTypes" => journey.day_types = self.read_references("DayTypeRef")?,
-                "validityConditions" => journey.conditions = self.read_conditions()?,
+                "validityConditions" => journey.conditions = self.read_journey_conditions()?,
                 "frequencyGroups" => self.read_frequency_groups(&mut journey)?,
                 "trainNumbers" => {
                     let numbers = self.read_references("TrainNumberRef")?;
                     let first = self.out.references_in(&numbers).first().copied();
                     journey.train_number = first.unwrap_or_default();
                 }
-                "ServiceAlteration" => journey.is_cancelled = is_cancellation(&self.read_text()?),
-                name => self.read_journey_field(name, &mut journey)?,
+                "ServiceAlteration" => {
+                    journey.is_cancelled = is_cancelling_alteration(&self.read_text()?)
+                }
+                name => self.read_journey_reference_field(name, &mut journey)?,
             }
         }
         if journey.departure != NO_TIME {
@@ -88,7 +91,7 @@ impl PublicationReader<'_, '_> {
     }
 
     /// Reads a field of a journey that refers to another object.
-    fn read_journey_field(
+    fn read_journey_reference_field(
         &mut self,
         name: &str,
         journey: &mut ServiceJourney,
@@ -98,10 +101,12 @@ impl PublicationReader<'_, '_> {
                 journey.pattern = self.read_reference()?;
             }
             "JourneyPatternView" => {
-                while let Some(name) = self.xml.next_child()? {
+                while let Some(name) = self.xml.open_next_child()? {
                     match name {
-                        "DirectionType" => journey.direction = self.read_direction()?,
-                        "LineRef" | "RouteRef" => self.read_journey_field(name, journey)?,
+                        "DirectionType" => journey.direction = self.read_direction_type()?,
+                        "LineRef" | "RouteRef" => {
+                            self.read_journey_reference_field(name, journey)?
+                        }
                         name if name.ends_with("PatternRef") => {
                             journey.pattern = self.read_reference()?
                         }
@@ -114,21 +119,23 @@ impl PublicationReader<'_, '_> {
             "OperatorRef" => journey.operator = self.read_reference()?,
             "TimeDemandTypeRef" => journey.demand_type = self.read_reference()?,
             "DestinationDisplayRef" => journey.display = self.read_reference()?,
-            "DirectionType" => journey.direction = self.read_direction()?,
-            "TransportMode" => journey.mode = self.intern_text()?,
-            "PublicCode" => journey.public_code = self.intern_text()?,
+            "DirectionType" => journey.direction = self.read_direction_type()?,
+            "TransportMode" => journey.mode = self.read_interned_text()?,
+            "PublicCode" => journey.public_code = self.read_interned_text()?,
             _ => self.xml.skip_element()?,
         }
         Ok(())
     }
 
     /// Reads the conditions that a journey refers to or contains.
-    fn read_conditions(&mut self) -> Result<Range<u32>, Error> {
+    fn read_journey_conditions(&mut self) -> Result<Range<u32>, Error> {
         let mut found = Vec::new();
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "AvailabilityCondition" | "ValidBetween" => {
-                    found.push(self.read_nested_object(PublicationReader::read_condition)?);
+                    found.push(
+                        self.read_nested_object(PublicationReader::read_availability_condition)?,
+                    );
                 }
                 "AvailabilityConditionRef" | "ValidityConditionRef" => {
                     found.push(self.read_reference()?);
@@ -141,7 +148,7 @@ impl PublicationReader<'_, '_> {
 
     fn read_passing_times(&mut self, element: &str) -> Result<Range<u32>, Error> {
         let start = self.out.passing_times.len() as u32;
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             if name == element { self.read_passing_time()? } else { self.xml.skip_element()? }
         }
         Ok(start..self.out.passing_times.len() as u32)
@@ -149,16 +156,17 @@ impl PublicationReader<'_, '_> {
 
     /// Reads a `TimetabledPassingTime` or a `Call`.
     fn read_passing_time(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<PassingTime>())?;
+        self.count_record_bytes(size_of::<PassingTime>())?;
         let mut time = PassingTime::new();
         let (mut arrival_days, mut departure_days) = (None, None);
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "DepartureTime" => {
-                    time.departure = self.read_time_or_flag(&mut time.has_unread_time)?
+                    time.departure =
+                        self.read_time_flagging_unreadable(&mut time.has_unread_time)?
                 }
                 "ArrivalTime" => {
-                    time.arrival = self.read_time_or_flag(&mut time.has_unread_time)?
+                    time.arrival = self.read_time_flagging_unreadable(&mut time.has_unread_time)?
                 }
                 name if name.ends_with("PointInJourneyPatternRef") => {
                     time.point = self.read_reference()?;
@@ -170,8 +178,12 @@ impl PublicationReader<'_, '_> {
                     self.xml.skip_element()?;
                 }
                 "ScheduledStopPointRef" => time.stop_point = self.read_reference()?,
-                "Arrival" => (time.arrival, arrival_days) = self.read_call_half(&mut time)?,
-                "Departure" => (time.departure, departure_days) = self.read_call_half(&mut time)?,
+                "Arrival" => {
+                    (time.arrival, arrival_days) = self.read_arrival_or_departure(&mut time)?
+                }
+                "Departure" => {
+                    (time.departure, departure_days) = self.read_arrival_or_departure(&mut time)?
+                }
                 _ => self.xml.skip_element()?,
             }
         }
@@ -195,14 +207,17 @@ impl PublicationReader<'_, '_> {
     }
 
     /// Reads the arrival or the departure of a call: its time, and its day offset if there is one.
-    fn read_call_half(&mut self, call: &mut PassingTime) -> Result<(i32, Option<i32>), Error> {
+    fn read_arrival_or_departure(
+        &mut self,
+        call: &mut PassingTime,
+    ) -> Result<(i32, Option<i32>), Error> {
         let (mut time, mut days) = (NO_TIME, None);
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "Time" => time = self.read_time_or_flag(&mut call.has_unread_time)?,
+                "Time" => time = self.read_time_flagging_unreadable(&mut call.has_unread_time)?,
                 "DayOffset" => days = Some(self.read_day_offset()?),
                 "ForBoarding" | "ForAlighting" => {
-                    self.read_stop_use_field(name, call.use_of.get_or_insert_default())?;
+                    self.read_stop_boarding_rule(name, call.use_of.get_or_insert_default())?;
                 }
                 _ => self.xml.skip_element()?,
             }
@@ -215,42 +230,44 @@ impl PublicationReader<'_, '_> {
     }
 
     fn read_frequency_groups(&mut self, journey: &mut ServiceJourney) -> Result<(), Error> {
-        let n_unread = self.unread_count();
-        while self.xml.next_child()?.is_some() {
+        let n_unread = self.unreadable_value_count();
+        while self.xml.open_next_child()?.is_some() {
             let (mut first, mut last, mut every) = (NO_TIME, NO_TIME, None);
-            while let Some(name) = self.xml.next_child()? {
+            while let Some(name) = self.xml.open_next_child()? {
                 match name {
                     "FirstDepartureTime" => first = self.read_time()?,
                     "LastDepartureTime" => last = self.read_time()?,
-                    "ScheduledHeadwayInterval" => every = self.read_duration()?,
+                    "ScheduledHeadwayInterval" => every = self.read_duration_seconds()?,
                     _ => self.xml.skip_element()?,
                 }
             }
             if let Some(every) =
                 every.filter(|&every| every > 0 && first != NO_TIME && last != NO_TIME)
             {
-                self.count_bytes(size_of::<(i32, i32, i32)>())?;
+                self.count_record_bytes(size_of::<(i32, i32, i32)>())?;
                 // A group that ends at an earlier time of day ends on the next day.
                 let last = if last < first { last + DAY_SECONDS } else { last };
                 journey.headways.push((first, last, every));
             }
         }
-        journey.has_unread_start |= self.unread_count() > n_unread;
+        journey.has_unread_start |= self.unreadable_value_count() > n_unread;
         Ok(())
     }
 
     pub(super) fn read_dated_journey(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<DatedServiceJourney>())?;
+        self.count_record_bytes(size_of::<DatedServiceJourney>())?;
         let mut dated = DatedServiceJourney {
-            id: self.intern_id(),
+            id: self.intern_element_id(),
             file: self.file,
             ..DatedServiceJourney::default()
         };
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "ServiceJourneyRef" => dated.journey = self.read_reference()?,
                 "OperatingDayRef" => dated.day = self.read_reference()?,
-                "ServiceAlteration" => dated.is_cancelled = is_cancellation(&self.read_text()?),
+                "ServiceAlteration" => {
+                    dated.is_cancelled = is_cancelling_alteration(&self.read_text()?)
+                }
                 _ => self.xml.skip_element()?,
             }
         }
@@ -260,6 +277,6 @@ impl PublicationReader<'_, '_> {
 }
 
 /// Returns true if an alteration means that the journey does not run.
-fn is_cancellation(alteration: &str) -> bool {
+fn is_cancelling_alteration(alteration: &str) -> bool {
     matches!(alteration, "cancellation" | "replaced")
 }

@@ -7,7 +7,7 @@
 //! to the loader. [`load_timetable`] builds the timetable from these rows, so departure boards equal the converted zip.
 //!
 //! A fault is a [`Problem`](crate::Problem) that names file and id. Data that GTFS cannot express are a
-//! [`DroppedField`](crate::DroppedField).
+//! [`DroppedObjectsByReason`](crate::DroppedObjectsByReason).
 
 mod calendar;
 mod days;
@@ -30,7 +30,7 @@ use crate::{
 
 pub(crate) use self::source::is_publication_delivery;
 pub use self::{
-    elements::{Attributes, PublicationVisitor, VisitAction, visit_elements},
+    elements::{AttributeLookup, PublicationVisitor, VisitAction, visit_publication_elements},
     limits::PublicationLimits,
     record::{Publication, RecordCounts},
     source::{PublicationSource, looks_like_netex},
@@ -48,7 +48,7 @@ pub fn decode_publication(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
 ) -> Result<(Publication, Problems), Error> {
-    reader::decode_files(files, limits, &|| true, None)
+    reader::decode_xml_files(files, limits, &|| true, None)
 }
 
 /// The readable part of a publication.
@@ -62,12 +62,13 @@ pub struct PartialPublication {
     pub refused: Vec<Error>,
 }
 
-/// Decodes the files that can be read, like [`decode_publication`]. `goes_on` is called about every thousand elements;
-/// once it returns false, decoding fails.
+/// Decodes the files that can be read, like [`decode_publication`]. `should_continue` is called about every thousand
+/// elements; once it returns false, decoding fails.
 ///
 /// # Errors
 ///
-/// Returns an error if no file can be read, if none is NeTEx, if a limit is exceeded, or if `goes_on` returned false.
+/// Returns an error if no file can be read, if none is NeTEx, if a limit is exceeded, or if `should_continue` returned
+/// false.
 pub fn decode_readable_files(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
@@ -75,7 +76,7 @@ pub fn decode_readable_files(
 ) -> Result<PartialPublication, Error> {
     let mut refused = Vec::new();
     let (publication, problems) =
-        reader::decode_files(files, limits, should_continue, Some(&mut refused))?;
+        reader::decode_xml_files(files, limits, should_continue, Some(&mut refused))?;
     Ok(PartialPublication { publication, problems, refused })
 }
 
@@ -89,12 +90,12 @@ pub fn write_gtfs(
     tables: &mut dyn gtfs::TableWriter,
     problems: &mut Problems,
 ) -> Result<ConversionReport, Error> {
-    to_gtfs::write_tables(publication, tables, problems)
+    to_gtfs::write_gtfs_tables(publication, tables, problems)
 }
 
 /// Filters the loader's problems of the tables that [`write_gtfs`] wrote: removes those that were already reported for
 /// the publication.
-pub fn drop_known_table_problems(mut problems: Problems, timetable: &Timetable) -> Problems {
+pub fn drop_already_reported_problems(mut problems: Problems, timetable: &Timetable) -> Problems {
     let n = timetable.agencies().filter(|agency| agency.url.is_none()).count() as u64;
     problems.retract_field_problems("agency.txt", "missing_required_field", "agency_url", n);
     problems.retract_field_problems("stops.txt", "stop_without_location", "stop_lat", u64::MAX);
@@ -131,6 +132,6 @@ pub fn load_timetable(
     let counts = publication.record_counts();
     drop(publication);
     let (timetable, more) = tables.build_timetable()?;
-    problems.merge(drop_known_table_problems(more, &timetable));
+    problems.merge(drop_already_reported_problems(more, &timetable));
     Ok(LoadedPublication { timetable, counts, problems, losses })
 }

@@ -5,26 +5,27 @@ use std::ops::Range;
 use super::{
     reader::PublicationReader,
     record::{
-        JourneyPattern, Line, LineNetwork, LineRoute, NO_TIME, NamedRecord, Organisation,
-        PatternPoint, StopUse, TimeDemandType, TimingLink,
+        IdAndName, JourneyPattern, Line, LineNetwork, LineRoute, NO_TIME, Organisation,
+        PatternPoint, StopBoardingRules, TimeDemandType, TimingLink,
     },
 };
 use crate::{Error, gtfs::TextId};
 
 impl PublicationReader<'_, '_> {
     pub(super) fn read_organisation(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<Organisation>())?;
-        let mut organisation = Organisation { id: self.intern_id(), ..Organisation::default() };
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<Organisation>())?;
+        let mut organisation =
+            Organisation { id: self.intern_element_id(), ..Organisation::default() };
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "Name" => organisation.name = self.intern_text()?,
-                "ShortName" => organisation.short_name = self.intern_text()?,
+                "Name" => organisation.name = self.read_interned_text()?,
+                "ShortName" => organisation.short_name = self.read_interned_text()?,
                 "ContactDetails" | "CustomerServiceContactDetails" => {
-                    while let Some(name) = self.xml.next_child()? {
+                    while let Some(name) = self.xml.open_next_child()? {
                         match name {
-                            "Url" => self.intern_text_if_empty(&mut organisation.url)?,
-                            "Phone" => self.intern_text_if_empty(&mut organisation.phone)?,
-                            "Email" => self.intern_text_if_empty(&mut organisation.email)?,
+                            "Url" => self.read_text_if_unset(&mut organisation.url)?,
+                            "Phone" => self.read_text_if_unset(&mut organisation.phone)?,
+                            "Email" => self.read_text_if_unset(&mut organisation.email)?,
                             _ => self.xml.skip_element()?,
                         }
                     }
@@ -38,10 +39,10 @@ impl PublicationReader<'_, '_> {
 
     /// Reads a `Network` or `GroupOfLines`, which may contain others, and lines.
     pub(super) fn read_network(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<LineNetwork>())?;
-        let mut network = LineNetwork { id: self.intern_id(), ..LineNetwork::default() };
+        self.count_record_bytes(size_of::<LineNetwork>())?;
+        let mut network = LineNetwork { id: self.intern_element_id(), ..LineNetwork::default() };
         let mut lines = Vec::new();
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "AuthorityRef" => network.authority = self.read_reference()?,
                 "OperatorRef" | "TransportOrganisationRef"
@@ -50,7 +51,7 @@ impl PublicationReader<'_, '_> {
                     network.authority = self.read_reference()?;
                 }
                 "members" => {
-                    while let Some(name) = self.xml.next_child()? {
+                    while let Some(name) = self.xml.open_next_child()? {
                         match name {
                             "LineRef" | "FlexibleLineRef" => lines.push(self.read_reference()?),
                             _ => self.xml.skip_element()?,
@@ -66,17 +67,17 @@ impl PublicationReader<'_, '_> {
     }
 
     pub(super) fn read_line(&mut self, element: &str) -> Result<(), Error> {
-        self.count_bytes(size_of::<Line>())?;
-        let mut line = Line { id: self.intern_id(), file: self.file, ..Line::default() };
+        self.count_record_bytes(size_of::<Line>())?;
+        let mut line = Line { id: self.intern_element_id(), file: self.file, ..Line::default() };
         if element == "FlexibleLine" {
             let why = "booking arrangements are not converted";
-            self.out.untranslated.record_dropped(
+            self.out.untranslated.record_dropped_object(
                 "FlexibleLine",
                 why,
                 Some(self.out.texts.get(line.id)),
             );
         }
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             let place = match name {
                 "Name" => &mut line.name,
                 "ShortName" => &mut line.short_name,
@@ -98,7 +99,7 @@ impl PublicationReader<'_, '_> {
                     continue;
                 }
                 "Presentation" => {
-                    self.read_presentation(&mut line)?;
+                    self.read_line_presentation(&mut line)?;
                     continue;
                 }
                 "routes" => {
@@ -110,7 +111,7 @@ impl PublicationReader<'_, '_> {
                     continue;
                 }
             };
-            *place = self.intern_text()?;
+            *place = self.read_interned_text()?;
         }
         self.out.lines.push(line);
         Ok(())
@@ -118,10 +119,10 @@ impl PublicationReader<'_, '_> {
 
     /// Reads the routes that a line refers to or contains.
     fn read_line_routes(&mut self, line: TextId) -> Result<(), Error> {
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "RouteRef" => {
-                    self.count_bytes(size_of::<(TextId, TextId)>())?;
+                    self.count_record_bytes(size_of::<(TextId, TextId)>())?;
                     let route = self.read_reference()?;
                     self.out.line_of_route.push((route, line));
                 }
@@ -132,11 +133,11 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    fn read_presentation(&mut self, line: &mut Line) -> Result<(), Error> {
-        while let Some(name) = self.xml.next_child()? {
+    fn read_line_presentation(&mut self, line: &mut Line) -> Result<(), Error> {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "Colour" => line.colour = self.intern_text()?,
-                "TextColour" => line.text_colour = self.intern_text()?,
+                "Colour" => line.colour = self.read_interned_text()?,
+                "TextColour" => line.text_colour = self.read_interned_text()?,
                 _ => self.xml.skip_element()?,
             }
         }
@@ -144,12 +145,12 @@ impl PublicationReader<'_, '_> {
     }
 
     pub(super) fn read_route(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<LineRoute>())?;
-        let mut route = LineRoute { id: self.intern_id(), ..LineRoute::default() };
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<LineRoute>())?;
+        let mut route = LineRoute { id: self.intern_element_id(), ..LineRoute::default() };
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "LineRef" | "FlexibleLineRef" => route.line = self.read_reference()?,
-                "DirectionType" => route.direction = self.read_direction()?,
+                "DirectionType" => route.direction = self.read_direction_type()?,
                 _ => self.xml.skip_element()?,
             }
         }
@@ -157,7 +158,7 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn read_direction(&mut self) -> Result<Option<u8>, Error> {
+    pub(super) fn read_direction_type(&mut self) -> Result<Option<u8>, Error> {
         Ok(match &*self.read_text()? {
             "outbound" | "clockwise" => Some(0),
             "inbound" | "anticlockwise" => Some(1),
@@ -166,50 +167,57 @@ impl PublicationReader<'_, '_> {
     }
 
     pub(super) fn read_destination_display(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<NamedRecord>())?;
-        let id = self.intern_id();
+        self.count_record_bytes(size_of::<IdAndName>())?;
+        let id = self.intern_element_id();
         let (mut front, mut name_of) = (TextId::EMPTY, TextId::EMPTY);
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "FrontText" => front = self.intern_text()?,
-                "Name" => name_of = self.intern_text()?,
+                "FrontText" => front = self.read_interned_text()?,
+                "Name" => name_of = self.read_interned_text()?,
                 "vias" => {
                     let why = "GTFS has only one destination text per trip";
-                    self.out.untranslated.record_dropped("Via", why, Some(self.out.texts.get(id)));
+                    self.out.untranslated.record_dropped_object(
+                        "Via",
+                        why,
+                        Some(self.out.texts.get(id)),
+                    );
                     self.xml.skip_element()?;
                 }
                 _ => self.xml.skip_element()?,
             }
         }
         let name = if front == TextId::EMPTY { name_of } else { front };
-        self.out.displays.push(NamedRecord { id, name });
+        self.out.displays.push(IdAndName { id, name });
         Ok(())
     }
 
     pub(super) fn read_train_number(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<NamedRecord>())?;
-        let (id, mut name_of) = (self.intern_id(), TextId::EMPTY);
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<IdAndName>())?;
+        let (id, mut name_of) = (self.intern_element_id(), TextId::EMPTY);
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "ForAdvertisement" => name_of = self.intern_text()?,
-                "ForProduction" => self.intern_text_if_empty(&mut name_of)?,
+                "ForAdvertisement" => name_of = self.read_interned_text()?,
+                "ForProduction" => self.read_text_if_unset(&mut name_of)?,
                 _ => self.xml.skip_element()?,
             }
         }
-        self.out.train_numbers.push(NamedRecord { id, name: name_of });
+        self.out.train_numbers.push(IdAndName { id, name: name_of });
         Ok(())
     }
 
     pub(super) fn read_journey_pattern(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<JourneyPattern>())?;
-        let mut pattern =
-            JourneyPattern { id: self.intern_id(), file: self.file, ..JourneyPattern::default() };
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<JourneyPattern>())?;
+        let mut pattern = JourneyPattern {
+            id: self.intern_element_id(),
+            file: self.file,
+            ..JourneyPattern::default()
+        };
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "RouteRef" => pattern.route = self.read_reference()?,
                 "LineRef" | "FlexibleLineRef" => pattern.line = self.read_reference()?,
                 "RouteView" => {
-                    while let Some(name) = self.xml.next_child()? {
+                    while let Some(name) = self.xml.open_next_child()? {
                         match name {
                             "LineRef" | "FlexibleLineRef" => {
                                 pattern.line = self.read_reference()?
@@ -219,7 +227,7 @@ impl PublicationReader<'_, '_> {
                     }
                 }
                 "DestinationDisplayRef" => pattern.display = self.read_reference()?,
-                "DirectionType" => pattern.direction = self.read_direction()?,
+                "DirectionType" => pattern.direction = self.read_direction_type()?,
                 "pointsInSequence" => pattern.points = self.read_points_in_sequence()?,
                 _ => self.xml.skip_element()?,
             }
@@ -230,7 +238,7 @@ impl PublicationReader<'_, '_> {
 
     fn read_points_in_sequence(&mut self) -> Result<Range<u32>, Error> {
         let start = self.out.pattern_points.len();
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             let number = (self.out.pattern_points.len() - start) as u32;
             match name {
                 "StopPointInJourneyPattern" => self.read_pattern_point(number, false)?,
@@ -247,24 +255,24 @@ impl PublicationReader<'_, '_> {
 
     /// Reads the point of a pattern with index `number`; with `passes` it is a timing point without a stop.
     fn read_pattern_point(&mut self, number: u32, passes: bool) -> Result<(), Error> {
-        self.count_bytes(size_of::<PatternPoint>())?;
+        self.count_record_bytes(size_of::<PatternPoint>())?;
         let order = self.xml.attribute("order").and_then(|order| order.parse().ok());
         let mut point = PatternPoint {
-            id: self.intern_id(),
+            id: self.intern_element_id(),
             order: order.unwrap_or(number),
             stop_point: TextId::EMPTY,
             display: TextId::EMPTY,
             link: TextId::EMPTY,
-            use_of: StopUse { passes, ..StopUse::default() },
+            use_of: StopBoardingRules { passes, ..StopBoardingRules::default() },
         };
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "ScheduledStopPointRef" | "TimingPointRef" => {
                     point.stop_point = self.read_reference()?
                 }
                 "DestinationDisplayRef" => point.display = self.read_reference()?,
                 "OnwardTimingLinkRef" => point.link = self.read_reference()?,
-                name => self.read_stop_use_field(name, &mut point.use_of)?,
+                name => self.read_stop_boarding_rule(name, &mut point.use_of)?,
             }
         }
         self.out.pattern_points.push(point);
@@ -272,15 +280,15 @@ impl PublicationReader<'_, '_> {
     }
 
     /// Reads a field about boarding, alighting or stopping at a call.
-    pub(super) fn read_stop_use_field(
+    pub(super) fn read_stop_boarding_rule(
         &mut self,
         name: &str,
-        use_of: &mut StopUse,
+        use_of: &mut StopBoardingRules,
     ) -> Result<(), Error> {
         match name {
-            "ForBoarding" => use_of.may_board = self.read_flag()?.unwrap_or(true),
-            "ForAlighting" => use_of.may_alight = self.read_flag()?.unwrap_or(true),
-            "RequestStop" => use_of.on_request = self.read_flag()?.unwrap_or(false),
+            "ForBoarding" => use_of.may_board = self.read_boolean()?.unwrap_or(true),
+            "ForAlighting" => use_of.may_alight = self.read_boolean()?.unwrap_or(true),
+            "RequestStop" => use_of.on_request = self.read_boolean()?.unwrap_or(false),
             "StopUse" => match &*self.read_text()? {
                 "passthrough" => use_of.passes = true,
                 "noBoardingOrAlighting" => (use_of.may_board, use_of.may_alight) = (false, false),
@@ -292,9 +300,9 @@ impl PublicationReader<'_, '_> {
     }
 
     pub(super) fn read_timing_link(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<TimingLink>())?;
-        let mut link = TimingLink { id: self.intern_id(), ..TimingLink::default() };
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<TimingLink>())?;
+        let mut link = TimingLink { id: self.intern_element_id(), ..TimingLink::default() };
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "FromPointRef" => link.from = self.read_reference()?,
                 "ToPointRef" => link.to = self.read_reference()?,
@@ -306,12 +314,13 @@ impl PublicationReader<'_, '_> {
     }
 
     pub(super) fn read_time_demand_type(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<TimeDemandType>())?;
-        let mut demand_type = TimeDemandType { id: self.intern_id(), ..TimeDemandType::default() };
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<TimeDemandType>())?;
+        let mut demand_type =
+            TimeDemandType { id: self.intern_element_id(), ..TimeDemandType::default() };
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "runTimes" => demand_type.runs = self.read_durations()?,
-                "waitTimes" => demand_type.waits = self.read_durations()?,
+                "runTimes" => demand_type.runs = self.read_run_or_wait_times()?,
+                "waitTimes" => demand_type.waits = self.read_run_or_wait_times()?,
                 _ => self.xml.skip_element()?,
             }
         }
@@ -320,22 +329,23 @@ impl PublicationReader<'_, '_> {
     }
 
     /// Reads run times of links, or wait times at points.
-    fn read_durations(&mut self) -> Result<Range<u32>, Error> {
+    fn read_run_or_wait_times(&mut self) -> Result<Range<u32>, Error> {
         let start = self.out.durations.len() as u32;
-        while self.xml.next_child()?.is_some() {
-            let (mut of, mut seconds, n_unread) = (TextId::EMPTY, None, self.unread_count());
-            while let Some(name) = self.xml.next_child()? {
+        while self.xml.open_next_child()?.is_some() {
+            let (mut of, mut seconds, n_unread) =
+                (TextId::EMPTY, None, self.unreadable_value_count());
+            while let Some(name) = self.xml.open_next_child()? {
                 match name {
                     "TimingLinkRef" | "ScheduledStopPointRef" | "TimingPointRef" => {
                         of = self.read_reference()?;
                     }
-                    "RunTime" | "WaitTime" => seconds = self.read_duration()?,
+                    "RunTime" | "WaitTime" => seconds = self.read_duration_seconds()?,
                     _ => self.xml.skip_element()?,
                 }
             }
-            let unread = Some(NO_TIME).filter(|_| self.unread_count() > n_unread);
+            let unread = Some(NO_TIME).filter(|_| self.unreadable_value_count() > n_unread);
             if let Some(seconds) = seconds.or(unread) {
-                self.count_bytes(size_of::<(TextId, i32)>())?;
+                self.count_record_bytes(size_of::<(TextId, i32)>())?;
                 self.out.durations.push((of, seconds));
             }
         }

@@ -52,9 +52,9 @@ const UNTRANSLATED: [(&str, &str); 9] = [
     ("StopPlaceEntrance", "entrances are not converted"),
 ];
 
-/// Decodes all XML files, as long as `goes_on` returns true. The error of an unreadable file is returned; if `refused`
-/// is given, it is added there, and the other files are still read.
-pub(super) fn decode_files(
+/// Decodes all XML files, as long as `should_continue` returns true. The error of an unreadable file is returned; if
+/// `refused` is given, it is added there, and the other files are still read.
+pub(super) fn decode_xml_files(
     files: &mut dyn FileSet,
     limits: &PublicationLimits,
     should_continue: &dyn Fn() -> bool,
@@ -74,7 +74,7 @@ pub(super) fn decode_files(
             let read = read_file_into(files, name, limits.files.entry_bytes.min(left), &mut body);
             left = left.saturating_sub(body.len() as u64);
             read?;
-            check_body_start(&body)?;
+            reject_empty_or_html_body(&body)?;
             let text = xml::decode_document(&body)?;
             let bounds =
                 xml::XmlLimits { depth: PublicationLimits::DEPTH, ..xml::XmlLimits::default() };
@@ -90,19 +90,22 @@ pub(super) fn decode_files(
                 object: StartTag::default(),
                 n_unread: 0,
             };
-            let is_netex = reader.read_document();
+            let is_netex = reader.read_xml_document();
             record_bytes = reader.record_bytes;
             is_netex
         };
         match (read().map_err(|error| error.with_file(name)), &mut refused) {
             (Ok(is_netex), _) => n_read += usize::from(is_netex),
-            (Err(error), Some(refused)) if is_file_error(error.kind()) => refused.push(error),
+            (Err(error), Some(refused)) if is_single_file_error(error.kind()) => {
+                refused.push(error)
+            }
             (Err(error), _) => return Err(error),
         }
         publication.files.push(name.as_str().into());
     }
     if n_read == 0 {
-        if let Some(refusal) = refused.and_then(|refused| join_errors(std::mem::take(refused))) {
+        if let Some(refusal) = refused.and_then(|refused| join_file_errors(std::mem::take(refused)))
+        {
             return Err(refusal);
         }
         let detail = "has no PublicationDelivery, so it is not NeTEx";
@@ -117,7 +120,7 @@ pub(super) fn decode_files(
 }
 
 /// Combines the errors of all files, of which the first few are quoted.
-fn join_errors(mut refused: Vec<Error>) -> Option<Error> {
+fn join_file_errors(mut refused: Vec<Error>) -> Option<Error> {
     const ERRORS_LISTED_MAX: usize = 5;
     let [first, _, ..] = refused.as_slice() else { return refused.pop() };
     let messages: Vec<String> =
@@ -138,7 +141,7 @@ fn new_publication() -> Publication {
 }
 
 /// Returns true if an error concerns one file and not the others.
-fn is_file_error(kind: ErrorKind) -> bool {
+fn is_single_file_error(kind: ErrorKind) -> bool {
     use ErrorKind::{Decode, Empty, Encoding, Html, Truncated};
     matches!(kind, Decode | Empty | Encoding | Html | Truncated)
 }
@@ -175,7 +178,7 @@ pub(super) fn read_file_into(
     Ok(())
 }
 
-pub(super) fn check_body_start(body: &[u8]) -> Result<(), Error> {
+pub(super) fn reject_empty_or_html_body(body: &[u8]) -> Result<(), Error> {
     if body.trim_ascii().is_empty() {
         return Err(Error::new(ErrorKind::Empty, "is empty"));
     }
@@ -212,9 +215,9 @@ enum ElementContext {
 
 impl<'x> PublicationReader<'x, '_> {
     /// Reads a document. Returns true if it is NeTEx.
-    fn read_document(&mut self) -> Result<bool, Error> {
+    fn read_xml_document(&mut self) -> Result<bool, Error> {
         let mut is_netex = false;
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             if name == "PublicationDelivery" {
                 is_netex = true;
                 self.read_publication_delivery()?;
@@ -240,26 +243,26 @@ impl<'x> PublicationReader<'x, '_> {
             self.problems.push(problem.with_value(namespace));
         }
         let profile = self.xml.attribute("version").unwrap_or_default();
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "ParticipantRef" => self.out.participant = self.intern_text()?,
+                "ParticipantRef" => self.out.participant = self.read_interned_text()?,
                 name => self.read_member(name)?,
             }
         }
         if self.out.timezone.is_none() {
-            self.out.timezone = zone_for_profile(&profile).map(Box::from);
+            self.out.timezone = timezone_for_netex_profile(&profile).map(Box::from);
         }
         Ok(())
     }
 
     /// Reads the members of the open element, which is not a frame.
     pub(super) fn read_child_members(&mut self) -> Result<(), Error> {
-        self.read_members_in(ElementContext::Other)
+        self.read_members_in_context(ElementContext::Other)
     }
 
-    fn read_members_in(&mut self, within: ElementContext) -> Result<(), Error> {
+    fn read_members_in_context(&mut self, within: ElementContext) -> Result<(), Error> {
         let outer_context = std::mem::replace(&mut self.within, within);
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             self.read_member(name)?;
         }
         self.within = outer_context;
@@ -267,14 +270,14 @@ impl<'x> PublicationReader<'x, '_> {
     }
 
     /// Returns true if the most recently opened element states the validity of a frame.
-    pub(super) fn is_frame_validity(&self) -> bool {
+    pub(super) fn is_frame_validity_element(&self) -> bool {
         self.within != ElementContext::Other
     }
 
     /// Reads the most recently opened element: a record, or an element that may contain records.
     fn read_member(&mut self, name: &'x str) -> Result<(), Error> {
         let outer_object = std::mem::replace(&mut self.object, self.xml.start_tag());
-        self.read_object(name)?;
+        self.read_element_by_name(name)?;
         self.object = outer_object;
         Ok(())
     }
@@ -293,7 +296,7 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(found)
     }
 
-    fn read_object(&mut self, name: &'x str) -> Result<(), Error> {
+    fn read_element_by_name(&mut self, name: &'x str) -> Result<(), Error> {
         match name {
             "Operator" | "Authority" | "GeneralOrganisation" => self.read_organisation(),
             "Network" | "GroupOfLines" => self.read_network(),
@@ -309,16 +312,16 @@ impl<'x> PublicationReader<'x, '_> {
             "StopPlace" => self.read_stop_place(),
             "Quay" => self.read_quay(TextId::EMPTY),
             "ScheduledStopPoint" => self.read_scheduled_stop_point(),
-            "PassengerStopAssignment" => self.read_stop_assignment(),
+            "PassengerStopAssignment" => self.read_passenger_stop_assignment(),
             "ServiceJourney" | "TemplateServiceJourney" => self.read_service_journey(),
             "DatedServiceJourney" => self.read_dated_journey(),
             "DayType" => self.read_day_type(),
-            "DayTypeAssignment" => self.read_day_assignment(),
+            "DayTypeAssignment" => self.read_day_type_assignment(),
             "OperatingPeriod" | "UicOperatingPeriod" => self.read_operating_period(),
             "OperatingDay" => self.read_operating_day(),
-            "AvailabilityCondition" => self.read_lone_condition(),
+            "AvailabilityCondition" => self.read_standalone_condition(),
             "ServiceCalendar" => self.read_service_calendar(),
-            "ValidBetween" if self.is_frame_validity() => self.read_frame_validity(),
+            "ValidBetween" if self.is_frame_validity_element() => self.read_frame_validity(),
             "FrameDefaults" => self.read_frame_defaults(),
             name => self.read_other_element(name),
         }
@@ -327,16 +330,16 @@ impl<'x> PublicationReader<'x, '_> {
     fn read_other_element(&mut self, name: &'x str) -> Result<(), Error> {
         if let Some(&(kind, why)) = UNTRANSLATED.iter().find(|(kind, _)| *kind == name) {
             let id = self.xml.attribute("id");
-            self.out.untranslated.record_dropped(kind, why, id.as_deref());
+            self.out.untranslated.record_dropped_object(kind, why, id.as_deref());
         }
         match name {
             _ if SKIPPED_ELEMENTS.contains(&name) => self.xml.skip_element(),
             "validityConditions" if self.within == ElementContext::Frame => {
-                self.read_members_in(ElementContext::ConditionsOfFrame)
+                self.read_members_in_context(ElementContext::ConditionsOfFrame)
             }
             // `TypeOfFrame` is an ordinary object.
             _ if name.ends_with("Frame") && name != "TypeOfFrame" => {
-                self.read_members_in(ElementContext::Frame)
+                self.read_members_in_context(ElementContext::Frame)
             }
             _ => self.read_child_members(),
         }
@@ -344,7 +347,7 @@ impl<'x> PublicationReader<'x, '_> {
 
     /// Reads the time zone and the language of a frame; the first ones apply.
     fn read_frame_defaults(&mut self) -> Result<(), Error> {
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             if name == "DefaultLocale" { self.read_locale()? } else { self.xml.skip_element()? }
         }
         Ok(())
@@ -352,8 +355,8 @@ impl<'x> PublicationReader<'x, '_> {
 
     fn read_locale(&mut self) -> Result<(), Error> {
         let (mut zone, mut winter, mut summer) = (None, None, None);
-        let n_unread = self.unread_count();
-        while let Some(name) = self.xml.next_child()? {
+        let n_unread = self.unreadable_value_count();
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "TimeZone" => zone = Some(self.read_text()?).filter(|it| !it.is_empty()),
                 "TimeZoneOffset" => winter = self.read_text()?.parse::<i32>().ok(),
@@ -367,15 +370,15 @@ impl<'x> PublicationReader<'x, '_> {
                 _ => self.xml.skip_element()?,
             }
         }
-        self.out.has_unread_timezone |= zone.is_none() && self.unread_count() > n_unread;
-        let zone = zone.or_else(|| zone_for_offsets(winter, summer).map(Cow::from));
+        self.out.has_unread_timezone |= zone.is_none() && self.unreadable_value_count() > n_unread;
+        let zone = zone.or_else(|| timezone_for_utc_offsets(winter, summer).map(Cow::from));
         if let Some(zone) = zone.filter(|_| self.out.timezone.is_none()) {
             if jiff::tz::TimeZone::get(&zone).is_ok() {
                 self.out.timezone = Some(zone.as_ref().into());
             } else {
                 self.out.has_unread_timezone = true;
                 let detail = "is not a known time zone and is ignored";
-                self.report_problem("TimeZone", "invalid_timezone", detail, &zone);
+                self.report_element_problem("TimeZone", "invalid_timezone", detail, &zone);
             }
         }
         Ok(())
@@ -386,10 +389,10 @@ impl<'x> PublicationReader<'x, '_> {
         Ok(self.read_named_text()?.1)
     }
 
-    /// Reads the text like [`read_text`](Self::read_text), and returns it with the name of the element.
+    /// Reads the text like [`read_text`](Self::read_limited_text), and returns it with the name of the element.
     pub(super) fn read_named_text(&mut self) -> Result<(&'x str, Cow<'x, str>), Error> {
         let name = self.xml.start_tag().local_name();
-        let text = self.xml.element_or_inner_text()?;
+        let text = self.xml.read_element_or_inner_text()?;
         if text.len() > self.limits.text_bytes {
             let detail = "is longer than the limit and is ignored";
             self.report_unreadable(name, "text_too_long", detail, &text);
@@ -402,14 +405,14 @@ impl<'x> PublicationReader<'x, '_> {
     }
 
     /// Reads the text of the open element into the arena.
-    pub(super) fn intern_text(&mut self) -> Result<TextId, Error> {
+    pub(super) fn read_interned_text(&mut self) -> Result<TextId, Error> {
         let text = self.read_text()?;
         Ok(self.out.texts.intern(&text))
     }
 
     /// Reads the text of the open element into `place` unless that has one already.
-    pub(super) fn intern_text_if_empty(&mut self, place: &mut TextId) -> Result<(), Error> {
-        let text = self.intern_text()?;
+    pub(super) fn read_text_if_unset(&mut self, place: &mut TextId) -> Result<(), Error> {
+        let text = self.read_interned_text()?;
         if *place == TextId::EMPTY {
             *place = text;
         }
@@ -417,7 +420,7 @@ impl<'x> PublicationReader<'x, '_> {
     }
 
     /// Returns the `id` of the most recently opened element.
-    pub(super) fn intern_id(&mut self) -> TextId {
+    pub(super) fn intern_element_id(&mut self) -> TextId {
         let id = self.xml.attribute("id").unwrap_or_default();
         self.out.texts.intern(&id)
     }
@@ -433,7 +436,7 @@ impl<'x> PublicationReader<'x, '_> {
     /// Reads and stores the references in the open element whose names end in `suffix`.
     pub(super) fn read_references(&mut self, suffix: &str) -> Result<Range<u32>, Error> {
         let mut found = Vec::new();
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             if name.ends_with(suffix) {
                 found.push(self.read_reference()?)
             } else {
@@ -445,7 +448,7 @@ impl<'x> PublicationReader<'x, '_> {
 
     /// Stores references contiguously, and returns their range.
     pub(super) fn store_references(&mut self, found: &[TextId]) -> Result<Range<u32>, Error> {
-        self.count_bytes(size_of_val(found))?;
+        self.count_record_bytes(size_of_val(found))?;
         let start = self.out.references.len() as u32;
         self.out.references.extend_from_slice(found);
         Ok(start..self.out.references.len() as u32)
@@ -453,7 +456,7 @@ impl<'x> PublicationReader<'x, '_> {
 
     /// Counts the memory of a record before it is stored.
     #[inline]
-    pub(super) fn count_bytes(&mut self, bytes: usize) -> Result<(), Error> {
+    pub(super) fn count_record_bytes(&mut self, bytes: usize) -> Result<(), Error> {
         self.record_bytes += bytes;
         if self.record_bytes <= self.limits.record_bytes {
             return Ok(());
@@ -465,7 +468,7 @@ impl<'x> PublicationReader<'x, '_> {
 }
 
 /// Returns the time zone with these offsets from UTC in winter and in summer, in hours.
-fn zone_for_offsets(winter: Option<i32>, summer: Option<i32>) -> Option<&'static str> {
+fn timezone_for_utc_offsets(winter: Option<i32>, summer: Option<i32>) -> Option<&'static str> {
     match (winter?, summer) {
         (0, Some(1)) => Some("WET"),
         (1, Some(2)) => Some("CET"),
@@ -476,7 +479,7 @@ fn zone_for_offsets(winter: Option<i32>, summer: Option<i32>) -> Option<&'static
 }
 
 /// Returns the time zone of a profile, by the version that a publication states: `1.10:FR-NETEX-2.2`.
-fn zone_for_profile(version: &str) -> Option<&'static str> {
+fn timezone_for_netex_profile(version: &str) -> Option<&'static str> {
     let is_of = |mark: &str| version.contains(mark);
     if is_of(":FR") {
         Some("Europe/Paris")

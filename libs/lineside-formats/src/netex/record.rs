@@ -8,7 +8,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::days::Day;
+use super::days::EpochDay;
 use crate::{
     ConversionReport,
     gtfs::{StringInterner, TextId},
@@ -30,21 +30,21 @@ pub struct Publication {
     /// The publisher.
     pub(super) participant: TextId,
     /// The validity of the frames of all files: first and last day.
-    pub(super) validity: Option<(Day, Day)>,
+    pub(super) validity: Option<(EpochDay, EpochDay)>,
     /// The validity of the frames of each file that states one, by its number.
-    pub(super) validity_of_file: BTreeMap<u32, (Day, Day)>,
+    pub(super) validity_of_file: BTreeMap<u32, (EpochDay, EpochDay)>,
     pub(super) organisations: Vec<Organisation>,
     pub(super) networks: Vec<LineNetwork>,
     pub(super) lines: Vec<Line>,
     pub(super) routes: Vec<LineRoute>,
-    pub(super) displays: Vec<NamedRecord>,
-    pub(super) train_numbers: Vec<NamedRecord>,
-    pub(super) stop_places: Vec<StopSite>,
-    pub(super) quays: Vec<StopSite>,
+    pub(super) displays: Vec<IdAndName>,
+    pub(super) train_numbers: Vec<IdAndName>,
+    pub(super) stop_places: Vec<StopPlaceOrQuay>,
+    pub(super) quays: Vec<StopPlaceOrQuay>,
     /// Pairs of a quay and a stop place that refers to it, and of a quay and a zone that it refers to, which may be a
     /// stop place.
     pub(super) place_of_quay: Vec<(TextId, TextId)>,
-    pub(super) stop_points: Vec<StopPoint>,
+    pub(super) stop_points: Vec<ScheduledStopPoint>,
     pub(super) stop_assignments: Vec<PassengerStopAssignment>,
     pub(super) patterns: Vec<JourneyPattern>,
     pub(super) pattern_points: Vec<PatternPoint>,
@@ -173,11 +173,11 @@ impl Publication {
 }
 
 /// A point on Earth in degrees, latitude first.
-pub(super) type Degrees = (f64, f64);
+pub(super) type LatLonDegrees = (f64, f64);
 
 /// An object of which only the name is stored.
 #[derive(Debug)]
-pub(super) struct NamedRecord {
+pub(super) struct IdAndName {
     pub(super) id: TextId,
     pub(super) name: TextId,
 }
@@ -231,13 +231,13 @@ pub(super) struct LineRoute {
 
 /// A `StopPlace` or a `Quay`.
 #[derive(Debug, Default)]
-pub(super) struct StopSite {
+pub(super) struct StopPlaceOrQuay {
     pub(super) id: TextId,
     pub(super) name: TextId,
     /// The text on a sign at a quay.
     pub(super) label: TextId,
     pub(super) public_code: TextId,
-    pub(super) point: Option<Degrees>,
+    pub(super) point: Option<LatLonDegrees>,
     /// The place that contains it.
     pub(super) parent: TextId,
     pub(super) wheelchair: Option<bool>,
@@ -246,11 +246,11 @@ pub(super) struct StopSite {
 
 /// A `ScheduledStopPoint`.
 #[derive(Debug, Default)]
-pub(super) struct StopPoint {
+pub(super) struct ScheduledStopPoint {
     pub(super) id: TextId,
     pub(super) name: TextId,
     pub(super) public_code: TextId,
-    pub(super) point: Option<Degrees>,
+    pub(super) point: Option<LatLonDegrees>,
     pub(super) file: u32,
 }
 
@@ -283,12 +283,12 @@ pub(super) struct PatternPoint {
     pub(super) stop_point: TextId,
     pub(super) display: TextId,
     pub(super) link: TextId,
-    pub(super) use_of: StopUse,
+    pub(super) use_of: StopBoardingRules,
 }
 
 /// The use of a call by riders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StopUse {
+pub(super) struct StopBoardingRules {
     pub(super) may_board: bool,
     pub(super) may_alight: bool,
     pub(super) on_request: bool,
@@ -296,9 +296,9 @@ pub(super) struct StopUse {
     pub(super) passes: bool,
 }
 
-impl Default for StopUse {
-    fn default() -> StopUse {
-        StopUse { may_board: true, may_alight: true, on_request: false, passes: false }
+impl Default for StopBoardingRules {
+    fn default() -> StopBoardingRules {
+        StopBoardingRules { may_board: true, may_alight: true, on_request: false, passes: false }
     }
 }
 
@@ -334,7 +334,7 @@ pub(super) struct DayType {
 #[derive(Debug, Default)]
 pub(super) struct DayTypeAssignment {
     pub(super) day_type: TextId,
-    pub(super) date: Option<Day>,
+    pub(super) date: Option<EpochDay>,
     pub(super) period: TextId,
     pub(super) operating_day: TextId,
     pub(super) excludes: bool,
@@ -345,8 +345,8 @@ pub(super) struct DayTypeAssignment {
 #[derive(Debug, Default)]
 pub(super) struct OperatingPeriod {
     pub(super) id: TextId,
-    pub(super) from: Option<Day>,
-    pub(super) to: Option<Day>,
+    pub(super) from: Option<EpochDay>,
+    pub(super) to: Option<EpochDay>,
     pub(super) from_day: TextId,
     pub(super) to_day: TextId,
     /// A digit per day from the first on, if given.
@@ -366,15 +366,15 @@ impl OperatingPeriod {
 #[derive(Debug)]
 pub(super) struct OperatingDay {
     pub(super) id: TextId,
-    pub(super) date: Option<Day>,
+    pub(super) date: Option<EpochDay>,
 }
 
 /// An `AvailabilityCondition` of journeys.
 #[derive(Debug, Default)]
 pub(super) struct AvailabilityCondition {
     pub(super) id: TextId,
-    pub(super) from: Option<Day>,
-    pub(super) to: Option<Day>,
+    pub(super) from: Option<EpochDay>,
+    pub(super) to: Option<EpochDay>,
     pub(super) bits: TextId,
     pub(super) day_types: Range<u32>,
     pub(super) operating_days: Range<u32>,
@@ -422,7 +422,7 @@ pub(super) struct PassingTime {
     pub(super) has_offset: bool,
     /// True if it only states a window of times.
     pub(super) is_window: bool,
-    pub(super) use_of: Option<StopUse>,
+    pub(super) use_of: Option<StopBoardingRules>,
 }
 
 /// A `DatedServiceJourney`.

@@ -2,18 +2,22 @@
 
 use super::{
     reader::PublicationReader,
-    record::{PassengerStopAssignment, StopPoint, StopSite},
+    record::{PassengerStopAssignment, ScheduledStopPoint, StopPlaceOrQuay},
 };
 use crate::{Error, gtfs::TextId};
 
 impl PublicationReader<'_, '_> {
     pub(super) fn read_stop_place(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<StopSite>())?;
-        let mut place = StopSite { id: self.intern_id(), file: self.file, ..StopSite::default() };
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<StopPlaceOrQuay>())?;
+        let mut place = StopPlaceOrQuay {
+            id: self.intern_element_id(),
+            file: self.file,
+            ..StopPlaceOrQuay::default()
+        };
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "quays" => {
-                    while let Some(name) = self.xml.next_child()? {
+                    while let Some(name) = self.xml.open_next_child()? {
                         match name {
                             "Quay" => {
                                 self.read_nested_object(|reader| reader.read_quay(place.id))?
@@ -21,7 +25,7 @@ impl PublicationReader<'_, '_> {
                             // A quay outside of the place, which usually does not refer to the place.
                             "QuayRef" => {
                                 let quay = self.read_reference()?;
-                                self.count_bytes(size_of::<(TextId, TextId)>())?;
+                                self.count_record_bytes(size_of::<(TextId, TextId)>())?;
                                 self.out.place_of_quay.push((quay, place.id));
                             }
                             _ => self.xml.skip_element()?,
@@ -29,7 +33,7 @@ impl PublicationReader<'_, '_> {
                     }
                 }
                 "ParentSiteRef" => place.parent = self.read_reference()?,
-                name => self.read_site_field(name, &mut place)?,
+                name => self.read_common_stop_field(name, &mut place)?,
             }
         }
         self.out.stop_places.push(place);
@@ -38,10 +42,14 @@ impl PublicationReader<'_, '_> {
 
     /// Reads a `Quay`, which is inside the stop place `parent` or alone.
     pub(super) fn read_quay(&mut self, parent: TextId) -> Result<(), Error> {
-        self.count_bytes(size_of::<StopSite>())?;
-        let mut quay =
-            StopSite { id: self.intern_id(), parent, file: self.file, ..StopSite::default() };
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<StopPlaceOrQuay>())?;
+        let mut quay = StopPlaceOrQuay {
+            id: self.intern_element_id(),
+            parent,
+            file: self.file,
+            ..StopPlaceOrQuay::default()
+        };
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "SiteRef" | "ParentSiteRef" if quay.parent == TextId::EMPTY => {
                     quay.parent = self.read_reference()?;
@@ -49,25 +57,29 @@ impl PublicationReader<'_, '_> {
                 // The French profile refers to the stop place by this element; others use it for fare zones.
                 "ParentZoneRef" => {
                     let zone = self.read_reference()?;
-                    self.count_bytes(size_of::<(TextId, TextId)>())?;
+                    self.count_record_bytes(size_of::<(TextId, TextId)>())?;
                     self.out.place_of_quay.push((quay.id, zone));
                 }
-                "Label" => quay.label = self.intern_text()?,
-                name => self.read_site_field(name, &mut quay)?,
+                "Label" => quay.label = self.read_interned_text()?,
+                name => self.read_common_stop_field(name, &mut quay)?,
             }
         }
         self.out.quays.push(quay);
         Ok(())
     }
 
-    fn read_site_field(&mut self, name: &str, place: &mut StopSite) -> Result<(), Error> {
+    fn read_common_stop_field(
+        &mut self,
+        name: &str,
+        place: &mut StopPlaceOrQuay,
+    ) -> Result<(), Error> {
         match name {
-            "Name" => place.name = self.intern_text()?,
-            "PublicCode" => place.public_code = self.intern_text()?,
+            "Name" => place.name = self.read_interned_text()?,
+            "PublicCode" => place.public_code = self.read_interned_text()?,
             "Centroid" | "Location" => {
-                let n_unread = self.unread_count();
+                let n_unread = self.unreadable_value_count();
                 let point = self.read_location()?;
-                self.mark_unread_days(place.id, n_unread)?;
+                self.mark_unreadable_record(place.id, n_unread)?;
                 place.point = place.point.or(point);
             }
             "AccessibilityAssessment" => place.wheelchair = self.read_wheelchair_access()?,
@@ -79,12 +91,12 @@ impl PublicationReader<'_, '_> {
     /// Reads the accessibility for wheelchairs, or else for all persons with impaired mobility.
     fn read_wheelchair_access(&mut self) -> Result<Option<bool>, Error> {
         let (mut overall, mut wheelchair) = (None, None);
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "MobilityImpairedAccess" => overall = self.read_limitation_status()?,
                 "limitations" => {
-                    while self.xml.next_child()?.is_some() {
-                        while let Some(name) = self.xml.next_child()? {
+                    while self.xml.open_next_child()?.is_some() {
+                        while let Some(name) = self.xml.open_next_child()? {
                             if name == "WheelchairAccess" {
                                 wheelchair = self.read_limitation_status()?;
                             } else {
@@ -109,16 +121,20 @@ impl PublicationReader<'_, '_> {
     }
 
     pub(super) fn read_scheduled_stop_point(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<StopPoint>())?;
-        let mut point = StopPoint { id: self.intern_id(), file: self.file, ..StopPoint::default() };
-        while let Some(name) = self.xml.next_child()? {
+        self.count_record_bytes(size_of::<ScheduledStopPoint>())?;
+        let mut point = ScheduledStopPoint {
+            id: self.intern_element_id(),
+            file: self.file,
+            ..ScheduledStopPoint::default()
+        };
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
-                "Name" => point.name = self.intern_text()?,
-                "PublicCode" => point.public_code = self.intern_text()?,
+                "Name" => point.name = self.read_interned_text()?,
+                "PublicCode" => point.public_code = self.read_interned_text()?,
                 "Location" => {
-                    let n_unread = self.unread_count();
+                    let n_unread = self.unreadable_value_count();
                     point.point = self.read_location()?;
-                    self.mark_unread_days(point.id, n_unread)?;
+                    self.mark_unreadable_record(point.id, n_unread)?;
                 }
                 _ => self.xml.skip_element()?,
             }
@@ -127,11 +143,11 @@ impl PublicationReader<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn read_stop_assignment(&mut self) -> Result<(), Error> {
-        self.count_bytes(size_of::<PassengerStopAssignment>())?;
+    pub(super) fn read_passenger_stop_assignment(&mut self) -> Result<(), Error> {
+        self.count_record_bytes(size_of::<PassengerStopAssignment>())?;
         let mut assignment =
             PassengerStopAssignment { file: self.file, ..PassengerStopAssignment::default() };
-        while let Some(name) = self.xml.next_child()? {
+        while let Some(name) = self.xml.open_next_child()? {
             match name {
                 "ScheduledStopPointRef" => assignment.stop_point = self.read_reference()?,
                 "QuayRef" => assignment.quay = self.read_reference()?,

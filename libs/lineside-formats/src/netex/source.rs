@@ -49,9 +49,9 @@ impl<R: Read + Seek> PublicationSource<R> {
         mut reader: R,
         limits: &DatasetLimits,
     ) -> Result<PublicationSource<R>, Error> {
-        let start = read_start(&mut reader).map_err(Error::from_io)?;
-        Ok(PublicationSource(if begins_as_zip(&start) {
-            SourceContainer::Zip(Box::new(ZipFiles::from_xml_archive(reader, limits)?))
+        let start = read_first_bytes(&mut reader).map_err(Error::from_io)?;
+        Ok(PublicationSource(if starts_with_zip_signature(&start) {
+            SourceContainer::Zip(Box::new(ZipFiles::open_xml_archive(reader, limits)?))
         } else {
             SourceContainer::Single(reader)
         }))
@@ -92,12 +92,12 @@ impl<R: Read + Seek> FileSet for PublicationSource<R> {
     }
 }
 
-fn begins_as_zip(body: &[u8]) -> bool {
+fn starts_with_zip_signature(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04") || body.starts_with(b"PK\x05\x06")
 }
 
 /// Reads the first bytes of a reader.
-fn read_start(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
+fn read_first_bytes(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.rewind()?;
     reader.by_ref().take(PREFIX_BYTES as u64).read_to_end(&mut start)?;
@@ -113,12 +113,12 @@ fn read_start(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
 ///
 /// Returns an error if the reader fails.
 pub fn looks_like_netex(mut reader: impl Read + Seek) -> io::Result<bool> {
-    let start = read_start(&mut reader)?;
-    if !begins_as_zip(&start) {
+    let start = read_first_bytes(&mut reader)?;
+    if !starts_with_zip_signature(&start) {
         return Ok(is_publication_delivery(&start));
     }
     let Ok(mut files) =
-        ZipFiles::from_xml_archive(reader, &super::PublicationLimits::default().files)
+        ZipFiles::open_xml_archive(reader, &super::PublicationLimits::default().files)
     else {
         return Ok(false);
     };

@@ -2,7 +2,7 @@
 //! missing.
 
 use super::{
-    days::{self, Day},
+    days::{self, EpochDay},
     reader::PublicationReader,
     record::NO_TIME,
 };
@@ -15,38 +15,41 @@ use crate::{
 pub(super) const DAY_SECONDS: i32 = 24 * 3_600;
 
 impl PublicationReader<'_, '_> {
-    pub(super) fn read_flag(&mut self) -> Result<Option<bool>, Error> {
+    pub(super) fn read_boolean(&mut self) -> Result<Option<bool>, Error> {
         let detail = "is neither true nor false and is ignored";
-        self.read_parsed("invalid_boolean", detail, |text| match text {
+        self.read_parsed_text("invalid_boolean", detail, |text| match text {
             "true" | "1" => Some(true),
             "false" | "0" => Some(false),
             _ => None,
         })
     }
 
-    pub(super) fn read_day(&mut self) -> Result<Option<Day>, Error> {
-        self.read_parsed("invalid_date", "is not a date and is ignored", days::parse_day)
+    pub(super) fn read_date(&mut self) -> Result<Option<EpochDay>, Error> {
+        self.read_parsed_text("invalid_date", "is not a date and is ignored", days::parse_day)
     }
 
     /// Reads a whole number.
     pub(super) fn read_integer(&mut self) -> Result<Option<i32>, Error> {
         let detail = "is not an integer and is ignored";
-        self.read_parsed("invalid_integer", detail, |text| text.parse().ok())
+        self.read_parsed_text("invalid_integer", detail, |text| text.parse().ok())
     }
 
     /// Reads a decimal number.
-    pub(super) fn read_number(&mut self) -> Result<Option<f64>, Error> {
+    pub(super) fn read_decimal(&mut self) -> Result<Option<f64>, Error> {
         let detail = "is not a number and is ignored";
         // `parse` also accepts `inf` and `nan`.
         let parse = |text: &str| text.parse().ok().filter(|number: &f64| number.is_finite());
-        self.read_parsed("invalid_float", detail, parse)
+        self.read_parsed_text("invalid_float", detail, parse)
     }
 
-    /// Reads a time like [`read_time`](Self::read_time), and sets `is_unread` if it is unreadable.
-    pub(super) fn read_time_or_flag(&mut self, is_unread: &mut bool) -> Result<i32, Error> {
-        let n_unread = self.unread_count();
+    /// Reads a time like [`read_time`](Self::readable_time_of_row), and sets `is_unread` if it is unreadable.
+    pub(super) fn read_time_flagging_unreadable(
+        &mut self,
+        is_unread: &mut bool,
+    ) -> Result<i32, Error> {
+        let n_unread = self.unreadable_value_count();
         let time = self.read_time()?;
-        *is_unread |= self.unread_count() > n_unread;
+        *is_unread |= self.unreadable_value_count() > n_unread;
         Ok(time)
     }
 
@@ -55,11 +58,11 @@ impl PublicationReader<'_, '_> {
         let (name, text) = self.read_named_text()?;
         // Fractions and time zones may follow; timetables are in local time.
         let clock = text.as_bytes().get(..8).unwrap_or(text.as_bytes());
-        match values::parse_time(clock) {
+        match values::parse_gtfs_time(clock) {
             Ok(time) => {
                 if time > DAY_SECONDS || clock.get(2) != Some(&b':') {
                     let detail = "is not a time of day; it is read like a GTFS time";
-                    self.report_problem(name, "invalid_time", detail, &text);
+                    self.report_element_problem(name, "invalid_time", detail, &text);
                 }
                 Ok(time)
             }
@@ -73,15 +76,15 @@ impl PublicationReader<'_, '_> {
     }
 
     /// Reads a duration such as `PT1M30S` in seconds.
-    pub(super) fn read_duration(&mut self) -> Result<Option<i32>, Error> {
-        self.read_parsed("invalid_duration", "is not a duration and is ignored", |text| {
-            xsd_duration::parse_seconds(text)
+    pub(super) fn read_duration_seconds(&mut self) -> Result<Option<i32>, Error> {
+        self.read_parsed_text("invalid_duration", "is not a duration and is ignored", |text| {
+            xsd_duration::parse_duration_seconds(text)
                 .filter(|seconds| (0..=values::TIME_MAX).contains(seconds))
         })
     }
 
     /// Parses the text of the open element; reports a problem and returns `None` if it is invalid.
-    fn read_parsed<T>(
+    fn read_parsed_text<T>(
         &mut self,
         code: &'static str,
         detail: &str,
@@ -105,12 +108,12 @@ impl PublicationReader<'_, '_> {
         value: &str,
     ) {
         self.n_unread += 1;
-        self.report_problem(name, code, detail, value);
+        self.report_element_problem(name, code, detail, value);
     }
 
     /// Reports a problem of an element of the current object.
     #[cold]
-    pub(super) fn report_problem(
+    pub(super) fn report_element_problem(
         &mut self,
         field: &str,
         code: &'static str,
@@ -128,15 +131,15 @@ impl PublicationReader<'_, '_> {
     }
 
     /// Returns the number of unreadable values so far.
-    pub(super) fn unread_count(&self) -> u64 {
+    pub(super) fn unreadable_value_count(&self) -> u64 {
         self.n_unread
     }
 
     /// Marks a record as unreadable if there were unreadable values since the count was `n`.
-    pub(super) fn mark_unread_days(&mut self, record: TextId, n: u64) -> Result<(), Error> {
+    pub(super) fn mark_unreadable_record(&mut self, record: TextId, n: u64) -> Result<(), Error> {
         let is_new = self.n_unread > n && record != TextId::EMPTY;
         if is_new && self.out.unread.insert(record) {
-            self.count_bytes(2 * size_of::<TextId>())?;
+            self.count_record_bytes(2 * size_of::<TextId>())?;
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub struct SiriMessage {
 
 impl SiriMessage {
     /// Returns the deliveries of the message.
-    pub fn deliveries(&self) -> impl Iterator<Item = &ServiceDelivery> {
+    pub fn service_deliveries(&self) -> impl Iterator<Item = &ServiceDelivery> {
         self.payloads.iter().filter_map(|payload| match payload {
             MessagePayload::ServiceDelivery(delivery) => Some(delivery),
             _ => None,
@@ -41,7 +41,7 @@ impl SiriMessage {
 
     /// Returns true if the producer states that more data can be requested.
     pub fn has_more_data(&self) -> bool {
-        self.deliveries().any(|delivery| {
+        self.service_deliveries().any(|delivery| {
             let heads = delivery
                 .estimated_timetables
                 .iter()
@@ -103,29 +103,29 @@ pub enum MessagePayload {
 /// `zone`, each with a problem.
 ///
 /// # Errors
-/// Returns the errors of [`decode_xml`] and [`decode_json`].
-pub fn decode_message(
+/// Returns the errors of [`decode_xml_message`] and [`decode_json`].
+pub fn decode_siri_message(
     body: &[u8],
     zone: &TimeZone,
     limits: &MessageLimits,
 ) -> Result<(SiriMessage, Problems), Error> {
-    decode_with_report(body, zone, limits).map(|(message, problems, _)| (message, problems))
+    decode_message_with_report(body, zone, limits).map(|(message, problems, _)| (message, problems))
 }
 
 /// Decodes a message like [`decode_message`], and reports the data that are in no record: unsupported elements by name,
 /// each counted once with its content, and values that a later element of the same name replaced.
 ///
 /// # Errors
-/// Returns the errors of [`decode_xml`] and [`decode_json`].
-pub fn decode_with_report(
+/// Returns the errors of [`decode_xml_message`] and [`decode_json`].
+pub fn decode_message_with_report(
     body: &[u8],
     zone: &TimeZone,
     limits: &MessageLimits,
 ) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
     match start.first() {
-        Some(b'{' | b'[') => read_json_message(body, zone, limits),
-        _ => read_xml_message(body, zone, limits),
+        Some(b'{' | b'[') => decode_json_with_report(body, zone, limits),
+        _ => decode_xml_with_report(body, zone, limits),
     }
 }
 
@@ -135,23 +135,26 @@ pub fn decode_with_report(
 /// # Errors
 /// Returns an error if the body is empty, larger than the limits, a web page, truncated, in an unknown or wrong
 /// encoding, not well-formed, nested too deeply or without SIRI, or if it has a document type or custom entities.
-pub fn decode_xml(
+pub fn decode_xml_message(
     body: &[u8],
     zone: &TimeZone,
     limits: &MessageLimits,
 ) -> Result<(SiriMessage, Problems), Error> {
-    read_xml_message(body, zone, limits).map(|(message, problems, _)| (message, problems))
+    decode_xml_with_report(body, zone, limits).map(|(message, problems, _)| (message, problems))
 }
 
-fn read_xml_message(
+fn decode_xml_with_report(
     body: &[u8],
     zone: &TimeZone,
     limits: &MessageLimits,
 ) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
-    check_body_limits(body, limits)?;
+    reject_unusable_body(body, limits)?;
     let text = xml::decode_document(body)?;
     let bounds = xml::XmlLimits { depth: MessageLimits::DEPTH, ..xml::XmlLimits::default() };
-    read_message(MessageReader::new(XmlReader::new(&text, bounds), zone, limits), "XML")
+    read_envelope_and_payloads(
+        MessageReader::new(XmlReader::new(&text, bounds), zone, limits),
+        "XML",
+    )
 }
 
 /// Decodes a message in JSON, as in SIRI Lite: element names as keys, lists for repeated elements, texts as strings or
@@ -160,26 +163,26 @@ fn read_xml_message(
 /// # Errors
 /// Returns an error if the body is empty, larger than the limits, a web page, truncated, not JSON in UTF-8, nested too
 /// deeply or without SIRI.
-pub fn decode_json(
+pub fn decode_json_message(
     body: &[u8],
     zone: &TimeZone,
     limits: &MessageLimits,
 ) -> Result<(SiriMessage, Problems), Error> {
-    read_json_message(body, zone, limits).map(|(message, problems, _)| (message, problems))
+    decode_json_with_report(body, zone, limits).map(|(message, problems, _)| (message, problems))
 }
 
-fn read_json_message(
+fn decode_json_with_report(
     body: &[u8],
     zone: &TimeZone,
     limits: &MessageLimits,
 ) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
-    check_body_limits(body, limits)?;
+    reject_unusable_body(body, limits)?;
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let text = std::str::from_utf8(text).map_err(|error| match error.error_len() {
         None => Error::new(ErrorKind::Truncated, "the JSON is truncated"),
         Some(_) => Error::new(ErrorKind::Encoding, format!("the JSON is not UTF-8: {error}")),
     })?;
-    read_message(MessageReader::new(JsonSource::new(text), zone, limits), "JSON")
+    read_envelope_and_payloads(MessageReader::new(JsonSource::new(text), zone, limits), "JSON")
 }
 
 /// Number of leading bytes that are searched for marks of SIRI.
@@ -196,7 +199,7 @@ pub fn looks_like_siri(body: &[u8]) -> bool {
     marks.iter().any(|mark| prefix.contains(mark))
 }
 
-fn check_body_limits(body: &[u8], limits: &MessageLimits) -> Result<(), Error> {
+fn reject_unusable_body(body: &[u8], limits: &MessageLimits) -> Result<(), Error> {
     let (kind, detail) = if body.is_empty() {
         (ErrorKind::Empty, "the body is empty".to_owned())
     } else if body.len() > limits.body_bytes {
@@ -213,12 +216,12 @@ fn check_body_limits(body: &[u8], limits: &MessageLimits) -> Result<(), Error> {
     Err(Error::new(kind, detail))
 }
 
-fn read_message<'a, S: MessageSource<'a>>(
+fn read_envelope_and_payloads<'a, S: MessageSource<'a>>(
     mut reader: MessageReader<'a, S>,
     form: &str,
 ) -> Result<(SiriMessage, Problems, ConversionReport), Error> {
     let mut message = SiriMessage::default();
-    let mut unread_payloads = UnreadPayloads::default();
+    let mut unread_payloads = UndecodedPayloads::default();
     read_envelope_level(&mut reader, &mut message, EnvelopeLevel::Root, &mut unread_payloads)?;
     if message.payloads.is_empty() && unread_payloads.n_foreign > 0 {
         return Err(Error::new(ErrorKind::Decode, format!("the {form} contains no SIRI")));
@@ -235,16 +238,16 @@ enum EnvelopeLevel {
 
 /// Elements of a message that are not decoded.
 #[derive(Default)]
-struct UnreadPayloads {
+struct UndecodedPayloads {
     /// Number of root elements that are not SIRI; 1 if there is no root.
     n_foreign: u32,
     /// The names of the [others](MessagePayload::Other) in the message, at most [`OTHERS_MAX`].
     others: Vec<SmolStr>,
 }
 
-impl UnreadPayloads {
+impl UndecodedPayloads {
     /// Returns true if an unsupported payload is added to the message by its name.
-    fn retain_name(&mut self, name: &str) -> bool {
+    fn retain_payload_name(&mut self, name: &str) -> bool {
         let is_retained = self.others.len() < OTHERS_MAX
             && name.len() <= NAME_BYTES_MAX
             && self.others.iter().all(|other| other != name);
@@ -263,15 +266,15 @@ fn read_envelope_level<'a, S: MessageSource<'a>>(
     reader: &mut MessageReader<'a, S>,
     message: &mut SiriMessage,
     level: EnvelopeLevel,
-    unread_payloads: &mut UnreadPayloads,
+    unread_payloads: &mut UndecodedPayloads,
 ) -> Result<(), Error> {
     let mut n_children = 0;
-    while let Some(name) = reader.source.next_child()? {
+    while let Some(name) = reader.source.open_next_child()? {
         n_children += 1;
         match name {
             "Siri" => {
                 message.version = reader.read_attribute("version");
-                reader.check_namespace("Siri");
+                reader.report_foreign_namespace("Siri");
                 read_envelope_level(reader, message, EnvelopeLevel::Inside, unread_payloads)?;
             }
             "Envelope" | "Body" => {
@@ -281,18 +284,18 @@ fn read_envelope_level<'a, S: MessageSource<'a>>(
                 reader.read_value("version", &mut message.version)?;
             }
             "Header" => reader.source.skip_element()?,
-            _ => match read_payload(reader, name)? {
+            _ => match read_payload_element(reader, name)? {
                 Some(payload) => {
-                    reader.count_bytes(size_of::<MessagePayload>())?;
+                    reader.count_record_bytes(size_of::<MessagePayload>())?;
                     message.payloads.push(payload);
                 }
                 None if level == EnvelopeLevel::Inside || reader.is_siri_namespace() => {
-                    if unread_payloads.retain_name(name) {
-                        reader.count_bytes(size_of::<MessagePayload>() + name.len())?;
+                    if unread_payloads.retain_payload_name(name) {
+                        reader.count_record_bytes(size_of::<MessagePayload>() + name.len())?;
                         message.payloads.push(MessagePayload::Other(SmolStr::new(name)));
                         reader.source.skip_element()?;
                     } else {
-                        reader.skip_and_count(name)?;
+                        reader.skip_and_count_element(name)?;
                     }
                 }
                 None => {
@@ -307,7 +310,7 @@ fn read_envelope_level<'a, S: MessageSource<'a>>(
 }
 
 /// Reads the most recently opened element. An unsupported element remains open, and the function returns `None`.
-fn read_payload<'a, S: MessageSource<'a>>(
+fn read_payload_element<'a, S: MessageSource<'a>>(
     reader: &mut MessageReader<'a, S>,
     name: &str,
 ) -> Result<Option<MessagePayload>, Error> {
@@ -353,7 +356,7 @@ fn read_payload<'a, S: MessageSource<'a>>(
         "StopPointsDelivery" | "StopPointsDiscoveryResponse" => {
             MessagePayload::StopPointsDelivery(read_new_record(reader, "StopPointsDelivery")?)
         }
-        _ if is_delivery_element(name) => {
+        _ if is_french_delivery_element(name) => {
             MessagePayload::ServiceDelivery(read_new_record(reader, "ServiceDelivery")?)
         }
         _ => return read_request_payload(reader, name),
@@ -385,7 +388,7 @@ fn read_request_payload<'a, S: MessageSource<'a>>(
         | "GetVehicleMonitoring"
         | "GetStopMonitoring"
         | "GetSituationExchange" => {
-            MessagePayload::ServiceRequest(read_single_request(reader, name)?)
+            MessagePayload::ServiceRequest(read_french_service_request(reader, name)?)
         }
         "LinesRequest" | "LinesDiscovery" => {
             MessagePayload::LinesRequest(read_new_record(reader, "LinesRequest")?)
@@ -398,12 +401,12 @@ fn read_request_payload<'a, S: MessageSource<'a>>(
 }
 
 /// Reads a request for one service in the French envelope, which has the service's fields in an element of their own.
-fn read_single_request<'a, S: MessageSource<'a>>(
+fn read_french_service_request<'a, S: MessageSource<'a>>(
     reader: &mut MessageReader<'a, S>,
     name: &str,
 ) -> Result<ServiceRequest, Error> {
     let mut request = ServiceRequest::default();
-    while let Some(child) = reader.source.next_child()? {
+    while let Some(child) = reader.source.open_next_child()? {
         match (child, name) {
             ("ServiceRequestInfo", _) => reader.read_record("ServiceRequest", &mut request)?,
             ("Request", "GetEstimatedTimetable") => {
@@ -418,7 +421,7 @@ fn read_single_request<'a, S: MessageSource<'a>>(
             ("Request", "GetSituationExchange") => {
                 request.situation_exchanges.read_element("SituationExchangeRequest", reader)?;
             }
-            _ => reader.skip_and_count(child)?,
+            _ => reader.skip_and_count_element(child)?,
         }
     }
     Ok(request)
@@ -435,7 +438,7 @@ fn read_new_record<'a, S: MessageSource<'a>, T: SiriRecord>(
 
 /// Returns true for elements of the French envelope that contain a delivery: `GetStopMonitoringResponse`,
 /// `NotifyStopMonitoring`, and Israel's variant `getStopMonitoringServiceResponse`.
-fn is_delivery_element(name: &str) -> bool {
+fn is_french_delivery_element(name: &str) -> bool {
     let service = match name.strip_prefix("Get").or(name.strip_prefix("get")) {
         Some(rest) => rest.strip_suffix("ServiceResponse").or(rest.strip_suffix("Response")),
         None => name.strip_prefix("Notify"),

@@ -42,12 +42,12 @@ impl SiriRecord for ErrorCondition {
             _ if is_error_element(name) => {
                 self.kind = Some(SmolStr::new(name));
                 self.number = reader.read_attribute("number");
-                while let Some(name) = reader.source.next_child()? {
+                while let Some(name) = reader.source.open_next_child()? {
                     match name {
                         "ErrorText" => self.text.read_element("ErrorText", reader)?,
                         // In JSON the attribute is a child.
                         "number" | "Number" => self.number.read_element("number", reader)?,
-                        _ => reader.skip_and_count(name)?,
+                        _ => reader.skip_and_count_element(name)?,
                     }
                 }
             }
@@ -157,7 +157,7 @@ impl SiriRecord for SoapFault {
 
 records! {
     /// The common head of the deliveries of all services.
-    pub struct DeliveryHead {
+    pub struct CommonDeliveryFields {
         ?unread,
         /// The version of SIRI and of the profile.
         version: Option<SmolStr> = "version" | "Version",
@@ -195,14 +195,14 @@ records! {
 
     /// Journeys with expected times.
     pub struct EstimatedTimetableDelivery: delivery {
-        ..head: DeliveryHead,
+        ..head: CommonDeliveryFields,
         /// The journeys, by version.
         frames: Vec<EstimatedJourneyVersionFrame> = "EstimatedJourneyVersionFrame",
     }
 
     /// Vehicles and their positions.
     pub struct VehicleMonitoringDelivery: delivery {
-        ..head: DeliveryHead,
+        ..head: CommonDeliveryFields,
         /// The vehicles.
         vehicle_activities: Vec<VehicleActivity> = "VehicleActivity",
         /// Cancelled activities.
@@ -213,7 +213,7 @@ records! {
 
     /// Calls at stops.
     pub struct StopMonitoringDelivery: delivery {
-        ..head: DeliveryHead,
+        ..head: CommonDeliveryFields,
         /// The requested stops.
         monitoring_refs: Vec<SmolStr> = "MonitoringRef",
         /// The calls.
@@ -226,7 +226,7 @@ records! {
 
     /// Situations.
     pub struct SituationExchangeDelivery: delivery {
-        ..head: DeliveryHead,
+        ..head: CommonDeliveryFields,
         /// The situations.
         situations: Vec<PtSituationElement> = "Situations" > "PtSituationElement",
     }
@@ -377,7 +377,7 @@ records! {
 
 impl EstimatedTimetableDelivery {
     /// Returns the journeys of all versions.
-    pub fn journeys(&self) -> impl Iterator<Item = &VehicleJourney> {
+    pub fn estimated_journeys(&self) -> impl Iterator<Item = &VehicleJourney> {
         self.frames.iter().flat_map(|frame| &frame.estimated_vehicle_journeys)
     }
 }

@@ -3,7 +3,7 @@
 use smol_str::SmolStr;
 
 use super::{
-    DeliveryHead, LanguageText, Location, SiriTime,
+    CommonDeliveryFields, LanguageText, Location, SiriTime,
     record::{IdentifiedRecord, records},
 };
 
@@ -62,14 +62,14 @@ records! {
 
     /// The available lines.
     pub struct LinesDelivery: answer {
-        ..head: DeliveryHead,
+        ..head: CommonDeliveryFields,
         /// The lines.
         annotated_line_refs: Vec<AnnotatedLineRef> = "AnnotatedLineRef",
     }
 
     /// The available stops.
     pub struct StopPointsDelivery: answer {
-        ..head: DeliveryHead,
+        ..head: CommonDeliveryFields,
         /// The stops.
         annotated_stop_point_refs: Vec<AnnotatedStopPointRef> = "AnnotatedStopPointRef",
     }

@@ -5,7 +5,7 @@ use super::{
     encode::write_payload,
     record::SiriRecord as _,
     sink::{MessageSink, XmlSink},
-    values::TextForm,
+    values::JsonValueForm,
 };
 
 /// A visitor of the elements of a message.
@@ -22,7 +22,7 @@ pub trait ElementVisitor {
 
 /// Visits the elements of a message in the order in which they are written. Faults, which only an envelope has, and
 /// payloads that are known only by name are skipped.
-pub fn visit_message(message: &SiriMessage, walker: &mut impl ElementVisitor) {
+pub fn visit_message_elements(message: &SiriMessage, walker: &mut impl ElementVisitor) {
     let mut sink = VisitorSink { walker, n_hidden: 0 };
     for payload in &message.payloads {
         write_payload(payload, &mut sink);
@@ -63,21 +63,21 @@ impl<W: ElementVisitor> MessageSink for VisitorSink<'_, W> {
     }
 
     fn write_attribute(&mut self, name: &str, value: &str) {
-        self.write_leaf(name, value, TextForm::Quoted);
+        self.write_leaf(name, value, JsonValueForm::Quoted);
     }
 
-    fn write_leaf(&mut self, name: &str, text: &str, _: TextForm) {
+    fn write_leaf(&mut self, name: &str, text: &str, _: JsonValueForm) {
         if self.n_hidden == 0 {
             self.walker.visit_text(name, text);
         }
     }
 
     fn write_localized_text(&mut self, name: &str, _: Option<&str>, text: &str) {
-        self.write_leaf(name, text, TextForm::Quoted);
+        self.write_leaf(name, text, JsonValueForm::Quoted);
     }
 
-    fn write_flag(&mut self, name: &str) {
-        self.write_leaf(name, "", TextForm::Quoted);
+    fn write_presence_element(&mut self, name: &str) {
+        self.write_leaf(name, "", JsonValueForm::Quoted);
     }
 
     fn write_list<T>(&mut self, _: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {

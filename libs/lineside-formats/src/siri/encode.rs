@@ -15,7 +15,7 @@ const VERSION: &str = "2.0";
 pub fn encode_xml(message: &SiriMessage) -> String {
     let mut sink = XmlSink::default();
     sink.text.push_str(DECLARATION);
-    write_siri(message, &mut sink, true);
+    write_siri_root(message, &mut sink, true);
     sink.text
 }
 
@@ -24,12 +24,12 @@ pub fn encode_xml(message: &SiriMessage) -> String {
 pub fn encode_json(message: &SiriMessage) -> String {
     let mut sink = JsonSink::default();
     sink.text.push('{');
-    write_siri(message, &mut sink, false);
+    write_siri_root(message, &mut sink, false);
     sink.text.push('}');
     sink.text
 }
 
-fn write_siri<W: MessageSink>(message: &SiriMessage, sink: &mut W, has_namespace: bool) {
+fn write_siri_root<W: MessageSink>(message: &SiriMessage, sink: &mut W, has_namespace: bool) {
     sink.begin_element("Siri");
     if has_namespace {
         sink.write_attribute("xmlns", SIRI);

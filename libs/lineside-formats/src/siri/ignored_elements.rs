@@ -20,7 +20,7 @@ pub(super) struct IgnoredElements {
 
 impl IgnoredElements {
     /// Counts an element that is in no table.
-    pub(super) fn count_unread(&mut self, name: &str) {
+    pub(super) fn count_unknown_element(&mut self, name: &str) {
         if let Some((_, count)) = self.unread.iter_mut().find(|(known, _)| known == name) {
             *count += 1;
         } else if self.unread.len() < NAMES_MAX && name.len() <= NAME_BYTES_MAX {
@@ -32,21 +32,29 @@ impl IgnoredElements {
 
     /// Counts a value that a later element of the same name replaced.
     #[cold]
-    pub(super) fn count_repeated(&mut self, name: &'static str) {
+    pub(super) fn count_overwritten_value(&mut self, name: &'static str) {
         match self.repeated.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => self.repeated.push((name, 1)),
         }
     }
 
-    pub(super) fn into_report(self) -> ConversionReport {
+    pub(super) fn into_conversion_report(self) -> ConversionReport {
         let mut losses = ConversionReport::new();
         for (name, count) in self.unread {
-            losses.record_dropped_many(name.to_string(), "this element is ignored", count);
+            losses.record_dropped_objects(name.to_string(), "this element is ignored", count);
         }
-        losses.record_dropped_many("element", "elements with other names are ignored", self.others);
+        losses.record_dropped_objects(
+            "element",
+            "elements with other names are ignored",
+            self.others,
+        );
         for (name, count) in self.repeated {
-            losses.record_dropped_many(name, "a later element of the same name replaces it", count);
+            losses.record_dropped_objects(
+                name,
+                "a later element of the same name replaces it",
+                count,
+            );
         }
         losses
     }

@@ -401,7 +401,7 @@ const PLATFORM: &str = "DeparturePlatformName";
 const DEPARTED: &str = "ActualDepartureTime";
 
 /// Selects the fields of a table that precede the given one.
-fn fields_before(field: &'static str) -> impl FnMut(&'static str) -> bool {
+fn selects_fields_before(field: &'static str) -> impl FnMut(&'static str) -> bool {
     let mut is_before = true;
     move |name| {
         is_before &= name != field;
@@ -410,23 +410,23 @@ fn fields_before(field: &'static str) -> impl FnMut(&'static str) -> bool {
 }
 
 impl SiriCall {
-    fn write_recorded_order<W: MessageSink>(&self, sink: &mut W) {
+    fn write_as_recorded_call<W: MessageSink>(&self, sink: &mut W) {
         if self.departure_platform_names.is_empty() {
             return self.write_children(sink);
         }
-        self.write_fields(fields_before(DEPARTED), sink);
+        self.write_fields(selects_fields_before(DEPARTED), sink);
         self.write_fields(|name| name == PLATFORM, sink);
-        let mut is_before = fields_before(DEPARTED);
+        let mut is_before = selects_fields_before(DEPARTED);
         self.write_fields(|name| !is_before(name) && name != PLATFORM, sink);
     }
 }
 
 impl VehicleJourney {
     /// Writes the journey in the order of monitored journeys.
-    fn write_monitored_order<W: MessageSink>(&self, sink: &mut W) {
-        self.write_fields(fields_before(ENDS), sink);
+    fn write_as_monitored_journey<W: MessageSink>(&self, sink: &mut W) {
+        self.write_fields(selects_fields_before(ENDS), sink);
         self.write_fields(|name| SERVICE.contains(&name), sink);
-        let mut is_before = fields_before(ENDS);
+        let mut is_before = selects_fields_before(ENDS);
         self.write_fields(|name| !is_before(name) && !SERVICE.contains(&name), sink);
     }
 

@@ -18,10 +18,10 @@ pub(super) struct JsonSource<'a> {
     text: &'a str,
     at: usize,
     /// The open elements, beginning with the message itself.
-    open: Vec<OpenElement<'a>>,
+    open: Vec<OpenJsonElement<'a>>,
 }
 
-struct OpenElement<'a> {
+struct OpenJsonElement<'a> {
     value: ElementProgress,
     /// The key of the open list.
     list: Option<&'a str>,
@@ -36,8 +36,8 @@ enum ElementProgress {
     Object,
 }
 
-const UNREAD: OpenElement<'static> =
-    OpenElement { value: ElementProgress::Unread, list: None, is_first: true };
+const UNREAD: OpenJsonElement<'static> =
+    OpenJsonElement { value: ElementProgress::Unread, list: None, is_first: true };
 
 impl<'a> JsonSource<'a> {
     pub(super) fn new(text: &'a str) -> JsonSource<'a> {
@@ -52,7 +52,7 @@ impl<'a> JsonSource<'a> {
         rest.get(n_white).copied().ok_or_else(truncated_error)
     }
 
-    fn expect_byte(&mut self, byte: u8) -> Result<(), Error> {
+    fn consume_expected_byte(&mut self, byte: u8) -> Result<(), Error> {
         if self.peek_byte()? != byte {
             return Err(self.malformed_error(&format!("expected {:?}", char::from(byte))));
         }
@@ -61,7 +61,7 @@ impl<'a> JsonSource<'a> {
     }
 
     /// Parses one value with serde_json.
-    fn parse_value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
+    fn parse_json_value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<T>();
         match values.next() {
@@ -82,7 +82,7 @@ impl<'a> JsonSource<'a> {
         Error::new(ErrorKind::Decode, detail)
     }
 
-    fn open_element(&mut self, name: &'a str) -> Result<Option<&'a str>, Error> {
+    fn push_open_element(&mut self, name: &'a str) -> Result<Option<&'a str>, Error> {
         if self.open.len() > MessageLimits::DEPTH {
             let detail =
                 format!("the JSON is nested more than {} levels deep", MessageLimits::DEPTH);
@@ -93,33 +93,33 @@ impl<'a> JsonSource<'a> {
     }
 
     /// Returns true if another item precedes `end`; else consumes `end`.
-    fn has_next_item(&mut self, end: u8, is_first: bool) -> Result<bool, Error> {
+    fn advance_to_next_item(&mut self, end: u8, is_first: bool) -> Result<bool, Error> {
         if self.peek_byte()? == end {
             self.at += 1;
             return Ok(false);
         }
         if !is_first {
-            self.expect_byte(b',')?;
+            self.consume_expected_byte(b',')?;
         }
         Ok(true)
     }
 
     /// Returns the next item of the open list, if any.
-    fn next_list_item(&mut self) -> Result<Option<&'a str>, Error> {
-        let Some(OpenElement { list: Some(name), is_first, .. }) = self.open.last() else {
+    fn open_next_list_item(&mut self) -> Result<Option<&'a str>, Error> {
+        let Some(OpenJsonElement { list: Some(name), is_first, .. }) = self.open.last() else {
             return Ok(None);
         };
         let (name, mut is_first) = (*name, *is_first);
-        while self.has_next_item(b']', is_first)? {
+        while self.advance_to_next_item(b']', is_first)? {
             is_first = false;
             if self.peek_byte()? == b'n' {
-                self.parse_value::<IgnoredAny>()?;
+                self.parse_json_value::<IgnoredAny>()?;
                 continue;
             }
             if let Some(top) = self.open.last_mut() {
                 top.is_first = false;
             }
-            return self.open_element(name);
+            return self.push_open_element(name);
         }
         if let Some(top) = self.open.last_mut() {
             (top.list, top.is_first) = (None, false);
@@ -128,10 +128,10 @@ impl<'a> JsonSource<'a> {
     }
 
     /// Returns the next key of the object, or the first item of its list.
-    fn next_object_key(&mut self) -> Result<Option<&'a str>, Error> {
+    fn open_next_object_key(&mut self) -> Result<Option<&'a str>, Error> {
         loop {
             let is_first = self.open.last().is_some_and(|top| top.is_first);
-            if !self.has_next_item(b'}', is_first)? {
+            if !self.advance_to_next_item(b'}', is_first)? {
                 self.open.pop();
                 return Ok(None);
             }
@@ -140,30 +140,30 @@ impl<'a> JsonSource<'a> {
             }
             self.peek_byte()?;
             // No SIRI name needs an escape, so a key with one is unknown.
-            let name = match self.parse_value::<JsonText<'a>>()?.0 {
+            let name = match self.parse_json_value::<JsonText<'a>>()?.0 {
                 Cow::Borrowed(name) => name,
                 Cow::Owned(_) => "",
             };
-            self.expect_byte(b':')?;
+            self.consume_expected_byte(b':')?;
             match self.peek_byte()? {
                 b'[' => {
                     self.at += 1;
                     if let Some(top) = self.open.last_mut() {
                         (top.list, top.is_first) = (Some(name), true);
                     }
-                    if let Some(item) = self.next_list_item()? {
+                    if let Some(item) = self.open_next_list_item()? {
                         return Ok(Some(item));
                     }
                 }
-                b'n' => drop(self.parse_value::<IgnoredAny>()?),
-                _ => return self.open_element(name),
+                b'n' => drop(self.parse_json_value::<IgnoredAny>()?),
+                _ => return self.push_open_element(name),
             }
         }
     }
 }
 
 impl<'a> MessageSource<'a> for JsonSource<'a> {
-    fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
+    fn open_next_child(&mut self) -> Result<Option<&'a str>, Error> {
         let Some(top) = self.open.last_mut() else { return Ok(None) };
         if top.value == ElementProgress::Unread {
             if self.peek_byte()? != b'{' {
@@ -175,37 +175,39 @@ impl<'a> MessageSource<'a> for JsonSource<'a> {
                 top.value = ElementProgress::Object;
             }
         }
-        match self.next_list_item()? {
+        match self.open_next_list_item()? {
             Some(name) => Ok(Some(name)),
-            None => self.next_object_key(),
+            None => self.open_next_object_key(),
         }
     }
 
-    fn element_text(&mut self) -> Result<Cow<'a, str>, Error> {
-        self.element_text_in_language().map(|(_, text)| text)
+    fn read_element_text(&mut self) -> Result<Cow<'a, str>, Error> {
+        self.read_element_text_and_language().map(|(_, text)| text)
     }
 
-    fn element_text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
+    fn read_element_text_and_language(
+        &mut self,
+    ) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
         let text = match self.peek_byte()? {
             b'{' => {
                 let (mut language, mut text) = (None, Cow::Borrowed(""));
-                while let Some(name) = self.next_child()? {
+                while let Some(name) = self.open_next_child()? {
                     match name {
-                        "value" | "Value" => text = self.element_text()?,
+                        "value" | "Value" => text = self.read_element_text()?,
                         "lang" | "Lang" | "xml:lang" | "@lang" => {
-                            language = Some(self.element_text()?)
+                            language = Some(self.read_element_text()?)
                         }
                         _ => self.skip_element()?,
                     }
                 }
                 return Ok((language, text));
             }
-            b'"' => self.parse_value::<JsonText<'a>>()?.0,
+            b'"' => self.parse_json_value::<JsonText<'a>>()?.0,
             b'[' => {
-                self.parse_value::<IgnoredAny>()?;
+                self.parse_json_value::<IgnoredAny>()?;
                 Cow::Borrowed("")
             }
-            _ => Cow::Borrowed(self.parse_value::<&'a RawValue>()?.get()),
+            _ => Cow::Borrowed(self.parse_json_value::<&'a RawValue>()?.get()),
         };
         self.open.pop();
         Ok((None, text))
@@ -213,7 +215,7 @@ impl<'a> MessageSource<'a> for JsonSource<'a> {
 
     fn skip_element(&mut self) -> Result<(), Error> {
         self.peek_byte()?;
-        self.parse_value::<IgnoredAny>()?;
+        self.parse_json_value::<IgnoredAny>()?;
         self.open.pop();
         Ok(())
     }

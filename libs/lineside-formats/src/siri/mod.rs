@@ -30,22 +30,22 @@ mod values;
 mod element_visitor;
 
 pub use decode::{
-    MessagePayload, SiriMessage, decode_json, decode_message, decode_with_report, decode_xml,
-    looks_like_siri,
+    MessagePayload, SiriMessage, decode_json_message, decode_message_with_report,
+    decode_siri_message, decode_xml_message, looks_like_siri,
 };
 pub use deliveries::*;
 pub use discovery::*;
-pub use element_visitor::{ElementVisitor, sample_delivery_xml, visit_message};
+pub use element_visitor::{ElementVisitor, sample_delivery_xml, visit_message_elements};
 pub use encode::{encode_json, encode_xml};
 pub use journeys::*;
 pub use limits::MessageLimits;
 pub use record::PresenceFlag;
 pub use requests::*;
 pub use situations::*;
-pub use soap::{SoapExchange, encode_soap, is_soap_envelope, soap_operation};
+pub use soap::{SoapMessageKind, encode_soap, is_soap_envelope, soap_operation};
 pub use time::{DurationSeconds, SiriTime};
-pub use unread_elements::UnreadElements;
+pub use unread_elements::UnreadableElements;
 pub use values::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, LanguageText, Occupancy,
-    Progress, Severity,
+    Severity, SituationProgress,
 };

@@ -8,7 +8,7 @@ use super::{
     ignored_elements::IgnoredElements,
     record::{IdentifiedRecord, SiriRecord},
     source::MessageSource,
-    unread_elements::UnreadElements,
+    unread_elements::UnreadableElements,
     values::{TextValue, ValueFault},
 };
 use crate::{ConversionReport, Error, ErrorKind, Problem, Problems};
@@ -58,7 +58,7 @@ pub(super) struct MessageReader<'a, S: MessageSource<'a>> {
     named_depth: usize,
     pending: Vec<PendingProblem>,
     /// Unreadable elements of open records that have not been moved to a record yet.
-    unread: UnreadElements,
+    unread: UnreadableElements,
     n_named: u64,
     record_bytes: usize,
 }
@@ -85,7 +85,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
             path: Vec::new(),
             named_depth: 0,
             pending: Vec::new(),
-            unread: UnreadElements::default(),
+            unread: UnreadableElements::default(),
             n_named: 0,
             record_bytes: 0,
         }
@@ -100,7 +100,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
                 self.problems.push(Problem::new("Siri", "lone_ampersand", detail));
             }
         }
-        (self.problems, self.ignored.into_report())
+        (self.problems, self.ignored.into_conversion_report())
     }
 
     /// Reads a value into `place`, which remains unchanged if the text is invalid.
@@ -110,24 +110,24 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         name: &'static str,
         place: &mut Option<T>,
     ) -> Result<(), Error> {
-        let text = self.source.element_text()?;
-        if let Some(value) = self.parse_value(name, &text)
+        let text = self.source.read_element_text()?;
+        if let Some(value) = self.parse_text_value(name, &text)
             && place.replace(value).is_some()
         {
-            self.ignored.count_repeated(name);
+            self.ignored.count_overwritten_value(name);
         }
         Ok(())
     }
 
     #[inline]
-    pub(super) fn parse_value<T: TextValue>(
+    pub(super) fn parse_text_value<T: TextValue>(
         &mut self,
         name: &'static str,
         text: &str,
     ) -> Option<T> {
         if text.len() > self.limits.text_bytes {
-            self.report_fault(name, TOO_LONG, Some(text));
-            self.note_unreadable(name);
+            self.report_value_fault(name, TOO_LONG, Some(text));
+            self.record_unreadable_element(name);
             return None;
         }
         let text = text.trim_ascii();
@@ -136,9 +136,9 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         }
         let (value, fault) = T::parse(text, self.zone);
         if let Some(fault) = fault {
-            self.report_fault(name, *fault, Some(text));
+            self.report_value_fault(name, *fault, Some(text));
             if value.is_none() {
-                self.note_unreadable(name);
+                self.record_unreadable_element(name);
             }
         }
         value
@@ -146,16 +146,16 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
 
     /// Notes an unreadable element of the innermost open record.
     #[cold]
-    fn note_unreadable(&mut self, name: &'static str) {
-        self.unread.add_element(self.path.last().copied().unwrap_or_default(), name);
+    fn record_unreadable_element(&mut self, name: &'static str) {
+        self.unread.add_unreadable_element(self.path.last().copied().unwrap_or_default(), name);
     }
 
     /// Moves the noted unreadable elements to a record, if its type stores them.
     #[cold]
-    fn move_unread_to_record<T: SiriRecord>(&mut self, record: &mut T) -> Result<(), Error> {
+    fn move_unreadable_to_record<T: SiriRecord>(&mut self, record: &mut T) -> Result<(), Error> {
         let Some(unread) = record.unread_mut() else { return Ok(()) };
-        unread.absorb_unread(&mut self.unread, self.path.last().copied().unwrap_or_default());
-        self.count_bytes(UnreadElements::BYTES)
+        unread.move_elements_from(&mut self.unread, self.path.last().copied().unwrap_or_default());
+        self.count_record_bytes(UnreadableElements::BYTES)
     }
 
     /// Reads the open element into a record.
@@ -165,13 +165,13 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         record: &mut T,
     ) -> Result<(), Error> {
         self.path.push(name);
-        self.read_attributes(record);
+        self.read_version_attribute(record);
         self.read_children(record)?;
         self.path.pop();
         Ok(())
     }
 
-    fn read_attributes<T: SiriRecord>(&mut self, record: &mut T) {
+    fn read_version_attribute<T: SiriRecord>(&mut self, record: &mut T) {
         let Some(version) = self.read_attribute("version") else { return };
         if let Some(place) = record.version_mut() {
             *place = Some(version);
@@ -181,19 +181,19 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
     /// Reads an attribute of the most recently opened element.
     pub(super) fn read_attribute(&mut self, name: &'static str) -> Option<SmolStr> {
         let value = self.source.attribute(name)?;
-        self.parse_value(name, &value)
+        self.parse_text_value(name, &value)
     }
 
     fn read_children<T: SiriRecord>(&mut self, record: &mut T) -> Result<(), Error> {
-        while let Some(name) = self.source.next_child()? {
+        while let Some(name) = self.source.open_next_child()? {
             if record.read_child(name, self)? {
                 if !self.unread.is_empty() {
-                    self.move_unread_to_record(record)?;
+                    self.move_unreadable_to_record(record)?;
                 }
                 continue;
             }
             if T::IS_PAYLOAD && ENVELOPES.contains(&name) {
-                self.read_attributes(record);
+                self.read_version_attribute(record);
                 self.read_children(record)?;
             } else {
                 self.skip_unknown_child(name, T::IS_PAYLOAD)?;
@@ -210,12 +210,12 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
                 Problem::new("ServiceDelivery", "delivery_not_read", detail).with_value(name)
             });
         }
-        self.skip_and_count(name)
+        self.skip_and_count_element(name)
     }
 
     /// Skips the most recently opened element, which has this name, and counts it.
-    pub(super) fn skip_and_count(&mut self, name: &str) -> Result<(), Error> {
-        self.ignored.count_unread(name);
+    pub(super) fn skip_and_count_element(&mut self, name: &str) -> Result<(), Error> {
+        self.ignored.count_unknown_element(name);
         self.source.skip_element()
     }
 
@@ -227,8 +227,8 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         mut read: impl FnMut(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.path.push(name);
-        while let Some(child) = self.source.next_child()? {
-            if child == inner { read(self)? } else { self.skip_and_count(child)? }
+        while let Some(child) = self.source.open_next_child()? {
+            if child == inner { read(self)? } else { self.skip_and_count_element(child)? }
         }
         self.path.pop();
         Ok(())
@@ -241,7 +241,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         record: &mut T,
     ) -> Result<(), Error> {
         self.n_named += 1;
-        self.check_namespace(name);
+        self.report_foreign_namespace(name);
         let outer_depth = std::mem::replace(&mut self.named_depth, self.path.len() + 1);
         self.read_record(name, record)?;
         self.named_depth = outer_depth;
@@ -259,7 +259,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
 
     /// Counts the memory of a record or text before it is stored.
     #[inline]
-    pub(super) fn count_bytes(&mut self, bytes: usize) -> Result<(), Error> {
+    pub(super) fn count_record_bytes(&mut self, bytes: usize) -> Result<(), Error> {
         self.record_bytes += bytes;
         if self.record_bytes <= self.limits.record_bytes {
             return Ok(());
@@ -270,7 +270,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
     }
 
     /// Reports the most recently opened element if it is in a foreign namespace.
-    pub(super) fn check_namespace(&mut self, name: &'static str) {
+    pub(super) fn report_foreign_namespace(&mut self, name: &'static str) {
         let Some(namespace) = self.source.element_namespace() else { return };
         if !NAMESPACES.contains(&namespace) {
             self.problems.push_lazily(name, "wrong_namespace", || {
@@ -286,20 +286,24 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
     }
 
     #[cold]
-    fn report_fault(&mut self, field: &'static str, fault: ValueFault, value: Option<&str>) {
+    fn report_value_fault(&mut self, field: &'static str, fault: ValueFault, value: Option<&str>) {
         let is_inside = self.named_depth > 0;
         // Outside of identified records the first name of the path is the subject of the problem.
         let depth = if is_inside { self.named_depth } else { self.path.len().min(1) };
         let (outer_path, path) = self.path.split_at(depth);
         if is_inside && self.pending.len() < MessageLimits::PROBLEMS_PER_RECORD {
             let value = value.map(|value| value.chars().take(QUOTED_CHARS).collect());
-            self.pending.push(PendingProblem { path: join_path(path, field), fault, value });
+            self.pending.push(PendingProblem {
+                path: join_element_path(path, field),
+                fault,
+                value,
+            });
             return;
         }
         let kind = outer_path.last().copied().unwrap_or("Siri");
         self.problems.push_lazily(kind, fault.code, || {
-            let problem =
-                Problem::new(kind, fault.code, fault.detail).with_field(&join_path(path, field));
+            let problem = Problem::new(kind, fault.code, fault.detail)
+                .with_field(&join_element_path(path, field));
             match value {
                 Some(value) => problem.with_value(value),
                 None => problem,
@@ -325,7 +329,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
     }
 }
 
-fn join_path(path: &[&str], field: &str) -> Box<str> {
+fn join_element_path(path: &[&str], field: &str) -> Box<str> {
     let mut joined = path.join("/");
     if !joined.is_empty() {
         joined.push('/');

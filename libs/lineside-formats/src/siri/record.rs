@@ -5,16 +5,16 @@ use smol_str::SmolStr;
 
 use super::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, DurationSeconds, LanguageText,
-    Occupancy, Progress, Severity, SiriTime, UnreadElements,
+    Occupancy, Severity, SiriTime, SituationProgress, UnreadableElements,
     reader::MessageReader,
     sink::MessageSink,
     source::MessageSource,
-    values::{TextForm, TextValue},
+    values::{JsonValueForm, TextValue},
 };
 use crate::Error;
 
 /// The result of a read. A fault of one element is a problem of the reader, not an error.
-pub(super) type Read<T> = Result<T, Error>;
+pub(super) type ReadResult<T> = Result<T, Error>;
 
 /// A record with named elements.
 pub(super) trait SiriRecord: Default {
@@ -27,7 +27,7 @@ pub(super) trait SiriRecord: Default {
     }
 
     /// Returns the field for unreadable elements; `None` if the enclosing record stores them.
-    fn unread_mut(&mut self) -> Option<&mut UnreadElements> {
+    fn unread_mut(&mut self) -> Option<&mut UnreadableElements> {
         None
     }
 
@@ -36,7 +36,7 @@ pub(super) trait SiriRecord: Default {
         &mut self,
         tag: &str,
         from: &mut MessageReader<'a, S>,
-    ) -> Read<bool>;
+    ) -> ReadResult<bool>;
 
     /// Writes all fields, in the order of the table.
     fn write_children<W: MessageSink>(&self, sink: &mut W);
@@ -69,7 +69,7 @@ pub(super) trait RecordElement: Default {
         &mut self,
         tag: &'static str,
         from: &mut MessageReader<'a, S>,
-    ) -> Read<()>;
+    ) -> ReadResult<()>;
 
     fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W);
 
@@ -103,7 +103,7 @@ macro_rules! leaves {
             }
 
             fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W) {
-                sink.write_leaf(name, <$Leaf as TextValue>::sample(name), $crate::siri::values::TextForm::Quoted);
+                sink.write_leaf(name, <$Leaf as TextValue>::sample(name), $crate::siri::values::JsonValueForm::Quoted);
             }
 
             fn is_absent(&self) -> bool {
@@ -130,7 +130,7 @@ leaves!(
     ArrivalBoardingActivity,
     DepartureBoardingActivity,
     Severity,
-    Progress,
+    SituationProgress,
 );
 
 impl RecordElement for Vec<SmolStr> {
@@ -139,9 +139,9 @@ impl RecordElement for Vec<SmolStr> {
         name: &'static str,
         reader: &mut MessageReader<'a, S>,
     ) -> Result<(), Error> {
-        reader.count_bytes(size_of::<SmolStr>())?;
-        let text = reader.source.element_text()?;
-        if let Some(value) = reader.parse_value(name, &text) {
+        reader.count_record_bytes(size_of::<SmolStr>())?;
+        let text = reader.source.read_element_text()?;
+        if let Some(value) = reader.parse_text_value(name, &text) {
             self.reserve_exact(usize::from(self.is_empty()));
             self.push(value);
         }
@@ -149,11 +149,13 @@ impl RecordElement for Vec<SmolStr> {
     }
 
     fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W) {
-        sink.write_list(name, self, |sink, text| sink.write_leaf(name, text, TextForm::Quoted));
+        sink.write_list(name, self, |sink, text| {
+            sink.write_leaf(name, text, JsonValueForm::Quoted)
+        });
     }
 
     fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W) {
-        sink.write_leaf(name, SmolStr::sample(name), TextForm::Quoted);
+        sink.write_leaf(name, SmolStr::sample(name), JsonValueForm::Quoted);
     }
 
     fn is_absent(&self) -> bool {
@@ -172,12 +174,12 @@ impl RecordElement for Vec<LanguageText> {
         name: &'static str,
         reader: &mut MessageReader<'a, S>,
     ) -> Result<(), Error> {
-        reader.count_bytes(size_of::<LanguageText>())?;
-        let (language, text) = reader.source.element_text_in_language()?;
-        if let Some(value) = reader.parse_value(name, &text) {
+        reader.count_record_bytes(size_of::<LanguageText>())?;
+        let (language, text) = reader.source.read_element_text_and_language()?;
+        if let Some(value) = reader.parse_text_value(name, &text) {
             // Nearly all texts are in one language.
             self.reserve_exact(usize::from(self.is_empty()));
-            let lang = language.and_then(|language| reader.parse_value(name, &language));
+            let lang = language.and_then(|language| reader.parse_text_value(name, &language));
             self.push(LanguageText { lang, value });
         }
         Ok(())
@@ -217,18 +219,18 @@ impl RecordElement for PresenceFlag {
         _: &'static str,
         reader: &mut MessageReader<'a, S>,
     ) -> Result<(), Error> {
-        self.0 = reader.source.element_text()?.trim_ascii() != "false";
+        self.0 = reader.source.read_element_text()?.trim_ascii() != "false";
         Ok(())
     }
 
     fn write_element<W: MessageSink>(&self, name: &'static str, sink: &mut W) {
         if self.0 {
-            sink.write_flag(name);
+            sink.write_presence_element(name);
         }
     }
 
     fn write_sample<W: MessageSink>(name: &'static str, sink: &mut W) {
-        sink.write_flag(name);
+        sink.write_presence_element(name);
     }
 
     fn is_absent(&self) -> bool {
@@ -263,7 +265,7 @@ macro_rules! elements {
                 reader: &mut $crate::siri::reader::MessageReader<'a, S>,
             ) -> Result<(), $crate::Error> {
                 if self.is_none() {
-                    reader.count_bytes(size_of::<$Name>())?;
+                    reader.count_record_bytes(size_of::<$Name>())?;
                 }
                 reader.read_record(name, &mut **self.get_or_insert_default())
             }
@@ -277,7 +279,7 @@ macro_rules! elements {
                 name: &'static str,
                 reader: &mut $crate::siri::reader::MessageReader<'a, S>,
             ) -> Result<(), $crate::Error> {
-                reader.count_bytes(size_of::<$Name>())?;
+                reader.count_record_bytes(size_of::<$Name>())?;
                 // Records are large, so they are filled in place.
                 self.push(<$Name>::default());
                 match self.last_mut() {
@@ -355,7 +357,7 @@ macro_rules! records {
             )?
             $(
                 /// Unreadable elements, except those of nested records that store their own.
-                pub $unread: $crate::siri::UnreadElements,
+                pub $unread: $crate::siri::UnreadableElements,
             )?
             $($(#[$meaning])* pub $field: $Type,)*
         }
@@ -363,11 +365,11 @@ macro_rules! records {
         impl $crate::siri::record::SiriRecord for $Name {
             $(records!(@properties $kind);)?
 
-            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::UnreadElements> {
+            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::UnreadableElements> {
                 $crate::siri::record::SiriRecord::unread_mut(&mut self.$base)
             })?
 
-            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::UnreadElements> {
+            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::UnreadableElements> {
                 Some(&mut self.$unread)
             })?
 
@@ -441,7 +443,7 @@ macro_rules! records {
     (@properties journey) => {
         fn write_children_of<W: $crate::siri::sink::MessageSink>(&self, element: &str, sink: &mut W) {
             match element {
-                "MonitoredVehicleJourney" => self.write_monitored_order(sink),
+                "MonitoredVehicleJourney" => self.write_as_monitored_journey(sink),
                 _ => self.write_children(sink),
             }
         }
@@ -449,7 +451,7 @@ macro_rules! records {
     (@properties call) => {
         fn write_children_of<W: $crate::siri::sink::MessageSink>(&self, element: &str, sink: &mut W) {
             match element {
-                "RecordedCall" => self.write_recorded_order(sink),
+                "RecordedCall" => self.write_as_recorded_call(sink),
                 _ => self.write_children(sink),
             }
         }

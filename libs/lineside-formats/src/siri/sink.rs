@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{record::SiriRecord, values::TextForm};
+use super::{record::SiriRecord, values::JsonValueForm};
 
 /// A writer of one message. There is always one open element.
 pub(super) trait MessageSink: Sized {
@@ -16,13 +16,13 @@ pub(super) trait MessageSink: Sized {
     fn write_attribute(&mut self, name: &str, value: &str);
 
     /// Writes an element with a text.
-    fn write_leaf(&mut self, name: &str, text: &str, form: TextForm);
+    fn write_leaf(&mut self, name: &str, text: &str, form: JsonValueForm);
 
     /// Writes a text with an optional language.
     fn write_localized_text(&mut self, name: &str, lang: Option<&str>, text: &str);
 
     /// Writes an element whose presence is its meaning.
-    fn write_flag(&mut self, name: &str);
+    fn write_presence_element(&mut self, name: &str);
 
     /// Writes elements with one name, each with `write`.
     fn write_list<T>(&mut self, name: &str, items: &[T], write: impl FnMut(&mut Self, &T));
@@ -46,7 +46,7 @@ pub(super) struct XmlSink {
 
 impl XmlSink {
     /// Sets the prefix of further elements; empty for none.
-    pub(super) fn set_prefix(&mut self, prefix: &'static str) {
+    pub(super) fn set_namespace_prefix(&mut self, prefix: &'static str) {
         self.prefix = prefix;
     }
 
@@ -57,7 +57,7 @@ impl XmlSink {
         }
     }
 
-    fn push_escaped(&mut self, text: &str) {
+    fn push_escaped_xml(&mut self, text: &str) {
         for character in text.chars() {
             match character {
                 '&' => self.text.push_str("&amp;"),
@@ -99,11 +99,11 @@ impl MessageSink for XmlSink {
         self.text.push(' ');
         self.text.push_str(name);
         self.text.push_str("=\"");
-        self.push_escaped(value);
+        self.push_escaped_xml(value);
         self.text.push('"');
     }
 
-    fn write_leaf(&mut self, name: &str, text: &str, _: TextForm) {
+    fn write_leaf(&mut self, name: &str, text: &str, _: JsonValueForm) {
         // The version of a delivery is an attribute.
         if name == "version" && self.in_tag {
             self.write_attribute(name, text);
@@ -118,11 +118,11 @@ impl MessageSink for XmlSink {
             self.write_attribute("xml:lang", lang);
         }
         self.close_start_tag();
-        self.push_escaped(text);
+        self.push_escaped_xml(text);
         self.end_element(name);
     }
 
-    fn write_flag(&mut self, name: &str) {
+    fn write_presence_element(&mut self, name: &str) {
         self.begin_element(name);
         self.end_element(name);
     }
@@ -167,12 +167,12 @@ pub(super) struct JsonSink {
 }
 
 impl JsonSink {
-    fn write_key(&mut self, name: &str) {
+    fn write_json_key(&mut self, name: &str) {
         if std::mem::replace(&mut self.has_preceding_item, true) {
             self.text.push(',');
         }
         if !std::mem::take(&mut self.in_list) {
-            self.write_string(name);
+            self.write_json_string(name);
             self.text.push(':');
         }
     }
@@ -184,14 +184,14 @@ impl JsonSink {
     }
 
     /// Writes a time in UTC, always with three fractional digits.
-    fn write_utc_moment(&mut self, text: &str) {
+    fn write_utc_timestamp(&mut self, text: &str) {
         let moment = text.strip_suffix('Z').unwrap_or(text);
         let (seconds, fraction) = moment.split_once('.').unwrap_or((moment, ""));
         // Writing to a string cannot fail.
         _ = write!(self.text, "\"{seconds}.{fraction:0<3}Z\"");
     }
 
-    fn write_string(&mut self, text: &str) {
+    fn write_json_string(&mut self, text: &str) {
         self.text.push('"');
         for character in text.chars() {
             match character {
@@ -216,7 +216,7 @@ impl JsonSink {
 
 impl MessageSink for JsonSink {
     fn begin_element(&mut self, name: &str) {
-        self.write_key(name);
+        self.write_json_key(name);
         self.text.push('{');
         self.has_preceding_item = false;
         self.in_framed = name == FRAMED;
@@ -229,19 +229,19 @@ impl MessageSink for JsonSink {
     }
 
     fn write_attribute(&mut self, name: &str, value: &str) {
-        self.write_leaf(name, value, TextForm::Quoted);
+        self.write_leaf(name, value, JsonValueForm::Quoted);
     }
 
-    fn write_leaf(&mut self, name: &str, text: &str, form: TextForm) {
-        self.write_key(name);
-        let is_reference = form == TextForm::Quoted && self.is_reference_element(name);
+    fn write_leaf(&mut self, name: &str, text: &str, form: JsonValueForm) {
+        self.write_json_key(name);
+        let is_reference = form == JsonValueForm::Quoted && self.is_reference_element(name);
         if is_reference {
             self.text.push_str("{\"value\":");
         }
         match form {
-            TextForm::Quoted => self.write_string(text),
-            TextForm::Bare => self.text.push_str(text),
-            TextForm::Moment => self.write_utc_moment(text),
+            JsonValueForm::Quoted => self.write_json_string(text),
+            JsonValueForm::Bare => self.text.push_str(text),
+            JsonValueForm::Moment => self.write_utc_timestamp(text),
         }
         if is_reference {
             self.text.push('}');
@@ -250,15 +250,15 @@ impl MessageSink for JsonSink {
 
     fn write_localized_text(&mut self, name: &str, lang: Option<&str>, text: &str) {
         self.begin_element(name);
-        self.write_leaf("value", text, TextForm::Quoted);
+        self.write_leaf("value", text, JsonValueForm::Quoted);
         if let Some(lang) = lang {
-            self.write_leaf("lang", lang, TextForm::Quoted);
+            self.write_leaf("lang", lang, JsonValueForm::Quoted);
         }
         self.end_element(name);
     }
 
-    fn write_flag(&mut self, name: &str) {
-        self.write_leaf(name, "true", TextForm::Bare);
+    fn write_presence_element(&mut self, name: &str) {
+        self.write_leaf(name, "true", JsonValueForm::Bare);
     }
 
     fn write_list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
@@ -270,7 +270,7 @@ impl MessageSink for JsonSink {
         if items.is_empty() {
             return;
         }
-        self.write_key(name);
+        self.write_json_key(name);
         self.text.push('[');
         self.has_preceding_item = false;
         for item in items {

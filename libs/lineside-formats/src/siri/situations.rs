@@ -4,7 +4,7 @@ use smol_str::SmolStr;
 
 use super::{
     ArrivalBoardingActivity, DepartureBoardingActivity, DurationSeconds, FramedVehicleJourneyRef,
-    LanguageText, Location, PresenceFlag, Progress, Severity, SiriTime,
+    LanguageText, Location, PresenceFlag, Severity, SiriTime, SituationProgress,
     record::{IdentifiedRecord, records},
 };
 
@@ -369,7 +369,7 @@ records! {
         /// The state of verification.
         verification: Option<SmolStr> = "Verification",
         /// The workflow status.
-        progress: Option<Progress> = "Progress",
+        progress: Option<SituationProgress> = "Progress",
         /// The certainty.
         quality_index: Option<SmolStr> = "QualityIndex",
         /// `real`, `securityExercise`, `test` and so on.

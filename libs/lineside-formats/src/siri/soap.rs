@@ -9,7 +9,7 @@ use super::{
     encode::{DECLARATION, SIRI},
     record::SiriRecord,
     sink::{MessageSink, XmlSink},
-    values::TextForm,
+    values::JsonValueForm,
 };
 use crate::xml::{self, XmlReader};
 
@@ -33,7 +33,7 @@ const INFO: [&str; 11] = [
 
 /// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SoapExchange {
+pub enum SoapMessageKind {
     /// The answer to a request.
     Answer,
     /// The answer to `GetSiriService`, for any services. It is the only form of the envelope for a delivery of several
@@ -44,7 +44,7 @@ pub enum SoapExchange {
 }
 
 /// The elements around a payload.
-struct SoapFrame {
+struct SoapElementNames {
     name: &'static str,
     info: &'static str,
     body: &'static str,
@@ -55,7 +55,7 @@ struct SoapFrame {
 pub fn is_soap_envelope(body: &[u8]) -> bool {
     let Ok(text) = xml::decode_document(body) else { return false };
     let mut xml = XmlReader::new(&text, xml::XmlLimits::default());
-    matches!(xml.next_child(), Ok(Some("Envelope")))
+    matches!(xml.open_next_child(), Ok(Some("Envelope")))
 }
 
 /// Returns the operation of a message in an envelope: the name of the first element of its body. Returns `None` for
@@ -63,113 +63,127 @@ pub fn is_soap_envelope(body: &[u8]) -> bool {
 pub fn soap_operation(body: &[u8]) -> Option<SmolStr> {
     let text = xml::decode_document(body).ok()?;
     let mut xml = XmlReader::new(&text, xml::XmlLimits::default());
-    xml.next_child().ok()?.filter(|name| *name == "Envelope")?;
-    while xml.next_child().ok()?? != "Body" {
+    xml.open_next_child().ok()?.filter(|name| *name == "Envelope")?;
+    while xml.open_next_child().ok()?? != "Body" {
         xml.skip_element().ok()?;
     }
-    xml.next_child().ok()?.map(SmolStr::new)
+    xml.open_next_child().ok()?.map(SmolStr::new)
 }
 
 /// Encodes a message in a SOAP envelope. Payloads that are known only by name are omitted.
-pub fn encode_soap(message: &SiriMessage, exchange: SoapExchange) -> String {
+pub fn encode_soap(message: &SiriMessage, exchange: SoapMessageKind) -> String {
     let mut sink = XmlSink::default();
     sink.text.push_str(DECLARATION);
-    sink.set_prefix("S:");
+    sink.set_namespace_prefix("S:");
     sink.begin_element("Envelope");
     sink.write_attribute("xmlns:S", SOAP);
     sink.begin_element("Body");
     for payload in &message.payloads {
         write_soap_payload(payload, exchange, &mut sink);
     }
-    sink.set_prefix("S:");
+    sink.set_namespace_prefix("S:");
     sink.end_element("Body");
     sink.end_element("Envelope");
     sink.text
 }
 
-fn write_soap_payload(payload: &MessagePayload, exchange: SoapExchange, sink: &mut XmlSink) {
+fn write_soap_payload(payload: &MessagePayload, exchange: SoapMessageKind, sink: &mut XmlSink) {
     match payload {
         MessagePayload::ServiceDelivery(record) => {
-            write_delivery(record, exchange, sink);
+            write_service_delivery(record, exchange, sink);
         }
         MessagePayload::CheckStatusResponse(record) => {
-            write_frame(
-                &answer_frame("CheckStatusResponse", "CheckStatusAnswerInfo"),
+            write_info_and_body(
+                &answer_element_names("CheckStatusResponse", "CheckStatusAnswerInfo"),
                 record,
                 sink,
             );
         }
         MessagePayload::SubscriptionResponse(record) => {
-            write_frame(&answer_frame("SubscribeResponse", "SubscriptionAnswerInfo"), record, sink);
+            write_info_and_body(
+                &answer_element_names("SubscribeResponse", "SubscriptionAnswerInfo"),
+                record,
+                sink,
+            );
         }
         MessagePayload::TerminateSubscriptionResponse(record) => {
             write_termination_answer(record, sink);
         }
         MessagePayload::HeartbeatNotification(record) => {
-            write_frame(
-                &notification_frame("NotifyHeartbeat", "HeartbeatNotifyInfo"),
+            write_info_and_body(
+                &notification_element_names("NotifyHeartbeat", "HeartbeatNotifyInfo"),
                 record,
                 sink,
             );
         }
         MessagePayload::SubscriptionTerminatedNotification(record) => {
-            write_notification("NotifySubscriptionTerminated", None, record, sink);
+            write_notification_element("NotifySubscriptionTerminated", None, record, sink);
         }
         MessagePayload::DataReadyNotification(record) => {
-            write_notification("NotifyDataReady", Some("SiriExtension"), record, sink);
+            write_notification_element("NotifyDataReady", Some("SiriExtension"), record, sink);
         }
         MessagePayload::ServiceRequest(record) => write_service_request(record, sink),
         MessagePayload::SubscriptionRequest(record) => {
-            write_frame(&request_frame("Subscribe", "SubscriptionRequestInfo"), record, sink);
+            write_info_and_body(
+                &request_element_names("Subscribe", "SubscriptionRequestInfo"),
+                record,
+                sink,
+            );
         }
         MessagePayload::TerminateSubscriptionRequest(record) => {
-            write_frame(
-                &request_frame("DeleteSubscription", "DeleteSubscriptionInfo"),
+            write_info_and_body(
+                &request_element_names("DeleteSubscription", "DeleteSubscriptionInfo"),
                 record,
                 sink,
             );
         }
         MessagePayload::DataSupplyRequest(record) => {
-            write_frame(&request_frame("DataSupply", "DataSupplyRequestInfo"), record, sink);
+            write_info_and_body(
+                &request_element_names("DataSupply", "DataSupplyRequestInfo"),
+                record,
+                sink,
+            );
         }
-        MessagePayload::DataReadyAcknowledgement(record) => write_acknowledgement(record, sink),
+        MessagePayload::DataReadyAcknowledgement(record) => {
+            write_data_ready_acknowledgement(record, sink)
+        }
         MessagePayload::CheckStatusRequest(record) => {
-            write_single_request("CheckStatus", None, record, sink)
+            write_single_service_request("CheckStatus", None, record, sink)
         }
         MessagePayload::LinesRequest(record) => {
-            write_single_request("LinesDiscovery", None, record, sink)
+            write_single_service_request("LinesDiscovery", None, record, sink)
         }
         MessagePayload::StopPointsRequest(record) => {
-            write_single_request("StopPointsDiscovery", None, record, sink);
+            write_single_service_request("StopPointsDiscovery", None, record, sink);
         }
         MessagePayload::LinesDelivery(record) => {
-            write_answer("LinesDiscoveryResponse", record, sink)
+            write_answer_element("LinesDiscoveryResponse", record, sink)
         }
         MessagePayload::StopPointsDelivery(record) => {
-            write_answer("StopPointsDiscoveryResponse", record, sink);
+            write_answer_element("StopPointsDiscoveryResponse", record, sink);
         }
         MessagePayload::Fault(record) => {
-            sink.set_prefix("S:");
+            sink.set_namespace_prefix("S:");
             sink.begin_element("Fault");
-            sink.set_prefix("");
+            sink.set_namespace_prefix("");
             record.write_children(sink);
-            sink.set_prefix("S:");
+            sink.set_namespace_prefix("S:");
             sink.end_element("Fault");
         }
         MessagePayload::Other(_) => {}
     }
 }
 
-fn answer_frame(name: &'static str, info: &'static str) -> SoapFrame {
-    SoapFrame { name, info, body: "Answer", extension: "AnswerExtension" }
+fn answer_element_names(name: &'static str, info: &'static str) -> SoapElementNames {
+    SoapElementNames { name, info, body: "Answer", extension: "AnswerExtension" }
 }
 
-fn notification_frame(name: &'static str, info: &'static str) -> SoapFrame {
-    SoapFrame { name, info, body: "Notification", extension: "SiriExtension" }
+fn notification_element_names(name: &'static str, info: &'static str) -> SoapElementNames {
+    SoapElementNames { name, info, body: "Notification", extension: "SiriExtension" }
 }
 
-fn request_frame(name: &'static str, info: &'static str) -> SoapFrame {
-    SoapFrame { name, info, body: "Request", extension: "RequestExtension" }
+fn request_element_names(name: &'static str, info: &'static str) -> SoapElementNames {
+    SoapElementNames { name, info, body: "Request", extension: "RequestExtension" }
 }
 
 /// Writes a request. For one service the fields are in the body; for several they are in elements of their own.
@@ -182,112 +196,125 @@ fn write_service_request(record: &ServiceRequest, sink: &mut XmlSink) {
         &record.situation_exchanges[..],
     );
     match services {
-        ([one], [], [], []) => write_single_request("GetEstimatedTimetable", about, one, sink),
-        ([], [one], [], []) => write_single_request("GetVehicleMonitoring", about, one, sink),
-        ([], [], [one], []) => write_single_request("GetStopMonitoring", about, one, sink),
-        ([], [], [], [one]) => write_single_request("GetSituationExchange", about, one, sink),
+        ([one], [], [], []) => {
+            write_single_service_request("GetEstimatedTimetable", about, one, sink)
+        }
+        ([], [one], [], []) => {
+            write_single_service_request("GetVehicleMonitoring", about, one, sink)
+        }
+        ([], [], [one], []) => write_single_service_request("GetStopMonitoring", about, one, sink),
+        ([], [], [], [one]) => {
+            write_single_service_request("GetSituationExchange", about, one, sink)
+        }
         _ => write_siri_service("GetSiriService", "Request", record, sink),
     }
 }
 
-fn write_single_request<T: SiriRecord>(
+fn write_single_service_request<T: SiriRecord>(
     name: &str,
     about: Option<&ServiceRequest>,
     inner: &T,
     sink: &mut XmlSink,
 ) {
-    begin_frame(name, sink);
+    open_soap_operation_element(name, sink);
     if let Some(about) = about {
-        write_record_part("ServiceRequestInfo", is_info_field, about, sink);
+        write_selected_fields("ServiceRequestInfo", is_message_info_field, about, sink);
     }
     write_whole_record("Request", inner, sink);
-    end_frame(name, Some("RequestExtension"), sink);
+    close_operation_after_extension(name, Some("RequestExtension"), sink);
 }
 
 /// Writes the results of a termination. The schema requires all fields in the answer, and repeats the fields about the
 /// message before it.
 fn write_termination_answer(record: &TerminateSubscriptionResponse, sink: &mut XmlSink) {
     let name = "DeleteSubscriptionResponse";
-    begin_frame(name, sink);
-    write_record_part("DeleteSubscriptionAnswerInfo", is_info_field, record, sink);
+    open_soap_operation_element(name, sink);
+    write_selected_fields("DeleteSubscriptionAnswerInfo", is_message_info_field, record, sink);
     write_whole_record("Answer", record, sink);
-    end_frame(name, Some("AnswerExtension"), sink);
+    close_operation_after_extension(name, Some("AnswerExtension"), sink);
 }
 
 /// Writes an acknowledgement as in plain XML, because the envelope has no form for it.
-fn write_acknowledgement(record: &DataReadyAcknowledgement, sink: &mut XmlSink) {
+fn write_data_ready_acknowledgement(record: &DataReadyAcknowledgement, sink: &mut XmlSink) {
     let name = "DataReadyAcknowledgement";
-    sink.set_prefix("siri:");
+    sink.set_namespace_prefix("siri:");
     sink.begin_element(name);
     sink.write_attribute("xmlns:siri", SIRI);
     record.write_children(sink);
     sink.end_element(name);
-    sink.set_prefix("");
+    sink.set_namespace_prefix("");
 }
 
 /// Writes a delivery. That of one service is directly in the answer; fields without a place in the schema are in the
 /// extension.
-fn write_delivery(record: &ServiceDelivery, exchange: SoapExchange, sink: &mut XmlSink) {
-    let (name, is_of_one) = delivery_name(record, exchange);
+fn write_service_delivery(record: &ServiceDelivery, exchange: SoapMessageKind, sink: &mut XmlSink) {
+    let (name, is_of_one) = soap_delivery_name(record, exchange);
     let (body, extension) = match exchange {
-        SoapExchange::Answer if is_of_one => ("Answer", "AnswerExtension"),
-        SoapExchange::Answer | SoapExchange::SiriServiceAnswer => {
+        SoapMessageKind::Answer if is_of_one => ("Answer", "AnswerExtension"),
+        SoapMessageKind::Answer | SoapMessageKind::SiriServiceAnswer => {
             return write_siri_service("GetSiriServiceResponse", "Answer", record, sink);
         }
-        SoapExchange::Notification => ("Notification", "SiriExtension"),
+        SoapMessageKind::Notification => ("Notification", "SiriExtension"),
     };
     let info = "ServiceDeliveryInfo";
     if !is_of_one {
-        return write_frame(&SoapFrame { name, info, body, extension }, record, sink);
+        return write_info_and_body(
+            &SoapElementNames { name, info, body, extension },
+            record,
+            sink,
+        );
     }
-    begin_frame(name, sink);
-    write_record_part(info, is_info_field, record, sink);
-    write_record_part(body, is_delivery_field, record, sink);
-    write_record_part(
+    open_soap_operation_element(name, sink);
+    write_selected_fields(info, is_message_info_field, record, sink);
+    write_selected_fields(body, is_delivery_field, record, sink);
+    write_selected_fields(
         extension,
-        |name| !is_info_field(name) && !is_delivery_field(name),
+        |name| !is_message_info_field(name) && !is_delivery_field(name),
         record,
         sink,
     );
-    close_frame(name, sink);
+    close_soap_operation_element(name, sink);
 }
 
 /// Writes a request for any services, or its answer: a single element contains all fields, as in plain XML.
 fn write_siri_service<T: SiriRecord>(name: &str, body: &str, record: &T, sink: &mut XmlSink) {
-    begin_frame(name, sink);
+    open_soap_operation_element(name, sink);
     write_whole_record(body, record, sink);
-    close_frame(name, sink);
+    close_soap_operation_element(name, sink);
 }
 
 /// Writes a notification whose fields are all in one element.
-fn write_notification<T: SiriRecord>(
+fn write_notification_element<T: SiriRecord>(
     name: &str,
     extension: Option<&str>,
     record: &T,
     sink: &mut XmlSink,
 ) {
-    begin_frame(name, sink);
+    open_soap_operation_element(name, sink);
     write_whole_record("Notification", record, sink);
-    end_frame(name, extension, sink);
+    close_operation_after_extension(name, extension, sink);
 }
 
 /// Writes an answer whose fields are all in one element.
-fn write_answer<T: SiriRecord>(name: &str, record: &T, sink: &mut XmlSink) {
-    begin_frame(name, sink);
+fn write_answer_element<T: SiriRecord>(name: &str, record: &T, sink: &mut XmlSink) {
+    open_soap_operation_element(name, sink);
     write_whole_record("Answer", record, sink);
-    end_frame(name, Some("AnswerExtension"), sink);
+    close_operation_after_extension(name, Some("AnswerExtension"), sink);
 }
 
 fn write_whole_record<T: SiriRecord>(name: &str, record: &T, sink: &mut XmlSink) {
     sink.begin_element(name);
-    sink.set_prefix("siri:");
+    sink.set_namespace_prefix("siri:");
     record.write_children(sink);
-    sink.set_prefix("");
+    sink.set_namespace_prefix("");
     sink.end_element(name);
 }
 
 /// Returns the name of a delivery, and true if it is of one service.
-fn delivery_name(delivery: &ServiceDelivery, exchange: SoapExchange) -> (&'static str, bool) {
+fn soap_delivery_name(
+    delivery: &ServiceDelivery,
+    exchange: SoapMessageKind,
+) -> (&'static str, bool) {
     let services = [
         (
             delivery.estimated_timetables.len(),
@@ -308,27 +335,27 @@ fn delivery_name(delivery: &ServiceDelivery, exchange: SoapExchange) -> (&'stati
         (Some((_, names)), None) => (*names, true),
         _ => (["GetSiriServiceResponse", "NotifySiriService"], false),
     };
-    (names[usize::from(exchange == SoapExchange::Notification)], is_of_one)
+    (names[usize::from(exchange == SoapMessageKind::Notification)], is_of_one)
 }
 
-fn write_frame<T: SiriRecord>(frame: &SoapFrame, record: &T, sink: &mut XmlSink) {
-    begin_frame(frame.name, sink);
-    write_record_part(frame.info, is_info_field, record, sink);
-    write_record_part(frame.body, |name| !is_info_field(name), record, sink);
-    end_frame(frame.name, Some(frame.extension), sink);
+fn write_info_and_body<T: SiriRecord>(frame: &SoapElementNames, record: &T, sink: &mut XmlSink) {
+    open_soap_operation_element(frame.name, sink);
+    write_selected_fields(frame.info, is_message_info_field, record, sink);
+    write_selected_fields(frame.body, |name| !is_message_info_field(name), record, sink);
+    close_operation_after_extension(frame.name, Some(frame.extension), sink);
 }
 
 /// Opens the element of an exchange; its content has no prefix.
-fn begin_frame(name: &str, sink: &mut XmlSink) {
-    sink.set_prefix("sw:");
+fn open_soap_operation_element(name: &str, sink: &mut XmlSink) {
+    sink.set_namespace_prefix("sw:");
     sink.begin_element(name);
     sink.write_attribute("xmlns:sw", WSDL);
     sink.write_attribute("xmlns:siri", SIRI);
-    sink.set_prefix("");
+    sink.set_namespace_prefix("");
 }
 
 /// Returns true for a field about the message.
-fn is_info_field(name: &str) -> bool {
+fn is_message_info_field(name: &str) -> bool {
     INFO.contains(&name)
 }
 
@@ -338,35 +365,35 @@ fn is_delivery_field(name: &str) -> bool {
 }
 
 /// Writes an element with the fields of a record for which `belongs` returns true.
-fn write_record_part<T: SiriRecord>(
+fn write_selected_fields<T: SiriRecord>(
     name: &str,
     belongs: fn(&str) -> bool,
     record: &T,
     sink: &mut XmlSink,
 ) {
     sink.begin_element(name);
-    sink.set_prefix("siri:");
-    record.write_children(&mut PartSink { sink, belongs, depth: 0, is_left_out: false });
-    sink.set_prefix("");
+    sink.set_namespace_prefix("siri:");
+    record.write_children(&mut FieldFilterSink { sink, belongs, depth: 0, is_left_out: false });
+    sink.set_namespace_prefix("");
     sink.end_element(name);
 }
 
 /// Closes the element of an exchange after its empty extension, if it has one.
-fn end_frame(name: &str, extension: Option<&str>, sink: &mut XmlSink) {
+fn close_operation_after_extension(name: &str, extension: Option<&str>, sink: &mut XmlSink) {
     if let Some(extension) = extension {
         sink.begin_element(extension);
         sink.end_element(extension);
     }
-    close_frame(name, sink);
+    close_soap_operation_element(name, sink);
 }
 
-fn close_frame(name: &str, sink: &mut XmlSink) {
-    sink.set_prefix("sw:");
+fn close_soap_operation_element(name: &str, sink: &mut XmlSink) {
+    sink.set_namespace_prefix("sw:");
     sink.end_element(name);
 }
 
 /// A sink that writes a part of a record's fields.
-struct PartSink<'s> {
+struct FieldFilterSink<'s> {
     sink: &'s mut XmlSink,
     belongs: fn(&str) -> bool,
     depth: usize,
@@ -374,14 +401,14 @@ struct PartSink<'s> {
     is_left_out: bool,
 }
 
-impl PartSink<'_> {
+impl FieldFilterSink<'_> {
     /// Returns true if a field with that name is written.
     fn includes_field(&self, name: &str) -> bool {
         if self.depth > 0 { !self.is_left_out } else { (self.belongs)(name) }
     }
 }
 
-impl MessageSink for PartSink<'_> {
+impl MessageSink for FieldFilterSink<'_> {
     fn begin_element(&mut self, name: &str) {
         self.is_left_out = !self.includes_field(name);
         self.depth += 1;
@@ -403,7 +430,7 @@ impl MessageSink for PartSink<'_> {
         }
     }
 
-    fn write_leaf(&mut self, name: &str, text: &str, form: TextForm) {
+    fn write_leaf(&mut self, name: &str, text: &str, form: JsonValueForm) {
         if self.includes_field(name) {
             self.sink.write_leaf(name, text, form);
         }
@@ -415,9 +442,9 @@ impl MessageSink for PartSink<'_> {
         }
     }
 
-    fn write_flag(&mut self, name: &str) {
+    fn write_presence_element(&mut self, name: &str) {
         if self.includes_field(name) {
-            self.sink.write_flag(name);
+            self.sink.write_presence_element(name);
         }
     }
 

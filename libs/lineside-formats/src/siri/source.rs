@@ -9,13 +9,15 @@ use crate::{Error, xml::XmlReader};
 pub(super) trait MessageSource<'a> {
     /// Opens the next child of the open element and returns its name. After the last child it closes the open element
     /// and returns `None`.
-    fn next_child(&mut self) -> Result<Option<&'a str>, Error>;
+    fn open_next_child(&mut self) -> Result<Option<&'a str>, Error>;
 
     /// Returns the text of the open element and closes it.
-    fn element_text(&mut self) -> Result<Cow<'a, str>, Error>;
+    fn read_element_text(&mut self) -> Result<Cow<'a, str>, Error>;
 
     /// Returns the text of the open element with its stated language, and closes the element.
-    fn element_text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error>;
+    fn read_element_text_and_language(
+        &mut self,
+    ) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error>;
 
     /// Skips the rest of the open element and closes it.
     fn skip_element(&mut self) -> Result<(), Error>;
@@ -33,18 +35,20 @@ pub(super) trait MessageSource<'a> {
 
 impl<'a> MessageSource<'a> for XmlReader<'a> {
     #[inline]
-    fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
-        XmlReader::next_child(self)
+    fn open_next_child(&mut self) -> Result<Option<&'a str>, Error> {
+        XmlReader::open_next_child(self)
     }
 
     #[inline]
-    fn element_text(&mut self) -> Result<Cow<'a, str>, Error> {
-        XmlReader::element_text(self)
+    fn read_element_text(&mut self) -> Result<Cow<'a, str>, Error> {
+        XmlReader::read_element_text(self)
     }
 
-    fn element_text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
+    fn read_element_text_and_language(
+        &mut self,
+    ) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
         let language = XmlReader::attribute(self, "lang");
-        Ok((language, XmlReader::element_text(self)?))
+        Ok((language, XmlReader::read_element_text(self)?))
     }
 
     fn skip_element(&mut self) -> Result<(), Error> {

@@ -15,7 +15,7 @@ const BIAS: i64 = 70_000_000_000_000;
 
 /// A text parsed as a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimeText {
+pub(crate) enum ParsedTime {
     /// A time with an offset from UTC.
     Exact(SiriTime),
     /// A time without an offset, which depends on the zone.
@@ -44,20 +44,20 @@ impl SiriTime {
     /// Parses `2026-11-21T20:25:00.5+01:00` and its variants: any number of fractional digits, `Z`, an offset without
     /// colon, a space for the `T`.
     #[inline]
-    pub(crate) fn parse_lenient(text: &str) -> TimeText {
-        parse_bytes(text.as_bytes()).unwrap_or(TimeText::Invalid)
+    pub(crate) fn parse_lenient(text: &str) -> ParsedTime {
+        parse_time_bytes(text.as_bytes()).unwrap_or(ParsedTime::Invalid)
     }
 
     /// Parses a time that has an offset.
-    pub fn parse_exact(text: &str) -> Option<SiriTime> {
+    pub fn parse_with_offset(text: &str) -> Option<SiriTime> {
         match SiriTime::parse_lenient(text) {
-            TimeText::Exact(time) => Some(time),
-            TimeText::Local(_) | TimeText::Invalid => None,
+            ParsedTime::Exact(time) => Some(time),
+            ParsedTime::Local(_) | ParsedTime::Invalid => None,
         }
     }
 
     /// Returns the time at which a clock in `zone` shows the time of this one in UTC; the earlier one if there are two.
-    pub(crate) fn as_local_time_in(self, zone: &TimeZone) -> Option<SiriTime> {
+    pub(crate) fn reinterpret_as_local_time(self, zone: &TimeZone) -> Option<SiriTime> {
         let shown = self.to_timestamp()?.to_zoned(TimeZone::UTC).datetime();
         let moment = zone.to_ambiguous_timestamp(shown).compatible().ok()?;
         SiriTime::from_millis(moment.as_millisecond())
@@ -89,7 +89,7 @@ impl fmt::Debug for SiriTime {
     }
 }
 
-fn parse_bytes(text: &[u8]) -> Option<TimeText> {
+fn parse_time_bytes(text: &[u8]) -> Option<ParsedTime> {
     let (date_time, rest) = text.split_first_chunk::<19>()?;
     let &[
         y1,
@@ -129,9 +129,9 @@ fn parse_bytes(text: &[u8]) -> Option<TimeText> {
     let shown = (days_since_1970(year, month, day) * 86_400 + seconds) * 1_000 + millis;
     match parse_utc_offset(rest)? {
         Some(offset) => {
-            SiriTime::from_millis(shown - i64::from(offset) * 60_000).map(TimeText::Exact)
+            SiriTime::from_millis(shown - i64::from(offset) * 60_000).map(ParsedTime::Exact)
         }
-        None => SiriTime::from_millis(shown).map(TimeText::Local),
+        None => SiriTime::from_millis(shown).map(ParsedTime::Local),
     }
 }
 
@@ -200,7 +200,7 @@ pub struct DurationSeconds(pub i32);
 impl DurationSeconds {
     /// Parses `PT1M30S` or `-PT30S`. A month counts as 30 days and a year as 365: only heartbeats have such durations.
     pub fn parse(text: &str) -> Option<DurationSeconds> {
-        xsd_duration::parse_seconds(text).map(DurationSeconds)
+        xsd_duration::parse_duration_seconds(text).map(DurationSeconds)
     }
 }
 
@@ -219,9 +219,9 @@ mod tests {
 
     fn check(text: &str, expected: &str) {
         let found = match SiriTime::parse_lenient(text) {
-            TimeText::Exact(time) => time.to_string(),
-            TimeText::Local(time) => format!("local {time}"),
-            TimeText::Invalid => "invalid".to_owned(),
+            ParsedTime::Exact(time) => time.to_string(),
+            ParsedTime::Local(time) => format!("local {time}"),
+            ParsedTime::Invalid => "invalid".to_owned(),
         };
         assert_eq!(found, expected, "{text}");
     }
@@ -239,8 +239,8 @@ mod tests {
         check("2024-02-29T24:00:00Z", "2024-03-01T00:00:00Z");
         check("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z");
         check("2023-06-02T11:16:11", "local 2023-06-02T11:16:11Z");
-        assert_eq!(SiriTime::parse_exact("2023-06-02T11:16:11"), None);
-        assert!(SiriTime::parse_exact("2023-06-02T11:16:11Z").is_some());
+        assert_eq!(SiriTime::parse_with_offset("2023-06-02T11:16:11"), None);
+        assert!(SiriTime::parse_with_offset("2023-06-02T11:16:11Z").is_some());
         check("2023-06-02T11:16:11.25", "local 2023-06-02T11:16:11.25Z");
     }
 
@@ -276,7 +276,7 @@ mod tests {
     fn a_time_without_zone_is_local_time() {
         let oslo = TimeZone::get("Europe/Oslo").unwrap();
         let local = |text: &str| match SiriTime::parse_lenient(text) {
-            TimeText::Local(time) => time.as_local_time_in(&oslo).unwrap().to_string(),
+            ParsedTime::Local(time) => time.reinterpret_as_local_time(&oslo).unwrap().to_string(),
             other => panic!("{other:?}"),
         };
         assert_eq!(local("2026-07-01T12:00:00"), "2026-07-01T10:00:00Z");
@@ -324,9 +324,9 @@ mod tests {
             ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"),
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
         ] {
-            let time = SiriTime::parse_exact(text).unwrap();
+            let time = SiriTime::parse_with_offset(text).unwrap();
             assert_eq!(time.to_string(), written);
-            assert_eq!(SiriTime::parse_exact(written), Some(time));
+            assert_eq!(SiriTime::parse_with_offset(written), Some(time));
         }
     }
 
@@ -340,7 +340,7 @@ mod tests {
         fn every_time_round_trips(millis in -62_135_596_800_000_i64..=253_402_300_799_999) {
             let time = SiriTime::from_millis(millis).unwrap();
             prop_assert_eq!(time.as_millis(), millis);
-            prop_assert_eq!(SiriTime::parse_lenient(&time.to_string()), TimeText::Exact(time));
+            prop_assert_eq!(SiriTime::parse_lenient(&time.to_string()), ParsedTime::Exact(time));
         }
 
         #[test]
@@ -349,7 +349,7 @@ mod tests {
             let shown = Timestamp::from_millisecond(millis).unwrap().to_zoned(TimeZone::UTC).datetime();
             let text = format!("{shown}{sign}{:02}:{:02}", minutes / 60, minutes % 60);
             let expected: Timestamp = text.parse().unwrap();
-            prop_assert_eq!(SiriTime::parse_lenient(&text), TimeText::Exact(SiriTime::from_millis(expected.as_millisecond()).unwrap()));
+            prop_assert_eq!(SiriTime::parse_lenient(&text), ParsedTime::Exact(SiriTime::from_millis(expected.as_millisecond()).unwrap()));
         }
 
         #[test]

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use smol_str::SmolStr;
 
-use super::{DurationSeconds, SiriTime, time::TimeText};
+use super::{DurationSeconds, SiriTime, time::ParsedTime};
 
 /// A fault of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) struct ValueFault {
 
 /// The JSON form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextForm {
+pub(super) enum JsonValueForm {
     /// A string.
     Quoted,
     /// A bare number or boolean.
@@ -29,7 +29,7 @@ pub(super) trait TextValue: Sized {
     fn parse(text: &str, zone: &TimeZone) -> (Option<Self>, Option<&'static ValueFault>);
 
     /// Passes the text of the value and its JSON form to `write`. A value that cannot be written is not passed.
-    fn with_text(&self, write: impl FnOnce(&str, TextForm));
+    fn with_text(&self, write: impl FnOnce(&str, JsonValueForm));
 
     /// Returns a sample text of a value, for an element with that name.
     fn sample(name: &'static str) -> &'static str;
@@ -73,8 +73,8 @@ impl TextValue for SmolStr {
         (Some(SmolStr::new(text)), None)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
-        write(self, TextForm::Quoted);
+    fn with_text(&self, write: impl FnOnce(&str, JsonValueForm)) {
+        write(self, JsonValueForm::Quoted);
     }
 
     fn sample(name: &'static str) -> &'static str {
@@ -100,17 +100,17 @@ impl TextValue for SiriTime {
     #[inline]
     fn parse(text: &str, zone: &TimeZone) -> (Option<SiriTime>, Option<&'static ValueFault>) {
         match SiriTime::parse_lenient(text) {
-            TimeText::Exact(time) => (Some(time), None),
-            TimeText::Local(time) => match time.as_local_time_in(zone) {
+            ParsedTime::Exact(time) => (Some(time), None),
+            ParsedTime::Local(time) => match time.reinterpret_as_local_time(zone) {
                 Some(time) => (Some(time), Some(&NO_ZONE)),
                 None => (None, Some(&NOT_A_TIME)),
             },
-            TimeText::Invalid => (None, Some(&NOT_A_TIME)),
+            ParsedTime::Invalid => (None, Some(&NOT_A_TIME)),
         }
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
-        write(&self.to_string(), TextForm::Moment);
+    fn with_text(&self, write: impl FnOnce(&str, JsonValueForm)) {
+        write(&self.to_string(), JsonValueForm::Moment);
     }
 
     fn sample(_: &'static str) -> &'static str {
@@ -128,8 +128,8 @@ impl TextValue for DurationSeconds {
         value_or_fault(DurationSeconds::parse(text), &NOT_A_SPAN)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
-        write(&self.to_string(), TextForm::Quoted);
+    fn with_text(&self, write: impl FnOnce(&str, JsonValueForm)) {
+        write(&self.to_string(), JsonValueForm::Quoted);
     }
 
     fn sample(_: &'static str) -> &'static str {
@@ -155,8 +155,8 @@ impl TextValue for bool {
         value_or_fault(value, &NOT_A_BOOLEAN)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
-        write(if *self { "true" } else { "false" }, TextForm::Bare);
+    fn with_text(&self, write: impl FnOnce(&str, JsonValueForm)) {
+        write(if *self { "true" } else { "false" }, JsonValueForm::Bare);
     }
 
     fn sample(_: &'static str) -> &'static str {
@@ -175,8 +175,8 @@ impl TextValue for u32 {
         value_or_fault(text.parse().ok(), &NOT_AN_INTEGER)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
-        write(&self.to_string(), TextForm::Bare);
+    fn with_text(&self, write: impl FnOnce(&str, JsonValueForm)) {
+        write(&self.to_string(), JsonValueForm::Bare);
     }
 
     fn sample(_: &'static str) -> &'static str {
@@ -196,9 +196,9 @@ impl TextValue for f64 {
         value_or_fault(text.parse().ok().filter(|number: &f64| number.is_finite()), &NOT_A_NUMBER)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
+    fn with_text(&self, write: impl FnOnce(&str, JsonValueForm)) {
         if self.is_finite() {
-            write(&self.to_string(), TextForm::Bare);
+            write(&self.to_string(), JsonValueForm::Bare);
         }
     }
 
@@ -252,8 +252,8 @@ macro_rules! terms {
                 value_or_fault($Name::parse(text), &NOT_IN_LIST)
             }
 
-            fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
-                write(self.as_str(), TextForm::Quoted);
+            fn with_text(&self, write: impl FnOnce(&str, JsonValueForm)) {
+                write(self.as_str(), JsonValueForm::Quoted);
             }
 
             fn sample(_: &'static str) -> &'static str {
@@ -368,7 +368,7 @@ terms! {
     }
 
     /// The workflow status of a situation (`WorkflowStatusEnumeration`).
-    pub enum Progress {
+    pub enum SituationProgress {
         /// The situation is a draft.
         Draft = "draft",
         /// The situation waits for approval.
@@ -399,6 +399,6 @@ mod tests {
         assert_eq!(Occupancy::parse("standing-room-only"), Some(Occupancy::StandingRoomOnly));
         assert_eq!(Severity::parse("VerySevere"), Some(Severity::VerySevere));
         assert_eq!(Severity::parse("awful"), None);
-        assert_eq!(Progress::parse(""), None);
+        assert_eq!(SituationProgress::parse(""), None);
     }
 }

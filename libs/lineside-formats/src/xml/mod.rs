@@ -67,7 +67,7 @@ impl Default for XmlLimits {
 }
 
 /// The result of an event that is neither a tag nor plain text.
-enum RareEvent {
+enum NonTagEvent {
     /// A comment or another event that is ignored.
     Nothing,
     /// A character that was written as a reference.
@@ -144,7 +144,7 @@ impl<'a> XmlReader<'a> {
 
     /// Opens the next child of the open element and returns its name without prefix. After the last child it closes the
     /// open element and returns `None`.
-    pub(crate) fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
+    pub(crate) fn open_next_child(&mut self) -> Result<Option<&'a str>, Error> {
         if self.is_empty {
             self.close_element();
             return Ok(None);
@@ -158,23 +158,23 @@ impl<'a> XmlReader<'a> {
                     return Ok(None);
                 }
                 Ok(Event::Text(_)) => {}
-                other => match self.handle_rare_event(other)? {
-                    RareEvent::Nothing | RareEvent::Character(_) => {}
-                    RareEvent::End => return Ok(None),
+                other => match self.handle_non_tag_event(other)? {
+                    NonTagEvent::Nothing | NonTagEvent::Character(_) => {}
+                    NonTagEvent::End => return Ok(None),
                 },
             }
         }
     }
 
     /// Returns the text of the open element and closes it. Elements inside it are skipped.
-    pub(crate) fn element_text(&mut self) -> Result<Cow<'a, str>, Error> {
+    pub(crate) fn read_element_text(&mut self) -> Result<Cow<'a, str>, Error> {
         self.collect_element_text(false)
     }
 
     /// Returns the text of the open element and closes it. If it has no text, returns that of the first element inside
     /// it with text: `<Name><Text lang="de">Bern</Text></Name>`.
     #[cfg(feature = "netex")]
-    pub(crate) fn element_or_inner_text(&mut self) -> Result<Cow<'a, str>, Error> {
+    pub(crate) fn read_element_or_inner_text(&mut self) -> Result<Cow<'a, str>, Error> {
         self.collect_element_text(true)
     }
 
@@ -199,7 +199,7 @@ impl<'a> XmlReader<'a> {
                 Ok(Event::Start(start)) => {
                     self.open_element(&start, false)?;
                     if or_inner && text.trim_ascii().is_empty() {
-                        text = self.element_text()?;
+                        text = self.read_element_text()?;
                     } else {
                         self.skip_element()?;
                     }
@@ -208,10 +208,10 @@ impl<'a> XmlReader<'a> {
                     self.open_element(&start, true)?;
                     self.close_element();
                 }
-                other => match self.handle_rare_event(other)? {
-                    RareEvent::Nothing => {}
-                    RareEvent::Character(character) => text.to_mut().push(character),
-                    RareEvent::End => return Ok(text),
+                other => match self.handle_non_tag_event(other)? {
+                    NonTagEvent::Nothing => {}
+                    NonTagEvent::Character(character) => text.to_mut().push(character),
+                    NonTagEvent::End => return Ok(text),
                 },
             }
         }
@@ -233,7 +233,7 @@ impl<'a> XmlReader<'a> {
                 Ok(Event::End(_)) => self.close_element(),
                 Ok(Event::Text(_)) => {}
                 other => {
-                    self.handle_rare_event(other)?;
+                    self.handle_non_tag_event(other)?;
                 }
             }
         }
@@ -265,18 +265,21 @@ impl<'a> XmlReader<'a> {
     }
 
     /// Handles events that are rare in most documents. Events are large, so the frequent ones do not pass through here.
-    fn handle_rare_event(&self, event: Result<Event<'a>, XmlError>) -> Result<RareEvent, Error> {
+    fn handle_non_tag_event(
+        &self,
+        event: Result<Event<'a>, XmlError>,
+    ) -> Result<NonTagEvent, Error> {
         match event {
             Ok(Event::GeneralRef(reference)) => {
-                resolve_character_reference(&reference).map(RareEvent::Character)
+                resolve_character_reference(&reference).map(NonTagEvent::Character)
             }
             Ok(Event::Eof) if self.depth > 0 => Err(truncated_error()),
-            Ok(Event::Eof) => Ok(RareEvent::End),
+            Ok(Event::Eof) => Ok(NonTagEvent::End),
             Ok(Event::DocType(_)) => Err(Error::new(
                 ErrorKind::Decode,
                 "the XML has a document type declaration, which is not allowed",
             )),
-            Ok(_) => Ok(RareEvent::Nothing),
+            Ok(_) => Ok(NonTagEvent::Nothing),
             Err(error) => Err(self.error_from_xml(&error)),
         }
     }
@@ -301,7 +304,7 @@ impl<'a> XmlReader<'a> {
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
         if !attributes.is_empty() {
-            self.check_attributes(start)?;
+            self.reject_excessive_attributes(start)?;
         }
         Ok(self.tag.local_name())
     }
@@ -320,7 +323,7 @@ impl<'a> XmlReader<'a> {
         u16::try_from(self.depth).unwrap_or(u16::MAX)
     }
 
-    fn check_attributes(&mut self, start: &BytesStart<'a>) -> Result<(), Error> {
+    fn reject_excessive_attributes(&mut self, start: &BytesStart<'a>) -> Result<(), Error> {
         let StartTag(name, attributes) = self.tag;
         if attributes.len() > UNCOUNTED_BYTES {
             let too_long = attributes.len() > self.limits.attribute_bytes;

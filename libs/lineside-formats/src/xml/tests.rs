@@ -6,10 +6,10 @@ use super::*;
 fn leaves(text: &str) -> Result<String, Error> {
     let mut xml = XmlReader::new(text, XmlLimits::default());
     let mut all = String::new();
-    let root = xml.next_child()?.unwrap_or_default();
+    let root = xml.open_next_child()?.unwrap_or_default();
     all.push_str(root);
-    while let Some(name) = xml.next_child()? {
-        let text = xml.element_text()?;
+    while let Some(name) = xml.open_next_child()? {
+        let text = xml.read_element_text()?;
         all.push_str(&format!(" {name}({text})"));
     }
     Ok(all)
@@ -40,9 +40,9 @@ fn predefined_entities_and_character_references_are_decoded() {
     check("<a><b>&lt;&gt;&amp;&quot;&apos;&#233;&#x1F68B;</b></a>", "a b(<>&\"'\u{e9}\u{1F68B})");
     check("<a><b>A &amp; B</b></a>", "a b(A & B)");
     let mut xml = XmlReader::new("<a><b>A & B</b></a>", XmlLimits::default());
-    assert_eq!(xml.next_child().unwrap(), Some("a"));
-    assert_eq!(xml.next_child().unwrap(), Some("b"));
-    assert_eq!(xml.element_text().unwrap(), "A & B");
+    assert_eq!(xml.open_next_child().unwrap(), Some("a"));
+    assert_eq!(xml.open_next_child().unwrap(), Some("b"));
+    assert_eq!(xml.read_element_text().unwrap(), "A & B");
     assert_eq!(xml.lone_ampersand_count(), 1);
 }
 
@@ -89,7 +89,7 @@ fn namespaces_apply_inside_the_element_that_declares_them() {
     let mut xml = XmlReader::new(text, XmlLimits::default());
     let mut open = |expected: (&str, Option<&str>)| {
         let name = loop {
-            if let Some(name) = xml.next_child().unwrap() {
+            if let Some(name) = xml.open_next_child().unwrap() {
                 break name;
             }
         };
@@ -107,11 +107,11 @@ fn namespaces_apply_inside_the_element_that_declares_them() {
 fn attributes_are_found_by_local_name() {
     let text = "<a xml:lang='nb' x=\"a&amp;b\"><b/></a>";
     let mut xml = XmlReader::new(text, XmlLimits::default());
-    xml.next_child().unwrap();
+    xml.open_next_child().unwrap();
     assert_eq!(xml.attribute("lang").as_deref(), Some("nb"));
     assert_eq!(xml.attribute("x").as_deref(), Some("a&b"));
     assert_eq!(xml.attribute("y"), None);
-    xml.next_child().unwrap();
+    xml.open_next_child().unwrap();
     assert_eq!(xml.attribute("lang"), None);
 }
 
@@ -154,7 +154,7 @@ proptest::proptest! {
     fn reading_any_text_terminates(text in "[<>/a-c =\"'&;#!\\[\\]x0-9-]{0,200}") {
         let _ = leaves(&text);
         let mut xml = XmlReader::new(&text, XmlLimits::default());
-        while let Ok(Some(_)) = xml.next_child() {
+        while let Ok(Some(_)) = xml.open_next_child() {
             let _ = xml.attribute("a");
             if xml.skip_element().is_err() {
                 break;

@@ -121,7 +121,7 @@ out,08:20:00,08:20:00,harbor,,,
     );
     let (timetable, _) = load(town().with_file("stop_times.txt", times));
     let calls: Vec<_> = timetable
-        .stop_times(timetable.find_trip("out").unwrap())
+        .trip_stop_times(timetable.find_trip("out").unwrap())
         .map(|call| call.arrival)
         .collect();
     assert_eq!(calls, [Some(28_800), Some(720_000), Some(29_400)]);

@@ -9,7 +9,7 @@ const H: i64 = 3_600;
 
 /// Returns the Unix time of `seconds` after the zero of Monday 3 June 2024 in the town.
 fn monday(timetable: &Timetable, seconds: i64) -> i64 {
-    timetable.service_time(date(2024, 6, 3), 0) + seconds
+    timetable.service_time_to_unix(date(2024, 6, 3), 0) + seconds
 }
 
 /// Returns the departures from a stop on that Monday, as `trip stop time`.
@@ -22,7 +22,11 @@ fn board(timetable: &Timetable, stop: &str, from: i64, until: i64, limit: usize)
         let start = call.start_time.map_or(String::new(), |start| format!(" run {start}"));
         format!("{trip} {stop} {:02}:{:02}{start}", at / H, at / 60 % 60)
     };
-    timetable.departures(stop, zero + from, zero + until, limit).into_iter().map(line).collect()
+    timetable
+        .departures_from_stop(stop, zero + from, zero + until, limit)
+        .into_iter()
+        .map(line)
+        .collect()
 }
 
 #[test]
@@ -45,7 +49,7 @@ fn a_departure_identifies_its_trip_and_call() {
     let timetable = load_sound(town());
     let harbor = timetable.find_stop("harbor").unwrap();
     let from = monday(&timetable, 0);
-    let found = timetable.departures(harbor, from, from + 24 * H, 1);
+    let found = timetable.departures_from_stop(harbor, from, from + 24 * H, 1);
     let expected = ScheduledDeparture {
         departure: from + 30_000,
         arrival: from + 30_000,
@@ -127,7 +131,7 @@ out,00:20:00,00:20:00,center:2,3
     let trip = timetable.find_trip("out").unwrap();
     assert!(timetable.trip(trip).has_frequencies);
     assert_eq!(
-        timetable.frequencies(trip).iter().map(|row| row.exact).collect::<Vec<_>>(),
+        timetable.frequencies_of_trip(trip).iter().map(|row| row.exact).collect::<Vec<_>>(),
         [true, false]
     );
     assert_eq!(
@@ -152,7 +156,8 @@ out,00:20:00,00:20:00,center:2,3
 fn trips_are_active_between_their_first_and_last_call() {
     let timetable = load_sound(town());
     let under_way = |from, until| -> Vec<String> {
-        let instances = timetable.active_trips(monday(&timetable, from), monday(&timetable, until));
+        let instances =
+            timetable.active_trips_between(monday(&timetable, from), monday(&timetable, until));
         instances
             .into_iter()
             .map(|one| format!("{} {}", timetable.trip(one.trip).id, one.service_date))

@@ -82,21 +82,21 @@ fn check_timetable(timetable: &Timetable, path: &Path) {
     }
     for route in timetable.routes() {
         assert_eq!(timetable.find_route(route.id), Some(route.idx), "{place}");
-        for line in timetable.route_lines(route.idx) {
+        for line in timetable.route_map_lines(route.idx) {
             assert!(line.points.len() >= 2, "{place}");
         }
     }
     let mut n_stop_times = 0;
     for trip in timetable.trips() {
         assert_eq!(timetable.find_trip(trip.id), Some(trip.idx), "{place}");
-        let calls = timetable.stop_times(trip.idx);
+        let calls = timetable.trip_stop_times(trip.idx);
         n_stop_times += calls.len() as u64;
         assert!(calls.map(|call| call.stop_sequence).is_sorted_by(|a, b| a < b), "{place}");
     }
     assert_eq!(n_stop_times, timetable.stop_time_count(), "{place}");
     assert!(n_stop_times <= timetable.row_counts()["stop_times.txt"], "{place}");
-    if let Some((first, _)) = timetable.service_range() {
-        let noon = timetable.service_time(first, 12 * 3_600);
+    if let Some((first, _)) = timetable.service_date_range() {
+        let noon = timetable.service_time_to_unix(first, 12 * 3_600);
         for instance in timetable.active_trips_at(noon) {
             assert!(
                 timetable.is_service_active(
@@ -118,8 +118,8 @@ fn stop_times_equal_those_of_gtfs_structures() {
         assert_eq!(timetable.trips().len(), oracle.trips.len(), "{name}");
         for trip in timetable.trips() {
             let expected = &oracle.trips[trip.id];
-            assert_eq!(timetable.stop_times(trip.idx).len(), expected.stop_times.len());
-            for (call, row) in timetable.stop_times(trip.idx).zip(&expected.stop_times) {
+            assert_eq!(timetable.trip_stop_times(trip.idx).len(), expected.stop_times.len());
+            for (call, row) in timetable.trip_stop_times(trip.idx).zip(&expected.stop_times) {
                 assert_eq!(timetable.stop(call.stop).id, row.stop.id, "{name} {}", trip.id);
                 assert_eq!(call.stop_sequence, row.stop_sequence, "{name} {}", trip.id);
                 let times = (row.arrival_time, row.departure_time);

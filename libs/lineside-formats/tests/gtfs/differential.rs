@@ -251,7 +251,7 @@ fn row(call: ScheduledDeparture) -> Row {
 }
 
 fn under_way(timetable: &Timetable, from: i64, until: i64) -> Vec<(u32, Date, Option<i32>)> {
-    let found = timetable.active_trips(from, until).into_iter();
+    let found = timetable.active_trips_between(from, until).into_iter();
     found
         .map(|TripInstance { trip, service_date, start_time }| {
             (trip.number(), service_date, start_time)
@@ -269,10 +269,10 @@ proptest! {
         limit in 0_usize..60,
     ) {
         let (timetable, _) = gtfs::load_timetable(&mut plan.to_files(), &DatasetLimits::default()).unwrap();
-        let from = timetable.service_time(first_day(), 0) + from;
+        let from = timetable.service_time_to_unix(first_day(), 0) + from;
         let until = from + length;
         for stop in timetable.stops() {
-            let found: Vec<Row> = timetable.departures(stop.idx, from, until, limit).into_iter().map(row).collect();
+            let found: Vec<Row> = timetable.departures_from_stop(stop.idx, from, until, limit).into_iter().map(row).collect();
             let mut expected = plan.departures(stop.idx.get(), from, until);
             expected.truncate(limit);
             prop_assert_eq!(found, expected, "stop {}", stop.id);

@@ -13,7 +13,7 @@ fn stop_times(timetable: &Timetable, trip: &str) -> Vec<String> {
         let id = timetable.stop(call.stop).id;
         format!("{} {id} {} {}{mark}", call.stop_sequence, time(call.arrival), time(call.departure))
     };
-    timetable.stop_times(trip).map(line).collect()
+    timetable.trip_stop_times(trip).map(line).collect()
 }
 
 #[test]
@@ -48,12 +48,12 @@ fn a_small_feed_loads_completely() {
     assert_eq!((route.color, route.text_color), (Some([0xAA, 0, 0x44]), None));
     assert_eq!(route.agency, Some(agency.idx));
     assert_eq!(timetable.route_trips(route.idx).len(), 2);
-    assert_eq!(timetable.stop_routes(center).collect::<Vec<_>>(), [route.idx]);
+    assert_eq!(timetable.routes_at_stop(center).collect::<Vec<_>>(), [route.idx]);
 
     let trip = timetable.trip(timetable.find_trip("back").unwrap());
     assert_eq!((trip.headsign, trip.direction, trip.shape), (Some("Center"), Some(1), None));
     assert_eq!(stop_times(&timetable, "back"), ["1 harbor 30000 30000", "2 center:2 30600 30660"]);
-    assert_eq!(timetable.trip_start(trip.idx), Some(30_000));
+    assert_eq!(timetable.trip_start_time(trip.idx), Some(30_000));
     assert!(timetable.memory_bytes() < 16 << 10, "{}", timetable.memory_bytes());
 }
 
@@ -81,7 +81,11 @@ fn trips_with_equal_patterns_share_their_stop_times() {
         load_sound(town().with_file("trips.txt", trips).with_file("stop_times.txt", times));
     assert_eq!((timetable.pattern_count(), timetable.stop_time_count()), (1, 3_000));
     // Each trip has a start; all trips share one pattern and one profile.
-    assert!(timetable.stop_time_bytes() < 1_000 * 4 + 200, "{}", timetable.stop_time_bytes());
+    assert!(
+        timetable.stop_time_memory_bytes() < 1_000 * 4 + 200,
+        "{}",
+        timetable.stop_time_memory_bytes()
+    );
     assert_eq!(
         stop_times(&timetable, "61"),
         ["0 center:1 21660 21660", "1 harbor 25260 25260", "2 center:2 28860 28860"]
@@ -113,7 +117,7 @@ fn stop_times_are_compact_even_without_shared_patterns() {
     assert_eq!(timetable.pattern_count(), 500);
     let rows = timetable.stop_time_count() as usize;
     // Patterns, profiles and the index by stop take slightly more than the rows.
-    let per_row = timetable.stop_time_bytes() as f64 / rows as f64;
+    let per_row = timetable.stop_time_memory_bytes() as f64 / rows as f64;
     assert!(per_row < 16.0 + 8.0, "{per_row}");
 }
 
@@ -142,12 +146,12 @@ fn missing_times_are_interpolated_and_marked() {
         ]
     );
     let timepoints: Vec<bool> = timetable
-        .stop_times(timetable.find_trip("out").unwrap())
+        .trip_stop_times(timetable.find_trip("out").unwrap())
         .map(|call| call.timepoint)
         .collect();
     assert_eq!(timepoints, [true, true, false, true, true, true]);
     assert_eq!(stop_times(&timetable, "back"), ["0 center:1 - -", "1 center:2 - -"]);
-    assert_eq!(timetable.trip_start(timetable.find_trip("back").unwrap()), None);
+    assert_eq!(timetable.trip_start_time(timetable.find_trip("back").unwrap()), None);
 }
 
 #[test]
@@ -160,13 +164,13 @@ out,08:10:00,08:10:00,harbor,4294967295,,1,0
     let timetable = load_sound(town().with_file("stop_times.txt", times));
     let trip = timetable.find_trip("out").unwrap();
     let calls: Vec<_> = timetable
-        .stop_times(trip)
+        .trip_stop_times(trip)
         .map(|call| (call.stop_sequence, call.headsign, call.pickup, call.drop_off))
         .collect();
     // A stop's headsign that equals the trip's is not stored.
     assert_eq!(calls, [(7, None, 0, 1), (70_000, Some("Beach"), 2, 3), (u32::MAX, None, 1, 0)]);
-    assert_eq!(timetable.stop_time(trip, 1), timetable.stop_times(trip).nth(1));
-    assert_eq!(timetable.stop_time(trip, 3), None);
+    assert_eq!(timetable.trip_stop_time(trip, 1), timetable.trip_stop_times(trip).nth(1));
+    assert_eq!(timetable.trip_stop_time(trip, 3), None);
 }
 
 #[test]
@@ -223,7 +227,7 @@ part,59.2,10.2,2
         .with_file("shapes.txt", shapes);
     let timetable = load_sound(files.with_file("stop_times.txt", times));
     let route = timetable.find_route("r1").unwrap();
-    let lines = timetable.route_lines(route);
+    let lines = timetable.route_map_lines(route);
     let shapes: Vec<Option<&str>> =
         lines.iter().map(|line| line.shape.map(|shape| timetable.shape_id(shape))).collect();
     assert_eq!(shapes, [Some("long"), None]);

@@ -11,25 +11,26 @@ use super::TOWN;
 /// Calls all queries of a timetable.
 fn ask(timetable: &Timetable) -> usize {
     let mut n_answers = timetable.memory_bytes() + timetable.agencies().len();
-    let noon = timetable.service_time(date(2024, 6, 3), 12 * 3_600);
+    let noon = timetable.service_time_to_unix(date(2024, 6, 3), 12 * 3_600);
     for stop in timetable.stops() {
-        n_answers += timetable.departures(stop.idx, noon - 86_400, noon + 86_400, 40).len();
-        n_answers += timetable.stop_routes(stop.idx).count()
+        n_answers +=
+            timetable.departures_from_stop(stop.idx, noon - 86_400, noon + 86_400, 40).len();
+        n_answers += timetable.routes_at_stop(stop.idx).count()
             + timetable.find_stop(stop.id).map_or(0, |i| i.get());
     }
     for route in timetable.routes() {
         n_answers +=
-            timetable.route_lines(route.idx).len() + timetable.route_stops(route.idx).len();
+            timetable.route_map_lines(route.idx).len() + timetable.route_stops(route.idx).len();
         n_answers += route.display_name().len();
     }
     for trip in timetable.trips() {
-        n_answers += timetable.stop_times(trip.idx).filter(|call| call.interpolated).count();
-        n_answers += timetable.frequencies(trip.idx).len();
+        n_answers += timetable.trip_stop_times(trip.idx).filter(|call| call.interpolated).count();
+        n_answers += timetable.frequencies_of_trip(trip.idx).len();
     }
     for shape in timetable.shapes() {
         n_answers += timetable.shape_points(shape).len();
     }
-    n_answers + timetable.active_trips(noon - 86_400, noon + 86_400).len()
+    n_answers + timetable.active_trips_between(noon - 86_400, noon + 86_400).len()
 }
 
 fn load_and_ask(mut files: TextFiles) {
@@ -134,8 +135,8 @@ fn base() -> TextFiles {
 fn describe(timetable: &Timetable) -> String {
     let mut text = String::new();
     for trip in timetable.trips() {
-        text += &format!("{} {:?}\n", trip.id, timetable.trip_start(trip.idx));
-        for call in timetable.stop_times(trip.idx) {
+        text += &format!("{} {:?}\n", trip.id, timetable.trip_start_time(trip.idx));
+        for call in timetable.trip_stop_times(trip.idx) {
             text += &format!("  {} {call:?}\n", timetable.stop(call.stop).id);
         }
     }

@@ -7,7 +7,7 @@ use super::{load, load_sound, town};
 
 /// Returns the local wall clock in the town at a time of the schedule.
 fn local(timetable: &Timetable, day: jiff::civil::Date, seconds: i32) -> String {
-    let at = Timestamp::from_second(timetable.service_time(day, seconds)).unwrap();
+    let at = Timestamp::from_second(timetable.service_time_to_unix(day, seconds)).unwrap();
     at.to_zoned(timetable.timezone().clone()).strftime("%F %T %:z").to_string()
 }
 
@@ -53,7 +53,12 @@ out,03:30:00,03:30:00,center:1,2
     let midnight =
         |day: jiff::civil::Date| day.to_zoned(zone.clone()).unwrap().timestamp().as_second();
     let found: Vec<String> = timetable
-        .departures(harbor, midnight(date(2024, 3, 9)), midnight(date(2024, 3, 12)) - 1, 9)
+        .departures_from_stop(
+            harbor,
+            midnight(date(2024, 3, 9)),
+            midnight(date(2024, 3, 12)) - 1,
+            9,
+        )
         .into_iter()
         .map(|call| {
             let at = Timestamp::from_second(call.departure).unwrap().to_zoned(zone.clone());
@@ -73,15 +78,17 @@ out,03:30:00,03:30:00,center:1,2
 fn dates_beyond_the_calendar_do_not_panic() {
     let timetable = load_sound(town());
     let last = jiff::civil::Date::MAX;
-    assert!(timetable.service_time(last, i32::MAX) > timetable.service_time(last, 0));
+    assert!(
+        timetable.service_time_to_unix(last, i32::MAX) > timetable.service_time_to_unix(last, 0)
+    );
     let harbor = timetable.find_stop("harbor").unwrap();
     for (from, until) in [(i64::MIN, i64::MIN), (i64::MAX, i64::MAX), (i64::MAX, i64::MIN), (0, 0)]
     {
-        assert!(timetable.departures(harbor, from, until, 10).is_empty());
-        assert!(timetable.active_trips(from, until).is_empty());
+        assert!(timetable.departures_from_stop(harbor, from, until, 10).is_empty());
+        assert!(timetable.active_trips_between(from, until).is_empty());
     }
-    assert_eq!(timetable.departures(harbor, i64::MIN, i64::MAX, 10).len(), 10);
-    assert_eq!(timetable.local_date(i64::MAX), timetable.local_date(i64::MAX - 1));
+    assert_eq!(timetable.departures_from_stop(harbor, i64::MIN, i64::MAX, 10).len(), 10);
+    assert_eq!(timetable.local_date_at(i64::MAX), timetable.local_date_at(i64::MAX - 1));
 }
 
 #[test]
@@ -108,7 +115,7 @@ week,20240606,1
     assert!(runs(week, 2024, 1, 1) && runs(week, 2024, 12, 31));
     assert!(!runs(week, 2023, 12, 29) && !runs(week, 2025, 1, 1));
     assert!(runs(extra, 2025, 1, 1) && !runs(extra, 2025, 1, 2) && !runs(extra, 2024, 6, 3));
-    assert_eq!(timetable.service_range(), Some((date(2024, 1, 1), date(2025, 1, 1))));
+    assert_eq!(timetable.service_date_range(), Some((date(2024, 1, 1), date(2025, 1, 1))));
     // The trips of each day are those of the services that run on it, also for a part of the range.
     let days = |from: jiff::civil::Date, until| {
         let days = from.series(1.day()).take_while(move |day| *day <= until);

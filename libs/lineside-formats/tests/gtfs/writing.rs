@@ -3,8 +3,8 @@
 use std::io::{Cursor, Read};
 
 use lineside_formats::gtfs::{
-    self, BoardingType, DatasetLimits, FileSet, MemoryTables, StopTimeRow, TableWriter, Timetable,
-    TimetableBuilder, ZipFiles, ZipTables,
+    self, BoardingType, DatasetLimits, FileSet, InMemoryTables, StopTimeRow, TableWriter,
+    Timetable, TimetableBuilder, ZipFiles, ZipTableWriter,
 };
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn write(tables: &[Table], to: &mut dyn TableWriter) {
 }
 
 fn zip_of(tables: &[Table]) -> Vec<u8> {
-    let mut zip = ZipTables::new(Cursor::new(Vec::new()));
+    let mut zip = ZipTableWriter::new(Cursor::new(Vec::new()));
     write(tables, &mut zip);
     zip.finish_archive().unwrap().into_inner()
 }
@@ -54,7 +54,7 @@ fn describe(timetable: &Timetable) -> String {
     lines.extend(timetable.routes().map(|route| format!("{route:?}")));
     for trip in timetable.trips() {
         lines.push(format!("{trip:?} {}", timetable.service_id(trip.service)));
-        lines.extend(timetable.stop_times(trip.idx).map(|call| format!("{call:?}")));
+        lines.extend(timetable.trip_stop_times(trip.idx).map(|call| format!("{call:?}")));
     }
     lines.join("\n")
 }
@@ -86,7 +86,7 @@ fn equal_rows_are_written_as_equal_bytes() {
 
 #[test]
 fn tables_in_memory_load_like_files() {
-    let mut tables = MemoryTables::new();
+    let mut tables = InMemoryTables::new();
     write(&rows_of_town(), &mut tables);
     let (timetable, problems) =
         gtfs::load_timetable(&mut tables, &DatasetLimits::default()).unwrap();
@@ -161,7 +161,7 @@ fn write_town(rows: &[StopTimeRow<'_>], to: &mut dyn TableWriter) {
 
 /// Checks that rows give the same timetable with and without text in between.
 fn check_stop_times(rows: &[StopTimeRow<'_>], limits: &DatasetLimits) {
-    let mut both = (MemoryTables::new(), TimetableBuilder::new(limits.clone()));
+    let mut both = (InMemoryTables::new(), TimetableBuilder::new(limits.clone()));
     write_town(rows, &mut both);
     let (as_text, problems) = gtfs::load_timetable(&mut both.0, limits).unwrap();
     let (as_values, others) = both.1.build_timetable().unwrap();
@@ -221,7 +221,7 @@ proptest! {
 
     #[test]
     fn cells_of_any_text_round_trip(rows in prop::collection::vec(prop::collection::vec("\\PC{0,12}", 3), 1..20)) {
-        let mut tables = MemoryTables::new();
+        let mut tables = InMemoryTables::new();
         tables.begin_table("stops.txt", &["stop_id", "stop_name", "stop_desc"]).unwrap();
         for row in &rows {
             tables.write_row(&["x", &row[0], &row[1]]).unwrap();

@@ -292,7 +292,7 @@ fn repeatedly_referenced_days_are_stored_once() {
     assert!(TIMES * PERIOD_BYTES > 5 * limits.record_bytes);
     let loaded = read_within(body.as_bytes(), &limits).unwrap();
     assert_eq!(loaded.timetable.trips().len(), TIMES);
-    let (first, last) = loaded.timetable.service_range().unwrap();
+    let (first, last) = loaded.timetable.service_date_range().unwrap();
     assert_eq!((first.to_string(), last.to_string()), ("2000-01-01".into(), "2199-12-31".into()));
 }
 

@@ -137,10 +137,10 @@ fn template_journeys_run_at_their_headway() {
     let template = journey("J", inside).replace("ServiceJourney", "TemplateServiceJourney");
     let loaded = read_sound(timed_town(true, &template));
     let timetable = &loaded.timetable;
-    let day = timetable.service_time(jiff::civil::date(2024, 5, 6), 0);
+    let day = timetable.service_time_to_unix(jiff::civil::date(2024, 5, 6), 0);
     let stop = timetable.find_stop("T:Quay:1").unwrap();
     let minutes: Vec<i64> = timetable
-        .departures(stop, day, day + 86_400, 10)
+        .departures_from_stop(stop, day, day + 86_400, 10)
         .iter()
         .map(|it| (it.departure - day) / 60)
         .collect();
@@ -157,7 +157,7 @@ fn a_changed_destination_is_shown_from_the_call_where_it_changes() {
     let timetable = &loaded.timetable;
     assert_eq!(timetable.trip(trip(timetable, "J")).headsign, Some("Harbor"));
     let shown: Vec<_> =
-        timetable.stop_times(trip(timetable, "J")).map(|call| call.headsign).collect();
+        timetable.trip_stop_times(trip(timetable, "J")).map(|call| call.headsign).collect();
     assert_eq!(shown, [None, Some("Pier")]);
 }
 
@@ -214,7 +214,7 @@ fn problems_of_many_journeys_are_counted_and_a_few_are_retained() {
         loaded.problems.retained_problems().len(),
         lineside_formats::Problems::RETAINED_PER_CODE_MAX
     );
-    assert_eq!(loaded.losses.total_dropped(), 500);
+    assert_eq!(loaded.losses.dropped_object_count(), 500);
 }
 
 fn clock(time: i32) -> String {
@@ -231,7 +231,7 @@ proptest! {
         );
         let loaded = read_sound(town(&journey("J", &inside)));
         let timetable = &loaded.timetable;
-        let found: Vec<_> = timetable.stop_times(trip(timetable, "J")).map(|call| (call.arrival, call.departure)).collect();
+        let found: Vec<_> = timetable.trip_stop_times(trip(timetable, "J")).map(|call| (call.arrival, call.departure)).collect();
         prop_assert_eq!(found, [(Some(departure), Some(departure)), (Some(arrival), Some(arrival))]);
     }
 }

@@ -18,10 +18,10 @@ use std::io::{Cursor, Write};
 use jiff::civil::Date;
 use lineside_formats::{
     Error, Problems,
-    gtfs::{self, MemoryTables, Timetable, TripIdx},
+    gtfs::{self, InMemoryTables, Timetable, TripIdx},
     netex::{
         LoadedPublication, PublicationLimits, PublicationSource, decode_publication,
-        drop_known_table_problems, load_timetable, write_gtfs,
+        drop_already_reported_problems, load_timetable, write_gtfs,
     },
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
@@ -153,11 +153,11 @@ fn try_read(body: &[u8]) -> Result<LoadedPublication, Error> {
 fn check_tables(body: &[u8], limits: &PublicationLimits, loaded: &LoadedPublication) {
     let mut files = PublicationSource::new(body, &limits.files).unwrap();
     let (publication, mut problems) = decode_publication(&mut files, limits).unwrap();
-    let mut tables = MemoryTables::new();
+    let mut tables = InMemoryTables::new();
     write_gtfs(&publication, &mut tables, &mut problems).unwrap();
     let (timetable, more) =
         gtfs::load_timetable(&mut tables, &gtfs::DatasetLimits::default()).unwrap();
-    problems.merge(drop_known_table_problems(more, &timetable));
+    problems.merge(drop_already_reported_problems(more, &timetable));
     assert_eq!(sentences(&problems), sentences(&loaded.problems));
     assert_eq!(describe(&timetable), describe(&loaded.timetable));
 }
@@ -169,7 +169,7 @@ fn describe(timetable: &Timetable) -> String {
     lines.extend(timetable.routes().map(|route| format!("{route:?}")));
     for trip in timetable.trips() {
         lines.push(format!("{trip:?} {}", timetable.service_id(trip.service)));
-        lines.extend(timetable.stop_times(trip.idx).map(|call| format!("{call:?}")));
+        lines.extend(timetable.trip_stop_times(trip.idx).map(|call| format!("{call:?}")));
     }
     lines.join("\n")
 }
@@ -198,7 +198,7 @@ fn calls(timetable: &Timetable, id: &str) -> Vec<String> {
     let clock = |time: Option<i32>| {
         time.map_or("-".to_owned(), |time| format!("{:02}:{:02}", time / 3_600, time / 60 % 60))
     };
-    let calls = timetable.stop_times(trip(timetable, id));
+    let calls = timetable.trip_stop_times(trip(timetable, id));
     calls
         .map(|call| {
             let stop = timetable.stop(call.stop).id;
@@ -210,7 +210,7 @@ fn calls(timetable: &Timetable, id: &str) -> Vec<String> {
 /// Returns the days on which a trip runs.
 fn days(timetable: &Timetable, id: &str) -> Vec<String> {
     let service = timetable.trip(trip(timetable, id)).service;
-    let (first, last) = timetable.service_range().unwrap();
+    let (first, last) = timetable.service_date_range().unwrap();
     let dates = first.series(jiff::ToSpan::day(1)).take_while(|&date| date <= last);
     dates
         .filter(|&date| timetable.is_service_active(service, date))

@@ -21,7 +21,7 @@ fn pair(name: &str) -> Option<(Timetable, Timetable)> {
 }
 
 fn dates(timetable: &Timetable) -> Vec<Date> {
-    let (first, last) = timetable.service_range().unwrap();
+    let (first, last) = timetable.service_date_range().unwrap();
     first.series(1.day()).take_while(|&date| date <= last).collect()
 }
 
@@ -29,7 +29,7 @@ fn dates(timetable: &Timetable) -> Vec<Date> {
 type Called = (String, Option<i32>, Option<i32>, u8, u8);
 
 fn calls(timetable: &Timetable, id: &str) -> Vec<Called> {
-    let calls = timetable.stop_times(trip(timetable, id));
+    let calls = timetable.trip_stop_times(trip(timetable, id));
     calls
         .map(|it| {
             (
@@ -82,7 +82,7 @@ fn check_stops(ours: &Timetable, theirs: &Timetable) {
         assert!(other.lat.is_some() && other.parent.is_some(), "{}", stop.id);
     }
     let called = |timetable: &Timetable| -> BTreeSet<String> {
-        let calls = timetable.trips().flat_map(|trip| timetable.stop_times(trip.idx));
+        let calls = timetable.trips().flat_map(|trip| timetable.trip_stop_times(trip.idx));
         calls.map(|call| timetable.stop(call.stop).id.to_owned()).collect()
     };
     assert_eq!(called(ours), called(theirs));
@@ -91,9 +91,9 @@ fn check_stops(ours: &Timetable, theirs: &Timetable) {
 /// Compares the departures from every stop on some dates.
 fn check_boards(ours: &Timetable, theirs: &Timetable) {
     let board = |timetable: &Timetable, stop: &str, date: Date| -> Vec<(i64, String)> {
-        let from = timetable.service_time(date, 0);
+        let from = timetable.service_time_to_unix(date, 0);
         let stop = timetable.find_stop(stop).unwrap();
-        let departures = timetable.departures(stop, from, from + 86_400, 1_000);
+        let departures = timetable.departures_from_stop(stop, from, from + 86_400, 1_000);
         let mut all: Vec<_> = departures
             .iter()
             .map(|it| (it.departure, timetable.trip(it.trip).id.to_owned()))

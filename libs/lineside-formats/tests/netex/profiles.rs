@@ -73,7 +73,7 @@ fn a_publication_in_the_european_profile_is_read() {
         days(timetable, "XX:ServiceJourney:1"),
         ["2026-11-02", "2026-11-03", "2026-11-04", "2026-11-05", "2026-11-06", "2026-11-08"]
     );
-    assert_eq!(loaded.losses.total_dropped(), 0, "{:?}", loaded.losses);
+    assert_eq!(loaded.losses.dropped_object_count(), 0, "{:?}", loaded.losses);
     let counts = loaded.counts;
     assert_eq!((counts.lines, counts.service_journeys, counts.stop_places), (1, 1, 2));
 }
@@ -113,5 +113,5 @@ fn a_publication_in_the_french_profile_is_read() {
         ["2026-11-02", "2026-11-03", "2026-11-09"],
         "a removed day is not a service day"
     );
-    assert_eq!(loaded.losses.total_dropped(), 0, "{:?}", loaded.losses);
+    assert_eq!(loaded.losses.dropped_object_count(), 0, "{:?}", loaded.losses);
 }

@@ -5,9 +5,9 @@ use std::io::{Cursor, Read as _};
 
 use lineside_formats::{
     Format, Problems,
-    gtfs::{self, ZipFiles, ZipTables},
+    gtfs::{self, ZipFiles, ZipTableWriter},
     netex::{self, PublicationLimits, PublicationSource, looks_like_netex, write_gtfs},
-    sniff_format, sniff_schedule,
+    sniff_format, sniff_schedule_format,
 };
 
 use super::{
@@ -35,7 +35,7 @@ fn check_town(loaded: &netex::LoadedPublication) {
     assert_eq!((agency.name, agency.url), ("Town Lines", Some("https://www.town.example")));
     assert_eq!(timetable.timezone_name(), "Europe/Oslo");
     let use_of: Vec<_> =
-        timetable.stop_times(trip.idx).map(|it| (it.pickup, it.drop_off)).collect();
+        timetable.trip_stop_times(trip.idx).map(|it| (it.pickup, it.drop_off)).collect();
     assert_eq!(use_of, [(0, 1), (1, 0)]);
 }
 
@@ -120,7 +120,7 @@ fn utf_16_is_recognized_and_read() {
     let big: Vec<u8> = marked.iter().flat_map(|unit| unit.to_be_bytes()).collect();
     for body in [little, big] {
         assert_eq!(sniff_format(&body), Some(Format::Netex));
-        assert_eq!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
+        assert_eq!(sniff_schedule_format(Cursor::new(&body)).unwrap(), Some(Format::Netex));
         check_town(&read_sound(body));
     }
 }
@@ -143,7 +143,7 @@ fn the_written_zip_contains_the_timetable() {
     let mut files = PublicationSource::new(body.as_bytes(), &limits.files).unwrap();
     let (publication, _) = netex::decode_publication(&mut files, &limits).unwrap();
     let write = || {
-        let mut zip = ZipTables::new(Cursor::new(Vec::new()));
+        let mut zip = ZipTableWriter::new(Cursor::new(Vec::new()));
         write_gtfs(&publication, &mut zip, &mut Problems::new()).unwrap();
         zip.finish_archive().unwrap().into_inner()
     };
@@ -170,7 +170,7 @@ fn write_zip(body: &str) -> Vec<u8> {
     let limits = PublicationLimits::default();
     let mut files = PublicationSource::new(body.as_bytes(), &limits.files).unwrap();
     let (publication, _) = netex::decode_publication(&mut files, &limits).unwrap();
-    let mut zip = ZipTables::new(Cursor::new(Vec::new()));
+    let mut zip = ZipTableWriter::new(Cursor::new(Vec::new()));
     write_gtfs(&publication, &mut zip, &mut Problems::new()).unwrap();
     zip.finish_archive().unwrap().into_inner()
 }
@@ -387,7 +387,7 @@ fn netex_is_recognized_from_the_content() {
     {
         assert!(looks_like_netex(Cursor::new(&body)).unwrap());
         assert_eq!(sniff_format(&body), Some(Format::Netex));
-        assert_eq!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
+        assert_eq!(sniff_schedule_format(Cursor::new(&body)).unwrap(), Some(Format::Netex));
     }
     for body in [
         zip_of(&[("a.xml", "<Siri/>")]),
@@ -397,7 +397,7 @@ fn netex_is_recognized_from_the_content() {
     ] {
         assert!(!looks_like_netex(Cursor::new(&body)).unwrap());
         assert_ne!(sniff_format(&body), Some(Format::Netex));
-        assert_ne!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
+        assert_ne!(sniff_schedule_format(Cursor::new(&body)).unwrap(), Some(Format::Netex));
     }
 }
 

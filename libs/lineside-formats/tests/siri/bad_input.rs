@@ -3,7 +3,9 @@
 use jiff::tz::TimeZone;
 use lineside_formats::{
     ErrorKind,
-    siri::{MessageLimits, MessagePayload, decode_message, decode_with_report, encode_xml},
+    siri::{
+        MessageLimits, MessagePayload, decode_message_with_report, decode_siri_message, encode_xml,
+    },
 };
 
 use super::{delivery, journeys, read, read_sound, sentences};
@@ -12,7 +14,7 @@ const GOOD: &str = "<EstimatedVehicleJourney><LineRef>good</LineRef></EstimatedV
 
 fn check_refused(body: impl AsRef<[u8]>, kind: ErrorKind, words: &str) {
     let error =
-        decode_message(body.as_ref(), &TimeZone::UTC, &MessageLimits::default()).unwrap_err();
+        decode_siri_message(body.as_ref(), &TimeZone::UTC, &MessageLimits::default()).unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
     assert!(error.to_string().contains(words), "{error}");
 }
@@ -24,9 +26,11 @@ fn check_problem(inside: &str, sentence: &str) {
          <DatedVehicleJourneyRef>J 1</DatedVehicleJourneyRef></EstimatedVehicleJourney>"
     );
     let (message, problems) = read(journeys(&format!("{GOOD}{faulty}{GOOD}")).as_bytes());
-    let delivery = message.deliveries().next().unwrap();
-    let lines: Vec<_> =
-        delivery.estimated_timetables[0].journeys().map(|it| it.line_ref.as_deref()).collect();
+    let delivery = message.service_deliveries().next().unwrap();
+    let lines: Vec<_> = delivery.estimated_timetables[0]
+        .estimated_journeys()
+        .map(|it| it.line_ref.as_deref())
+        .collect();
     assert_eq!(lines, [Some("good"), Some("bad"), Some("good")]);
     assert_eq!(sentences(&problems), [sentence]);
 }
@@ -73,7 +77,7 @@ fn nesting_is_bounded() {
 #[test]
 fn sizes_are_bounded() {
     let limits = MessageLimits { body_bytes: 10_000, text_bytes: 100, record_bytes: 10_000 };
-    let read = |body: &str| decode_message(body.as_bytes(), &TimeZone::UTC, &limits);
+    let read = |body: &str| decode_siri_message(body.as_bytes(), &TimeZone::UTC, &limits);
     let error = read(&" ".repeat(10_001)).unwrap_err();
     assert_eq!(error.to_string(), "the message has 10001 bytes; the limit is 10000");
     assert!(read(&journeys(GOOD)).is_ok());
@@ -93,7 +97,7 @@ fn sizes_are_bounded() {
         "x".repeat(101)
     ));
     let (message, problems) = read(&long).unwrap();
-    let journey = message.deliveries().next().unwrap().estimated_timetables[0].frames[0]
+    let journey = message.service_deliveries().next().unwrap().estimated_timetables[0].frames[0]
         .estimated_vehicle_journeys[0]
         .clone();
     assert_eq!((journey.line_ref, journey.operator_ref.as_deref()), (None, Some("o")));
@@ -108,7 +112,7 @@ fn siri(inside: &str) -> String {
 #[test]
 fn payloads_count_towards_the_memory_limit() {
     let limits = MessageLimits { record_bytes: 10_000, ..MessageLimits::default() };
-    let read = |body: &str| decode_message(body.as_bytes(), &TimeZone::UTC, &limits);
+    let read = |body: &str| decode_siri_message(body.as_bytes(), &TimeZone::UTC, &limits);
     let names = ["ServiceDelivery", "Fault", "CheckStatusRequest", "GetStopMonitoring"];
     for name in names {
         let one = format!("<{name}/>");
@@ -127,7 +131,7 @@ fn all_unread_elements_are_counted_and_a_few_names_are_stored() {
     let read = |inside: &str| {
         let (zone, limits) = (&TimeZone::UTC, MessageLimits::default());
         let (message, _, losses) =
-            decode_with_report(siri(inside).as_bytes(), zone, &limits).unwrap();
+            decode_message_with_report(siri(inside).as_bytes(), zone, &limits).unwrap();
         (message.payloads, losses)
     };
     let (payloads, losses) = read(&"<a/>".repeat(100_000));
@@ -139,7 +143,7 @@ fn all_unread_elements_are_counted_and_a_few_names_are_stored() {
     let (payloads, losses) = read(&names);
     assert_eq!(payloads.first(), Some(&MessagePayload::Other("a0".into())));
     assert!(payloads.len() <= 20, "{}", payloads.len());
-    assert_eq!(payloads.len() as u64 + losses.total_dropped(), 10_000);
+    assert_eq!(payloads.len() as u64 + losses.dropped_object_count(), 10_000);
     assert!(losses.iter().len() <= 101, "{}", losses.iter().len());
 
     let long = "x".repeat(1_000);
@@ -200,7 +204,10 @@ fn a_situation_without_a_number_is_read_with_a_problem() {
         )
         .as_bytes(),
     );
-    assert_eq!(message.deliveries().next().unwrap().situation_exchanges[0].situations.len(), 1);
+    assert_eq!(
+        message.service_deliveries().next().unwrap().situation_exchanges[0].situations.len(),
+        1
+    );
     assert_eq!(
         sentences(&problems),
         [
@@ -220,8 +227,8 @@ fn problems_are_bounded_and_counted() {
     let (message, problems) = read(text.as_bytes());
     assert_eq!(problems.total_count(), 5_000);
     assert!(problems.retained_problems().len() <= 50);
-    let delivery = message.deliveries().next().unwrap();
-    let journey = delivery.estimated_timetables[0].journeys().next().unwrap();
+    let delivery = message.service_deliveries().next().unwrap();
+    let journey = delivery.estimated_timetables[0].estimated_journeys().next().unwrap();
     assert_eq!(journey.estimated_calls.len(), 5_000);
 }
 
@@ -245,7 +252,7 @@ fn problems_outside_records_name_the_payload() {
 fn a_wrong_namespace_is_read_with_a_problem() {
     let text = "<Siri xmlns='urn:other'><ServiceDelivery><ProducerRef>p</ProducerRef></ServiceDelivery></Siri>";
     let (message, problems) = read(text.as_bytes());
-    let producer = message.deliveries().next().unwrap().producer_ref.as_deref();
+    let producer = message.service_deliveries().next().unwrap().producer_ref.as_deref();
     assert_eq!(producer, Some("p"));
     assert_eq!(sentences(&problems), ["Siri: is not in the SIRI namespace: \"urn:other\""]);
     let (_, problems) = read(b"<Siri><ServiceDelivery/></Siri>");
@@ -256,7 +263,7 @@ fn a_wrong_namespace_is_read_with_a_problem() {
 fn lone_ampersands_are_read_with_a_problem() {
     let (message, problems) =
         read(delivery("<ProducerRef>A & B</ProducerRef><Address>a?b&c</Address>").as_bytes());
-    let delivery = message.deliveries().next().unwrap();
+    let delivery = message.service_deliveries().next().unwrap();
     assert_eq!(delivery.producer_ref.as_deref(), Some("A & B"));
     assert_eq!(delivery.address.as_deref(), Some("a?b&c"));
     assert_eq!(sentences(&problems), ["Siri: 2 ampersands are not escaped as &amp;"]);
@@ -270,7 +277,7 @@ fn encodings_other_than_utf_8_are_read_or_refused() {
     };
     let producer = |body: &[u8]| {
         let (message, _) = read(body);
-        message.deliveries().next().unwrap().producer_ref.clone().unwrap()
+        message.service_deliveries().next().unwrap().producer_ref.clone().unwrap()
     };
     let latin_1: Vec<u8> = text("ISO-8859-1").chars().map(|it| it as u8).collect();
     assert_eq!(producer(&latin_1), "Zürich");
@@ -289,8 +296,11 @@ fn encodings_other_than_utf_8_are_read_or_refused() {
 fn a_truncated_message_is_refused() {
     let whole = journeys(GOOD);
     for cut in 1..whole.len() {
-        let error =
-            decode_message(&whole.as_bytes()[..cut], &TimeZone::UTC, &MessageLimits::default());
+        let error = decode_siri_message(
+            &whole.as_bytes()[..cut],
+            &TimeZone::UTC,
+            &MessageLimits::default(),
+        );
         assert!(error.is_err(), "{}", &whole[..cut]);
     }
     let half = &whole[..whole.len() - 20];
@@ -319,7 +329,7 @@ fn json_values_of_unexpected_types_are_ignored() {
             r#"{{"Siri": {{"ServiceDelivery": {{"EstimatedTimetableDelivery": {value}, "ProducerRef": "p"}}}}}}"#
         );
         let (message, _) = read(text.as_bytes());
-        let delivery = message.deliveries().next().unwrap();
+        let delivery = message.service_deliveries().next().unwrap();
         assert_eq!(delivery.producer_ref.as_deref(), Some("p"), "{value}");
     }
     let text =

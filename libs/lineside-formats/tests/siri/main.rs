@@ -8,11 +8,12 @@ mod messages;
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Problems,
-    siri::{MessageLimits, SiriMessage, decode_message},
+    siri::{MessageLimits, SiriMessage, decode_siri_message},
 };
 
 fn read(body: &[u8]) -> (SiriMessage, Problems) {
-    decode_message(body, &TimeZone::get("Europe/Oslo").unwrap(), &MessageLimits::default()).unwrap()
+    decode_siri_message(body, &TimeZone::get("Europe/Oslo").unwrap(), &MessageLimits::default())
+        .unwrap()
 }
 
 fn read_sound(body: &str) -> SiriMessage {

@@ -12,7 +12,7 @@ const SITUATIONS: &str = include_str!("situations.xml");
 
 fn only_delivery(text: &str) -> ServiceDelivery {
     let message = read_sound(text);
-    let mut deliveries = message.deliveries();
+    let mut deliveries = message.service_deliveries();
     let delivery = deliveries.next().unwrap().clone();
     assert!(deliveries.next().is_none());
     delivery
@@ -37,7 +37,7 @@ fn journeys_of_an_estimated_timetable_are_read() {
     assert_eq!(time(delivery.response_timestamp), "2026-11-21T19:25:00.25Z");
     let timetable = &delivery.estimated_timetables[0];
     assert_eq!(timetable.head.version.as_deref(), Some("2.0"));
-    let [journey, extra] = &timetable.journeys().collect::<Vec<_>>()[..] else {
+    let [journey, extra] = &timetable.estimated_journeys().collect::<Vec<_>>()[..] else {
         panic!("two journeys")
     };
     assert_eq!(journey.line_ref.as_deref(), Some("TWN:Line:1"));
@@ -53,7 +53,7 @@ fn journeys_of_an_estimated_timetable_are_read() {
 #[test]
 fn calls_of_an_estimated_timetable_are_read() {
     let delivery = only_delivery(ESTIMATED_TIMETABLE);
-    let journey = delivery.estimated_timetables[0].journeys().next().unwrap();
+    let journey = delivery.estimated_timetables[0].estimated_journeys().next().unwrap();
     let [recorded] = &journey.recorded_calls[..] else { panic!("one recorded call") };
     assert_eq!(time(recorded.actual_departure_time), "2026-11-21T19:21:05Z");
     assert_eq!(recorded.departure_platform_names, [text("1")]);
@@ -133,7 +133,7 @@ fn situations_are_read() {
     assert_eq!(situation.situation_number.as_deref(), Some("TWN:SituationNumber:7"));
     assert_eq!(situation.version.as_deref(), Some("2"));
     assert_eq!(situation.related_to_refs[0].related_as.as_deref(), Some("supersedes"));
-    assert_eq!(situation.progress, Some(Progress::Open));
+    assert_eq!(situation.progress, Some(SituationProgress::Open));
     let [period, open] = &situation.validity_periods[..] else { panic!("two periods") };
     assert_eq!(time(period.end_time), "2026-11-22T03:00:00Z");
     assert_eq!((time(open.start_time), open.end_time), ("2026-11-23T07:00:00Z".into(), None));
@@ -195,7 +195,7 @@ fn messages_round_trip_in_every_encoding() {
         assert_eq!(read_sound(&plain), message);
         assert_eq!(read_sound(&encode_json(&message)), message);
         let inside = SiriMessage { version: None, ..message.clone() };
-        assert_eq!(read_sound(&encode_soap(&inside, SoapExchange::Answer)), inside);
+        assert_eq!(read_sound(&encode_soap(&inside, SoapMessageKind::Answer)), inside);
         // Every element of the message occurs in the encoded one.
         let names = |text: &str| {
             let mut names: Vec<String> = text
@@ -262,14 +262,14 @@ fn a_message_in_a_soap_envelope_is_read() {
 fn a_soap_envelope_is_written_in_the_form_of_the_french_profile() {
     let text = include_str!("soap.xml");
     let message = read_sound(text);
-    let written = encode_soap(&message, SoapExchange::Answer);
+    let written = encode_soap(&message, SoapMessageKind::Answer);
     // Without the declaration, the empty header and white space it equals the original message.
     let tags = |text: &str| {
         let lines = text.lines().map(str::trim).collect::<String>();
         lines.replace("<S:Header/>", "").split_once("?>").unwrap().1.to_owned()
     };
     assert_eq!(tags(&written), tags(text));
-    let notification = encode_soap(&message, SoapExchange::Notification);
+    let notification = encode_soap(&message, SoapMessageKind::Notification);
     assert!(notification.contains("<sw:NotifyStopMonitoring "), "{notification}");
     assert!(notification.contains("<Notification><siri:StopMonitoringDelivery version="));
     assert_eq!(read_sound(&notification), message);
@@ -292,7 +292,7 @@ fn requests_and_answers_of_several_services_share_one_soap_element() {
         assert_eq!(&read_sound(written), message);
     };
     let answer = read_sound(include_str!("soap.xml"));
-    let written = encode_soap(&answer, SoapExchange::SiriServiceAnswer);
+    let written = encode_soap(&answer, SoapMessageKind::SiriServiceAnswer);
     check(&written, "GetSiriServiceResponse", "Answer", &answer);
     assert!(!written.contains("Info>") && !written.contains("Extension"), "{written}");
     // There is no other answer for two services.
@@ -302,13 +302,13 @@ fn requests_and_answers_of_several_services_share_one_soap_element() {
     };
     delivery.vehicle_monitorings.push(Default::default());
     delivery.more_data = Some(true);
-    check(&encode_soap(&both, SoapExchange::Answer), "GetSiriServiceResponse", "Answer", &both);
+    check(&encode_soap(&both, SoapMessageKind::Answer), "GetSiriServiceResponse", "Answer", &both);
     let request = read_sound(
         "<Siri xmlns='http://www.siri.org.uk/siri'><ServiceRequest><RequestorRef>me</RequestorRef>\
          <StopMonitoringRequest><MonitoringRef>1</MonitoringRef></StopMonitoringRequest>\
          <VehicleMonitoringRequest/></ServiceRequest></Siri>",
     );
-    let written = encode_soap(&request, SoapExchange::Answer);
+    let written = encode_soap(&request, SoapMessageKind::Answer);
     check(&written, "GetSiriService", "Request", &request);
     // Only an envelope has an operation.
     let header = "<Envelope><Header><Body><No/></Body></Header><Body><a:Foo/></Body></Envelope>";
@@ -408,7 +408,7 @@ fn requests_are_written_plain_and_in_a_soap_envelope() {
         <MaximumStopVisits>5</MaximumStopVisits></StopMonitoringRequest></ServiceRequest>";
     assert!(plain.contains(expected), "{plain}");
     assert_eq!(read_sound(&plain).payloads, message.payloads);
-    let soap = encode_soap(&message, SoapExchange::Answer);
+    let soap = encode_soap(&message, SoapMessageKind::Answer);
     let expected = "<ServiceRequestInfo><siri:RequestorRef>opendata</siri:RequestorRef>\
         <siri:MessageIdentifier>question 7</siri:MessageIdentifier></ServiceRequestInfo>\
         <Request version=\"2.0:FR-IDF-2.4\"><siri:MonitoringRef>TWN:Quay:2</siri:MonitoringRef>\
@@ -444,7 +444,7 @@ fn subscription_and_termination_requests_round_trip() {
     let payloads = vec![MessagePayload::TerminateSubscriptionRequest(end)];
     let message = SiriMessage { version: None, payloads };
     assert!(encode_xml(&message).contains("<TerminateSubscriptionRequest><All/></Term"));
-    assert_eq!(read_sound(&encode_soap(&message, SoapExchange::Answer)), message);
+    assert_eq!(read_sound(&encode_soap(&message, SoapMessageKind::Answer)), message);
 }
 
 #[test]
@@ -491,7 +491,7 @@ fn extensions_of_a_producer_are_ignored() {
          <RecordedCalls><RecordedCall/></RecordedCalls></Extensions></EstimatedVehicleJourney>",
     );
     let delivery = only_delivery(&text);
-    let journey = delivery.estimated_timetables[0].journeys().next().unwrap();
+    let journey = delivery.estimated_timetables[0].estimated_journeys().next().unwrap();
     assert_eq!(journey.line_ref.as_deref(), Some("1"));
     assert!(journey.recorded_calls.is_empty());
 }

@@ -12,7 +12,7 @@ use reader::RecordReader;
 use writer::RecordWriter;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FieldNames {
+pub(crate) struct GbfsFieldNames {
     /// The name in version 3.
     pub(crate) key: &'static str,
     /// The name in version 2, if it differs.
@@ -23,24 +23,24 @@ pub(crate) struct FieldNames {
     pub(crate) is_new: bool,
 }
 
-impl FieldNames {
-    pub(crate) const fn new(key: &'static str) -> FieldNames {
-        FieldNames { key, old: None, also: &[], is_new: false }
+impl GbfsFieldNames {
+    pub(crate) const fn new(key: &'static str) -> GbfsFieldNames {
+        GbfsFieldNames { key, old: None, also: &[], is_new: false }
     }
 
     /// Sets the name in version 2.
-    pub(crate) const fn named_in_v2(self, old: &'static str) -> FieldNames {
-        FieldNames { old: Some(old), ..self }
+    pub(crate) const fn named_in_v2(self, old: &'static str) -> GbfsFieldNames {
+        GbfsFieldNames { old: Some(old), ..self }
     }
 
     /// Sets further names that are read.
-    pub(crate) const fn with_aliases(self, also: &'static [&'static str]) -> FieldNames {
-        FieldNames { also, ..self }
+    pub(crate) const fn with_aliases(self, also: &'static [&'static str]) -> GbfsFieldNames {
+        GbfsFieldNames { also, ..self }
     }
 
     /// Marks a field that version 2 does not have.
-    pub(crate) const fn only_in_v3(self) -> FieldNames {
-        FieldNames { is_new: true, ..self }
+    pub(crate) const fn only_in_v3(self) -> GbfsFieldNames {
+        GbfsFieldNames { is_new: true, ..self }
     }
 
     /// Returns all names, the newest first.
@@ -101,7 +101,7 @@ impl<T: FieldValue> RecordField for Vec<T> {
 /// An object whose fields are declared by rows.
 pub(crate) trait GbfsRecord: Default {
     /// The names of all fields.
-    const ROWS: &'static [FieldNames];
+    const ROWS: &'static [GbfsFieldNames];
     /// Reads each field independently: a bad one is absent.
     fn read_fields(&mut self, object: &Map<String, Value>, reading: &mut RecordReader<'_>);
     /// Writes the fields that are not absent.
@@ -110,7 +110,7 @@ pub(crate) trait GbfsRecord: Default {
     fn add_language(&mut self, _other: &Self) {}
 }
 
-/// Declares a record by rows: `field: Type = "key"`, followed by methods of [`FieldNames`].
+/// Declares a record by rows: `field: Type = "key"`, followed by methods of [`GbfsFieldNames`].
 macro_rules! record {
     ($(#[$meta:meta])* $name:ident {
         $($field:ident: $type:ty = $key:literal $(.$say:ident($($with:expr),*))*,)*
@@ -122,8 +122,8 @@ macro_rules! record {
         }
 
         impl $crate::record::GbfsRecord for $name {
-            const ROWS: &'static [$crate::record::FieldNames] =
-                &[$($crate::record::FieldNames::new($key)$(.$say($($with),*))*,)*];
+            const ROWS: &'static [$crate::record::GbfsFieldNames] =
+                &[$($crate::record::GbfsFieldNames::new($key)$(.$say($($with),*))*,)*];
 
             fn read_fields(
                 &mut self,

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use crate::{
     limits::FileLimits,
-    record::{FieldNames, FieldValue, GbfsRecord, RecordField},
+    record::{FieldValue, GbfsFieldNames, GbfsRecord, RecordField},
 };
 use lineside_formats::{Problem, Problems};
 
 /// A step of the path from the file's data to a value.
 #[derive(Clone, Copy, Debug)]
-enum PathStep {
+enum JsonPathStep {
     Key(&'static str),
     At(usize),
 }
@@ -26,7 +26,7 @@ pub(crate) struct RecordReader<'l> {
     /// The language of texts that do not state one.
     pub(crate) language: &'l str,
     limits: &'l FileLimits,
-    path: Vec<PathStep>,
+    path: Vec<JsonPathStep>,
     /// Reported unknown fields: each once, however many records have it.
     unknown: BTreeSet<String>,
     pub(crate) problems: Problems,
@@ -57,19 +57,19 @@ impl<'l> RecordReader<'l> {
     pub(crate) fn read_field<T: RecordField>(
         &mut self,
         object: &Map<String, Value>,
-        row: &FieldNames,
+        row: &GbfsFieldNames,
     ) -> T {
         let found = row.all_names().find_map(|name| Some((name, object.get(name)?)));
         let Some((name, json)) = found.filter(|(_, json)| !json.is_null()) else {
             return T::default();
         };
-        self.read_at_key(name, |reading| T::read_field(json, reading))
+        self.read_with_path_key(name, |reading| T::read_field(json, reading))
     }
 
     /// Reads an object field by field. An unknown field is reported once, unless its name marks it as an extension.
     pub(crate) fn read_record<T: GbfsRecord>(&mut self, json: &Value) -> Option<T> {
         let Value::Object(object) = json else {
-            self.report_bad_value("expected an object", json);
+            self.report_dropped_value("expected an object", json);
             return None;
         };
         let mut record = T::default();
@@ -95,7 +95,7 @@ impl<'l> RecordReader<'l> {
         };
         let max = self.limits.list;
         if items.len() > max {
-            self.report_problem(
+            self.report_field_problem(
                 "too_many",
                 &format!("more than {max} items; the rest is ignored"),
                 None,
@@ -103,40 +103,40 @@ impl<'l> RecordReader<'l> {
         }
         let mut list = Vec::with_capacity(items.len().min(max));
         for (n, item) in items.iter().take(max).enumerate() {
-            list.extend(self.read_at_index(n, |reading| T::read_value(item, reading)));
+            list.extend(self.read_with_path_index(n, |reading| T::read_value(item, reading)));
         }
         list
     }
 
     /// Returns a text that is neither empty nor too long.
-    pub(crate) fn read_text<'j>(&mut self, json: &'j Value) -> Option<&'j str> {
+    pub(crate) fn read_limited_text<'j>(&mut self, json: &'j Value) -> Option<&'j str> {
         let text = json.as_str()?.trim();
         if text.chars().nth(self.limits.text_chars).is_some() {
-            self.report_bad_value("the text is too long", json);
+            self.report_dropped_value("the text is too long", json);
             return None;
         }
         Some(text).filter(|text| !text.is_empty())
     }
 
-    pub(crate) fn read_at_key<T>(
+    pub(crate) fn read_with_path_key<T>(
         &mut self,
         key: &'static str,
         read: impl FnOnce(&mut RecordReader<'l>) -> T,
     ) -> T {
-        self.read_at_step(PathStep::Key(key), read)
+        self.read_with_path_step(JsonPathStep::Key(key), read)
     }
 
-    pub(crate) fn read_at_index<T>(
+    pub(crate) fn read_with_path_index<T>(
         &mut self,
         n: usize,
         read: impl FnOnce(&mut RecordReader<'l>) -> T,
     ) -> T {
-        self.read_at_step(PathStep::At(n), read)
+        self.read_with_path_step(JsonPathStep::At(n), read)
     }
 
-    fn read_at_step<T>(
+    fn read_with_path_step<T>(
         &mut self,
-        step: PathStep,
+        step: JsonPathStep,
         read: impl FnOnce(&mut RecordReader<'l>) -> T,
     ) -> T {
         self.path.push(step);
@@ -147,15 +147,15 @@ impl<'l> RecordReader<'l> {
 
     /// Reports a value that was understood but should have another form.
     pub(crate) fn report_unexpected_type(&mut self, detail: &str, json: &Value) {
-        self.report_problem("unexpected_type", detail, Some(json));
+        self.report_field_problem("unexpected_type", detail, Some(json));
     }
 
     /// Reports a value that was not understood and is dropped.
-    pub(crate) fn report_bad_value(&mut self, detail: &str, json: &Value) {
-        self.report_problem("bad_value", detail, Some(json));
+    pub(crate) fn report_dropped_value(&mut self, detail: &str, json: &Value) {
+        self.report_field_problem("bad_value", detail, Some(json));
     }
 
-    pub(crate) fn report_problem(
+    pub(crate) fn report_field_problem(
         &mut self,
         code: &'static str,
         detail: &str,
@@ -176,14 +176,14 @@ impl<'l> RecordReader<'l> {
 }
 
 /// Formats a path, such as `stations[3].rental_uris.web`.
-fn format_path(path: &[PathStep]) -> String {
+fn format_path(path: &[JsonPathStep]) -> String {
     let mut text = String::new();
     for step in path {
         // Writing to a string cannot fail.
         let _ = match step {
-            PathStep::Key(key) if text.is_empty() => write!(text, "{key}"),
-            PathStep::Key(key) => write!(text, ".{key}"),
-            PathStep::At(n) => write!(text, "[{n}]"),
+            JsonPathStep::Key(key) if text.is_empty() => write!(text, "{key}"),
+            JsonPathStep::Key(key) => write!(text, ".{key}"),
+            JsonPathStep::At(n) => write!(text, "[{n}]"),
         };
     }
     text

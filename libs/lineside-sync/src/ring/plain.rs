@@ -140,7 +140,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
         self.entries.get(index).map(|entry| (entry, index + 1 == self.entries.len()))
     }
 
-    /// Adds up to `most` of the entries after the cursor, oldest first, to `into`, and moves the cursor past them. A
+    /// Adds up to `max` of the entries after the cursor, oldest first, to `into`, and moves the cursor past them. A
     /// reader that was overtaken continues at the oldest entry; the result says what it missed. The cursor must belong
     /// to this ring.
     pub fn take_after(

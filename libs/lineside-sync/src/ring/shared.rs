@@ -47,7 +47,7 @@ pub struct SharedRing<L: HasRing> {
 }
 
 impl<L: HasRing> SharedRing<L> {
-    /// Puts `inside` behind the lock.
+    /// Puts `inner` behind the lock.
     pub fn new(mut inner: L) -> Self {
         let ring = inner.ring_mut();
         ring.freed = FreedItems::new_deferred();

@@ -1,7 +1,7 @@
 //! Parsing of a cell, with the reference validator's notices about its text.
 
 use lineside_formats::gtfs::{
-    fields::{FieldKind, FieldSpec, NumberSign},
+    fields::{AllowedNumberSign, FieldKind, FieldSpec},
     values,
 };
 
@@ -19,20 +19,25 @@ pub(super) struct CellLocation {
 impl CellLocation {
     /// Reports a notice about the cell with its text.
     #[cold]
-    pub(super) fn report_text(&self, kind: &'static NoticeKind, text: &str, out: &mut Notices) {
-        self.report_with(kind, out, |sample| {
+    pub(super) fn report_cell_text(
+        &self,
+        kind: &'static NoticeKind,
+        text: &str,
+        out: &mut Notices,
+    ) {
+        self.report_cell_notice(kind, out, |sample| {
             sample.set_field("fieldValue", text);
         });
     }
 
     #[cold]
-    pub(super) fn report_with(
+    pub(super) fn report_cell_notice(
         &self,
         kind: &'static NoticeKind,
         out: &mut Notices,
         more: impl FnOnce(&mut NoticeSample),
     ) {
-        out.add_notice(kind, |sample| {
+        out.count_notice_with_sample(kind, |sample| {
             sample.set_field("filename", self.file).set_field("csvRowNumber", self.line);
             sample.set_field("fieldName", self.field.name);
             more(sample);
@@ -40,8 +45,8 @@ impl CellLocation {
     }
 
     #[cold]
-    fn report_out_of_range(&self, range: &str, value: f64, out: &mut Notices) {
-        self.report_with(&simple::NUMBER_OUT_OF_RANGE, out, |sample| {
+    fn report_number_out_of_range(&self, range: &str, value: f64, out: &mut Notices) {
+        self.report_cell_notice(&simple::NUMBER_OUT_OF_RANGE, out, |sample| {
             sample.set_field("fieldType", range).set_field("fieldValue", value);
         });
     }
@@ -61,24 +66,24 @@ pub(super) fn parse_cell<'a>(
     let bytes = text.as_bytes();
     let fine = |cell| (cell, false);
     let bad = |kind, out: &mut Notices| {
-        place.report_text(kind, text, out);
+        place.report_cell_text(kind, text, out);
         (CellValue::Empty, true)
     };
     match place.field.kind {
         FieldKind::Text => fine(CellValue::Text(text)),
         FieldKind::Id | FieldKind::Ref(_) => {
             let is_odd = || !bytes.iter().all(|&byte| (32..127).contains(&byte));
-            if may_be_odd && is_odd() && leniency::is_plain_id(place.file, place.field) {
-                place.report_text(&simple::NON_ASCII_OR_NON_PRINTABLE_CHAR, text, out);
+            if may_be_odd && is_odd() && leniency::must_id_be_ascii(place.file, place.field) {
+                place.report_cell_text(&simple::NON_ASCII_OR_NON_PRINTABLE_CHAR, text, out);
             }
             fine(CellValue::Text(text))
         }
-        FieldKind::Time | FieldKind::LocalTime => match values::parse_time(bytes) {
+        FieldKind::Time | FieldKind::LocalTime => match values::parse_gtfs_time(bytes) {
             Ok(seconds) => fine(CellValue::Number(seconds)),
             Err(_) => bad(&simple::INVALID_TIME, out),
         },
-        FieldKind::Date => match values::parse_date(bytes) {
-            Ok(date) => fine(CellValue::Number(super::day_from_date(date))),
+        FieldKind::Date => match values::parse_gtfs_date(bytes) {
+            Ok(date) => fine(CellValue::Number(super::day_number_from_date(date))),
             Err(_) => bad(&simple::INVALID_DATE, out),
         },
         FieldKind::Integer(_) => match parse_whole_number(bytes) {
@@ -88,7 +93,7 @@ pub(super) fn parse_cell<'a>(
             None => bad(&simple::INVALID_INTEGER, out),
         },
         FieldKind::Float(_) | FieldKind::Latitude | FieldKind::Longitude => {
-            match decimals::parse_float(text) {
+            match decimals::parse_float_like_reference(text) {
                 Some(number) => {
                     (CellValue::Float(number), report_if_out_of_range(place, number, out))
                 }
@@ -106,14 +111,14 @@ pub(super) fn parse_cell<'a>(
             Err(_) => bad(&simple::INVALID_COLOR, out),
         },
         FieldKind::Url | FieldKind::Email | FieldKind::Phone => {
-            let wrong = simple::find_address_fault(place.field.kind, text, country);
+            let wrong = simple::find_contact_field_fault(place.field.kind, text, country);
             if let Some(kind) = wrong {
-                place.report_text(kind, text, out);
+                place.report_cell_text(kind, text, out);
             }
             (CellValue::Text(text), wrong.is_some())
         }
         FieldKind::Currency | FieldKind::Amount | FieldKind::Language | FieldKind::Timezone => {
-            match simple::find_name_fault(place.field.kind, text) {
+            match simple::find_code_field_fault(place.field.kind, text) {
                 Some(kind) => bad(kind, out),
                 None => fine(CellValue::Text(text)),
             }
@@ -124,7 +129,7 @@ pub(super) fn parse_cell<'a>(
 /// Returns the value of an unreadable cell in a row that stays: empty. Only a time counts as present, because delays in
 /// messages then still have a scheduled time to refer to.
 #[cold]
-pub(super) fn placeholder_cell(field: &FieldSpec, text: &str) -> CellValue<'static> {
+pub(super) fn value_for_unreadable_cell(field: &FieldSpec, text: &str) -> CellValue<'static> {
     match field.kind {
         FieldKind::Time | FieldKind::LocalTime if !text.is_empty() => {
             CellValue::Number(UNRECOGNIZED)
@@ -139,12 +144,12 @@ fn report_if_out_of_range(place: CellLocation, number: f64, out: &mut Notices) -
     let (is_in, range) = match place.field.kind {
         FieldKind::Latitude => (number.abs() <= 90.0, "latitude within [-90, 90]"),
         FieldKind::Longitude => (number.abs() <= 180.0, "longitude within [-180, 180]"),
-        FieldKind::Integer(sign) => (is_in_sign_range(sign, number), range_name(sign, true)),
-        FieldKind::Float(sign) => (is_in_sign_range(sign, number), range_name(sign, false)),
+        FieldKind::Integer(sign) => (is_in_sign_range(sign, number), number_range_name(sign, true)),
+        FieldKind::Float(sign) => (is_in_sign_range(sign, number), number_range_name(sign, false)),
         _ => return false,
     };
     if !is_in {
-        place.report_out_of_range(range, number, out);
+        place.report_number_out_of_range(range, number, out);
     }
     !is_in
 }
@@ -162,7 +167,7 @@ fn parse_enum_cell<'a>(
         _ => match parse_whole_number(bytes) {
             Some(number) => number,
             None => {
-                place.report_text(&simple::INVALID_INTEGER, text, out);
+                place.report_cell_text(&simple::INVALID_INTEGER, text, out);
                 return (CellValue::Empty, true);
             }
         },
@@ -170,7 +175,7 @@ fn parse_enum_cell<'a>(
     if u16::try_from(number).is_ok_and(is_listed) {
         return (CellValue::Number(number), false);
     }
-    place.report_with(&simple::UNEXPECTED_ENUM_VALUE, out, |sample| {
+    place.report_cell_notice(&simple::UNEXPECTED_ENUM_VALUE, out, |sample| {
         sample.set_field("fieldValue", number);
     });
     (CellValue::Number(UNRECOGNIZED), false)
@@ -186,24 +191,24 @@ fn parse_whole_number(bytes: &[u8]) -> Option<i32> {
 }
 
 /// Returns true if a number is in range. As in the reference validator, -0 is below 0, and NaN is above all numbers.
-fn is_in_sign_range(sign: NumberSign, number: f64) -> bool {
+fn is_in_sign_range(sign: AllowedNumberSign, number: f64) -> bool {
     let order = number.total_cmp(&0.0);
     match sign {
-        NumberSign::Any => true,
-        NumberSign::NonNegative => order.is_ge(),
-        NumberSign::Positive => order.is_gt(),
-        NumberSign::NonZero => order.is_ne(),
+        AllowedNumberSign::Any => true,
+        AllowedNumberSign::NonNegative => order.is_ge(),
+        AllowedNumberSign::Positive => order.is_gt(),
+        AllowedNumberSign::NonZero => order.is_ne(),
     }
 }
 
-fn range_name(sign: NumberSign, is_whole: bool) -> &'static str {
+fn number_range_name(sign: AllowedNumberSign, is_whole: bool) -> &'static str {
     match (sign, is_whole) {
-        (NumberSign::Any, _) => "number",
-        (NumberSign::NonNegative, true) => "non-negative integer",
-        (NumberSign::NonNegative, false) => "non-negative float",
-        (NumberSign::Positive, true) => "positive integer",
-        (NumberSign::Positive, false) => "positive float",
-        (NumberSign::NonZero, true) => "non-zero integer",
-        (NumberSign::NonZero, false) => "non-zero float",
+        (AllowedNumberSign::Any, _) => "number",
+        (AllowedNumberSign::NonNegative, true) => "non-negative integer",
+        (AllowedNumberSign::NonNegative, false) => "non-negative float",
+        (AllowedNumberSign::Positive, true) => "positive integer",
+        (AllowedNumberSign::Positive, false) => "positive float",
+        (AllowedNumberSign::NonZero, true) => "non-zero integer",
+        (AllowedNumberSign::NonZero, false) => "non-zero float",
     }
 }

@@ -1,6 +1,6 @@
 //! The cells of one field of a table, typed and packed, and the views through which rules read them.
 
-use super::dict::TextDict;
+use super::dict::DistinctTexts;
 
 /// A missing value in columns of integers.
 const NO_NUMBER: i32 = i32::MIN;
@@ -14,7 +14,7 @@ pub const UNRECOGNIZED: i32 = -1;
 /// The cells of one field, in row order.
 #[derive(Debug)]
 pub(super) enum ColumnCells {
-    Text { codes: Vec<u32>, dict: TextDict },
+    Text { codes: Vec<u32>, dict: DistinctTexts },
     Number(Vec<i32>),
     Small(Vec<i16>),
     Float(Vec<f64>),
@@ -53,7 +53,7 @@ impl ColumnCells {
     }
 
     /// Appends the cells of the following rows, from a column of the same field.
-    pub(super) fn append_column(&mut self, more: &ColumnCells) {
+    pub(super) fn append_cells_of_column(&mut self, more: &ColumnCells) {
         match (self, more) {
             (
                 ColumnCells::Text { codes, dict },
@@ -118,7 +118,7 @@ impl ColumnCells {
 #[derive(Clone, Copy, Debug)]
 pub struct TextColumn<'a> {
     codes: &'a [u32],
-    dict: Option<&'a TextDict>,
+    dict: Option<&'a DistinctTexts>,
 }
 
 impl<'a> TextColumn<'a> {
@@ -132,12 +132,12 @@ impl<'a> TextColumn<'a> {
     /// Returns the text of a row, if it has one. Never empty.
     #[inline]
     pub fn get(&self, row: u32) -> Option<&'a str> {
-        Some(self.text_of_code(self.code_of_row(row)?))
+        Some(self.text_of_code(self.text_code_of_row(row)?))
     }
 
     /// Returns the code of a row's text: equal texts in this column have equal codes.
     #[inline]
-    pub fn code_of_row(&self, row: u32) -> Option<u32> {
+    pub fn text_code_of_row(&self, row: u32) -> Option<u32> {
         self.codes.get(row as usize).copied().filter(|&code| code != NO_CODE)
     }
 
@@ -148,18 +148,18 @@ impl<'a> TextColumn<'a> {
     }
 
     /// Returns the code of a text, if a row has it (or had it before the row was dropped).
-    pub fn find_code(&self, text: &str) -> Option<u32> {
-        self.dict?.find_code(text)
+    pub fn find_text_code(&self, text: &str) -> Option<u32> {
+        self.dict?.find_text_code(text)
     }
 
     /// Returns the number of codes: each code is below it.
-    pub fn count_codes(&self) -> usize {
-        self.dict.map_or(0, TextDict::len)
+    pub fn text_code_count(&self) -> usize {
+        self.dict.map_or(0, DistinctTexts::len)
     }
 }
 
 /// A column of integers: numbers, enums, times (seconds of the service day), dates (see
-/// [`date_from_day`](super::date_from_day)) and colors (`0xRRGGBB`). Empty if the table lacks the column.
+/// [`date_from_day_number`](super::date_from_day_number)) and colors (`0xRRGGBB`). Empty if the table lacks the column.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberColumn<'a> {
     #[doc(hidden)]
@@ -193,7 +193,7 @@ impl<'a> NumberColumn<'a> {
 
     /// Returns the number of a row, or the default if the cell is empty.
     #[inline]
-    pub fn get_or(&self, row: u32, default: i32) -> i32 {
+    pub fn cell_value_or(&self, row: u32, default: i32) -> i32 {
         self.get(row).unwrap_or(default)
     }
 }

@@ -22,7 +22,7 @@ impl FilePiece {
 }
 
 /// The next part of a file.
-pub(super) enum NextPiece {
+pub(super) enum NextFilePiece {
     Piece(FilePiece),
     /// Bytes that cannot be split without parsing them, and their first line: one reader must read them and everything
     /// after them.
@@ -31,7 +31,7 @@ pub(super) enum NextPiece {
 }
 
 /// A file that is being split.
-pub(super) struct PieceCutter<'r> {
+pub(super) struct FilePieceCutter<'r> {
     file: &'r mut dyn Read,
     piece_bytes: usize,
     /// A buffer with room for a piece. Bytes beyond `n` are garbage, and not cleared for each piece.
@@ -42,12 +42,12 @@ pub(super) struct PieceCutter<'r> {
     line: u64,
 }
 
-impl<'r> PieceCutter<'r> {
+impl<'r> FilePieceCutter<'r> {
     /// Splits a file into pieces of at most this number of bytes.
-    pub(super) fn new(file: &'r mut dyn Read, piece_bytes: usize) -> PieceCutter<'r> {
+    pub(super) fn new(file: &'r mut dyn Read, piece_bytes: usize) -> FilePieceCutter<'r> {
         let piece_bytes = piece_bytes.min(PIECE_BYTES_MAX);
         let buffer = vec![0; piece_bytes];
-        PieceCutter { file, piece_bytes, buffer, n: 0, has_ended: false, line: 1 }
+        FilePieceCutter { file, piece_bytes, buffer, n: 0, has_ended: false, line: 1 }
     }
 
     /// Returns the next rows. Inflates the following bytes into the `spare` buffer, if given.
@@ -55,14 +55,14 @@ impl<'r> PieceCutter<'r> {
     /// # Errors
     ///
     /// Returns an error if the file cannot be inflated.
-    pub(super) fn next_piece(&mut self, spare: Option<Vec<u8>>) -> io::Result<NextPiece> {
+    pub(super) fn cut_next_piece(&mut self, spare: Option<Vec<u8>>) -> io::Result<NextFilePiece> {
         self.fill_buffer()?;
         if self.n == 0 {
-            return Ok(NextPiece::End);
+            return Ok(NextFilePiece::End);
         }
         let bytes = &self.buffer[..self.n];
-        let Some(end) = find_end_of_rows(bytes, self.line == 1, self.has_ended) else {
-            return Ok(NextPiece::Rest(self.take_rest(), self.line));
+        let Some(end) = find_last_whole_row_end(bytes, self.line == 1, self.has_ended) else {
+            return Ok(NextFilePiece::Rest(self.take_buffered_bytes(), self.line));
         };
         let n_lines = memchr::memchr_iter(b'\n', &bytes[..end]).count() as u64;
         let mut next = spare.unwrap_or_else(|| vec![0; self.piece_bytes]);
@@ -72,7 +72,7 @@ impl<'r> PieceCutter<'r> {
         let buffer = std::mem::replace(&mut self.buffer, next);
         let piece = FilePiece { buffer, n: end, line: self.line };
         self.line += n_lines;
-        Ok(NextPiece::Piece(piece))
+        Ok(NextFilePiece::Piece(piece))
     }
 
     /// Inflates up to a piece in steps as large as possible: each step has a fixed cost.
@@ -88,23 +88,24 @@ impl<'r> PieceCutter<'r> {
         Ok(())
     }
 
-    fn take_rest(&mut self) -> Vec<u8> {
+    fn take_buffered_bytes(&mut self) -> Vec<u8> {
         let mut rest = std::mem::take(&mut self.buffer);
         rest.truncate(std::mem::take(&mut self.n));
         rest
     }
 
     /// Returns a reader of everything that was not returned yet.
-    pub(super) fn into_rest(mut self) -> impl Read + use<'r> {
-        io::Cursor::new(self.take_rest()).chain(self.file)
+    pub(super) fn into_remaining_reader(mut self) -> impl Read + use<'r> {
+        io::Cursor::new(self.take_buffered_bytes()).chain(self.file)
     }
 }
 
 /// Returns the end of the last whole row, if the bytes begin with a row. `None` if only parsing row by row can tell:
 /// line ends other than line feeds, rows longer than a piece, quotes in bytes with possible comments or the mark of
 /// UTF-8, and that mark within the file.
-fn find_end_of_rows(bytes: &[u8], is_first: bool, is_last: bool) -> Option<usize> {
-    let has_odd_ends = memchr::memchr(b'\r', bytes).is_some() && has_lone_return(bytes, is_last);
+fn find_last_whole_row_end(bytes: &[u8], is_first: bool, is_last: bool) -> Option<usize> {
+    let has_odd_ends =
+        memchr::memchr(b'\r', bytes).is_some() && has_lone_carriage_return(bytes, is_last);
     if has_odd_ends || (bytes.starts_with(BYTE_ORDER_MARK) && !is_first) {
         return None;
     }
@@ -114,7 +115,7 @@ fn find_end_of_rows(bytes: &[u8], is_first: bool, is_last: bool) -> Option<usize
     match memchr::memchr(b'"', bytes) {
         None => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
         Some(_) if bytes.starts_with(BYTE_ORDER_MARK) || may_have_comments(bytes) => None,
-        Some(quote) => find_end_outside_quotes(bytes, quote),
+        Some(quote) => find_line_end_outside_quotes(bytes, quote),
     }
 }
 
@@ -125,7 +126,7 @@ fn may_have_comments(bytes: &[u8]) -> bool {
 }
 
 /// Returns true if a carriage return is not followed by a line feed.
-fn has_lone_return(bytes: &[u8], is_last: bool) -> bool {
+fn has_lone_carriage_return(bytes: &[u8], is_last: bool) -> bool {
     memchr::memchr_iter(b'\r', bytes).any(|at| match bytes.get(at + 1) {
         Some(next) => *next != b'\n',
         None => is_last,
@@ -134,7 +135,7 @@ fn has_lone_return(bytes: &[u8], is_last: bool) -> bool {
 
 /// Returns the end of the last line outside quotes. A quote opens only at the start of a cell, and two quotes within
 /// quotes are an escaped one.
-fn find_end_outside_quotes(bytes: &[u8], first_quote: usize) -> Option<usize> {
+fn find_line_end_outside_quotes(bytes: &[u8], first_quote: usize) -> Option<usize> {
     let last_end =
         |from: usize, to: usize| memchr::memrchr(b'\n', &bytes[from..to]).map(|at| from + at + 1);
     let next_quote = |from: usize| memchr::memchr(b'"', &bytes[from..]).map(|at| from + at);

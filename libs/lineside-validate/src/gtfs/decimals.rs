@@ -4,13 +4,13 @@ use lineside_formats::gtfs::values;
 
 /// Parses a decimal number, which may be infinite or NaN. Most numbers take the fast path.
 #[inline]
-pub(super) fn parse_float(text: &str) -> Option<f64> {
-    values::parse_float(text.as_bytes()).ok().or_else(|| parse_odd_float(text))
+pub(super) fn parse_float_like_reference(text: &str) -> Option<f64> {
+    values::parse_float(text.as_bytes()).ok().or_else(|| parse_unusual_float(text))
 }
 
 /// Parses `NaN` and `Infinity`, numbers with a type suffix, and numbers out of a float's range.
 #[cold]
-fn parse_odd_float(text: &str) -> Option<f64> {
+fn parse_unusual_float(text: &str) -> Option<f64> {
     let (sign, body) = match text.strip_prefix('-') {
         Some(body) => (-1.0, body),
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
@@ -32,7 +32,7 @@ fn parse_odd_float(text: &str) -> Option<f64> {
 
 /// Returns the number of decimals of an exact decimal number; negative if an exponent adds zeros. `None` if the text is
 /// not a number.
-pub fn count_decimals(text: &str) -> Option<i64> {
+pub fn decimal_place_count(text: &str) -> Option<i64> {
     let body = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (digits, exponent) = match body.split_once(['e', 'E']) {
         Some((digits, exponent)) => (digits, i64::from(exponent.parse::<i32>().ok()?)),
@@ -58,13 +58,13 @@ mod tests {
             ("1e999", f64::INFINITY),
             ("-Infinity", f64::NEG_INFINITY),
         ] {
-            assert_eq!(parse_float(text), Some(number), "{text}");
+            assert_eq!(parse_float_like_reference(text), Some(number), "{text}");
         }
-        assert!(parse_float("NaN").is_some_and(f64::is_nan));
+        assert!(parse_float_like_reference("NaN").is_some_and(f64::is_nan));
         for text in
             ["nan", "inf", "infinity", "1_0", "1L", "e5", "--1", "+-1", "f", ".", "", "1,5", "1ff"]
         {
-            assert_eq!(parse_float(text), None, "{text}");
+            assert_eq!(parse_float_like_reference(text), None, "{text}");
         }
     }
 
@@ -80,10 +80,10 @@ mod tests {
             ("1E-2", 2),
             ("1.2e3", -2),
         ] {
-            assert_eq!(count_decimals(text), Some(decimals), "{text}");
+            assert_eq!(decimal_place_count(text), Some(decimals), "{text}");
         }
         for text in ["", ".", "1e", "e1", "NaN", "+", "1,5", "1e12345678901", "kr 5", "--5"] {
-            assert_eq!(count_decimals(text), None, "{text}");
+            assert_eq!(decimal_place_count(text), None, "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Distinct texts with codes from 0, in order of insertion.
 #[derive(Debug, Default)]
-pub struct TextDict {
+pub struct DistinctTexts {
     bytes: String,
     ends: Vec<usize>,
     table: HashTable<u32>,
@@ -13,9 +13,9 @@ pub struct TextDict {
     seed: u64,
 }
 
-impl TextDict {
-    pub(crate) fn new(seed: u64) -> TextDict {
-        TextDict { seed, ..TextDict::default() }
+impl DistinctTexts {
+    pub(crate) fn new(seed: u64) -> DistinctTexts {
+        DistinctTexts { seed, ..DistinctTexts::default() }
     }
 
     /// Returns the code of a text, and adds the text if it is new.
@@ -36,7 +36,7 @@ impl TextDict {
     }
 
     /// Returns the code of a text, if it exists.
-    pub fn find_code(&self, text: &str) -> Option<u32> {
+    pub fn find_text_code(&self, text: &str) -> Option<u32> {
         let hash = xxh3_64_with_seed(text.as_bytes(), self.seed);
         self.table.find(hash, |&code| self.get(code) == text).copied()
     }

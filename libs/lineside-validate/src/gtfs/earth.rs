@@ -84,7 +84,7 @@ impl SpherePoint {
 
     /// Returns the point on the shortest line between two others that is closest to this one.
     #[inline]
-    pub fn closest_between(self, start: SpherePoint, end: SpherePoint) -> SpherePoint {
+    pub fn closest_point_on_segment(self, start: SpherePoint, end: SpherePoint) -> SpherePoint {
         // A vector perpendicular to both, accurate for close points. If both are the same point it is undefined, and
         // both conditions below are false.
         let normal = (end + start).cross_product(end - start);
@@ -99,7 +99,7 @@ impl SpherePoint {
     }
 
     /// Returns the point at a fraction of the way to another.
-    pub fn point_toward(self, end: SpherePoint, fraction: f64) -> SpherePoint {
+    pub fn point_at_fraction_toward(self, end: SpherePoint, fraction: f64) -> SpherePoint {
         let angle = self.angle_to(end);
         // The points are too close to determine a direction.
         if fraction == 0.0 || angle <= 1e-15 {
@@ -156,19 +156,25 @@ const LEVELS: usize = 3;
 impl GtfsFeed {
     /// Returns the position of each row of `stops.txt`: its own coordinates, or else those of its parent or
     /// grandparent. Computed at the first call, O(stops).
-    pub fn stop_points(&self) -> &[Option<SpherePoint>] {
+    pub fn stop_positions(&self) -> &[Option<SpherePoint>] {
         self.joins.stop_points.get_or_init(|| {
             let stops = self.table(GtfsFile::Stops);
             let (lat, lon) = (stops.float_column("stop_lat"), stops.float_column("stop_lon"));
             let parents = stops.text_column("parent_station");
-            let parent_rows =
-                self.row_link(GtfsFile::Stops, "parent_station", GtfsFile::Stops, "stop_id");
+            let parent_rows = self.rows_referenced_by_field(
+                GtfsFile::Stops,
+                "parent_station",
+                GtfsFile::Stops,
+                "stop_id",
+            );
             let parent = |&row: &u32| {
-                parents.code_of_row(row).and_then(|code| parent_rows.row_of_code(code))
+                parents
+                    .text_code_of_row(row)
+                    .and_then(|code| parent_rows.row_referenced_by_code(code))
             };
             let own = |row| Some(SpherePoint::from_lat_lon(lat.get(row)?, lon.get(row)?));
             let chain = |row| std::iter::successors(Some(row), parent).take(LEVELS);
-            stops.rows().map(|row| chain(row).find_map(own)).collect()
+            stops.row_numbers().map(|row| chain(row).find_map(own)).collect()
         })
     }
 }
@@ -212,20 +218,23 @@ mod tests {
         let (start, end) =
             (SpherePoint::from_lat_lon(0.0, 0.0), SpherePoint::from_lat_lon(0.0, 2.0));
         let point = SpherePoint::from_lat_lon(1.0, 1.0);
-        let (lat, lon) = point.closest_between(start, end).to_lat_lon();
+        let (lat, lon) = point.closest_point_on_segment(start, end).to_lat_lon();
         assert!(lat.abs() < 1e-9 && (lon - 1.0).abs() < 1e-9, "{lat}, {lon}");
-        assert_eq!(SpherePoint::from_lat_lon(1.0, 3.0).closest_between(start, end), end);
-        assert_eq!(SpherePoint::from_lat_lon(0.0, -1.0).closest_between(start, end), start);
-        assert_eq!(point.closest_between(start, start), start);
+        assert_eq!(SpherePoint::from_lat_lon(1.0, 3.0).closest_point_on_segment(start, end), end);
+        assert_eq!(
+            SpherePoint::from_lat_lon(0.0, -1.0).closest_point_on_segment(start, end),
+            start
+        );
+        assert_eq!(point.closest_point_on_segment(start, start), start);
     }
 
     #[test]
     fn a_point_at_a_fraction_divides_the_distance_accordingly() {
         let (start, end) =
             (SpherePoint::from_lat_lon(50.0, 8.0), SpherePoint::from_lat_lon(51.0, 9.0));
-        let half = start.point_toward(end, 0.5);
+        let half = start.point_at_fraction_toward(end, 0.5);
         assert!((half.distance_m(start) - half.distance_m(end)).abs() < 1e-6);
-        assert_eq!(start.point_toward(end, 0.0), start);
-        assert_eq!(start.point_toward(start, 0.5), start);
+        assert_eq!(start.point_at_fraction_toward(end, 0.0), start);
+        assert_eq!(start.point_at_fraction_toward(start, 0.5), start);
     }
 }

@@ -4,12 +4,12 @@ use std::sync::OnceLock;
 
 use super::{
     files::GtfsFile,
-    links::JoinCache,
+    links::RowJoinCache,
     services::ServiceCalendar,
-    table::{GtfsTable, ReadStatus},
+    table::{FileReadStatus, GtfsTable},
     zones::FlexZones,
 };
-use crate::cancel::{CancelCheck, CancelToken};
+use crate::cancel::{CancelToken, CancelUnwindCheck};
 
 /// A schedule in memory.
 #[derive(Debug)]
@@ -19,27 +19,34 @@ pub struct GtfsFeed {
     /// The names of all files at the top level of the dataset.
     pub(super) names: Vec<String>,
     zones: FlexZones,
-    pub(super) joins: JoinCache,
+    pub(super) joins: RowJoinCache,
     pub(super) services: OnceLock<ServiceCalendar>,
-    pub(super) cancel_check: CancelCheck,
+    pub(super) cancel_check: CancelUnwindCheck,
 }
 
 impl GtfsFeed {
     pub(super) fn new(tables: Vec<GtfsTable>, zones: FlexZones, names: Vec<String>) -> GtfsFeed {
-        let (joins, services) = (JoinCache::default(), OnceLock::new());
-        GtfsFeed { tables, zones, names, joins, services, cancel_check: CancelCheck::default() }
+        let (joins, services) = (RowJoinCache::default(), OnceLock::new());
+        GtfsFeed {
+            tables,
+            zones,
+            names,
+            joins,
+            services,
+            cancel_check: CancelUnwindCheck::default(),
+        }
     }
 
     /// Makes rules over the feed unwind once cancelled, until it is
-    /// [detached](GtfsFeed::detach_cancel).
-    pub(crate) fn attach_cancel(&mut self, cancel: &CancelToken) {
-        self.cancel_check = CancelCheck::new(cancel);
-        self.tables.iter_mut().for_each(|table| table.attach_cancel(&self.cancel_check));
+    /// [detached](GtfsFeed::disable_cancellation).
+    pub(crate) fn enable_cancellation(&mut self, cancel: &CancelToken) {
+        self.cancel_check = CancelUnwindCheck::new(cancel);
+        self.tables.iter_mut().for_each(|table| table.set_cancel_check(&self.cancel_check));
     }
 
     /// Ends the effect of cancellation, once the rules have finished.
-    pub(crate) fn detach_cancel(&self) {
-        self.cancel_check.detach_cancel();
+    pub(crate) fn disable_cancellation(&self) {
+        self.cancel_check.disable_cancellation();
     }
 
     /// Unwinds if the run was cancelled. Rules call this if a single row or trip takes long.
@@ -54,22 +61,22 @@ impl GtfsFeed {
     }
 
     /// Returns the names of all files at the top level of the dataset.
-    pub fn file_names(&self) -> &[String] {
+    pub fn dataset_file_names(&self) -> &[String] {
         &self.names
     }
 
     /// Returns the zones of demand-responsive services.
-    pub fn flex_zones(&self) -> &FlexZones {
+    pub fn geojson_flex_zones(&self) -> &FlexZones {
         &self.zones
     }
 
     /// Returns true if rules may rely on a file: it was read to its end, or is missing and
     /// optional.
-    pub fn is_file_usable(&self, file: GtfsFile) -> bool {
+    pub fn can_rules_use_file(&self, file: GtfsFile) -> bool {
         match self.table(file).read_status() {
-            ReadStatus::Parsed => true,
-            ReadStatus::Missing => !ALWAYS.contains(&file),
-            ReadStatus::Empty | ReadStatus::BadHeader | ReadStatus::BadRows => false,
+            FileReadStatus::Parsed => true,
+            FileReadStatus::Missing => !ALWAYS.contains(&file),
+            FileReadStatus::Empty | FileReadStatus::BadHeader | FileReadStatus::BadRows => false,
         }
     }
 }

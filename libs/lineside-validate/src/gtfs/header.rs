@@ -6,7 +6,7 @@ use lineside_formats::gtfs::{
 };
 
 use super::{
-    leniency::{self, RowRetention},
+    leniency::{self, RowRetentionRule},
     reader::trim_cell,
     simple,
 };
@@ -14,7 +14,7 @@ use crate::notice::Notices;
 
 /// The position of a field's cells in a row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CellPlan {
+pub(super) struct FieldPosition {
     pub(super) position: usize,
     pub(super) field: &'static FieldSpec,
     /// True if a row is dropped when this field cannot be read.
@@ -23,29 +23,29 @@ pub(super) struct CellPlan {
 
 /// The layout by which the rows of a file are read.
 #[derive(Debug)]
-pub(super) struct RowLayout {
+pub(super) struct TableRowLayout {
     pub(super) spec: &'static FileSpec,
-    pub(super) retention: RowRetention,
+    pub(super) retention: RowRetentionRule,
     pub(super) n_columns: usize,
-    pub(super) cells: Vec<CellPlan>,
+    pub(super) cells: Vec<FieldPosition>,
     /// Required or recommended fields whose columns the file lacks.
     pub(super) absent: Vec<&'static FieldSpec>,
 }
 
 /// Reads the header: the number of columns, and the positions of the fields of the reference. Reports its faults.
 /// Returns `None` if rows cannot be read by it.
-pub(super) fn read_header(
+pub(super) fn parse_header(
     spec: &'static FileSpec,
-    retention: RowRetention,
+    retention: RowRetentionRule,
     record: &CsvRecord<'_>,
     out: &mut Notices,
-) -> Option<RowLayout> {
+) -> Option<TableRowLayout> {
     let mut is_fine = true;
     let mut seen: Vec<(&str, usize)> = Vec::new();
     for position in 0..record.len() {
         let name = trim_cell(std::str::from_utf8(record.field_bytes(position)).unwrap_or_default());
         if name.is_empty() {
-            out.add_notice(&simple::EMPTY_COLUMN_NAME, |sample| {
+            out.count_notice_with_sample(&simple::EMPTY_COLUMN_NAME, |sample| {
                 sample.set_field("filename", spec.name).set_field("index", position + 1);
             });
             is_fine = false;
@@ -53,7 +53,7 @@ pub(super) fn read_header(
         }
         match seen.iter().find(|(other, _)| *other == name) {
             Some((_, first)) => {
-                out.add_notice(&simple::DUPLICATED_COLUMN, |sample| {
+                out.count_notice_with_sample(&simple::DUPLICATED_COLUMN, |sample| {
                     sample.set_field("filename", spec.name).set_field("fieldName", name);
                     sample
                         .set_field("firstIndex", first + 1)
@@ -64,7 +64,7 @@ pub(super) fn read_header(
             None => seen.push((name, position)),
         }
         if spec.find_field_spec(name).is_none() {
-            out.add_notice(&simple::UNKNOWN_COLUMN, |sample| {
+            out.count_notice_with_sample(&simple::UNKNOWN_COLUMN, |sample| {
                 sample.set_field("filename", spec.name).set_field("fieldName", name);
                 sample.set_field("index", position + 1);
             });
@@ -74,10 +74,16 @@ pub(super) fn read_header(
     for field in spec.fields {
         match seen.iter().find(|(name, _)| *name == field.name) {
             Some(&(_, position)) => {
-                cells.push(CellPlan { position, field, is_needed: retention.needs_field(field) });
+                cells.push(FieldPosition {
+                    position,
+                    field,
+                    is_needed: retention.drops_row_without_field(field),
+                });
             }
-            None if leniency::is_required(spec.name, field) || field.column_required => {
-                out.add_notice(&simple::MISSING_REQUIRED_COLUMN, |sample| {
+            None if leniency::is_missing_value_reported(spec.name, field)
+                || field.column_required =>
+            {
+                out.count_notice_with_sample(&simple::MISSING_REQUIRED_COLUMN, |sample| {
                     sample.set_field("filename", spec.name).set_field("fieldName", field.name);
                 });
                 is_fine = false;
@@ -87,10 +93,10 @@ pub(super) fn read_header(
         }
     }
     let is_fine = match retention {
-        RowRetention::Faultless => is_fine,
-        RowRetention::WithFields(fields) => {
+        RowRetentionRule::Faultless => is_fine,
+        RowRetentionRule::WithFields(fields) => {
             fields.len() == cells.iter().filter(|plan| plan.is_needed).count()
         }
     };
-    is_fine.then_some(RowLayout { spec, retention, n_columns: record.len(), cells, absent })
+    is_fine.then_some(TableRowLayout { spec, retention, n_columns: record.len(), cells, absent })
 }

@@ -17,7 +17,7 @@ pub(super) enum JsonValue {
 
 /// The reason why bytes are not usable JSON.
 #[derive(Debug)]
-pub(super) enum JsonFault {
+pub(super) enum JsonParseFault {
     /// A name occurs twice in an object.
     Twice(String),
     /// The bytes are not valid JSON.
@@ -26,20 +26,20 @@ pub(super) enum JsonFault {
 
 impl JsonValue {
     /// Parses bytes as one value. The parser limits the depth; the caller limits the size.
-    pub(super) fn read_json(bytes: &[u8]) -> Result<JsonValue, JsonFault> {
+    pub(super) fn parse_json(bytes: &[u8]) -> Result<JsonValue, JsonParseFault> {
         let twice = RefCell::new(None);
         let mut reader = serde_json::Deserializer::from_slice(bytes);
-        let read = JsonSeed(&twice).deserialize(&mut reader).and_then(|json| {
+        let read = DuplicateDetectingSeed(&twice).deserialize(&mut reader).and_then(|json| {
             reader.end()?;
             Ok(json)
         });
         read.map_err(|error| match twice.into_inner() {
-            Some(name) => JsonFault::Twice(name),
-            None => JsonFault::Malformed(error.to_string()),
+            Some(name) => JsonParseFault::Twice(name),
+            None => JsonParseFault::Malformed(error.to_string()),
         })
     }
 
-    pub(super) fn get_member(&self, name: &str) -> Option<&JsonValue> {
+    pub(super) fn member_by_name(&self, name: &str) -> Option<&JsonValue> {
         self.as_object()?.iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
@@ -65,7 +65,7 @@ impl JsonValue {
     }
 
     /// Returns a text, or a number as text: both are common for ids.
-    pub(super) fn to_text(&self) -> Option<String> {
+    pub(super) fn text_or_number_as_text(&self) -> Option<String> {
         match self {
             JsonValue::Text(text) => Some(text.clone()),
             JsonValue::Number(number) => Some(number.to_string()),
@@ -76,9 +76,9 @@ impl JsonValue {
 
 /// A deserializer of values that records a duplicate name.
 #[derive(Clone, Copy)]
-struct JsonSeed<'a>(&'a RefCell<Option<String>>);
+struct DuplicateDetectingSeed<'a>(&'a RefCell<Option<String>>);
 
-impl<'de> DeserializeSeed<'de> for JsonSeed<'_> {
+impl<'de> DeserializeSeed<'de> for DuplicateDetectingSeed<'_> {
     type Value = JsonValue;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonValue, D::Error> {
@@ -86,7 +86,7 @@ impl<'de> DeserializeSeed<'de> for JsonSeed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for JsonSeed<'_> {
+impl<'de> Visitor<'de> for DuplicateDetectingSeed<'_> {
     type Value = JsonValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -156,7 +156,7 @@ fn find_duplicate_name(object: &[(String, JsonValue)]) -> Option<String> {
     Some(twice[0].to_owned())
 }
 
-impl JsonSeed<'_> {
+impl DuplicateDetectingSeed<'_> {
     fn duplicate_error<E: Error>(self, name: String) -> E {
         *self.0.borrow_mut() = Some(name);
         E::custom("a name appears twice in an object")
@@ -169,22 +169,25 @@ mod tests {
 
     #[test]
     fn duplicate_names_are_distinguished_from_malformed_json() {
-        let twice = JsonValue::read_json(br#"{"a": [{"b": 1, "c": 2, "b": 3}]}"#);
-        assert!(matches!(twice, Err(JsonFault::Twice(name)) if name == "b"));
+        let twice = JsonValue::parse_json(br#"{"a": [{"b": 1, "c": 2, "b": 3}]}"#);
+        assert!(matches!(twice, Err(JsonParseFault::Twice(name)) if name == "b"));
         let many = (0..200_000).map(|n| format!("\"n{n}\":1,")).collect::<String>();
-        let twice = JsonValue::read_json(format!("{{{many}\"n77\":1}}").as_bytes());
-        assert!(matches!(twice, Err(JsonFault::Twice(name)) if name == "n77"));
-        assert!(JsonValue::read_json(format!("{{{many}\"n\":1}}").as_bytes()).is_ok());
+        let twice = JsonValue::parse_json(format!("{{{many}\"n77\":1}}").as_bytes());
+        assert!(matches!(twice, Err(JsonParseFault::Twice(name)) if name == "n77"));
+        assert!(JsonValue::parse_json(format!("{{{many}\"n\":1}}").as_bytes()).is_ok());
         for text in ["{", "", "[1,]", "{} x"] {
             assert!(
-                matches!(JsonValue::read_json(text.as_bytes()), Err(JsonFault::Malformed(_))),
+                matches!(JsonValue::parse_json(text.as_bytes()), Err(JsonParseFault::Malformed(_))),
                 "{text}"
             );
         }
         let deep = "[".repeat(10_000);
-        assert!(matches!(JsonValue::read_json(deep.as_bytes()), Err(JsonFault::Malformed(_))));
-        let json = JsonValue::read_json(br#"{"a": [1, "x", null, true]}"#).unwrap();
-        let list = json.get_member("a").and_then(JsonValue::as_list).unwrap();
+        assert!(matches!(
+            JsonValue::parse_json(deep.as_bytes()),
+            Err(JsonParseFault::Malformed(_))
+        ));
+        let json = JsonValue::parse_json(br#"{"a": [1, "x", null, true]}"#).unwrap();
+        let list = json.member_by_name("a").and_then(JsonValue::as_list).unwrap();
         assert_eq!(
             list,
             [

@@ -35,14 +35,18 @@ const GRANDFATHERED: [(&str, &str); 26] = [
 const RENAMED: [(&str, &str); 3] = [("iw", "he"), ("in", "id"), ("ji", "yi")];
 
 /// The subtags of a tag, from first to last.
-struct LanguageSubtags<'a> {
+struct LanguageTagParser<'a> {
     rest: std::iter::Peekable<std::str::Split<'a, char>>,
     tag: String,
 }
 
-impl LanguageSubtags<'_> {
+impl LanguageTagParser<'_> {
     /// Takes the next subtag if it is of this kind, and writes it in this form.
-    fn take_subtag(&mut self, is: impl Fn(&[u8]) -> bool, write: impl Fn(&str) -> String) -> bool {
+    fn consume_subtag_if(
+        &mut self,
+        is: impl Fn(&[u8]) -> bool,
+        write: impl Fn(&str) -> String,
+    ) -> bool {
         let Some(subtag) = self.rest.next_if(|subtag| is(subtag.as_bytes())) else { return false };
         if !self.tag.is_empty() {
             self.tag.push('-');
@@ -52,14 +56,19 @@ impl LanguageSubtags<'_> {
     }
 
     /// Takes an extension or private-use part: its letter and its subtags.
-    fn take_extension(&mut self, is_letter: fn(&[u8]) -> bool, length_min: usize) -> Option<bool> {
-        if !self.take_subtag(is_letter, str::to_ascii_lowercase) {
+    fn consume_extension_subtags(
+        &mut self,
+        is_letter: fn(&[u8]) -> bool,
+        length_min: usize,
+    ) -> Option<bool> {
+        if !self.consume_subtag_if(is_letter, str::to_ascii_lowercase) {
             return Some(false);
         }
         let mut n = 0;
-        while self
-            .take_subtag(|s| is_alphanumeric_subtag(s, length_min..=8), str::to_ascii_lowercase)
-        {
+        while self.consume_subtag_if(
+            |s| is_alphanumeric_subtag(s, length_min..=8),
+            str::to_ascii_lowercase,
+        ) {
             n += 1;
         }
         (n > 0).then_some(true)
@@ -73,16 +82,16 @@ pub fn normalize_language_tag(text: &str) -> Option<String> {
     if let Some((_, successor)) = GRANDFATHERED.iter().find(|(tag, _)| *tag == lower) {
         return Some((*successor).to_owned());
     }
-    let mut subtags = LanguageSubtags { rest: text.split('-').peekable(), tag: String::new() };
-    if subtags.take_subtag(|s| is_alphabetic_subtag(s, 2..=8), str::to_ascii_lowercase) {
+    let mut subtags = LanguageTagParser { rest: text.split('-').peekable(), tag: String::new() };
+    if subtags.consume_subtag_if(|s| is_alphabetic_subtag(s, 2..=8), str::to_ascii_lowercase) {
         if let Some((_, code)) = RENAMED.iter().find(|(code, _)| *code == subtags.tag) {
             subtags.tag = (*code).to_owned();
         }
         // An extended language subtag replaces the language; further ones are dropped.
         for n in 0..3 {
             let group = std::mem::take(&mut subtags.tag);
-            let is_taken =
-                subtags.take_subtag(|s| is_alphabetic_subtag(s, 3..=3), str::to_ascii_lowercase);
+            let is_taken = subtags
+                .consume_subtag_if(|s| is_alphabetic_subtag(s, 3..=3), str::to_ascii_lowercase);
             if !is_taken || n > 0 {
                 subtags.tag = group;
             }
@@ -90,15 +99,15 @@ pub fn normalize_language_tag(text: &str) -> Option<String> {
                 break;
             }
         }
-        subtags.take_subtag(|s| is_alphabetic_subtag(s, 4..=4), capitalize_subtag);
-        subtags.take_subtag(is_region_subtag, str::to_ascii_uppercase);
-        while subtags.take_subtag(is_variant_subtag, str::to_ascii_lowercase) {}
-        while subtags
-            .take_extension(|s| is_alphabetic_subtag(s, 1..=1) && s != b"x" && s != b"X", 2)?
-        {
-        }
+        subtags.consume_subtag_if(|s| is_alphabetic_subtag(s, 4..=4), capitalize_subtag);
+        subtags.consume_subtag_if(is_region_subtag, str::to_ascii_uppercase);
+        while subtags.consume_subtag_if(is_variant_subtag, str::to_ascii_lowercase) {}
+        while subtags.consume_extension_subtags(
+            |s| is_alphabetic_subtag(s, 1..=1) && s != b"x" && s != b"X",
+            2,
+        )? {}
     }
-    subtags.take_extension(|s| s.eq_ignore_ascii_case(b"x"), 1)?;
+    subtags.consume_extension_subtags(|s| s.eq_ignore_ascii_case(b"x"), 1)?;
     (subtags.rest.next().is_none()).then_some(subtags.tag)
 }
 

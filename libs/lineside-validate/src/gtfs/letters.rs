@@ -47,22 +47,25 @@ const CASELESS: [u32; 48] = [
 /// Returns true if a character is a letter.
 pub(crate) fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic()
-        || (!c.is_ascii() && c.is_alphabetic() && !is_in_letter_spans(c, &MARKS))
+        || (!c.is_ascii() && c.is_alphabetic() && !is_in_character_ranges(c, &MARKS))
 }
 
 /// Returns true if a character is a lowercase letter.
-pub(crate) fn is_small_letter(c: char) -> bool {
+pub(crate) fn is_lowercase_letter(c: char) -> bool {
     c.is_ascii_lowercase()
-        || (!c.is_ascii() && c.is_lowercase() && is_letter(c) && !is_in_letter_spans(c, &CASELESS))
+        || (!c.is_ascii()
+            && c.is_lowercase()
+            && is_letter(c)
+            && !is_in_character_ranges(c, &CASELESS))
 }
 
 /// Returns true if a character is an uppercase letter.
-pub(crate) fn is_capital_letter(c: char) -> bool {
+pub(crate) fn is_uppercase_letter(c: char) -> bool {
     c.is_uppercase() && is_letter(c)
 }
 
 /// Returns true if a character is in a span: an odd number of bounds precedes it.
-fn is_in_letter_spans(c: char, bounds: &[u32]) -> bool {
+fn is_in_character_ranges(c: char, bounds: &[u32]) -> bool {
     bounds.partition_point(|&bound| bound <= u32::from(c)) % 2 == 1
 }
 
@@ -78,10 +81,10 @@ mod tests {
         for c in ['1', '-', ' ', 'ि', 'ั', 'Ⅷ', 'ⓐ', '\u{301}'] {
             assert!(!is_letter(c), "{c}");
         }
-        assert!(is_small_letter('é') && is_small_letter('z') && is_capital_letter('Ø'));
+        assert!(is_lowercase_letter('é') && is_lowercase_letter('z') && is_uppercase_letter('Ø'));
         for c in ['º', 'ª', 'ʰ', 'ⅷ', 'ह', 'A'] {
-            assert!(!is_small_letter(c), "{c}");
+            assert!(!is_lowercase_letter(c), "{c}");
         }
-        assert!(!is_capital_letter('Ⅷ') && !is_capital_letter('ǅ'));
+        assert!(!is_uppercase_letter('Ⅷ') && !is_uppercase_letter('ǅ'));
     }
 }

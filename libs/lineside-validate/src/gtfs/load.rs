@@ -7,10 +7,10 @@ use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 use super::{
     feed::{ALWAYS, GtfsFeed},
     files::GtfsFile,
-    leniency::RowRetention,
+    leniency::RowRetentionRule,
     pieces, reader, simple,
-    source::{CancellableSource, FileSource},
-    table::{GtfsTable, ReadStatus},
+    source::{CancellableFileSource, ScheduleFileSource},
+    table::{FileReadStatus, GtfsTable},
     zones::{self, FlexZones},
 };
 use crate::{ValidationContext, cancel::CancelToken, notice::Notices};
@@ -28,12 +28,12 @@ const PIECES_MIN: u64 = 16;
 /// # Errors
 ///
 /// Returns an error if a file cannot be opened or inflated. Faults within files are reported as notices.
-pub fn load_feed(
-    source: &dyn FileSource,
+pub fn load_schedule(
+    source: &dyn ScheduleFileSource,
     context: &ValidationContext,
     notices: &mut Notices,
 ) -> Result<GtfsFeed, Error> {
-    load_feed_until(source, context, &CancelToken::default(), notices)
+    load_schedule_cancellable(source, context, &CancelToken::default(), notices)
 }
 
 /// Reads the part of a schedule that real-time rules need: their files, and in these all rows with a key, even if other
@@ -42,77 +42,83 @@ pub fn load_feed(
 /// # Errors
 ///
 /// Returns an error if a file cannot be opened or inflated.
-pub fn load_for_realtime(
-    source: &dyn FileSource,
+pub fn load_schedule_for_realtime_rules(
+    source: &dyn ScheduleFileSource,
     context: &ValidationContext,
 ) -> Result<GtfsFeed, Error> {
-    load_for_realtime_until(source, context, &CancelToken::default())
+    load_for_realtime_cancellable(source, context, &CancelToken::default())
 }
 
 /// Reads the part of a schedule that real-time rules need until cancelled, which is an error.
-pub(crate) fn load_for_realtime_until(
-    source: &dyn FileSource,
+pub(crate) fn load_for_realtime_cancellable(
+    source: &dyn ScheduleFileSource,
     context: &ValidationContext,
     cancel: &CancelToken,
 ) -> Result<GtfsFeed, Error> {
-    let source = &CancellableSource::new(source, cancel);
-    let retention_for = |file: GtfsFile| RowRetention::for_realtime_file(file.file_name());
+    let source = &CancellableFileSource::new(source, cancel);
+    let retention_for =
+        |file: GtfsFile| RowRetentionRule::retention_for_realtime_rules(file.file_name());
     let names = source.list_files();
-    let mut jobs: Vec<FileJob<'_>> = Vec::new();
+    let mut jobs: Vec<FileToRead<'_>> = Vec::new();
     for (name, size) in &names {
-        let file = file_of_name(name, &names);
+        let file = gtfs_file_by_name(name, &names);
         let file = file.filter(|file| !jobs.iter().any(|job| job.file == *file));
         if let Some((file, retention)) = file.and_then(|file| Some((file, retention_for(file)?))) {
-            jobs.push(FileJob { file, name, size: *size, retention });
+            jobs.push(FileToRead { file, name, size: *size, retention });
         }
     }
     // Faults of the schedule are reported elsewhere.
-    let tables = read_files(source, jobs, context, &mut Notices::new(0))?;
+    let tables = read_schedule_files(source, jobs, context, &mut Notices::new(0))?;
     Ok(GtfsFeed::new(tables, FlexZones::NONE, names.into_iter().map(|(name, _)| name).collect()))
 }
 
 /// Returns the table of a file name. An exact name takes precedence over names in another case, as in what Lineside
 /// serves.
-fn file_of_name(name: &str, names: &[(String, u64)]) -> Option<GtfsFile> {
+fn gtfs_file_by_name(name: &str, names: &[(String, u64)]) -> Option<GtfsFile> {
     let file = GtfsFile::from_name(name)?;
     let is_exact = name == file.file_name();
     let is_taken = !is_exact && names.iter().any(|(other, _)| other == file.file_name());
     (!is_taken).then_some(file)
 }
 
-/// Reads a schedule like [`load_feed`] until cancelled, which is an error.
-pub(crate) fn load_feed_until(
-    source: &dyn FileSource,
+/// Reads a schedule like [`load_schedule`] until cancelled, which is an error.
+pub(crate) fn load_schedule_cancellable(
+    source: &dyn ScheduleFileSource,
     context: &ValidationContext,
     cancel: &CancelToken,
     notices: &mut Notices,
 ) -> Result<GtfsFeed, Error> {
-    let source = &CancellableSource::new(source, cancel);
+    let source = &CancellableFileSource::new(source, cancel);
     let names = source.list_files();
-    let mut jobs: Vec<FileJob<'_>> = Vec::new();
+    let mut jobs: Vec<FileToRead<'_>> = Vec::new();
     let mut zones = FlexZones::NONE;
     for (name, size) in &names {
-        match file_of_name(name, &names) {
+        match gtfs_file_by_name(name, &names) {
             Some(file) if !jobs.iter().any(|job| job.file == file) => {
-                jobs.push(FileJob { file, name, size: *size, retention: RowRetention::Faultless });
+                jobs.push(FileToRead {
+                    file,
+                    name,
+                    size: *size,
+                    retention: RowRetentionRule::Faultless,
+                });
             }
             _ if name.eq_ignore_ascii_case(LOCATIONS) => {
-                zones = read_zones(source, name, cancel, notices)?;
+                zones = read_geojson_zones(source, name, cancel, notices)?;
             }
-            _ => notices.add_notice(&simple::UNKNOWN_FILE, |sample| {
+            _ => notices.count_notice_with_sample(&simple::UNKNOWN_FILE, |sample| {
                 sample.set_field("filename", name.as_str());
             }),
         }
     }
-    if source.has_nested_files() {
-        notices.add_notice(&simple::INVALID_INPUT_FILES_IN_SUBFOLDER, |sample| {
+    if source.has_gtfs_files_in_subfolder() {
+        notices.count_notice_with_sample(&simple::INVALID_INPUT_FILES_IN_SUBFOLDER, |sample| {
             sample.set_field("message", simple::NESTED);
         });
     }
-    let tables = read_files(source, jobs, context, notices)?;
+    let tables = read_schedule_files(source, jobs, context, notices)?;
     for file in ALWAYS {
         if !names.iter().any(|(name, _)| GtfsFile::from_name(name) == Some(file)) {
-            notices.add_notice(&simple::MISSING_REQUIRED_FILE, |sample| {
+            notices.count_notice_with_sample(&simple::MISSING_REQUIRED_FILE, |sample| {
                 sample.set_field("filename", file.file_name());
             });
         }
@@ -122,68 +128,71 @@ pub(crate) fn load_feed_until(
 
 /// A file to be read.
 #[derive(Clone, Copy, Debug)]
-struct FileJob<'a> {
+struct FileToRead<'a> {
     file: GtfsFile,
     name: &'a str,
     /// The size in bytes, by the archive's directory.
     size: u64,
-    retention: RowRetention,
+    retention: RowRetentionRule,
 }
 
 /// Reads the files. Returns a table for each file of the reference, in its order.
-fn read_files(
-    source: &dyn FileSource,
-    mut jobs: Vec<FileJob<'_>>,
+fn read_schedule_files(
+    source: &dyn ScheduleFileSource,
+    mut jobs: Vec<FileToRead<'_>>,
     context: &ValidationContext,
     notices: &mut Notices,
 ) -> Result<Vec<GtfsTable>, Error> {
     // The largest come first, so that no thread is left alone with one at the end.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size));
-    let is_shared = |job: &FileJob<'_>| context.threads > 1 && job.size >= SHARED_BYTES;
+    let is_shared = |job: &FileToRead<'_>| context.threads > 1 && job.size >= SHARED_BYTES;
     let (shared, others) = jobs.split_at(jobs.partition_point(is_shared));
-    let missing = |file: GtfsFile| GtfsTable::without_rows(file.file_spec(), ReadStatus::Missing);
+    let missing =
+        |file: GtfsFile| GtfsTable::empty_with_status(file.file_spec(), FileReadStatus::Missing);
     let mut tables: Vec<GtfsTable> = GtfsFile::ALL.into_iter().map(missing).collect();
     for job in shared {
-        tables[job.file as usize] = read_file(source, *job, true, context, notices)?;
+        tables[job.file as usize] = read_schedule_file(source, *job, true, context, notices)?;
     }
-    let read = |job: &_, out: &mut Notices| read_file(source, *job, false, context, out);
-    for (job, result) in others.iter().zip(crate::jobs::run_jobs(others, context, notices, read)) {
+    let read = |job: &_, out: &mut Notices| read_schedule_file(source, *job, false, context, out);
+    for (job, result) in
+        others.iter().zip(crate::jobs::run_jobs_in_parallel(others, context, notices, read))
+    {
         tables[job.file as usize] = result?;
     }
     Ok(tables)
 }
 
-fn read_zones(
-    source: &dyn FileSource,
+fn read_geojson_zones(
+    source: &dyn ScheduleFileSource,
     name: &str,
     cancel: &CancelToken,
     out: &mut Notices,
 ) -> Result<FlexZones, Error> {
     let mut read = Ok(FlexZones::NONE);
-    source.read_file(name, &mut |reader| {
+    source.read_file_with(name, &mut |reader| {
         if let Some(reader) = reader {
-            read = zones::read_zones(reader, cancel, out);
+            read = zones::read_geojson_zones(reader, cancel, out);
         }
     })?;
     read.map_err(|error| error.with_file(name))
 }
 
-fn read_file(
-    source: &dyn FileSource,
-    FileJob { file, name, size, retention }: FileJob<'_>,
+fn read_schedule_file(
+    source: &dyn ScheduleFileSource,
+    FileToRead { file, name, size, retention }: FileToRead<'_>,
     is_shared: bool,
     context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<GtfsTable, Error> {
     let spec = file.file_spec();
-    let mut table = Ok(GtfsTable::without_rows(spec, ReadStatus::Missing));
-    source.read_file(name, &mut |reader| {
+    let mut table = Ok(GtfsTable::empty_with_status(spec, FileReadStatus::Missing));
+    source.read_file_with(name, &mut |reader| {
         if let Some(reader) = reader {
             table = match is_shared {
-                true => pieces::read_table(
+                true => pieces::read_table_with_threads(
                     reader,
                     size,
-                    piece_bytes(size),
+                    piece_size_for_file(size),
                     spec,
                     retention,
                     context,
@@ -197,7 +206,7 @@ fn read_file(
 }
 
 /// Returns the size of the pieces for a file of this size.
-fn piece_bytes(size: u64) -> usize {
+fn piece_size_for_file(size: u64) -> usize {
     (size / PIECES_MIN).clamp(*PIECE_BYTES.start(), *PIECE_BYTES.end()) as usize
 }
 
@@ -206,19 +215,19 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
-    use crate::gtfs::TextSource;
+    use crate::gtfs::InMemoryFiles;
 
     const CONTEXT: ValidationContext =
         ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
 
     /// Returns the routes in a file for real-time rules, and those for rules over schedules.
     fn routes(file: impl Into<Vec<u8>>) -> [String; 2] {
-        let source = TextSource::default().with_file("routes.txt", file.into());
-        let strict = load_feed(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
-        [load_for_realtime(&source, &CONTEXT).unwrap(), strict].map(|feed| {
+        let source = InMemoryFiles::default().with_file("routes.txt", file.into());
+        let strict = load_schedule(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
+        [load_schedule_for_realtime_rules(&source, &CONTEXT).unwrap(), strict].map(|feed| {
             let table = feed.table(GtfsFile::Routes);
             let ids = table.text_column("route_id");
-            let ids: Vec<_> = table.rows().filter_map(|row| ids.get(row)).collect();
+            let ids: Vec<_> = table.row_numbers().filter_map(|row| ids.get(row)).collect();
             ids.join(" ")
         })
     }
@@ -226,15 +235,15 @@ mod tests {
     #[test]
     fn a_lowercase_file_name_takes_precedence() {
         let rows = |id: &str| format!("route_id,route_long_name,route_type\n{id},North,3\n");
-        let source = TextSource::default().with_file("ROUTES.TXT", rows("large"));
+        let source = InMemoryFiles::default().with_file("ROUTES.TXT", rows("large"));
         let both = source.clone().with_file("routes.txt", rows("small"));
         for (source, id) in [(source, "large"), (both, "small")] {
             let mut notices = Notices::new(1);
-            let strict = load_feed(&source, &CONTEXT, &mut notices).unwrap();
-            for feed in [load_for_realtime(&source, &CONTEXT).unwrap(), strict] {
+            let strict = load_schedule(&source, &CONTEXT, &mut notices).unwrap();
+            for feed in [load_schedule_for_realtime_rules(&source, &CONTEXT).unwrap(), strict] {
                 let table = feed.table(GtfsFile::Routes);
                 let ids = table.text_column("route_id");
-                let ids: Vec<_> = table.rows().filter_map(|row| ids.get(row)).collect();
+                let ids: Vec<_> = table.row_numbers().filter_map(|row| ids.get(row)).collect();
                 assert_eq!(ids, [id]);
             }
             let unknown = notices.get("unknown_file").map_or(0, |found| found.total);
@@ -273,11 +282,11 @@ mod tests {
     #[test]
     fn invalid_stop_coordinates_are_ignored() {
         let file = "stop_id,stop_lat,stop_lon\nS1,59.9,10.7\nS2,159.9,10.7\nS3,north,10.7\n";
-        let source = TextSource::default().with_file("stops.txt", file);
-        let feed = load_for_realtime(&source, &CONTEXT).unwrap();
+        let source = InMemoryFiles::default().with_file("stops.txt", file);
+        let feed = load_schedule_for_realtime_rules(&source, &CONTEXT).unwrap();
         let table = feed.table(GtfsFile::Stops);
         let latitudes: Vec<_> =
-            table.rows().map(|row| table.float_column("stop_lat").get(row)).collect();
+            table.row_numbers().map(|row| table.float_column("stop_lat").get(row)).collect();
         assert_eq!(latitudes, [Some(59.9), None, None]);
     }
 }

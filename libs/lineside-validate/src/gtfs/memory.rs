@@ -9,9 +9,9 @@ use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
     files::GtfsFile,
-    leniency::RowRetention,
-    reader::{self, HeaderOutcome},
-    source::FileSource,
+    leniency::RowRetentionRule,
+    reader::{self, HeaderReadResult},
+    source::ScheduleFileSource,
     table, zones,
 };
 use crate::notice::Notices;
@@ -39,8 +39,8 @@ pub const MEMORY_PER_BYTE_MAX: u64 = 90;
 /// # Errors
 ///
 /// Returns an error if the file cannot be opened or inflated.
-pub fn estimate_memory(
-    source: &dyn FileSource,
+pub fn estimate_max_memory(
+    source: &dyn ScheduleFileSource,
     name: &str,
     size: u64,
 ) -> Result<Option<u64>, Error> {
@@ -51,56 +51,58 @@ pub fn estimate_memory(
     let Some(texts) = count_text_columns(source, name, file)? else { return Ok(None) };
     let per_trip = if file == GtfsFile::Trips { PER_TRIP } else { 0 };
     let per_row = PER_ROW + per_trip + PER_TEXT * texts;
-    let rows = read_with(source, name, |file| count_rows_max(file))?.unwrap_or_default();
+    let rows = inspect_file(source, name, |file| count_line_ends(file))?.unwrap_or_default();
     Ok(Some(size.saturating_mul(PER_BYTE).saturating_add(rows.saturating_mul(per_row))))
 }
 
 /// Returns the number of text columns in the file's header that rules over schedules read or, if these cannot use the
 /// header, real-time rules. `None` if the file is missing.
 fn count_text_columns(
-    source: &dyn FileSource,
+    source: &dyn ScheduleFileSource,
     name: &str,
     file: GtfsFile,
 ) -> Result<Option<u64>, Error> {
-    for retention in
-        [Some(RowRetention::Faultless), RowRetention::for_realtime_file(file.file_name())]
-            .into_iter()
-            .flatten()
+    for retention in [
+        Some(RowRetentionRule::Faultless),
+        RowRetentionRule::retention_for_realtime_rules(file.file_name()),
+    ]
+    .into_iter()
+    .flatten()
     {
-        let text_counts = read_with(source, name, |reader| {
+        let text_counts = inspect_file(source, name, |reader| {
             let mut out = Notices::new(0);
             reader::read_header_record(
-                &mut reader::record_splitter(reader),
+                &mut reader::new_csv_splitter(reader),
                 file.file_spec(),
                 retention,
                 &mut out,
             )
         })?;
         match text_counts {
-            Some(HeaderOutcome::Rows(layout)) => {
+            Some(HeaderReadResult::Rows(layout)) => {
                 let texts = layout.cells.iter().filter(|cell| table::is_text_kind(cell.field.kind));
                 return Ok(Some(texts.count() as u64));
             }
-            Some(HeaderOutcome::Nothing(_)) => {}
+            Some(HeaderReadResult::Nothing(_)) => {}
             None => return Ok(None),
         }
     }
     Ok(Some(0))
 }
 
-/// Returns the result of `look` on a file; `None` if the file is missing.
-fn read_with<T>(
-    source: &dyn FileSource,
+/// Returns the result of `inspect` on a file; `None` if the file is missing.
+fn inspect_file<T>(
+    source: &dyn ScheduleFileSource,
     name: &str,
     mut inspect: impl FnMut(&mut dyn Read) -> Result<T, Error>,
 ) -> Result<Option<T>, Error> {
     let mut seen = None;
-    source.read_file(name, &mut |file| seen = file.map(&mut inspect))?;
+    source.read_file_with(name, &mut |file| seen = file.map(&mut inspect))?;
     seen.transpose().map_err(|error| error.with_file(name))
 }
 
 /// Returns an upper bound of the rows of a file: line ends may also be within quotes.
-fn count_rows_max(file: &mut dyn Read) -> Result<u64, Error> {
+fn count_line_ends(file: &mut dyn Read) -> Result<u64, Error> {
     let mut buffer = vec![0; 1 << 16];
     let mut ends = 0;
     loop {
@@ -121,11 +123,15 @@ fn count_rows_max(file: &mut dyn Read) -> Result<u64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gtfs::TextSource;
+    use crate::gtfs::InMemoryFiles;
 
     fn memory(name: &str, text: &str) -> Option<u64> {
-        estimate_memory(&TextSource::default().with_file(name, text), name, text.len() as u64)
-            .unwrap()
+        estimate_max_memory(
+            &InMemoryFiles::default().with_file(name, text),
+            name,
+            text.len() as u64,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -182,7 +188,7 @@ mod tests {
     fn zones_are_estimated_by_size_and_other_files_not_at_all() {
         assert_eq!(memory("locations.geojson", "{}"), Some(64));
         assert_eq!(memory("about.pdf", "x"), None);
-        let there = estimate_memory(&TextSource::default(), "stops.txt", 9).unwrap();
+        let there = estimate_max_memory(&InMemoryFiles::default(), "stops.txt", 9).unwrap();
         assert_eq!(there, None, "the file does not exist");
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Which rows count, and which rules are skipped because a file is unreadable, follows the
 //! reference validator, so that both report the same totals. Real-time rules see [more
-//! rows](load_for_realtime), because they check other publishers' work.
+//! rows](load_schedule_for_realtime_rules), because they check other publishers' work.
 
 pub(crate) mod area;
 mod cells;
@@ -36,49 +36,49 @@ pub(crate) mod zones;
 
 use jiff::civil::Date;
 
-pub(crate) use self::load::{load_feed_until, load_for_realtime_until};
+pub(crate) use self::load::{load_for_realtime_cancellable, load_schedule_cancellable};
 pub(crate) use self::services::WEEK;
 pub use self::{
     area::PolygonArea,
     column::{FloatColumn, NumberColumn, TextColumn, UNRECOGNIZED},
     currencies::currency_decimals,
-    decimals::count_decimals,
-    dict::TextDict,
+    decimals::decimal_place_count,
+    dict::DistinctTexts,
     earth::{EARTH_RADIUS_M, SpherePoint, haversine_distance_m},
     feed::GtfsFeed,
     files::GtfsFile,
     languages::normalize_language_tag,
-    links::{RowGroups, RowLink},
-    load::{load_feed, load_for_realtime},
-    memory::{MEMORY_PER_BYTE_MAX, estimate_memory},
+    links::{ReferencedRows, RowsByTextCode},
+    load::{load_schedule, load_schedule_for_realtime_rules},
+    memory::{MEMORY_PER_BYTE_MAX, estimate_max_memory},
     phones::has_numbering_plan,
     services::{ServiceCalendar, ServiceDays},
-    source::{CancellableSource, FileSource, TextSource, ZipSource},
-    table::{GtfsTable, ReadStatus},
-    timezones::normalize_zone_id,
+    source::{CancellableFileSource, InMemoryFiles, ScheduleFileSource, ZipFileSource},
+    table::{FileReadStatus, GtfsTable},
+    timezones::normalize_timezone_id,
     zones::{FlexZone, FlexZones},
 };
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
 /// Returns the date of a day number: days since 1970-01-01.
-pub fn date_from_day(day: i32) -> Date {
+pub fn date_from_day_number(day: i32) -> Date {
     EPOCH.saturating_add(jiff::Span::new().days(day.clamp(-700_000, 2_900_000)))
 }
 
 /// Returns the number of a date: days since 1970-01-01.
-pub fn day_from_date(date: Date) -> i32 {
+pub fn day_number_from_date(date: Date) -> i32 {
     // Both dates are within ±9999 years, so the distance fits.
     date.since(EPOCH).map_or(0, |span| span.get_days())
 }
 
 /// Formats a time for reports: `HH:MM:SS`, with hours beyond 24 after midnight.
-pub fn format_time(seconds: i32) -> String {
+pub fn format_gtfs_time(seconds: i32) -> String {
     format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
 /// Formats a day for reports: `YYYYMMDD`.
-pub fn format_date(day: i32) -> String {
-    let date = date_from_day(day);
+pub fn format_gtfs_date(day: i32) -> String {
+    let date = date_from_day_number(day);
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }

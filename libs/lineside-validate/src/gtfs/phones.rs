@@ -17,7 +17,7 @@ const EXTENSION_WORDS: [&str; 8] = ["extension", "extn.", "extn", "ext.", "ext",
 /// The keypad digits of the letters from `a` (ITU-T E.161).
 const KEYPAD: &[u8; 26] = b"22233344455566677778889999";
 
-struct PhoneCountry {
+struct PhoneNumberingPlan {
     name: &'static str,
     calling_code: &'static str,
     is_first: bool,
@@ -28,17 +28,17 @@ struct PhoneCountry {
     abroad: Vec<&'static str>,
 }
 
-fn list_countries() -> &'static [PhoneCountry] {
-    static LIST: OnceLock<Vec<PhoneCountry>> = OnceLock::new();
-    LIST.get_or_init(|| COUNTRIES.lines().filter_map(parse_country_line).collect())
+fn numbering_plans() -> &'static [PhoneNumberingPlan] {
+    static LIST: OnceLock<Vec<PhoneNumberingPlan>> = OnceLock::new();
+    LIST.get_or_init(|| COUNTRIES.lines().filter_map(parse_numbering_plan_line).collect())
 }
 
 /// Returns true if numbers of this country can be checked: it is an ISO 3166 code in capitals with a numbering plan.
 pub fn has_numbering_plan(code: [u8; 2]) -> bool {
-    list_countries().iter().any(|country| country.name.as_bytes() == code)
+    numbering_plans().iter().any(|country| country.name.as_bytes() == code)
 }
 
-fn parse_country_line(line: &'static str) -> Option<PhoneCountry> {
+fn parse_numbering_plan_line(line: &'static str) -> Option<PhoneNumberingPlan> {
     let mut parts = line.split(' ').map(|part| if part == "-" { "" } else { part });
     let (name, calling_code, is_first) = (parts.next()?, parts.next()?, parts.next()? == "*");
     let mut lengths = || {
@@ -48,24 +48,32 @@ fn parse_country_line(line: &'static str) -> Option<PhoneCountry> {
     let (lengths, lengths_in_town) = (lengths()?, lengths()?);
     let trunk = parts.next()?;
     let abroad = parts.next()?.split(',').filter(|prefix| !prefix.is_empty()).collect();
-    Some(PhoneCountry { name, calling_code, is_first, lengths, lengths_in_town, trunk, abroad })
+    Some(PhoneNumberingPlan {
+        name,
+        calling_code,
+        is_first,
+        lengths,
+        lengths_in_town,
+        trunk,
+        abroad,
+    })
 }
 
-impl PhoneCountry {
-    fn has_length(&self, digits: &str) -> bool {
+impl PhoneNumberingPlan {
+    fn is_national_number_length(&self, digits: &str) -> bool {
         has_listed_length(self.lengths, digits)
     }
 
     /// Returns true if a number without calling code may have these digits, with or without the trunk digit.
-    fn takes_digits(&self, digits: &str) -> bool {
+    fn may_be_national_number(&self, digits: &str) -> bool {
         let behind_trunk = digits.strip_prefix(self.trunk).filter(|rest| rest.len() < digits.len());
-        behind_trunk.is_some_and(|rest| self.has_length(rest))
-            || self.has_length(digits)
+        behind_trunk.is_some_and(|rest| self.is_national_number_length(rest))
+            || self.is_national_number_length(digits)
             || has_listed_length(self.lengths_in_town, digits)
     }
 
     /// Returns true if the digits are longer than all numbers of the country.
-    fn is_longer_than_all(&self, digits: &str) -> bool {
+    fn exceeds_longest_number(&self, digits: &str) -> bool {
         digits.len() as u32 > 31 - self.lengths.leading_zeros().min(31)
     }
 }
@@ -79,43 +87,47 @@ pub(super) fn is_phone_number(text: &str, country: [u8; 2]) -> bool {
     if text.chars().count() > CHARS_MAX {
         return false;
     }
-    let text = trim_to_number(text);
-    if !looks_like_number(text) {
+    let text = trim_to_phone_number(text);
+    if !looks_like_phone_number(text) {
         return false;
     }
-    let text = strip_extension(text);
+    let text = strip_phone_extension(text);
     let digits = dialed_digits(text);
     if text.starts_with('+') {
-        return is_foreign_number(&digits);
+        return is_international_number(&digits);
     }
-    let Some(home) = list_countries().iter().find(|other| other.name.as_bytes() == country) else {
+    let Some(home) = numbering_plans().iter().find(|other| other.name.as_bytes() == country) else {
         return false;
     };
     let behind = home.abroad.iter().find_map(|prefix| digits.strip_prefix(prefix));
     if let Some(rest) = behind.filter(|rest| !rest.starts_with('0')) {
-        return is_foreign_number(rest);
+        return is_international_number(rest);
     }
     match digits.strip_prefix(home.calling_code) {
         Some(rest)
-            if home.is_longer_than_all(&digits)
-                || (!home.has_length(&digits) && home.has_length(rest)) =>
+            if home.exceeds_longest_number(&digits)
+                || (!home.is_national_number_length(&digits)
+                    && home.is_national_number_length(rest)) =>
         {
-            home.takes_digits(rest)
+            home.may_be_national_number(rest)
         }
-        _ => home.takes_digits(&digits),
+        _ => home.may_be_national_number(&digits),
     }
 }
 
 /// Returns true if digits are a calling code and a valid number there.
-fn is_foreign_number(digits: &str) -> bool {
+fn is_international_number(digits: &str) -> bool {
     (1..=CALLING_CODE_DIGITS_MAX).filter_map(|n| digits.split_at_checked(n)).any(|(code, rest)| {
-        let first = |other: &&PhoneCountry| other.is_first && other.calling_code == code;
-        list_countries().iter().find(first).is_some_and(|country| country.takes_digits(rest))
+        let first = |other: &&PhoneNumberingPlan| other.is_first && other.calling_code == code;
+        numbering_plans()
+            .iter()
+            .find(first)
+            .is_some_and(|country| country.may_be_national_number(rest))
     })
 }
 
 /// Returns the part of a text that may be a number: from its first digit or `+` to its last letter or digit.
-fn trim_to_number(text: &str) -> &str {
+fn trim_to_phone_number(text: &str) -> &str {
     let Some(start) = text.find(|c: char| c == '+' || c.is_ascii_digit()) else { return "" };
     let text = text[start..].split(';').next().unwrap_or_default();
     text.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '#')
@@ -123,7 +135,7 @@ fn trim_to_number(text: &str) -> &str {
 
 /// Returns true if there are at least three digits before any letter, and only digits, letters and the usual
 /// separators.
-fn looks_like_number(text: &str) -> bool {
+fn looks_like_phone_number(text: &str) -> bool {
     let is_between = |c: char| {
         matches!(
             c,
@@ -143,7 +155,7 @@ fn looks_like_number(text: &str) -> bool {
 }
 
 /// Returns the number without its extension.
-fn strip_extension(text: &str) -> &str {
+fn strip_phone_extension(text: &str) -> &str {
     let number = text.trim_end_matches('#');
     let before = number.trim_end_matches(|c: char| c.is_ascii_digit());
     let n_digits = number.len() - before.len();
@@ -161,7 +173,7 @@ fn strip_extension(text: &str) -> &str {
     match EXTENSION_WORDS.iter().find(ends_with) {
         Some(word) => {
             let main = before[..before.len() - word.len()].trim_end_matches([' ', ',', '-']);
-            if looks_like_number(main) { main } else { text }
+            if looks_like_phone_number(main) { main } else { text }
         }
         None => text,
     }
@@ -238,7 +250,7 @@ mod tests {
 
     #[test]
     fn every_country_of_the_table_is_parsed() {
-        assert_eq!(list_countries().len(), COUNTRIES.lines().count());
-        assert!(list_countries().iter().all(|country| country.lengths != 0));
+        assert_eq!(numbering_plans().len(), COUNTRIES.lines().count());
+        assert!(numbering_plans().iter().all(|country| country.lengths != 0));
     }
 }

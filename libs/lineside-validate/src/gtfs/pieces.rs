@@ -14,14 +14,14 @@ use std::{
 
 use lineside_formats::{
     Error,
-    gtfs::{fields::FileSpec, rows::NextRecord},
+    gtfs::{fields::FileSpec, rows::RecordSearchResult},
 };
 
 use super::{
-    cutter::{FilePiece, NextPiece, PieceCutter},
-    header::RowLayout,
-    leniency::RowRetention,
-    reader::{self, HeaderOutcome},
+    cutter::{FilePiece, FilePieceCutter, NextFilePiece},
+    header::TableRowLayout,
+    leniency::RowRetentionRule,
+    reader::{self, HeaderReadResult},
     table::GtfsTable,
     table_builder::TableBuilder,
 };
@@ -40,40 +40,42 @@ const WAITING_PER_THREAD: usize = PIECES_PER_THREAD / 2;
 /// # Errors
 ///
 /// Returns an error if the file cannot be inflated.
-pub(super) fn read_table(
+pub(super) fn read_table_with_threads(
     file: &mut dyn Read,
     size: u64,
     piece_bytes: usize,
     spec: &'static FileSpec,
-    retention: RowRetention,
+    retention: RowRetentionRule,
     context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<GtfsTable, Error> {
-    let mut cutter = PieceCutter::new(file, piece_bytes);
-    let first = match cutter.next_piece(None).map_err(Error::from_io)? {
-        NextPiece::Piece(piece) if has_header(&piece) => piece,
-        NextPiece::Piece(piece) => {
-            let rest = piece.row_bytes().chain(cutter.into_rest());
+    let mut cutter = FilePieceCutter::new(file, piece_bytes);
+    let first = match cutter.cut_next_piece(None).map_err(Error::from_io)? {
+        NextFilePiece::Piece(piece) if is_header_in_first_piece(&piece) => piece,
+        NextFilePiece::Piece(piece) => {
+            let rest = piece.row_bytes().chain(cutter.into_remaining_reader());
             return reader::read_table(rest, size, spec, retention, context, out);
         }
-        NextPiece::Rest(bytes, _) => {
-            let rest = Cursor::new(bytes).chain(cutter.into_rest());
+        NextFilePiece::Rest(bytes, _) => {
+            let rest = Cursor::new(bytes).chain(cutter.into_remaining_reader());
             return reader::read_table(rest, size, spec, retention, context, out);
         }
-        NextPiece::End => return reader::read_table(io::empty(), 0, spec, retention, context, out),
+        NextFilePiece::End => {
+            return reader::read_table(io::empty(), 0, spec, retention, context, out);
+        }
     };
-    let mut splitter = reader::record_splitter(first.row_bytes());
+    let mut splitter = reader::new_csv_splitter(first.row_bytes());
     let layout = match reader::read_header_record(&mut splitter, spec, retention, out)? {
-        HeaderOutcome::Rows(layout) => layout,
-        HeaderOutcome::Nothing(table) => return Ok(table),
+        HeaderReadResult::Rows(layout) => layout,
+        HeaderReadResult::Nothing(table) => return Ok(table),
     };
     let mut rows = TableBuilder::new(&layout, 2, size);
     reader::read_rows(&layout, &mut splitter, &mut rows, context, out)?;
     if !rows.has_ended {
-        let rest = read_pieces(&mut cutter, &layout, &mut rows, context, out)?;
+        let rest = read_pieces_in_parallel(&mut cutter, &layout, &mut rows, context, out)?;
         if let (Some((bytes, line)), false) = (rest, rows.has_ended) {
             let mut splitter =
-                reader::record_splitter(Cursor::new(bytes).chain(cutter.into_rest()))
+                reader::new_csv_splitter(Cursor::new(bytes).chain(cutter.into_remaining_reader()))
                     .starting_at_line(line);
             reader::read_rows(&layout, &mut splitter, &mut rows, context, out)?;
         }
@@ -82,25 +84,28 @@ pub(super) fn read_table(
 }
 
 /// Returns true if the first piece contains the header: a million empty lines may precede it.
-fn has_header(first: &FilePiece) -> bool {
-    matches!(reader::record_splitter(first.row_bytes()).find_record(), Ok(NextRecord::Record))
+fn is_header_in_first_piece(first: &FilePiece) -> bool {
+    matches!(
+        reader::new_csv_splitter(first.row_bytes()).find_next_record(),
+        Ok(RecordSearchResult::Record)
+    )
 }
 
 /// Reads pieces as long as the file can be cut. Returns the rest.
-fn read_pieces(
-    cutter: &mut PieceCutter<'_>,
-    layout: &RowLayout,
+fn read_pieces_in_parallel(
+    cutter: &mut FilePieceCutter<'_>,
+    layout: &TableRowLayout,
     rows: &mut TableBuilder,
     context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<Option<(Vec<u8>, u64)>, Error> {
     let n_threads = context.threads.min(THREADS_MAX);
     let empty = out.new_empty_like();
-    let together = SharedReader {
+    let together = SharedPieceReader {
         layout,
         context,
         empty: &empty,
-        table: Mutex::new(GrowingTable { rows, out, failed: None }),
+        table: Mutex::new(TableSoFar { rows, out, failed: None }),
         next_piece: AtomicUsize::new(0),
         is_stopped: AtomicBool::new(false),
         early: Mutex::default(),
@@ -117,17 +122,17 @@ fn read_pieces(
             let (done, together, waiting) = (done.clone(), &together, &waiting);
             scope.spawn(move || {
                 while let Some(piece) = receive_piece(waiting) {
-                    let _end = PieceGuard { done: &done, is_stopped: &together.is_stopped };
-                    together.read_piece(piece);
+                    let _end = PieceDoneSignal { done: &done, is_stopped: &together.is_stopped };
+                    together.read_piece_into_rows(piece);
                 }
             });
         }
         drop(done);
         let mut cutting =
-            CuttingThread { shared: &together, waiting: &waiting, ends, n_cut: 0, n_max };
-        let rest = cutting.cut_pieces(cutter, pieces);
-        while cutting.has_open_pieces() {
-            cutting.help_or_wait();
+            PieceCuttingThread { shared: &together, waiting: &waiting, ends, n_cut: 0, n_max };
+        let rest = cutting.cut_and_queue_pieces(cutter, pieces);
+        while cutting.has_unappended_pieces() {
+            cutting.read_queued_piece_or_wait();
         }
         rest
     });
@@ -140,8 +145,8 @@ fn read_pieces(
 }
 
 /// The state of the cutting thread.
-struct CuttingThread<'t, 'r> {
-    shared: &'t SharedReader<'r>,
+struct PieceCuttingThread<'t, 'r> {
+    shared: &'t SharedPieceReader<'r>,
     waiting: &'t Mutex<Receiver<(usize, FilePiece)>>,
     /// Receives one item for each piece that another thread has finished.
     ends: Receiver<()>,
@@ -150,12 +155,12 @@ struct CuttingThread<'t, 'r> {
     n_max: usize,
 }
 
-impl CuttingThread<'_, '_> {
+impl PieceCuttingThread<'_, '_> {
     /// Cuts pieces and queues them; reads a piece itself if the queue is full. Returns the rest that cannot be cut,
     /// with its first line.
-    fn cut_pieces(
+    fn cut_and_queue_pieces(
         &mut self,
-        cutter: &mut PieceCutter<'_>,
+        cutter: &mut FilePieceCutter<'_>,
         pieces: SyncSender<(usize, FilePiece)>,
     ) -> io::Result<Option<(Vec<u8>, u64)>> {
         loop {
@@ -164,40 +169,40 @@ impl CuttingThread<'_, '_> {
                 return Ok(None);
             }
             if self.n_cut - self.shared.next_piece.load(Ordering::Acquire) >= self.n_max {
-                self.help_or_wait();
+                self.read_queued_piece_or_wait();
                 continue;
             }
-            match cutter.next_piece(self.shared.buffers.take_buffer())? {
-                NextPiece::Piece(piece) => {
+            match cutter.cut_next_piece(self.shared.buffers.take_buffer())? {
+                NextFilePiece::Piece(piece) => {
                     let number = self.n_cut;
                     self.n_cut += 1;
                     match pieces.try_send((number, piece)) {
                         Ok(()) => {}
                         Err(TrySendError::Full(piece) | TrySendError::Disconnected(piece)) => {
-                            self.shared.read_piece(piece);
+                            self.shared.read_piece_into_rows(piece);
                         }
                     }
                 }
-                NextPiece::Rest(bytes, line) => return Ok(Some((bytes, line))),
-                NextPiece::End => return Ok(None),
+                NextFilePiece::Rest(bytes, line) => return Ok(Some((bytes, line))),
+                NextFilePiece::End => return Ok(None),
             }
         }
     }
 
     /// Returns true if some pieces that were cut are not yet in the table.
-    fn has_open_pieces(&self) -> bool {
+    fn has_unappended_pieces(&self) -> bool {
         !self.shared.is_stopped.load(Ordering::Relaxed)
             && self.shared.next_piece.load(Ordering::Acquire) < self.n_cut
     }
 
     /// Reads a queued piece, so that no thread is idle while there is one. Otherwise appends finished rows to the
     /// table, or waits until another thread finishes a piece.
-    fn help_or_wait(&self) {
+    fn read_queued_piece_or_wait(&self) {
         let piece = self.waiting.try_lock().ok().and_then(|waiting| waiting.try_recv().ok());
         match piece {
-            Some(piece) => self.shared.read_piece(piece),
+            Some(piece) => self.shared.read_piece_into_rows(piece),
             // Another thread reads the next piece, and signals when it is done.
-            None if !self.shared.put_in_turn() => {
+            None if !self.shared.append_finished_pieces() => {
                 let _ = self.ends.recv();
             }
             None => {}
@@ -207,12 +212,12 @@ impl CuttingThread<'_, '_> {
 
 /// Signals on drop that a thread has finished a piece. If the thread panicked, also ends the reading, because its piece
 /// would never get its turn.
-struct PieceGuard<'t> {
+struct PieceDoneSignal<'t> {
     done: &'t SyncSender<()>,
     is_stopped: &'t AtomicBool,
 }
 
-impl Drop for PieceGuard<'_> {
+impl Drop for PieceDoneSignal<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.is_stopped.store(true, Ordering::Relaxed);
@@ -227,13 +232,13 @@ fn receive_piece(waiting: &Mutex<Receiver<(usize, FilePiece)>>) -> Option<(usize
 }
 
 /// The state that all threads reading a file share.
-struct SharedReader<'r> {
-    layout: &'r RowLayout,
+struct SharedPieceReader<'r> {
+    layout: &'r TableRowLayout,
     context: &'r ValidationContext,
     /// An empty collection of notices.
     empty: &'r Notices,
     /// Locked while rows are appended.
-    table: Mutex<GrowingTable<'r>>,
+    table: Mutex<TableSoFar<'r>>,
     /// The number of the next piece to be appended. Changed only with `table` locked.
     next_piece: AtomicUsize,
     /// True if everything that follows is ignored.
@@ -247,7 +252,7 @@ struct SharedReader<'r> {
 }
 
 /// The rows of a file so far, with the notices about them.
-struct GrowingTable<'r> {
+struct TableSoFar<'r> {
     rows: &'r mut TableBuilder,
     out: &'r mut Notices,
     failed: Option<Error>,
@@ -259,22 +264,22 @@ struct PieceRows {
     notices: Notices,
 }
 
-impl SharedReader<'_> {
+impl SharedPieceReader<'_> {
     /// Reads a piece: directly into the table if it is its turn, which saves appending its rows later.
-    fn read_piece(&self, (number, piece): (usize, FilePiece)) {
+    fn read_piece_into_rows(&self, (number, piece): (usize, FilePiece)) {
         let FilePiece { buffer, n, line } = piece;
-        let mut splitter = reader::record_splitter_over(buffer, n).starting_at_line(line);
+        let mut splitter = reader::new_csv_splitter_over_buffer(buffer, n).starting_at_line(line);
         if let Ok(mut table) = self.table.try_lock() {
-            self.put_early(&mut table);
+            self.append_pieces_to_table(&mut table);
             if self.next_piece.load(Ordering::Relaxed) == number {
-                let GrowingTable { rows, out, failed } = &mut *table;
+                let TableSoFar { rows, out, failed } = &mut *table;
                 if !self.is_stopped.load(Ordering::Relaxed) {
                     *failed =
                         reader::read_rows(self.layout, &mut splitter, rows, self.context, out)
                             .err();
                 }
-                self.pass_turn(&table);
-                self.put_early(&mut table);
+                self.advance_to_next_piece(&table);
+                self.append_pieces_to_table(&mut table);
                 drop(table);
                 self.buffers.return_buffer(splitter.into_buffer());
                 return;
@@ -283,7 +288,7 @@ impl SharedReader<'_> {
         let (line, size) = (u32::try_from(line).unwrap_or(u32::MAX), n as u64);
         let spare = self.spare.take_buffer();
         let mut rows = spare.unwrap_or_else(|| TableBuilder::new(self.layout, line, size));
-        rows.reset_for_part(line, size);
+        rows.clear_for_next_part(line, size);
         let mut notices = self.empty.clone();
         let read =
             reader::read_rows(self.layout, &mut splitter, &mut rows, self.context, &mut notices);
@@ -293,12 +298,12 @@ impl SharedReader<'_> {
     }
 
     /// Appends all pieces whose turn it is. Returns true if there were any.
-    fn put_in_turn(&self) -> bool {
+    fn append_finished_pieces(&self) -> bool {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        self.put_early(&mut table)
+        self.append_pieces_to_table(&mut table)
     }
 
-    fn put_early(&self, table: &mut GrowingTable<'_>) -> bool {
+    fn append_pieces_to_table(&self, table: &mut TableSoFar<'_>) -> bool {
         let next = || {
             let next_piece = self.next_piece.load(Ordering::Relaxed);
             self.early.lock().unwrap_or_else(PoisonError::into_inner).remove(&next_piece)
@@ -310,19 +315,19 @@ impl SharedReader<'_> {
                 table.out.merge_notices(part.notices);
                 match part.rows {
                     Ok(rows) => {
-                        table.rows.append_part(&rows);
+                        table.rows.append_rows_of_part(&rows);
                         self.spare.return_buffer(rows);
                     }
                     Err(error) => table.failed = Some(error),
                 }
             }
-            self.pass_turn(table);
+            self.advance_to_next_piece(table);
         }
         was_some
     }
 
     /// Passes the turn to the next piece. Everything after a fatal row is ignored.
-    fn pass_turn(&self, table: &GrowingTable<'_>) {
+    fn advance_to_next_piece(&self, table: &TableSoFar<'_>) {
         if table.rows.has_ended || table.failed.is_some() {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
@@ -386,10 +391,10 @@ mod tests {
         let stops = table.text_column("stop_id");
         let sequences = table.number_column("stop_sequence");
         let row = |row| {
-            let (trip, stop) = (trips.code_of_row(row), stops.get(row));
+            let (trip, stop) = (trips.text_code_of_row(row), stops.get(row));
             (table.line_number(row), trip, trips.get(row), stop, sequences.get(row))
         };
-        let rows: Vec<_> = table.rows().map(row).collect();
+        let rows: Vec<_> = table.row_numbers().map(row).collect();
         let found: Vec<_> =
             out.iter().map(|found| (found.kind.code, found.total, &found.samples)).collect();
         format!("{:?} {rows:?} {found:?}", table.read_status())
@@ -400,15 +405,24 @@ mod tests {
         let spec = GtfsFile::StopTimes.file_spec();
         let threads = 2 + piece_bytes % 3;
         let context = ValidationContext { today: date(2026, 1, 1), country: None, threads };
-        for retention in
-            [RowRetention::Faultless, RowRetention::WithFields(&["trip_id", "stop_sequence"])]
-        {
+        for retention in [
+            RowRetentionRule::Faultless,
+            RowRetentionRule::WithFields(&["trip_id", "stop_sequence"]),
+        ] {
             let (mut out, mut whole) = (Notices::new(5), text.as_bytes());
             let table =
                 reader::read_table(whole, text.len() as u64, spec, retention, &context, &mut out);
             let expected = seen(&table, &out);
             let mut out = Notices::new(5);
-            let table = read_table(&mut whole, 0, piece_bytes, spec, retention, &context, &mut out);
+            let table = read_table_with_threads(
+                &mut whole,
+                0,
+                piece_bytes,
+                spec,
+                retention,
+                &context,
+                &mut out,
+            );
             assert_eq!(seen(&table, &out), expected, "{text:?} in pieces of {piece_bytes}");
         }
     }
@@ -476,8 +490,16 @@ mod tests {
         }
         let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 2 };
         let spec = GtfsFile::StopTimes.file_spec();
-        let (retention, mut out) = (RowRetention::Faultless, Notices::new(0));
-        let read = read_table(&mut Broken(40), 1_200, 100, spec, retention, &context, &mut out);
+        let (retention, mut out) = (RowRetentionRule::Faultless, Notices::new(0));
+        let read = read_table_with_threads(
+            &mut Broken(40),
+            1_200,
+            100,
+            spec,
+            retention,
+            &context,
+            &mut out,
+        );
         assert!(read.is_err());
     }
 }

@@ -6,7 +6,7 @@ use lineside_formats::{
     Error,
     gtfs::{
         fields::{FieldPresence, FileSpec},
-        rows::{CsvRecord, CsvSplitter, NextRecord},
+        rows::{CsvRecord, CsvSplitter, RecordSearchResult},
     },
 };
 
@@ -14,10 +14,10 @@ use super::{
     cells::{self, CellLocation},
     column::CellValue,
     files::GtfsFile,
-    header::{self, RowLayout},
-    leniency::{self, RowRetention},
+    header::{self, TableRowLayout},
+    leniency::{self, RowRetentionRule},
     simple,
-    table::{GtfsTable, ReadStatus},
+    table::{FileReadStatus, GtfsTable},
     table_builder::TableBuilder,
 };
 use crate::{ValidationContext, notice::Notices};
@@ -47,14 +47,14 @@ pub(super) fn read_table(
     reader: impl Read,
     size: u64,
     spec: &'static FileSpec,
-    retention: RowRetention,
+    retention: RowRetentionRule,
     context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<GtfsTable, Error> {
-    let mut splitter = record_splitter(reader);
+    let mut splitter = new_csv_splitter(reader);
     let layout = match read_header_record(&mut splitter, spec, retention, out)? {
-        HeaderOutcome::Rows(layout) => layout,
-        HeaderOutcome::Nothing(table) => return Ok(table),
+        HeaderReadResult::Rows(layout) => layout,
+        HeaderReadResult::Nothing(table) => return Ok(table),
     };
     let mut rows = TableBuilder::new(&layout, 2, size);
     read_rows(&layout, &mut splitter, &mut rows, context, out)?;
@@ -62,19 +62,19 @@ pub(super) fn read_table(
 }
 
 /// Returns a splitter of a file, or a part of one, into records as in the reference validator.
-pub(super) fn record_splitter<R: Read>(reader: R) -> CsvSplitter<R> {
+pub(super) fn new_csv_splitter<R: Read>(reader: R) -> CsvSplitter<R> {
     CsvSplitter::new(reader, ROW_BYTES_MAX).with_comment_prefix(COMMENT_START)
 }
 
 /// Returns a splitter of a part in memory: the first `n` bytes of a buffer.
-pub(super) fn record_splitter_over(buffer: Vec<u8>, n: usize) -> CsvSplitter<io::Empty> {
+pub(super) fn new_csv_splitter_over_buffer(buffer: Vec<u8>, n: usize) -> CsvSplitter<io::Empty> {
     CsvSplitter::from_buffer(buffer, n, ROW_BYTES_MAX).with_comment_prefix(COMMENT_START)
 }
 
 /// The result of reading the header.
-pub(super) enum HeaderOutcome {
+pub(super) enum HeaderReadResult {
     /// The layout for reading the rows.
-    Rows(RowLayout),
+    Rows(TableRowLayout),
     /// The rows cannot be read; the table is empty.
     Nothing(GtfsTable),
 }
@@ -87,9 +87,9 @@ pub(super) enum HeaderOutcome {
 pub(super) fn read_header_record<R: Read>(
     splitter: &mut CsvSplitter<R>,
     spec: &'static FileSpec,
-    retention: RowRetention,
+    retention: RowRetentionRule,
     out: &mut Notices,
-) -> Result<HeaderOutcome, Error> {
+) -> Result<HeaderReadResult, Error> {
     let has_mark = splitter
         .peek_bytes(BYTE_ORDER_MARK.len())
         .map_err(Error::from_io)?
@@ -98,28 +98,30 @@ pub(super) fn read_header_record<R: Read>(
     let start = splitter.peek_bytes(2).map_err(Error::from_io)?;
     let is_wide = UTF16_MARKS.iter().any(|mark| start.starts_with(mark));
     let nothing = |status| {
-        Ok(HeaderOutcome::Nothing(GtfsTable::without_rows(spec, status).with_wide_text(is_wide)))
+        Ok(HeaderReadResult::Nothing(
+            GtfsTable::empty_with_status(spec, status).with_utf16_flag(is_wide),
+        ))
     };
-    match splitter.find_record().map_err(Error::from_io)? {
-        NextRecord::Record => {}
-        NextRecord::End => {
-            out.add_notice(&simple::EMPTY_FILE, |sample| {
+    match splitter.find_next_record().map_err(Error::from_io)? {
+        RecordSearchResult::Record => {}
+        RecordSearchResult::End => {
+            out.count_notice_with_sample(&simple::EMPTY_FILE, |sample| {
                 sample.set_field("filename", spec.name);
             });
-            return nothing(ReadStatus::Empty);
+            return nothing(FileReadStatus::Empty);
         }
-        NextRecord::TooLong(line) => {
+        RecordSearchResult::TooLong(line) => {
             report_parsing_failed(spec, line, "the header is longer than 1 MiB", out);
-            return nothing(ReadStatus::BadHeader);
+            return nothing(FileReadStatus::BadHeader);
         }
     }
-    if let Some(message) = describe_too_large(spec, splitter) {
+    if let Some(message) = why_row_is_too_large(spec, splitter) {
         report_parsing_failed(spec, splitter.record_line(), message, out);
-        return nothing(ReadStatus::BadHeader);
+        return nothing(FileReadStatus::BadHeader);
     }
-    match header::read_header(spec, retention, &splitter.current_record(), out) {
-        Some(layout) => Ok(HeaderOutcome::Rows(layout)),
-        None => nothing(ReadStatus::BadHeader),
+    match header::parse_header(spec, retention, &splitter.current_record(), out) {
+        Some(layout) => Ok(HeaderReadResult::Rows(layout)),
+        None => nothing(FileReadStatus::BadHeader),
     }
 }
 
@@ -129,47 +131,47 @@ pub(super) fn read_header_record<R: Read>(
 ///
 /// Returns an error if the file cannot be inflated.
 pub(super) fn read_rows<R: Read>(
-    layout: &RowLayout,
+    layout: &TableRowLayout,
     splitter: &mut CsvSplitter<R>,
     rows: &mut TableBuilder,
     context: &ValidationContext,
     out: &mut Notices,
 ) -> Result<(), Error> {
     let spec = layout.spec;
-    let is_strict = layout.retention.is_strict();
+    let is_strict = layout.retention.drops_row_for_any_fault();
     loop {
-        match splitter.find_record().map_err(Error::from_io)? {
-            NextRecord::Record => {}
-            NextRecord::End => return Ok(()),
-            NextRecord::TooLong(_) if !is_strict => {
-                rows.count_left_out_row();
+        match splitter.find_next_record().map_err(Error::from_io)? {
+            RecordSearchResult::Record => {}
+            RecordSearchResult::End => return Ok(()),
+            RecordSearchResult::TooLong(_) if !is_strict => {
+                rows.count_dropped_row();
                 continue;
             }
-            NextRecord::TooLong(line) => {
+            RecordSearchResult::TooLong(line) => {
                 report_parsing_failed(spec, line, "a row is longer than 1 MiB", out);
                 rows.has_ended = true;
                 return Ok(());
             }
         }
-        if is_strict && let Some(message) = describe_too_large(spec, splitter) {
+        if is_strict && let Some(message) = why_row_is_too_large(spec, splitter) {
             report_parsing_failed(spec, splitter.record_line(), message, out);
             rows.has_ended = true;
             return Ok(());
         }
         let line = u32::try_from(splitter.record_line()).unwrap_or(u32::MAX);
         if line > ROWS_MAX {
-            out.add_notice(&simple::TOO_MANY_ROWS, |sample| {
+            out.count_notice_with_sample(&simple::TOO_MANY_ROWS, |sample| {
                 sample.set_field("filename", spec.name).set_field("rowNumber", line);
             });
             rows.has_ended = true;
             return Ok(());
         }
-        read_row(layout, splitter, line, rows, context, out);
+        read_row_into_columns(layout, splitter, line, rows, context, out);
     }
 }
 
-fn read_row<R: Read>(
-    layout: &RowLayout,
+fn read_row_into_columns<R: Read>(
+    layout: &TableRowLayout,
     splitter: &CsvSplitter<R>,
     line: u32,
     rows: &mut TableBuilder,
@@ -179,17 +181,17 @@ fn read_row<R: Read>(
     let record = splitter.current_record();
     if record.len() != layout.n_columns || record.len() == 1 {
         match check_row_length(layout, &record, line, out) {
-            RowLength::Right => {}
-            RowLength::Empty => return,
-            RowLength::Wrong if layout.retention.is_strict() => {
-                rows.count_left_out_row();
+            RowLengthCheck::Right => {}
+            RowLengthCheck::Empty => return,
+            RowLengthCheck::Wrong if layout.retention.drops_row_for_any_fault() => {
+                rows.count_dropped_row();
                 return;
             }
-            RowLength::Wrong => {}
+            RowLengthCheck::Wrong => {}
         }
     }
     // Rare features are searched for once in the whole row.
-    let oddities = TextOddities::from_row(splitter);
+    let oddities = UnusualTextFeatures::unusual_features_of_row(splitter);
     let texts = record.to_record_text();
     let mut spoiled = false;
     rows.reserve_row();
@@ -197,8 +199,14 @@ fn read_row<R: Read>(
         let place = CellLocation { file: layout.spec.name, line, field: plan.field };
         let raw = texts.field_text(plan.position);
         if oddities.any {
-            let is_odd = TextOddities::report_oddities(place, plan.position, raw, splitter, out);
-            spoiled |= is_odd && layout.retention.is_strict();
+            let is_odd = UnusualTextFeatures::report_unusual_cell_features(
+                place,
+                plan.position,
+                raw,
+                splitter,
+                out,
+            );
+            spoiled |= is_odd && layout.retention.drops_row_for_any_fault();
         }
         let text = trim_cell(raw);
         let (mut cell, bad) = if text.is_empty() {
@@ -209,7 +217,7 @@ fn read_row<R: Read>(
         if bad {
             match plan.is_needed {
                 true => spoiled = true,
-                false => cell = cells::placeholder_cell(plan.field, text),
+                false => cell = cells::value_for_unreadable_cell(plan.field, text),
             }
         }
         column.push_cell(cell);
@@ -218,13 +226,13 @@ fn read_row<R: Read>(
         report_missing_value(CellLocation { file: layout.spec.name, line, field }, out);
     }
     if spoiled {
-        rows.drop_row();
+        rows.remove_dropped_row();
     } else {
-        rows.keep_row(line, splitter.raw_bytes().len());
+        rows.count_kept_row(line, splitter.raw_record_bytes().len());
     }
 }
 
-enum RowLength {
+enum RowLengthCheck {
     Right,
     Empty,
     Wrong,
@@ -233,30 +241,30 @@ enum RowLength {
 /// Reports a wrong length of a row.
 #[cold]
 fn check_row_length(
-    layout: &RowLayout,
+    layout: &TableRowLayout,
     record: &CsvRecord<'_>,
     line: u32,
     out: &mut Notices,
-) -> RowLength {
+) -> RowLengthCheck {
     let n_cells = record.len();
     if n_cells == 1 && record.field_bytes(0).trim_ascii().is_empty() {
-        out.add_notice(&simple::EMPTY_ROW, |sample| {
+        out.count_notice_with_sample(&simple::EMPTY_ROW, |sample| {
             sample.set_field("filename", layout.spec.name).set_field("csvRowNumber", line);
         });
-        return RowLength::Empty;
+        return RowLengthCheck::Empty;
     }
     if n_cells == layout.n_columns {
-        return RowLength::Right;
+        return RowLengthCheck::Right;
     }
-    out.add_notice(&simple::INVALID_ROW_LENGTH, |sample| {
+    out.count_notice_with_sample(&simple::INVALID_ROW_LENGTH, |sample| {
         sample.set_field("filename", layout.spec.name).set_field("csvRowNumber", line);
         sample.set_field("rowLength", n_cells).set_field("headerCount", layout.n_columns);
     });
-    RowLength::Wrong
+    RowLengthCheck::Wrong
 }
 
 fn report_parsing_failed(spec: &'static FileSpec, line: u64, message: &str, out: &mut Notices) {
-    out.add_notice(&simple::CSV_PARSING_FAILED, |sample| {
+    out.count_notice_with_sample(&simple::CSV_PARSING_FAILED, |sample| {
         sample
             .set_field("filename", spec.name)
             .set_field("lineIndex", line)
@@ -266,18 +274,18 @@ fn report_parsing_failed(spec: &'static FileSpec, line: u64, message: &str, out:
 
 /// Returns the reason why a row is too large, as a message.
 #[inline]
-fn describe_too_large<R: Read>(
+fn why_row_is_too_large<R: Read>(
     spec: &'static FileSpec,
     splitter: &CsvSplitter<R>,
 ) -> Option<&'static str> {
     // The rare case is in a separate function, so that the common one is fast.
-    let is_small = splitter.raw_bytes().len() <= CELL_CHARS_MAX
+    let is_small = splitter.raw_record_bytes().len() <= CELL_CHARS_MAX
         && splitter.current_record().len() <= CELLS_MAX;
-    if is_small { None } else { describe_too_large_record(spec, &splitter.current_record()) }
+    if is_small { None } else { why_record_is_too_large(spec, &splitter.current_record()) }
 }
 
 #[cold]
-fn describe_too_large_record(
+fn why_record_is_too_large(
     spec: &'static FileSpec,
     record: &CsvRecord<'_>,
 ) -> Option<&'static str> {
@@ -310,12 +318,12 @@ pub(super) fn trim_cell(text: &str) -> &str {
 #[inline]
 fn report_missing_value(place: CellLocation, out: &mut Notices) -> bool {
     match place.field.presence {
-        FieldPresence::Required if leniency::is_required(place.file, place.field) => {
-            place.report_with(&simple::MISSING_REQUIRED_FIELD, out, |_| {});
+        FieldPresence::Required if leniency::is_missing_value_reported(place.file, place.field) => {
+            place.report_cell_notice(&simple::MISSING_REQUIRED_FIELD, out, |_| {});
             true
         }
         FieldPresence::Recommended => {
-            place.report_with(&simple::MISSING_RECOMMENDED_FIELD, out, |_| {});
+            place.report_cell_notice(&simple::MISSING_RECOMMENDED_FIELD, out, |_| {});
             false
         }
         FieldPresence::Required | FieldPresence::Conditional | FieldPresence::Optional => false,
@@ -323,29 +331,32 @@ fn report_missing_value(place: CellLocation, out: &mut Notices) -> bool {
 }
 
 /// The unusual features that a row's texts may have, determined once for the whole row.
-struct TextOddities {
+struct UnusualTextFeatures {
     any: bool,
     /// True if the row has characters other than printable ASCII.
     has_odd_signs: bool,
 }
 
-impl TextOddities {
+impl UnusualTextFeatures {
     #[inline]
-    fn from_row<R: Read>(splitter: &CsvSplitter<R>) -> TextOddities {
-        let raw = splitter.raw_bytes();
+    fn unusual_features_of_row<R: Read>(splitter: &CsvSplitter<R>) -> UnusualTextFeatures {
+        let raw = splitter.raw_record_bytes();
         // A scan without early exit is vectorized.
         let is_sign = |byte: &u8| byte.wrapping_sub(b' ') < 95;
-        if splitter.is_plain() {
+        if splitter.is_known_unquoted() {
             let line = &raw[..raw.len().saturating_sub(1)];
             if line.iter().fold(true, |all, byte| all & is_sign(byte)) {
-                return TextOddities { any: false, has_odd_signs: false };
+                return UnusualTextFeatures { any: false, has_odd_signs: false };
             }
         }
-        TextOddities { any: TextOddities::may_occur_in(splitter), has_odd_signs: true }
+        UnusualTextFeatures {
+            any: UnusualTextFeatures::may_row_be_unusual(splitter),
+            has_odd_signs: true,
+        }
     }
 
-    fn may_occur_in<R: Read>(splitter: &CsvSplitter<R>) -> bool {
-        let line = splitter.raw_bytes().trim_ascii_end();
+    fn may_row_be_unusual<R: Read>(splitter: &CsvSplitter<R>) -> bool {
+        let line = splitter.raw_record_bytes().trim_ascii_end();
         splitter.is_latin1()
             || memchr::memchr2(b'\n', b'\r', line).is_some()
             || (memchr::memchr(b'"', line).is_some()
@@ -355,7 +366,7 @@ impl TextOddities {
 
     /// Reports the unusual features of a cell. Returns true if they invalidate the row.
     #[cold]
-    fn report_oddities<R: Read>(
+    fn report_unusual_cell_features<R: Read>(
         place: CellLocation,
         position: usize,
         text: &str,
@@ -364,16 +375,18 @@ impl TextOddities {
     ) -> bool {
         let mut spoiled = false;
         if splitter.latin1_fields().contains(&position) || text.contains('\u{FFFD}') {
-            place.report_text(&simple::INVALID_CHARACTER, text, out);
+            place.report_cell_text(&simple::INVALID_CHARACTER, text, out);
             spoiled = true;
         }
         if text.contains(['\n', '\r']) {
-            place.report_text(&simple::NEW_LINE_IN_VALUE, text, out);
+            place.report_cell_text(&simple::NEW_LINE_IN_VALUE, text, out);
             spoiled = true;
         }
         // White space is part of a value only within quotes.
-        if trim_cell(text).len() < text.len() && is_quoted_cell(splitter.raw_bytes(), position) {
-            place.report_text(&simple::LEADING_OR_TRAILING_WHITESPACES, text, out);
+        if trim_cell(text).len() < text.len()
+            && is_quoted_cell(splitter.raw_record_bytes(), position)
+        {
+            place.report_cell_text(&simple::LEADING_OR_TRAILING_WHITESPACES, text, out);
         }
         spoiled
     }

@@ -11,7 +11,7 @@ macro_rules! kinds {
         $(pub(crate) static $name: NoticeKind = NoticeKind {
             code: $code,
             severity: Severity::$severity,
-            fields: &[$((stringify!($field), meaning(stringify!($field)))),*],
+            fields: &[$((stringify!($field), notice_field_meaning(stringify!($field)))),*],
             page: include_str!(concat!("../rules/gtfs/basics/", $code, ".md")),
         };)*
 
@@ -59,7 +59,7 @@ kinds! {
 }
 
 /// Returns the meaning of a field of these notices.
-const fn meaning(field: &str) -> &'static str {
+const fn notice_field_meaning(field: &str) -> &'static str {
     match field.as_bytes() {
         b"filename" => "The file.",
         b"csvRowNumber" => "The line of the row, counted from 1 with the header.",
@@ -79,14 +79,14 @@ const fn meaning(field: &str) -> &'static str {
 }
 
 /// Reports a notice that consists only of a field's location.
-pub(crate) fn report_field(
+pub(crate) fn report_field_notice(
     kind: &'static NoticeKind,
     table: &GtfsTable,
     row: u32,
     field: &'static str,
     out: &mut Notices,
 ) {
-    out.add_notice(kind, |sample| {
+    out.count_notice_with_sample(kind, |sample| {
         sample
             .set_field("filename", table.file_name())
             .set_field("csvRowNumber", table.line_number(row));
@@ -104,14 +104,14 @@ pub(super) fn is_route_type(number: u16) -> bool {
 }
 
 /// Returns the notice about an invalid URL, email address or telephone number.
-pub(super) fn find_address_fault(
+pub(super) fn find_contact_field_fault(
     kind: FieldKind,
     text: &str,
     country: Option<[u8; 2]>,
 ) -> Option<&'static NoticeKind> {
     match kind {
         FieldKind::Url if !addresses::is_url(text) => Some(&INVALID_URL),
-        FieldKind::Email if !addresses::is_mail_address(text) => Some(&INVALID_EMAIL),
+        FieldKind::Email if !addresses::is_email_address(text) => Some(&INVALID_EMAIL),
         // Without a country, a number without calling code cannot be checked.
         FieldKind::Phone
             if country.is_some_and(|country| !phones::is_phone_number(text, country)) =>
@@ -123,10 +123,10 @@ pub(super) fn find_address_fault(
 }
 
 /// Returns the notice about an invalid currency, amount, language or time zone.
-pub(super) fn find_name_fault(kind: FieldKind, text: &str) -> Option<&'static NoticeKind> {
+pub(super) fn find_code_field_fault(kind: FieldKind, text: &str) -> Option<&'static NoticeKind> {
     match kind {
         FieldKind::Currency if !is_currency_code(text) => Some(&INVALID_CURRENCY),
-        FieldKind::Amount if super::count_decimals(text).is_none() => Some(&INVALID_FLOAT),
+        FieldKind::Amount if super::decimal_place_count(text).is_none() => Some(&INVALID_FLOAT),
         FieldKind::Language if super::normalize_language_tag(text).is_none() => {
             Some(&INVALID_LANGUAGE_CODE)
         }

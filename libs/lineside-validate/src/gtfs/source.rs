@@ -14,19 +14,19 @@ use super::files::GtfsFile;
 use crate::cancel::{CancelToken, CancellableReader};
 
 /// The files of one schedule. Several threads may read different files.
-pub trait FileSource: Sync {
+pub trait ScheduleFileSource: Sync {
     /// Returns the names of the files, with their sizes in bytes; 0 if unknown.
     fn list_files(&self) -> Vec<(String, u64)>;
 
     /// Returns true if a GTFS file is in a subfolder, where it is ignored.
-    fn has_nested_files(&self) -> bool;
+    fn has_gtfs_files_in_subfolder(&self) -> bool;
 
     /// Reads a file: calls `read` with its bytes, or with `None` if there is no such file.
     ///
     /// # Errors
     ///
     /// Returns an error if the file cannot be opened.
-    fn read_file(
+    fn read_file_with(
         &self,
         name: &str,
         read: &mut dyn FnMut(Option<&mut dyn Read>),
@@ -35,40 +35,43 @@ pub trait FileSource: Sync {
 
 /// A source whose reads fail once cancelled.
 #[derive(Clone, Copy)]
-pub struct CancellableSource<'a> {
-    source: &'a dyn FileSource,
+pub struct CancellableFileSource<'a> {
+    source: &'a dyn ScheduleFileSource,
     cancel: &'a CancelToken,
 }
 
-impl<'a> CancellableSource<'a> {
+impl<'a> CancellableFileSource<'a> {
     /// Wraps a source with a token.
-    pub fn new(source: &'a dyn FileSource, cancel: &'a CancelToken) -> CancellableSource<'a> {
-        CancellableSource { source, cancel }
+    pub fn new(
+        source: &'a dyn ScheduleFileSource,
+        cancel: &'a CancelToken,
+    ) -> CancellableFileSource<'a> {
+        CancellableFileSource { source, cancel }
     }
 }
 
-impl std::fmt::Debug for CancellableSource<'_> {
+impl std::fmt::Debug for CancellableFileSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CancellableSource").field("stop", self.cancel).finish_non_exhaustive()
     }
 }
 
-impl FileSource for CancellableSource<'_> {
+impl ScheduleFileSource for CancellableFileSource<'_> {
     fn list_files(&self) -> Vec<(String, u64)> {
         self.source.list_files()
     }
 
-    fn has_nested_files(&self) -> bool {
-        self.source.has_nested_files()
+    fn has_gtfs_files_in_subfolder(&self) -> bool {
+        self.source.has_gtfs_files_in_subfolder()
     }
 
-    fn read_file(
+    fn read_file_with(
         &self,
         name: &str,
         read: &mut dyn FnMut(Option<&mut dyn Read>),
     ) -> Result<(), Error> {
         let stop = self.cancel;
-        self.source.read_file(name, &mut |file| match file {
+        self.source.read_file_with(name, &mut |file| match file {
             Some(file) => read(Some(&mut CancellableReader { file, cancel: stop })),
             None => read(None),
         })
@@ -77,7 +80,7 @@ impl FileSource for CancellableSource<'_> {
 
 /// A zip archive in memory or memory-mapped.
 #[derive(Clone, Debug)]
-pub struct ZipSource<'a> {
+pub struct ZipFileSource<'a> {
     bytes: &'a [u8],
     limits: DatasetLimits,
     files: Vec<(String, u64)>,
@@ -85,15 +88,15 @@ pub struct ZipSource<'a> {
     is_in_a_folder: bool,
 }
 
-impl<'a> ZipSource<'a> {
+impl<'a> ZipFileSource<'a> {
     /// Reads the archive's directory.
     ///
     /// # Errors
     ///
     /// Returns an error if the bytes are not a zip archive, or if its entries overlap or are too many.
-    pub fn new(bytes: &'a [u8], limits: &DatasetLimits) -> Result<ZipSource<'a>, Error> {
+    pub fn new(bytes: &'a [u8], limits: &DatasetLimits) -> Result<ZipFileSource<'a>, Error> {
         let (mut files, mut has_nested) = (Vec::new(), false);
-        for (path, size) in ZipFiles::list_paths(Cursor::new(bytes), limits)? {
+        for (path, size) in ZipFiles::list_file_paths_and_sizes(Cursor::new(bytes), limits)? {
             match path.rsplit_once('/') {
                 Some((_, name)) => {
                     has_nested |=
@@ -104,7 +107,7 @@ impl<'a> ZipSource<'a> {
             }
         }
         let limits = limits.clone();
-        Ok(ZipSource { bytes, limits, files, has_nested, is_in_a_folder: false })
+        Ok(ZipFileSource { bytes, limits, files, has_nested, is_in_a_folder: false })
     }
 
     /// Reads the directory of an archive whose tables may all be in a folder, as readers for rider apps accept. The
@@ -114,11 +117,11 @@ impl<'a> ZipSource<'a> {
     ///
     /// Returns an error if the bytes are not a zip archive, if its entries overlap or are too many, or if it does not
     /// contain the tables of exactly one schedule.
-    pub fn new_in_any_folder(
+    pub fn open_with_any_folder(
         bytes: &'a [u8],
         limits: &DatasetLimits,
-    ) -> Result<ZipSource<'a>, Error> {
-        let top = ZipSource::new(bytes, limits)?;
+    ) -> Result<ZipFileSource<'a>, Error> {
+        let top = ZipFileSource::new(bytes, limits)?;
         let has = |is_table: fn(&str) -> bool| top.files.iter().any(|(name, _)| is_table(name));
         if has(|name| find_file_spec(name).is_some()) {
             return Ok(top);
@@ -135,25 +138,25 @@ impl<'a> ZipSource<'a> {
                 files.push((name, size));
             }
         }
-        Ok(ZipSource { files, has_nested: false, is_in_a_folder: true, ..top })
+        Ok(ZipFileSource { files, has_nested: false, is_in_a_folder: true, ..top })
     }
 
     /// Returns true if the tables are in a folder.
-    pub fn is_in_a_folder(&self) -> bool {
+    pub fn are_tables_in_folder(&self) -> bool {
         self.is_in_a_folder
     }
 }
 
-impl FileSource for ZipSource<'_> {
+impl ScheduleFileSource for ZipFileSource<'_> {
     fn list_files(&self) -> Vec<(String, u64)> {
         self.files.clone()
     }
 
-    fn has_nested_files(&self) -> bool {
+    fn has_gtfs_files_in_subfolder(&self) -> bool {
         self.has_nested
     }
 
-    fn read_file(
+    fn read_file_with(
         &self,
         name: &str,
         read: &mut dyn FnMut(Option<&mut dyn Read>),
@@ -161,7 +164,7 @@ impl FileSource for ZipSource<'_> {
         let archive = Cursor::new(self.bytes);
         let mut files = match self.is_in_a_folder {
             true => ZipFiles::new(archive, &self.limits)?,
-            false => ZipFiles::from_top_level(archive, &self.limits)?,
+            false => ZipFiles::open_top_level_files(archive, &self.limits)?,
         };
         match files.open_file(name)? {
             Some(mut reader) => read(Some(&mut reader)),
@@ -173,36 +176,36 @@ impl FileSource for ZipSource<'_> {
 
 /// Files in memory.
 #[derive(Clone, Debug, Default)]
-pub struct TextSource {
+pub struct InMemoryFiles {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-impl TextSource {
+impl InMemoryFiles {
     /// Adds a file, or replaces the file of that name.
     #[must_use]
-    pub fn with_file(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextSource {
+    pub fn with_file(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> InMemoryFiles {
         self.files.insert(name.to_owned(), bytes.into());
         self
     }
 
     /// Removes a file.
     #[must_use]
-    pub fn without_file(mut self, name: &str) -> TextSource {
+    pub fn without_file(mut self, name: &str) -> InMemoryFiles {
         self.files.remove(name);
         self
     }
 }
 
-impl FileSource for TextSource {
+impl ScheduleFileSource for InMemoryFiles {
     fn list_files(&self) -> Vec<(String, u64)> {
         self.files.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64)).collect()
     }
 
-    fn has_nested_files(&self) -> bool {
+    fn has_gtfs_files_in_subfolder(&self) -> bool {
         false
     }
 
-    fn read_file(
+    fn read_file_with(
         &self,
         name: &str,
         read: &mut dyn FnMut(Option<&mut dyn Read>),

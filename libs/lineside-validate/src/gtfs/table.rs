@@ -3,11 +3,11 @@
 use lineside_formats::gtfs::fields::{FieldKind, FileSpec};
 
 use super::column::{ColumnCells, FloatColumn, NumberColumn, TextColumn};
-use crate::cancel::{CancelCheck, RowNumbers};
+use crate::cancel::{CancelUnwindCheck, CancellableRowNumbers};
 
 /// The extent to which a file could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadStatus {
+pub enum FileReadStatus {
     /// The dataset has no such file.
     Missing,
     /// The file is empty and has no header.
@@ -24,7 +24,7 @@ pub enum ReadStatus {
 #[derive(Debug)]
 pub struct GtfsTable {
     spec: &'static FileSpec,
-    status: ReadStatus,
+    status: FileReadStatus,
     /// A column for each field of the reference; `None` if the file lacks it.
     columns: Vec<Option<ColumnCells>>,
     n_rows: u32,
@@ -33,11 +33,11 @@ pub struct GtfsTable {
     n_dropped: u32,
     is_cut_off: bool,
     is_wide: bool,
-    cancel_check: CancelCheck,
+    cancel_check: CancelUnwindCheck,
 }
 
 impl GtfsTable {
-    pub(super) fn without_rows(spec: &'static FileSpec, status: ReadStatus) -> GtfsTable {
+    pub(super) fn empty_with_status(spec: &'static FileSpec, status: FileReadStatus) -> GtfsTable {
         let columns = spec.fields.iter().map(|_| None).collect();
         GtfsTable { status, ..GtfsTable::new(spec, columns, 0, None) }
     }
@@ -50,28 +50,28 @@ impl GtfsTable {
     ) -> GtfsTable {
         GtfsTable {
             spec,
-            status: ReadStatus::Parsed,
+            status: FileReadStatus::Parsed,
             columns,
             n_rows,
             lines,
             n_dropped: 0,
             is_cut_off: false,
             is_wide: false,
-            cancel_check: CancelCheck::default(),
+            cancel_check: CancelUnwindCheck::default(),
         }
     }
 
     /// Records that rows were dropped, or that the rest of the file could not be read.
-    pub(super) fn with_missing_rows(mut self, n_dropped: u32, is_cut_off: bool) -> GtfsTable {
+    pub(super) fn with_dropped_rows(mut self, n_dropped: u32, is_cut_off: bool) -> GtfsTable {
         if n_dropped > 0 || is_cut_off {
-            self.status = ReadStatus::BadRows;
+            self.status = FileReadStatus::BadRows;
         }
         (self.n_dropped, self.is_cut_off) = (n_dropped, is_cut_off);
         self
     }
 
     /// Records that the text is in UTF-16.
-    pub(super) fn with_wide_text(self, is_wide: bool) -> GtfsTable {
+    pub(super) fn with_utf16_flag(self, is_wide: bool) -> GtfsTable {
         GtfsTable { is_wide, ..self }
     }
 
@@ -86,19 +86,19 @@ impl GtfsTable {
     }
 
     /// Returns the extent to which the file could be read.
-    pub fn read_status(&self) -> ReadStatus {
+    pub fn read_status(&self) -> FileReadStatus {
         self.status
     }
 
     /// Returns true if the dataset has this file.
-    pub fn is_there(&self) -> bool {
-        self.status != ReadStatus::Missing
+    pub fn is_file_present(&self) -> bool {
+        self.status != FileReadStatus::Missing
     }
 
     /// Returns true if rules may rely on the rows: the file was read to its end, or is missing, which is reported
     /// elsewhere.
-    pub fn is_usable(&self) -> bool {
-        matches!(self.status, ReadStatus::Parsed | ReadStatus::Missing)
+    pub fn are_rows_usable(&self) -> bool {
+        matches!(self.status, FileReadStatus::Parsed | FileReadStatus::Missing)
     }
 
     /// Returns the number of readable rows.
@@ -112,27 +112,27 @@ impl GtfsTable {
     }
 
     /// Returns the number of unreadable rows that were dropped, as far as the file was read.
-    pub fn n_left_out(&self) -> u32 {
+    pub fn dropped_row_count(&self) -> u32 {
         self.n_dropped
     }
 
     /// Returns true if the file was read only up to a row that makes the rest unreadable.
-    pub fn is_cut_off(&self) -> bool {
+    pub fn is_rest_unreadable(&self) -> bool {
         self.is_cut_off
     }
 
     /// Returns true if the text is in UTF-16, so that no header can be read.
-    pub fn is_wide(&self) -> bool {
+    pub fn is_utf16(&self) -> bool {
         self.is_wide
     }
 
     /// Returns the row numbers, from 0. The iterator unwinds if the run is cancelled.
     #[inline]
-    pub fn rows(&self) -> RowNumbers<'_> {
-        RowNumbers::new(self.n_rows, &self.cancel_check)
+    pub fn row_numbers(&self) -> CancellableRowNumbers<'_> {
+        CancellableRowNumbers::new(self.n_rows, &self.cancel_check)
     }
 
-    pub(super) fn attach_cancel(&mut self, cancel_check: &CancelCheck) {
+    pub(super) fn set_cancel_check(&mut self, cancel_check: &CancelUnwindCheck) {
         self.cancel_check = cancel_check.clone();
     }
 
@@ -159,20 +159,20 @@ impl GtfsTable {
         }
         if is_number_kind(kind) {
             let numbers = self.number_column(field);
-            self.rows().any(|row| numbers.get(row).is_some())
+            self.row_numbers().any(|row| numbers.get(row).is_some())
         } else if is_float_kind(kind) {
             let floats = self.float_column(field);
-            self.rows().any(|row| floats.get(row).is_some())
+            self.row_numbers().any(|row| floats.get(row).is_some())
         } else {
             let texts = self.text_column(field);
-            self.rows().any(|row| texts.code_of_row(row).is_some())
+            self.row_numbers().any(|row| texts.text_code_of_row(row).is_some())
         }
     }
 
     /// Returns a text column.
     pub fn text_column(&self, field: &str) -> TextColumn<'_> {
         debug_assert!(
-            self.column_holds(field, is_text_kind),
+            self.is_field_of_kind(field, is_text_kind),
             "{} has no text column {field}",
             self.spec.name
         );
@@ -182,7 +182,7 @@ impl GtfsTable {
     /// Returns an integer column.
     pub fn number_column(&self, field: &str) -> NumberColumn<'_> {
         debug_assert!(
-            self.column_holds(field, is_number_kind),
+            self.is_field_of_kind(field, is_number_kind),
             "{} has no number column {field}",
             self.spec.name
         );
@@ -192,7 +192,7 @@ impl GtfsTable {
     /// Returns a column of decimal numbers.
     pub fn float_column(&self, field: &str) -> FloatColumn<'_> {
         debug_assert!(
-            self.column_holds(field, is_float_kind),
+            self.is_field_of_kind(field, is_float_kind),
             "{} has no float column {field}",
             self.spec.name
         );
@@ -204,13 +204,13 @@ impl GtfsTable {
         self.columns[at].as_ref()
     }
 
-    fn column_holds(&self, field: &str, kind: fn(FieldKind) -> bool) -> bool {
+    fn is_field_of_kind(&self, field: &str, kind: fn(FieldKind) -> bool) -> bool {
         self.spec.find_field_spec(field).is_some_and(|field| kind(field.kind))
     }
 }
 
 pub(super) fn is_number_kind(kind: FieldKind) -> bool {
-    is_small_kind(kind)
+    is_small_number_kind(kind)
         || matches!(
             kind,
             FieldKind::Color
@@ -221,7 +221,7 @@ pub(super) fn is_number_kind(kind: FieldKind) -> bool {
         )
 }
 
-pub(super) fn is_small_kind(kind: FieldKind) -> bool {
+pub(super) fn is_small_number_kind(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Enum(_) | FieldKind::RouteType)
 }
 

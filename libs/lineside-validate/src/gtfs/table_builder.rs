@@ -4,8 +4,8 @@ use lineside_formats::gtfs::fields::FieldKind;
 
 use super::{
     column::ColumnCells,
-    dict::TextDict,
-    header::RowLayout,
+    dict::DistinctTexts,
+    header::TableRowLayout,
     table::{self, GtfsTable},
 };
 
@@ -37,7 +37,7 @@ const ROOM_FACTOR_MAX: u64 = 1_024;
 
 impl TableBuilder {
     /// Returns an empty builder whose first row will be on this line, for about this number of bytes; 0 if unknown.
-    pub(super) fn new(layout: &RowLayout, first_line: u32, size: u64) -> TableBuilder {
+    pub(super) fn new(layout: &TableRowLayout, first_line: u32, size: u64) -> TableBuilder {
         let columns = layout.cells.iter().map(|plan| empty_column(plan.field.kind)).collect();
         TableBuilder {
             columns,
@@ -85,20 +85,20 @@ impl TableBuilder {
 
     /// Counts a row of this size whose cells are already in the columns.
     #[inline]
-    pub(super) fn keep_row(&mut self, line: u32, bytes: usize) {
+    pub(super) fn count_kept_row(&mut self, line: u32, bytes: usize) {
         self.n_bytes += bytes as u64;
         match &mut self.lines {
             Some(lines) => lines.push(line),
             None if line == self.first_line + self.n_rows => {}
-            None => self.explicit_lines().push(line),
+            None => self.line_number_list().push(line),
         }
         self.n_rows += 1;
     }
 
     /// Removes the cells of a row that must be dropped.
     #[cold]
-    pub(super) fn drop_row(&mut self) {
-        self.count_left_out_row();
+    pub(super) fn remove_dropped_row(&mut self) {
+        self.count_dropped_row();
         for column in &mut self.columns {
             column.truncate(self.n_rows as usize);
         }
@@ -106,23 +106,23 @@ impl TableBuilder {
 
     /// Counts a dropped row without cells in the columns.
     #[cold]
-    pub(super) fn count_left_out_row(&mut self) {
+    pub(super) fn count_dropped_row(&mut self) {
         self.n_dropped = self.n_dropped.saturating_add(1);
     }
 
     /// Appends the rows of the next part of the file.
-    pub(super) fn append_part(&mut self, part: &TableBuilder) {
+    pub(super) fn append_rows_of_part(&mut self, part: &TableBuilder) {
         if self.capacity - self.n_rows < part.n_rows {
             self.reserve_rows(part.n_rows);
         }
         self.n_bytes += part.n_bytes;
         for (column, more) in self.columns.iter_mut().zip(&part.columns) {
-            column.append_column(more);
+            column.append_cells_of_column(more);
         }
         let is_consecutive =
             part.lines.is_none() && part.first_line == self.first_line + self.n_rows;
         if part.n_rows > 0 && (self.lines.is_some() || !is_consecutive) {
-            let lines = self.explicit_lines();
+            let lines = self.line_number_list();
             match &part.lines {
                 Some(more) => lines.extend_from_slice(more),
                 None => lines.extend(part.first_line..part.first_line + part.n_rows),
@@ -134,19 +134,19 @@ impl TableBuilder {
     }
 
     /// Removes all rows, and retains their memory for those of another part.
-    pub(super) fn reset_for_part(&mut self, first_line: u32, size: u64) {
+    pub(super) fn clear_for_next_part(&mut self, first_line: u32, size: u64) {
         self.columns.iter_mut().for_each(ColumnCells::clear);
         (self.n_rows, self.n_bytes, self.size) = (0, 0, size);
         (self.first_line, self.lines) = (first_line, None);
         (self.n_dropped, self.has_ended) = (0, false);
     }
 
-    fn explicit_lines(&mut self) -> &mut Vec<u32> {
+    fn line_number_list(&mut self) -> &mut Vec<u32> {
         let simply = self.first_line..self.first_line + self.n_rows;
         self.lines.get_or_insert_with(|| simply.collect())
     }
 
-    pub(super) fn finish_table(self, layout: &RowLayout) -> GtfsTable {
+    pub(super) fn finish_table(self, layout: &TableRowLayout) -> GtfsTable {
         let spec = layout.spec;
         let mut columns: Vec<Option<ColumnCells>> = spec.fields.iter().map(|_| None).collect();
         for (plan, mut column) in layout.cells.iter().zip(self.columns) {
@@ -157,24 +157,24 @@ impl TableBuilder {
             }
         }
         let table = GtfsTable::new(spec, columns, self.n_rows, self.lines);
-        table.with_missing_rows(self.n_dropped, self.has_ended)
+        table.with_dropped_rows(self.n_dropped, self.has_ended)
     }
 }
 
 fn empty_column(kind: FieldKind) -> ColumnCells {
-    if table::is_small_kind(kind) {
+    if table::is_small_number_kind(kind) {
         ColumnCells::Small(Vec::new())
     } else if table::is_number_kind(kind) {
         ColumnCells::Number(Vec::new())
     } else if table::is_float_kind(kind) {
         ColumnCells::Float(Vec::new())
     } else {
-        ColumnCells::Text { codes: Vec::new(), dict: TextDict::new(random_seed()) }
+        ColumnCells::Text { codes: Vec::new(), dict: DistinctTexts::new(random_hash_seed()) }
     }
 }
 
 /// Returns a seed that differs from run to run, so that ids with colliding hashes cannot be crafted.
-fn random_seed() -> u64 {
+fn random_hash_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one("texts")
 }

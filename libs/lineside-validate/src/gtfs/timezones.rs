@@ -11,31 +11,31 @@ const OFFSET_MAX: u32 = 18 * 3_600;
 
 /// Normalizes a zone name: equivalent names become equal. `None` if it is not a zone. Case matters here, unlike
 /// elsewhere.
-pub fn normalize_zone_id(text: &str) -> Option<String> {
+pub fn normalize_timezone_id(text: &str) -> Option<String> {
     if text == "Z" || text.starts_with(['+', '-']) {
-        return normalize_offset(text);
+        return normalize_utc_offset(text);
     }
     for prefix in ["UTC", "GMT", "UT"] {
         match text.strip_prefix(prefix) {
             Some("") => return Some(text.to_owned()),
             Some(rest) if rest.starts_with(['+', '-']) => {
-                let offset = normalize_offset(rest)?;
+                let offset = normalize_utc_offset(rest)?;
                 let is_zero = offset == "Z";
                 return Some(if is_zero { prefix.to_owned() } else { format!("{prefix}{offset}") });
             }
             _ => {}
         }
     }
-    is_zone_name(text).then(|| text.to_owned())
+    is_iana_timezone_name(text).then(|| text.to_owned())
 }
 
-/// Returns true if a text is a zone; see [`normalize_zone_id`].
+/// Returns true if a text is a zone; see [`normalize_timezone_id`].
 pub(super) fn is_time_zone(text: &str) -> bool {
-    is_zone_name(text) || normalize_zone_id(text).is_some()
+    is_iana_timezone_name(text) || normalize_timezone_id(text).is_some()
 }
 
 /// Returns true if the bundled database has the name; a machine's database would vary.
-fn is_zone_name(text: &str) -> bool {
+fn is_iana_timezone_name(text: &str) -> bool {
     static NAMES: OnceLock<TimeZoneDatabase> = OnceLock::new();
     let zone = NAMES.get_or_init(TimeZoneDatabase::bundled).get(text);
     zone.is_ok_and(|zone| zone.iana_name() == Some(text)) && !LEFT_OUT.contains(&text)
@@ -43,17 +43,19 @@ fn is_zone_name(text: &str) -> bool {
 
 /// Normalizes an offset: `Z`, or a sign and `h`, `hh`, `hhmm`, `hh:mm`, `hhmmss` or `hh:mm:ss`, written in the longest
 /// form that is needed.
-fn normalize_offset(text: &str) -> Option<String> {
+fn normalize_utc_offset(text: &str) -> Option<String> {
     if text == "Z" {
         return Some(text.to_owned());
     }
     let (sign, rest) = text.split_at_checked(1).filter(|(sign, _)| matches!(*sign, "+" | "-"))?;
     let [hours, minutes, seconds] = match *rest.as_bytes() {
-        [h] => [two_digits(b'0', h)?, 0, 0],
-        [h1, h2] => [two_digits(h1, h2)?, 0, 0],
-        [h1, h2, m1, m2] | [h1, h2, b':', m1, m2] => [two_digits(h1, h2)?, two_digits(m1, m2)?, 0],
+        [h] => [parse_two_digits(b'0', h)?, 0, 0],
+        [h1, h2] => [parse_two_digits(h1, h2)?, 0, 0],
+        [h1, h2, m1, m2] | [h1, h2, b':', m1, m2] => {
+            [parse_two_digits(h1, h2)?, parse_two_digits(m1, m2)?, 0]
+        }
         [h1, h2, m1, m2, s1, s2] | [h1, h2, b':', m1, m2, b':', s1, s2] => {
-            [two_digits(h1, h2)?, two_digits(m1, m2)?, two_digits(s1, s2)?]
+            [parse_two_digits(h1, h2)?, parse_two_digits(m1, m2)?, parse_two_digits(s1, s2)?]
         }
         _ => return None,
     };
@@ -68,14 +70,14 @@ fn normalize_offset(text: &str) -> Option<String> {
     })
 }
 
-fn two_digits(tens: u8, ones: u8) -> Option<u32> {
+fn parse_two_digits(tens: u8, ones: u8) -> Option<u32> {
     let digit = |byte: u8| char::from(byte).to_digit(10);
     Some(digit(tens)? * 10 + digit(ones)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::normalize_zone_id;
+    use super::normalize_timezone_id;
 
     #[test]
     fn zone_names_and_offsets_are_normalized() {
@@ -93,7 +95,7 @@ mod tests {
             ("GMT0", "GMT0"),
             ("PST8PDT", "PST8PDT"),
         ] {
-            assert_eq!(normalize_zone_id(text).as_deref(), Some(id), "{text}");
+            assert_eq!(normalize_timezone_id(text).as_deref(), Some(id), "{text}");
         }
     }
 
@@ -117,7 +119,7 @@ mod tests {
             "UTC ",
             "+é",
         ] {
-            assert_eq!(normalize_zone_id(text), None, "{text}");
+            assert_eq!(normalize_timezone_id(text), None, "{text}");
         }
     }
 }

@@ -6,9 +6,9 @@ use geo::{Coord, LineString};
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
-    area::{PolygonArea, StepBudget, WalkUnfinished, find_area_fault},
-    json::{JsonFault, JsonValue},
-    table::ReadStatus,
+    area::{EdgeWalkAborted, EdgeWalkBudget, PolygonArea, find_area_fault},
+    json::{JsonParseFault, JsonValue},
+    table::FileReadStatus,
 };
 use crate::{
     cancel::CancelToken,
@@ -36,13 +36,14 @@ pub struct FlexZone {
 #[derive(Debug)]
 pub struct FlexZones {
     /// The extent to which the file could be read.
-    pub status: ReadStatus,
+    pub status: FileReadStatus,
     /// The readable zones. If ids repeat, the first zone counts.
     pub zones: Vec<FlexZone>,
 }
 
 impl FlexZones {
-    pub(super) const NONE: FlexZones = FlexZones { status: ReadStatus::Missing, zones: Vec::new() };
+    pub(super) const NONE: FlexZones =
+        FlexZones { status: FileReadStatus::Missing, zones: Vec::new() };
 
     /// Returns the zones by id.
     pub fn zones_by_id(&self) -> HashMap<&str, &FlexZone> {
@@ -97,7 +98,7 @@ kinds! {
 /// # Errors
 ///
 /// Returns an error if the file cannot be read or is too large.
-pub(super) fn read_zones(
+pub(super) fn read_geojson_zones(
     reader: &mut dyn Read,
     cancel: &CancelToken,
     out: &mut Notices,
@@ -105,68 +106,71 @@ pub(super) fn read_zones(
     let mut bytes = Vec::new();
     reader.take(BYTES_MAX).read_to_end(&mut bytes).map_err(Error::from_io)?;
     let nothing = |status| FlexZones { status, zones: Vec::new() };
-    let json = match JsonValue::read_json(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes)) {
+    let json = match JsonValue::parse_json(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes)) {
         Ok(json) => json,
-        Err(JsonFault::Twice(name)) => {
-            out.add_notice(&TWICE, |sample| {
+        Err(JsonParseFault::Twice(name)) => {
+            out.count_notice_with_sample(&TWICE, |sample| {
                 sample.set_field("filename", LOCATIONS).set_field("duplicatedElement", name);
             });
-            return Ok(nothing(ReadStatus::Parsed));
+            return Ok(nothing(FileReadStatus::Parsed));
         }
-        Err(JsonFault::Malformed(message)) => {
-            report_malformed(&message, out);
-            return Ok(nothing(ReadStatus::BadRows));
+        Err(JsonParseFault::Malformed(message)) => {
+            report_malformed_geojson(&message, out);
+            return Ok(nothing(FileReadStatus::BadRows));
         }
     };
-    let Some(features) = feature_collection(&json, out) else {
-        return Ok(nothing(ReadStatus::BadRows));
+    let Some(features) = collection_features(&json, out) else {
+        return Ok(nothing(FileReadStatus::BadRows));
     };
     let mut zones: Vec<FlexZone> = Vec::new();
-    let mut status = ReadStatus::Parsed;
+    let mut status = FileReadStatus::Parsed;
     let should_continue = || !cancel.is_cancelled();
-    let mut steps = StepBudget::new(STEPS_MAX, &should_continue);
+    let mut steps = EdgeWalkBudget::new(STEPS_MAX, &should_continue);
     for (index, feature) in (0..).zip(features) {
-        match (ZoneFeature { json: feature, index, id: None }).read_zone(&mut steps, out) {
+        match (GeoJsonZoneFeature { json: feature, index, id: None })
+            .read_flex_zone(&mut steps, out)
+        {
             Some(zone) => zones.push(zone),
-            None => status = ReadStatus::BadRows,
+            None => status = FileReadStatus::BadRows,
         }
     }
-    if status == ReadStatus::Parsed {
-        report_duplicate_ids(&zones, out);
+    if status == FileReadStatus::Parsed {
+        report_duplicate_zone_ids(&zones, out);
     }
     Ok(FlexZones { status, zones })
 }
 
-fn report_malformed(message: &str, out: &mut Notices) {
-    out.add_notice(&MALFORMED, |sample| {
+fn report_malformed_geojson(message: &str, out: &mut Notices) {
+    out.count_notice_with_sample(&MALFORMED, |sample| {
         sample.set_field("filename", LOCATIONS).set_field("message", message);
     });
 }
 
 /// Returns the features of the collection; `None` if the file is not a collection.
-fn feature_collection<'a>(json: &'a JsonValue, out: &mut Notices) -> Option<&'a [JsonValue]> {
+fn collection_features<'a>(json: &'a JsonValue, out: &mut Notices) -> Option<&'a [JsonValue]> {
     let Some(members) = json.as_object() else {
-        report_malformed("expected an object", out);
+        report_malformed_geojson("expected an object", out);
         return None;
     };
     report_unknown_members(members, &["type", "features"], out);
     let missing = |element: &str, out: &mut Notices| {
-        out.add_notice(&MISSING, |sample| {
+        out.count_notice_with_sample(&MISSING, |sample| {
             sample.set_field("missingElement", element);
         });
     };
-    let Some(type_) = json.get_member("type").and_then(JsonValue::to_text) else {
+    let Some(type_) = json.member_by_name("type").and_then(JsonValue::text_or_number_as_text)
+    else {
         missing("type", out);
         return None;
     };
     if type_ != "FeatureCollection" {
-        out.add_notice(&NO_COLLECTION, |sample| {
+        out.count_notice_with_sample(&NO_COLLECTION, |sample| {
             sample.set_field("message", "the file must be a FeatureCollection");
             sample.set_field("geoJsonType", type_);
         });
         return None;
     }
-    let features = json.get_member("features").and_then(JsonValue::as_list);
+    let features = json.member_by_name("features").and_then(JsonValue::as_list);
     if features.is_none() {
         missing("features", out);
     }
@@ -175,18 +179,18 @@ fn feature_collection<'a>(json: &'a JsonValue, out: &mut Notices) -> Option<&'a 
 
 fn report_unknown_members(members: &[(String, JsonValue)], known: &[&str], out: &mut Notices) {
     for (name, _) in members.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
-        out.add_notice(&UNKNOWN, |sample| {
+        out.count_notice_with_sample(&UNKNOWN, |sample| {
             sample.set_field("filename", LOCATIONS).set_field("unknownElement", name.as_str());
         });
     }
 }
 
-fn report_duplicate_ids(zones: &[FlexZone], out: &mut Notices) {
+fn report_duplicate_zone_ids(zones: &[FlexZone], out: &mut Notices) {
     let mut first: std::collections::BTreeMap<&str, u32> = std::collections::BTreeMap::new();
     for zone in zones {
         let index = *first.entry(&zone.id).or_insert(zone.index);
         if index != zone.index {
-            out.add_notice(&AGAIN, |sample| {
+            out.count_notice_with_sample(&AGAIN, |sample| {
                 sample.set_field("featureId", zone.id.as_str());
                 sample.set_field("firstIndex", index).set_field("secondIndex", zone.index);
             });
@@ -195,23 +199,30 @@ fn report_duplicate_ids(zones: &[FlexZone], out: &mut Notices) {
 }
 
 /// A feature that is being read.
-struct ZoneFeature<'a> {
+struct GeoJsonZoneFeature<'a> {
     json: &'a JsonValue,
     index: u32,
     id: Option<String>,
 }
 
-impl ZoneFeature<'_> {
-    fn read_zone(mut self, steps: &mut StepBudget<'_>, out: &mut Notices) -> Option<FlexZone> {
+impl GeoJsonZoneFeature<'_> {
+    fn read_flex_zone(
+        mut self,
+        steps: &mut EdgeWalkBudget<'_>,
+        out: &mut Notices,
+    ) -> Option<FlexZone> {
         let members = self.json.as_object()?;
         report_unknown_members(members, &["id", "type", "properties", "geometry"], out);
         let mut missing: Vec<&str> = Vec::new();
-        self.id =
-            self.json.get_member("id").and_then(JsonValue::to_text).filter(|id| !id.is_empty());
+        self.id = self
+            .json
+            .member_by_name("id")
+            .and_then(JsonValue::text_or_number_as_text)
+            .filter(|id| !id.is_empty());
         if self.id.is_none() {
             missing.push("features.id");
         }
-        match self.json.get_member("type").and_then(JsonValue::to_text) {
+        match self.json.member_by_name("type").and_then(JsonValue::text_or_number_as_text) {
             None => missing.push("features.type"),
             Some(type_) if type_ != "Feature" => {
                 self.report_for_feature(&NO_FEATURE, out, |sample| {
@@ -220,17 +231,17 @@ impl ZoneFeature<'_> {
             }
             Some(_) => {}
         }
-        if self.json.get_member("properties").is_none() {
+        if self.json.member_by_name("properties").is_none() {
             missing.push("features.properties");
         }
-        let geometry = self.read_geometry(&mut missing, out);
+        let geometry = self.read_geometry_type_and_coordinates(&mut missing, out);
         for element in &missing {
             self.report_for_feature(&MISSING, out, |sample| {
                 sample.set_field("missingElement", *element);
             });
         }
         let (type_, coordinates) = geometry.filter(|_| missing.is_empty())?;
-        let area = self.read_area(&type_, coordinates, steps, out)?;
+        let area = self.read_geometry_area(&type_, coordinates, steps, out)?;
         Some(FlexZone { id: self.id?, index: self.index, area })
     }
 
@@ -240,18 +251,19 @@ impl ZoneFeature<'_> {
         out: &mut Notices,
         more: impl FnOnce(&mut NoticeSample),
     ) {
-        out.add_notice(kind, |sample| {
+        out.count_notice_with_sample(kind, |sample| {
             sample.set_field("featureId", self.id.as_deref()).set_field("featureIndex", self.index);
             more(sample);
         });
     }
 
-    fn read_geometry(
+    fn read_geometry_type_and_coordinates(
         &self,
         missing: &mut Vec<&str>,
         out: &mut Notices,
     ) -> Option<(String, &JsonValue)> {
-        let Some(geometry) = self.json.get_member("geometry").filter(|it| it.as_object().is_some())
+        let Some(geometry) =
+            self.json.member_by_name("geometry").filter(|it| it.as_object().is_some())
         else {
             missing.push("features.geometry");
             return None;
@@ -261,8 +273,8 @@ impl ZoneFeature<'_> {
             &["type", "coordinates"],
             out,
         );
-        let type_ = geometry.get_member("type").and_then(JsonValue::to_text);
-        let coordinates = geometry.get_member("coordinates");
+        let type_ = geometry.member_by_name("type").and_then(JsonValue::text_or_number_as_text);
+        let coordinates = geometry.member_by_name("coordinates");
         match (&type_, coordinates) {
             (None, _) => missing.push("features.geometry.type"),
             (_, None) => missing.push("features.geometry.coordinates"),
@@ -272,11 +284,11 @@ impl ZoneFeature<'_> {
     }
 
     /// Returns the area of the geometry; empty if GTFS does not allow its type.
-    fn read_area(
+    fn read_geometry_area(
         &self,
         type_: &str,
         coordinates: &JsonValue,
-        steps: &mut StepBudget<'_>,
+        steps: &mut EdgeWalkBudget<'_>,
         out: &mut Notices,
     ) -> Option<PolygonArea> {
         let polygons: Option<Vec<Vec<LineString<f64>>>> = match type_ {
@@ -299,8 +311,8 @@ impl ZoneFeature<'_> {
             Some(polygons) => match find_area_fault(&polygons, steps) {
                 Ok(Some(fault)) => fault,
                 other_type => {
-                    if other_type == Err(WalkUnfinished) {
-                        out.mark_incomplete(&INVALID);
+                    if other_type == Err(EdgeWalkAborted) {
+                        out.mark_total_as_lower_bound(&INVALID);
                     }
                     return Some(PolygonArea::new(polygons.iter().map(Vec::as_slice)));
                 }

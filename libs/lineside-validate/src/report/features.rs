@@ -3,7 +3,7 @@
 use crate::gtfs::{GtfsFeed, GtfsFile};
 
 /// Evidence of a feature in a feed.
-enum FeatureSign {
+enum FeatureEvidence {
     Row(GtfsFile),
     /// A row in the file with a value in this field.
     Field(GtfsFile, &'static str),
@@ -13,13 +13,13 @@ enum FeatureSign {
     Deviation,
 }
 
-use FeatureSign::{Deviation, Field, Instead, Row};
+use FeatureEvidence::{Deviation, Field, Instead, Row};
 
 /// The name of a feature and lists of signs. The feed uses the feature if all signs of one list are
 /// present.
-type Feature = (&'static str, &'static [&'static [FeatureSign]]);
+type FeatureWithEvidence = (&'static str, &'static [&'static [FeatureEvidence]]);
 
-const FEATURES: &[Feature] = &[
+const FEATURES: &[FeatureWithEvidence] = &[
     ("Pathway Connections", &[&[Row(GtfsFile::Pathways)]]),
     (
         "Pathway Signs",
@@ -143,13 +143,13 @@ const FEATURES: &[Feature] = &[
 
 /// Returns the names of the features that a feed uses.
 pub fn detect_features(feed: &GtfsFeed) -> Vec<&'static str> {
-    let is_there = |lists: &[&[FeatureSign]]| {
-        lists.iter().any(|list| list.iter().all(|sign| is_sign_present(feed, sign)))
+    let is_there = |lists: &[&[FeatureEvidence]]| {
+        lists.iter().any(|list| list.iter().all(|sign| is_evidence_present(feed, sign)))
     };
     FEATURES.iter().filter(|(_, lists)| is_there(lists)).map(|(name, _)| *name).collect()
 }
 
-fn is_sign_present(feed: &GtfsFeed, sign: &FeatureSign) -> bool {
+fn is_evidence_present(feed: &GtfsFeed, sign: &FeatureEvidence) -> bool {
     let stop_times = feed.table(GtfsFile::StopTimes);
     match *sign {
         Row(file) => !feed.table(file).is_empty(),
@@ -158,22 +158,22 @@ fn is_sign_present(feed: &GtfsFeed, sign: &FeatureSign) -> bool {
             let (places, stops) =
                 (stop_times.text_column(field), stop_times.text_column("stop_id"));
             stop_times.has_values(field)
-                && stop_times.rows().any(|row| {
-                    places.code_of_row(row).is_some() && stops.code_of_row(row).is_none()
+                && stop_times.row_numbers().any(|row| {
+                    places.text_code_of_row(row).is_some() && stops.text_code_of_row(row).is_none()
                 })
         }
-        Deviation => stop_times.has_values("location_id") && has_deviation(feed),
+        Deviation => stop_times.has_values("location_id") && has_deviated_fixed_route(feed),
     }
 }
 
-fn has_deviation(feed: &GtfsFeed) -> bool {
+fn has_deviated_fixed_route(feed: &GtfsFeed) -> bool {
     let table = feed.table(GtfsFile::StopTimes);
     let (zones, stops) = (table.text_column("location_id"), table.text_column("stop_id"));
     let (arrivals, departures) =
         (table.number_column("arrival_time"), table.number_column("departure_time"));
-    feed.row_groups(GtfsFile::StopTimes, "trip_id").iter().any(|(_, rows)| {
-        rows.iter().any(|&row| zones.code_of_row(row).is_some())
-            && rows.iter().any(|&row| stops.code_of_row(row).is_some())
+    feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id").iter().any(|(_, rows)| {
+        rows.iter().any(|&row| zones.text_code_of_row(row).is_some())
+            && rows.iter().any(|&row| stops.text_code_of_row(row).is_some())
             && rows.iter().any(|&row| arrivals.get(row).is_some())
             && rows.iter().any(|&row| departures.get(row).is_some())
     })

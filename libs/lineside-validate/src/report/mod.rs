@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 pub use self::{
     features::detect_features,
-    summary::{AgencySummary, EntityCounts, FeedInfo, FeedSummary, ValidationRun},
+    summary::{AgencySummary, EntityCounts, FeedInfo, FeedSummary, ValidationRunFacts},
 };
-use crate::{Notices, Severity, rules::SystemError};
+use crate::{Notices, Severity, rules::ValidatorFault};
 
 /// A complete report.
 #[derive(Debug, Serialize)]
-pub struct ReportDocument<'a> {
+pub struct ValidationReportDocument<'a> {
     /// A summary of the input and of the run.
     pub summary: FeedSummary,
     /// The notices by kind, ordered by code.
@@ -36,7 +36,7 @@ pub struct NoticeReport<'a> {
 }
 
 /// Returns the notices by code, as the reference validator lists them.
-pub fn report_notices(notices: &Notices) -> Vec<NoticeReport<'_>> {
+pub fn notices_as_report(notices: &Notices) -> Vec<NoticeReport<'_>> {
     notices
         .iter()
         .map(|found| NoticeReport {
@@ -49,7 +49,7 @@ pub fn report_notices(notices: &Notices) -> Vec<NoticeReport<'_>> {
 }
 
 /// Returns the validator's own faults in the shape of the reference validator's `system_errors.json`.
-pub fn report_system_errors(errors: &[SystemError]) -> Value {
+pub fn system_errors_as_json(errors: &[ValidatorFault]) -> Value {
     const CODE: &str = "runtime_exception_in_validator_error";
     let samples: Vec<Value> = errors
         .iter()

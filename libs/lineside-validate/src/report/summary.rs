@@ -8,7 +8,7 @@ use crate::gtfs::{self, GtfsFeed, GtfsFile};
 
 /// The facts of one validation run.
 #[derive(Clone, Debug)]
-pub struct ValidationRun {
+pub struct ValidationRunFacts {
     /// The version of the program.
     pub version: String,
     /// The time of the run, as RFC 3339.
@@ -92,7 +92,7 @@ pub struct EntityCounts {
 
 impl FeedSummary {
     /// Summarizes a feed and a run.
-    pub fn new(feed: &GtfsFeed, run: &ValidationRun) -> FeedSummary {
+    pub fn new(feed: &GtfsFeed, run: &ValidationRunFacts) -> FeedSummary {
         let country = run.country.map_or_else(
             || "ZZ".to_owned(),
             |letters| letters.iter().copied().map(char::from).collect(),
@@ -105,11 +105,11 @@ impl FeedSummary {
             output_directory: run.output.clone(),
             country_code: country,
             date_for_validation: run.today.to_string(),
-            feed_info: read_feed_info(feed),
-            agencies: read_agencies(feed),
-            files: feed.file_names().to_vec(),
+            feed_info: feed_info_for_report(feed),
+            agencies: agencies_for_report(feed),
+            files: feed.dataset_file_names().to_vec(),
             validation_time_seconds: run.seconds,
-            counts: EntityCounts::count_entities(feed),
+            counts: EntityCounts::count_feed_entities(feed),
             gtfs_features: detect_features(feed),
         }
     }
@@ -117,12 +117,12 @@ impl FeedSummary {
 
 impl EntityCounts {
     /// Counts the entities of a feed.
-    pub fn count_entities(feed: &GtfsFeed) -> EntityCounts {
+    pub fn count_feed_entities(feed: &GtfsFeed) -> EntityCounts {
         let count = |file, field: &str| {
             let table = feed.table(file);
             let texts = table.text_column(field);
-            let mut seen = vec![false; texts.count_codes()];
-            for code in table.rows().filter_map(|row| texts.code_of_row(row)) {
+            let mut seen = vec![false; texts.text_code_count()];
+            for code in table.row_numbers().filter_map(|row| texts.text_code_of_row(row)) {
                 seen[code as usize] = true;
             }
             seen.into_iter().filter(|&seen| seen).count() as u64
@@ -138,7 +138,7 @@ impl EntityCounts {
     }
 }
 
-fn read_feed_info(feed: &GtfsFeed) -> FeedInfo {
+fn feed_info_for_report(feed: &GtfsFeed) -> FeedInfo {
     let table = feed.table(GtfsFile::FeedInfo);
     if table.is_empty() {
         return FeedInfo::default();
@@ -146,7 +146,7 @@ fn read_feed_info(feed: &GtfsFeed) -> FeedInfo {
     let text = |field: &str| table.text_column(field).get(0).unwrap_or_default().to_owned();
     let date = |field: &str| {
         let day = table.number_column(field).get(0);
-        day.map(|day| gtfs::date_from_day(day).to_string())
+        day.map(|day| gtfs::date_from_day_number(day).to_string())
     };
     FeedInfo {
         publisher_name: text("feed_publisher_name"),
@@ -161,7 +161,7 @@ fn read_feed_info(feed: &GtfsFeed) -> FeedInfo {
 /// The largest number of agencies listed in a report; further agencies are only counted.
 const AGENCIES_MAX: u32 = 1_000;
 
-fn read_agencies(feed: &GtfsFeed) -> Vec<AgencySummary> {
+fn agencies_for_report(feed: &GtfsFeed) -> Vec<AgencySummary> {
     let table = feed.table(GtfsFile::Agency);
     let text = |field: &str, row| table.text_column(field).get(row).unwrap_or_default().to_owned();
     (0..table.len().min(AGENCIES_MAX))

@@ -28,17 +28,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{
     ValidationContext,
-    cancel::CancelUnwind,
-    jobs::run_jobs,
+    cancel::CancelPanicPayload,
+    jobs::run_jobs_in_parallel,
     notice::{NoticeKind, Notices},
 };
 
 /// The name of a notice's field, and its meaning.
-type Field = (&'static str, &'static str);
+type NoticeFieldDescription = (&'static str, &'static str);
 
 /// A rule: the notices that it may report, and its check.
 #[derive(Debug)]
-pub struct Rule<S: ?Sized + 'static, F: 'static> {
+pub struct ValidationRule<S: ?Sized + 'static, F: 'static> {
     /// The kinds that it reports: mostly one, or several if one pass finds them all.
     pub kinds: &'static [&'static NoticeKind],
     /// The files that the rule relies on. It is skipped if one of them could not be read completely.
@@ -49,7 +49,7 @@ pub struct Rule<S: ?Sized + 'static, F: 'static> {
 
 /// A fault of the validator itself: a rule that panicked, or a limit that was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SystemError {
+pub struct ValidatorFault {
     /// The code of the rule's first kind.
     pub rule: &'static str,
     /// The panic message, or the limit that was reached.
@@ -60,36 +60,36 @@ pub struct SystemError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValidationOutcome {
     /// The validator's own faults: rules that panicked.
-    pub errors: Vec<SystemError>,
+    pub errors: Vec<ValidatorFault>,
     /// True if the time ran out, so that some rules did not run on all of the data.
     pub is_cut_short: bool,
 }
 
 /// Runs rules over a subject. Returns the faults of rules that panicked; cancelled rules end silently.
-pub fn run_rules<S: ?Sized + Sync, F: Sync>(
-    rules: &[&'static Rule<S, F>],
+pub fn run_validation_rules<S: ?Sized + Sync, F: Sync>(
+    rules: &[&'static ValidationRule<S, F>],
     subject: &S,
     context: &ValidationContext,
     notices: &mut Notices,
-) -> Vec<SystemError> {
-    let check = |rule: &&'static Rule<S, F>, out: &mut Notices| {
+) -> Vec<ValidatorFault> {
+    let check = |rule: &&'static ValidationRule<S, F>, out: &mut Notices| {
         let result = catch_unwind(AssertUnwindSafe(|| (rule.check)(subject, context, out)));
         // A cancelled rule is not a fault.
-        let fault = result.err().filter(|panic| !panic.is::<CancelUnwind>());
-        fault.map(|panic| SystemError {
+        let fault = result.err().filter(|panic| !panic.is::<CancelPanicPayload>());
+        fault.map(|panic| ValidatorFault {
             rule: rule.kinds.first().map_or("", |kind| kind.code),
             message: panic_message(&*panic),
         })
     };
-    let broken = run_jobs(rules, context, notices, check).into_iter().flatten();
-    broken.chain(limit_errors(notices)).collect()
+    let broken = run_jobs_in_parallel(rules, context, notices, check).into_iter().flatten();
+    broken.chain(errors_for_lower_bounds(notices)).collect()
 }
 
 /// Returns an error for each kind whose total is only a lower bound.
-fn limit_errors(notices: &Notices) -> Vec<SystemError> {
+fn errors_for_lower_bounds(notices: &Notices) -> Vec<ValidatorFault> {
     let message = "the count is a lower bound, because the rule reached its limit of steps";
-    let codes = notices.incomplete_codes();
-    codes.map(|rule| SystemError { rule, message: message.to_owned() }).collect()
+    let codes = notices.codes_with_lower_bound();
+    codes.map(|rule| ValidatorFault { rule, message: message.to_owned() }).collect()
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

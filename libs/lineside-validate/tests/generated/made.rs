@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use lineside_validate::gtfs::TextSource;
+use lineside_validate::gtfs::InMemoryFiles;
 
 use super::fares::{fares, fares_v2};
 
@@ -80,8 +80,8 @@ impl GeneratedFeed {
     }
 
     /// Returns the schedule as a source of files.
-    pub(crate) fn source(&self) -> TextSource {
-        self.files.iter().fold(TextSource::default(), |source, (name, rows)| {
+    pub(crate) fn source(&self) -> InMemoryFiles {
+        self.files.iter().fold(InMemoryFiles::default(), |source, (name, rows)| {
             let lines = std::iter::once(&rows.columns).chain(&rows.rows);
             let lines: String = lines.map(|cells| cells.join(",") + "\n").collect();
             let text = if rows.columns.is_empty() { String::new() } else { lines };

@@ -8,7 +8,7 @@ mod mutations;
 use std::collections::BTreeMap;
 
 use jiff::civil::date;
-use lineside_validate::{Notices, ValidationContext, rules::gtfs::validate_feed};
+use lineside_validate::{Notices, ValidationContext, rules::gtfs::validate_schedule};
 
 use self::{
     made::{Extent, GeneratedFeed, made},
@@ -23,7 +23,7 @@ const LOUD_SEEDS: std::ops::Range<u64> = 200..204;
 fn found(feed: &GeneratedFeed) -> Result<BTreeMap<&'static str, String>, String> {
     let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     let mut notices = Notices::new(1);
-    let (_, errors) = validate_feed(&feed.source(), &context, &mut notices)
+    let (_, errors) = validate_schedule(&feed.source(), &context, &mut notices)
         .map_err(|error| format!("cannot be read: {error}"))?;
     if let Some(error) = errors.first() {
         return Err(format!("{error:?}"));

@@ -39,7 +39,7 @@ fn list(
         list.push_str(&format!(
             "| [`{0}`](../../libs/lineside-validate/src/rules/{format}/pages/{0}.md) | {1} | {summary} |\n",
             kind.code,
-            kind.severity.report_name().to_lowercase(),
+            kind.severity.severity_report_name().to_lowercase(),
         ));
     }
     list

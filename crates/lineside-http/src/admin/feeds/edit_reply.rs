@@ -1,6 +1,8 @@
 //! The replies to a feed's edits. They never contain secrets.
 
-use lineside_config::overrides::{FeedOverride, KeyDifference, Keys, format_toml, redact_keys};
+use lineside_config::overrides::{
+    FeedKeys, FeedOverride, KeyDifference, format_feed_toml, redact_secrets,
+};
 use lineside_ingest::FeedId;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -24,7 +26,7 @@ pub(super) struct OverrideReply {
     paused: bool,
     /// The overridden keys with their values.
     #[schema(value_type = Object)]
-    keys: Keys,
+    keys: FeedKeys,
     /// The same keys as a TOML table for the file; null if there are none.
     toml: Option<String>,
     /// True if the override survives a restart, which needs a `data_dir`.
@@ -38,15 +40,16 @@ impl OverrideReply {
         feed_override: Option<&FeedOverride>,
         in_file: bool,
     ) -> Self {
-        let keys =
-            feed_override.map(|feed_override| redact_keys(&feed_override.keys)).unwrap_or_default();
+        let keys = feed_override
+            .map(|feed_override| redact_secrets(&feed_override.keys))
+            .unwrap_or_default();
         Self {
             id: id.to_string(),
             in_file,
             added: feed_override.is_some_and(|feed_override| feed_override.added),
             removed: feed_override.is_some_and(|feed_override| feed_override.removed),
             paused: feed_override.is_some_and(|feed_override| feed_override.paused),
-            toml: format_toml(id, &keys).ok().filter(|_| !keys.is_empty()),
+            toml: format_feed_toml(id, &keys).ok().filter(|_| !keys.is_empty()),
             keys,
             persistent: app.settings().persists_edits(),
         }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
-use lineside_config::overrides::{BadKey, Keys};
+use lineside_config::overrides::{FeedKeys, OverrideKeyError};
 use lineside_ingest::FeedId;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::lookup;
 use crate::parameters::QueryParameters;
 use crate::settings::{EditAction, EditError};
 
-fn parse_keys(body: &Bytes) -> Result<Keys, Refusal> {
+fn parse_keys(body: &Bytes) -> Result<FeedKeys, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
         let reason = format!("expected a JSON object with the keys of a feed: {error}");
         Refusal::BadParameter { name: "body", reason: reason.into() }
@@ -61,7 +61,7 @@ pub(super) async fn add_feed(
             apply_edit(&app, id, EditAction::Add(keys), &parameters).await
         }
         id => {
-            let fault = id.err().map(|reason| BadKey { key: "id".to_owned(), reason });
+            let fault = id.err().map(|reason| OverrideKeyError { key: "id".to_owned(), reason });
             faults.splice(0..0, fault);
             Err(EditError::BadKeys(faults).into())
         }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use lineside_config::overrides::{FeedOverride, KeyDifference, diff_keys, redact_keys};
+use lineside_config::overrides::{FeedOverride, KeyDifference, diff_keys, redact_secrets};
 use lineside_config::times::format_rfc3339;
 use lineside_store::NumberedEdit;
 use serde::Serialize;
@@ -116,7 +116,7 @@ fn edit_item((n, edit): NumberedEdit) -> EditItem {
         diff_keys(&keys(&before).unwrap_or_default(), &keys(&after).unwrap_or_default());
     let shown = |feed_override: Option<FeedOverride>| {
         let feed_override = feed_override.map(|feed_override| FeedOverride {
-            keys: redact_keys(&feed_override.keys),
+            keys: redact_secrets(&feed_override.keys),
             ..feed_override
         });
         feed_override

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lineside_formats::gtfs_rt::{
-    FeedMessageLimits, ShallowMessage, decode_shallow, encode_feed, proto::FeedHeader,
+    FeedMessageLimits, SplitFeedMessage, encode_feed_message, proto::FeedHeader, split_feed_message,
 };
 use lineside_sync::UnixMillis;
 
@@ -113,7 +113,7 @@ impl NetworkWriter {
     }
 
     /// Takes over the feeds' data from other networks, whose writers have ended. Call it before any input is applied
-    /// and before the network is visible. `doing` contains the status of each feed, in order.
+    /// and before the network is visible. `feed_records` contains the status of each feed, in order.
     pub(crate) fn inherit_feeds(
         &mut self,
         from: &[NetworkWriter],
@@ -191,12 +191,12 @@ impl NetworkWriter {
 }
 
 /// Returns the whole last content of a feed as one message; `None` before its first message.
-fn full_message(slice: &FeedSlice, table: &EntityTable) -> Option<ShallowMessage> {
+fn full_message(slice: &FeedSlice, table: &EntityTable) -> Option<SplitFeedMessage> {
     let header = slice.header.clone()?;
     let full = FeedHeader { incrementality: None, ..header };
-    let body = encode_feed(&full, table.raw_entities());
+    let body = encode_feed_message(&full, table.raw_entities());
     let limits = FeedMessageLimits { body_bytes: usize::MAX, ..FeedMessageLimits::default() };
-    decode_shallow(body, &limits).ok().map(|(message, _)| message)
+    split_feed_message(body, &limits).ok().map(|(message, _)| message)
 }
 
 fn rebuild_slice(table: &mut EntityTable, slice: &FeedSlice, known: &FeedTables) -> FeedSlice {

@@ -229,9 +229,9 @@ mod tests {
             calls.concat()
         );
         let (zone, limits) = (&TimeZone::UTC, siri::MessageLimits::default());
-        let (message, _) = siri::decode_message(text.as_bytes(), zone, &limits).unwrap();
+        let (message, _) = siri::decode_siri_message(text.as_bytes(), zone, &limits).unwrap();
         let deliveries: Vec<&EstimatedTimetableDelivery> =
-            message.deliveries().flat_map(|it| &it.estimated_timetables).collect();
+            message.service_deliveries().flat_map(|it| &it.estimated_timetables).collect();
         let journey = &deliveries[0].frames[0].estimated_vehicle_journeys[0];
         let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
         let mut entity = journeys::map_journey(journey, None, rules);

@@ -202,7 +202,7 @@ pub fn siri_to_gtfs_rt(
     schedule: Option<&Timetable>,
     zone: &TimeZone,
 ) -> (FeedMessage, Problems, ConversionReport) {
-    let has_timetables = message.deliveries().any(|it| !it.estimated_timetables.is_empty());
+    let has_timetables = message.service_deliveries().any(|it| !it.estimated_timetables.is_empty());
     let rules = MappingRules { ids, has_vehicle_delays: !has_timetables, zone };
     let mut normalized = normalize_message(message, rules);
     normalized.prefer_timetables();
@@ -310,7 +310,7 @@ impl NormalizedMessage {
         }
     }
 
-    fn add_delivery_head(&mut self, head: &lineside_formats::siri::DeliveryHead) {
+    fn add_delivery_head(&mut self, head: &lineside_formats::siri::CommonDeliveryFields) {
         self.made_at = self.made_at.max(to_unix_seconds(head.response_timestamp));
         match head.status {
             Some(false) => self.add_refusal(head.error_condition.as_ref()),
@@ -343,7 +343,7 @@ impl NormalizedMessage {
     fn count_cut_journeys(&mut self) {
         for it in self.entities.iter().filter(|it| !it.extra_calls.is_empty()) {
             let why = "there is no schedule with the other calls";
-            self.conversion_report.record_dropped("ExtraCall", why, Some(&it.entity.id));
+            self.conversion_report.record_dropped_object("ExtraCall", why, Some(&it.entity.id));
         }
     }
 
@@ -367,7 +367,7 @@ impl NormalizedMessage {
                 if is_known {
                     let why = "the journey's estimated timetable contains it";
                     let n_visits = it.visit_names().count() as u64;
-                    losses.record_dropped_many("MonitoredStopVisit", why, n_visits);
+                    losses.record_dropped_objects("MonitoredStopVisit", why, n_visits);
                 }
                 !is_known
             }

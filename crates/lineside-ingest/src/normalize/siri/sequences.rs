@@ -87,13 +87,13 @@ impl<'a> TripPlan<'a> {
     fn from_trip(trip: &TripDescriptor, timetable: &'a Timetable) -> Option<TripPlan<'a>> {
         let key = TripKey::from_descriptor(trip).filter(|_| !is_extra_trip(trip))?;
         let trip = timetable.find_trip(key.trip_id)?;
-        let mut stops: Vec<_> = timetable.stop_times(trip).map(|call| call.stop).collect();
+        let mut stops: Vec<_> = timetable.trip_stop_times(trip).map(|call| call.stop).collect();
         stops.sort_unstable();
         stops.windows(2).find(|pair| pair.first() == pair.last())?;
         let run = ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time);
         // Only the start time identifies a run of a frequency-based trip.
         let is_named = !timetable.trip(trip).has_frequencies || !key.start_time.is_empty();
-        let calls = timetable.stop_times(trip).collect();
+        let calls = timetable.trip_stop_times(trip).collect();
         Some(TripPlan { timetable, trip, calls, run: run.filter(|_| is_named) })
     }
 

@@ -76,14 +76,14 @@ fn previous_service_day(
     let service = timetable.trip(known).service;
     let fits = |date: Date| {
         timetable.is_service_active(service, date)
-            && timetable.service_time(date, planned).abs_diff(at) <= FITS_SECONDS_MAX
+            && timetable.service_time_to_unix(date, planned).abs_diff(at) <= FITS_SECONDS_MAX
     };
     (!fits(named) && fits(before)).then_some(before)
 }
 
 /// Returns a call's scheduled time in seconds of the service day, and its aimed time in Unix seconds.
 fn planned_times(timetable: &Timetable, trip: TripIdx, aimed: &AimedCall) -> Option<(i32, i64)> {
-    let mut calls = timetable.stop_times(trip);
+    let mut calls = timetable.trip_stop_times(trip);
     let call = match aimed.stop_id.as_deref() {
         Some(stop) => calls.find(|call| timetable.stop(call.stop).id == stop),
         None => calls.next(),

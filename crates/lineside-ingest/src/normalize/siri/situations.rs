@@ -5,7 +5,8 @@ use lineside_formats::{
     gtfs_rt::proto::{Alert, EntitySelector, FeedEntity, TimeRange, TripDescriptor, alert::Cause},
     siri::{
         AffectedLine, AffectedNetwork, AffectedStopPoint, AffectedVehicleJourney, Affects,
-        InfoLink, LanguageText, Progress, PtSituationElement, Severity, TextualContent, TimePeriod,
+        InfoLink, LanguageText, PtSituationElement, Severity, SituationProgress, TextualContent,
+        TimePeriod,
     },
 };
 use smol_str::{SmolStr, format_smolstr};
@@ -82,7 +83,7 @@ fn situation_id(situation: &PtSituationElement) -> SmolStr {
 fn active_periods(situation: &PtSituationElement) -> Vec<TimeRange> {
     let to_range = |period: &TimePeriod| time_range(period.start_time, period.end_time);
     let mut periods: Vec<TimeRange> = situation.validity_periods.iter().map(to_range).collect();
-    if situation.progress == Some(Progress::Closed) {
+    if situation.progress == Some(SituationProgress::Closed) {
         let closed = time_range(None, situation.versioned_at_time.or(situation.creation_time)).end;
         let first = periods.iter().filter_map(|period| period.start).min();
         let last = periods.iter().filter_map(|period| period.end).min();
@@ -151,7 +152,7 @@ fn list_selectors(
     for affects in all {
         selectors.add_affects(affects);
     }
-    losses.record_dropped_many(
+    losses.record_dropped_objects(
         "Affects",
         "an alert has at most 1,000 informed entities",
         selectors.n_dropped,

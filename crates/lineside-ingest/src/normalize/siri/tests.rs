@@ -29,7 +29,8 @@ fn message(deliveries: &str) -> SiriMessage {
          </ServiceDelivery></Siri>"
     );
     let (message, problems) =
-        siri::decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        siri::decode_siri_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            .unwrap();
     assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     message
 }
@@ -459,11 +460,13 @@ fn every_element_of_recorded_messages_becomes_one_entity() {
             }
             let body = fs::read(&path).unwrap();
             let Ok((message, _)) =
-                siri::decode_message(&body, &TimeZone::UTC, &MessageLimits::default())
+                siri::decode_siri_message(&body, &TimeZone::UTC, &MessageLimits::default())
             else {
                 continue;
             };
-            if message.deliveries().next().is_none() || body.trim_ascii_start().starts_with(b"{") {
+            if message.service_deliveries().next().is_none()
+                || body.trim_ascii_start().starts_with(b"{")
+            {
                 continue;
             }
             let text = without_comments(&String::from_utf8_lossy(&body));

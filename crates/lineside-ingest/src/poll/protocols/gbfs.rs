@@ -74,7 +74,7 @@ struct ListedFile {
 
 impl Protocol for GbfsProtocol {
     fn reads_format(&self, format: Format) -> bool {
-        format.is_system()
+        format.is_shared_mobility()
     }
 
     fn as_protocol(&mut self) -> &mut dyn Protocol {
@@ -139,13 +139,13 @@ impl GbfsProtocol {
         body: &Bytes,
     ) -> Result<(), FetchError> {
         let refused = |error: lineside_formats::Error| FetchError::from_decoder_error(&error);
-        polled.recommend_ttl(lineside_gbfs::parse_ttl(body).map_err(refused)?);
+        polled.recommend_ttl(lineside_gbfs::parse_file_ttl(body).map_err(refused)?);
         if polled.feed.config().url.is_local() {
             let detail = "the URL of a GBFS system must begin with http or https";
             return Err(FetchError::new(FailureCode::Decode, detail));
         }
         let (discovery, mut problems) =
-            lineside_gbfs::decode_discovery(body, &lineside_gbfs::DiscoveryLimits::default())
+            lineside_gbfs::decode_discovery_file(body, &lineside_gbfs::DiscoveryLimits::default())
                 .map_err(refused)?;
         if discovery.entries.is_empty() {
             // A temporarily empty list would remove all data of the system.
@@ -253,7 +253,7 @@ impl GbfsProtocol {
         let (snapshots, key) = (Arc::clone(&self.shared.snapshots), part.snapshot_key());
         let read = tokio::task::spawn_blocking(move || snapshots.read_snapshot(&key)).await;
         let Ok(Some((head, bytes))) = read else { return };
-        if head.source != describe_source(part.config()) || !head.format.is_system() {
+        if head.source != describe_source(part.config()) || !head.format.is_shared_mobility() {
             return;
         }
         match part.snapshot() {
@@ -323,8 +323,8 @@ fn list_wanted_files(
         let name = SmolStr::new(&entry.name);
         let key = join_language_path(language.as_deref(), &name);
         // Two names of one kind, of an old and a new GBFS version, would overwrite each other's records.
-        let is_same = |other: &SmolStr| match lineside_gbfs::FileKind::from_name(&name) {
-            Some(kind) => lineside_gbfs::FileKind::from_name(other) == Some(kind),
+        let is_same = |other: &SmolStr| match lineside_gbfs::FileKind::kind_from_file_name(&name) {
+            Some(kind) => lineside_gbfs::FileKind::kind_from_file_name(other) == Some(kind),
             None => *other == name,
         };
         let is_first = all.iter().all(|it: &ListedFile| !is_same(&it.name));

@@ -61,7 +61,7 @@ pub(in crate::poll) struct GbfsFileProtocol {
 
 impl Protocol for GbfsFileProtocol {
     fn reads_format(&self, format: Format) -> bool {
-        format.is_system()
+        format.is_shared_mobility()
     }
 
     fn as_protocol(&mut self) -> &mut dyn Protocol {
@@ -114,7 +114,7 @@ impl GbfsFileProtocol {
 
     async fn accept_file(&self, polled: &mut PolledFeed, body: &Bytes) -> Result<(), FetchError> {
         let refused = |error: Error| FetchError::from_decoder_error(&error);
-        polled.recommend_ttl(lineside_gbfs::parse_ttl(body).map_err(refused)?);
+        polled.recommend_ttl(lineside_gbfs::parse_file_ttl(body).map_err(refused)?);
         self.read_file(polled, body).await.map_err(refused)?;
         polled.record_success();
         Ok(())
@@ -128,7 +128,7 @@ impl GbfsFileProtocol {
         // A system without alerts or free vehicles is fine, so its file does not count as empty.
         polled.status.entities = 1;
         polled.status.problems = Default::default();
-        let Some(kind) = FileKind::from_name(file_name(polled)) else { return Ok(()) };
+        let Some(kind) = FileKind::kind_from_file_name(file_name(polled)) else { return Ok(()) };
         let language = self.network_link.as_ref().and_then(|link| link.language.clone());
         let language = language.unwrap_or(SmolStr::new_static(LANGUAGE_UNKNOWN));
         let body = body.clone();

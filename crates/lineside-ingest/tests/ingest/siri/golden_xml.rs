@@ -9,12 +9,12 @@ fn message(delivery: ServiceDelivery) -> SiriMessage {
     }
 }
 
-fn head() -> DeliveryHead {
-    DeliveryHead {
+fn head() -> CommonDeliveryFields {
+    CommonDeliveryFields {
         version: Some("2.0".into()),
         response_timestamp: SiriTime::from_millis(UnixMillis::from_seconds(EIGHT + 480).0),
         status: Some(true),
-        ..DeliveryHead::default()
+        ..CommonDeliveryFields::default()
     }
 }
 
@@ -25,7 +25,7 @@ fn check_encoded(name: &str, delivery: ServiceDelivery) {
     let message = message(ServiceDelivery { response_timestamp, ..delivery });
     let text = encode_xml(&message);
     let (read, problems) =
-        decode_xml(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        decode_xml_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
     assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     assert_eq!(read, message);
     golden(name, &(text.replace("><", ">\n<") + "\n"));

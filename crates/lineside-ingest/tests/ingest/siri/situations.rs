@@ -49,7 +49,7 @@ fn clients_are_informed_of_closed_alerts_for_some_time() {
             elements.push_record(&state, record);
         }
         let situations = elements.situations.iter().map(|it| {
-            (it.situation_number.clone().unwrap(), it.progress == Some(Progress::Closed))
+            (it.situation_number.clone().unwrap(), it.progress == Some(SituationProgress::Closed))
         });
         (situations.collect::<Vec<_>>(), selection.up_to)
     };

@@ -147,7 +147,8 @@ async fn a_heartbeat_confirms_the_data() {
     let made_at = || {
         let state = ingest.find_feed("siri").unwrap().network().state();
         let export = exports::gtfs_rt_message(&state, "siri", ExportPart::TripUpdates).unwrap();
-        let decoded = lineside_formats::gtfs_rt::decode_message(export.bytes, &Default::default());
+        let decoded =
+            lineside_formats::gtfs_rt::decode_feed_message(export.bytes, &Default::default());
         decoded.unwrap().0.header.timestamp.unwrap()
     };
     let before = made_at();

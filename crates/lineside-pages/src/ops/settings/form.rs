@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lineside_config::overrides::{BadKey, FeedOverride, HIDDEN, Keys};
+use lineside_config::overrides::{FeedKeys, FeedOverride, HIDDEN, OverrideKeyError};
 use lineside_http::QueryParameters;
 use lineside_http::admin_auth::Draft;
 use lineside_ingest::Secret;
@@ -42,13 +42,13 @@ pub(super) struct SettingsForm {
     pub(super) reverted_keys: BTreeSet<String>,
 }
 
-fn form_error(key: impl Into<String>, reason: &str) -> BadKey {
-    BadKey { key: key.into(), reason: reason.to_owned() }
+fn form_error(key: impl Into<String>, reason: &str) -> OverrideKeyError {
+    OverrideKeyError { key: key.into(), reason: reason.to_owned() }
 }
 
 impl SettingsForm {
     /// Builds the form of a feed with these keys; secrets stay hidden.
-    pub(super) fn from_keys(keys: &Keys) -> Self {
+    pub(super) fn from_keys(keys: &FeedKeys) -> Self {
         let mut form = Self::default();
         for field in fields::all_fields() {
             let mut value = keys.get(field.config_key());
@@ -137,14 +137,17 @@ impl SettingsForm {
         single.chain(in_lists).collect()
     }
 
-    /// Returns the changed keys, given the feed's override `over`, and the errors of the form itself. `null` resets a
-    /// key to the configuration file. The values are validated elsewhere.
-    pub(super) fn changed_keys(&self, feed_override: Option<&FeedOverride>) -> (Keys, Vec<BadKey>) {
+    /// Returns the changed keys, given the feed's override `feed_override`, and the errors of the form itself. `null`
+    /// resets a key to the configuration file. The values are validated elsewhere.
+    pub(super) fn changed_keys(
+        &self,
+        feed_override: Option<&FeedOverride>,
+    ) -> (FeedKeys, Vec<OverrideKeyError>) {
         let is_overridden = |key: &str| {
             feed_override.is_some_and(|feed_override| feed_override.keys.contains_key(key))
         };
-        let (mut keys, mut errors) = (Keys::new(), Vec::new());
-        let mut put = |key: &str, value: Result<Option<Value>, Vec<BadKey>>| match value {
+        let (mut keys, mut errors) = (FeedKeys::new(), Vec::new());
+        let mut put = |key: &str, value: Result<Option<Value>, Vec<OverrideKeyError>>| match value {
             Ok(Some(value)) => drop(keys.insert(key.to_owned(), value)),
             Ok(None) => {}
             Err(faults) => errors.extend(faults),
@@ -168,7 +171,7 @@ impl SettingsForm {
         &self,
         field: &fields::SettingsField,
         is_overridden: bool,
-    ) -> Result<Option<Value>, Vec<BadKey>> {
+    ) -> Result<Option<Value>, Vec<OverrideKeyError>> {
         let (now, was) = (self.field_value(field.name), self.original_value(field.name));
         match (now, field.kind) {
             (now, _) if now == was => Ok(None),
@@ -181,7 +184,11 @@ impl SettingsForm {
     }
 
     /// Returns the new value of a table with a few members, one of which is a secret: it is replaced as a whole.
-    fn table_value(&self, key: &str, is_overridden: bool) -> Result<Option<Value>, Vec<BadKey>> {
+    fn table_value(
+        &self,
+        key: &str,
+        is_overridden: bool,
+    ) -> Result<Option<Value>, Vec<OverrideKeyError>> {
         let members = || fields::all_fields().filter(|field| field.config_key() == key);
         let is_touched = |field: &fields::SettingsField| {
             self.field_value(field.name) != self.original_value(field.name)
@@ -211,7 +218,7 @@ impl SettingsForm {
     }
 
     /// Returns the new value of a list of names with secrets: it is replaced as a whole.
-    fn list_value(&self, key: &str) -> Result<Option<Value>, Vec<BadKey>> {
+    fn list_value(&self, key: &str) -> Result<Option<Value>, Vec<OverrideKeyError>> {
         let rows = self.secret_pairs(key);
         if !rows.iter().any(|row| row.name != row.original_name || row.secret.is_some()) {
             return Ok(None);
@@ -240,7 +247,7 @@ impl SettingsForm {
 }
 
 /// Returns the value for a key that was cleared in the form.
-fn removed_value(key: &str, is_overridden: bool) -> Result<Option<Value>, Vec<BadKey>> {
+fn removed_value(key: &str, is_overridden: bool) -> Result<Option<Value>, Vec<OverrideKeyError>> {
     if is_overridden {
         return Ok(Some(Value::Null));
     }
@@ -298,7 +305,7 @@ mod tests {
             "headers": {"X-Key": "***"}, "basic": {"user": "me", "password": "***"}
         });
         let form = SettingsForm::from_keys(keys.as_object().unwrap());
-        assert_eq!(form.changed_keys(None), (Keys::new(), Vec::new()));
+        assert_eq!(form.changed_keys(None), (FeedKeys::new(), Vec::new()));
         assert_eq!(
             (form.field_value("poll"), form.field_value("max_concurrent_requests")),
             (Some("15s"), Some("1"))

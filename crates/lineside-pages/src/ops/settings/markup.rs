@@ -1,6 +1,6 @@
 //! The HTML of a feed's form: each field with its label, input and errors.
 
-use lineside_config::overrides::{BadKey, FeedOverride, Keys};
+use lineside_config::overrides::{FeedKeys, FeedOverride, OverrideKeyError};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -18,14 +18,14 @@ pub(super) struct SettingsView<'a> {
     /// The feed's override.
     pub(super) current_override: Option<&'a FeedOverride>,
     pub(super) is_in_file: bool,
-    pub(super) errors: &'a [BadKey],
+    pub(super) errors: &'a [OverrideKeyError],
     /// The feed that already has the id of the form.
     pub(super) existing_feed: Option<String>,
     /// The id of the draft with the submitted secrets.
     pub(super) draft: Option<&'a str>,
     /// Feeds that may be schedules: ids and names.
     pub(super) schedules: Vec<(String, String)>,
-    pub(super) defaults: Keys,
+    pub(super) defaults: FeedKeys,
     /// The default polling interval of the feed's format.
     pub(super) poll: String,
 }
@@ -94,7 +94,7 @@ impl SettingsView<'_> {
     }
 
     /// Returns the field at which an error is shown.
-    fn error_field(&self, error: &BadKey) -> Option<String> {
+    fn error_field(&self, error: &OverrideKeyError) -> Option<String> {
         let key = error.key.as_str();
         let is_field = key == "id" || super::fields::all_fields().any(|field| field.name == key);
         if is_field {
@@ -109,7 +109,7 @@ impl SettingsView<'_> {
         Some(member.name.to_owned())
     }
 
-    fn find_error(&self, name: &str) -> Option<&BadKey> {
+    fn find_error(&self, name: &str) -> Option<&OverrideKeyError> {
         self.errors.iter().find(|error| self.error_field(error).as_deref() == Some(name))
     }
 

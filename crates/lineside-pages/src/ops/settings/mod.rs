@@ -13,7 +13,9 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use lineside_config::overrides::{BadKey, FeedOverride, feed_keys, redact_keys};
+use lineside_config::overrides::{
+    FeedOverride, OverrideKeyError, effective_feed_keys, redact_secrets,
+};
 use lineside_http::admin::BODY_BYTES_MAX;
 use lineside_http::app::App;
 use lineside_http::settings::{EditAction, EditError, EditOutcome};
@@ -69,7 +71,8 @@ impl SettingsSubject {
 
     /// Returns the form with the current values.
     fn initial_form(&self) -> SettingsForm {
-        let keys = self.feed.as_ref().map(|feed| redact_keys(&feed_keys(feed.config())));
+        let keys =
+            self.feed.as_ref().map(|feed| redact_secrets(&effective_feed_keys(feed.config())));
         SettingsForm::from_keys(&keys.unwrap_or_default())
     }
 }
@@ -81,7 +84,7 @@ enum PreviewOutcome {
     /// The form can be applied, and the source was requested once.
     Tested(Option<EditOutcome>, source::TestResult),
     /// The form has errors.
-    Bad(Vec<BadKey>),
+    Bad(Vec<OverrideKeyError>),
     /// The form changes nothing.
     Unchanged,
 }
@@ -221,13 +224,13 @@ fn redirect_applied(subject: Option<&SettingsSubject>, id: &FeedId) -> SubmitOut
     }
 }
 
-fn expired_secrets_error() -> BadKey {
+fn expired_secrets_error() -> OverrideKeyError {
     let reason = "the secrets that you entered have expired: enter them again".to_owned();
-    BadKey { key: String::new(), reason }
+    OverrideKeyError { key: String::new(), reason }
 }
 
-fn id_error(reason: String) -> BadKey {
-    BadKey { key: "id".to_owned(), reason }
+fn id_error(reason: String) -> OverrideKeyError {
+    OverrideKeyError { key: "id".to_owned(), reason }
 }
 
 /// Returns the feed and the edit of a form.
@@ -239,7 +242,7 @@ fn wanted_edit(
     app: &App,
     subject: Option<&SettingsSubject>,
     form: &SettingsForm,
-) -> Result<(FeedId, EditAction), Vec<BadKey>> {
+) -> Result<(FeedId, EditAction), Vec<OverrideKeyError>> {
     let (keys, mut faults) =
         form.changed_keys(subject.and_then(|subject| subject.current_override.as_ref()));
     let id = match subject {

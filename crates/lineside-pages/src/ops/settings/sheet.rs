@@ -1,7 +1,9 @@
 //! A feed's page for admins: its state, form, overrides and history, and a button that removes it.
 
 use lineside_config::format_duration;
-use lineside_config::overrides::{BadKey, default_keys, format_toml, redact_keys};
+use lineside_config::overrides::{
+    OverrideKeyError, default_feed_keys, format_feed_toml, redact_secrets,
+};
 use lineside_formats::Format;
 use lineside_http::QueryParameters;
 use lineside_http::app::App;
@@ -50,7 +52,7 @@ impl SettingsSheet<'_> {
         }
     }
 
-    fn form_errors(&self) -> &[BadKey] {
+    fn form_errors(&self) -> &[OverrideKeyError] {
         match self.outcome {
             Some(PreviewOutcome::Bad(errors)) => errors,
             _ => &[],
@@ -73,7 +75,7 @@ impl SettingsSheet<'_> {
                 .map(|feed| feed.id().to_string()),
             draft: draft.as_deref(),
             schedules: list_schedules(self.app),
-            defaults: feed.map(|feed| default_keys(feed.config())).unwrap_or_default(),
+            defaults: feed.map(|feed| default_feed_keys(feed.config())).unwrap_or_default(),
             poll: feed.map_or_else(String::new, |feed| {
                 format_duration(feed.config().poll_interval(feed.format()))
             }),
@@ -113,9 +115,10 @@ impl SettingsSheet<'_> {
 
     fn render_override(&self, subject: &SettingsSubject) -> Markup {
         let feed_override = subject.current_override.as_ref();
-        let keys =
-            feed_override.map(|feed_override| redact_keys(&feed_override.keys)).unwrap_or_default();
-        let toml = format_toml(&subject.id, &keys).ok().filter(|_| !keys.is_empty());
+        let keys = feed_override
+            .map(|feed_override| redact_secrets(&feed_override.keys))
+            .unwrap_or_default();
+        let toml = format_feed_toml(&subject.id, &keys).ok().filter(|_| !keys.is_empty());
         html! {
             section.card aria-labelledby="overrides" {
                 h2 #overrides { "Overrides" }

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use lineside_formats::{ConversionReport, Format};
 use lineside_gbfs::{
-    FileContent, FileKind, encode_station, encode_station_status, encode_vehicle,
+    FileContent, FileKind, encode_station_information, encode_station_status, encode_vehicle,
     records::StationStatus,
 };
 
@@ -33,11 +33,15 @@ pub(super) fn write_geojson(
         for station in stations {
             let now = status.remove(station.station_id.as_str());
             let (Some(lat), Some(lon)) = (station.lat, station.lon) else {
-                conversion_report.record_dropped("station", NO_POSITION, Some(&station.station_id));
+                conversion_report.record_dropped_object(
+                    "station",
+                    NO_POSITION,
+                    Some(&station.station_id),
+                );
                 continue;
             };
             let now = now.map(encode_station_status);
-            let parts = [encode_station(station), now.unwrap_or_default()];
+            let parts = [encode_station_information(station), now.unwrap_or_default()];
             map.write_point(lat, lon, &parts).map_err(write_failed)?;
             counts[0].1 += 1;
         }
@@ -45,12 +49,20 @@ pub(super) fn write_geojson(
     let mut unknown: Vec<&str> = status.into_keys().collect();
     unknown.sort_unstable();
     for id in unknown {
-        conversion_report.record_dropped("station_status", "the station has no position", Some(id));
+        conversion_report.record_dropped_object(
+            "station_status",
+            "the station has no position",
+            Some(id),
+        );
     }
     if let Some(FileContent::VehicleStatus(vehicles)) = content(FileKind::VehicleStatus) {
         for vehicle in vehicles {
             let (Some(lat), Some(lon)) = (vehicle.lat, vehicle.lon) else {
-                conversion_report.record_dropped("vehicle", NO_POSITION, Some(&vehicle.vehicle_id));
+                conversion_report.record_dropped_object(
+                    "vehicle",
+                    NO_POSITION,
+                    Some(&vehicle.vehicle_id),
+                );
                 continue;
             };
             map.write_point(lat, lon, &[encode_vehicle(vehicle)]).map_err(write_failed)?;
@@ -82,7 +94,7 @@ const MAP_FILES: [FileKind; 3] =
 fn report_unshown(kind: FileKind, content: &FileContent, losses: &mut ConversionReport) {
     let name = kind.file_name(3).or(kind.file_name(2)).unwrap_or("file");
     let why = "GeoJSON only has stations and vehicles";
-    losses.record_dropped_many(name, why, content.record_count() as u64);
+    losses.record_dropped_objects(name, why, content.record_count() as u64);
 }
 
 fn write_failed(error: io::Error) -> ConversionError {

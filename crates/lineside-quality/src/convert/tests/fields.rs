@@ -67,8 +67,9 @@ fn message() -> FeedMessage {
 
 fn bytes(message: &FeedMessage) -> ConversionInput {
     let raw = message.entity.iter().zip(1..);
-    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::from_entity(entity, number).bytes);
-    ConversionInput::Body(gtfs_rt::encode_feed(&message.header, raw))
+    let raw = raw
+        .map(|(entity, number)| gtfs_rt::EncodedEntity::from_decoded_entity(entity, number).bytes);
+    ConversionInput::Body(gtfs_rt::encode_feed_message(&message.header, raw))
 }
 
 fn some_text() -> Option<String> {
@@ -298,9 +299,14 @@ fn every_added_alert_selector_changes_the_siri_or_the_losses() {
 fn all_siri_that_is_read_is_written() {
     let sample = siri::sample_delivery_xml();
     let (xml, converted) = one(body(&sample), ConversionTarget::SiriXml);
-    assert_eq!(converted.conversion_report.total_dropped(), 0, "{:?}", converted.conversion_report);
+    assert_eq!(
+        converted.conversion_report.dropped_object_count(),
+        0,
+        "{:?}",
+        converted.conversion_report
+    );
     let read = |text: &[u8]| {
-        siri::decode_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
+        siri::decode_siri_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
     };
     assert_eq!(read(&xml).0.payloads, read(sample.as_bytes()).0.payloads);
 }

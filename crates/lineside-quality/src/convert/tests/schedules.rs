@@ -37,7 +37,7 @@ fn rows(zip: &[u8], table: &str) -> Vec<String> {
 fn the_european_netex_profile_is_converted_to_gtfs() {
     let (zip, converted) = one(body(EPIP), ConversionTarget::Gtfs);
     assert_eq!(
-        (converted.conversion_report.total_dropped(), converted.problems.total_count()),
+        (converted.conversion_report.dropped_object_count(), converted.problems.total_count()),
         (0, 0)
     );
     assert_eq!(rows(&zip, "stops.txt").len(), 3);
@@ -61,7 +61,10 @@ fn the_french_netex_profile_is_converted_to_gtfs() {
     let given = writer.finish().unwrap().into_inner();
     let (zip, converted) =
         one(ConversionInput::from_file(file(&given)).unwrap(), ConversionTarget::Gtfs);
-    assert_eq!((converted.from, converted.conversion_report.total_dropped()), (Format::Netex, 0));
+    assert_eq!(
+        (converted.from, converted.conversion_report.dropped_object_count()),
+        (Format::Netex, 0)
+    );
     assert_eq!(converted.problems.total_count(), 0, "{:?}", converted.problems.retained_problems());
     let counts: Vec<_> = converted.counts.iter().map(|(_, count)| *count).collect();
     assert_eq!(counts, [1, 1, 2, 1, 2], "lines, journeys, quays, stop places and points");
@@ -156,7 +159,8 @@ fn siri_ids_are_mapped_to_those_of_the_schedule() {
         out.rewind().unwrap();
         out.read_to_end(&mut bytes).unwrap();
         let (message, _) =
-            gtfs_rt::decode_message(bytes.into(), &gtfs_rt::FeedMessageLimits::default()).unwrap();
+            gtfs_rt::decode_feed_message(bytes.into(), &gtfs_rt::FeedMessageLimits::default())
+                .unwrap();
         let update = message.entity[0].trip_update.as_ref().unwrap();
         assert_eq!(update.trip.trip_id.as_deref(), Some(trip));
         assert_eq!(update.stop_time_update[0].stop_id.as_deref(), Some(stop));
@@ -195,7 +199,7 @@ fn the_json_of_a_journey_after_midnight_has_no_private_field() {
     let convert = |target| {
         converted(body(&night), target, Some(file(&zip))).unwrap_or_else(|why| panic!("{why:?}"))
     };
-    let (message, _) = gtfs_rt::decode_message(
+    let (message, _) = gtfs_rt::decode_feed_message(
         convert(ConversionTarget::GtfsRt).0,
         &gtfs_rt::FeedMessageLimits::default(),
     )
@@ -227,7 +231,8 @@ fn a_journey_with_an_extra_call_keeps_its_other_planned_calls() {
         schedule("J,12:00:00,12:00:00,R,1\nJ,12:05:00,12:05:00,S,2\nJ,12:20:00,12:20:00,T,3\n");
     let (pb, known) = converted(body(&framed), ConversionTarget::GtfsRt, Some(file(&zip)))
         .unwrap_or_else(|why| panic!("{why:?}"));
-    let (message, _) = gtfs_rt::decode_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
+    let (message, _) =
+        gtfs_rt::decode_feed_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     let update = message.entity[0].trip_update.as_ref().unwrap();
     let stops: Vec<_> =
         update.stop_time_update.iter().filter_map(|call| call.stop_id.as_deref()).collect();

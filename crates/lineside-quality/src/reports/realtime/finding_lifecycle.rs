@@ -73,7 +73,7 @@ impl FindingLifecycle {
         self.record_notices(notices, at, |code| checked_codes.contains(&code))
     }
 
-    /// Records findings. `is_asked` returns true if the check would have found a code.
+    /// Records findings. `is_checked` returns true if the check would have found a code.
     fn record_notices(
         &mut self,
         notices: &Notices,
@@ -153,15 +153,15 @@ impl FindingLifecycle {
 
 #[cfg(test)]
 mod tests {
-    use lineside_validate::rules::gtfs_rt::notice_kinds;
+    use lineside_validate::rules::gtfs_rt::realtime_notice_kinds;
 
     use super::*;
 
     /// Returns notices with these codes.
     fn found(codes: &[&str]) -> Notices {
         let mut notices = Notices::new(1);
-        for kind in notice_kinds().filter(|kind| codes.contains(&kind.code)) {
-            notices.add_notice(kind, |_| {});
+        for kind in realtime_notice_kinds().filter(|kind| codes.contains(&kind.code)) {
+            notices.count_notice_with_sample(kind, |_| {});
         }
         notices
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
-use lineside_validate::rules::gbfs::is_compared_file;
+use lineside_validate::rules::gbfs::is_compared_with_earlier_copy;
 
 /// Maximum size of the files of a held state, in bytes.
 const STATE_BYTES_MAX: usize = 16 << 20;
@@ -40,7 +40,7 @@ impl GbfsHistory {
         if latest.is_some_and(|state| state.at > at - STATE_INTERVAL) {
             return;
         }
-        let compared = files.iter().filter(|(name, _)| is_compared_file(name));
+        let compared = files.iter().filter(|(name, _)| is_compared_with_earlier_copy(name));
         let files: Vec<(String, Bytes)> = compared.cloned().collect();
         let size: usize = files.iter().map(|(_, body)| body.len()).sum();
         if files.is_empty() || size > STATE_BYTES_MAX {

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use lineside_ingest::{Feed, GbfsFeedFile};
 use lineside_sync::UnixMillis;
 use lineside_sync::real_time::Stopwatch;
-use lineside_validate::rules::gbfs::{LANGUAGES_MAX, SystemFiles, validate_while};
-use lineside_validate::rules::gtfs_rt::MatchRate;
+use lineside_validate::rules::gbfs::{GbfsSystemFiles, LANGUAGES_MAX, validate_gbfs_while};
+use lineside_validate::rules::gtfs_rt::ScheduleMatchRate;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::gbfs_history::GbfsHistory;
@@ -128,11 +128,15 @@ impl LanguageSnapshot {
         language
     }
 
-    fn to_system<'a>(&'a self, before: &'a [(String, Bytes)], now: UnixMillis) -> SystemFiles<'a> {
+    fn to_system<'a>(
+        &'a self,
+        before: &'a [(String, Bytes)],
+        now: UnixMillis,
+    ) -> GbfsSystemFiles<'a> {
         let pairs = |files: &'a [(String, Bytes)]| {
             files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect()
         };
-        SystemFiles {
+        GbfsSystemFiles {
             files: pairs(&self.read),
             unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
             previous: pairs(before),
@@ -210,7 +214,7 @@ impl MessageChecker {
             let before = if n == 0 { history.previous_files() } else { &[] };
             let before = comparable_files(&language.read, before, self.limits.memory);
             let system = language.to_system(before, now);
-            let verdict = validate_while(&system, &mut found.notices, &may_continue);
+            let verdict = validate_gbfs_while(&system, &mut found.notices, &may_continue);
             if verdict.is_cut_short && is_ending() {
                 return;
             }
@@ -232,7 +236,7 @@ impl MessageChecker {
             found,
             now,
             took,
-            (None, MatchRate::default()),
+            (None, ScheduleMatchRate::default()),
         ));
     }
 }

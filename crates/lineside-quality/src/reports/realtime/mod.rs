@@ -2,9 +2,9 @@
 //!
 //! Ingest passes each message on once it is published, and the feed's next poll waits for the check, which has a time
 //! limit. `prepared_schedules` prepares the schedule, `finding_lifecycle` tracks the times of each code, and once a
-//! second `validation_tasks` creates and stores reports of new findings. SIRI messages are validated by SIRI's own rules
-//! (`siri_messages`), and then like the GTFS-Realtime that they are converted to. GBFS systems are validated as a whole
-//! (`gbfs_systems`).
+//! second `validation_tasks` creates and stores reports of new findings. SIRI messages are validated by SIRI's own
+//! rules (`siri_messages`), and then like the GTFS-Realtime that they are converted to. GBFS systems are validated as a
+//! whole (`gbfs_systems`).
 
 mod staleness;
 mod gbfs_history;
@@ -32,9 +32,10 @@ use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use lineside_sync::real_time::Stopwatch;
 use lineside_validate::Notices;
-use lineside_validate::rules::SystemError;
+use lineside_validate::rules::ValidatorFault;
 use lineside_validate::rules::gtfs_rt::{
-    AlternateSchedule, MatchRate, MessageHistory, MessageSubject, RuleScope, validate_while,
+    MessageHistory, MessageWithContext, OtherScheduleVersion, RealtimeRuleScope, ScheduleMatchRate,
+    validate_realtime_while,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -126,11 +127,11 @@ pub struct LatestCheck {
     pub took: Duration,
     /// The SHA-256 of the schedule used.
     pub schedule: Option<Arc<str>>,
-    pub trips: MatchRate,
+    pub trips: ScheduleMatchRate,
     pub notices: Notices,
     /// The records of the first findings.
     pub rows: Vec<RawRow>,
-    pub errors: Vec<SystemError>,
+    pub errors: Vec<ValidatorFault>,
     pub is_cut_short: bool,
     /// True if only the rules without a schedule ran, because the feed has none.
     pub is_without_schedule: bool,
@@ -143,7 +144,7 @@ impl LatestCheck {
         found: FoundNotices,
         at: UnixMillis,
         took: Duration,
-        (schedule, trips): (Option<Arc<str>>, MatchRate),
+        (schedule, trips): (Option<Arc<str>>, ScheduleMatchRate),
     ) -> LatestCheck {
         let FoundNotices { notices, rows, errors, is_cut_short } = found;
         let (lacks_schedule, refusal) = (false, None);
@@ -300,7 +301,10 @@ impl MessageChecker {
         let Some((message, is_retainable)) = decode_message(&body) else { return };
         let others = self.other_messages(&network, feed.id(), received);
         let previous = feed_messages.previous.lock().clone();
-        let scope = RuleScope { has_schedule: schedule.name.is_some(), ..RuleScope::default() };
+        let scope = RealtimeRuleScope {
+            has_schedule: schedule.name.is_some(),
+            ..RealtimeRuleScope::default()
+        };
         let found = FoundNotices::new();
         let message_input =
             MessageInput { message: &message, previous, others, schedule, scope, received };
@@ -325,7 +329,7 @@ impl MessageChecker {
     ) -> bool {
         let outcome =
             feed_messages.validate_input(message_input, at, watch, self.limits.message_time);
-        if outcome.trips.needs_other_versions() {
+        if outcome.trips.should_try_other_schedules() {
             self.prepared_schedules.recall_previous_versions(network.id(), &self.limits);
         }
         outcome.is_cut_short
@@ -363,7 +367,7 @@ struct MessageInput<'a> {
     others: Vec<Arc<FeedMessage>>,
     schedule: ScheduleVersions,
     /// The rules that apply.
-    scope: RuleScope,
+    scope: RealtimeRuleScope,
     /// Time of receipt, on the clock of the feed's data, in seconds since 1970.
     received: i64,
 }
@@ -374,7 +378,7 @@ struct FoundNotices {
     notices: Notices,
     /// The records of the first findings.
     rows: Vec<RawRow>,
-    errors: Vec<SystemError>,
+    errors: Vec<ValidatorFault>,
     is_cut_short: bool,
 }
 
@@ -384,7 +388,7 @@ struct CheckOutcome {
     /// True if the time was insufficient.
     is_cut_short: bool,
     /// Number of trips in the message that should be in the schedule, and of those that are.
-    trips: MatchRate,
+    trips: ScheduleMatchRate,
 }
 
 impl FoundNotices {
@@ -434,34 +438,35 @@ impl FeedMessages {
         let MessageInput { message, previous, others, schedule, scope, received } = message_input;
         let others: Vec<&FeedMessage> = others.iter().map(|other| &**other).collect();
         let versions = schedule.earlier_versions.iter();
-        let versions: Vec<AlternateSchedule<'_>> =
-            versions.map(|(name, trips)| AlternateSchedule { name, trips }).collect();
+        let versions: Vec<OtherScheduleVersion<'_>> =
+            versions.map(|(name, trips)| OtherScheduleVersion { name, trips }).collect();
         let mut findings = self.findings.lock();
-        let subject = MessageSubject::new(message, &schedule.timetable, received);
+        let subject = MessageWithContext::new(message, &schedule.timetable, received);
         let subject = subject
-            .with_previous(previous.as_deref())
-            .with_other_feeds(&others)
-            .with_versions(&versions);
-        let subject = subject.with_history(Some(&findings.history)).with_scope(scope);
+            .with_previous_message(previous.as_deref())
+            .with_other_feed_messages(&others)
+            .with_other_schedule_versions(&versions);
+        let subject = subject.with_message_history(Some(&findings.history)).with_rule_scope(scope);
         let FoundNotices { mut notices, rows, mut errors, mut is_cut_short } = found;
-        let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
+        let verdict = validate_realtime_while(&subject, &mut notices, &|| watch.elapsed() < budget);
         // The schedule's own findings apply to each message.
         let mut schedule_notices = Notices::clone(&schedule.notices);
-        schedule_notices.retain_kinds(|kind| scope.has_code(kind.code));
+        schedule_notices.retain_notice_kinds(|kind| scope.applies_to_code(kind.code));
         notices.merge_notices(schedule_notices);
         errors.extend(verdict.errors);
         is_cut_short |= verdict.is_cut_short;
         let lacks_schedule = !scope.has_schedule;
-        let names_trips = subject.names_trips();
-        let trips = if lacks_schedule { MatchRate::default() } else { subject.trip_match_rate() };
+        let names_trips = subject.references_trips();
+        let trips =
+            if lacks_schedule { ScheduleMatchRate::default() } else { subject.trip_match_rate() };
         let mut found = FoundNotices { notices, rows, errors, is_cut_short };
         let records = entity_rows(message, found.codes_with_samples());
         found.rows.extend(records);
         let latest =
             LatestCheck::from_found(found, at, watch.elapsed(), (schedule.name.clone(), trips));
-        findings.history.add_message(message, received);
+        findings.history.add_message_times(message, received);
         if names_trips {
-            findings.history.note_trips(received);
+            findings.history.set_last_time_with_trips(received);
         }
         if has_trips_or_vehicles(message) {
             // Not the maximum: the clock may have been set back.
@@ -499,7 +504,7 @@ impl FeedMessages {
             return;
         }
         (findings.has_new_findings, findings.has_other_codes) = (true, true);
-        let nothing = (None, MatchRate::default());
+        let nothing = (None, ScheduleMatchRate::default());
         let latest = LatestCheck::from_found(FoundNotices::new(), at, Duration::ZERO, nothing);
         findings.latest = Some(LatestCheck { refusal: Some(refusal), ..latest });
     }
@@ -525,7 +530,7 @@ fn decode_message(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
         let decoded = if is_json {
             decode_json(body, &limits)
         } else {
-            gtfs_rt::decode_message(body.clone(), &limits)
+            gtfs_rt::decode_feed_message(body.clone(), &limits)
         };
         decoded.ok().map(|(message, _)| Arc::new(message))
     };

@@ -14,8 +14,8 @@ use lineside_formats::gtfs::DatasetLimits;
 use lineside_ingest::Network;
 use lineside_model::FeedId;
 use lineside_store::{BlobHash, Store};
-use lineside_validate::gtfs::ZipSource;
-use lineside_validate::rules::gtfs_rt::{ScheduleIndex, validate_schedule};
+use lineside_validate::gtfs::ZipFileSource;
+use lineside_validate::rules::gtfs_rt::{ScheduleIndex, validate_schedule_for_realtime};
 use lineside_validate::{CancelToken, Notices, ValidationContext};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
@@ -253,7 +253,8 @@ impl PreparedScheduleCache {
 
     /// Returns the empty schedule, for messages without a schedule.
     pub(crate) fn empty_schedule(&self) -> ScheduleVersions {
-        let nothing = self.empty_schedule.get_or_init(|| Arc::new(ScheduleIndex::empty_schedule()));
+        let nothing =
+            self.empty_schedule.get_or_init(|| Arc::new(ScheduleIndex::new_empty_index()));
         let notices = Arc::new(Notices::new(0));
         ScheduleVersions {
             name: None,
@@ -319,11 +320,11 @@ fn prepare_schedule(
     // Only findings for messages matter here, so the date does not.
     let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
     let prepared_schedule = catch_unwind(AssertUnwindSafe(|| -> Result<_, Error> {
-        let source = ZipSource::new_in_any_folder(bytes, &DatasetLimits::default())?;
-        let timetable = ScheduleIndex::read_schedule_until(&source, &context, stop)?;
+        let source = ZipFileSource::open_with_any_folder(bytes, &DatasetLimits::default())?;
+        let timetable = ScheduleIndex::read_and_index_until_cancelled(&source, &context, stop)?;
         Ok(timetable.map(|timetable| {
             let mut notices = Notices::new(SAMPLES);
-            validate_schedule(&timetable, &mut notices);
+            validate_schedule_for_realtime(&timetable, &mut notices);
             (Arc::new(timetable), Arc::new(notices))
         }))
     }));

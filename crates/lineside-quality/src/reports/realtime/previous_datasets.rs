@@ -10,11 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::civil::Date;
 use lineside_formats::gtfs::{DatasetLimits, TableWriter};
-use lineside_formats::{Error, ErrorKind, Format, Problems, netex, sniff_schedule};
+use lineside_formats::{Error, ErrorKind, Format, Problems, netex, sniff_schedule_format};
 use lineside_model::FeedId;
 use lineside_store::Store;
-use lineside_validate::gtfs::{GtfsFile, ZipSource};
-use lineside_validate::rules::gtfs_rt::TripIds;
+use lineside_validate::gtfs::{GtfsFile, ZipFileSource};
+use lineside_validate::rules::gtfs_rt::ScheduleTripIds;
 use lineside_validate::{CancelToken, ValidationContext};
 
 use crate::check::{estimate_until_cancelled, netex_limits};
@@ -23,7 +23,7 @@ use crate::check::{estimate_until_cancelled, netex_limits};
 pub(crate) const EARLIER_VERSIONS_MAX: usize = 2;
 
 /// The SHA-256 of a version's bytes, and its trip ids.
-pub(crate) type EarlierVersion = (Arc<str>, Arc<TripIds>);
+pub(crate) type EarlierVersion = (Arc<str>, Arc<ScheduleTripIds>);
 
 #[derive(Debug)]
 pub(crate) struct StoredVersion {
@@ -121,19 +121,23 @@ fn decode_trip_ids(
     bytes: Vec<u8>,
     memory: u64,
     stop: &CancelToken,
-) -> Result<Option<TripIds>, Error> {
-    if sniff_schedule(Cursor::new(&bytes)).map_err(Error::from_io)? == Some(Format::Netex) {
+) -> Result<Option<ScheduleTripIds>, Error> {
+    if sniff_schedule_format(Cursor::new(&bytes)).map_err(Error::from_io)? == Some(Format::Netex) {
         return decode_netex_trip_ids(&Bytes::from(bytes), memory, stop).map(Some);
     }
     let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
-    TripIds::read_trip_ids_until(
-        &ZipSource::new_in_any_folder(&bytes, &DatasetLimits::default())?,
+    ScheduleTripIds::read_trip_ids_cancellable(
+        &ZipFileSource::open_with_any_folder(&bytes, &DatasetLimits::default())?,
         &context,
         stop,
     )
 }
 
-fn decode_netex_trip_ids(bytes: &Bytes, memory: u64, stop: &CancelToken) -> Result<TripIds, Error> {
+fn decode_netex_trip_ids(
+    bytes: &Bytes,
+    memory: u64,
+    stop: &CancelToken,
+) -> Result<ScheduleTripIds, Error> {
     let limits = netex_limits(memory);
     let mut files = netex::PublicationSource::new(bytes, &limits.files)?;
     let may_continue = || !stop.is_cancelled();
@@ -149,7 +153,7 @@ fn decode_netex_trip_ids(bytes: &Bytes, memory: u64, stop: &CancelToken) -> Resu
 /// A writer that keeps only the trip ids.
 #[derive(Debug, Default)]
 struct TripIdTables {
-    ids: TripIds,
+    ids: ScheduleTripIds,
     /// The column of the trip ids, if the current table is `trips.txt`.
     column: Option<usize>,
     stop: CancelToken,

@@ -14,8 +14,8 @@ use lineside_ingest::{Feed, Network, SiriPart};
 use lineside_model::exports::{ExportPart, gtfs_rt_message};
 use lineside_sync::UnixMillis;
 use lineside_sync::real_time::Stopwatch;
-use lineside_validate::rules::gtfs_rt::RuleScope;
-use lineside_validate::rules::siri::validate_while;
+use lineside_validate::rules::gtfs_rt::RealtimeRuleScope;
+use lineside_validate::rules::siri::validate_siri_while;
 
 use super::staleness::AgeCheck;
 use super::{
@@ -71,7 +71,7 @@ impl GatheredMessages {
         received: i64,
     ) {
         (self.at, self.received) = (at, received);
-        self.has_visits |= message.deliveries().any(|it| !it.stop_monitorings.is_empty());
+        self.has_visits |= message.service_deliveries().any(|it| !it.stop_monitorings.is_empty());
         self.has_changes |= part == SiriPart::Changes;
         self.is_complete = part == SiriPart::Whole;
         self.page_since = (part == SiriPart::Page).then(Stopwatch::start);
@@ -92,8 +92,8 @@ impl GatheredMessages {
     }
 
     /// Returns the rules that apply. A new subscription has not delivered everything yet.
-    fn rule_scope(&self, has_schedule: bool, is_beginning: bool) -> RuleScope {
-        RuleScope {
+    fn rule_scope(&self, has_schedule: bool, is_beginning: bool) -> RealtimeRuleScope {
+        RealtimeRuleScope {
             has_schedule,
             is_translated: true,
             is_whole: !self.has_visits && self.page_since.is_none() && !is_beginning,
@@ -136,7 +136,7 @@ impl MessageChecker {
         let gathered =
             gathered_slot.get_or_insert_with(|| GatheredMessages::start_gathering(at, received));
         let may_continue = || watch.elapsed() < self.limits.message_time;
-        let verdict = validate_while(message, &mut gathered.notices.notices, &may_continue);
+        let verdict = validate_siri_while(message, &mut gathered.notices.notices, &may_continue);
         gathered.notices.errors.extend(verdict.errors);
         gathered.notices.is_cut_short |= verdict.is_cut_short;
         gathered.add_message((message, part), at, received);

@@ -9,7 +9,7 @@ use lineside_model::FeedStatus;
 use lineside_sync::UnixMillis;
 use lineside_validate::Notices;
 use lineside_validate::rules::gtfs_rt::{
-    AGE_CODES, MessageSubject, RuleScope, ScheduleIndex, validate_age,
+    AGE_CODES, MessageWithContext, RealtimeRuleScope, ScheduleIndex, validate_message_age,
 };
 
 use super::{FeedMessages, LatestCheck, MessageChecker, MessageFindings, SAMPLES};
@@ -24,11 +24,11 @@ pub struct AgeCheck {
     /// Number of times that the source had confirmed its message.
     confirmed: u64,
     /// The rules that apply to the message.
-    scope: RuleScope,
+    scope: RealtimeRuleScope,
 }
 
 impl AgeCheck {
-    pub fn for_status(at: UnixMillis, status: &FeedStatus, scope: RuleScope) -> AgeCheck {
+    pub fn for_status(at: UnixMillis, status: &FeedStatus, scope: RealtimeRuleScope) -> AgeCheck {
         AgeCheck { at, confirmed: count_confirmations(status), scope }
     }
 
@@ -59,20 +59,20 @@ impl FeedMessages {
         self.findings.try_lock().is_some_and(|findings| findings.is_recheck_due(status, now))
     }
 
-    /// Checks the age of a message that was checked at `looked`, and keeps its other findings. Does nothing if another
+    /// Checks the age of a message that was checked at `at`, and keeps its other findings. Does nothing if another
     /// message has arrived meanwhile.
     fn check_age(&self, repeated: RepeatedMessage<'_>, at: UnixMillis) {
         let RepeatedMessage { message, timetable, now, scope, last_check } = repeated;
         let mut found = Notices::new(SAMPLES);
-        let subject = MessageSubject::new(message, timetable, now).with_scope(scope);
-        for error in validate_age(&subject, &mut found) {
+        let subject = MessageWithContext::new(message, timetable, now).with_rule_scope(scope);
+        for error in validate_message_age(&subject, &mut found) {
             tracing::error!(rule = error.rule, "a rule crashed: {}", error.message);
         }
         let mut findings = self.findings.lock();
         let is_match = |it: &&mut LatestCheck| it.refusal.is_none() && it.at == last_check;
         let Some(latest) = findings.latest.as_mut().filter(is_match) else { return };
         latest.at = at;
-        latest.notices.retain_kinds(|kind| !AGE_CODES.contains(&kind.code));
+        latest.notices.retain_notice_kinds(|kind| !AGE_CODES.contains(&kind.code));
         latest.notices.merge_notices(found.clone());
         findings.has_other_codes |= findings.lifecycle.add_recheck(AGE_CODES, &found, at.0);
         findings.has_new_findings = true;
@@ -85,7 +85,7 @@ struct RepeatedMessage<'a> {
     timetable: &'a ScheduleIndex,
     /// The time in seconds since 1970, on the clock of the feed's data.
     now: i64,
-    scope: RuleScope,
+    scope: RealtimeRuleScope,
     /// Time of the message's last check.
     last_check: UnixMillis,
 }
@@ -125,7 +125,7 @@ mod tests {
     use lineside_formats::Format;
     use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_json};
     use lineside_validate::ValidationContext;
-    use lineside_validate::gtfs::TextSource;
+    use lineside_validate::gtfs::InMemoryFiles;
 
     use lineside_sync::SimulatedClock;
 
@@ -140,8 +140,9 @@ mod tests {
     #[test]
     fn an_unchanged_message_becomes_stale_and_retains_its_findings() {
         let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
-        let timetable =
-            Arc::new(ScheduleIndex::read_schedule(&TextSource::default(), &context).unwrap());
+        let timetable = Arc::new(
+            ScheduleIndex::read_and_index_schedule(&InMemoryFiles::default(), &context).unwrap(),
+        );
         let text = r#"{"header": {"gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET",
             "timestamp": 1767250000}, "entity": [{"id": "1", "vehicle": {"vehicle": {"id": "V"},
             "position": {"latitude": 100, "longitude": 10}, "timestamp": 1767249995}}]}"#;
@@ -155,7 +156,7 @@ mod tests {
             previous: None,
             others: Vec::new(),
             schedule,
-            scope: RuleScope::default(),
+            scope: RealtimeRuleScope::default(),
             received: MADE,
         };
         let feed_messages = FeedMessages::default();
@@ -177,7 +178,7 @@ mod tests {
         };
         assert_eq!(codes(), ["E026 1"]);
         let check_age = |now, last_check, at| {
-            let scope = RuleScope::default();
+            let scope = RealtimeRuleScope::default();
             let repeated = RepeatedMessage {
                 message: &message,
                 timetable: &timetable,
@@ -264,8 +265,11 @@ mod tests {
         let (feed_messages, at) = (FeedMessages::default(), UnixMillis(1_000_000));
         let (status, later) = (build_status(&[("same", 9)]), at + AGE_CHECK_INTERVAL_MIN);
         assert!(!feed_messages.is_recheck_due(&status, later), "no message was checked yet");
-        feed_messages.findings.lock().age_check =
-            Some(AgeCheck::for_status(at, &build_status(&[("same", 8)]), RuleScope::default()));
+        feed_messages.findings.lock().age_check = Some(AgeCheck::for_status(
+            at,
+            &build_status(&[("same", 8)]),
+            RealtimeRuleScope::default(),
+        ));
         assert!(!feed_messages.is_recheck_due(&status, later - Duration::from_millis(1)));
         assert!(feed_messages.is_recheck_due(&status, later));
         assert!(

@@ -3,7 +3,7 @@
 use std::io::{self, Seek, Write};
 
 use super::table::GtfsArchive;
-use super::{SITE, ScheduleVariant};
+use super::{FaultyScheduleOptions, SITE};
 use crate::city::City;
 use crate::network::{StopPlace, TransportMode};
 
@@ -16,7 +16,7 @@ impl City {
     pub(super) fn write_stops<W: Write + Seek>(
         &self,
         archive: &mut GtfsArchive<W>,
-        variant: ScheduleVariant,
+        variant: FaultyScheduleOptions,
     ) -> io::Result<()> {
         let mut table = archive.begin_table(
             "stops.txt",
@@ -25,57 +25,63 @@ impl City {
         )?;
         let boarding = |possible: bool| if possible { "1" } else { "2" };
         for place in self.network().places.iter().filter(|place| !place.stops.is_empty()) {
-            let middle = self.place_middle(place);
-            let zone = fare_zone(middle);
+            let middle = self.center_of_stop_place(place);
+            let zone = fare_zone_of_point(middle);
             if place.is_station {
                 let (lat, lon) = self.format_lat_lon(middle);
                 table
-                    .write_text(&variant.variant_id(&place.id))
-                    .write_text("")
-                    .write_text(&place.name)
-                    .write_text("")
-                    .write_number(lat)
-                    .write_number(lon)
-                    .write_text(zone)
-                    .write_text(&format!("{SITE}/stations/{}", place.id))
-                    .write_text("1")
-                    .write_text("")
-                    .write_text(boarding(place.wheelchair))
-                    .write_text("")
+                    .write_text_cell(&variant.id_in_schedule_variant(&place.id))
+                    .write_text_cell("")
+                    .write_text_cell(&place.name)
+                    .write_text_cell("")
+                    .write_unquoted_cell(lat)
+                    .write_unquoted_cell(lon)
+                    .write_text_cell(zone)
+                    .write_text_cell(&format!("{SITE}/stations/{}", place.id))
+                    .write_text_cell("1")
+                    .write_text_cell("")
+                    .write_text_cell(boarding(place.wheelchair))
+                    .write_text_cell("")
                     .end_row()?;
             }
             for stop in place.stops.iter().map(|stop| &self.network().stops[*stop as usize]) {
                 let (lat, lon) = self.format_lat_lon(stop.point);
-                let parent =
-                    if place.is_station { variant.variant_id(&place.id) } else { "".into() };
+                let parent = if place.is_station {
+                    variant.id_in_schedule_variant(&place.id)
+                } else {
+                    "".into()
+                };
                 table
-                    .write_text(&variant.variant_id(&stop.id))
-                    .write_text(&stop.code)
-                    .write_text(&place.name)
-                    .write_text(if place.is_station { "" } else { stop.heading })
-                    .write_number(lat)
-                    .write_number(lon)
-                    .write_text(zone)
-                    .write_text("")
-                    .write_text("0")
-                    .write_text(&parent)
-                    .write_text(boarding(stop.wheelchair))
-                    .write_text(stop.platform.as_deref().unwrap_or_default())
+                    .write_text_cell(&variant.id_in_schedule_variant(&stop.id))
+                    .write_text_cell(&stop.code)
+                    .write_text_cell(&place.name)
+                    .write_text_cell(if place.is_station { "" } else { stop.heading })
+                    .write_unquoted_cell(lat)
+                    .write_unquoted_cell(lon)
+                    .write_text_cell(zone)
+                    .write_text_cell("")
+                    .write_text_cell("0")
+                    .write_text_cell(&parent)
+                    .write_text_cell(boarding(stop.wheelchair))
+                    .write_text_cell(stop.platform.as_deref().unwrap_or_default())
                     .end_row()?;
             }
         }
-        table.close_table()
+        table.flush_table()
     }
 
     /// Returns the middle of a place's stops.
-    fn place_middle(&self, place: &StopPlace) -> crate::geography::plane::Point {
+    fn center_of_stop_place(&self, place: &StopPlace) -> crate::geography::plane::PlanePoint {
         let points = place.stops.iter().map(|stop| self.network().stops[*stop as usize].point);
         let sum = points.fold(crate::geography::plane::point_from_xy(0.0, 0.0), |sum, p| sum + p);
         sum * (1.0 / place.stops.len().max(1) as f64)
     }
 
     /// Formats degrees with six decimals: a tenth of a metre.
-    pub(super) fn format_lat_lon(&self, p: crate::geography::plane::Point) -> (String, String) {
+    pub(super) fn format_lat_lon(
+        &self,
+        p: crate::geography::plane::PlanePoint,
+    ) -> (String, String) {
         let (lat, lon) = self.geography().projection.to_lat_lon(p);
         (format!("{lat:.6}"), format!("{lon:.6}"))
     }
@@ -84,7 +90,7 @@ impl City {
     pub(super) fn write_transfers<W: Write + Seek>(
         &self,
         archive: &mut GtfsArchive<W>,
-        variant: ScheduleVariant,
+        variant: FaultyScheduleOptions,
     ) -> io::Result<()> {
         let mut table = archive.begin_table(
             "transfers.txt",
@@ -103,34 +109,35 @@ impl City {
         for place in &places {
             if place.is_station {
                 let seconds = 90 + 12 * place.stops.len().min(15);
-                let station = variant.variant_id(&place.id).into_owned();
+                let station = variant.id_in_schedule_variant(&place.id).into_owned();
                 table
-                    .write_text(&station)
-                    .write_text(&station)
-                    .write_text("2")
-                    .write_number(seconds)
+                    .write_text_cell(&station)
+                    .write_text_cell(&station)
+                    .write_text_cell("2")
+                    .write_unquoted_cell(seconds)
                     .end_row()?;
             }
         }
         let piers = self.place_ids_of_mode(TransportMode::Ferry);
         for from in &places {
             for to in &places {
-                let metres = self.place_middle(from).distance_to(self.place_middle(to));
+                let metres =
+                    self.center_of_stop_place(from).distance_to(self.center_of_stop_place(to));
                 let useful = from.is_station || to.is_station;
                 if metres < WALK_MAX && useful && from.id != to.id {
                     // Buses at the piers wait for the ferry.
                     let waits = piers.contains(&from.id);
                     let seconds = (metres / WALK_SPEED + 60.0).ceil();
                     table
-                        .write_text(&variant.variant_id(&id(from)))
-                        .write_text(&variant.variant_id(&id(to)))
-                        .write_text(if waits { "1" } else { "2" })
-                        .write_text(&if waits { String::new() } else { format!("{seconds}") })
+                        .write_text_cell(&variant.id_in_schedule_variant(&id(from)))
+                        .write_text_cell(&variant.id_in_schedule_variant(&id(to)))
+                        .write_text_cell(if waits { "1" } else { "2" })
+                        .write_text_cell(&if waits { String::new() } else { format!("{seconds}") })
                         .end_row()?;
                 }
             }
         }
-        table.close_table()
+        table.flush_table()
     }
 
     fn place_ids_of_mode(&self, mode: TransportMode) -> Vec<String> {
@@ -144,8 +151,8 @@ impl City {
 }
 
 /// Returns the fare zone of a point; zones are rings around the old town.
-fn fare_zone(p: crate::geography::plane::Point) -> &'static str {
-    match p.length() {
+fn fare_zone_of_point(p: crate::geography::plane::PlanePoint) -> &'static str {
+    match p.vector_length() {
         d if d < 3_800.0 => "A",
         d if d < 8_500.0 => "B",
         _ => "C",

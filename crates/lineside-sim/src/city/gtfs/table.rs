@@ -57,14 +57,14 @@ impl<W: Write + Seek> CsvTable<'_, W> {
     }
 
     /// Writes a text cell, quoted if necessary.
-    pub(super) fn write_text(&mut self, text: &str) -> &mut Self {
+    pub(super) fn write_text_cell(&mut self, text: &str) -> &mut Self {
         self.begin_cell();
-        push_quoted(&mut self.row, text);
+        push_csv_cell(&mut self.row, text);
         self
     }
 
     /// Writes a cell that never needs quotes, such as a number.
-    pub(super) fn write_number(&mut self, value: impl Display) -> &mut Self {
+    pub(super) fn write_unquoted_cell(&mut self, value: impl Display) -> &mut Self {
         self.begin_cell();
         // Writing to a String cannot fail.
         let _ = write!(self.row, "{value}");
@@ -92,14 +92,14 @@ impl<W: Write + Seek> CsvTable<'_, W> {
         Ok(())
     }
 
-    pub(super) fn close_table(mut self) -> io::Result<()> {
+    pub(super) fn flush_table(mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
 /// Appends a cell by RFC 4180: quotes around a comma, a quote or a line break; inner quotes are
 /// doubled.
-fn push_quoted(row: &mut String, text: &str) {
+fn push_csv_cell(row: &mut String, text: &str) {
     if !text.contains([',', '"', '\n', '\r']) {
         row.push_str(text);
         return;
@@ -122,7 +122,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let mut row = String::new();
-            push_quoted(&mut row, text);
+            push_csv_cell(&mut row, text);
             assert_eq!(row, expected);
         }
     }

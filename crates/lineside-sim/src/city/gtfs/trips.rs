@@ -2,7 +2,7 @@
 
 use std::io::{self, Seek, Write};
 
-use super::ScheduleVariant;
+use super::FaultyScheduleOptions;
 use super::table::GtfsArchive;
 use crate::city::City;
 use crate::geography::plane::{MeasuredLine, simplify_line};
@@ -32,21 +32,21 @@ impl City {
             {
                 let (lat, lon) = self.format_lat_lon(*point);
                 table
-                    .write_text(&pattern.shape_id)
-                    .write_number(lat)
-                    .write_number(lon)
-                    .write_number(i + 1)
-                    .write_number(format_args!("{:.1}", along * scale))
+                    .write_text_cell(&pattern.shape_id)
+                    .write_unquoted_cell(lat)
+                    .write_unquoted_cell(lon)
+                    .write_unquoted_cell(i + 1)
+                    .write_unquoted_cell(format_args!("{:.1}", along * scale))
                     .end_row()?;
             }
         }
-        table.close_table()
+        table.flush_table()
     }
 
     pub(super) fn write_trips<W: Write + Seek>(
         &self,
         archive: &mut GtfsArchive<W>,
-        variant: ScheduleVariant,
+        variant: FaultyScheduleOptions,
     ) -> io::Result<()> {
         let mut table = archive.begin_table(
             "trips.txt",
@@ -61,58 +61,58 @@ impl City {
                 TransportMode::Rail | TransportMode::Metro | TransportMode::Ferry
             );
             table
-                .write_text(&variant.variant_id(&route.id))
-                .write_text(service.service_id())
-                .write_text(&variant.variant_id(id))
-                .write_text(&pattern.headsign)
-                .write_number(pattern.direction)
-                .write_text(block)
-                .write_text(&pattern.shape_id)
-                .write_text(if accessible { "1" } else { "2" })
-                .write_text(if bikes { "1" } else { "2" })
+                .write_text_cell(&variant.id_in_schedule_variant(&route.id))
+                .write_text_cell(service.service_id())
+                .write_text_cell(&variant.id_in_schedule_variant(id))
+                .write_text_cell(&pattern.headsign)
+                .write_unquoted_cell(pattern.direction)
+                .write_text_cell(block)
+                .write_text_cell(&pattern.shape_id)
+                .write_text_cell(if accessible { "1" } else { "2" })
+                .write_text_cell(if bikes { "1" } else { "2" })
                 .end_row()
         };
         for trip in self.timetable().trips.iter().filter(|t| t.template == NONE) {
             let route = &network.routes[network.patterns[trip.pattern as usize].route as usize];
             let block = format!("{}.{}.b{}", route.id, trip.service.service_id(), trip.block + 1);
-            let accessible =
-                route.mode != TransportMode::Tram || noise::unit_share(u64::from(trip.block)) > 0.2;
+            let accessible = route.mode != TransportMode::Tram
+                || noise::pseudo_random_share(u64::from(trip.block)) > 0.2;
             row(&self.scheduled_trip_id(trip), trip.pattern, trip.service, &block, accessible)?;
         }
         for template in &self.timetable().templates {
-            row(&self.template_id(template), template.pattern, template.service, "", true)?;
+            row(&self.template_trip_id(template), template.pattern, template.service, "", true)?;
         }
-        table.close_table()
+        table.flush_table()
     }
 
     pub(super) fn write_frequencies<W: Write + Seek>(
         &self,
         archive: &mut GtfsArchive<W>,
-        variant: ScheduleVariant,
+        variant: FaultyScheduleOptions,
     ) -> io::Result<()> {
         let mut table = archive.begin_table(
             "frequencies.txt",
             "trip_id,start_time,end_time,headway_secs,exact_times",
         )?;
         for template in &self.timetable().templates {
-            let id = self.template_id(template);
+            let id = self.template_trip_id(template);
             for (start, end, headway) in &template.periods {
                 table
-                    .write_text(&variant.variant_id(&id))
-                    .write_text(&format_clock_time(self.city_time().feed_seconds(*start)))
-                    .write_text(&format_clock_time(self.city_time().feed_seconds(*end)))
-                    .write_number(headway)
-                    .write_number(u8::from(template.exact))
+                    .write_text_cell(&variant.id_in_schedule_variant(&id))
+                    .write_text_cell(&format_clock_time(self.city_time().to_feed_time(*start)))
+                    .write_text_cell(&format_clock_time(self.city_time().to_feed_time(*end)))
+                    .write_unquoted_cell(headway)
+                    .write_unquoted_cell(u8::from(template.exact))
                     .end_row()?;
             }
         }
-        table.close_table()
+        table.flush_table()
     }
 
     pub(super) fn write_stop_times<W: Write + Seek>(
         &self,
         archive: &mut GtfsArchive<W>,
-        variant: ScheduleVariant,
+        variant: FaultyScheduleOptions,
     ) -> io::Result<()> {
         let mut table = archive.begin_table(
             "stop_times.txt",
@@ -121,23 +121,25 @@ impl City {
         )?;
         let network = self.network();
         let mut rows = |id: &str, pattern: u32, profile: u8, start: i32| {
-            let id = variant.variant_id(id);
+            let id = variant.id_in_schedule_variant(id);
             let calls = &network.patterns[pattern as usize].calls;
             let last = calls.len() - 1;
             let times = self.timetable().stop_time_offsets(pattern, profile);
             for (i, (call, (arrival, departure))) in calls.iter().zip(times).enumerate() {
-                let start = self.city_time().feed_seconds(start);
+                let start = self.city_time().to_feed_time(start);
                 table
-                    .write_text(&id)
-                    .write_number(format_clock_time(start + arrival))
-                    .write_number(format_clock_time(start + departure))
-                    .write_text(&variant.variant_id(&network.stops[call.stop as usize].id))
-                    .write_number(i + 1)
-                    .write_text(if i == last { "1" } else { "0" })
-                    .write_text(if i == 0 { "1" } else { "0" })
+                    .write_text_cell(&id)
+                    .write_unquoted_cell(format_clock_time(start + arrival))
+                    .write_unquoted_cell(format_clock_time(start + departure))
+                    .write_text_cell(
+                        &variant.id_in_schedule_variant(&network.stops[call.stop as usize].id),
+                    )
+                    .write_unquoted_cell(i + 1)
+                    .write_text_cell(if i == last { "1" } else { "0" })
+                    .write_text_cell(if i == 0 { "1" } else { "0" })
                     // Avoids a distance of -0.0.
-                    .write_number(format_args!("{:.1}", call.along.max(0.0) + 0.0))
-                    .write_text("1")
+                    .write_unquoted_cell(format_args!("{:.1}", call.along.max(0.0) + 0.0))
+                    .write_text_cell("1")
                     .end_row()?;
             }
             Ok::<(), io::Error>(())
@@ -147,8 +149,8 @@ impl City {
         }
         for template in &self.timetable().templates {
             let start = template.periods.first().map_or(0, |period| period.0);
-            rows(&self.template_id(template), template.pattern, TEMPLATE_PROFILE, start)?;
+            rows(&self.template_trip_id(template), template.pattern, TEMPLATE_PROFILE, start)?;
         }
-        table.close_table()
+        table.flush_table()
     }
 }

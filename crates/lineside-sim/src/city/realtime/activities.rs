@@ -8,11 +8,11 @@ use lineside_formats::siri::{
 };
 use lineside_sync::UnixMillis;
 
-use super::courses::RunCourse;
+use super::courses::SimulatedRunTimes;
 use super::journeys::{siri_delay, siri_time};
-use super::runs::{RunKind, ServiceDay, TripRun};
+use super::runs::{ServiceDayWithDisruptions, TripRun, TripRunKind};
+use super::to_unix_seconds;
 use super::vehicle_positions::{VehicleReport, occupancy_status};
-use super::whole_seconds;
 use crate::city::City;
 
 /// The validity of a vehicle's report, in seconds.
@@ -21,14 +21,14 @@ const REPORT_VALIDITY: i64 = 60;
 impl City {
     /// Returns the activity of each vehicle in service at an instant, in a fixed order.
     pub fn vehicle_activities(&self, now: UnixMillis) -> Vec<VehicleActivity> {
-        let now = whole_seconds(now);
-        let mut course = RunCourse::default();
+        let now = to_unix_seconds(now);
+        let mut course = SimulatedRunTimes::default();
         let mut activities = Vec::new();
         for at in self.service_days_at(now) {
-            for run in self.list_runs_at(&at) {
+            for run in self.list_relevant_runs_at(&at) {
                 if let Some(seen) = self.last_vehicle_report(&run, &at, now, &mut course) {
                     let time = at.seconds - (now - seen.reported) as f64;
-                    let delay = self.run_status(&run, &course, time).delay;
+                    let delay = self.run_status_at_time(&run, &course, time).delay;
                     activities.push(self.build_vehicle_activity(&run, &at, &seen, delay));
                 }
             }
@@ -39,7 +39,7 @@ impl City {
     fn build_vehicle_activity(
         &self,
         run: &TripRun,
-        at: &ServiceDay,
+        at: &ServiceDayWithDisruptions,
         seen: &VehicleReport,
         delay: f64,
     ) -> VehicleActivity {
@@ -53,7 +53,7 @@ impl City {
         let call = SiriCall {
             order: Some(seen.call as u32 + 1),
             vehicle_at_stop: Some(stands),
-            ..self.describe_call(run, seen.call)
+            ..self.call_without_times(run, seen.call)
         };
         let journey = VehicleJourney {
             // A vehicle's journey is referenced by its day, whether or not the timetable has it.
@@ -72,10 +72,10 @@ impl City {
             bearing: Some(f64::from(seen.bearing)),
             velocity: Some(f64::from((seen.speed * 10.0).round()) / 10.0),
             occupancy: Some(siri_occupancy(seen.occupancy)),
-            delay: (run.kind == RunKind::Scheduled).then(|| siri_delay(delay)),
+            delay: (run.kind == TripRunKind::Scheduled).then(|| siri_delay(delay)),
             vehicle_ref: Some(vehicle.clone().into()),
             monitored_call: Some(Box::new(call)),
-            ..self.describe_journey(run, at)
+            ..self.journey_without_calls(run, at)
         };
         VehicleActivity {
             recorded_at_time: siri_time(seen.reported),

@@ -3,7 +3,7 @@
 use lineside_formats::gtfs_rt::proto;
 use proto::trip_descriptor::ScheduleRelationship;
 
-use super::runs::{RunKind, ServiceDay, TripRun};
+use super::runs::{ServiceDayWithDisruptions, TripRun, TripRunKind};
 use crate::city::City;
 use crate::time::format_clock_time;
 
@@ -13,11 +13,11 @@ impl City {
         let route = &self.network().routes
             [self.network().patterns[run.trip.pattern as usize].route as usize];
         match run.kind {
-            RunKind::Scheduled => self.scheduled_trip_id(&run.trip),
-            RunKind::Headway { .. } => {
-                self.template_id(&self.timetable().templates[run.trip.template as usize])
+            TripRunKind::Scheduled => self.scheduled_trip_id(&run.trip),
+            TripRunKind::Headway { .. } => {
+                self.template_trip_id(&self.timetable().templates[run.trip.template as usize])
             }
-            RunKind::Added => {
+            TripRunKind::Added => {
                 format!("{}.extra.{}", route.id, format_clock_time(run.trip.start).replace(':', ""))
             }
         }
@@ -32,15 +32,15 @@ impl City {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let relationship = match run.kind {
             _ if cancelled => ScheduleRelationship::Canceled,
-            RunKind::Scheduled | RunKind::Headway { exact: true } => {
+            TripRunKind::Scheduled | TripRunKind::Headway { exact: true } => {
                 ScheduleRelationship::Scheduled
             }
-            RunKind::Headway { exact: false } => ScheduleRelationship::Unscheduled,
-            RunKind::Added => ScheduleRelationship::Added,
+            TripRunKind::Headway { exact: false } => ScheduleRelationship::Unscheduled,
+            TripRunKind::Added => ScheduleRelationship::Added,
         };
         // A scheduled trip is identified by its id and date; other trips also need their start time.
-        let start_time = (run.kind != RunKind::Scheduled)
-            .then(|| format_clock_time(self.city_time().feed_seconds(run.trip.start)));
+        let start_time = (run.kind != TripRunKind::Scheduled)
+            .then(|| format_clock_time(self.city_time().to_feed_time(run.trip.start)));
         proto::TripDescriptor {
             trip_id: Some(self.run_trip_id(run)),
             start_time,
@@ -54,7 +54,7 @@ impl City {
     }
 
     pub(super) fn vehicle_descriptor(&self, run: &TripRun) -> proto::VehicleDescriptor {
-        self.realtime_model().fleet.find_vehicle(run.vehicle).descriptor.clone()
+        self.realtime_model().fleet.vehicle_by_number(run.vehicle).descriptor.clone()
     }
 
     pub(super) fn call_stop_id(&self, run: &TripRun, call: usize) -> &str {
@@ -63,14 +63,18 @@ impl City {
     }
 
     /// Returns the id of an entity: one per vehicle or trip and day, constant from poll to poll.
-    pub(super) fn entity_id(&self, run: &TripRun, at: &ServiceDay) -> String {
+    pub(super) fn realtime_entity_id(
+        &self,
+        run: &TripRun,
+        at: &ServiceDayWithDisruptions,
+    ) -> String {
         let id = self.run_trip_id(run);
         match run.kind {
-            RunKind::Headway { .. } => {
+            TripRunKind::Headway { .. } => {
                 format!(
                     "{id}:{}:{}",
                     at.date,
-                    format_clock_time(self.city_time().feed_seconds(run.trip.start))
+                    format_clock_time(self.city_time().to_feed_time(run.trip.start))
                 )
             }
             _ => format!("{id}:{}", at.date),

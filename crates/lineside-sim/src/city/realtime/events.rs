@@ -1,11 +1,11 @@
 //! The disruptions of a day: incidents on a section of a route, closed stops, cancelled trips, skipped stops.
 
-use super::runs::{RunKind, TripRun};
+use super::runs::{TripRun, TripRunKind};
 use crate::city::City;
 use crate::network::TransportMode;
 use crate::network::plan::BusKind;
 use crate::noise;
-use crate::time::{Day, HOUR};
+use crate::time::{HOUR, ServiceDayNumber};
 
 /// The number of incidents on a day.
 const INCIDENTS: u64 = 15;
@@ -40,7 +40,7 @@ pub(super) struct StopClosure {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct DayEvents {
+pub(super) struct DayDisruptions {
     pub(super) incidents: Vec<Incident>,
     pub(super) closures: Vec<StopClosure>,
 }
@@ -58,26 +58,27 @@ impl Incident {
 
 impl City {
     /// Returns the disruptions of a day.
-    pub(super) fn events_on_day(&self, day: Day) -> DayEvents {
-        let key = noise::mix_bits(
-            noise::key_for_purpose(self.realtime_model().seed, "events"),
+    pub(super) fn disruptions_on_day(&self, day: ServiceDayNumber) -> DayDisruptions {
+        let key = noise::hash_two_numbers(
+            noise::random_key_for_purpose(self.realtime_model().seed, "events"),
             day as u64,
         );
-        let incidents =
-            (0..INCIDENTS).map(|n| self.generate_incident(n, noise::mix_bits(key, n))).collect();
+        let incidents = (0..INCIDENTS)
+            .map(|n| self.generate_incident(n, noise::hash_two_numbers(key, n)))
+            .collect();
         // Works last for three days.
-        let works = noise::mix_bits(
-            noise::key_for_purpose(self.realtime_model().seed, "works"),
+        let works = noise::hash_two_numbers(
+            noise::random_key_for_purpose(self.realtime_model().seed, "works"),
             day.div_euclid(3) as u64,
         );
         let closures = (0..CLOSURES)
-            .filter_map(|n| self.generate_stop_closure(noise::mix_bits(works, n)))
+            .filter_map(|n| self.generate_stop_closure(noise::hash_two_numbers(works, n)))
             .collect();
-        DayEvents { incidents, closures }
+        DayDisruptions { incidents, closures }
     }
 
     fn generate_incident(&self, number: u64, key: u64) -> Incident {
-        let share = |n: u64| noise::unit_share(noise::mix_bits(key, n));
+        let share = |n: u64| noise::pseudo_random_share(noise::hash_two_numbers(key, n));
         // The first two are active in the morning rush hour, one on a tram route and one on a bus route.
         let (wanted, from) = match number {
             0 => (Some(TransportMode::Tram), 7 * HOUR + 16 * 60),
@@ -111,10 +112,11 @@ impl City {
         let buses: Vec<u32> = (0..network.routes.len() as u32)
             .filter(|r| network.routes[*r as usize].bus_kind == Some(BusKind::City))
             .collect();
-        let route = *buses.get((noise::unit_share(key) * buses.len() as f64) as usize)?;
+        let route = *buses.get((noise::pseudo_random_share(key) * buses.len() as f64) as usize)?;
         let calls = &network.patterns[network.routes[route as usize].patterns[0] as usize].calls;
         let inner = &calls[1..calls.len() - 1];
-        let from = (noise::unit_share(noise::mix_bits(key, 1)) * inner.len() as f64) as usize;
+        let from = (noise::pseudo_random_share(noise::hash_two_numbers(key, 1))
+            * inner.len() as f64) as usize;
         let kerb = (0..inner.len())
             .map(|i| inner[(from + i) % inner.len()].stop)
             .find(|stop| network.stops[*stop as usize].platform.is_none())?;
@@ -122,8 +124,8 @@ impl City {
     }
 
     /// Returns true if a run is cancelled.
-    pub(super) fn is_run_cancelled(&self, run: &TripRun, events: &DayEvents) -> bool {
-        if run.kind != RunKind::Scheduled {
+    pub(super) fn is_run_cancelled(&self, run: &TripRun, events: &DayDisruptions) -> bool {
+        if run.kind != TripRunKind::Scheduled {
             return false;
         }
         let route = self.network().patterns[run.trip.pattern as usize].route;
@@ -132,20 +134,23 @@ impl City {
             .iter()
             .any(|i| i.route == route && (i.from..i.until).contains(&(run.trip.start + 10 * 60)));
         let chance = if troubled { CANCELLED_IN_INCIDENT } else { CANCELLED };
-        noise::unit_share(noise::mix_bits(run.key, 77)) < chance
+        noise::pseudo_random_share(noise::hash_two_numbers(run.key, 77)) < chance
     }
 
     /// Returns the call that a run skips, apart from closed stops.
-    pub(super) fn skipped_call(&self, run: &TripRun) -> Option<usize> {
+    pub(super) fn randomly_skipped_call(&self, run: &TripRun) -> Option<usize> {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let street = matches!(
             self.network().routes[pattern.route as usize].mode,
             TransportMode::Bus | TransportMode::Tram
         );
         let inner = pattern.calls.len().saturating_sub(4);
-        let passes =
-            street && inner > 0 && noise::unit_share(noise::mix_bits(run.key, 78)) < PASSES_A_STOP;
-        passes
-            .then(|| 2 + (noise::unit_share(noise::mix_bits(run.key, 79)) * inner as f64) as usize)
+        let passes = street
+            && inner > 0
+            && noise::pseudo_random_share(noise::hash_two_numbers(run.key, 78)) < PASSES_A_STOP;
+        passes.then(|| {
+            2 + (noise::pseudo_random_share(noise::hash_two_numbers(run.key, 79)) * inner as f64)
+                as usize
+        })
     }
 }

@@ -53,19 +53,23 @@ impl Fleet {
         let vehicles = modes
             .map(|mode| {
                 counts[mode as usize] += 1;
-                build_vehicle(noise::key_for_purpose(seed, "fleet"), mode, counts[mode as usize])
+                build_vehicle(
+                    noise::random_key_for_purpose(seed, "fleet"),
+                    mode,
+                    counts[mode as usize],
+                )
             })
             .collect();
         Self { vehicles }
     }
 
-    pub(super) fn find_vehicle(&self, number: u32) -> &FleetVehicle {
+    pub(super) fn vehicle_by_number(&self, number: u32) -> &FleetVehicle {
         &self.vehicles[number as usize % self.vehicles.len()]
     }
 }
 
 fn build_vehicle(key: u64, mode: TransportMode, count: u32) -> FleetVehicle {
-    let key = noise::mix_bits(noise::mix_bits(key, mode as u64), u64::from(count));
+    let key = noise::hash_two_numbers(noise::hash_two_numbers(key, mode as u64), u64::from(count));
     let base = match mode {
         TransportMode::Rail => 400,
         TransportMode::Metro => 500,
@@ -77,15 +81,19 @@ fn build_vehicle(key: u64, mode: TransportMode, count: u32) -> FleetVehicle {
         TransportMode::Ferry => ferry_name(count),
         _ => format!("{}", base + count),
     };
-    let step_free = noise::unit_share(key) > if mode == TransportMode::Tram { 0.2 } else { 0.03 };
+    let step_free =
+        noise::pseudo_random_share(key) > if mode == TransportMode::Tram { 0.2 } else { 0.03 };
     let accessible = if step_free {
         proto::vehicle_descriptor::WheelchairAccessible::WheelchairAccessible
     } else {
         proto::vehicle_descriptor::WheelchairAccessible::WheelchairInaccessible
     };
     let plate = (mode == TransportMode::Bus).then(|| {
-        let letter =
-            |n: u64| char::from(b'A' + (noise::unit_share(noise::mix_bits(key, n)) * 26.0) as u8);
+        let letter = |n: u64| {
+            char::from(
+                b'A' + (noise::pseudo_random_share(noise::hash_two_numbers(key, n)) * 26.0) as u8,
+            )
+        };
         format!("LH {} {}{}", base + count, letter(1), letter(2))
     });
     FleetVehicle {

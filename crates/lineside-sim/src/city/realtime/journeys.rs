@@ -6,10 +6,10 @@ use lineside_formats::siri::{
 };
 use lineside_sync::UnixMillis;
 
-use super::courses::RunCourse;
-use super::predictions::{CallPrediction, PredictedTime};
-use super::runs::{RunKind, ServiceDay, TripRun};
-use super::whole_seconds;
+use super::courses::SimulatedRunTimes;
+use super::predictions::{CallPrediction, ScheduledAndExpectedTime};
+use super::runs::{ServiceDayWithDisruptions, TripRun, TripRunKind};
+use super::to_unix_seconds;
 use crate::city::City;
 use crate::network::TransportMode;
 
@@ -20,12 +20,12 @@ const LATE_FROM: i64 = 60;
 
 impl City {
     /// Returns the journeys with predictions at an instant, in a fixed order.
-    pub fn estimated_journeys(&self, now: UnixMillis) -> Vec<VehicleJourney> {
-        let now = whole_seconds(now);
-        let mut course = RunCourse::default();
+    pub fn siri_estimated_journeys(&self, now: UnixMillis) -> Vec<VehicleJourney> {
+        let now = to_unix_seconds(now);
+        let mut course = SimulatedRunTimes::default();
         let mut journeys = Vec::new();
         for at in self.service_days_at(now) {
-            for run in self.list_runs_at(&at) {
+            for run in self.list_relevant_runs_at(&at) {
                 let journey = if self.is_run_cancelled(&run, &at.events) {
                     self.cancelled_journey(&run, &at)
                 } else {
@@ -37,24 +37,28 @@ impl City {
         journeys
     }
 
-    fn cancelled_journey(&self, run: &TripRun, at: &ServiceDay) -> Option<VehicleJourney> {
-        let since = self.cancelled_since(run, at)?;
+    fn cancelled_journey(
+        &self,
+        run: &TripRun,
+        at: &ServiceDayWithDisruptions,
+    ) -> Option<VehicleJourney> {
+        let since = self.cancellation_published_since(run, at)?;
         Some(VehicleJourney {
             recorded_at_time: siri_time(since),
             cancellation: Some(true),
-            ..self.describe_journey(run, at)
+            ..self.journey_without_calls(run, at)
         })
     }
 
     fn estimated_journey(
         &self,
         run: &TripRun,
-        at: &ServiceDay,
+        at: &ServiceDayWithDisruptions,
         now: i64,
-        course: &mut RunCourse,
+        course: &mut SimulatedRunTimes,
     ) -> Option<VehicleJourney> {
-        let status = self.run_status_at(run, at, now, course)?;
-        let calls = self.predict_calls(run, at, course, &status);
+        let status = self.published_run_status(run, at, now, course)?;
+        let calls = self.predict_remaining_calls(run, at, course, &status);
         let vehicle = status.has_vehicle.then(|| self.vehicle_descriptor(run).id).flatten();
         Some(VehicleJourney {
             recorded_at_time: siri_time(
@@ -62,20 +66,24 @@ impl City {
             ),
             monitored: Some(status.has_vehicle),
             vehicle_ref: vehicle.map(Into::into),
-            estimated_calls: calls.iter().map(|call| self.estimated_call(run, call)).collect(),
+            estimated_calls: calls.iter().map(|call| self.siri_estimated_call(run, call)).collect(),
             is_complete_stop_sequence: Some(calls.first().is_some_and(|call| call.call == 0)),
-            ..self.describe_journey(run, at)
+            ..self.journey_without_calls(run, at)
         })
     }
 
     /// Returns a journey with the references and descriptions of a run.
-    pub(super) fn describe_journey(&self, run: &TripRun, at: &ServiceDay) -> VehicleJourney {
+    pub(super) fn journey_without_calls(
+        &self,
+        run: &TripRun,
+        at: &ServiceDayWithDisruptions,
+    ) -> VehicleJourney {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let route = &self.network().routes[pattern.route as usize];
         let last = pattern.calls.len() - 1;
         let start = self.city_time().instant_on_day(at.day, f64::from(run.trip.start)) as i64;
         let end = start + i64::from(self.timetable().trip_duration(&run.trip));
-        let is_extra = run.kind == RunKind::Added;
+        let is_extra = run.kind == TripRunKind::Added;
         let id = self.run_trip_id(run);
         // A journey outside the timetable has no day, but a unique code.
         let framed = (!is_extra).then(|| FramedVehicleJourneyRef {
@@ -95,7 +103,7 @@ impl City {
             destination_ref: Some(self.call_stop_id(run, last).into()),
             destination_names: vec![siri_text(self.call_stop_name(run, last))],
             operator_ref: Some(crate::city::gtfs::agency_id_of_mode(route.mode).into()),
-            headway_service: matches!(run.kind, RunKind::Headway { .. }).then_some(true),
+            headway_service: matches!(run.kind, TripRunKind::Headway { .. }).then_some(true),
             origin_aimed_departure_time: siri_time(start),
             destination_aimed_arrival_time: siri_time(end),
             data_source: Some(SOURCE.into()),
@@ -103,14 +111,15 @@ impl City {
         }
     }
 
-    fn estimated_call(&self, run: &TripRun, call: &CallPrediction) -> SiriCall {
+    fn siri_estimated_call(&self, run: &TripRun, call: &CallPrediction) -> SiriCall {
         let last = self.network().patterns[run.trip.pattern as usize].calls.len() - 1;
         // A journey outside the timetable has no planned times.
-        let is_planned = run.kind != RunKind::Added;
+        let is_planned = run.kind != TripRunKind::Added;
         let (arrival, departure) = call.scheduled;
         let aimed = |is: bool, at: i64| siri_time(at).filter(|_| is && is_planned);
-        let status =
-            |time: Option<PredictedTime>| time.filter(|_| is_planned).map(siri_call_status);
+        let status = |time: Option<ScheduledAndExpectedTime>| {
+            time.filter(|_| is_planned).map(siri_call_status)
+        };
         SiriCall {
             order: Some(call.call as u32 + 1),
             cancellation: call.skipped.then_some(true),
@@ -120,12 +129,12 @@ impl City {
             aimed_departure_time: aimed(call.call < last, departure),
             expected_departure_time: call.departure.and_then(|told| siri_time(told.expected)),
             departure_status: status(call.departure),
-            ..self.describe_call(run, call.call)
+            ..self.call_without_times(run, call.call)
         }
     }
 
     /// Returns a call of a run with only its place.
-    pub(super) fn describe_call(&self, run: &TripRun, call: usize) -> SiriCall {
+    pub(super) fn call_without_times(&self, run: &TripRun, call: usize) -> SiriCall {
         SiriCall {
             stop_point_ref: Some(self.call_stop_id(run, call).into()),
             visit_number: Some(self.call_visit_number(run, call)),
@@ -163,7 +172,7 @@ pub(super) fn siri_text(text: &str) -> LanguageText {
     LanguageText { lang: None, value: text.into() }
 }
 
-fn siri_call_status(time: PredictedTime) -> CallStatus {
+fn siri_call_status(time: ScheduledAndExpectedTime) -> CallStatus {
     match time.expected - time.scheduled {
         late if late >= LATE_FROM => CallStatus::Delayed,
         early if early <= -LATE_FROM => CallStatus::Early,

@@ -26,7 +26,7 @@ use lineside_formats::gtfs_rt::proto;
 use lineside_sync::UnixMillis;
 
 use crate::city::City;
-use courses::TrafficSpots;
+use courses::TrafficSpotsByCall;
 use fleet::Fleet;
 
 /// The three real-time feeds at one instant.
@@ -43,7 +43,7 @@ pub struct RealtimeFeeds {
 #[derive(Debug)]
 pub(crate) struct RealtimeModel {
     pub(crate) seed: u64,
-    spots: TrafficSpots,
+    spots: TrafficSpotsByCall,
     fleet: Fleet,
 }
 
@@ -51,14 +51,14 @@ impl RealtimeModel {
     pub(crate) fn new(seed: u64, parts: &crate::city::CityParts) -> Self {
         Self {
             seed,
-            spots: TrafficSpots::build_spots(parts),
+            spots: TrafficSpotsByCall::build_traffic_spots(parts),
             fleet: Fleet::build_fleet(seed, parts),
         }
     }
 }
 
 /// Returns `now` in whole seconds, the resolution of feeds.
-fn whole_seconds(now: UnixMillis) -> i64 {
+fn to_unix_seconds(now: UnixMillis) -> i64 {
     now.unix_seconds()
 }
 

@@ -3,8 +3,8 @@
 //! As in real systems, a prediction is updated whenever the vehicle arrives or departs, and not between, so that most
 //! predictions are the same from poll to poll. Other modules convert predictions to each format.
 
-use super::courses::RunCourse;
-use super::runs::{AHEAD, RunKind, ServiceDay, TripRun};
+use super::courses::SimulatedRunTimes;
+use super::runs::{AHEAD, ServiceDayWithDisruptions, TripRun, TripRunKind};
 use crate::city::City;
 
 /// The seconds before its start from which a trip is published.
@@ -34,7 +34,7 @@ pub(super) struct RunStatus {
 
 /// The scheduled and expected time of an arrival or a departure, in Unix seconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PredictedTime {
+pub(super) struct ScheduledAndExpectedTime {
     pub(super) scheduled: i64,
     pub(super) expected: i64,
 }
@@ -45,9 +45,9 @@ pub(super) struct CallPrediction {
     pub(super) call: usize,
     pub(super) skipped: bool,
     /// `None` at the first call, and if skipped.
-    pub(super) arrival: Option<PredictedTime>,
+    pub(super) arrival: Option<ScheduledAndExpectedTime>,
     /// `None` at the last call, and if skipped.
-    pub(super) departure: Option<PredictedTime>,
+    pub(super) departure: Option<ScheduledAndExpectedTime>,
     /// The scheduled arrival and departure in Unix seconds, even if skipped.
     pub(super) scheduled: (i64, i64),
 }
@@ -55,7 +55,11 @@ pub(super) struct CallPrediction {
 impl City {
     /// Returns the time in Unix seconds from which a cancelled run is published as cancelled; `None` outside that
     /// period.
-    pub(super) fn cancelled_since(&self, run: &TripRun, at: &ServiceDay) -> Option<i64> {
+    pub(super) fn cancellation_published_since(
+        &self,
+        run: &TripRun,
+        at: &ServiceDayWithDisruptions,
+    ) -> Option<i64> {
         let start = f64::from(run.trip.start);
         let end = start + f64::from(self.timetable().trip_duration(&run.trip));
         let is_published = (start - CANCELLATION_AHEAD..end).contains(&at.seconds);
@@ -65,29 +69,34 @@ impl City {
 
     /// Returns the status of a run that is not cancelled, and computes its course; `None` while the run is not
     /// published.
-    pub(super) fn run_status_at(
+    pub(super) fn published_run_status(
         &self,
         run: &TripRun,
-        at: &ServiceDay,
+        at: &ServiceDayWithDisruptions,
         now: i64,
-        course: &mut RunCourse,
+        course: &mut SimulatedRunTimes,
     ) -> Option<RunStatus> {
         let reported = self.last_report_time(run, now);
         let time = at.seconds - (now - reported) as f64;
         let start = f64::from(run.trip.start);
         let is_published = (start - PUBLISHED_AHEAD..start).contains(&time);
-        if !is_published && !self.may_be_on_run(run, time) {
+        if !is_published && !self.may_vehicle_be_on_run(run, time) {
             return None;
         }
-        self.simulate_course(run, &at.events, course);
+        self.simulate_run_times(run, &at.events, course);
         let has_vehicle = time >= course.from;
         if time >= course.until || (!has_vehicle && time < start - PUBLISHED_AHEAD) {
             return None;
         }
-        Some(self.run_status(run, course, time))
+        Some(self.run_status_at_time(run, course, time))
     }
 
-    pub(super) fn run_status(&self, run: &TripRun, course: &RunCourse, time: f64) -> RunStatus {
+    pub(super) fn run_status_at_time(
+        &self,
+        run: &TripRun,
+        course: &SimulatedRunTimes,
+        time: f64,
+    ) -> RunStatus {
         let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         let start = f64::from(run.trip.start);
         let has_vehicle = time >= course.from;
@@ -144,11 +153,11 @@ impl City {
 
     /// Predicts the current or next stop and each one after it. For an added run, passed calls are included with their
     /// real times, because no timetable has them.
-    pub(super) fn predict_calls(
+    pub(super) fn predict_remaining_calls(
         &self,
         run: &TripRun,
-        at: &ServiceDay,
-        course: &RunCourse,
+        at: &ServiceDayWithDisruptions,
+        course: &SimulatedRunTimes,
         status: &RunStatus,
     ) -> Vec<CallPrediction> {
         let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
@@ -156,7 +165,7 @@ impl City {
         let base = self.city_time().instant_on_day(at.day, start) as i64;
         let last = times.len() - 1;
         let mut earliest = i64::MIN;
-        let first = if run.kind == RunKind::Added { 0 } else { status.next };
+        let first = if run.kind == TripRunKind::Added { 0 } else { status.next };
         let mut predictions = Vec::with_capacity(last + 1 - first);
         for (i, (arrival, departure)) in times.iter().enumerate().skip(first) {
             let moment = &course.calls[i];
@@ -179,7 +188,7 @@ impl City {
                 let scheduled = base + i64::from(scheduled);
                 let expected = (scheduled + delay).max(earliest);
                 earliest = expected;
-                PredictedTime { scheduled, expected }
+                ScheduledAndExpectedTime { scheduled, expected }
             };
             let skipped = moment.skipped;
             let arrives = (i > 0 && !skipped).then(|| predict_time(*arrival, moment.arrive));

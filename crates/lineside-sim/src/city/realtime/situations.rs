@@ -4,15 +4,15 @@ use lineside_formats::gtfs_rt::proto;
 use lineside_formats::siri::{
     AffectedLine, AffectedNetwork, AffectedOperator, AffectedOperators, AffectedStopPlace,
     AffectedStopPoint, AffectedVehicleJourney, Affects, Consequence, FramedVehicleJourneyRef,
-    InfoLink, LanguageText, PresenceFlag, Progress, PtSituationElement, Severity, SituationSource,
-    TimePeriod,
+    InfoLink, LanguageText, PresenceFlag, PtSituationElement, Severity, SituationProgress,
+    SituationSource, TimePeriod,
 };
 use lineside_sync::UnixMillis;
 use proto::alert::{Cause, Effect, SeverityLevel};
 
 use super::alerts::{AlertNotice, notice_page_url};
 use super::journeys::{SOURCE, siri_time};
-use super::whole_seconds;
+use super::to_unix_seconds;
 use crate::city::City;
 
 /// The seconds before its start at which a planned situation is created; it is published some days
@@ -20,7 +20,7 @@ use crate::city::City;
 const PLANNED_AHEAD: i64 = 28 * 86_400;
 
 /// Returns the seconds between the creation and the start of a situation.
-fn publication_lead(notice: &AlertNotice) -> i64 {
+fn publication_lead_seconds(notice: &AlertNotice) -> i64 {
     match notice.cause {
         Cause::Holiday | Cause::Construction => PLANNED_AHEAD,
         _ => 0,
@@ -29,22 +29,22 @@ fn publication_lead(notice: &AlertNotice) -> i64 {
 
 impl City {
     /// Returns the situations at an instant, in a fixed order.
-    pub fn list_situations(&self, now: UnixMillis) -> Vec<PtSituationElement> {
-        let notices = self.active_notices(whole_seconds(now));
+    pub fn siri_situations(&self, now: UnixMillis) -> Vec<PtSituationElement> {
+        let notices = self.active_alert_notices(to_unix_seconds(now));
         notices.iter().map(|notice| self.build_situation(notice)).collect()
     }
 
     fn build_situation(&self, notice: &AlertNotice) -> PtSituationElement {
         let (start, end) = notice.period;
         let mut situation = PtSituationElement {
-            creation_time: siri_time(start - publication_lead(notice)),
+            creation_time: siri_time(start - publication_lead_seconds(notice)),
             participant_ref: Some(SOURCE.into()),
             situation_number: Some(notice.id.clone().into()),
             source: Some(SituationSource {
                 source_type: Some("directReport".into()),
                 ..SituationSource::default()
             }),
-            progress: Some(Progress::Published),
+            progress: Some(SituationProgress::Published),
             validity_periods: vec![TimePeriod {
                 start_time: siri_time(start),
                 end_time: siri_time(end),
@@ -56,7 +56,7 @@ impl City {
                 uri: Some(notice_page_url(notice).into()),
                 labels: Vec::new(),
             }],
-            affects: Some(Box::new(self.affected_scope(notice))),
+            affects: Some(Box::new(self.siri_affects_of_notice(notice))),
             consequences: siri_consequences(notice.effect),
             ..PtSituationElement::default()
         };
@@ -65,7 +65,7 @@ impl City {
     }
 
     /// Returns the affected operators, lines, stops, stations, and journeys.
-    fn affected_scope(&self, notice: &AlertNotice) -> Affects {
+    fn siri_affects_of_notice(&self, notice: &AlertNotice) -> Affects {
         let mut affects = Affects::default();
         let mut operators = Vec::new();
         for concern in &notice.informed_entities {

@@ -6,11 +6,11 @@ use proto::vehicle_position::{
     CarriageDetails, CongestionLevel, OccupancyStatus, VehicleStopStatus,
 };
 
-use super::courses::RunCourse;
-use super::runs::{ServiceDay, TripRun};
-use super::{build_feed_header, whole_seconds};
+use super::courses::SimulatedRunTimes;
+use super::runs::{ServiceDayWithDisruptions, TripRun};
+use super::{build_feed_header, to_unix_seconds};
 use crate::city::City;
-use crate::network::Pattern;
+use crate::network::StopPattern;
 use crate::noise;
 
 /// A vehicle is arriving within this distance of its next stop in metres, or this time before it in seconds.
@@ -53,11 +53,11 @@ pub(super) struct VehicleReport {
 impl City {
     /// Returns the feed of vehicle positions at an instant.
     pub fn vehicle_positions_feed(&self, now: UnixMillis) -> proto::FeedMessage {
-        let now = whole_seconds(now);
-        let mut course = RunCourse::default();
+        let now = to_unix_seconds(now);
+        let mut course = SimulatedRunTimes::default();
         let mut entity = Vec::new();
         for at in self.service_days_at(now) {
-            for run in self.list_runs_at(&at) {
+            for run in self.list_relevant_runs_at(&at) {
                 if let Some(vehicle) = self.vehicle_position(&run, &at, now, &mut course) {
                     let id =
                         vehicle.vehicle.as_ref().and_then(|v| v.id.clone()).unwrap_or_default();
@@ -75,9 +75,9 @@ impl City {
     fn vehicle_position(
         &self,
         run: &TripRun,
-        at: &ServiceDay,
+        at: &ServiceDayWithDisruptions,
         now: i64,
-        course: &mut RunCourse,
+        course: &mut SimulatedRunTimes,
     ) -> Option<proto::VehiclePosition> {
         let seen = self.last_vehicle_report(run, at, now, course)?;
         Some(proto::VehiclePosition {
@@ -105,16 +105,16 @@ impl City {
     pub(super) fn last_vehicle_report(
         &self,
         run: &TripRun,
-        at: &ServiceDay,
+        at: &ServiceDayWithDisruptions,
         now: i64,
-        course: &mut RunCourse,
+        course: &mut SimulatedRunTimes,
     ) -> Option<VehicleReport> {
         let reported = self.last_report_time(run, now);
         let time = at.seconds - (now - reported) as f64;
-        if !self.may_be_on_run(run, time) || self.is_run_cancelled(run, &at.events) {
+        if !self.may_vehicle_be_on_run(run, time) || self.is_run_cancelled(run, &at.events) {
             return None;
         }
-        self.simulate_course(run, &at.events, course);
+        self.simulate_run_times(run, &at.events, course);
         if !(course.from..course.until).contains(&time) {
             return None;
         }
@@ -125,7 +125,7 @@ impl City {
         Some(VehicleReport {
             reported,
             place: (round_degrees(place_at.0), round_degrees(place_at.1)),
-            bearing: direction.bearing().round() as f32 % 360.0,
+            bearing: direction.compass_bearing().round() as f32 % 360.0,
             speed: ((place.speed * 10.0).round() as f32 / 10.0).min(SPEED_MAX),
             call: place.call,
             status: place.status,
@@ -142,18 +142,18 @@ impl City {
         let middle = 4.0 * share * (1.0 - share);
         let hour =
             crate::timetable::demand::traffic_density(run.trip.service, f64::from(run.trip.start));
-        let chance = noise::unit_share(noise::mix_bits(run.key, 5)) * 0.5
-            + noise::unit_share(noise::mix_bits(run.key, 500 + call as u64)) * 0.2;
+        let chance = noise::pseudo_random_share(noise::hash_two_numbers(run.key, 5)) * 0.5
+            + noise::pseudo_random_share(noise::hash_two_numbers(run.key, 500 + call as u64)) * 0.2;
         ((0.04 + (0.15 + 0.85 * middle) * (0.2 + hour * 0.75) * (0.55 + chance)) * 100.0)
             .clamp(0.0, 110.0) as u32
     }
 
     fn carriage_details(&self, run: &TripRun, call: usize, occupancy: u32) -> Vec<CarriageDetails> {
-        let vehicle = self.realtime_model().fleet.find_vehicle(run.vehicle);
+        let vehicle = self.realtime_model().fleet.vehicle_by_number(run.vehicle);
         let label = vehicle.descriptor.label.as_deref().unwrap_or_default();
         (1..=vehicle.carriages)
             .map(|n| {
-                let more = noise::unit_share(noise::mix_bits(
+                let more = noise::pseudo_random_share(noise::hash_two_numbers(
                     run.key,
                     900 + u64::from(n) * 64 + call as u64,
                 )) * 50.0
@@ -171,7 +171,12 @@ impl City {
     }
 
     /// Returns the congestion level, from the time lost since the previous stop.
-    fn congestion_level(&self, run: &TripRun, course: &RunCourse, call: usize) -> CongestionLevel {
+    fn congestion_level(
+        &self,
+        run: &TripRun,
+        course: &SimulatedRunTimes,
+        call: usize,
+    ) -> CongestionLevel {
         let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         if call == 0 {
             return CongestionLevel::RunningSmoothly;
@@ -203,7 +208,11 @@ pub(super) fn occupancy_status(percent: u32) -> OccupancyStatus {
 }
 
 /// Returns the position in a course at a time: at a stop, or between the last served stop and the next.
-fn locate_on_pattern(pattern: &Pattern, course: &RunCourse, time: f64) -> PatternPosition {
+fn locate_on_pattern(
+    pattern: &StopPattern,
+    course: &SimulatedRunTimes,
+    time: f64,
+) -> PatternPosition {
     let moments = &course.calls;
     let last = moments.len() - 1;
     // The first stop that is served and not yet left.
@@ -221,7 +230,7 @@ fn locate_on_pattern(pattern: &Pattern, course: &RunCourse, time: f64) -> Patter
     let from = (0..next).rev().find(|i| !moments[*i].skipped).unwrap_or(0);
     let (begin, end) = (moments[from].depart, moments[next].arrive);
     let metres = along - pattern.calls[from].along;
-    let (share, pace) = progress_and_pace((time - begin) / (end - begin).max(1.0));
+    let (share, pace) = progress_and_speed_shares((time - begin) / (end - begin).max(1.0));
     let place = pattern.calls[from].along + metres * share;
     let arriving = along - place < ARRIVING_METRES || end - time < ARRIVING_SECONDS;
     PatternPosition {
@@ -237,7 +246,7 @@ fn locate_on_pattern(pattern: &Pattern, course: &RunCourse, time: f64) -> Patter
 }
 
 /// Returns the share of the way after a share of the time, and the speed there: accelerating, constant, braking.
-fn progress_and_pace(time: f64) -> (f64, f64) {
+fn progress_and_speed_shares(time: f64) -> (f64, f64) {
     let top = 1.0 / (1.0 - RAMP);
     let t = time.clamp(0.0, 1.0);
     if t < RAMP {
@@ -258,10 +267,10 @@ mod tests {
     fn a_vehicle_reaches_the_next_stop_and_never_moves_backwards() {
         let mut previous = 0.0;
         for i in 0..=1_000 {
-            let (share, pace) = progress_and_pace(f64::from(i) / 1_000.0);
+            let (share, pace) = progress_and_speed_shares(f64::from(i) / 1_000.0);
             assert!(share >= previous && pace >= 0.0);
             previous = share;
         }
-        assert!((previous - 1.0).abs() < 1e-9 && progress_and_pace(0.0).0 == 0.0);
+        assert!((previous - 1.0).abs() < 1e-9 && progress_and_speed_shares(0.0).0 == 0.0);
     }
 }

@@ -81,8 +81,8 @@ pub(super) async fn add_reference_inputs(
             let message = format!(
                 "--previous {} is {}, but the message is {}",
                 redacted_name(previous),
-                other.label(),
-                format.label()
+                other.display_name(),
+                format.display_name()
             );
             return usage(&message);
         }
@@ -95,7 +95,7 @@ pub(super) async fn add_reference_inputs(
 
 /// Returns true if the input is a GBFS system or one of its files.
 fn is_gbfs_system(body: &Bytes, files: &CheckSystemFiles) -> bool {
-    !files.read.is_empty() || gbfs::detect_file_name(body).is_some()
+    !files.read.is_empty() || gbfs::detect_gbfs_file_name(body).is_some()
 }
 
 /// Reads the files of an earlier state of a GBFS system, or one file of it.
@@ -107,7 +107,7 @@ async fn read_previous_system(
     if !files.read.is_empty() {
         return Ok(files.read);
     }
-    let name = gbfs::detect_file_name(&body);
+    let name = gbfs::detect_gbfs_file_name(&body);
     let name = name.ok_or_else(|| {
         CommandFailure::Usage(format!("{}: this is not a GBFS file", redacted_name(input)))
     })?;

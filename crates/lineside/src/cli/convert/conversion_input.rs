@@ -133,7 +133,7 @@ pub(super) async fn read_system_input(
         if let Some(reason) = unread.error {
             print::print_note(&format!("{}: {reason}", unread.name));
         }
-        missing.record_dropped("file", unread.reason, Some(&*unread.name));
+        missing.record_dropped_object("file", unread.reason, Some(&*unread.name));
     }
     let others = system.others.into_iter().map(|other| (other.language, other.files)).collect();
     Ok(Some(ConversionInput::System {

@@ -21,7 +21,7 @@ fn list_delivered_times(consumer: &Consumer, subscription: &str) -> Vec<Vec<(Str
     };
     let all = consumer.deliveries().into_iter().flat_map(|it| it.estimated_timetables);
     all.filter(|it| it.head.subscription_ref.as_deref() == Some(subscription))
-        .map(|it| it.journeys().map(time_of).collect())
+        .map(|it| it.estimated_journeys().map(time_of).collect())
         .collect()
 }
 

@@ -34,7 +34,7 @@ pub(crate) async fn until_some<T, E: Debug>(
     }
 }
 
-/// Requests until the reply satisfies `is_so`, and returns it.
+/// Requests until the reply satisfies `is_met`, and returns it.
 pub(crate) async fn until_reply(
     what: impl Display,
     url: &str,
@@ -47,7 +47,7 @@ pub(crate) async fn until_reply(
     until_some(format_args!("{url} is {what}"), attempt_request).await
 }
 
-/// Requests until the JSON satisfies `is_so`, and returns it. A 503 reply is retried.
+/// Requests until the JSON satisfies `is_met`, and returns it. A 503 reply is retried.
 pub(crate) async fn until_json(url: &str, is_met: impl Fn(&Value) -> bool) -> Value {
     let attempt_request = async || {
         let reply = get(url).await;

@@ -66,7 +66,7 @@ impl Socket {
         self.message(|message| message["id"] == id)
     }
 
-    /// Returns the first message that satisfies `is_it`; others stay for later.
+    /// Returns the first message that satisfies `is_match`; others stay for later.
     fn message(&mut self, is_match: impl Fn(&Value) -> bool) -> Value {
         loop {
             if let Some(found) = self.messages.iter().position(&is_match) {

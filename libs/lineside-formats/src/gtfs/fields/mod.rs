@@ -72,9 +72,9 @@ pub enum FieldKind {
     /// Degrees within ±180.
     Longitude,
     /// A decimal number within the range.
-    Float(NumberSign),
+    Float(AllowedNumberSign),
     /// A whole number within the range.
-    Integer(NumberSign),
+    Integer(AllowedNumberSign),
     /// One of these numbers.
     Enum(&'static [u16]),
     /// `route_type`: one of the basic list, or of the extended one.
@@ -91,7 +91,7 @@ pub enum FieldKind {
 
 /// The sign that the numbers of a field may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberSign {
+pub enum AllowedNumberSign {
     Any,
     /// Zero or positive.
     NonNegative,
@@ -150,13 +150,13 @@ impl FileSpec {
     }
 }
 
-const fn field_spec(name: &'static str, kind: FieldKind, presence: FieldPresence) -> FieldSpec {
+const fn new_field_spec(name: &'static str, kind: FieldKind, presence: FieldPresence) -> FieldSpec {
     FieldSpec { name, kind, presence, column_required: false, mixed_case: false }
 }
 
 impl FieldSpec {
     /// Marks the field as text that riders read.
-    const fn with_mixed_case(mut self) -> FieldSpec {
+    const fn with_recommended_mixed_case(mut self) -> FieldSpec {
         self.mixed_case = true;
         self
     }
@@ -168,7 +168,7 @@ impl FieldSpec {
     }
 }
 
-const fn file_spec(
+const fn new_file_spec(
     name: &'static str,
     presence: FieldPresence,
     key: &'static [&'static str],

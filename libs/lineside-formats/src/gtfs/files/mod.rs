@@ -33,15 +33,15 @@ pub trait FileSet {
 }
 
 /// A reader that fails once a limit is exceeded.
-pub(crate) struct LimitedReader<R> {
+pub(crate) struct SizeLimitedReader<R> {
     reader: R,
     left: u64,
     refusal: fn() -> Error,
 }
 
-impl<R> LimitedReader<R> {
-    pub(crate) fn new(reader: R, bytes: u64, refusal: fn() -> Error) -> LimitedReader<R> {
-        LimitedReader { reader, left: bytes, refusal }
+impl<R> SizeLimitedReader<R> {
+    pub(crate) fn new(reader: R, bytes: u64, refusal: fn() -> Error) -> SizeLimitedReader<R> {
+        SizeLimitedReader { reader, left: bytes, refusal }
     }
 
     /// Returns the number of bytes that may still be read.
@@ -50,7 +50,7 @@ impl<R> LimitedReader<R> {
     }
 }
 
-impl<R: Read> Read for LimitedReader<R> {
+impl<R: Read> Read for SizeLimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.reader.read(buffer)?;
         match self.left.checked_sub(n as u64) {

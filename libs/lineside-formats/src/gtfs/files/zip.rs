@@ -9,7 +9,7 @@ use std::{
 
 use zip::{ZipArchive, result::ZipError};
 
-use super::{FileSet, LimitedReader, too_large_error};
+use super::{FileSet, SizeLimitedReader, too_large_error};
 use crate::{
     Error, ErrorKind, Problem, Problems,
     body_prefix::{looks_like_gzip, looks_like_html},
@@ -46,7 +46,7 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// Returns an error if the bytes are not a zip, if its entries overlap or exceed a limit, or if it is not clear
     /// which tables to read: there are none, or several datasets in sub-directories.
     pub fn new(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
-        ZipFiles::open_with_selection(reader, limits, find_tables)
+        ZipFiles::open_with_selection(reader, limits, find_gtfs_table_files)
     }
 
     /// Reads the directory of an archive, of which all files at the top level are used. If several have the same name,
@@ -55,11 +55,11 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// # Errors
     ///
     /// Returns an error if the bytes are not a zip, or if its entries overlap or exceed a limit.
-    pub fn from_top_level(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
+    pub fn open_top_level_files(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
         let mut files = ZipFiles::open_with_selection(reader, limits, |_, _| Ok(BTreeMap::new()))?;
         for entry in 0..files.archive.len() {
             if let Some(Ok(name)) = files.archive.name_for_index(entry) {
-                let path = normalize_path(&name);
+                let path = normalize_path_separators(&name);
                 if !path.contains('/') {
                     files.entries.entry(path).or_insert(entry);
                 }
@@ -74,14 +74,17 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// # Errors
     ///
     /// Returns an error if the bytes are not a zip, or if its entries overlap or exceed a limit.
-    pub fn list_paths(reader: R, limits: &DatasetLimits) -> Result<Vec<(String, u64)>, Error> {
+    pub fn list_file_paths_and_sizes(
+        reader: R,
+        limits: &DatasetLimits,
+    ) -> Result<Vec<(String, u64)>, Error> {
         let mut files = ZipFiles::open_with_selection(reader, limits, |_, _| Ok(BTreeMap::new()))?;
         let mut paths = Vec::new();
         for entry in 0..files.archive.len() {
             let file = files.archive.by_index_raw(entry).map_err(|error| error_from_zip(&error))?;
             if !file.is_dir() {
                 let name = file.name().map_err(|error| error_from_zip(&error))?;
-                paths.push((normalize_path(&name), file.size()));
+                paths.push((normalize_path_separators(&name), file.size()));
             }
         }
         Ok(paths)
@@ -94,7 +97,7 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// Returns an error if the bytes are not a zip, if its entries overlap or exceed a limit, or if none of them is
     /// XML.
     #[cfg(feature = "netex")]
-    pub fn from_xml_archive(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
+    pub fn open_xml_archive(reader: R, limits: &DatasetLimits) -> Result<ZipFiles<R>, Error> {
         ZipFiles::open_with_selection(reader, limits, |paths, _| select_xml_files(paths))
     }
 
@@ -104,7 +107,7 @@ impl<R: Read + Seek> ZipFiles<R> {
         limits: &DatasetLimits,
         choose: impl FnOnce(&[(String, usize)], &mut Problems) -> Result<BTreeMap<String, usize>, Error>,
     ) -> Result<ZipFiles<R>, Error> {
-        let is_begun = check_zip_start(&mut reader)?;
+        let is_begun = reject_empty_or_html_body(&mut reader)?;
         let mut archive =
             ZipArchive::new(reader).map_err(|error| match error_from_zip(&error) {
                 // The directory is at the end, so an archive without one was truncated.
@@ -136,7 +139,7 @@ impl<R: Read + Seek> ZipFiles<R> {
                 "the archive has several entries with the same name",
             ));
         }
-        let entries = choose(&list_entries(&archive), &mut problems)?;
+        let entries = choose(&list_files_without_macos_extras(&archive), &mut problems)?;
         Ok(ZipFiles {
             archive,
             entries,
@@ -149,7 +152,7 @@ impl<R: Read + Seek> ZipFiles<R> {
 
 /// Refuses empty bodies and web pages with an error of their own; the zip reader refuses all else. Returns true if the
 /// bytes begin like a zip.
-fn check_zip_start(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
+fn reject_empty_or_html_body(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
     let mut start = Vec::new();
     reader.rewind().map_err(Error::from_io)?;
     reader.by_ref().take(PREFIX_BYTES).read_to_end(&mut start).map_err(Error::from_io)?;
@@ -168,16 +171,18 @@ fn check_zip_start(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
 }
 
 /// Returns an entry's path with `/` between the segments, because some programs write `\`.
-fn normalize_path(name: &str) -> String {
+fn normalize_path_separators(name: &str) -> String {
     name.replace('\\', "/")
 }
 
 /// Returns the archive's files by path, without those that macOS adds.
-fn list_entries<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)> {
+fn list_files_without_macos_extras<R: Read + Seek>(
+    archive: &ZipArchive<R>,
+) -> Vec<(String, usize)> {
     let mut paths = Vec::new();
     for entry in 0..archive.len() {
         let Some(Ok(name)) = archive.name_for_index(entry) else { continue };
-        let path = normalize_path(&name);
+        let path = normalize_path_separators(&name);
         let name = path.rsplit('/').next().unwrap_or_default();
         let junk = name.starts_with('.') || path.split('/').any(|segment| segment == "__MACOSX");
         if !junk && !path.ends_with('/') {
@@ -188,7 +193,7 @@ fn list_entries<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)>
 }
 
 /// Finds the directory that holds the tables, and returns its files.
-fn find_tables(
+fn find_gtfs_table_files(
     paths: &[(String, usize)],
     problems: &mut Problems,
 ) -> Result<BTreeMap<String, usize>, Error> {
@@ -220,7 +225,7 @@ fn find_tables(
         Some(_) => {
             let detail = format!(
                 "the archive contains several datasets in subdirectories: {}",
-                join_first_names(&nested)
+                join_first_file_names(&nested)
             );
             Err(Error::new(ErrorKind::MissingFile, detail))
         }
@@ -254,7 +259,7 @@ fn select_xml_files(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>
     let names: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
     let detail = match names.as_slice() {
         [] => "the archive contains no files".to_owned(),
-        names => format!("the archive contains no XML file, only {}", join_first_names(names)),
+        names => format!("the archive contains no XML file, only {}", join_first_file_names(names)),
     };
     Err(Error::new(ErrorKind::MissingFile, detail))
 }
@@ -271,13 +276,13 @@ fn no_tables_error(paths: &[(String, usize)]) -> Error {
         ),
         None => Error::new(
             ErrorKind::MissingFile,
-            format!("the archive contains no GTFS table, only {}", join_first_names(&names)),
+            format!("the archive contains no GTFS table, only {}", join_first_file_names(&names)),
         ),
     }
 }
 
 /// Joins the first few names for a message.
-fn join_first_names(names: &[&str]) -> String {
+fn join_first_file_names(names: &[&str]) -> String {
     const NAMES_LISTED_MAX: usize = 5;
     let shown: Vec<String> =
         names.iter().take(NAMES_LISTED_MAX).map(|name| name.chars().take(60).collect()).collect();
@@ -308,8 +313,8 @@ impl<R: Read + Seek> FileSet for ZipFiles<R> {
         if file.size() > bytes {
             return Err(why().with_file(name));
         }
-        Ok(Some(Box::new(CountingReader {
-            reader: LimitedReader::new(file, bytes, why),
+        Ok(Some(Box::new(ArchiveLimitReader {
+            reader: SizeLimitedReader::new(file, bytes, why),
             total_left: &mut self.total_left,
         })))
     }
@@ -329,12 +334,12 @@ impl<R: Read + Seek> FileSet for ZipFiles<R> {
 }
 
 /// A reader that subtracts the bytes read from the archive's total.
-struct CountingReader<'a, R> {
-    reader: LimitedReader<R>,
+struct ArchiveLimitReader<'a, R> {
+    reader: SizeLimitedReader<R>,
     total_left: &'a mut u64,
 }
 
-impl<R: Read> Read for CountingReader<'_, R> {
+impl<R: Read> Read for ArchiveLimitReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let before = self.reader.bytes_left();
         let read = self.reader.read(buffer);

@@ -14,8 +14,8 @@ use crate::{
 
 impl TimetableLoader {
     pub(super) fn load_agencies(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table("agency.txt", &mut self.problems)? else {
-            return self.count_empty_file("agency.txt", source);
+        let Some(mut rows) = source.open_table_reader("agency.txt", &mut self.problems)? else {
+            return self.store_zero_rows_if_present("agency.txt", source);
         };
         let [id, name, url, timezone, lang, phone] = [
             "agency_id",
@@ -46,13 +46,13 @@ impl TimetableLoader {
         }
         let count = rows.row_count();
         drop(rows);
-        self.count_table_rows("agency.txt", count);
-        self.choose_timezone();
+        self.store_table_row_count("agency.txt", count);
+        self.set_agency_timezone();
         Ok(())
     }
 
     /// Sets the time zone: all agencies must share one; the first known one is used.
-    fn choose_timezone(&mut self) {
+    fn set_agency_timezone(&mut self) {
         let zone = |text: TextId| {
             let name = self.strings.get(text);
             TimeZone::get(name).ok().map(|zone| (name, zone))
@@ -80,8 +80,8 @@ impl TimetableLoader {
     }
 
     pub(super) fn load_feed_info(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table("feed_info.txt", &mut self.problems)? else {
-            return self.count_empty_file("feed_info.txt", source);
+        let Some(mut rows) = source.open_table_reader("feed_info.txt", &mut self.problems)? else {
+            return self.store_zero_rows_if_present("feed_info.txt", source);
         };
         let [name, url, lang, version] =
             ["feed_publisher_name", "feed_publisher_url", "feed_lang", "feed_version"]
@@ -98,15 +98,15 @@ impl TimetableLoader {
                 publisher_url: row.get(url).into(),
                 lang: row.get(lang).into(),
                 version: optional_text(version),
-                start_date: values::parse_date(row.cell_bytes(start)).ok(),
-                end_date: values::parse_date(row.cell_bytes(end)).ok(),
+                start_date: values::parse_gtfs_date(row.cell_bytes(start)).ok(),
+                end_date: values::parse_gtfs_date(row.cell_bytes(end)).ok(),
                 contact_email: optional_text(email),
                 contact_url: optional_text(contact),
             });
         }
         let count = rows.row_count();
         drop(rows);
-        self.count_table_rows("feed_info.txt", count);
+        self.store_table_row_count("feed_info.txt", count);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     Error, ErrorKind, Problems,
     gtfs::{
         PatternIdx, StopIdx, Timetable, TripIdx,
-        timetable::{GroupedItems, NO_TIME, ServiceTable, TripRow, number_unless_none},
+        timetable::{ItemsByKey, NO_TIME, ServiceTable, TripRow, index_unless_none},
     },
 };
 
@@ -18,16 +18,16 @@ impl TimetableLoader {
                 "the dataset has more distinct text than the limit",
             ));
         }
-        self.index_patterns();
+        self.build_pattern_indexes();
         let trips = self
             .trips
             .rows
             .iter()
             .enumerate()
             .map(|(number, row)| (row.route.get(), to_trip_idx(number)));
-        self.routes.trips = GroupedItems::new(self.routes.rows.len(), trips);
+        self.routes.trips = ItemsByKey::new(self.routes.rows.len(), trips);
         let mut services = ServiceTable { rows: self.service_rows, ..ServiceTable::default() };
-        services.link_exceptions(&self.exceptions);
+        services.set_service_exceptions(&self.exceptions);
         let day_span = self.day_span.unwrap_or((0, 0));
         let timetable = Timetable {
             row_counts: self.row_counts,
@@ -38,7 +38,7 @@ impl TimetableLoader {
             agencies: self.agencies,
             stops: self.stops,
             routes: self.routes,
-            service_range: services.active_date_range(),
+            service_range: services.compute_service_date_range(),
             services,
             shapes: self.shapes,
             trips: self.trips,
@@ -49,8 +49,8 @@ impl TimetableLoader {
         Ok((timetable, self.problems))
     }
 
-    fn index_patterns(&mut self) {
-        self.day_span = self.measure_time_range();
+    fn build_pattern_indexes(&mut self) {
+        self.day_span = self.compute_call_time_range();
         let (trips, patterns) = (&self.trips.rows, &mut self.patterns);
         patterns.rows.shrink_to_fit();
         patterns.calls.shrink_to_fit();
@@ -59,7 +59,7 @@ impl TimetableLoader {
         patterns.extra.shrink_to_fit();
 
         let pattern_of = |row: &TripRow, patterns: &crate::gtfs::timetable::PatternTable| {
-            number_unless_none(row.profile)
+            index_unless_none(row.profile)
                 .map(|profile| patterns.profiles[profile as usize].pattern)
         };
         let mut used = vec![false; patterns.rows.len()];
@@ -77,26 +77,26 @@ impl TimetableLoader {
             visits.append(&mut unique);
         }
         let by_stop = visits.iter().map(|&(stop, pattern)| (stop.get(), pattern));
-        patterns.by_stop = GroupedItems::new(self.stops.rows.len(), by_stop);
+        patterns.by_stop = ItemsByKey::new(self.stops.rows.len(), by_stop);
 
         let profiles = patterns
             .profiles
             .iter()
             .enumerate()
             .map(|(number, row)| (row.pattern.get(), number as u32));
-        patterns.profiles_of = GroupedItems::new(patterns.rows.len(), profiles);
+        patterns.profiles_of = ItemsByKey::new(patterns.rows.len(), profiles);
 
         let scheduled = trips
             .iter()
             .enumerate()
             .filter(|(_, row)| !row.has_frequencies && row.start != NO_TIME);
         let scheduled = scheduled.filter_map(|(number, row)| {
-            Some((number_unless_none(row.profile)? as usize, to_trip_idx(number)))
+            Some((index_unless_none(row.profile)? as usize, to_trip_idx(number)))
         });
-        patterns.trips_of = GroupedItems::new(patterns.profiles.len(), scheduled);
+        patterns.trips_of = ItemsByKey::new(patterns.profiles.len(), scheduled);
         for profile in 0..patterns.profiles.len() {
             let start = |trip: &TripIdx| trips[trip.get()].start;
-            patterns.trips_of.group_items_mut(profile).sort_by_key(start);
+            patterns.trips_of.items_of_key_mut(profile).sort_by_key(start);
         }
 
         let repeated = trips.iter().enumerate().filter(|(_, row)| row.has_frequencies);
@@ -107,7 +107,7 @@ impl TimetableLoader {
     }
 
     /// Returns the earliest and the latest time of any call.
-    fn measure_time_range(&self) -> Option<(i32, i32)> {
+    fn compute_call_time_range(&self) -> Option<(i32, i32)> {
         let mut day: Option<(i32, i32)> = None;
         let mut include = |first: i32, last: i32| {
             day = Some(day.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
@@ -117,7 +117,7 @@ impl TimetableLoader {
             .collect();
         for (number, row) in self.trips.rows.iter().enumerate() {
             let Some((first, last)) =
-                number_unless_none(row.profile).and_then(|profile| spans[profile as usize])
+                index_unless_none(row.profile).and_then(|profile| spans[profile as usize])
             else {
                 continue;
             };
@@ -134,7 +134,7 @@ impl TimetableLoader {
 
     /// Returns the earliest and the latest time of a profile.
     fn profile_time_range(&self, profile: u32) -> Option<(i32, i32)> {
-        let times = self.patterns.profile_times(profile).iter();
+        let times = self.patterns.time_profile_times(profile).iter();
         let known = times
             .flat_map(|times| [times.arrival, times.departure])
             .filter(|&time| time != NO_TIME);

@@ -25,13 +25,13 @@ impl TimetableLoader {
         &mut self,
         source: &mut LimitedFileSet<'_>,
     ) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
-            return self.count_empty_file(FILE, source);
+        let Some(mut rows) = source.open_table_reader(FILE, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(FILE, source);
         };
         let id = rows.find_column("trip_id");
         let [start, end, headway, exact] =
             ["start_time", "end_time", "headway_secs", "exact_times"]
-                .map(|name| rows.claim_column(name));
+                .map(|name| rows.find_column_checked_by_caller(name));
         require_columns(
             FILE,
             &[("trip_id", id), ("start_time", start), ("end_time", end), ("headway_secs", headway)],
@@ -40,7 +40,7 @@ impl TimetableLoader {
             if row.get(id).is_empty() {
                 continue;
             }
-            let Some(trip) = self.find_trip_number(row.cell_bytes(id)) else {
+            let Some(trip) = self.find_trip_index(row.cell_bytes(id)) else {
                 row.report_column_fault(id, NOT_FOUND, &mut self.problems);
                 continue;
             };
@@ -49,7 +49,7 @@ impl TimetableLoader {
             let every = row.parse_cell(headway, read_headway, &mut self.problems);
             let exact = row.parse_cell(
                 exact,
-                |text| values::parse_choice(text, &[0, 1]),
+                |text| values::parse_enum_value(text, &[0, 1]),
                 &mut self.problems,
             ) == Some(1);
             let (Some(from), Some(until), Some(every)) = (from, until, every) else { continue };
@@ -71,15 +71,15 @@ impl TimetableLoader {
         drop(rows);
         self.frequencies.rows.sort_by_key(|frequency| (frequency.trip, frequency.start));
         self.frequencies.rows.shrink_to_fit();
-        self.report_too_many_runs();
-        self.count_table_rows(FILE, count);
+        self.report_too_many_trip_runs();
+        self.store_table_row_count(FILE, count);
         Ok(())
     }
 }
 
 impl TimetableLoader {
     /// Reports trips with more runs per day than [`RUNS_MAX`].
-    fn report_too_many_runs(&mut self) {
+    fn report_too_many_trip_runs(&mut self) {
         let runs_of = |row: &Frequency| {
             let span = i64::from(row.end) - i64::from(row.start);
             (span + i64::from(row.headway) - 1) / i64::from(row.headway)
@@ -114,8 +114,8 @@ pub(super) fn read_time_with_warning(
     column: TableColumn,
     problems: &mut Problems,
 ) -> Option<i32> {
-    let time = row.parse_cell(column, values::parse_time, problems)?;
-    if let Some(doubt) = values::find_time_warning(time) {
+    let time = row.parse_cell(column, values::parse_gtfs_time, problems)?;
+    if let Some(doubt) = values::implausible_time_warning(time) {
         row.report_column_fault(column, doubt, problems);
     }
     Some(time)

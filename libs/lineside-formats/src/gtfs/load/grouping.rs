@@ -6,7 +6,7 @@
 
 /// The occurrence of a key that a group belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GroupOccurrence {
+pub(super) enum FirstOrFurtherGroup {
     /// The first group of the key, which usually is the only one.
     First,
     /// A further group of the key.
@@ -16,7 +16,7 @@ pub(super) enum GroupOccurrence {
 /// Groups rows by key, in the order of a file.
 #[derive(Debug)]
 pub(super) struct RowGrouper<T> {
-    current: Option<(u32, GroupOccurrence)>,
+    current: Option<(u32, FirstOrFurtherGroup)>,
     rows: Vec<T>,
     seen: Vec<u64>,
 }
@@ -31,14 +31,14 @@ impl<T> RowGrouper<T> {
         &mut self,
         key: u32,
         row: T,
-        take: impl FnOnce(u32, GroupOccurrence, &mut Vec<T>),
+        take: impl FnOnce(u32, FirstOrFurtherGroup, &mut Vec<T>),
     ) {
         if self.current.is_none_or(|(current, _)| current != key) {
             self.flush_group(take);
             let part = if self.mark_key_seen(key) {
-                GroupOccurrence::First
+                FirstOrFurtherGroup::First
             } else {
-                GroupOccurrence::Further
+                FirstOrFurtherGroup::Further
             };
             self.current = Some((key, part));
         }
@@ -46,7 +46,7 @@ impl<T> RowGrouper<T> {
     }
 
     /// Passes the last group to `take`.
-    pub(super) fn flush_group(&mut self, take: impl FnOnce(u32, GroupOccurrence, &mut Vec<T>)) {
+    pub(super) fn flush_group(&mut self, take: impl FnOnce(u32, FirstOrFurtherGroup, &mut Vec<T>)) {
         if let Some((key, part)) = self.current.take() {
             take(key, part, &mut self.rows);
         }
@@ -96,8 +96,8 @@ mod tests {
             let mut found: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
             let mut further = Vec::new();
             let mut take = |key, part, rows: &mut Vec<u8>| match part {
-                GroupOccurrence::First => assert_eq!(found.insert(key, rows.clone()), None),
-                GroupOccurrence::Further => further.extend(rows.iter().map(|&row| (key, row))),
+                FirstOrFurtherGroup::First => assert_eq!(found.insert(key, rows.clone()), None),
+                FirstOrFurtherGroup::Further => further.extend(rows.iter().map(|&row| (key, row))),
             };
             let mut grouping = RowGrouper::new();
             for &(key, row) in &rows {

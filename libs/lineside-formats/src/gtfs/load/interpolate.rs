@@ -1,12 +1,12 @@
 //! Interpolates missing times between two timed stops: by `shape_dist_traveled` if it is known and increases, else
 //! evenly.
 
-use super::stop_times::RawCall;
+use super::stop_times::ParsedStopTime;
 use crate::gtfs::timetable::NO_TIME;
 
 /// Completes the times of one trip's calls, in their order. An arrival replaces a missing departure and vice versa.
 /// Calls before the first or after the last known time remain untimed.
-pub(super) fn complete_trip_times(calls: &mut [RawCall]) {
+pub(super) fn fill_missing_trip_times(calls: &mut [ParsedStopTime]) {
     for call in calls.iter_mut() {
         match (call.arrival, call.departure) {
             (NO_TIME, departure) => call.arrival = departure,
@@ -27,7 +27,7 @@ pub(super) fn complete_trip_times(calls: &mut [RawCall]) {
 }
 
 /// Interpolates between the first and the last call, whose times are known.
-fn interpolate_times(calls: &mut [RawCall]) {
+fn interpolate_times(calls: &mut [ParsedStopTime]) {
     let last = calls.len() - 1;
     let (from, until) = (f64::from(calls[0].departure), f64::from(calls[last].arrival));
     let (near, far) = (f64::from(calls[0].distance), f64::from(calls[last].distance));
@@ -54,14 +54,14 @@ mod tests {
 
     /// Completes calls of (arrival, departure, distance) and compares the results as (arrival, departure).
     fn check(calls: &[(i32, i32, f32)], expected: &[(i32, i32)]) {
-        let raw = |&(arrival, departure, distance)| RawCall {
+        let raw = |&(arrival, departure, distance)| ParsedStopTime {
             arrival,
             departure,
             distance,
-            ..RawCall::default()
+            ..ParsedStopTime::default()
         };
-        let mut calls: Vec<RawCall> = calls.iter().map(raw).collect();
-        complete_trip_times(&mut calls);
+        let mut calls: Vec<ParsedStopTime> = calls.iter().map(raw).collect();
+        fill_missing_trip_times(&mut calls);
         let found: Vec<(i32, i32)> =
             calls.iter().map(|call| (call.arrival, call.departure)).collect();
         assert_eq!(found, expected);

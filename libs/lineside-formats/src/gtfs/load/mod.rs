@@ -29,11 +29,11 @@ pub use self::timetable_builder::TimetableBuilder;
 use super::{
     DatasetLimits, FeedInfo, FileSet, Timetable,
     fields::{self, FileSpec},
-    files::{LimitedReader, too_large_error},
+    files::{SizeLimitedReader, too_large_error},
     rows::{TableColumn, TableReader},
     timetable::{
-        AgencyRow, FrequencyTable, IdIndex, PatternTable, RouteTable, ServiceException, ServiceRow,
-        ShapeTable, StopTable, StringInterner, TripTable,
+        AgencyRow, FrequencyTable, PatternTable, RouteTable, RowNumberById, ServiceException,
+        ServiceRow, ShapeTable, StopTable, StringInterner, TripTable,
     },
     values::CellFault,
 };
@@ -55,9 +55,9 @@ pub fn load_timetable(
     let names = files.file_names();
     let mut source = LimitedFileSet { files, limits };
     let mut loader = TimetableLoader::new();
-    loader.load_until_stop_times(&names, &mut source)?;
+    loader.load_tables_before_stop_times(&names, &mut source)?;
     loader.load_stop_times(&mut source)?;
-    loader.load_from_stop_times(&mut source)
+    loader.load_tables_after_stop_times(&mut source)
 }
 
 struct LimitedFileSet<'a> {
@@ -69,31 +69,32 @@ struct LimitedFileSet<'a> {
 const ENTITY_TABLES: [&str; 5] =
     ["agency.txt", "stops.txt", "routes.txt", "calendar.txt", "trips.txt"];
 
-type TableRows<'a> = TableReader<Box<dyn Read + 'a>>;
+type BoxedTableReader<'a> = TableReader<Box<dyn Read + 'a>>;
 
 impl LimitedFileSet<'_> {
     /// Opens a table; `None` if it is missing or empty.
-    fn open_table(
+    fn open_table_reader(
         &mut self,
         name: &str,
         problems: &mut Problems,
-    ) -> Result<Option<TableRows<'_>>, Error> {
+    ) -> Result<Option<BoxedTableReader<'_>>, Error> {
         let Some(spec) = fields::find_file_spec(name) else { return Ok(None) };
         let mut limits = self.limits.clone();
         if ENTITY_TABLES.contains(&name) {
             limits.rows = limits.rows.min(limits.entities);
         }
-        match self.open_file_bytes(name)? {
+        match self.open_size_limited_file(name)? {
             Some(reader) => TableReader::new(reader, spec, &limits, problems),
             None => Ok(None),
         }
     }
 
-    fn open_file_bytes(&mut self, name: &str) -> Result<Option<Box<dyn Read + '_>>, Error> {
+    fn open_size_limited_file(&mut self, name: &str) -> Result<Option<Box<dyn Read + '_>>, Error> {
         let bytes_max = self.limits.entry_bytes;
         let reader = self.files.open_file(name)?;
         Ok(reader.map(|reader| {
-            Box::new(LimitedReader::new(reader, bytes_max, too_large_error)) as Box<dyn Read + '_>
+            Box::new(SizeLimitedReader::new(reader, bytes_max, too_large_error))
+                as Box<dyn Read + '_>
         }))
     }
 }
@@ -104,14 +105,14 @@ struct TimetableLoader {
     row_counts: BTreeMap<Box<str>, u64>,
     strings: StringInterner,
     agencies: Vec<AgencyRow>,
-    agency_ids: IdIndex,
+    agency_ids: RowNumberById,
     timezone: TimeZone,
     timezone_name: Box<str>,
     feed_info: Option<FeedInfo>,
     stops: StopTable,
     routes: RouteTable,
     service_rows: Vec<ServiceRow>,
-    service_ids: IdIndex,
+    service_ids: RowNumberById,
     exceptions: Vec<(ServiceIdx, ServiceException)>,
     shapes: ShapeTable,
     trips: TripTable,
@@ -129,7 +130,7 @@ impl TimetableLoader {
     fn new() -> TimetableLoader {
         // Ids are untrusted input: a random seed keeps lookups fast against crafted collisions.
         let seed = RandomState::new().hash_one("ids");
-        let ids = || IdIndex::new(seed);
+        let ids = || RowNumberById::new(seed);
         TimetableLoader {
             problems: Problems::new(),
             row_counts: BTreeMap::new(),
@@ -153,7 +154,7 @@ impl TimetableLoader {
     }
 
     /// Loads the tables that stop times refer to, and all those before them.
-    fn load_until_stop_times(
+    fn load_tables_before_stop_times(
         &mut self,
         names: &[String],
         source: &mut LimitedFileSet<'_>,
@@ -165,21 +166,25 @@ impl TimetableLoader {
         self.load_routes(source)?;
         self.load_calendar(source)?;
         self.load_calendar_dates(source)?;
-        self.run_optional_step("shapes.txt", |loader| loader.load_shapes(source))?;
+        self.load_optional_file("shapes.txt", |loader| loader.load_shapes(source))?;
         self.load_trips(source)?;
-        self.run_optional_step("frequencies.txt", |loader| loader.load_frequencies(source))
+        self.load_optional_file("frequencies.txt", |loader| loader.load_frequencies(source))
     }
 
     /// Loads the tables after the stop times.
-    fn load_from_stop_times(
+    fn load_tables_after_stop_times(
         mut self,
         source: &mut LimitedFileSet<'_>,
     ) -> Result<(Timetable, Problems), Error> {
-        self.run_optional_step("feed_info.txt", |loader| loader.load_feed_info(source))?;
-        self.run_optional_step(fields::LOCATIONS, |loader| loader.load_locations(source))?;
+        self.load_optional_file("feed_info.txt", |loader| loader.load_feed_info(source))?;
+        self.load_optional_file(fields::LOCATIONS, |loader| {
+            loader.count_geojson_locations(source)
+        })?;
         for spec in unindexed_tables::TABLES.iter().filter_map(|name| fields::find_file_spec(name))
         {
-            self.run_optional_step(spec.name, |loader| loader.check_unindexed_table(spec, source))?;
+            self.load_optional_file(spec.name, |loader| {
+                loader.validate_unindexed_table(spec, source)
+            })?;
         }
         self.build_timetable()
     }
@@ -213,7 +218,7 @@ impl TimetableLoader {
 
     /// Runs a step without which the timetable is still usable: a truncated file becomes a problem. An exceeded limit
     /// remains an error.
-    fn run_optional_step(
+    fn load_optional_file(
         &mut self,
         name: &str,
         step: impl FnOnce(&mut TimetableLoader) -> Result<(), Error>,
@@ -235,34 +240,34 @@ impl TimetableLoader {
         }
     }
 
-    fn count_table_rows(&mut self, spec_name: &str, rows: u64) {
+    fn store_table_row_count(&mut self, spec_name: &str, rows: u64) {
         self.row_counts.insert(spec_name.into(), rows);
     }
 
     /// Streams a table that the timetable does not use, to count its rows and find its problems.
-    fn check_unindexed_table(
+    fn validate_unindexed_table(
         &mut self,
         spec: &FileSpec,
         source: &mut LimitedFileSet<'_>,
     ) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table(spec.name, &mut self.problems)? else {
-            return self.count_empty_file(spec.name, source);
+        let Some(mut rows) = source.open_table_reader(spec.name, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(spec.name, source);
         };
         while rows.next_row(&mut self.problems)?.is_some() {}
         let count = rows.row_count();
         drop(rows);
-        self.count_table_rows(spec.name, count);
+        self.store_table_row_count(spec.name, count);
         Ok(())
     }
 
     /// Counts zero rows for a file without a header; a missing file has no count.
-    fn count_empty_file(
+    fn store_zero_rows_if_present(
         &mut self,
         name: &str,
         source: &mut LimitedFileSet<'_>,
     ) -> Result<(), Error> {
         if source.files.open_file(name)?.is_some() {
-            self.count_table_rows(name, 0);
+            self.store_table_row_count(name, 0);
         }
         Ok(())
     }
@@ -276,7 +281,7 @@ fn missing_file_error(name: &str) -> Error {
 fn require_columns(file: &str, columns: &[(&str, TableColumn)]) -> Result<(), Error> {
     match columns.iter().find(|(_, column)| !column.is_present()) {
         Some((name, column)) => {
-            let detail = format!("the header has no column {name}{}", column.missing_hint());
+            let detail = format!("the header has no column {name}{}", column.missing_column_hint());
             Err(Error::new(ErrorKind::BadHeader, detail).with_file(file))
         }
         None => Ok(()),

@@ -3,11 +3,11 @@
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::stop_times::RawCall;
+use super::stop_times::ParsedStopTime;
 use crate::gtfs::{
     PatternIdx, RouteIdx, StopIdx,
     timetable::{
-        CallTimes, NO_TIME, NONE, PatternCall, PatternRow, PatternTable, ProfileRow, TextId,
+        CallTimes, NO_TIME, NONE, PatternCall, PatternRow, PatternTable, TextId, TimeProfileRow,
     },
 };
 
@@ -46,16 +46,16 @@ impl PatternInterner {
     pub(super) fn intern_trip_calls(
         &mut self,
         route: RouteIdx,
-        raw: &[RawCall],
+        raw: &[ParsedStopTime],
         patterns: &mut PatternTable,
     ) -> (u32, i32) {
-        let start = stage_times(raw, &mut self.times);
-        self.stage_calls(raw);
+        let start = write_relative_times(raw, &mut self.times);
+        self.fill_call_buffers(raw);
         let pattern = self.find_or_add_pattern(route, patterns);
         (self.find_or_add_profile(pattern, patterns), start)
     }
 
-    fn stage_calls(&mut self, raw: &[RawCall]) {
+    fn fill_call_buffers(&mut self, raw: &[ParsedStopTime]) {
         self.calls.clear();
         self.sequences.clear();
         self.headsigns.clear();
@@ -63,7 +63,7 @@ impl PatternInterner {
             self.sequences.extend(raw.iter().map(|call| call.sequence));
         }
         if raw.iter().any(|call| call.headsign != TextId::EMPTY) {
-            self.headsigns.extend(raw.iter().map(|call| call.headsign.number()));
+            self.headsigns.extend(raw.iter().map(|call| call.headsign.raw_text_number()));
         }
         let narrow = self.sequences.is_empty();
         self.calls.extend(raw.iter().map(|call| PatternCall {
@@ -85,8 +85,8 @@ impl PatternInterner {
             let row = &patterns.rows[idx.get()];
             row.route == route
                 && patterns.pattern_calls(idx) == self.calls
-                && extra_numbers(patterns, row.sequences, row.len) == self.sequences
-                && extra_numbers(patterns, row.headsigns, row.len) == self.headsigns
+                && stored_sequences_or_headsigns(patterns, row.sequences, row.len) == self.sequences
+                && stored_sequences_or_headsigns(patterns, row.headsigns, row.len) == self.headsigns
         };
         if let Some(&(_, found)) = self.patterns.find(hash, same) {
             return PatternIdx::new(found);
@@ -94,8 +94,8 @@ impl PatternInterner {
         let number = patterns.rows.len() as u32;
         let first = patterns.calls.len() as u32;
         patterns.calls.extend_from_slice(&self.calls);
-        let sequences = add_extra_numbers(patterns, &self.sequences);
-        let headsigns = add_extra_numbers(patterns, &self.headsigns);
+        let sequences = store_sequences_or_headsigns(patterns, &self.sequences);
+        let headsigns = store_sequences_or_headsigns(patterns, &self.headsigns);
         patterns.rows.push(PatternRow {
             route,
             first,
@@ -114,13 +114,13 @@ impl PatternInterner {
         let hash = xxh3_64_with_seed(&self.bytes, self.seed);
         let same = |&(_, number): &(u64, u32)| {
             patterns.profiles[number as usize].pattern == pattern
-                && patterns.profile_times(number) == self.times
+                && patterns.time_profile_times(number) == self.times
         };
         if let Some(&(_, found)) = self.profiles.find(hash, same) {
             return found;
         }
         let number = patterns.profiles.len() as u32;
-        patterns.profiles.push(ProfileRow { pattern, first: patterns.times.len() as u32 });
+        patterns.profiles.push(TimeProfileRow { pattern, first: patterns.times.len() as u32 });
         patterns.times.extend_from_slice(&self.times);
         self.profiles.insert_unique(hash, (hash, number), |&(hash, _)| hash);
         number
@@ -129,7 +129,7 @@ impl PatternInterner {
 
 /// Writes the times relative to the first departure to `times`. Returns that departure, or [`NO_TIME`] if no call has a
 /// time.
-fn stage_times(raw: &[RawCall], times: &mut Vec<CallTimes>) -> i32 {
+fn write_relative_times(raw: &[ParsedStopTime], times: &mut Vec<CallTimes>) -> i32 {
     let known = |time: i32| Some(time).filter(|&time| time != NO_TIME);
     let start = raw.iter().find_map(|call| known(call.departure).or(known(call.arrival)));
     let relative = |time: i32| known(time).zip(start).map_or(NO_TIME, |(time, start)| time - start);
@@ -141,14 +141,14 @@ fn stage_times(raw: &[RawCall], times: &mut Vec<CallTimes>) -> i32 {
     start.unwrap_or(NO_TIME)
 }
 
-fn extra_numbers(patterns: &PatternTable, first: u32, len: u32) -> &[u32] {
+fn stored_sequences_or_headsigns(patterns: &PatternTable, first: u32, len: u32) -> &[u32] {
     match first {
         NONE => &[],
         first => &patterns.extra[first as usize..][..len as usize],
     }
 }
 
-fn add_extra_numbers(patterns: &mut PatternTable, numbers: &[u32]) -> u32 {
+fn store_sequences_or_headsigns(patterns: &mut PatternTable, numbers: &[u32]) -> u32 {
     if numbers.is_empty() {
         return NONE;
     }

@@ -17,15 +17,15 @@ const KIND_UNKNOWN: u16 = 3;
 
 impl TimetableLoader {
     pub(super) fn load_routes(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
-            return self.count_empty_file(FILE, source);
+        let Some(mut rows) = source.open_table_reader(FILE, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(FILE, source);
         };
         let [id, agency, short_name, long_name] =
             ["route_id", "agency_id", "route_short_name", "route_long_name"]
                 .map(|name| rows.find_column(name));
         let [kind, color, text_color, sort_order] =
             ["route_type", "route_color", "route_text_color", "route_sort_order"]
-                .map(|name| rows.claim_column(name));
+                .map(|name| rows.find_column_checked_by_caller(name));
         require_columns(FILE, &[("route_id", id)])?;
         while let Some(row) = rows.next_row(&mut self.problems)? {
             if row.get(id).is_empty() {
@@ -35,7 +35,7 @@ impl TimetableLoader {
                 u32::try_from(self.routes.rows.len()).map_err(|_| too_many_rows_error(FILE))?;
             let agency_number = match row.get(agency) {
                 "" => (self.agencies.len() == 1).then_some(0),
-                wanted => self.find_agency_number(wanted),
+                wanted => self.find_agency_index(wanted),
             };
             if agency_number.is_none() && !row.get(agency).is_empty() {
                 row.report_column_fault(agency, NOT_FOUND, &mut self.problems);
@@ -62,12 +62,12 @@ impl TimetableLoader {
         let count = rows.row_count();
         drop(rows);
         self.routes.rows.shrink_to_fit();
-        self.count_table_rows(FILE, count);
+        self.store_table_row_count(FILE, count);
         Ok(())
     }
 
-    fn find_agency_number(&self, id: &str) -> Option<u32> {
+    fn find_agency_index(&self, id: &str) -> Option<u32> {
         let id_of = |number: u32| self.strings.get(self.agencies[number as usize].id);
-        self.agency_ids.find_row(id, id_of)
+        self.agency_ids.find_row_number(id, id_of)
     }
 }

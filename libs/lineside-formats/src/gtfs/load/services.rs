@@ -21,12 +21,13 @@ const ADDED: u16 = 1;
 impl TimetableLoader {
     pub(super) fn load_calendar(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
         const FILE: &str = "calendar.txt";
-        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
-            return self.count_empty_file(FILE, source);
+        let Some(mut rows) = source.open_table_reader(FILE, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(FILE, source);
         };
         let id = rows.find_column("service_id");
-        let weekdays = WEEKDAYS.map(|name| rows.claim_column(name));
-        let [start, end] = ["start_date", "end_date"].map(|name| rows.claim_column(name));
+        let weekdays = WEEKDAYS.map(|name| rows.find_column_checked_by_caller(name));
+        let [start, end] =
+            ["start_date", "end_date"].map(|name| rows.find_column_checked_by_caller(name));
         require_columns(FILE, &[("service_id", id)])?;
         while let Some(row) = rows.next_row(&mut self.problems)? {
             if row.get(id).is_empty() {
@@ -36,13 +37,13 @@ impl TimetableLoader {
             for (bit, &column) in weekdays.iter().enumerate() {
                 let day = row.parse_cell(
                     column,
-                    |text| values::parse_choice(text, &[0, 1]),
+                    |text| values::parse_enum_value(text, &[0, 1]),
                     &mut self.problems,
                 );
                 runs |= u8::from(day == Some(1)) << bit;
             }
-            let start = read_date(&row, start, &mut self.problems);
-            let end = read_date(&row, end, &mut self.problems);
+            let start = read_date_with_warning(&row, start, &mut self.problems);
+            let end = read_date_with_warning(&row, end, &mut self.problems);
             // The weekdays apply to no date without both ends of the range, so only exceptions remain.
             let (runs, start, end) =
                 start.zip(end).map_or((0, Date::ZERO, Date::ZERO), |(a, b)| (runs, a, b));
@@ -57,7 +58,7 @@ impl TimetableLoader {
         }
         let count = rows.row_count();
         drop(rows);
-        self.count_table_rows(FILE, count);
+        self.store_table_row_count(FILE, count);
         Ok(())
     }
 
@@ -66,11 +67,12 @@ impl TimetableLoader {
         source: &mut LimitedFileSet<'_>,
     ) -> Result<(), Error> {
         const FILE: &str = "calendar_dates.txt";
-        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
-            return self.count_empty_file(FILE, source);
+        let Some(mut rows) = source.open_table_reader(FILE, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(FILE, source);
         };
         let id = rows.find_column("service_id");
-        let [date, kind] = ["date", "exception_type"].map(|name| rows.claim_column(name));
+        let [date, kind] =
+            ["date", "exception_type"].map(|name| rows.find_column_checked_by_caller(name));
         require_columns(FILE, &[("service_id", id)])?;
         // Rows of one service are mostly consecutive.
         let mut last = (String::new(), None);
@@ -85,10 +87,10 @@ impl TimetableLoader {
             if last.1 != Some(service) {
                 last = (row.get(id).to_owned(), Some(service));
             }
-            let date = read_date(&row, date, &mut self.problems);
+            let date = read_date_with_warning(&row, date, &mut self.problems);
             let kind = row.parse_cell(
                 kind,
-                |text| values::parse_choice(text, &[ADDED, 2]),
+                |text| values::parse_enum_value(text, &[ADDED, 2]),
                 &mut self.problems,
             );
             if let Some((date, kind)) = date.zip(kind) {
@@ -97,7 +99,7 @@ impl TimetableLoader {
         }
         let count = rows.row_count();
         drop(rows);
-        self.count_table_rows(FILE, count);
+        self.store_table_row_count(FILE, count);
         Ok(())
     }
 
@@ -119,9 +121,13 @@ impl TimetableLoader {
     }
 }
 
-fn read_date(row: &TableRow<'_>, column: TableColumn, problems: &mut Problems) -> Option<Date> {
-    let date = row.parse_cell(column, values::parse_date, problems)?;
-    if let Some(doubt) = values::find_date_warning(date) {
+fn read_date_with_warning(
+    row: &TableRow<'_>,
+    column: TableColumn,
+    problems: &mut Problems,
+) -> Option<Date> {
+    let date = row.parse_cell(column, values::parse_gtfs_date, problems)?;
+    if let Some(doubt) = values::implausible_date_warning(date) {
         row.report_column_fault(column, doubt, problems);
     }
     Some(date)

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{
     LimitedFileSet, TimetableLoader,
-    grouping::{GroupOccurrence, RowGrouper, group_scattered_rows},
+    grouping::{FirstOrFurtherGroup, RowGrouper, group_scattered_rows},
     require_columns,
-    stops::read_point,
+    stops::read_coordinates,
     too_many_rows_error,
 };
 use crate::{
@@ -21,7 +21,7 @@ const FILE: &str = "shapes.txt";
 
 /// A point with its sequence number.
 #[derive(Clone, Copy, Debug)]
-struct RawPoint {
+struct SequencedShapePoint {
     sequence: u32,
     point: GeoPoint,
 }
@@ -30,58 +30,60 @@ impl TimetableLoader {
     pub(super) fn load_shapes(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
         let mut grouping = RowGrouper::new();
         let mut scattered = BTreeSet::new();
-        let mut take =
-            |loader: &mut TimetableLoader, shape, part, points: &mut Vec<RawPoint>| match part {
-                GroupOccurrence::First => loader.finish_shape(shape, points),
-                GroupOccurrence::Further => drop(scattered.insert(shape)),
-            };
-        self.stream_shapes(source, |loader, shape, point| {
+        let mut take = |loader: &mut TimetableLoader,
+                        shape,
+                        part,
+                        points: &mut Vec<SequencedShapePoint>| match part {
+            FirstOrFurtherGroup::First => loader.store_sorted_shape_points(shape, points),
+            FirstOrFurtherGroup::Further => drop(scattered.insert(shape)),
+        };
+        self.stream_shape_points(source, |loader, shape, point| {
             grouping
                 .push_row(shape, point, |shape, part, points| take(loader, shape, part, points));
         })?;
         grouping.flush_group(|shape, part, points| take(self, shape, part, points));
         if !scattered.is_empty() {
-            self.reload_shapes(source, &scattered)?;
+            self.reload_scattered_shapes(source, &scattered)?;
         }
         self.shapes.points.shrink_to_fit();
         Ok(())
     }
 
     /// Reads shapes whose points are scattered in the file, in a second pass.
-    fn reload_shapes(
+    fn reload_scattered_shapes(
         &mut self,
         source: &mut LimitedFileSet<'_>,
         scattered: &BTreeSet<u32>,
     ) -> Result<(), Error> {
         let problems = self.problems.clone();
         let mut rows = Vec::new();
-        self.stream_shapes(source, |_, shape, point| {
+        self.stream_shape_points(source, |_, shape, point| {
             if scattered.contains(&shape) {
                 rows.push((shape, point));
             }
         })?;
         // The second pass finds the same problems again.
         self.problems = problems;
-        group_scattered_rows(rows, |shape, points| self.finish_shape(shape, points));
-        self.drop_unused_points();
+        group_scattered_rows(rows, |shape, points| self.store_sorted_shape_points(shape, points));
+        self.drop_unused_shape_points();
         Ok(())
     }
 
-    fn stream_shapes(
+    fn stream_shape_points(
         &mut self,
         source: &mut LimitedFileSet<'_>,
-        mut each: impl FnMut(&mut TimetableLoader, u32, RawPoint),
+        mut each: impl FnMut(&mut TimetableLoader, u32, SequencedShapePoint),
     ) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
-            return self.count_empty_file(FILE, source);
+        let Some(mut rows) = source.open_table_reader(FILE, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(FILE, source);
         };
         let id = rows.find_column("shape_id");
         let [lat, lon, sequence] = ["shape_pt_lat", "shape_pt_lon", "shape_pt_sequence"]
-            .map(|name| rows.claim_column(name));
+            .map(|name| rows.find_column_checked_by_caller(name));
         require_columns(FILE, &[("shape_id", id), ("shape_pt_sequence", sequence)])?;
         let mut current = (String::new(), 0);
         while let Some(row) = rows.next_row(&mut self.problems)? {
-            let point = read_point(&row, lat, lon, &mut self.problems);
+            let point = read_coordinates(&row, lat, lon, &mut self.problems);
             let sequence = row.parse_cell(sequence, values::parse_unsigned, &mut self.problems);
             let (Some(point), Some(sequence), false) = (point, sequence, row.get(id).is_empty())
             else {
@@ -90,11 +92,11 @@ impl TimetableLoader {
             if current.0 != row.get(id) {
                 current = (row.get(id).to_owned(), self.find_or_add_shape(row.get(id))?);
             }
-            each(self, current.1, RawPoint { sequence, point });
+            each(self, current.1, SequencedShapePoint { sequence, point });
         }
         let count = rows.row_count();
         drop(rows);
-        self.count_table_rows(FILE, count);
+        self.store_table_row_count(FILE, count);
         Ok(())
     }
 
@@ -110,7 +112,7 @@ impl TimetableLoader {
         Ok(number)
     }
 
-    fn finish_shape(&mut self, shape: u32, points: &mut [RawPoint]) {
+    fn store_sorted_shape_points(&mut self, shape: u32, points: &mut [SequencedShapePoint]) {
         if !points.is_sorted_by_key(|point| point.sequence) {
             points.sort_by_key(|point| point.sequence);
         }
@@ -121,7 +123,7 @@ impl TimetableLoader {
     }
 
     /// Removes points that the first pass stored of scattered shapes.
-    fn drop_unused_points(&mut self) {
+    fn drop_unused_shape_points(&mut self) {
         let n_points = self.shapes.rows.iter().map(|row| row.len as usize).sum();
         let mut points = Vec::with_capacity(n_points);
         for row in &mut self.shapes.rows {

@@ -5,14 +5,14 @@ use std::{collections::BTreeSet, ops::Range};
 use super::{
     LimitedFileSet, NOT_FOUND, PatternInterner, TimetableLoader,
     frequencies::read_time_with_warning,
-    grouping::{GroupOccurrence, RowGrouper, group_scattered_rows},
+    grouping::{FirstOrFurtherGroup, RowGrouper, group_scattered_rows},
     require_columns,
 };
 use crate::{
     Error, Problem, Problems,
     gtfs::{
         rows::{TableColumn, TableRow},
-        timetable::{CallFlags, NO_TIME, NONE, TextId, number_unless_none},
+        timetable::{CallFlags, NO_TIME, NONE, TextId, index_unless_none},
         values::{self, CellFault},
     },
 };
@@ -26,7 +26,7 @@ const NEGATIVE: CellFault = CellFault { code: "number_out_of_range", detail: "is
 
 /// The values of a row that the timetable uses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RawCall {
+pub(super) struct ParsedStopTime {
     pub(super) sequence: u32,
     pub(super) stop: u32,
     pub(super) arrival: i32,
@@ -38,9 +38,9 @@ pub(super) struct RawCall {
     pub(super) line: u64,
 }
 
-impl Default for RawCall {
-    fn default() -> RawCall {
-        RawCall {
+impl Default for ParsedStopTime {
+    fn default() -> ParsedStopTime {
+        ParsedStopTime {
             sequence: 0,
             stop: 0,
             arrival: NO_TIME,
@@ -77,11 +77,11 @@ impl StopPredictor {
     }
 
     /// Sets the last trip of the same route and direction as the model of `trip`.
-    fn begin_trip(&mut self, trip: u32, loader: &TimetableLoader) {
+    fn choose_model_trip(&mut self, trip: u32, loader: &TimetableLoader) {
         let row = &loader.trips.rows[trip as usize];
         let model = &mut self.models[2 * row.route.get() + usize::from(row.direction == 1)];
-        let profile = number_unless_none(*model)
-            .and_then(|model| number_unless_none(loader.trips.rows[model as usize].profile));
+        let profile = index_unless_none(*model)
+            .and_then(|model| index_unless_none(loader.trips.rows[model as usize].profile));
         self.ahead = profile.map_or(0..0, |profile| {
             let pattern = loader.patterns.profiles[profile as usize].pattern;
             loader.patterns.pattern_calls_range(pattern)
@@ -91,7 +91,11 @@ impl StopPredictor {
 
     /// Returns the stop with that id if a prediction is right.
     #[inline]
-    pub(super) fn predict_stop(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
+    pub(super) fn find_predicted_stop(
+        &mut self,
+        id: &[u8],
+        loader: &TimetableLoader,
+    ) -> Option<u32> {
         let is_it = |stop: &u32| {
             let row = loader.stops.rows.get(*stop as usize);
             row.is_some_and(|row| loader.strings.get(row.id).as_bytes() == id)
@@ -105,7 +109,7 @@ impl StopPredictor {
     }
 
     pub(super) fn look_up_stop(&mut self, id: &[u8], loader: &TimetableLoader) -> Option<u32> {
-        let stop = loader.find_stop_number(id)?;
+        let stop = loader.find_stop_index(id)?;
         self.next[self.last as usize] = stop;
         self.last = stop;
         Some(stop)
@@ -131,9 +135,9 @@ impl CurrentTrip {
         if self.id != id {
             self.id.clear();
             self.id.extend_from_slice(id);
-            self.trip = loader.find_trip_after(self.trip, id);
+            self.trip = loader.find_trip_by_id_after(self.trip, id);
             if let Some(trip) = self.trip {
-                self.predictor.begin_trip(trip, loader);
+                self.predictor.choose_model_trip(trip, loader);
             }
         }
         self.trip
@@ -143,55 +147,60 @@ impl CurrentTrip {
 /// Collects the calls of trips: each trip is finished as soon as the rows of the next begin.
 pub(super) struct TripAssembler {
     interner: PatternInterner,
-    grouping: RowGrouper<RawCall>,
+    grouping: RowGrouper<ParsedStopTime>,
     /// The calls of trips whose earlier rows are elsewhere in the file.
-    further: Vec<(u32, RawCall)>,
+    further: Vec<(u32, ParsedStopTime)>,
 }
 
 impl TripAssembler {
     pub(super) fn new(loader: &TimetableLoader) -> TripAssembler {
-        let interner = PatternInterner::new(loader.strings.seed());
+        let interner = PatternInterner::new(loader.strings.hash_seed());
         TripAssembler { interner, grouping: RowGrouper::new(), further: Vec::new() }
     }
 
     #[inline]
-    pub(super) fn push_call(&mut self, trip: u32, call: RawCall, loader: &mut TimetableLoader) {
+    pub(super) fn add_trip_stop_time(
+        &mut self,
+        trip: u32,
+        call: ParsedStopTime,
+        loader: &mut TimetableLoader,
+    ) {
         let TripAssembler { interner, grouping, further } = self;
         grouping.push_row(trip, call, |trip, part, calls| match part {
-            GroupOccurrence::First => loader.finish_trip(trip, calls, interner),
-            GroupOccurrence::Further => further.extend(calls.iter().map(|&call| (trip, call))),
+            FirstOrFurtherGroup::First => loader.store_trip_stop_times(trip, calls, interner),
+            FirstOrFurtherGroup::Further => further.extend(calls.iter().map(|&call| (trip, call))),
         });
     }
 
     /// Finishes the last trip, and those whose rows are scattered in the file. Returns the interner, and the scattered
     /// trips that need a second pass; none if `has_distances` is false.
-    pub(super) fn finish_trips(
+    pub(super) fn finish_all_trips(
         self,
         has_distances: bool,
         loader: &mut TimetableLoader,
     ) -> (PatternInterner, BTreeSet<u32>) {
         let TripAssembler { mut interner, mut grouping, mut further } = self;
         grouping.flush_group(|trip, part, calls| match part {
-            GroupOccurrence::First => loader.finish_trip(trip, calls, &mut interner),
-            GroupOccurrence::Further => further.extend(calls.iter().map(|&call| (trip, call))),
+            FirstOrFurtherGroup::First => loader.store_trip_stop_times(trip, calls, &mut interner),
+            FirstOrFurtherGroup::Further => further.extend(calls.iter().map(|&call| (trip, call))),
         });
         let mut untimed_trips = BTreeSet::new();
         group_scattered_rows(further, |trip, calls| {
-            calls.splice(0..0, loader.restore_raw_calls(trip));
+            calls.splice(0..0, loader.restore_parsed_stop_times(trip));
             // The distances by which the first group's times were interpolated are gone, so the file has to be read
             // again.
-            if has_distances && calls.iter().any(RawCall::is_untimed) {
+            if has_distances && calls.iter().any(ParsedStopTime::is_untimed_stop_time) {
                 untimed_trips.insert(trip);
             } else {
-                loader.finish_trip(trip, calls, &mut interner);
+                loader.store_trip_stop_times(trip, calls, &mut interner);
             }
         });
         (interner, untimed_trips)
     }
 }
 
-impl RawCall {
-    fn is_untimed(&self) -> bool {
+impl ParsedStopTime {
+    fn is_untimed_stop_time(&self) -> bool {
         self.arrival == NO_TIME && self.departure == NO_TIME
     }
 }
@@ -215,18 +224,18 @@ impl TimetableLoader {
     pub(super) fn load_stop_times(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
         let mut assembly = TripAssembler::new(self);
         self.stream_stop_times(source, |loader, trip, call| {
-            assembly.push_call(trip, call, loader)
+            assembly.add_trip_stop_time(trip, call, loader)
         })?;
-        let (mut interner, untimed_trips) = assembly.finish_trips(true, self);
+        let (mut interner, untimed_trips) = assembly.finish_all_trips(true, self);
         if untimed_trips.is_empty() {
             Ok(())
         } else {
-            self.reload_trips(source, &untimed_trips, &mut interner)
+            self.reload_scattered_trips(source, &untimed_trips, &mut interner)
         }
     }
 
     /// Reads trips whose rows are scattered in the file, in a second pass.
-    fn reload_trips(
+    fn reload_scattered_trips(
         &mut self,
         source: &mut LimitedFileSet<'_>,
         scattered: &BTreeSet<u32>,
@@ -241,30 +250,33 @@ impl TimetableLoader {
         })?;
         // The second pass finds the same problems again.
         self.problems = problems;
-        group_scattered_rows(rows, |trip, calls| self.finish_trip(trip, calls, interner));
+        group_scattered_rows(rows, |trip, calls| self.store_trip_stop_times(trip, calls, interner));
         Ok(())
     }
 
     /// Returns the calls that a trip has so far; interpolated times become unknown again.
-    fn restore_raw_calls(&self, trip: u32) -> Vec<RawCall> {
+    fn restore_parsed_stop_times(&self, trip: u32) -> Vec<ParsedStopTime> {
         let row = &self.trips.rows[trip as usize];
-        let Some(profile) = number_unless_none(row.profile) else { return Vec::new() };
+        let Some(profile) = index_unless_none(row.profile) else { return Vec::new() };
         let pattern = self.patterns.profiles[profile as usize].pattern;
-        let calls =
-            self.patterns.pattern_calls(pattern).iter().zip(self.patterns.profile_times(profile));
+        let calls = self
+            .patterns
+            .pattern_calls(pattern)
+            .iter()
+            .zip(self.patterns.time_profile_times(profile));
         let absolute = |time| if time == NO_TIME { NO_TIME } else { row.start + time };
         calls
             .enumerate()
             .map(|(at, (call, times))| {
                 let known = !call.flags.is_interpolated();
-                RawCall {
+                ParsedStopTime {
                     sequence: self.patterns.stop_sequence(pattern, at),
                     stop: call.stop.number(),
                     arrival: if known { absolute(times.arrival) } else { NO_TIME },
                     departure: if known { absolute(times.departure) } else { NO_TIME },
                     headsign: self.patterns.call_headsign(pattern, at),
                     flags: call.flags,
-                    ..RawCall::default()
+                    ..ParsedStopTime::default()
                 }
             })
             .collect()
@@ -273,23 +285,23 @@ impl TimetableLoader {
     fn stream_stop_times(
         &mut self,
         source: &mut LimitedFileSet<'_>,
-        mut each: impl FnMut(&mut TimetableLoader, u32, RawCall),
+        mut each: impl FnMut(&mut TimetableLoader, u32, ParsedStopTime),
     ) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
-            return self.count_empty_file(FILE, source);
+        let Some(mut rows) = source.open_table_reader(FILE, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(FILE, source);
         };
         let columns = StopTimeColumns {
-            trip: rows.claim_column("trip_id"),
+            trip: rows.find_column_checked_by_caller("trip_id"),
             stop: rows.find_column("stop_id"),
             areas: ["location_id", "location_group_id"].map(|name| rows.find_column(name)),
-            sequence: rows.claim_column("stop_sequence"),
-            arrival: rows.claim_column("arrival_time"),
-            departure: rows.claim_column("departure_time"),
-            distance: rows.claim_column("shape_dist_traveled"),
+            sequence: rows.find_column_checked_by_caller("stop_sequence"),
+            arrival: rows.find_column_checked_by_caller("arrival_time"),
+            departure: rows.find_column_checked_by_caller("departure_time"),
+            distance: rows.find_column_checked_by_caller("shape_dist_traveled"),
             headsign: rows.find_column("stop_headsign"),
-            pickup: rows.claim_column("pickup_type"),
-            drop_off: rows.claim_column("drop_off_type"),
-            timepoint: rows.claim_column("timepoint"),
+            pickup: rows.find_column_checked_by_caller("pickup_type"),
+            drop_off: rows.find_column_checked_by_caller("drop_off_type"),
+            timepoint: rows.find_column_checked_by_caller("timepoint"),
         };
         require_columns(FILE, &[("trip_id", columns.trip), ("stop_sequence", columns.sequence)])?;
         let mut current_trip = CurrentTrip::new(self);
@@ -300,7 +312,7 @@ impl TimetableLoader {
             match current_trip.switch_to_trip(trip_id, self) {
                 Some(trip) => {
                     if let Some(call) =
-                        self.read_call(&row, &columns, trip, &mut current_trip.predictor)
+                        self.parse_stop_time_row(&row, &columns, trip, &mut current_trip.predictor)
                     {
                         each(self, trip, call);
                     }
@@ -310,18 +322,18 @@ impl TimetableLoader {
         }
         let count = rows.row_count();
         drop(rows);
-        self.count_table_rows(FILE, count);
+        self.store_table_row_count(FILE, count);
         Ok(())
     }
 
     #[inline]
-    fn read_call(
+    fn parse_stop_time_row(
         &mut self,
         row: &TableRow<'_>,
         columns: &StopTimeColumns,
         trip: u32,
         predictor: &mut StopPredictor,
-    ) -> Option<RawCall> {
+    ) -> Option<ParsedStopTime> {
         let problems = &mut self.problems;
         let sequence = row.parse_cell(columns.sequence, values::parse_unsigned, problems);
         let arrival = read_time_with_warning(row, columns.arrival, problems).unwrap_or(NO_TIME);
@@ -335,20 +347,22 @@ impl TimetableLoader {
         };
         let departure = departure.unwrap_or(NO_TIME);
         let distance =
-            row.parse_cell(columns.distance, read_distance, problems).unwrap_or(f32::NAN);
+            row.parse_cell(columns.distance, parse_shape_distance, problems).unwrap_or(f32::NAN);
         let pickup = read_boarding_type(row, columns.pickup, problems);
         let drop_off = read_boarding_type(row, columns.drop_off, problems);
-        let timepoint =
-            row.parse_cell(columns.timepoint, |text| values::parse_choice(text, &[0, 1]), problems)
-                != Some(0);
-        let stop = self.read_stop(row, columns, predictor)?;
+        let timepoint = row.parse_cell(
+            columns.timepoint,
+            |text| values::parse_enum_value(text, &[0, 1]),
+            problems,
+        ) != Some(0);
+        let stop = self.read_stop_reference(row, columns, predictor)?;
         let headsign = match row.cell_bytes(columns.headsign) {
             b"" => TextId::EMPTY,
-            _ => self.distinct_headsign(trip, row.get(columns.headsign)),
+            _ => self.intern_distinct_headsign(trip, row.get(columns.headsign)),
         };
         let flags = CallFlags::new(pickup, drop_off, timepoint);
         let line = row.line_number();
-        Some(RawCall {
+        Some(ParsedStopTime {
             sequence: sequence?,
             stop,
             arrival,
@@ -361,22 +375,22 @@ impl TimetableLoader {
     }
 
     /// Returns the headsign of a call if it differs from that of its trip, else the empty text.
-    pub(super) fn distinct_headsign(&mut self, trip: u32, text: &str) -> TextId {
+    pub(super) fn intern_distinct_headsign(&mut self, trip: u32, text: &str) -> TextId {
         let of_trip = self.strings.get(self.trips.rows[trip as usize].headsign);
         // A repetition of the trip's headsign would only make equal patterns differ.
         if text == of_trip { TextId::EMPTY } else { self.strings.intern(text) }
     }
 
     /// Returns the trip with that id. If stop times are in the order of `trips.txt`, it is the one after the last.
-    fn find_trip_after(&self, last: Option<u32>, id: &[u8]) -> Option<u32> {
+    fn find_trip_by_id_after(&self, last: Option<u32>, id: &[u8]) -> Option<u32> {
         let guess = last.map_or(0, |trip| trip + 1);
         match self.trips.rows.get(guess as usize) {
             Some(row) if self.strings.get(row.id).as_bytes() == id => Some(guess),
-            _ => self.find_trip_number(id),
+            _ => self.find_trip_index(id),
         }
     }
 
-    fn read_stop(
+    fn read_stop_reference(
         &mut self,
         row: &TableRow<'_>,
         columns: &StopTimeColumns,
@@ -389,7 +403,7 @@ impl TimetableLoader {
             }
             return None;
         }
-        if let Some(stop) = predictor.predict_stop(id, self) {
+        if let Some(stop) = predictor.find_predicted_stop(id, self) {
             return Some(stop);
         }
         let found = predictor.look_up_stop(id, self);
@@ -400,25 +414,30 @@ impl TimetableLoader {
     }
 
     /// Adds all calls of a trip, in any order.
-    fn finish_trip(&mut self, trip: u32, calls: &mut Vec<RawCall>, interner: &mut PatternInterner) {
+    fn store_trip_stop_times(
+        &mut self,
+        trip: u32,
+        calls: &mut Vec<ParsedStopTime>,
+        interner: &mut PatternInterner,
+    ) {
         if !calls.is_sorted_by(|a, b| a.sequence < b.sequence) {
             calls.sort_by_key(|call| call.sequence);
             let problems = &mut self.problems;
             calls.dedup_by(|call, previous| {
                 let twice = call.sequence == previous.sequence;
                 if twice {
-                    report_duplicate_sequence(call, problems);
+                    report_duplicate_stop_sequence(call, problems);
                 }
                 twice
             });
         }
-        super::interpolate::complete_trip_times(calls);
+        super::interpolate::fill_missing_trip_times(calls);
         let row = &mut self.trips.rows[trip as usize];
         (row.profile, row.start) = interner.intern_trip_calls(row.route, calls, &mut self.patterns);
     }
 }
 
-fn report_duplicate_sequence(call: &RawCall, problems: &mut Problems) {
+fn report_duplicate_stop_sequence(call: &ParsedStopTime, problems: &mut Problems) {
     problems.push_lazily(FILE, "duplicate_key", || {
         let detail = "appears in an earlier row of the same trip; the first row is used";
         let problem = Problem::new(FILE, "duplicate_key", detail).with_line(call.line);
@@ -426,7 +445,7 @@ fn report_duplicate_sequence(call: &RawCall, problems: &mut Problems) {
     });
 }
 
-fn read_distance(text: &[u8]) -> Result<f32, CellFault> {
+fn parse_shape_distance(text: &[u8]) -> Result<f32, CellFault> {
     match values::parse_float(text)? {
         distance if distance < 0.0 => Err(NEGATIVE),
         distance => Ok(distance as f32),
@@ -440,7 +459,7 @@ fn read_boarding_type(row: &TableRow<'_>, column: TableColumn, problems: &mut Pr
         [] => 0,
         [digit @ b'0'..=b'3'] => digit - b'0',
         _ => row
-            .parse_cell(column, |text| values::parse_choice(text, &[0, 1, 2, 3]), problems)
+            .parse_cell(column, |text| values::parse_enum_value(text, &[0, 1, 2, 3]), problems)
             .unwrap_or(0) as u8,
     }
 }

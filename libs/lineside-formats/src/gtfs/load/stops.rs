@@ -32,7 +32,7 @@ const PARENT_OF_STATION: CellFault = CellFault {
 };
 
 /// A reference to a parent station, resolved when all rows are known.
-struct ParentReference {
+struct ParentStationReference {
     child: u32,
     line: u64,
     parent: TextId,
@@ -40,15 +40,16 @@ struct ParentReference {
 
 impl TimetableLoader {
     pub(super) fn load_stops(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
-            return self.count_empty_file(FILE, source);
+        let Some(mut rows) = source.open_table_reader(FILE, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(FILE, source);
         };
         let [id, code, name, platform_code, parent] =
             ["stop_id", "stop_code", "stop_name", "platform_code", "parent_station"]
                 .map(|name| rows.find_column(name));
-        let [lat, lon] = ["stop_lat", "stop_lon"].map(|name| rows.claim_column(name));
-        let [location_type, wheelchair] =
-            ["location_type", "wheelchair_boarding"].map(|name| rows.claim_column(name));
+        let [lat, lon] =
+            ["stop_lat", "stop_lon"].map(|name| rows.find_column_checked_by_caller(name));
+        let [location_type, wheelchair] = ["location_type", "wheelchair_boarding"]
+            .map(|name| rows.find_column_checked_by_caller(name));
         require_columns(FILE, &[("stop_id", id)])?;
         let mut namings = Vec::new();
         while let Some(row) = rows.next_row(&mut self.problems)? {
@@ -58,7 +59,7 @@ impl TimetableLoader {
             let number =
                 u32::try_from(self.stops.rows.len()).map_err(|_| too_many_rows_error(FILE))?;
             let choose = |column, values, problems: &mut Problems| {
-                row.parse_cell(column, |text| values::parse_choice(text, values), problems)
+                row.parse_cell(column, |text| values::parse_enum_value(text, values), problems)
                     .unwrap_or(0) as u8
             };
             let location_type = choose(location_type, &[0, 1, 2, 3, 4], &mut self.problems);
@@ -70,7 +71,7 @@ impl TimetableLoader {
                 code: self.strings.intern(row.get(code)),
                 name: self.strings.intern(row.get(name)),
                 platform_code: self.strings.intern(row.get(platform_code)),
-                point: read_point(&row, lat, lon, &mut self.problems),
+                point: read_coordinates(&row, lat, lon, &mut self.problems),
                 parent: NONE,
                 location_type,
                 wheelchair: choose(wheelchair, &[0, 1, 2], &mut self.problems),
@@ -91,7 +92,7 @@ impl TimetableLoader {
                 }
                 (false, _) => {
                     let parent = self.strings.intern(row.get(parent));
-                    namings.push(ParentReference {
+                    namings.push(ParentStationReference {
                         child: number,
                         line: row.line_number(),
                         parent,
@@ -101,15 +102,15 @@ impl TimetableLoader {
         }
         let count = rows.row_count();
         drop(rows);
-        self.count_table_rows(FILE, count);
-        self.link_parents(&namings);
-        self.stops.link_children();
+        self.store_table_row_count(FILE, count);
+        self.link_parent_stations(&namings);
+        self.stops.build_child_stop_lists();
         Ok(())
     }
 
     /// Resolves parents: that of a boarding area is a platform, all others are stations. Other parents are dropped,
     /// which also excludes cycles.
-    fn link_parents(&mut self, namings: &[ParentReference]) {
+    fn link_parent_stations(&mut self, namings: &[ParentStationReference]) {
         for naming in namings {
             let parent = self.strings.get(naming.parent);
             let complain = |code, detail: &str, problems: &mut Problems| {
@@ -119,7 +120,7 @@ impl TimetableLoader {
                 });
             };
             let id_of = |number: u32| self.strings.get(self.stops.rows[number as usize].id);
-            let Some(found) = self.stops.ids.find_row(parent, id_of) else {
+            let Some(found) = self.stops.ids.find_row_number(parent, id_of) else {
                 complain(NOT_FOUND.code, NOT_FOUND.detail, &mut self.problems);
                 continue;
             };
@@ -138,7 +139,7 @@ impl TimetableLoader {
 }
 
 /// Parses a point; reports a problem and returns `None` if it cannot be right.
-pub(super) fn read_point(
+pub(super) fn read_coordinates(
     row: &TableRow<'_>,
     lat: TableColumn,
     lon: TableColumn,

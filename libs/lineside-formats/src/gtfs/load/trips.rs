@@ -1,7 +1,7 @@
 //! Loads `trips.txt`.
 
 use super::{
-    LimitedFileSet, NOT_FOUND, TWICE, TableRows, TimetableLoader, require_columns,
+    BoxedTableReader, LimitedFileSet, NOT_FOUND, TWICE, TimetableLoader, require_columns,
     too_many_rows_error,
 };
 use crate::{
@@ -30,7 +30,7 @@ struct TripColumns {
 }
 
 impl TripColumns {
-    fn find_columns(rows: &mut TableRows<'_>) -> Result<TripColumns, Error> {
+    fn find_trip_columns(rows: &mut BoxedTableReader<'_>) -> Result<TripColumns, Error> {
         let columns = TripColumns {
             id: rows.find_column("trip_id"),
             route: rows.find_column("route_id"),
@@ -39,9 +39,9 @@ impl TripColumns {
             headsign: rows.find_column("trip_headsign"),
             short_name: rows.find_column("trip_short_name"),
             block: rows.find_column("block_id"),
-            direction: rows.claim_column("direction_id"),
-            wheelchair: rows.claim_column("wheelchair_accessible"),
-            bikes: rows.claim_column("bikes_allowed"),
+            direction: rows.find_column_checked_by_caller("direction_id"),
+            wheelchair: rows.find_column_checked_by_caller("wheelchair_accessible"),
+            bikes: rows.find_column_checked_by_caller("bikes_allowed"),
         };
         let TripColumns { id, route, service, .. } = columns;
         require_columns(FILE, &[("trip_id", id), ("route_id", route), ("service_id", service)])?;
@@ -51,10 +51,10 @@ impl TripColumns {
 
 impl TimetableLoader {
     pub(super) fn load_trips(&mut self, source: &mut LimitedFileSet<'_>) -> Result<(), Error> {
-        let Some(mut rows) = source.open_table(FILE, &mut self.problems)? else {
-            return self.count_empty_file(FILE, source);
+        let Some(mut rows) = source.open_table_reader(FILE, &mut self.problems)? else {
+            return self.store_zero_rows_if_present(FILE, source);
         };
-        let columns = TripColumns::find_columns(&mut rows)?;
+        let columns = TripColumns::find_trip_columns(&mut rows)?;
         while let Some(row) = rows.next_row(&mut self.problems)? {
             let number =
                 u32::try_from(self.trips.rows.len()).map_err(|_| too_many_rows_error(FILE))?;
@@ -69,7 +69,7 @@ impl TimetableLoader {
         let count = rows.row_count();
         drop(rows);
         self.trips.rows.shrink_to_fit();
-        self.count_table_rows(FILE, count);
+        self.store_table_row_count(FILE, count);
         Ok(())
     }
 
@@ -83,11 +83,11 @@ impl TimetableLoader {
         if [id, route, service].into_iter().any(|column| row.get(column).is_empty()) {
             return Ok(None);
         }
-        let Some(route_number) = self.find_route_number(row.get(route)) else {
+        let Some(route_number) = self.find_route_index(row.get(route)) else {
             row.report_column_fault(route, NOT_FOUND, &mut self.problems);
             return Ok(None);
         };
-        let shape_number = self.find_shape_number(row.get(shape));
+        let shape_number = self.find_shape_index(row.get(shape));
         if shape_number.is_none() && !row.get(shape).is_empty() {
             row.report_column_fault(shape, NOT_FOUND, &mut self.problems);
         }
@@ -97,7 +97,7 @@ impl TimetableLoader {
             row.report_column_fault(service, NOT_FOUND, &mut self.problems);
         }
         let choose = |column, values, problems: &mut Problems| {
-            row.parse_cell(column, |text| values::parse_choice(text, values), problems)
+            row.parse_cell(column, |text| values::parse_enum_value(text, values), problems)
                 .map(|value| value as u8)
         };
         let problems = &mut self.problems;
@@ -118,23 +118,27 @@ impl TimetableLoader {
         }))
     }
 
-    fn find_route_number(&self, id: &str) -> Option<u32> {
+    fn find_route_index(&self, id: &str) -> Option<u32> {
         self.routes
             .ids
-            .find_row(id, |number| self.strings.get(self.routes.rows[number as usize].id))
+            .find_row_number(id, |number| self.strings.get(self.routes.rows[number as usize].id))
     }
 
-    fn find_shape_number(&self, id: &str) -> Option<u32> {
+    fn find_shape_index(&self, id: &str) -> Option<u32> {
         self.shapes
             .ids
-            .find_row(id, |number| self.strings.get(self.shapes.rows[number as usize].id))
+            .find_row_number(id, |number| self.strings.get(self.shapes.rows[number as usize].id))
     }
 
-    pub(super) fn find_trip_number(&self, id: &[u8]) -> Option<u32> {
-        self.trips.ids.find_row(id, |number| self.strings.get(self.trips.rows[number as usize].id))
+    pub(super) fn find_trip_index(&self, id: &[u8]) -> Option<u32> {
+        self.trips
+            .ids
+            .find_row_number(id, |number| self.strings.get(self.trips.rows[number as usize].id))
     }
 
-    pub(super) fn find_stop_number(&self, id: &[u8]) -> Option<u32> {
-        self.stops.ids.find_row(id, |number| self.strings.get(self.stops.rows[number as usize].id))
+    pub(super) fn find_stop_index(&self, id: &[u8]) -> Option<u32> {
+        self.stops
+            .ids
+            .find_row_number(id, |number| self.strings.get(self.stops.rows[number as usize].id))
     }
 }

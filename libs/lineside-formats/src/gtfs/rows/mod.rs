@@ -5,7 +5,7 @@ mod split;
 
 use std::io::Read;
 
-pub use self::split::{CsvRecord, CsvSplitter, NextRecord, RecordText};
+pub use self::split::{CsvRecord, CsvSplitter, RecordSearchResult, RecordText};
 use super::{
     DatasetLimits,
     fields::{FieldKind, FieldPresence, FieldSpec, FileSpec},
@@ -61,7 +61,7 @@ impl TableColumn {
     }
 
     /// Returns a hint to append to the problem that the table lacks this column; usually empty.
-    pub(crate) fn missing_hint(self) -> &'static str {
+    pub(crate) fn missing_column_hint(self) -> &'static str {
         self.hint
     }
 }
@@ -82,7 +82,7 @@ impl<R: Read> TableReader<R> {
         let start = splitter
             .peek_bytes(PREFIX_BYTES)
             .map_err(|error| Error::from_io(error).with_file(spec.name))?;
-        check_table_start(start).map_err(|error| error.with_file(spec.name))?;
+        reject_non_text_table(start).map_err(|error| error.with_file(spec.name))?;
         let has_mark = start.starts_with(b"\xEF\xBB\xBF");
         splitter.skip_bytes(if has_mark { 3 } else { 0 });
         let mut rows = TableReader {
@@ -97,21 +97,21 @@ impl<R: Read> TableReader<R> {
         };
         match rows
             .splitter
-            .find_record()
+            .find_next_record()
             .map_err(|error| Error::from_io(error).with_file(spec.name))?
         {
-            NextRecord::Record => {
+            RecordSearchResult::Record => {
                 let (line, record) = (rows.splitter.record_line(), rows.splitter.current_record());
                 rows.hint = separator_hint(&record);
-                rows.header = read_header(spec, line, &record, problems);
-                rows.plan_checks(problems);
+                rows.header = parse_header(spec, line, &record, problems);
+                rows.choose_cells_to_check(problems);
                 Ok(Some(rows))
             }
-            NextRecord::TooLong(_) => {
+            RecordSearchResult::TooLong(_) => {
                 Err(Error::new(ErrorKind::BadHeader, "the header is longer than the limit")
                     .with_file(spec.name))
             }
-            NextRecord::End => {
+            RecordSearchResult::End => {
                 problems.push(Problem::new(spec.name, "empty_file", "is empty and has no header"));
                 Ok(None)
             }
@@ -119,7 +119,7 @@ impl<R: Read> TableReader<R> {
     }
 
     /// Determines which cells of a row are checked.
-    fn plan_checks(&mut self, problems: &mut Problems) {
+    fn choose_cells_to_check(&mut self, problems: &mut Problems) {
         for field in self.spec.fields {
             let position = self
                 .header
@@ -155,7 +155,7 @@ impl<R: Read> TableReader<R> {
 
     /// Returns the column of a field and stops checking it here: the caller [parses](TableRow::parse_cell) its cells
     /// and reports their faults.
-    pub(crate) fn claim_column(&mut self, name: &'static str) -> TableColumn {
+    pub(crate) fn find_column_checked_by_caller(&mut self, name: &'static str) -> TableColumn {
         self.checked.retain(|(_, field)| field.name != name);
         let n_required = self.required.len();
         self.required.retain(|(_, field)| field.name != name);
@@ -192,10 +192,10 @@ impl<R: Read> TableReader<R> {
         loop {
             match self
                 .splitter
-                .find_record()
+                .find_next_record()
                 .map_err(|error| Error::from_io(error).with_file(name))?
             {
-                NextRecord::Record => {
+                RecordSearchResult::Record => {
                     let is_long =
                         self.splitter.current_record().byte_len() > DatasetLimits::ID_BYTES;
                     if !is_long || self.report_long_cells(problems) {
@@ -203,7 +203,7 @@ impl<R: Read> TableReader<R> {
                     }
                     self.count += 1;
                 }
-                NextRecord::TooLong(line) => {
+                RecordSearchResult::TooLong(line) => {
                     self.count += 1;
                     let too_long = || {
                         Problem::new(
@@ -214,7 +214,7 @@ impl<R: Read> TableReader<R> {
                     };
                     problems.push_lazily(name, "row_too_long", || too_long().with_line(line));
                 }
-                NextRecord::End => return Ok(false),
+                RecordSearchResult::End => return Ok(false),
             }
         }
         if self.count >= self.rows_max {
@@ -230,10 +230,10 @@ impl<R: Read> TableReader<R> {
             || self.splitter.is_latin1()
             || self.splitter.has_nul_byte();
         if is_odd {
-            self.report_record_faults(problems);
+            self.report_whole_row_faults(problems);
         }
         if !self.required.is_empty() || !self.checked.is_empty() {
-            self.check_cells(problems);
+            self.report_invalid_cells(problems);
         }
         Ok(true)
     }
@@ -249,26 +249,36 @@ impl<R: Read> TableReader<R> {
             let length = row.record.field_bytes(position).trim_ascii().len();
             let is_id = matches!(field.kind, FieldKind::Id | FieldKind::Ref(_));
             if is_id && length > DatasetLimits::ID_BYTES {
-                row.report_field_fault(field.name, row.cell_at(position), ID_TOO_LONG, problems);
+                row.report_field_fault(
+                    field.name,
+                    row.cell_bytes_at(position),
+                    ID_TOO_LONG,
+                    problems,
+                );
                 are_short = false;
             } else if length > DatasetLimits::CELL_BYTES {
-                row.report_field_fault(field.name, row.cell_at(position), TEXT_TOO_LONG, problems);
+                row.report_field_fault(
+                    field.name,
+                    row.cell_bytes_at(position),
+                    TEXT_TOO_LONG,
+                    problems,
+                );
             }
         }
         are_short
     }
 
-    fn check_cells(&self, problems: &mut Problems) {
+    fn report_invalid_cells(&self, problems: &mut Problems) {
         let row = self.current_row();
         for &(position, field) in &self.required {
-            if row.cell_at(position).is_empty() {
+            if row.cell_bytes_at(position).is_empty() {
                 row.report_field_fault(field.name, b"", MISSING, problems);
             }
         }
         for &(position, field) in &self.checked {
-            let cell = row.cell_at(position);
+            let cell = row.cell_bytes_at(position);
             if !cell.is_empty()
-                && let Err(fault) = values::check_cell(field.kind, cell)
+                && let Err(fault) = values::check_cell_by_kind(field.kind, cell)
             {
                 row.report_field_fault(field.name, cell, fault, problems);
             }
@@ -277,7 +287,7 @@ impl<R: Read> TableReader<R> {
 
     /// Reports faults of a row as a whole.
     #[cold]
-    fn report_record_faults(&self, problems: &mut Problems) {
+    fn report_whole_row_faults(&self, problems: &mut Problems) {
         let (row, name) = (self.current_row(), self.spec.name);
         let (n_fields, n_columns) = (row.record.len(), self.header.len());
         if n_fields != n_columns {
@@ -289,7 +299,7 @@ impl<R: Read> TableReader<R> {
         let mut complain = |detail, is_odd: fn(&str) -> bool| {
             problems.push_lazily(name, "invalid_character", || {
                 let cell = (0..n_fields)
-                    .map(|at| utf8_or_empty(row.cell_at(at)))
+                    .map(|at| utf8_or_empty(row.cell_bytes_at(at)))
                     .find(|cell| is_odd(cell));
                 let problem =
                     Problem::new(name, "invalid_character", detail).with_line(row.line_number());
@@ -327,7 +337,7 @@ pub(crate) fn report_cell_fault(
     });
 }
 
-fn check_table_start(start: &[u8]) -> Result<(), Error> {
+fn reject_non_text_table(start: &[u8]) -> Result<(), Error> {
     let prefix = &start[..start.len().min(PREFIX_BYTES)];
     let wide = prefix.starts_with(b"\xFF\xFE") || prefix.starts_with(b"\xFE\xFF");
     let n_nuls = memchr::memchr_iter(0, prefix).count();
@@ -351,7 +361,7 @@ fn separator_hint(record: &CsvRecord<'_>) -> &'static str {
     }
 }
 
-fn read_header(
+fn parse_header(
     spec: &'static FileSpec,
     line: u64,
     record: &CsvRecord<'_>,
@@ -415,11 +425,11 @@ impl<'a> TableRow<'a> {
     /// Returns a cell like [`get`](TableRow::get), as UTF-8 bytes.
     #[inline]
     pub fn cell_bytes(&self, column: TableColumn) -> &'a [u8] {
-        self.cell_at(column.position)
+        self.cell_bytes_at(column.position)
     }
 
     #[inline]
-    fn cell_at(&self, position: usize) -> &'a [u8] {
+    fn cell_bytes_at(&self, position: usize) -> &'a [u8] {
         let cell = self.record.field_bytes(position);
         let cell = if cell.len() > DatasetLimits::CELL_BYTES { truncate_cell(cell) } else { cell };
         match cell {

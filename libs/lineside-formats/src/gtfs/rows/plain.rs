@@ -6,7 +6,7 @@ const HIGHS: u64 = LOWS * 0x80;
 const ABOVE_SIGNS: u64 = b',' as u64 + 1;
 
 /// A record without quotes.
-pub(super) struct PlainRecord {
+pub(super) struct UnquotedRecord {
     /// The length in bytes without the line end, which is one byte.
     pub(super) len: usize,
     pub(super) n_fields: usize,
@@ -18,7 +18,7 @@ pub(super) struct PlainRecord {
 /// `None` if the record has a quote, is not UTF-8, has more fields than `ends` holds, or extends (nearly) to the end of
 /// `input`. The general parser handles these cases.
 #[inline]
-pub(super) fn find_plain_record(input: &[u8], ends: &mut [usize]) -> Option<PlainRecord> {
+pub(super) fn find_unquoted_record(input: &[u8], ends: &mut [usize]) -> Option<UnquotedRecord> {
     let (words, _) = input.as_chunks::<8>();
     let (mut n_ends, mut above_ascii) = (0, 0);
     for (at, word) in words.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn find_plain_record(input: &[u8], ends: &mut [usize]) -> Option<Plai
                         std::str::from_utf8(&input[..position]).ok()?;
                     }
                     let has_carriage_return = sign == b'\r';
-                    return Some(PlainRecord {
+                    return Some(UnquotedRecord {
                         len: position,
                         n_fields: n_ends + 1,
                         has_carriage_return,
@@ -61,7 +61,7 @@ mod tests {
 
     fn fields(input: &[u8]) -> Option<Vec<usize>> {
         let mut ends = [0; 4];
-        let plain = find_plain_record(input, &mut ends)?;
+        let plain = find_unquoted_record(input, &mut ends)?;
         assert_eq!(ends[plain.n_fields - 1], plain.len);
         Some(ends[..plain.n_fields].to_vec())
     }

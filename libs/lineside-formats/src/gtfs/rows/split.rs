@@ -81,7 +81,7 @@ impl<'a> CsvRecord<'a> {
 
 /// The result of a search for the next record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextRecord {
+pub enum RecordSearchResult {
     /// A record, available from [`CsvSplitter::current_record`].
     Record,
     /// A record on this line exceeds the limit and was skipped.
@@ -217,11 +217,11 @@ impl<R: Read> CsvSplitter<R> {
     /// # Errors
     ///
     /// Returns an error if reading fails.
-    pub fn find_record(&mut self) -> io::Result<NextRecord> {
-        self.skip_line_ends()?;
+    pub fn find_next_record(&mut self) -> io::Result<RecordSearchResult> {
+        self.skip_blank_lines_and_comments()?;
         self.record_line = self.line;
-        if self.has_begun && self.find_plain_record() {
-            return Ok(NextRecord::Record);
+        if self.has_begun && self.find_unquoted_record() {
+            return Ok(RecordSearchResult::Record);
         }
         self.plain_len = None;
         let line_feeds_before = self.grammar.line();
@@ -231,8 +231,8 @@ impl<R: Read> CsvSplitter<R> {
             let input = &self.buffer[self.filled.start + read..self.filled.end];
             if input.is_empty() && !self.finished {
                 if read >= self.limit {
-                    self.abandon_record(read)?;
-                    return Ok(NextRecord::TooLong(self.record_line));
+                    self.skip_too_long_record(read)?;
+                    return Ok(RecordSearchResult::TooLong(self.record_line));
                 }
                 self.fill_buffer()?;
                 continue;
@@ -248,7 +248,7 @@ impl<R: Read> CsvSplitter<R> {
                 ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
                 ReadRecordResult::Record => break,
-                ReadRecordResult::End => return Ok(NextRecord::End),
+                ReadRecordResult::End => return Ok(RecordSearchResult::End),
             }
         }
         let last = self.buffer[self.filled.start..self.filled.start + read].last();
@@ -258,23 +258,23 @@ impl<R: Read> CsvSplitter<R> {
         self.filled.start += read;
         self.raw_len = read;
         (self.text_len, self.n_fields) = (text_len, n_fields);
-        self.latin1 = !self.is_utf8();
+        self.latin1 = !self.are_fields_utf8();
         if self.latin1 {
             self.convert_latin1_fields();
         }
         self.has_begun = true;
         Ok(if read > self.limit {
-            NextRecord::TooLong(self.record_line)
+            RecordSearchResult::TooLong(self.record_line)
         } else {
-            NextRecord::Record
+            RecordSearchResult::Record
         })
     }
 
     /// Finds the next record without the grammar, if it is plain. Returns true if it is.
     #[inline]
-    fn find_plain_record(&mut self) -> bool {
+    fn find_unquoted_record(&mut self) -> bool {
         let input = &self.buffer[self.filled.clone()];
-        let Some(plain) = plain::find_plain_record(input, &mut self.ends) else { return false };
+        let Some(plain) = plain::find_unquoted_record(input, &mut self.ends) else { return false };
         if plain.len >= self.limit {
             return false;
         }
@@ -292,7 +292,7 @@ impl<R: Read> CsvSplitter<R> {
     #[inline]
     pub fn current_record(&self) -> CsvRecord<'_> {
         let (bytes, gap) = match self.plain_len {
-            Some(len) => (&self.raw_bytes()[..len], 1),
+            Some(len) => (&self.raw_record_bytes()[..len], 1),
             None if self.latin1 => (self.converted.as_bytes(), 0),
             None => (&self.text[..self.text_len], 0),
         };
@@ -301,7 +301,7 @@ impl<R: Read> CsvSplitter<R> {
 
     /// Returns true if the record is known to have no quotes and to be UTF-8; false does not rule this out.
     #[inline]
-    pub fn is_plain(&self) -> bool {
+    pub fn is_known_unquoted(&self) -> bool {
         self.plain_len.is_some()
     }
 
@@ -324,7 +324,7 @@ impl<R: Read> CsvSplitter<R> {
 
     /// Returns the record as it is in the file, with its quotes and its line end.
     #[inline]
-    pub fn raw_bytes(&self) -> &[u8] {
+    pub fn raw_record_bytes(&self) -> &[u8] {
         &self.buffer[self.filled.start.saturating_sub(self.raw_len)..self.filled.start]
     }
 
@@ -335,7 +335,7 @@ impl<R: Read> CsvSplitter<R> {
     }
 
     /// Returns true if each field is UTF-8. The fields are concatenated, so validity of the whole is not enough.
-    fn is_utf8(&self) -> bool {
+    fn are_fields_utf8(&self) -> bool {
         let (bytes, ends) = (&self.text[..self.text_len], &self.ends[..self.n_fields]);
         bytes.is_ascii()
             || std::str::from_utf8(bytes)
@@ -363,7 +363,7 @@ impl<R: Read> CsvSplitter<R> {
     }
 
     /// Consumes the line ends and comments before a record, and counts their lines.
-    fn skip_line_ends(&mut self) -> io::Result<()> {
+    fn skip_blank_lines_and_comments(&mut self) -> io::Result<()> {
         loop {
             while let Some(&byte) = self.buffer[self.filled.clone()].first() {
                 match byte {
@@ -389,7 +389,7 @@ impl<R: Read> CsvSplitter<R> {
     }
 
     /// Skips a record that is too long: a line without end, an unclosed quote, or an attack.
-    fn abandon_record(&mut self, read: usize) -> io::Result<()> {
+    fn skip_too_long_record(&mut self, read: usize) -> io::Result<()> {
         self.grammar.reset();
         if self.resumes < RESUMES_MAX {
             self.resumes += 1;

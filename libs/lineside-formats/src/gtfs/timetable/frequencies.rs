@@ -19,7 +19,11 @@ pub struct Frequency {
 
 impl Frequency {
     /// Returns the starts of the runs within `from..=until`, in seconds after noon minus 12 h.
-    pub(crate) fn run_starts(self, from: i64, until: i64) -> impl Iterator<Item = i32> {
+    pub(crate) fn trip_run_starts_between(
+        self,
+        from: i64,
+        until: i64,
+    ) -> impl Iterator<Item = i32> {
         let (start, headway) = (i64::from(self.start), i64::from(self.headway.max(1)));
         let first = if from <= start {
             start
@@ -32,7 +36,7 @@ impl Frequency {
     }
 
     /// Returns the number of runs.
-    pub(crate) fn n_runs(&self) -> u64 {
+    pub(crate) fn trip_run_count(&self) -> u64 {
         let length = i64::from(self.end) - i64::from(self.start);
         length.max(0).unsigned_abs().div_ceil(u64::from(self.headway.max(1).unsigned_abs()))
     }
@@ -53,7 +57,10 @@ impl FrequencyTable {
         &self.rows[start..end]
     }
 
-    pub(crate) fn pattern_trips(&self, pattern: PatternIdx) -> &[(PatternIdx, TripIdx)] {
+    pub(crate) fn frequency_trips_of_pattern(
+        &self,
+        pattern: PatternIdx,
+    ) -> &[(PatternIdx, TripIdx)] {
         let start = self.trips.partition_point(|&(other, _)| other < pattern);
         let end = self.trips.partition_point(|&(other, _)| other <= pattern);
         &self.trips[start..end]
@@ -67,7 +74,7 @@ impl FrequencyTable {
 
 impl Timetable {
     /// Returns the rows of `frequencies.txt` for a trip, ordered by start.
-    pub fn frequencies(&self, trip: TripIdx) -> &[Frequency] {
+    pub fn frequencies_of_trip(&self, trip: TripIdx) -> &[Frequency] {
         self.frequencies.trip_frequencies(trip)
     }
 }
@@ -80,14 +87,14 @@ mod tests {
     fn runs_start_at_every_headway_before_the_end_time() {
         let frequency =
             Frequency { trip: TripIdx::new(0), start: 100, end: 400, headway: 100, exact: true };
-        let runs = |from, until| frequency.run_starts(from, until).collect::<Vec<_>>();
+        let runs = |from, until| frequency.trip_run_starts_between(from, until).collect::<Vec<_>>();
         assert_eq!(runs(0, 10_000), [100, 200, 300]);
         assert_eq!(runs(101, 299), [200]);
         assert_eq!(runs(200, 300), [200, 300]);
         assert!(runs(301, 10_000).is_empty());
         assert!(runs(-50, 99).is_empty());
-        assert_eq!(frequency.n_runs(), 3);
-        assert_eq!(Frequency { end: 401, ..frequency }.n_runs(), 4);
-        assert_eq!(Frequency { end: 100, ..frequency }.n_runs(), 0);
+        assert_eq!(frequency.trip_run_count(), 3);
+        assert_eq!(Frequency { end: 401, ..frequency }.trip_run_count(), 4);
+        assert_eq!(Frequency { end: 100, ..frequency }.trip_run_count(), 0);
     }
 }

@@ -46,6 +46,6 @@ indices! {
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Returns the number unless it is [`NONE`].
-pub(crate) fn number_unless_none(number: u32) -> Option<u32> {
+pub(crate) fn index_unless_none(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
 }

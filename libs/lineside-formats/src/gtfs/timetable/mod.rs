@@ -22,14 +22,16 @@ use jiff::{civil::Date, tz::TimeZone};
 pub(crate) use self::{
     agencies::AgencyRow,
     frequencies::FrequencyTable,
-    groups::GroupedItems,
-    idx::{NONE, number_unless_none},
-    patterns::{CallFlags, CallTimes, NO_TIME, PatternCall, PatternRow, PatternTable, ProfileRow},
+    groups::ItemsByKey,
+    idx::{NONE, index_unless_none},
+    patterns::{
+        CallFlags, CallTimes, NO_TIME, PatternCall, PatternRow, PatternTable, TimeProfileRow,
+    },
     routes::{RouteRow, RouteTable},
     services::{ServiceException, ServiceRow, ServiceTable},
     shapes::{ShapeRow, ShapeTable},
     stops::{GeoPoint, StopRow, StopTable},
-    string_arena::{IdIndex, StringArena, StringInterner, TextId},
+    string_arena::{RowNumberById, StringArena, StringInterner, TextId},
     trips::{NO_DIRECTION, TripRow, TripTable},
 };
 pub use self::{
@@ -37,7 +39,7 @@ pub use self::{
     frequencies::Frequency,
     idx::{AgencyIdx, PatternIdx, RouteIdx, ServiceIdx, ShapeIdx, StopIdx, TripIdx},
     patterns::StopTime,
-    routes::{Route, RouteLine},
+    routes::{Route, RouteMapLine},
     stops::Stop,
     trips::Trip,
 };
@@ -85,8 +87,8 @@ impl Timetable {
         self.trips
             .rows
             .iter()
-            .filter_map(|row| number_unless_none(row.profile))
-            .map(|p| self.patterns.profile_times(p).len() as u64)
+            .filter_map(|row| index_unless_none(row.profile))
+            .map(|p| self.patterns.time_profile_times(p).len() as u64)
             .sum()
     }
 
@@ -105,7 +107,7 @@ impl Timetable {
     }
 
     /// Returns the memory used by stop times in bytes: calls, times and their indexes.
-    pub fn stop_time_bytes(&self) -> usize {
+    pub fn stop_time_memory_bytes(&self) -> usize {
         self.patterns.memory_bytes()
     }
 }

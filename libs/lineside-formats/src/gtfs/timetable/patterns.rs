@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{GroupedItems, PatternIdx, RouteIdx, StopIdx, TextId, Timetable, TripIdx, idx};
+use super::{ItemsByKey, PatternIdx, RouteIdx, StopIdx, TextId, Timetable, TripIdx, idx};
 
 /// The value for an unknown time.
 pub(crate) const NO_TIME: i32 = i32::MIN;
@@ -109,7 +109,7 @@ pub(crate) struct PatternRow {
 }
 
 #[derive(Debug)]
-pub(crate) struct ProfileRow {
+pub(crate) struct TimeProfileRow {
     pub(crate) pattern: PatternIdx,
     /// The first of its times in [`PatternTable::times`]; there are as many as calls of the pattern.
     pub(crate) first: u32,
@@ -119,14 +119,14 @@ pub(crate) struct ProfileRow {
 pub(crate) struct PatternTable {
     pub(crate) rows: Vec<PatternRow>,
     pub(crate) calls: Vec<PatternCall>,
-    pub(crate) profiles: Vec<ProfileRow>,
+    pub(crate) profiles: Vec<TimeProfileRow>,
     pub(crate) times: Vec<CallTimes>,
     pub(crate) extra: Vec<u32>,
     /// The distinct patterns that call at a stop.
-    pub(crate) by_stop: GroupedItems<PatternIdx>,
-    pub(crate) profiles_of: GroupedItems<u32>,
+    pub(crate) by_stop: ItemsByKey<PatternIdx>,
+    pub(crate) profiles_of: ItemsByKey<u32>,
     /// The trips of a profile ordered by start, without those of `frequencies.txt`.
-    pub(crate) trips_of: GroupedItems<TripIdx>,
+    pub(crate) trips_of: ItemsByKey<TripIdx>,
 }
 
 impl PatternTable {
@@ -134,8 +134,8 @@ impl PatternTable {
         self.rows[pattern.get()].route
     }
 
-    pub(crate) fn stop_patterns(&self, stop: StopIdx) -> &[PatternIdx] {
-        self.by_stop.group_items(stop.get())
+    pub(crate) fn patterns_at_stop(&self, stop: StopIdx) -> &[PatternIdx] {
+        self.by_stop.items_of_key(stop.get())
     }
 
     pub(crate) fn pattern_calls(&self, pattern: PatternIdx) -> &[PatternCall] {
@@ -148,7 +148,7 @@ impl PatternTable {
         row.first as usize..row.first as usize + row.len as usize
     }
 
-    pub(crate) fn profile_times(&self, profile: u32) -> &[CallTimes] {
+    pub(crate) fn time_profile_times(&self, profile: u32) -> &[CallTimes] {
         let row = &self.profiles[profile as usize];
         let len = self.rows[row.pattern.get()].len;
         &self.times[row.first as usize..][..len as usize]
@@ -156,15 +156,15 @@ impl PatternTable {
 
     pub(crate) fn stop_sequence(&self, pattern: PatternIdx, call: usize) -> u32 {
         let row = &self.rows[pattern.get()];
-        match idx::number_unless_none(row.sequences) {
+        match idx::index_unless_none(row.sequences) {
             Some(first) => self.extra[first as usize + call],
             None => u32::from(self.calls[row.first as usize + call].sequence),
         }
     }
 
     pub(crate) fn call_headsign(&self, pattern: PatternIdx, call: usize) -> TextId {
-        match idx::number_unless_none(self.rows[pattern.get()].headsigns) {
-            Some(first) => TextId::from_number(self.extra[first as usize + call]),
+        match idx::index_unless_none(self.rows[pattern.get()].headsigns) {
+            Some(first) => TextId::from_raw_text_number(self.extra[first as usize + call]),
             None => TextId::EMPTY,
         }
     }
@@ -172,7 +172,7 @@ impl PatternTable {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<PatternRow>()
             + self.calls.capacity() * size_of::<PatternCall>()
-            + self.profiles.capacity() * size_of::<ProfileRow>()
+            + self.profiles.capacity() * size_of::<TimeProfileRow>()
             + self.times.capacity() * size_of::<CallTimes>()
             + self.extra.capacity() * size_of::<u32>()
             + self.by_stop.memory_bytes()
@@ -193,31 +193,33 @@ impl Timetable {
     }
 
     /// Returns the calls of a trip, ordered by sequence number. For a trip of `frequencies.txt` they have the times of
-    /// its pattern; the times of a run are later by the run's start minus [`trip_start`](Timetable::trip_start).
-    pub fn stop_times(&self, trip: TripIdx) -> impl ExactSizeIterator<Item = StopTime<'_>> {
+    /// its pattern; the times of a run are later by the run's start minus
+    /// [`trip_start_time`](Timetable::trip_start_time).
+    pub fn trip_stop_times(&self, trip: TripIdx) -> impl ExactSizeIterator<Item = StopTime<'_>> {
         let n_calls =
             self.trip_pattern(trip).map_or(0, |pattern| self.patterns.pattern_calls(pattern).len());
-        (0..n_calls).map(move |call| self.stop_time_at(trip, call))
+        (0..n_calls).map(move |call| self.trip_stop_time_unchecked(trip, call))
     }
 
     /// Returns the call with that `index` within the trip, from 0.
-    pub fn stop_time(&self, trip: TripIdx, index: usize) -> Option<StopTime<'_>> {
+    pub fn trip_stop_time(&self, trip: TripIdx, index: usize) -> Option<StopTime<'_>> {
         let pattern = self.trip_pattern(trip)?;
-        (index < self.patterns.pattern_calls(pattern).len()).then(|| self.stop_time_at(trip, index))
+        (index < self.patterns.pattern_calls(pattern).len())
+            .then(|| self.trip_stop_time_unchecked(trip, index))
     }
 
     /// Returns the start of a trip: the departure from its first stop, in seconds after noon minus 12 h; `None` if it
     /// has no times.
-    pub fn trip_start(&self, trip: TripIdx) -> Option<i32> {
+    pub fn trip_start_time(&self, trip: TripIdx) -> Option<i32> {
         let row = &self.trips.rows[trip.get()];
-        idx::number_unless_none(row.profile).filter(|_| row.start != NO_TIME).map(|_| row.start)
+        idx::index_unless_none(row.profile).filter(|_| row.start != NO_TIME).map(|_| row.start)
     }
 
-    fn stop_time_at(&self, trip: TripIdx, at: usize) -> StopTime<'_> {
+    fn trip_stop_time_unchecked(&self, trip: TripIdx, at: usize) -> StopTime<'_> {
         let row = &self.trips.rows[trip.get()];
         let pattern = self.patterns.profiles[row.profile as usize].pattern;
         let call = self.patterns.pattern_calls(pattern)[at];
-        let times = self.patterns.profile_times(row.profile)[at];
+        let times = self.patterns.time_profile_times(row.profile)[at];
         let absolute = |relative: i32| (relative != NO_TIME).then(|| row.start + relative);
         StopTime {
             stop: call.stop,

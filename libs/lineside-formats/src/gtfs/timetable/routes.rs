@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    AgencyIdx, GroupedItems, IdIndex, PatternIdx, RouteIdx, ShapeIdx, StopIdx, TextId, Timetable,
-    TripIdx, idx,
+    AgencyIdx, ItemsByKey, PatternIdx, RouteIdx, RowNumberById, ShapeIdx, StopIdx, TextId,
+    Timetable, TripIdx, idx,
 };
 
 /// A row of `routes.txt`.
@@ -55,8 +55,8 @@ pub(crate) struct RouteRow {
 #[derive(Debug, Default)]
 pub(crate) struct RouteTable {
     pub(crate) rows: Vec<RouteRow>,
-    pub(crate) ids: IdIndex,
-    pub(crate) trips: GroupedItems<TripIdx>,
+    pub(crate) ids: RowNumberById,
+    pub(crate) trips: ItemsByKey<TripIdx>,
 }
 
 impl RouteTable {
@@ -69,7 +69,7 @@ impl RouteTable {
 
 /// One line of a route on a map: a shape, or the stops of a pattern without one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RouteLine {
+pub struct RouteMapLine {
     /// The shape of the line.
     pub shape: Option<ShapeIdx>,
     /// Latitude and longitude in degrees; at least two points.
@@ -88,7 +88,7 @@ impl Timetable {
         Route {
             idx,
             id: self.strings.get(row.id),
-            agency: idx::number_unless_none(row.agency).map(AgencyIdx::new),
+            agency: idx::index_unless_none(row.agency).map(AgencyIdx::new),
             short_name: self.strings.get(row.short_name),
             long_name: self.strings.get(row.long_name),
             kind: row.kind,
@@ -101,12 +101,12 @@ impl Timetable {
     /// Returns the route with that `route_id`.
     pub fn find_route(&self, id: &str) -> Option<RouteIdx> {
         let id_of = |number: u32| self.strings.get(self.routes.rows[number as usize].id);
-        self.routes.ids.find_row(id, id_of).map(RouteIdx::new)
+        self.routes.ids.find_row_number(id, id_of).map(RouteIdx::new)
     }
 
     /// Returns the trips of a route, in the order of the file.
     pub fn route_trips(&self, idx: RouteIdx) -> &[TripIdx] {
-        self.routes.trips.group_items(idx.get())
+        self.routes.trips.items_of_key(idx.get())
     }
 
     /// Returns the distinct stops of the route's trips, ordered by index.
@@ -136,11 +136,11 @@ impl Timetable {
 
     /// Returns a few lines that together cover the stops of the route. The first is the most frequent variant; each
     /// further line adds stops that the previous ones lack.
-    pub fn route_lines(&self, idx: RouteIdx) -> Vec<RouteLine> {
-        let mut lines: Vec<RouteLine> = Vec::new();
+    pub fn route_map_lines(&self, idx: RouteIdx) -> Vec<RouteMapLine> {
+        let mut lines: Vec<RouteMapLine> = Vec::new();
         let mut seen: BTreeSet<StopIdx> = BTreeSet::new();
         let mut drawn: BTreeSet<ShapeIdx> = BTreeSet::new();
-        for (pattern, shape) in self.route_variants(idx) {
+        for (pattern, shape) in self.route_pattern_shape_pairs(idx) {
             let stops: Vec<StopIdx> = self.pattern_stops(pattern).collect();
             if stops.iter().all(|stop| seen.contains(stop)) {
                 continue;
@@ -155,14 +155,14 @@ impl Timetable {
             };
             seen.extend(stops);
             if points.len() >= 2 && shape.is_none_or(|shape| drawn.insert(shape)) {
-                lines.push(RouteLine { shape, points });
+                lines.push(RouteMapLine { shape, points });
             }
         }
         lines
     }
 
     /// Returns the pairs of pattern and shape of the route's trips, the most frequent first.
-    fn route_variants(&self, idx: RouteIdx) -> Vec<(PatternIdx, Option<ShapeIdx>)> {
+    fn route_pattern_shape_pairs(&self, idx: RouteIdx) -> Vec<(PatternIdx, Option<ShapeIdx>)> {
         let mut ways: Vec<(PatternIdx, Option<ShapeIdx>)> = self
             .route_trips(idx)
             .iter()

@@ -1,6 +1,6 @@
 //! Shapes: the paths of vehicles, as points of 2 × i32.
 
-use super::{IdIndex, ShapeIdx, TextId, Timetable, stops::GeoPoint};
+use super::{RowNumberById, ShapeIdx, TextId, Timetable, stops::GeoPoint};
 
 #[derive(Debug)]
 pub(crate) struct ShapeRow {
@@ -12,7 +12,7 @@ pub(crate) struct ShapeRow {
 #[derive(Debug, Default)]
 pub(crate) struct ShapeTable {
     pub(crate) rows: Vec<ShapeRow>,
-    pub(crate) ids: IdIndex,
+    pub(crate) ids: RowNumberById,
     pub(crate) points: Vec<GeoPoint>,
 }
 
@@ -48,6 +48,6 @@ impl Timetable {
     /// Returns the shape with that `shape_id`.
     pub fn find_shape(&self, id: &str) -> Option<ShapeIdx> {
         let id_of = |number: u32| self.strings.get(self.shapes.rows[number as usize].id);
-        self.shapes.ids.find_row(id, id_of).map(ShapeIdx::new)
+        self.shapes.ids.find_row_number(id, id_of).map(ShapeIdx::new)
     }
 }

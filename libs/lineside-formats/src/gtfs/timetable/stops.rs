@@ -1,6 +1,6 @@
 //! Stops, stations and entrances: the locations of `stops.txt` and their hierarchy.
 
-use super::{GroupedItems, IdIndex, PatternIdx, RouteIdx, StopIdx, TextId, Timetable, idx};
+use super::{ItemsByKey, PatternIdx, RouteIdx, RowNumberById, StopIdx, TextId, Timetable, idx};
 
 /// Steps of a stored coordinate per degree: a step is 1e-7°, about a centimeter.
 const STEPS_PER_DEGREE: f64 = 1e7;
@@ -67,18 +67,18 @@ pub(crate) struct StopRow {
 #[derive(Debug, Default)]
 pub(crate) struct StopTable {
     pub(crate) rows: Vec<StopRow>,
-    pub(crate) ids: IdIndex,
-    pub(crate) children: GroupedItems<StopIdx>,
+    pub(crate) ids: RowNumberById,
+    pub(crate) children: ItemsByKey<StopIdx>,
 }
 
 impl StopTable {
     /// Builds the lists of children after all rows are loaded.
-    pub(crate) fn link_children(&mut self) {
+    pub(crate) fn build_child_stop_lists(&mut self) {
         let parents = self.rows.iter().enumerate().filter_map(|(number, row)| {
-            idx::number_unless_none(row.parent)
+            idx::index_unless_none(row.parent)
                 .map(|parent| (parent as usize, StopIdx::new(number as u32)))
         });
-        self.children = GroupedItems::new(self.rows.len(), parents);
+        self.children = ItemsByKey::new(self.rows.len(), parents);
         self.rows.shrink_to_fit();
     }
 
@@ -107,7 +107,7 @@ impl Timetable {
             lat: degrees.map(|(lat, _)| lat),
             lon: degrees.map(|(_, lon)| lon),
             location_type: row.location_type,
-            parent: idx::number_unless_none(row.parent).map(StopIdx::new),
+            parent: idx::index_unless_none(row.parent).map(StopIdx::new),
             platform_code: self.strings.get_non_empty(row.platform_code),
             wheelchair: row.wheelchair,
         }
@@ -116,12 +116,12 @@ impl Timetable {
     /// Returns the stop with that `stop_id`.
     pub fn find_stop(&self, id: &str) -> Option<StopIdx> {
         let id_of = |number: u32| self.strings.get(self.stops.rows[number as usize].id);
-        self.stops.ids.find_row(id, id_of).map(StopIdx::new)
+        self.stops.ids.find_row_number(id, id_of).map(StopIdx::new)
     }
 
     /// Returns the stops that have this one as `parent_station`.
     pub fn child_stops(&self, idx: StopIdx) -> &[StopIdx] {
-        self.stops.children.group_items(idx.get())
+        self.stops.children.items_of_key(idx.get())
     }
 
     /// Returns the stop with all its descendants: a station's platforms and their boarding areas.
@@ -137,16 +137,16 @@ impl Timetable {
     }
 
     /// Returns the patterns that call at the stop itself.
-    pub fn stop_patterns(&self, idx: StopIdx) -> &[PatternIdx] {
-        self.patterns.stop_patterns(idx)
+    pub fn patterns_at_stop(&self, idx: StopIdx) -> &[PatternIdx] {
+        self.patterns.patterns_at_stop(idx)
     }
 
     /// Returns the routes that call at the stop, or at any stop of the station, ordered by index.
-    pub fn stop_routes(&self, idx: StopIdx) -> impl Iterator<Item = RouteIdx> {
+    pub fn routes_at_stop(&self, idx: StopIdx) -> impl Iterator<Item = RouteIdx> {
         let mut routes: Vec<RouteIdx> = self
             .stop_and_descendants(idx)
             .into_iter()
-            .flat_map(|stop| self.patterns.stop_patterns(stop))
+            .flat_map(|stop| self.patterns.patterns_at_stop(stop))
             .map(|&pattern| self.patterns.pattern_route(pattern))
             .collect();
         routes.sort_unstable();

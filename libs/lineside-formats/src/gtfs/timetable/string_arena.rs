@@ -12,11 +12,11 @@ pub(crate) struct TextId(u32);
 impl TextId {
     pub(crate) const EMPTY: TextId = TextId(0);
 
-    pub(crate) fn number(self) -> u32 {
+    pub(crate) fn raw_text_number(self) -> u32 {
         self.0
     }
 
-    pub(crate) fn from_number(number: u32) -> TextId {
+    pub(crate) fn from_raw_text_number(number: u32) -> TextId {
         TextId(number)
     }
 }
@@ -96,7 +96,7 @@ impl StringInterner {
         hash_text(self.seed, text.as_bytes())
     }
 
-    pub(crate) fn seed(&self) -> u64 {
+    pub(crate) fn hash_seed(&self) -> u64 {
         self.seed
     }
 
@@ -123,18 +123,18 @@ pub(crate) fn hash_text(seed: u64, text: &[u8]) -> u64 {
 
 /// Finds the number of a row by its id. It stores only numbers; the ids remain in the arena.
 #[derive(Debug, Default)]
-pub(crate) struct IdIndex {
+pub(crate) struct RowNumberById {
     table: HashTable<u32>,
     seed: u64,
 }
 
-impl IdIndex {
-    pub(crate) fn new(seed: u64) -> IdIndex {
-        IdIndex { table: HashTable::new(), seed }
+impl RowNumberById {
+    pub(crate) fn new(seed: u64) -> RowNumberById {
+        RowNumberById { table: HashTable::new(), seed }
     }
 
     /// Returns the number of the row whose id, according to `id_of`, is `id`.
-    pub(crate) fn find_row<'a>(
+    pub(crate) fn find_row_number<'a>(
         &self,
         id: impl AsRef<[u8]>,
         id_of: impl Fn(u32) -> &'a str,
@@ -200,11 +200,11 @@ mod tests {
     #[test]
     fn inserting_a_duplicate_id_returns_the_first_row() {
         let names = ["a", "b", "a"];
-        let mut ids = IdIndex::new(3);
+        let mut ids = RowNumberById::new(3);
         assert_eq!(ids.insert(names[0], 0, |n| names[n as usize]), Ok(()));
         assert_eq!(ids.insert(names[1], 1, |n| names[n as usize]), Ok(()));
         assert_eq!(ids.insert(names[2], 2, |n| names[n as usize]), Err(0));
-        assert_eq!(ids.find_row("b", |n| names[n as usize]), Some(1));
-        assert_eq!(ids.find_row("c", |n| names[n as usize]), None);
+        assert_eq!(ids.find_row_number("b", |n| names[n as usize]), Some(1));
+        assert_eq!(ids.find_row_number("c", |n| names[n as usize]), None);
     }
 }

@@ -1,6 +1,8 @@
 //! Trips and their patterns.
 
-use super::{IdIndex, PatternIdx, RouteIdx, ServiceIdx, ShapeIdx, TextId, Timetable, TripIdx, idx};
+use super::{
+    PatternIdx, RouteIdx, RowNumberById, ServiceIdx, ShapeIdx, TextId, Timetable, TripIdx, idx,
+};
 
 /// A row of `trips.txt`.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +58,7 @@ pub(crate) struct TripRow {
 #[derive(Debug, Default)]
 pub(crate) struct TripTable {
     pub(crate) rows: Vec<TripRow>,
-    pub(crate) ids: IdIndex,
+    pub(crate) ids: RowNumberById,
 }
 
 impl TripTable {
@@ -82,7 +84,7 @@ impl Timetable {
             headsign: self.strings.get_non_empty(row.headsign),
             short_name: self.strings.get_non_empty(row.short_name),
             direction: (row.direction != NO_DIRECTION).then_some(row.direction),
-            shape: idx::number_unless_none(row.shape).map(ShapeIdx::new),
+            shape: idx::index_unless_none(row.shape).map(ShapeIdx::new),
             block_id: self.strings.get_non_empty(row.block_id),
             wheelchair: row.wheelchair,
             bikes: row.bikes,
@@ -93,12 +95,12 @@ impl Timetable {
     /// Returns the trip with that `trip_id`.
     pub fn find_trip(&self, id: &str) -> Option<TripIdx> {
         let id_of = |number: u32| self.strings.get(self.trips.rows[number as usize].id);
-        self.trips.ids.find_row(id, id_of).map(TripIdx::new)
+        self.trips.ids.find_row_number(id, id_of).map(TripIdx::new)
     }
 
     /// Returns the pattern of a trip; `None` if it has no stop times.
     pub fn trip_pattern(&self, idx: TripIdx) -> Option<PatternIdx> {
-        idx::number_unless_none(self.trips.rows[idx.get()].profile)
+        idx::index_unless_none(self.trips.rows[idx.get()].profile)
             .map(|profile| self.patterns.profiles[profile as usize].pattern)
     }
 }

@@ -2,36 +2,36 @@
 
 use std::{collections::BTreeMap, io::Read};
 
-use super::{TableWriter, append_row};
+use super::{TableWriter, append_csv_row};
 use crate::{Error, gtfs::FileSet};
 
 /// Tables as text in memory: a [`TableWriter`] whose rows [`load_timetable`](crate::gtfs::load_timetable) reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemoryTables {
+pub struct InMemoryTables {
     tables: BTreeMap<&'static str, Vec<u8>>,
     current: &'static str,
 }
 
-impl MemoryTables {
+impl InMemoryTables {
     /// Creates an empty set.
-    pub fn new() -> MemoryTables {
-        MemoryTables::default()
+    pub fn new() -> InMemoryTables {
+        InMemoryTables::default()
     }
 }
 
-impl TableWriter for MemoryTables {
+impl TableWriter for InMemoryTables {
     fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
         self.current = table;
         self.write_row(columns)
     }
 
     fn write_row(&mut self, cells: &[&str]) -> Result<(), Error> {
-        append_row(self.tables.entry(self.current).or_default(), cells);
+        append_csv_row(self.tables.entry(self.current).or_default(), cells);
         Ok(())
     }
 }
 
-impl FileSet for MemoryTables {
+impl FileSet for InMemoryTables {
     fn file_names(&mut self) -> Vec<String> {
         self.tables.keys().map(|&name| name.to_owned()).collect()
     }

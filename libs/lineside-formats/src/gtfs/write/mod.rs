@@ -10,11 +10,11 @@ use std::borrow::Cow;
 
 use crate::Error;
 
-pub(crate) use self::stop_times::format_clock;
+pub(crate) use self::stop_times::format_gtfs_time;
 pub use self::{
-    memory::MemoryTables,
+    memory::InMemoryTables,
     stop_times::{BoardingType, StopTimeRow},
-    zip::ZipTables,
+    zip::ZipTableWriter,
 };
 
 /// An output for rows: one table after the other, each begun once.
@@ -40,7 +40,11 @@ pub trait TableWriter {
     /// # Errors
     ///
     /// Returns an error if writing fails.
-    fn write_incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
+    fn write_row_with_placeholders(
+        &mut self,
+        cells: &[&str],
+        completed: &[&str],
+    ) -> Result<(), Error> {
         let _ = completed;
         self.write_row(cells)
     }
@@ -60,7 +64,7 @@ pub trait TableWriter {
     ///
     /// Returns an error if writing fails.
     fn write_stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
-        row.write_cells_with(|cells| self.write_row(cells))
+        row.pass_row_cells_to(|cells| self.write_row(cells))
     }
 }
 
@@ -76,9 +80,13 @@ impl<A: TableWriter, B: TableWriter> TableWriter for (A, B) {
         self.1.write_row(cells)
     }
 
-    fn write_incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
-        self.0.write_incomplete_row(cells, completed)?;
-        self.1.write_incomplete_row(cells, completed)
+    fn write_row_with_placeholders(
+        &mut self,
+        cells: &[&str],
+        completed: &[&str],
+    ) -> Result<(), Error> {
+        self.0.write_row_with_placeholders(cells, completed)?;
+        self.1.write_row_with_placeholders(cells, completed)
     }
 
     fn check_cancelled(&mut self) -> Result<(), Error> {
@@ -93,7 +101,7 @@ impl<A: TableWriter, B: TableWriter> TableWriter for (A, B) {
 }
 
 /// Returns a value as a reader of the written row sees it.
-pub(crate) fn normalize_cell(cell: &str) -> Cow<'_, str> {
+pub(crate) fn normalize_cell_whitespace(cell: &str) -> Cow<'_, str> {
     let cell = cell.trim();
     if !cell.bytes().any(|byte| byte.is_ascii_control()) {
         return Cow::Borrowed(cell);
@@ -103,17 +111,17 @@ pub(crate) fn normalize_cell(cell: &str) -> Cow<'_, str> {
 }
 
 /// Appends a row with its line break.
-fn append_row(line: &mut Vec<u8>, cells: &[&str]) {
+fn append_csv_row(line: &mut Vec<u8>, cells: &[&str]) {
     for (at, cell) in cells.iter().enumerate() {
         if at > 0 {
             line.push(b',');
         }
-        append_cell(line, cell.trim());
+        append_csv_cell(line, cell.trim());
     }
     line.push(b'\n');
 }
 
-fn append_cell(line: &mut Vec<u8>, cell: &str) {
+fn append_csv_cell(line: &mut Vec<u8>, cell: &str) {
     // A lone empty cell would be an empty line, which readers skip; no table has a single column that may be empty.
     if !cell.bytes().any(|byte| matches!(byte, b',' | b'"') || byte.is_ascii_control()) {
         line.extend_from_slice(cell.as_bytes());
@@ -132,11 +140,11 @@ fn append_cell(line: &mut Vec<u8>, cell: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::append_row;
+    use super::append_csv_row;
 
     fn check(cells: &[&str], expected: &str) {
         let mut line = Vec::new();
-        append_row(&mut line, cells);
+        append_csv_row(&mut line, cells);
         assert_eq!(String::from_utf8(line).unwrap(), expected);
     }
 

@@ -59,12 +59,12 @@ impl StopTimeRow<'_> {
     ];
 
     /// Passes the row's cells, in the order of the columns, to `write`.
-    pub(super) fn write_cells_with(
+    pub(super) fn pass_row_cells_to(
         &self,
         write: impl FnOnce(&[&str]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let [arrival, departure] =
-            [self.arrival, self.departure].map(|time| time.map(format_clock).unwrap_or_default());
+        let [arrival, departure] = [self.arrival, self.departure]
+            .map(|time| time.map(format_gtfs_time).unwrap_or_default());
         write(&[
             self.trip_id,
             &arrival,
@@ -79,7 +79,7 @@ impl StopTimeRow<'_> {
 }
 
 /// Formats a time in seconds as in GTFS.
-pub(crate) fn format_clock(time: i32) -> String {
+pub(crate) fn format_gtfs_time(time: i32) -> String {
     let parts = [time / 3_600, time / 60 % 60, time % 60];
     if parts[0] > 99 || time < 0 {
         let [hours, minutes, seconds] = parts;
@@ -99,20 +99,20 @@ pub(crate) fn format_clock(time: i32) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::format_clock;
+    use super::format_gtfs_time;
     use crate::gtfs::values;
 
     proptest! {
         #[test]
         fn written_times_parse_to_the_same_value(time in 0..=values::TIME_MAX) {
-            prop_assert_eq!(values::parse_time(format_clock(time).as_bytes()), Ok(time));
+            prop_assert_eq!(values::parse_gtfs_time(format_gtfs_time(time).as_bytes()), Ok(time));
         }
     }
 
     #[test]
     fn hours_have_two_digits_or_more() {
-        assert_eq!(format_clock(0), "00:00:00");
-        assert_eq!(format_clock(32 * 3_600 + 59 * 60 + 1), "32:59:01");
-        assert_eq!(format_clock(100 * 3_600), "100:00:00");
+        assert_eq!(format_gtfs_time(0), "00:00:00");
+        assert_eq!(format_gtfs_time(32 * 3_600 + 59 * 60 + 1), "32:59:01");
+        assert_eq!(format_gtfs_time(100 * 3_600), "100:00:00");
     }
 }

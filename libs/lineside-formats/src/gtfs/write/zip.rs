@@ -7,7 +7,7 @@ use std::{
 
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
-use super::{TableWriter, append_row};
+use super::{TableWriter, append_csv_row};
 use crate::{Error, ErrorKind};
 
 /// Number of bytes of rows that are buffered before compression.
@@ -16,21 +16,21 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// A writer of a dataset as a zip. Equal rows give equal bytes, because entries have no timestamp.
 ///
 /// Memory: one chunk of rows and the compressor, in addition to the underlying writer.
-pub struct ZipTables<W: Write + Seek> {
+pub struct ZipTableWriter<W: Write + Seek> {
     zip: ZipWriter<W>,
     rows: Vec<u8>,
 }
 
-impl<W: Write + Seek> fmt::Debug for ZipTables<W> {
+impl<W: Write + Seek> fmt::Debug for ZipTableWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ZipTables").finish_non_exhaustive()
     }
 }
 
-impl<W: Write + Seek> ZipTables<W> {
+impl<W: Write + Seek> ZipTableWriter<W> {
     /// Creates an archive without tables.
-    pub fn new(writer: W) -> ZipTables<W> {
-        ZipTables { zip: ZipWriter::new(writer), rows: Vec::new() }
+    pub fn new(writer: W) -> ZipTableWriter<W> {
+        ZipTableWriter { zip: ZipWriter::new(writer), rows: Vec::new() }
     }
 
     /// Flushes the rows and writes the directory, which ends the archive.
@@ -50,7 +50,7 @@ impl<W: Write + Seek> ZipTables<W> {
     }
 }
 
-impl<W: Write + Seek> TableWriter for ZipTables<W> {
+impl<W: Write + Seek> TableWriter for ZipTableWriter<W> {
     fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
         self.flush_rows()?;
         let options = SimpleFileOptions::default()
@@ -61,12 +61,12 @@ impl<W: Write + Seek> TableWriter for ZipTables<W> {
     }
 
     fn write_row(&mut self, cells: &[&str]) -> Result<(), Error> {
-        append_row(&mut self.rows, cells);
+        append_csv_row(&mut self.rows, cells);
         if self.rows.len() < CHUNK_BYTES { Ok(()) } else { self.flush_rows() }
     }
 
     /// Writes the completed row, because readers of a zip may refuse incomplete rows.
-    fn write_incomplete_row(&mut self, _: &[&str], completed: &[&str]) -> Result<(), Error> {
+    fn write_row_with_placeholders(&mut self, _: &[&str], completed: &[&str]) -> Result<(), Error> {
         self.write_row(completed)
     }
 }

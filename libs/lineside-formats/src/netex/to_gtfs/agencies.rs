@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::{GtfsWriter, find_record, first_non_empty};
+use super::{GtfsWriter, find_record_by_id, first_non_empty};
 use crate::{
     Error, Problem,
     gtfs::{TextId, addresses},
@@ -20,12 +20,12 @@ use crate::{
 pub(super) const AGENCY_URL_STAND_IN: &str = "https://example.org/agency-url-unknown";
 
 /// The agency of each line, by line id.
-pub(super) type AgencyOf = HashMap<TextId, TextId>;
+pub(super) type AgencyIdByLine = HashMap<TextId, TextId>;
 
 impl GtfsWriter<'_, '_> {
     /// Writes the agencies of the lines: the authority of a line's network, which is the name that riders know, or else
     /// its operator.
-    pub(super) fn write_agencies(&mut self) -> Result<AgencyOf, Error> {
+    pub(super) fn write_agencies(&mut self) -> Result<AgencyIdByLine, Error> {
         let columns = ["agency_id", "agency_name", "agency_url", "agency_timezone", "agency_lang"];
         let [id, name, url, timezone, lang] = columns;
         self.tables.begin_table(
@@ -41,9 +41,9 @@ impl GtfsWriter<'_, '_> {
             [only] => only.id,
             _ => self.publication.participant,
         };
-        let (mut agencies, mut written) = (AgencyOf::new(), HashSet::new());
+        let (mut agencies, mut written) = (AgencyIdByLine::new(), HashSet::new());
         for line in &self.publication.lines {
-            let agency = first_non_empty(&[self.find_agency_id(line, &networks), fallback]);
+            let agency = first_non_empty(&[self.find_line_agency_id(line, &networks), fallback]);
             agencies.entry(line.id).or_insert(agency);
             if written.insert(agency) {
                 self.write_agency(agency, line)?;
@@ -63,11 +63,11 @@ impl GtfsWriter<'_, '_> {
         networks
     }
 
-    fn find_agency_id(&self, line: &Line, networks: &HashMap<TextId, u32>) -> TextId {
+    fn find_line_agency_id(&self, line: &Line, networks: &HashMap<TextId, u32>) -> TextId {
         let all = &self.publication.networks;
         let authority = |network: &LineNetwork| network.authority;
-        let of_group = find_record(all, &self.index.networks, line.group).map(authority);
-        let of_network = find_record(all, networks, line.id).map(authority);
+        let of_group = find_record_by_id(all, &self.index.networks, line.group).map(authority);
+        let of_network = find_record_by_id(all, networks, line.id).map(authority);
         let group_organisations = [of_group.unwrap_or_default(), of_network.unwrap_or_default()];
         let candidates =
             [line.authority, group_organisations[0], group_organisations[1], line.operator];
@@ -80,22 +80,22 @@ impl GtfsWriter<'_, '_> {
         let timezone = self.publication.timezone.as_deref().unwrap_or("UTC");
         let language = self.publication.language.as_deref().unwrap_or_default();
         let organisations = &self.publication.organisations;
-        let organisation = find_record(organisations, &self.index.organisations, id);
+        let organisation = find_record_by_id(organisations, &self.index.organisations, id);
         let is_unresolved = organisation.is_none() && id != self.publication.participant;
         if is_unresolved {
             self.report_dangling_reference(line.file, "OperatorRef", line.id, id);
         }
         let missing = Organisation::default();
         let Organisation { name, short_name, phone, email, .. } = *organisation.unwrap_or(&missing);
-        let operator = find_record(organisations, &self.index.organisations, line.operator);
+        let operator = find_record_by_id(organisations, &self.index.organisations, line.operator);
         let url_of = |it: Option<&Organisation>| it.map_or(TextId::EMPTY, |it| it.url);
         let urls = [url_of(organisation), url_of(operator), line.url];
-        let urls = urls.map(|url| to_absolute_url(self.resolve_text(url)));
+        let urls = urls.map(|url| add_missing_url_scheme(self.resolve_text(url)));
         let good_url = urls.iter().find(|url| addresses::is_url(url));
         let url = good_url.or(urls.iter().find(|url| !url.is_empty())).unwrap_or(&urls[0]);
         let name = self.resolve_text(first_non_empty(&[name, short_name, id]));
         let (phone, email) = (self.resolve_text(phone), self.resolve_text(email));
-        let good_email = if addresses::is_mail_address(email) { email } else { "" };
+        let good_email = if addresses::is_email_address(email) { email } else { "" };
         let id_text = self.resolve_text(id);
         let with = |url, email| [id_text, name, url, timezone, language, phone, email];
         let row = with(url, email);
@@ -108,25 +108,25 @@ impl GtfsWriter<'_, '_> {
             ("invalid_email", email, good_email != email),
         ] {
             if is_bad {
-                self.report_bad_url(line.file, code, record, value);
+                self.report_invalid_url(line.file, code, record, value);
             }
         }
         let completed = with(good_url.map_or(AGENCY_URL_STAND_IN, |url| url), good_email);
         if !url.is_empty() {
-            return self.tables.write_incomplete_row(&row, &completed);
+            return self.tables.write_row_with_placeholders(&row, &completed);
         }
         let detail = "neither the organisation nor the operator nor the line has a Url, which GTFS \
             requires; the GTFS zip has a placeholder at example.org";
         // The missing organisation is already reported.
         if !is_unresolved {
-            self.report_problem(line.file, "missing_url", detail, record);
+            self.report_record_problem(line.file, "missing_url", detail, record);
         }
-        self.tables.write_incomplete_row(&row, &completed)
+        self.tables.write_row_with_placeholders(&row, &completed)
     }
 
     /// Reports a URL that GTFS validators refuse and that the GTFS zip therefore lacks.
     #[cold]
-    fn report_bad_url(&mut self, file: u32, code: &'static str, of: TextId, value: &str) {
+    fn report_invalid_url(&mut self, file: u32, code: &'static str, of: TextId, value: &str) {
         let (file, of) = (self.publication.file_name(file), self.resolve_text(of));
         self.problems.push_lazily(file, code, || {
             let detail = "GTFS validators reject it; the GTFS zip omits it";
@@ -141,7 +141,7 @@ impl GtfsWriter<'_, '_> {
             .organisations
             .iter()
             .map(|organisation| self.resolve_text(organisation.url));
-        let url = urls.map(to_absolute_url).find(|url| addresses::is_url(url));
+        let url = urls.map(add_missing_url_scheme).find(|url| addresses::is_url(url));
         let publisher = self.resolve_text(publication.participant);
         let (Some(url), Some(language)) = (url, publication.language.as_deref()) else {
             return Ok(());
@@ -164,7 +164,7 @@ impl GtfsWriter<'_, '_> {
 }
 
 /// Returns the URL with its scheme, which producers often omit.
-fn to_absolute_url(url: &str) -> Cow<'_, str> {
+fn add_missing_url_scheme(url: &str) -> Cow<'_, str> {
     if url.is_empty() || url.contains("://") {
         Cow::Borrowed(url)
     } else {

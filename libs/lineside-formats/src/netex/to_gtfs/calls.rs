@@ -2,14 +2,14 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::{RecordIndex, find_record, index_by_id};
+use super::{RecordIndex, find_record_by_id, index_by_id};
 use crate::{
     gtfs::TextId,
     netex::{
         PublicationLimits,
         record::{
             JourneyPattern, NO_TIME, PassingTime, PatternPoint, Publication, ServiceJourney,
-            StopUse,
+            StopBoardingRules,
         },
     },
 };
@@ -23,14 +23,14 @@ pub(super) struct ScheduledCall {
     has_unread_time: bool,
     pub(super) arrival: i32,
     pub(super) departure: i32,
-    pub(super) use_of: StopUse,
+    pub(super) use_of: StopBoardingRules,
     /// The destination shown from this call on; empty if it does not change.
     pub(super) display: TextId,
 }
 
 /// The reason why a journey has no calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum JourneyFault {
+pub(super) enum MissingCallsReason {
     /// The pattern is in no file.
     UnknownPattern,
     /// The journey refers to a point that its pattern does not have, or has more times than its pattern has points.
@@ -49,14 +49,14 @@ pub(super) enum JourneyFault {
 
 /// The run times of a demand type's links, by their ids and by their ends, and its wait times at points. [`NO_TIME`]
 /// marks an unreadable run time.
-pub(super) struct DemandTypeTimes {
+pub(super) struct DemandTypeRunTimes {
     links: HashMap<TextId, i32>,
     ends: HashMap<(TextId, TextId), i32>,
     waits: HashMap<TextId, i32>,
 }
 
 /// Computes the times of all demand types. Of several values for one link or point the first readable one applies.
-pub(super) fn compute_demand_type_times(publication: &Publication) -> Vec<DemandTypeTimes> {
+pub(super) fn compute_demand_type_times(publication: &Publication) -> Vec<DemandTypeRunTimes> {
     let links = index_by_id(&publication.timing_links, |link| link.id);
     let listed = |range: &Range<u32>| {
         let range = range.start as usize..range.end as usize;
@@ -68,10 +68,10 @@ pub(super) fn compute_demand_type_times(publication: &Publication) -> Vec<Demand
         let unread = runs.iter().filter(|it| !is_read(it));
         let runs = unread.chain(runs.iter().rev().filter(is_read));
         let of_ends = runs.clone().filter_map(|&(link, seconds)| {
-            let link = find_record(&publication.timing_links, &links, link)?;
+            let link = find_record_by_id(&publication.timing_links, &links, link)?;
             Some(((link.from, link.to), seconds))
         });
-        DemandTypeTimes {
+        DemandTypeRunTimes {
             ends: of_ends.collect(),
             links: runs.copied().collect(),
             waits: waits.copied().collect(),
@@ -89,40 +89,45 @@ pub(super) fn pattern_points<'p>(
 }
 
 /// Replaces `calls` by the calls of a journey.
-pub(super) fn read_calls(
+pub(super) fn build_journey_calls(
     publication: &Publication,
     index: &RecordIndex,
     journey: &ServiceJourney,
     calls: &mut Vec<ScheduledCall>,
-) -> Result<(), JourneyFault> {
+) -> Result<(), MissingCallsReason> {
     calls.clear();
-    let pattern = find_record(&publication.patterns, &index.patterns, journey.pattern);
+    let pattern = find_record_by_id(&publication.patterns, &index.patterns, journey.pattern);
     let points = pattern.map_or(&[][..], |pattern| pattern_points(publication, pattern));
     if points.len().max(journey.times.len()) > PublicationLimits::CALLS {
-        return Err(JourneyFault::TooLong);
+        return Err(MissingCallsReason::TooLong);
     }
     if journey.times.is_empty() {
-        let pace = find_record(&index.demand_type_times, &index.demand_types, journey.demand_type);
-        let pace = pace.ok_or(JourneyFault::NoTimes)?;
+        let pace =
+            find_record_by_id(&index.demand_type_times, &index.demand_types, journey.demand_type);
+        let pace = pace.ok_or(MissingCallsReason::NoTimes)?;
         if pattern.is_none() {
-            return Err(JourneyFault::UnknownPattern);
+            return Err(MissingCallsReason::UnknownPattern);
         }
-        compute_call_times(journey, pace, points, calls)?;
+        compute_calls_from_run_times(journey, pace, points, calls)?;
     } else {
         pair_times_with_points(publication, journey, pattern.map(|_| points), calls)?;
     }
     calls.retain(|call| !call.use_of.passes);
     let (Some(first), Some(last)) = (calls.first(), calls.last()) else {
-        return Err(JourneyFault::NoTimes);
+        return Err(MissingCallsReason::NoTimes);
     };
     let mut untimed = [first, last].into_iter().filter(|call| call.departure == NO_TIME).peekable();
     if untimed.peek().is_some() {
         let are_unread = untimed.all(|call| call.has_unread_time);
-        return Err(if are_unread { JourneyFault::UnreadTimes } else { JourneyFault::NoTimes });
+        return Err(if are_unread {
+            MissingCallsReason::UnreadTimes
+        } else {
+            MissingCallsReason::NoTimes
+        });
     }
     let is_before = |time: i32| time < 0 && time != NO_TIME;
     if calls.iter().any(|call| is_before(call.arrival) || is_before(call.departure)) {
-        return Err(JourneyFault::DayBefore);
+        return Err(MissingCallsReason::DayBefore);
     }
     Ok(())
 }
@@ -133,23 +138,25 @@ fn pair_times_with_points(
     journey: &ServiceJourney,
     points: Option<&[PatternPoint]>,
     calls: &mut Vec<ScheduledCall>,
-) -> Result<(), JourneyFault> {
+) -> Result<(), MissingCallsReason> {
     let range = journey.times.start as usize..journey.times.end as usize;
     let times = publication.passing_times.get(range).unwrap_or_default();
     if times
         .iter()
         .all(|time| time.is_window && time.departure == NO_TIME && time.arrival == NO_TIME)
     {
-        return Err(JourneyFault::Windows);
+        return Err(MissingCallsReason::Windows);
     }
     let (mut latest, mut days) = (NO_TIME, 0);
     let known = points.unwrap_or_default();
-    for (time, at) in order_passing_times(times, known) {
+    for (time, at) in match_passing_times_to_points(times, known) {
         let point = at.and_then(|at| known.get(at));
         let stop_point = match (time.stop_point, point) {
             (TextId::EMPTY, Some(point)) => point.stop_point,
-            (TextId::EMPTY, None) if points.is_none() => return Err(JourneyFault::UnknownPattern),
-            (TextId::EMPTY, None) => return Err(JourneyFault::UnknownPoint),
+            (TextId::EMPTY, None) if points.is_none() => {
+                return Err(MissingCallsReason::UnknownPattern);
+            }
+            (TextId::EMPTY, None) => return Err(MissingCallsReason::UnknownPoint),
             (stop_point, _) => stop_point,
         };
         // A call may differ from the pattern's points; data of another point do not apply to it.
@@ -186,7 +193,7 @@ fn pair_times_with_points(
 /// Returns the passing times, each with the index of its point in the pattern. They are in the order of the points if
 /// all refer to one, else in their own. If none refers to a point and their number equals that of the calls, points
 /// without a stop have no time.
-fn order_passing_times<'t>(
+fn match_passing_times_to_points<'t>(
     times: &'t [PassingTime],
     points: &[PatternPoint],
 ) -> Vec<(&'t PassingTime, Option<usize>)> {
@@ -214,17 +221,17 @@ fn order_passing_times<'t>(
 }
 
 /// Computes the times from the departure, the run times of links and the wait times at points.
-fn compute_call_times(
+fn compute_calls_from_run_times(
     journey: &ServiceJourney,
-    pace: &DemandTypeTimes,
+    pace: &DemandTypeRunTimes,
     points: &[PatternPoint],
     calls: &mut Vec<ScheduledCall>,
-) -> Result<(), JourneyFault> {
+) -> Result<(), MissingCallsReason> {
     // A missing value is reported even if others are unreadable.
     let mut is_unread = false;
     let mut now = match (journey.departure, journey.headways.first()) {
         (NO_TIME, Some(&(first, ..))) => first,
-        (NO_TIME, None) if !journey.has_unread_start => return Err(JourneyFault::NoTimes),
+        (NO_TIME, None) if !journey.has_unread_start => return Err(MissingCallsReason::NoTimes),
         (NO_TIME, None) => {
             is_unread = true;
             0
@@ -252,11 +259,11 @@ fn compute_call_times(
                 TextId::EMPTY => pace.ends.get(&(point.stop_point, next.stop_point)),
                 named => pace.links.get(&named),
             };
-            match *takes.ok_or(JourneyFault::NoTimes)? {
+            match *takes.ok_or(MissingCallsReason::NoTimes)? {
                 NO_TIME => is_unread = true,
                 seconds => now = now.saturating_add(seconds),
             }
         }
     }
-    if is_unread { Err(JourneyFault::UnreadTimes) } else { Ok(()) }
+    if is_unread { Err(MissingCallsReason::UnreadTimes) } else { Ok(()) }
 }

@@ -16,14 +16,14 @@ mod unread_days;
 
 use std::collections::{HashMap, HashSet};
 
-use self::{calls::DemandTypeTimes, services::JourneyServices};
+use self::{calls::DemandTypeRunTimes, services::JourneyServices};
 use super::record::Publication;
 use crate::{
     ConversionReport, Error, Problem, Problems,
     gtfs::{TableWriter, TextId},
 };
 
-pub(super) fn write_tables(
+pub(super) fn write_gtfs_tables(
     publication: &Publication,
     tables: &mut dyn TableWriter,
     problems: &mut Problems,
@@ -41,9 +41,9 @@ pub(super) fn write_tables(
     writer.write_stops()?;
     writer.write_routes(&agencies)?;
     let mut services = JourneyServices::new(publication);
-    writer.check_day_references(&services);
-    let trips = writer.choose_trips(&mut services)?;
-    writer.write_services(&services)?;
+    writer.report_dangling_day_references(&services);
+    let trips = writer.select_exportable_journeys(&mut services)?;
+    writer.write_calendar_tables(&services)?;
     writer.write_trips(&trips, &services)?;
     writer.write_frequencies(&trips)?;
     // Stop times come last, so a loader that reads tables as they come knows all objects that they refer to.
@@ -75,7 +75,7 @@ struct RecordIndex {
     place_of_quay: HashMap<TextId, TextId>,
     patterns: HashMap<TextId, u32>,
     demand_types: HashMap<TextId, u32>,
-    demand_type_times: Vec<DemandTypeTimes>,
+    demand_type_times: Vec<DemandTypeRunTimes>,
     line_of_route: HashMap<TextId, TextId>,
 }
 
@@ -90,7 +90,7 @@ impl RecordIndex {
             train_numbers: index_by_id(&publication.train_numbers, |it| it.id),
             stop_places: index_by_id(&publication.stop_places, |it| it.id),
             quays: index_by_id(&publication.quays, |it| it.id),
-            place_of_quay: map_quays_to_places(publication),
+            place_of_quay: map_quays_to_stop_places(publication),
             patterns: index_by_id(&publication.patterns, |it| it.id),
             demand_types: index_by_id(&publication.demand_types, |it| it.id),
             demand_type_times: calls::compute_demand_type_times(publication),
@@ -101,7 +101,7 @@ impl RecordIndex {
 
 /// Returns the stop place of each quay: the one that contains it, else the one that it refers to, else the first that
 /// refers to it. A place that contains other places is not a station.
-fn map_quays_to_places(publication: &Publication) -> HashMap<TextId, TextId> {
+fn map_quays_to_stop_places(publication: &Publication) -> HashMap<TextId, TextId> {
     let own = publication.quays.iter().filter(|quay| quay.parent != TextId::EMPTY);
     let mut places: HashMap<TextId, TextId> = own.map(|quay| (quay.id, quay.parent)).collect();
     let groups: HashSet<TextId> =
@@ -126,7 +126,11 @@ fn index_by_id<T>(records: &[T], id_of: impl Fn(&T) -> TextId) -> HashMap<TextId
     index
 }
 
-fn find_record<'r, T>(records: &'r [T], index: &HashMap<TextId, u32>, id: TextId) -> Option<&'r T> {
+fn find_record_by_id<'r, T>(
+    records: &'r [T],
+    index: &HashMap<TextId, u32>,
+    id: TextId,
+) -> Option<&'r T> {
     records.get(*index.get(&id)? as usize)
 }
 
@@ -155,7 +159,7 @@ impl<'p> GtfsWriter<'p, '_> {
 
     /// Reports a problem of a record.
     #[cold]
-    fn report_problem(&mut self, file: u32, code: &'static str, detail: &str, of: TextId) {
+    fn report_record_problem(&mut self, file: u32, code: &'static str, detail: &str, of: TextId) {
         let (file, of) = (self.publication.file_name(file), self.resolve_text(of));
         self.problems.push_lazily(file, code, || Problem::new(file, code, detail).with_record(of));
     }

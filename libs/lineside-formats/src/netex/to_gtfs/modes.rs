@@ -58,7 +58,7 @@ const SUBMODES: [(&str, u16); 32] = [
 ];
 
 /// Returns the `route_type` of a mode and a submode; `None` if both are unknown.
-pub(super) fn route_type(mode: &str, submode: &str) -> Option<u16> {
+pub(super) fn gtfs_route_type_for_mode(mode: &str, submode: &str) -> Option<u16> {
     let find = |table: &[(&str, u16)], name: &str| {
         table.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
     };
@@ -71,11 +71,15 @@ mod tests {
 
     #[test]
     fn the_submode_takes_precedence_over_the_mode() {
-        assert_eq!(route_type("bus", "railReplacementBus"), Some(714));
-        assert_eq!(route_type("bus", "unknownBus"), Some(3));
-        assert_eq!(route_type("", "nightBus"), Some(705));
-        assert_eq!(route_type("water", "sightseeingService"), Some(1_000), "by water, not by air");
-        assert_eq!(route_type("hovercraft", ""), None);
+        assert_eq!(gtfs_route_type_for_mode("bus", "railReplacementBus"), Some(714));
+        assert_eq!(gtfs_route_type_for_mode("bus", "unknownBus"), Some(3));
+        assert_eq!(gtfs_route_type_for_mode("", "nightBus"), Some(705));
+        assert_eq!(
+            gtfs_route_type_for_mode("water", "sightseeingService"),
+            Some(1_000),
+            "by water, not by air"
+        );
+        assert_eq!(gtfs_route_type_for_mode("hovercraft", ""), None);
     }
 
     #[test]

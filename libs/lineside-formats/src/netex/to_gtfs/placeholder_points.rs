@@ -10,11 +10,11 @@ use std::collections::{HashMap, HashSet};
 use super::stops::GtfsStop;
 use crate::{
     gtfs::TextId,
-    netex::record::{Degrees, Publication},
+    netex::record::{LatLonDegrees, Publication},
 };
 
 /// Cities of time zones, for publications without any coordinates.
-const CITIES: [(&str, Degrees); 21] = [
+const CITIES: [(&str, LatLonDegrees); 21] = [
     ("Europe/Amsterdam", (52.3791, 4.9003)),
     ("Europe/Athens", (37.9838, 23.7275)),
     ("Europe/Berlin", (52.5251, 13.3694)),
@@ -38,7 +38,7 @@ const CITIES: [(&str, Degrees); 21] = [
     ("Europe/Zurich", (47.3782, 8.5402)),
 ];
 /// The Greenwich observatory: readers of GTFS consider 0, 0 a mistake.
-const GREENWICH: Degrees = (51.4779, -0.0015);
+const GREENWICH: LatLonDegrees = (51.4779, -0.0015);
 /// Distance in degrees between two stops that are placed around one point, about 20 m.
 const SPACING: f64 = 0.0002;
 
@@ -46,17 +46,17 @@ const SPACING: f64 = 0.0002;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PlaceholderPoint {
     /// The location of an adjacent or contained stop.
-    Neighbour(Degrees),
+    Neighbour(LatLonDegrees),
     /// The middle of all located stops.
-    Middle(Degrees),
+    Middle(LatLonDegrees),
     /// The city of the time zone, because no stop of the publication is located.
-    City(Degrees),
+    City(LatLonDegrees),
 }
 
 impl PlaceholderPoint {
     /// Moves the point by some degrees.
-    fn offset_by(self, (lat, lon): Degrees) -> PlaceholderPoint {
-        let offset_point = |point: Degrees| (point.0 + lat, point.1 + lon);
+    fn moved_by_degrees(self, (lat, lon): LatLonDegrees) -> PlaceholderPoint {
+        let offset_point = |point: LatLonDegrees| (point.0 + lat, point.1 + lon);
         match self {
             PlaceholderPoint::Neighbour(point) => PlaceholderPoint::Neighbour(offset_point(point)),
             PlaceholderPoint::Middle(point) => PlaceholderPoint::Middle(offset_point(point)),
@@ -64,7 +64,7 @@ impl PlaceholderPoint {
         }
     }
 
-    pub(super) fn coordinates(self) -> Degrees {
+    pub(super) fn coordinates(self) -> LatLonDegrees {
         match self {
             PlaceholderPoint::Neighbour(point)
             | PlaceholderPoint::Middle(point)
@@ -90,31 +90,31 @@ impl PlaceholderPoint {
 }
 
 /// Placeholder locations of stops.
-pub(super) struct PlaceholderPoints {
+pub(super) struct PlaceholderStopLocations {
     by_stop_id: HashMap<TextId, PlaceholderPoint>,
     /// The location of a stop that was not among the rows.
     elsewhere: PlaceholderPoint,
 }
 
-impl PlaceholderPoints {
+impl PlaceholderStopLocations {
     /// Computes locations for the `rows` without one. `stop_of` has the `stop_id` of each stop point.
     pub(super) fn new(
         publication: &Publication,
         stop_of: &HashMap<TextId, TextId>,
         rows: &[GtfsStop],
-    ) -> PlaceholderPoints {
-        let elsewhere = find_default_point(publication, rows);
+    ) -> PlaceholderStopLocations {
+        let elsewhere = compute_default_placeholder(publication, rows);
         let without = rows.iter().filter(|row| row.point.is_none());
-        let mut search = PlaceholderSearch {
+        let mut search = PlaceholderLocationSearch {
             missing: without.map(|row| row.id).collect(),
             located: rows.iter().filter_map(|row| Some((row.id, row.point?))).collect(),
             found: HashMap::new(),
         };
         if !search.missing.is_empty() && !search.located.is_empty() {
-            search.locate_stations(rows);
-            search.locate_from_sequences(publication, stop_of);
+            search.locate_stations_by_stops(rows);
+            search.locate_stops_by_neighbours(publication, stop_of);
             // Some stations have a stop with a location only now.
-            search.locate_stations(rows);
+            search.locate_stations_by_stops(rows);
         }
         let neighbours = search.found.into_iter();
         let mut by_stop_id: HashMap<TextId, PlaceholderPoint> =
@@ -123,27 +123,27 @@ impl PlaceholderPoints {
         let unplaced = rows.iter().filter(|row| search.missing.contains(&row.id));
         by_stop_id.extend(
             unplaced
-                .zip(square_offsets(search.missing.len()))
-                .map(|(row, offset)| (row.id, elsewhere.offset_by(offset))),
+                .zip(square_grid_offsets(search.missing.len()))
+                .map(|(row, offset)| (row.id, elsewhere.moved_by_degrees(offset))),
         );
-        PlaceholderPoints { by_stop_id, elsewhere }
+        PlaceholderStopLocations { by_stop_id, elsewhere }
     }
 
     /// Returns the placeholder coordinates of a stop without a location.
-    pub(super) fn placeholder_for(&self, stop: TextId) -> PlaceholderPoint {
+    pub(super) fn placeholder_for_stop(&self, stop: TextId) -> PlaceholderPoint {
         self.by_stop_id.get(&stop).copied().unwrap_or(self.elsewhere)
     }
 }
 
 /// Returns offsets in degrees that fill a square around 0, 0 row by row.
-fn square_offsets(n: usize) -> impl Iterator<Item = Degrees> {
+fn square_grid_offsets(n: usize) -> impl Iterator<Item = LatLonDegrees> {
     let side = (1..).find(|side| side * side >= n).unwrap_or(1);
     let offset = move |at: usize| (at as f64 - (side - 1) as f64 / 2.0) * SPACING;
     (0..n).map(move |at| (offset(at / side), offset(at % side)))
 }
 
 /// Returns the location of stops without a located stop nearby.
-fn find_default_point(publication: &Publication, rows: &[GtfsStop]) -> PlaceholderPoint {
+fn compute_default_placeholder(publication: &Publication, rows: &[GtfsStop]) -> PlaceholderPoint {
     let points = || rows.iter().filter_map(|row| row.point);
     let n = points().count();
     if n > 0 {
@@ -156,16 +156,16 @@ fn find_default_point(publication: &Publication, rows: &[GtfsStop]) -> Placehold
 }
 
 /// A search for locations of stops.
-struct PlaceholderSearch {
+struct PlaceholderLocationSearch {
     missing: HashSet<TextId>,
     /// Locations in the publication.
-    located: HashMap<TextId, Degrees>,
-    found: HashMap<TextId, Degrees>,
+    located: HashMap<TextId, LatLonDegrees>,
+    found: HashMap<TextId, LatLonDegrees>,
 }
 
-impl PlaceholderSearch {
+impl PlaceholderLocationSearch {
     /// Gives stations the location of their first located stop.
-    fn locate_stations(&mut self, rows: &[GtfsStop]) {
+    fn locate_stations_by_stops(&mut self, rows: &[GtfsStop]) {
         for row in rows {
             if let Some(point) = row.point.or_else(|| self.found.get(&row.id).copied())
                 && self.missing.remove(&row.parent)
@@ -176,7 +176,7 @@ impl PlaceholderSearch {
     }
 
     /// Gives stops the location of the nearest stop on a pattern or journey.
-    fn locate_from_sequences(
+    fn locate_stops_by_neighbours(
         &mut self,
         publication: &Publication,
         stop_of: &HashMap<TextId, TextId>,
@@ -188,22 +188,22 @@ impl PlaceholderSearch {
             let points = publication.pattern_points.get(points).unwrap_or_default();
             stops.clear();
             stops.extend(points.iter().map(|point| stop_at(point.stop_point)));
-            self.locate_sequence(&stops);
+            self.locate_stops_of_sequence(&stops);
         }
         for journey in &publication.journeys {
             let times = journey.times.start as usize..journey.times.end as usize;
             let times = publication.passing_times.get(times).unwrap_or_default();
             stops.clear();
             stops.extend(times.iter().map(|time| stop_at(time.stop_point)));
-            self.locate_sequence(&stops);
+            self.locate_stops_of_sequence(&stops);
         }
     }
 
-    fn locate_sequence(&mut self, stops: &[TextId]) {
+    fn locate_stops_of_sequence(&mut self, stops: &[TextId]) {
         if self.missing.is_empty() || !stops.iter().any(|stop| self.missing.contains(stop)) {
             return;
         }
-        let nearest = nearest_located_points(stops, &self.located);
+        let nearest = nearest_located_neighbours(stops, &self.located);
         for (stop, nearest) in stops.iter().zip(nearest) {
             if let Some(point) = nearest
                 && self.missing.remove(stop)
@@ -215,11 +215,11 @@ impl PlaceholderSearch {
 }
 
 /// Returns, for each stop of a sequence, the location of the nearest located stop before or after it.
-fn nearest_located_points(
+fn nearest_located_neighbours(
     stops: &[TextId],
-    located: &HashMap<TextId, Degrees>,
-) -> Vec<Option<Degrees>> {
-    let mut nearest: Vec<Option<(usize, Degrees)>> = vec![None; stops.len()];
+    located: &HashMap<TextId, LatLonDegrees>,
+) -> Vec<Option<LatLonDegrees>> {
+    let mut nearest: Vec<Option<(usize, LatLonDegrees)>> = vec![None; stops.len()];
     let forward = (0..stops.len()).map(|at| (at, at.checked_sub(1)));
     let backward = (0..stops.len()).rev().map(|at| (at, Some(at + 1)));
     for (at, neighbour) in forward.chain(backward) {

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::{GtfsWriter, agencies::AgencyOf, find_record, first_non_empty, modes::route_type};
+use super::{
+    GtfsWriter, agencies::AgencyIdByLine, find_record_by_id, first_non_empty,
+    modes::gtfs_route_type_for_mode,
+};
 use crate::{
     Error,
     gtfs::TextId,
@@ -13,7 +16,7 @@ use crate::{
 const MODE_UNKNOWN: u16 = 3;
 
 impl<'p> GtfsWriter<'p, '_> {
-    pub(super) fn write_routes(&mut self, agencies: &AgencyOf) -> Result<(), Error> {
+    pub(super) fn write_routes(&mut self, agencies: &AgencyIdByLine) -> Result<(), Error> {
         let [id, agency, short, long, about] =
             ["route_id", "agency_id", "route_short_name", "route_long_name", "route_desc"];
         let [kind, url, color, text_color] =
@@ -22,10 +25,10 @@ impl<'p> GtfsWriter<'p, '_> {
             "routes.txt",
             &[id, agency, short, long, about, kind, url, color, text_color],
         )?;
-        let modes = self.index_journey_modes();
+        let modes = self.journey_modes_by_line();
         for (number, line) in (0..).zip(&self.publication.lines) {
             if self.index.lines.get(&line.id) != Some(&number) {
-                self.report_problem(
+                self.report_record_problem(
                     line.file,
                     "duplicate_in_timetable",
                     "appears twice; the first is used",
@@ -35,12 +38,18 @@ impl<'p> GtfsWriter<'p, '_> {
             }
             let mode =
                 first_non_empty(&[line.mode, modes.get(&line.id).copied().unwrap_or_default()]);
-            let kind = route_type(self.resolve_text(mode), self.resolve_text(line.submode))
-                .unwrap_or_else(|| {
-                    let detail = "has no mode that GTFS supports; it is converted to a bus";
-                    self.report_problem(line.file, "unknown_transport_mode", detail, line.id);
-                    MODE_UNKNOWN
-                });
+            let kind =
+                gtfs_route_type_for_mode(self.resolve_text(mode), self.resolve_text(line.submode))
+                    .unwrap_or_else(|| {
+                        let detail = "has no mode that GTFS supports; it is converted to a bus";
+                        self.report_record_problem(
+                            line.file,
+                            "unknown_transport_mode",
+                            detail,
+                            line.id,
+                        );
+                        MODE_UNKNOWN
+                    });
             let agency = agencies.get(&line.id).copied().unwrap_or_default();
             self.write_route(line, agency, kind)?;
         }
@@ -59,13 +68,13 @@ impl<'p> GtfsWriter<'p, '_> {
             self.resolve_text(line.description),
             &kind.to_string(),
             self.resolve_text(line.url),
-            parse_color(self.resolve_text(line.colour)),
-            parse_color(self.resolve_text(line.text_colour)),
+            normalize_hex_color(self.resolve_text(line.colour)),
+            normalize_hex_color(self.resolve_text(line.text_colour)),
         ])
     }
 
     /// Returns the modes of journeys by line, for lines without a mode.
-    fn index_journey_modes(&self) -> HashMap<TextId, TextId> {
+    fn journey_modes_by_line(&self) -> HashMap<TextId, TextId> {
         let mut modes = HashMap::new();
         if self.publication.lines.iter().any(|line| line.mode == TextId::EMPTY) {
             for journey in self.publication.journeys.iter().filter(|it| it.mode != TextId::EMPTY) {
@@ -80,9 +89,10 @@ impl<'p> GtfsWriter<'p, '_> {
     /// Returns the line of a journey: its own, that of its pattern, or that of the route.
     pub(super) fn line_for_journey(&self, journey: &ServiceJourney) -> Option<&'p Line> {
         let publication = self.publication;
-        let pattern = find_record(&publication.patterns, &self.index.patterns, journey.pattern);
+        let pattern =
+            find_record_by_id(&publication.patterns, &self.index.patterns, journey.pattern);
         let of_route = |id: TextId| {
-            let route = find_record(&publication.routes, &self.index.routes, id);
+            let route = find_record_by_id(&publication.routes, &self.index.routes, id);
             let listed = self.index.line_of_route.get(&id).copied().unwrap_or_default();
             first_non_empty(&[route.map_or(TextId::EMPTY, |route| route.line), listed])
         };
@@ -92,12 +102,14 @@ impl<'p> GtfsWriter<'p, '_> {
             pattern.map_or(TextId::EMPTY, |pattern| of_route(pattern.route)),
             of_route(journey.route),
         ];
-        named.into_iter().find_map(|line| find_record(&publication.lines, &self.index.lines, line))
+        named
+            .into_iter()
+            .find_map(|line| find_record_by_id(&publication.lines, &self.index.lines, line))
     }
 }
 
 /// Returns the last six digits of a color, because some are preceded by transparency. Empty if it is invalid.
-fn parse_color(text: &str) -> &str {
+fn normalize_hex_color(text: &str) -> &str {
     let digits = text.strip_prefix('#').unwrap_or(text);
     let color = match digits.len() {
         6 => digits,
@@ -109,7 +121,7 @@ fn parse_color(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_color;
+    use super::normalize_hex_color;
 
     #[test]
     fn colors_have_six_digits_or_are_empty() {
@@ -121,7 +133,7 @@ mod tests {
             ("ÿÿÿ", ""),
             ("", ""),
         ] {
-            assert_eq!(parse_color(text), expected, "{text}");
+            assert_eq!(normalize_hex_color(text), expected, "{text}");
         }
     }
 }

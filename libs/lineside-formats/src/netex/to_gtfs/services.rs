@@ -7,13 +7,13 @@ use std::{
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{GtfsWriter, index_by_id, unread_days::UnreadDays};
+use super::{GtfsWriter, index_by_id, unread_days::UnreadableDays};
 use crate::{
     Error, ErrorKind,
     gtfs::TextId,
     netex::{
         PublicationLimits,
-        days::{self, ALL_WEEK, CalendarRows, Day, DaySet},
+        days::{self, ALL_WEEK, DaySet, EpochDay, GtfsCalendarRows},
         record::{AvailabilityCondition, DayTypeAssignment, Publication, ServiceJourney},
     },
 };
@@ -28,13 +28,13 @@ pub(super) struct JourneyServices<'p> {
     /// The assignments of each day type.
     assignments: HashMap<TextId, Vec<u32>>,
     /// The days of dated journeys by journey; true if they run, false if they are cancelled.
-    dated: HashMap<TextId, Vec<(Day, bool)>>,
-    unread: UnreadDays,
+    dated: HashMap<TextId, Vec<(EpochDay, bool)>>,
+    unread: UnreadableDays,
     /// Cached days of day types, of conditions (`None` if they state no days), and of combinations that journeys refer
     /// to.
     of_types: HashMap<TextId, Rc<DaySet>>,
-    of_conditions: HashMap<(TextId, MissingEnd), Option<Rc<DaySet>>>,
-    of_names: HashMap<Names, Rc<DaySet>>,
+    of_conditions: HashMap<(TextId, MissingEndMeaning), Option<Rc<DaySet>>>,
+    of_names: HashMap<DayTypesAndConditions, Rc<DaySet>>,
     by_days: HashMap<u128, u32>,
     pub(super) rows: Vec<GtfsService>,
     /// Memory of the sets of days, in bytes.
@@ -42,11 +42,11 @@ pub(super) struct JourneyServices<'p> {
 }
 
 /// The distinct day types and conditions that a journey refers to.
-type Names = (Vec<TextId>, Vec<TextId>);
+type DayTypesAndConditions = (Vec<TextId>, Vec<TextId>);
 
 /// The meaning of a missing start or end of a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum MissingEnd {
+enum MissingEndMeaning {
     /// Unlimited: a condition that restricts other days only removes the days that it states.
     Open,
     /// The end of the frames, if they have one, because the condition alone determines the days.
@@ -65,9 +65,10 @@ impl<'p> JourneyServices<'p> {
         for (number, assignment) in (0..).zip(&publication.day_assignments) {
             assignments.entry(assignment.day_type).or_default().push(number);
         }
-        let mut dated: HashMap<TextId, Vec<(Day, bool)>> = HashMap::new();
+        let mut dated: HashMap<TextId, Vec<(EpochDay, bool)>> = HashMap::new();
         for journey in &publication.dated_journeys {
-            let day = super::find_record(&publication.operating_days, &operating_days, journey.day);
+            let day =
+                super::find_record_by_id(&publication.operating_days, &operating_days, journey.day);
             if let Some(date) = day.and_then(|day| day.date) {
                 dated.entry(journey.journey).or_default().push((date, !journey.is_cancelled));
             }
@@ -80,7 +81,7 @@ impl<'p> JourneyServices<'p> {
             conditions: index_by_id(&publication.conditions, |it| it.id),
             assignments,
             dated,
-            unread: UnreadDays::from_publication(publication),
+            unread: UnreadableDays::find_unreadable_days(publication),
             of_types: HashMap::new(),
             of_conditions: HashMap::new(),
             of_names: HashMap::new(),
@@ -91,15 +92,19 @@ impl<'p> JourneyServices<'p> {
     }
 
     /// Returns true if any file has the day type.
-    pub(super) fn has_day_type(&self, day_type: TextId) -> bool {
+    pub(super) fn is_day_type_defined(&self, day_type: TextId) -> bool {
         self.day_types.contains_key(&day_type)
     }
 
     /// Returns true if data about the days of a journey are unreadable. Its service must have been computed before.
-    pub(super) fn has_unread_day(&self, journey: &ServiceJourney) -> bool {
+    pub(super) fn has_unreadable_days(&self, journey: &ServiceJourney) -> bool {
         let types = self.publication.references_in(&journey.day_types).iter();
         let mut days = types.filter_map(|id| self.of_types.get(id));
-        self.unread.affects_journey(self.publication, journey, days.any(|days| !days.is_empty()))
+        self.unread.are_journey_days_unreadable(
+            self.publication,
+            journey,
+            days.any(|days| !days.is_empty()),
+        )
     }
 
     /// Returns the service of a journey: the days of its day types on which its conditions apply, and those of its
@@ -111,7 +116,7 @@ impl<'p> JourneyServices<'p> {
         &mut self,
         journey: &ServiceJourney,
     ) -> Result<Option<u32>, Error> {
-        let service = self.find_or_add_service(journey);
+        let service = self.find_or_add_journey_service(journey);
         if self.bytes <= self.publication.bytes_left {
             return Ok(service);
         }
@@ -122,7 +127,7 @@ impl<'p> JourneyServices<'p> {
         Err(Error::new(ErrorKind::TooLarge, detail))
     }
 
-    fn find_or_add_service(&mut self, journey: &ServiceJourney) -> Option<u32> {
+    fn find_or_add_journey_service(&mut self, journey: &ServiceJourney) -> Option<u32> {
         let names = (
             dedup_references(self.publication.references_in(&journey.day_types)),
             dedup_references(self.publication.references_in(&journey.conditions)),
@@ -131,7 +136,7 @@ impl<'p> JourneyServices<'p> {
         let days = match self.of_names.get(&names) {
             Some(days) => Rc::clone(days),
             None => {
-                let days = Rc::new(self.days_for_names(&names));
+                let days = Rc::new(self.days_for_types_and_conditions(&names));
                 self.bytes +=
                     days.memory_bytes() + (names.0.len() + names.1.len()) * size_of::<TextId>();
                 self.of_names.insert(names, Rc::clone(&days));
@@ -159,7 +164,7 @@ impl<'p> JourneyServices<'p> {
         }
         let (publication, rows, bytes) = (self.publication, &mut self.rows, &mut self.bytes);
         Some(*self.by_days.entry(days.content_hash()).or_insert_with(|| {
-            let each: Vec<u8> = days.iter().flat_map(Day::to_le_bytes).collect();
+            let each: Vec<u8> = days.iter().flat_map(EpochDay::to_le_bytes).collect();
             let hash = xxh3_128(&each);
             let id = format!("{}~{:08x}", publication.resolve_text(named), hash as u32);
             *bytes += id.len() + days.memory_bytes();
@@ -170,7 +175,10 @@ impl<'p> JourneyServices<'p> {
 
     /// Returns the days of the day types, or all days, on which the conditions apply. A condition that is in no file,
     /// or that states no days, has no effect.
-    fn days_for_names(&mut self, (day_types, conditions): &Names) -> DaySet {
+    fn days_for_types_and_conditions(
+        &mut self,
+        (day_types, conditions): &DayTypesAndConditions,
+    ) -> DaySet {
         let mut days = DaySet::default();
         for &id in day_types {
             days.union_with(&self.days_for_day_type(id));
@@ -181,7 +189,11 @@ impl<'p> JourneyServices<'p> {
             let condition = &self.publication.conditions[number as usize];
             let is_alone = day_types.is_empty() && !condition.excludes;
             let is_open = condition.from.is_none() || condition.to.is_none();
-            let ends = if is_alone && is_open { MissingEnd::OfFrames } else { MissingEnd::Open };
+            let ends = if is_alone && is_open {
+                MissingEndMeaning::OfFrames
+            } else {
+                MissingEndMeaning::Open
+            };
             let Some(of_condition) = self.days_for_condition(condition, ends) else { continue };
             if condition.excludes {
                 excluded.union_with(&of_condition);
@@ -237,15 +249,17 @@ impl<'p> JourneyServices<'p> {
     /// Returns the weekdays of a day type: 0 if only unsupported properties restrict it, `None` if it states nothing
     /// about days.
     fn day_type_weekdays(&self, day_type: TextId) -> Option<u8> {
-        let day_type = super::find_record(&self.publication.day_types, &self.day_types, day_type)?;
+        let day_type =
+            super::find_record_by_id(&self.publication.day_types, &self.day_types, day_type)?;
         Some(day_type.weekdays)
             .filter(|weekdays| *weekdays != 0 || day_type.has_unsupported_properties)
     }
 
     /// Returns the first and the last day of a day type: those of its file's frames, or of all frames if its file has
     /// none.
-    fn day_type_validity(&self, day_type: TextId) -> Option<(Day, Day)> {
-        let day_type = super::find_record(&self.publication.day_types, &self.day_types, day_type);
+    fn day_type_validity(&self, day_type: TextId) -> Option<(EpochDay, EpochDay)> {
+        let day_type =
+            super::find_record_by_id(&self.publication.day_types, &self.day_types, day_type);
         let of_file = day_type.and_then(|it| self.publication.validity_of_file.get(&it.file));
         of_file.copied().or(self.publication.validity)
     }
@@ -256,18 +270,18 @@ impl<'p> JourneyServices<'p> {
             return DaySet::from_days([date]);
         }
         let period =
-            super::find_record(&self.publication.periods, &self.periods, assignment.period);
+            super::find_record_by_id(&self.publication.periods, &self.periods, assignment.period);
         let Some(period) = period else { return DaySet::default() };
         let from = period.from.or(self.operating_day_date(period.from_day));
         let to = period.to.or(self.operating_day_date(period.to_day));
-        self.days_between(from, to, period.bits, weekdays)
+        self.days_in_period(from, to, period.bits, weekdays)
     }
 
     /// Returns the days of a condition; `None` if it states none.
     fn days_for_condition(
         &mut self,
         condition: &AvailabilityCondition,
-        ends: MissingEnd,
+        ends: MissingEndMeaning,
     ) -> Option<Rc<DaySet>> {
         let key = (condition.id, ends);
         if let Some(known) = self.of_conditions.get(&key) {
@@ -282,10 +296,10 @@ impl<'p> JourneyServices<'p> {
     fn compute_condition_days(
         &mut self,
         condition: &AvailabilityCondition,
-        ends: MissingEnd,
+        ends: MissingEndMeaning,
     ) -> Option<DaySet> {
         let &AvailabilityCondition { from, to, bits, .. } = condition;
-        let validity = self.publication.validity.filter(|_| ends == MissingEnd::OfFrames);
+        let validity = self.publication.validity.filter(|_| ends == MissingEndMeaning::OfFrames);
         let first = from.or(validity.map(|(first, _)| first)).unwrap_or(*days::OPEN.start());
         let last = to.or(validity.map(|(_, last)| last)).unwrap_or(*days::OPEN.end());
         let day_types = self.publication.references_in(&condition.day_types);
@@ -312,26 +326,30 @@ impl<'p> JourneyServices<'p> {
         } else if bits == TextId::EMPTY {
             return Some(DaySet::from_weekdays(first, last, ALL_WEEK));
         } else {
-            return Some(self.days_between(from, to, bits, ALL_WEEK));
+            return Some(self.days_in_period(from, to, bits, ALL_WEEK));
         };
         if from.is_some() || to.is_some() {
-            let (from, to) = (from.unwrap_or(Day::MIN), to.unwrap_or(Day::MAX));
+            let (from, to) = (from.unwrap_or(EpochDay::MIN), to.unwrap_or(EpochDay::MAX));
             days.retain_days(&DaySet::from_weekdays(from, to, ALL_WEEK), true);
         }
         Some(days)
     }
 
-    fn operating_day_date(&self, operating_day: TextId) -> Option<Day> {
-        super::find_record(&self.publication.operating_days, &self.operating_days, operating_day)?
-            .date
+    fn operating_day_date(&self, operating_day: TextId) -> Option<EpochDay> {
+        super::find_record_by_id(
+            &self.publication.operating_days,
+            &self.operating_days,
+            operating_day,
+        )?
+        .date
     }
 
     /// Returns the days of a period: those whose digit is 1, or all, restricted to these weekdays. With digits, unknown
     /// weekdays (0) do not restrict. A missing end is that of the frames.
-    fn days_between(
+    fn days_in_period(
         &self,
-        from: Option<Day>,
-        to: Option<Day>,
+        from: Option<EpochDay>,
+        to: Option<EpochDay>,
         bits: TextId,
         weekdays: u8,
     ) -> DaySet {
@@ -359,7 +377,7 @@ fn dedup_references(list: &[TextId]) -> Vec<TextId> {
 
 impl GtfsWriter<'_, '_> {
     /// Reports references to days and periods that are in no file.
-    pub(super) fn check_day_references(&mut self, services: &JourneyServices<'_>) {
+    pub(super) fn report_dangling_day_references(&mut self, services: &JourneyServices<'_>) {
         let publication = self.publication;
         for assignment in &publication.day_assignments {
             let named = [
@@ -384,7 +402,10 @@ impl GtfsWriter<'_, '_> {
         }
     }
 
-    pub(super) fn write_services(&mut self, services: &JourneyServices<'_>) -> Result<(), Error> {
+    pub(super) fn write_calendar_tables(
+        &mut self,
+        services: &JourneyServices<'_>,
+    ) -> Result<(), Error> {
         let [monday, tuesday, wednesday, thursday, friday] =
             ["monday", "tuesday", "wednesday", "thursday", "friday"];
         let weekend = ["saturday", "sunday", "start_date", "end_date"];
@@ -405,7 +426,8 @@ impl GtfsWriter<'_, '_> {
             ],
         )?;
         for service in &services.rows {
-            let Some((weekdays, first, last)) = CalendarRows::from_days(&service.days).week else {
+            let Some((weekdays, first, last)) = GtfsCalendarRows::from_days(&service.days).week
+            else {
                 continue;
             };
             let runs = |weekday: u8| if weekdays & (1 << weekday) == 0 { "0" } else { "1" };
@@ -419,7 +441,7 @@ impl GtfsWriter<'_, '_> {
         self.tables.begin_table("calendar_dates.txt", &["service_id", "date", "exception_type"])?;
         let mut n_exceptions = 0;
         for service in &services.rows {
-            let exceptions = CalendarRows::from_days(&service.days).exceptions;
+            let exceptions = GtfsCalendarRows::from_days(&service.days).exceptions;
             n_exceptions += exceptions.len() as u64;
             if n_exceptions > PublicationLimits::EXCEPTIONS {
                 let detail = format!(

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::{RecordIndex, find_record, first_non_empty};
+use super::{RecordIndex, find_record_by_id, first_non_empty};
 use crate::{
     gtfs::TextId,
-    netex::record::{Publication, StopSite},
+    netex::record::{Publication, StopPlaceOrQuay},
 };
 
 /// Names of quays and stop places by id; objects without any name are absent.
@@ -19,14 +19,14 @@ impl StopNames {
     pub(super) fn new(publication: &Publication, index: &RecordIndex) -> StopNames {
         let mut names = StopNames { of_quays: HashMap::new(), of_places: HashMap::new() };
         names.add_stop_point_names(publication, index);
-        for place in first_of_each_id(&publication.stop_places, &index.stop_places) {
+        for place in first_stops_by_id(&publication.stop_places, &index.stop_places) {
             if place.name != TextId::EMPTY {
                 names.of_places.insert(place.id, place.name);
             }
         }
-        for quay in first_of_each_id(&publication.quays, &index.quays) {
-            let place = parent_place(index, quay);
-            let station = find_record(&publication.stop_places, &index.stop_places, place);
+        for quay in first_stops_by_id(&publication.quays, &index.quays) {
+            let place = parent_stop_place(index, quay);
+            let station = find_record_by_id(&publication.stop_places, &index.stop_places, place);
             let name_of_station = station.map_or(TextId::EMPTY, |station| station.name);
             let of_point = names.quay_name(quay.id);
             let name = first_non_empty(&[quay.name, name_of_station, of_point, quay.label]);
@@ -39,7 +39,7 @@ impl StopNames {
         }
         // Another quay of the place may have named it later.
         for quay in &publication.quays {
-            let name = names.stop_place_name(parent_place(index, quay));
+            let name = names.stop_place_name(parent_stop_place(index, quay));
             if name != TextId::EMPTY {
                 names.of_quays.entry(quay.id).or_insert(name);
             }
@@ -51,7 +51,7 @@ impl StopNames {
     fn add_stop_point_names(&mut self, publication: &Publication, index: &RecordIndex) {
         let points = super::index_by_id(&publication.stop_points, |point| point.id);
         for assignment in &publication.stop_assignments {
-            let point = find_record(&publication.stop_points, &points, assignment.stop_point);
+            let point = find_record_by_id(&publication.stop_points, &points, assignment.stop_point);
             let Some(point) = point.filter(|point| point.name != TextId::EMPTY) else { continue };
             if index.quays.contains_key(&assignment.quay) {
                 self.of_quays.entry(assignment.quay).or_insert(point.name);
@@ -74,15 +74,15 @@ impl StopNames {
 }
 
 /// Returns the records that are the first with their id.
-fn first_of_each_id<'p>(
-    places: &'p [StopSite],
+fn first_stops_by_id<'p>(
+    places: &'p [StopPlaceOrQuay],
     index: &HashMap<TextId, u32>,
-) -> impl Iterator<Item = &'p StopSite> {
+) -> impl Iterator<Item = &'p StopPlaceOrQuay> {
     let numbered = (0..).zip(places);
     numbered.filter(|(number, it)| index.get(&it.id) == Some(number)).map(|(_, it)| it)
 }
 
 /// Returns the stop place of a quay; empty if it has none.
-pub(super) fn parent_place(index: &RecordIndex, quay: &StopSite) -> TextId {
+pub(super) fn parent_stop_place(index: &RecordIndex, quay: &StopPlaceOrQuay) -> TextId {
     index.place_of_quay.get(&quay.id).copied().unwrap_or_default()
 }

@@ -5,14 +5,14 @@
 use std::collections::HashSet;
 
 use super::{
-    GtfsWriter, find_record, first_non_empty,
-    placeholder_points::PlaceholderPoints,
-    stop_names::{StopNames, parent_place},
+    GtfsWriter, find_record_by_id, first_non_empty,
+    placeholder_points::PlaceholderStopLocations,
+    stop_names::{StopNames, parent_stop_place},
 };
 use crate::{
     Error,
     gtfs::TextId,
-    netex::record::{Degrees, StopPoint},
+    netex::record::{LatLonDegrees, ScheduledStopPoint},
 };
 
 const STATION: &str = "1";
@@ -26,7 +26,7 @@ pub(super) struct GtfsStop {
     code: TextId,
     /// The name; the id is written if it is empty.
     name: TextId,
-    pub(super) point: Option<Degrees>,
+    pub(super) point: Option<LatLonDegrees>,
     kind: &'static str,
     pub(super) parent: TextId,
     wheelchair: Option<bool>,
@@ -52,29 +52,37 @@ impl GtfsWriter<'_, '_> {
         )?;
         let mut stops = GtfsStopRows::default();
         let names = StopNames::new(self.publication, &self.index);
-        let stations = self.add_stop_places(&names, &mut stops);
-        self.add_quays(&names, &stations, &mut stops);
-        self.assign_stop_points(&names, &stations, &mut stops);
+        let stations = self.add_stop_place_rows(&names, &mut stops);
+        self.add_quay_rows(&names, &stations, &mut stops);
+        self.assign_stop_points_to_stops(&names, &stations, &mut stops);
         self.write_stop_rows(&stops.rows)
     }
 
     /// Adds the stop places, and returns the stations: those with quays.
-    fn add_stop_places(&mut self, names: &StopNames, stops: &mut GtfsStopRows) -> HashSet<TextId> {
+    fn add_stop_place_rows(
+        &mut self,
+        names: &StopNames,
+        stops: &mut GtfsStopRows,
+    ) -> HashSet<TextId> {
         let publication = self.publication;
         let places = &publication.stop_places;
         let is_known = |id: &TextId| self.index.stop_places.contains_key(id);
-        let of_quays = publication.quays.iter().map(|quay| parent_place(&self.index, quay));
+        let of_quays = publication.quays.iter().map(|quay| parent_stop_place(&self.index, quay));
         let stations: HashSet<TextId> = of_quays.filter(is_known).collect();
         let groups: HashSet<TextId> =
             places.iter().map(|place| place.parent).filter(is_known).collect();
         for place in places {
             if groups.contains(&place.id) && !stations.contains(&place.id) {
                 let why = "GTFS has no nested stations";
-                self.losses.record_dropped("StopPlace", why, Some(self.resolve_text(place.id)));
+                self.losses.record_dropped_object(
+                    "StopPlace",
+                    why,
+                    Some(self.resolve_text(place.id)),
+                );
                 continue;
             }
             if !stops.ids.insert(place.id) {
-                self.report_problem(
+                self.report_record_problem(
                     place.file,
                     "duplicate_in_timetable",
                     "appears twice; the first is used",
@@ -83,7 +91,7 @@ impl GtfsWriter<'_, '_> {
                 continue;
             }
             let name = names.stop_place_name(place.id);
-            self.report_missing_name(place.file, name, place.id);
+            self.report_stop_if_unnamed(place.file, name, place.id);
             let kind = if stations.contains(&place.id) { STATION } else { STOP };
             stops.rows.push(GtfsStop {
                 file: place.file,
@@ -101,14 +109,14 @@ impl GtfsWriter<'_, '_> {
     }
 
     /// Reports a stop for which no name was found.
-    fn report_missing_name(&mut self, file: u32, name: TextId, id: TextId) {
+    fn report_stop_if_unnamed(&mut self, file: u32, name: TextId, id: TextId) {
         if name == TextId::EMPTY {
             let detail = "has no name, and neither have its parts; its id is used instead";
-            self.report_problem(file, "missing_name", detail, id);
+            self.report_record_problem(file, "missing_name", detail, id);
         }
     }
 
-    fn add_quays(
+    fn add_quay_rows(
         &mut self,
         names: &StopNames,
         stations: &HashSet<TextId>,
@@ -117,7 +125,7 @@ impl GtfsWriter<'_, '_> {
         let publication = self.publication;
         for quay in &publication.quays {
             if !stops.ids.insert(quay.id) {
-                self.report_problem(
+                self.report_record_problem(
                     quay.file,
                     "duplicate_in_timetable",
                     "appears twice; the first is used",
@@ -125,13 +133,14 @@ impl GtfsWriter<'_, '_> {
                 );
                 continue;
             }
-            let place = parent_place(&self.index, quay);
-            let station = find_record(&publication.stop_places, &self.index.stop_places, place);
+            let place = parent_stop_place(&self.index, quay);
+            let station =
+                find_record_by_id(&publication.stop_places, &self.index.stop_places, place);
             if station.is_none() && place != TextId::EMPTY {
                 self.report_dangling_reference(quay.file, "SiteRef", quay.id, place);
             }
             let name = names.quay_name(quay.id);
-            self.report_missing_name(quay.file, name, quay.id);
+            self.report_stop_if_unnamed(quay.file, name, quay.id);
             stops.rows.push(GtfsStop {
                 file: quay.file,
                 id: quay.id,
@@ -150,7 +159,7 @@ impl GtfsWriter<'_, '_> {
     }
 
     /// Determines the stop of each stop point, and adds stops for those at no place of the publication.
-    fn assign_stop_points(
+    fn assign_stop_points_to_stops(
         &mut self,
         names: &StopNames,
         stations: &HashSet<TextId>,
@@ -162,10 +171,10 @@ impl GtfsWriter<'_, '_> {
             if self.stop_of.contains_key(&assignment.stop_point) {
                 let why = "GTFS has one position per stop; the first is used";
                 let id = self.resolve_text(assignment.stop_point);
-                self.losses.record_dropped("PassengerStopAssignment", why, Some(id));
+                self.losses.record_dropped_object("PassengerStopAssignment", why, Some(id));
                 continue;
             }
-            let point = find_record(&publication.stop_points, &points, assignment.stop_point);
+            let point = find_record_by_id(&publication.stop_points, &points, assignment.stop_point);
             let station = assignment.stop_place;
             let stop = if assignment.quay != TextId::EMPTY {
                 if !self.index.quays.contains_key(&assignment.quay) {
@@ -195,21 +204,21 @@ impl GtfsWriter<'_, '_> {
             if stops.ids.insert(stop) {
                 let parent = if stations.contains(&station) { station } else { TextId::EMPTY };
                 let at = (assignment.file, parent, names.stop_place_name(station));
-                self.add_stop_point(stop, point, at, stops);
+                self.add_stop_for_stop_point(stop, point, at, stops);
             }
         }
         for point in &publication.stop_points {
             let stop = *self.stop_of.entry(point.id).or_insert(point.id);
             if stop == point.id && stops.ids.insert(stop) {
                 let at = (point.file, TextId::EMPTY, TextId::EMPTY);
-                self.add_stop_point(stop, Some(point), at, stops);
+                self.add_stop_for_stop_point(stop, Some(point), at, stops);
             }
         }
-        self.add_unknown_points(stops);
+        self.add_undefined_stop_points(stops);
     }
 
     /// Adds stops for stop points that are in no file but that patterns and calls refer to.
-    fn add_unknown_points(&mut self, stops: &mut GtfsStopRows) {
+    fn add_undefined_stop_points(&mut self, stops: &mut GtfsStopRows) {
         let publication = self.publication;
         let of_patterns = publication.patterns.iter().flat_map(|pattern| {
             let points = &publication.pattern_points
@@ -230,17 +239,22 @@ impl GtfsWriter<'_, '_> {
             self.report_dangling_reference(file, "ScheduledStopPointRef", of, stop_point);
             self.stop_of.insert(stop_point, stop_point);
             if stops.ids.insert(stop_point) {
-                self.add_stop_point(stop_point, None, (file, TextId::EMPTY, TextId::EMPTY), stops);
+                self.add_stop_for_stop_point(
+                    stop_point,
+                    None,
+                    (file, TextId::EMPTY, TextId::EMPTY),
+                    stops,
+                );
             }
         }
     }
 
     /// Adds a stop for a stop point, with the file that refers to it, its station and the name of its stop place, if it
     /// has them.
-    fn add_stop_point(
+    fn add_stop_for_stop_point(
         &mut self,
         id: TextId,
-        point: Option<&StopPoint>,
+        point: Option<&ScheduledStopPoint>,
         (file, parent, name_of_place): (u32, TextId, TextId),
         stops: &mut GtfsStopRows,
     ) {
@@ -248,12 +262,13 @@ impl GtfsWriter<'_, '_> {
         let name = first_non_empty(&[name, name_of_place]);
         // A missing point is reported where it is referred to.
         if let Some(point) = point {
-            self.report_missing_name(point.file, name, id);
+            self.report_stop_if_unnamed(point.file, name, id);
         }
-        let station = find_record(&self.publication.stop_places, &self.index.stop_places, parent);
+        let station =
+            find_record_by_id(&self.publication.stop_places, &self.index.stop_places, parent);
         let place = point.and_then(|point| point.point).or(station.and_then(|it| it.point));
         if place.is_none() {
-            self.losses.record_dropped(
+            self.losses.record_dropped_object(
                 "ScheduledStopPoint",
                 "no file has its position",
                 Some(self.resolve_text(id)),
@@ -274,7 +289,7 @@ impl GtfsWriter<'_, '_> {
 
     /// Writes the rows, in the order of the publication.
     fn write_stop_rows(&mut self, rows: &[GtfsStop]) -> Result<(), Error> {
-        let stand_ins = PlaceholderPoints::new(self.publication, &self.stop_of, rows);
+        let stand_ins = PlaceholderStopLocations::new(self.publication, &self.stop_of, rows);
         for stop in rows {
             let wheelchair = match stop.wheelchair {
                 None => "",
@@ -289,7 +304,7 @@ impl GtfsWriter<'_, '_> {
                 stop.platform,
             ]
             .map(|text| self.resolve_text(text));
-            let write_at = |point: Option<Degrees>| {
+            let write_at = |point: Option<LatLonDegrees>| {
                 let degrees = |degrees: f64| format!("{degrees:.7}");
                 point.map(|(lat, lon)| (degrees(lat), degrees(lon))).unwrap_or_default()
             };
@@ -299,10 +314,10 @@ impl GtfsWriter<'_, '_> {
                 self.tables.write_row(&row)?;
                 continue;
             }
-            let stand_in = stand_ins.placeholder_for(stop.id);
+            let stand_in = stand_ins.placeholder_for_stop(stop.id);
             // Unreadable coordinates are already reported.
             if !self.publication.unread.contains(&stop.id) {
-                self.report_problem(
+                self.report_record_problem(
                     stop.file,
                     "stop_without_location",
                     stand_in.problem_detail(),
@@ -311,7 +326,7 @@ impl GtfsWriter<'_, '_> {
             }
             let (lat, lon) = write_at(Some(stand_in.coordinates()));
             let completed = [id, code, name, &lat, &lon, stop.kind, parent, wheelchair, platform];
-            self.tables.write_incomplete_row(&row, &completed)?;
+            self.tables.write_row_with_placeholders(&row, &completed)?;
         }
         Ok(())
     }

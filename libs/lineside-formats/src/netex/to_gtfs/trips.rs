@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::{
     GtfsWriter,
-    calls::{self, JourneyFault, ScheduledCall},
-    find_record, first_non_empty,
+    calls::{self, MissingCallsReason, ScheduledCall},
+    find_record_by_id, first_non_empty,
     services::JourneyServices,
 };
 use crate::{
     Error, ErrorKind,
-    gtfs::{BoardingType, StopTimeRow, TextId, format_clock},
+    gtfs::{BoardingType, StopTimeRow, TextId, format_gtfs_time},
     netex::{
         PublicationLimits,
         record::{NO_TIME, ServiceJourney},
@@ -31,7 +31,7 @@ impl GtfsWriter<'_, '_> {
     ///
     /// # Errors
     /// Returns an error if their days exceed the memory limit.
-    pub(super) fn choose_trips(
+    pub(super) fn select_exportable_journeys(
         &mut self,
         services: &mut JourneyServices<'_>,
     ) -> Result<Vec<ExportableJourney>, Error> {
@@ -41,17 +41,26 @@ impl GtfsWriter<'_, '_> {
             self.tables.check_cancelled()?;
             let id = self.resolve_text(journey.id);
             if journey.is_cancelled {
-                self.losses.record_dropped("ServiceJourney", "is planned as cancelled", Some(id));
+                self.losses.record_dropped_object(
+                    "ServiceJourney",
+                    "is planned as cancelled",
+                    Some(id),
+                );
             } else if let Err(fault) =
-                calls::read_calls(publication, &self.index, journey, &mut calls)
+                calls::build_journey_calls(publication, &self.index, journey, &mut calls)
             {
-                self.report_calls_fault(journey, fault);
+                self.report_journey_without_calls(journey, fault);
             } else if let Some(line) = self.line_for_journey(journey) {
                 if !ids.insert(journey.id) {
                     let detail = "appears twice; the first is used";
-                    self.report_problem(journey.file, "duplicate_in_timetable", detail, journey.id);
+                    self.report_record_problem(
+                        journey.file,
+                        "duplicate_in_timetable",
+                        detail,
+                        journey.id,
+                    );
                 } else if let Some(service) = services.service_for_journey(journey)? {
-                    let headsign = self.first_headsign(journey, &calls);
+                    let headsign = self.initial_trip_headsign(journey, &calls);
                     chosen.push(ExportableJourney {
                         journey: number,
                         service,
@@ -64,17 +73,21 @@ impl GtfsWriter<'_, '_> {
             } else {
                 let why =
                     "names no line that is in the files, and neither do its pattern and route";
-                self.report_problem(journey.file, "journey_without_line", why, journey.id);
-                self.losses.record_dropped("ServiceJourney", why, Some(id));
+                self.report_record_problem(journey.file, "journey_without_line", why, journey.id);
+                self.losses.record_dropped_object("ServiceJourney", why, Some(id));
             }
         }
         Ok(chosen)
     }
 
-    fn report_calls_fault(&mut self, journey: &ServiceJourney, fault: JourneyFault) {
+    fn report_journey_without_calls(
+        &mut self,
+        journey: &ServiceJourney,
+        fault: MissingCallsReason,
+    ) {
         let id = journey.id;
         let (code, why) = match fault {
-            JourneyFault::UnknownPattern => {
+            MissingCallsReason::UnknownPattern => {
                 self.report_dangling_reference(
                     journey.file,
                     "JourneyPatternRef",
@@ -83,45 +96,47 @@ impl GtfsWriter<'_, '_> {
                 );
                 ("", "its pattern is in no file")
             }
-            JourneyFault::UnknownPoint => (
+            MissingCallsReason::UnknownPoint => (
                 "unmatched_passing_time",
                 "has a passing time for a point that is not in its pattern",
             ),
             // The unreadable times are already reported.
-            JourneyFault::UnreadTimes => ("", "has invalid times"),
-            JourneyFault::NoTimes => {
+            MissingCallsReason::UnreadTimes => ("", "has invalid times"),
+            MissingCallsReason::NoTimes => {
                 ("journey_without_times", "has no times, or none at its first or last call")
             }
-            JourneyFault::Windows => ("journey_of_windows", "time windows are not converted"),
-            JourneyFault::DayBefore => (
+            MissingCallsReason::Windows => ("journey_of_windows", "time windows are not converted"),
+            MissingCallsReason::DayBefore => (
                 "journey_of_the_day_before",
                 "begins on the previous day, which GTFS cannot express",
             ),
-            JourneyFault::TooLong => ("too_many_calls", "has more calls than the limit"),
+            MissingCallsReason::TooLong => ("too_many_calls", "has more calls than the limit"),
         };
         if !code.is_empty() {
-            self.report_problem(journey.file, code, why, id);
+            self.report_record_problem(journey.file, code, why, id);
         }
         let id = self.resolve_text(id);
-        self.losses.record_dropped("ServiceJourney", why, Some(id));
+        self.losses.record_dropped_object("ServiceJourney", why, Some(id));
     }
 
     /// Reports why a journey runs on no day.
     fn report_no_service_days(&mut self, journey: &ServiceJourney, services: &JourneyServices<'_>) {
         let mut why = "has no service days in the files";
         let day_types = self.publication.references_in(&journey.day_types);
-        match day_types.iter().find(|&&id| !services.has_day_type(id)) {
+        match day_types.iter().find(|&&id| !services.is_day_type_defined(id)) {
             Some(&day_type) => {
                 self.report_dangling_reference(journey.file, "DayTypeRef", journey.id, day_type)
             }
             // The unreadable day is already reported.
-            None if services.has_unread_day(journey) => {
+            None if services.has_unreadable_days(journey) => {
                 why = "has no valid service days";
             }
-            None => self.report_problem(journey.file, "journey_without_days", why, journey.id),
+            None => {
+                self.report_record_problem(journey.file, "journey_without_days", why, journey.id)
+            }
         }
         let id = self.resolve_text(journey.id);
-        self.losses.record_dropped("ServiceJourney", why, Some(id));
+        self.losses.record_dropped_object("ServiceJourney", why, Some(id));
     }
 
     pub(super) fn write_trips(
@@ -139,7 +154,7 @@ impl GtfsWriter<'_, '_> {
             let journey = &publication.journeys[trip.journey as usize];
             let direction =
                 self.journey_direction(journey).map_or("", |it| if it == 0 { "0" } else { "1" });
-            let number = find_record(
+            let number = find_record_by_id(
                 &publication.train_numbers,
                 &self.index.train_numbers,
                 journey.train_number,
@@ -158,24 +173,26 @@ impl GtfsWriter<'_, '_> {
     }
 
     /// Returns the destination shown at the start.
-    fn first_headsign(&self, journey: &ServiceJourney, calls: &[ScheduledCall]) -> TextId {
+    fn initial_trip_headsign(&self, journey: &ServiceJourney, calls: &[ScheduledCall]) -> TextId {
         let publication = self.publication;
-        let pattern = find_record(&publication.patterns, &self.index.patterns, journey.pattern);
+        let pattern =
+            find_record_by_id(&publication.patterns, &self.index.patterns, journey.pattern);
         let of_pattern = pattern.map_or(TextId::EMPTY, |pattern| pattern.display);
         let at_start = calls.first().map_or(TextId::EMPTY, |call| call.display);
         self.destination_display_text(first_non_empty(&[at_start, journey.display, of_pattern]))
     }
 
     fn destination_display_text(&self, id: TextId) -> TextId {
-        let display = find_record(&self.publication.displays, &self.index.displays, id);
+        let display = find_record_by_id(&self.publication.displays, &self.index.displays, id);
         display.map_or(TextId::EMPTY, |display| display.name)
     }
 
     fn journey_direction(&self, journey: &ServiceJourney) -> Option<u8> {
         let publication = self.publication;
-        let pattern = find_record(&publication.patterns, &self.index.patterns, journey.pattern);
+        let pattern =
+            find_record_by_id(&publication.patterns, &self.index.patterns, journey.pattern);
         let route =
-            |id: TextId| find_record(&publication.routes, &self.index.routes, id)?.direction;
+            |id: TextId| find_record_by_id(&publication.routes, &self.index.routes, id)?.direction;
         let of_pattern =
             || pattern.and_then(|pattern| pattern.direction.or_else(|| route(pattern.route)));
         journey.direction.or_else(of_pattern).or_else(|| route(journey.route))
@@ -187,7 +204,7 @@ impl GtfsWriter<'_, '_> {
         let (mut calls, mut n) = (Vec::new(), 0);
         for trip in trips {
             let journey = &publication.journeys[trip.journey as usize];
-            if calls::read_calls(publication, &self.index, journey, &mut calls).is_err() {
+            if calls::build_journey_calls(publication, &self.index, journey, &mut calls).is_err() {
                 calls.clear();
             }
             n += calls.len() as u64;
@@ -248,7 +265,7 @@ impl GtfsWriter<'_, '_> {
         for journey in repeated {
             for &(first, last, every) in &journey.headways {
                 // In GTFS the end is exclusive.
-                let (start, end) = (format_clock(first), format_clock(last + 1));
+                let (start, end) = (format_gtfs_time(first), format_gtfs_time(last + 1));
                 self.tables.write_row(&[
                     self.resolve_text(journey.id),
                     &start,

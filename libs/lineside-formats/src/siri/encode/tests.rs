@@ -9,8 +9,8 @@ use crate::{
     Problem,
     siri::{
         CallStatus, DepartureBoardingActivity, LanguageText, MessageLimits, SiriCall, SiriTime,
-        SoapExchange, VehicleJourney, decode_message, encode_soap, record::SiriRecord,
-        values::TextForm,
+        SoapMessageKind, VehicleJourney, decode_siri_message, encode_soap, record::SiriRecord,
+        values::JsonValueForm,
     },
 };
 
@@ -42,7 +42,7 @@ fn random(seed: u64) -> SiriMessage {
 /// Decodes a message and checks its problems: random records may only lack required fields.
 fn read(text: &str) -> SiriMessage {
     let (message, problems) =
-        decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        decode_siri_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let others: Vec<&Problem> = problems
         .retained_problems()
         .iter()
@@ -65,7 +65,7 @@ proptest! {
     fn messages_round_trip_in_a_soap_envelope(seed: u64) {
         // An envelope does not state the version of its content.
         let message = SiriMessage { version: None, ..random(seed) };
-        for exchange in [SoapExchange::Answer, SoapExchange::SiriServiceAnswer, SoapExchange::Notification] {
+        for exchange in [SoapMessageKind::Answer, SoapMessageKind::SiriServiceAnswer, SoapMessageKind::Notification] {
             prop_assert_eq!(read(&encode_soap(&message, exchange)), message.clone());
         }
     }
@@ -83,7 +83,7 @@ proptest! {
         let message = random(seed);
         for text in [encode_xml(&message), encode_json(&message)] {
             let cut = text.floor_char_boundary(cut.index(text.len()));
-            let error = decode_message(&text.as_bytes()[..cut], &TimeZone::UTC, &MessageLimits::default());
+            let error = decode_siri_message(&text.as_bytes()[..cut], &TimeZone::UTC, &MessageLimits::default());
             prop_assert!(error.is_err(), "{}", &text[..cut]);
         }
     }
@@ -96,16 +96,16 @@ fn a_fault_round_trips_in_a_soap_envelope() {
         version: None,
         payloads: vec![MessagePayload::Fault(SiriRecord::random(rng, 50))],
     };
-    assert_eq!(read(&encode_soap(&message, SoapExchange::Answer)), message);
+    assert_eq!(read(&encode_soap(&message, SoapMessageKind::Answer)), message);
 }
 
 #[test]
 fn characters_that_xml_cannot_represent_are_omitted() {
     let mut sink = XmlSink::default();
-    sink.write_leaf("a", "x\u{0}\u{B}y\r\n<&>\"'", TextForm::Quoted);
+    sink.write_leaf("a", "x\u{0}\u{B}y\r\n<&>\"'", JsonValueForm::Quoted);
     assert_eq!(sink.text, "<a>xy&#13;\n&lt;&amp;&gt;&quot;'</a>");
     let mut sink = JsonSink::default();
-    sink.write_leaf("a", "x\u{0}\u{1F}\"\\\r\n\t", TextForm::Quoted);
+    sink.write_leaf("a", "x\u{0}\u{1F}\"\\\r\n\t", JsonValueForm::Quoted);
     assert_eq!(sink.text, r#""a":"x\u0000\u001f\"\\\r\n\t""#);
 }
 
@@ -121,7 +121,7 @@ fn times_always_have_milliseconds_in_json_and_in_xml_only_if_nonzero() {
         let digits: String =
             moment.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
         assert_eq!(digits, "0000-00-00T00:00:00.000Z", "{}", json.text);
-        assert_eq!(SiriTime::parse_exact(moment), Some(time));
+        assert_eq!(SiriTime::parse_with_offset(moment), Some(time));
         let mut xml = XmlSink::default();
         xml.write_record("Call", &call);
         assert!(xml.text.contains(&format!(">{time}<")), "{}", xml.text);

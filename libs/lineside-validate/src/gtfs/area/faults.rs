@@ -6,8 +6,8 @@ use geo::{Intersects as _, LineString};
 
 use super::{
     BoundingRect, PolygonArea,
-    relation::relate_areas,
-    walk::{StepBudget, WalkUnfinished, walk_edge_pairs},
+    relation::determine_area_relation,
+    walk::{EdgeWalkAborted, EdgeWalkBudget, visit_nearby_edge_pairs},
 };
 
 /// The fewest edges that enclose an area.
@@ -16,8 +16,8 @@ const EDGES_MIN: usize = 3;
 /// Returns the first fault of an area of closed rings, the outer ring of each polygon first, as a message.
 pub(in crate::gtfs) fn find_area_fault(
     polygons: &[Vec<LineString<f64>>],
-    steps: &mut StepBudget<'_>,
-) -> Result<Option<String>, WalkUnfinished> {
+    steps: &mut EdgeWalkBudget<'_>,
+) -> Result<Option<String>, EdgeWalkAborted> {
     for (at, rings) in polygons.iter().enumerate() {
         if let Some(fault) = find_polygon_fault(rings, steps)? {
             let is_one = polygons.len() == 1;
@@ -25,19 +25,19 @@ pub(in crate::gtfs) fn find_area_fault(
         }
     }
     let parts: Vec<&[LineString<f64>]> = polygons.iter().map(Vec::as_slice).collect();
-    Ok(find_overlapping_parts(&parts, steps)?.map(|words| format!("polygons {words}")))
+    Ok(find_overlapping_polygons(&parts, steps)?.map(|words| format!("polygons {words}")))
 }
 
 fn find_polygon_fault(
     rings: &[LineString<f64>],
-    steps: &mut StepBudget<'_>,
-) -> Result<Option<String>, WalkUnfinished> {
+    steps: &mut EdgeWalkBudget<'_>,
+) -> Result<Option<String>, EdgeWalkAborted> {
     let mut outer: Option<PolygonArea> = None;
     for (at, ring) in rings.iter().enumerate() {
         let area = PolygonArea::new([slice::from_ref(ring)].into_iter());
-        let fault = match (find_corner_fault(ring), &outer) {
+        let fault = match (find_ring_corner_fault(ring), &outer) {
             (Some(fault), _) => Some(fault),
-            (None, _) if meets_itself(&area, steps)? => Some("crosses or touches itself"),
+            (None, _) if has_self_intersection(&area, steps)? => Some("crosses or touches itself"),
             (None, Some(outer)) => find_hole_fault(outer, &area, steps)?,
             (None, None) => None,
         };
@@ -48,15 +48,15 @@ fn find_polygon_fault(
         outer.get_or_insert(area);
     }
     let holes: Vec<&[LineString<f64>]> = rings.iter().skip(1).map(slice::from_ref).collect();
-    Ok(find_overlapping_parts(&holes, steps)?.map(|words| format!("holes {words}")))
+    Ok(find_overlapping_polygons(&holes, steps)?.map(|words| format!("holes {words}")))
 }
 
 fn find_hole_fault(
     outer: &PolygonArea,
     hole: &PolygonArea,
-    steps: &mut StepBudget<'_>,
-) -> Result<Option<&'static str>, WalkUnfinished> {
-    let relation = relate_areas(outer, hole, steps)?;
+    steps: &mut EdgeWalkBudget<'_>,
+) -> Result<Option<&'static str>, EdgeWalkAborted> {
+    let relation = determine_area_relation(outer, hole, steps)?;
     let fault = if relation.has_second_only {
         Some("is not within the outer ring")
     } else if relation.shares_line {
@@ -67,7 +67,7 @@ fn find_hole_fault(
     Ok(fault)
 }
 
-fn find_corner_fault(ring: &LineString<f64>) -> Option<&'static str> {
+fn find_ring_corner_fault(ring: &LineString<f64>) -> Option<&'static str> {
     let n_edges = ring.0.windows(2).filter(|ends| ends[0] != ends[1]).count();
     if ring.0.iter().any(|corner| !corner.x.is_finite() || !corner.y.is_finite()) {
         Some("has a corner with invalid coordinates")
@@ -79,9 +79,12 @@ fn find_corner_fault(ring: &LineString<f64>) -> Option<&'static str> {
 }
 
 /// Returns true if edges meet that are not consecutive.
-fn meets_itself(ring: &PolygonArea, steps: &mut StepBudget<'_>) -> Result<bool, WalkUnfinished> {
+fn has_self_intersection(
+    ring: &PolygonArea,
+    steps: &mut EdgeWalkBudget<'_>,
+) -> Result<bool, EdgeWalkAborted> {
     let mut is_met = false;
-    walk_edge_pairs(ring, ring, steps, &mut |(_, one), (_, other)| {
+    visit_nearby_edge_pairs(ring, ring, steps, &mut |(_, one), (_, other)| {
         let is_next = one.start == other.end || one.end == other.start;
         is_met = !is_next && one.intersects(&other);
         if is_met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -90,12 +93,12 @@ fn meets_itself(ring: &PolygonArea, steps: &mut StepBudget<'_>) -> Result<bool, 
 }
 
 /// Returns a message about two polygons that share more than points, if any do.
-fn find_overlapping_parts(
+fn find_overlapping_polygons(
     parts: &[&[LineString<f64>]],
-    steps: &mut StepBudget<'_>,
-) -> Result<Option<String>, WalkUnfinished> {
+    steps: &mut EdgeWalkBudget<'_>,
+) -> Result<Option<String>, EdgeWalkAborted> {
     let bound = |rings: &&[LineString<f64>]| match rings.first() {
-        Some(outer) => BoundingRect::around_corners(&outer.0),
+        Some(outer) => BoundingRect::bounding_box_of_corners(&outer.0),
         None => BoundingRect::NOTHING,
     };
     let bounds: Vec<BoundingRect> = parts.iter().map(bound).collect();
@@ -105,17 +108,17 @@ fn find_overlapping_parts(
     let mut areas: HashMap<usize, PolygonArea> = HashMap::new();
     for (nth, &one) in order.iter().enumerate() {
         for &other in &order[nth + 1..] {
-            steps.take_steps(1)?;
+            steps.spend_steps(1)?;
             if bounds[other].min.x > bounds[one].max.x {
                 break;
             }
-            if !bounds[one].meets(&bounds[other]) {
+            if !bounds[one].intersects_box(&bounds[other]) {
                 continue;
             }
             for at in [one, other] {
                 areas.entry(at).or_insert_with(|| PolygonArea::new([parts[at]].into_iter()));
             }
-            let relation = relate_areas(&areas[&one], &areas[&other], steps)?;
+            let relation = determine_area_relation(&areas[&one], &areas[&other], steps)?;
             let (first, second) = (one.min(other) + 1, one.max(other) + 1);
             if relation.has_both {
                 return Ok(Some(format!("{first} and {second} overlap")));

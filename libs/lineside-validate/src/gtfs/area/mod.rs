@@ -2,7 +2,7 @@
 //! in this order:
 //!
 //! - this file: corners, and boxes around runs of corners;
-//! - [`walk`]: pairs of edges that may meet, by their boxes, within a budget of [steps](StepBudget);
+//! - [`walk`]: pairs of edges that may meet, by their boxes, within a budget of [steps](EdgeWalkBudget);
 //! - [`relation`]: overlaps and shared lines of two areas;
 //! - [`faults`]: rings that cross themselves, and holes outside their ring.
 //!
@@ -18,8 +18,8 @@ use geo::{Coord, LineString, Winding as _};
 
 pub(super) use self::faults::find_area_fault;
 pub(crate) use self::{
-    relation::relate_areas,
-    walk::{StepBudget, WalkUnfinished},
+    relation::determine_area_relation,
+    walk::{EdgeWalkAborted, EdgeWalkBudget},
 };
 
 /// Edges per box.
@@ -49,16 +49,16 @@ impl PolygonArea {
             .flat_map(|rings| rings.iter().enumerate().map(|(at, ring)| (at > 0, ring)))
             .collect();
         // Rings close to each other on the map are stored together, so that boxes around several are small.
-        let whole = rings.iter().map(|(_, ring)| BoundingRect::around_corners(&ring.0));
-        let whole = whole.fold(BoundingRect::NOTHING, BoundingRect::with);
+        let whole = rings.iter().map(|(_, ring)| BoundingRect::bounding_box_of_corners(&ring.0));
+        let whole = whole.fold(BoundingRect::NOTHING, BoundingRect::enclosing_both);
         rings.sort_by_cached_key(|(_, ring)| {
-            whole.cell(BoundingRect::around_corners(&ring.0).middle())
+            whole.morton_cell_number(BoundingRect::bounding_box_of_corners(&ring.0).center_point())
         });
         let mut area = PolygonArea { corners: Vec::new(), rings: Vec::new(), boxes: Vec::new() };
         for (is_hole, ring) in rings {
             area.add_ring(ring, is_hole);
         }
-        area.draw_boxes();
+        area.build_bounding_box_hierarchy();
         area
     }
 
@@ -74,18 +74,18 @@ impl PolygonArea {
         self.corners.extend(std::iter::repeat_n(GAP, n_gaps));
     }
 
-    fn draw_boxes(&mut self) {
+    fn build_bounding_box_hierarchy(&mut self) {
         let n_blocks = self.corners.len() / BLOCK;
         let block = |block: usize| {
             let ends = self
                 .block_edges(block)
-                .map(|(_, edge)| BoundingRect::around_corners(&[edge.start, edge.end]));
-            ends.fold(BoundingRect::NOTHING, BoundingRect::with)
+                .map(|(_, edge)| BoundingRect::bounding_box_of_corners(&[edge.start, edge.end]));
+            ends.fold(BoundingRect::NOTHING, BoundingRect::enclosing_both)
         };
         let mut boxes: Vec<Vec<BoundingRect>> = vec![(0..n_blocks).map(block).collect()];
         while let Some(last) = boxes.last().filter(|last| last.len() > 1) {
             let bound = |few: &[BoundingRect]| {
-                few.iter().copied().fold(BoundingRect::NOTHING, BoundingRect::with)
+                few.iter().copied().fold(BoundingRect::NOTHING, BoundingRect::enclosing_both)
             };
             boxes.push(last.chunks(FAN).map(bound).collect());
         }
@@ -93,18 +93,18 @@ impl PolygonArea {
     }
 
     /// Returns the corners of all rings, with the first corner of each ring twice.
-    pub fn corners(&self) -> impl Iterator<Item = Coord<f64>> {
+    pub fn ring_corners(&self) -> impl Iterator<Item = Coord<f64>> {
         self.corners.iter().copied().filter(|corner| !corner.x.is_nan())
     }
 
     /// Returns the box around the area; empty if the area is empty.
-    pub(crate) fn bounds(&self) -> BoundingRect {
+    pub(crate) fn bounding_box(&self) -> BoundingRect {
         let top = self.boxes.last().and_then(|boxes| boxes.first());
         top.copied().unwrap_or(BoundingRect::NOTHING)
     }
 
     /// Returns the ring of a corner, or of the edge that begins there.
-    fn ring_of(&self, corner: usize) -> usize {
+    fn ring_index_of_corner(&self, corner: usize) -> usize {
         self.rings.partition_point(|&start| start <= corner).saturating_sub(1)
     }
 }
@@ -123,12 +123,12 @@ impl BoundingRect {
         max: Coord { x: f64::NEG_INFINITY, y: f64::NEG_INFINITY },
     };
 
-    fn around_corners(corners: &[Coord<f64>]) -> BoundingRect {
+    fn bounding_box_of_corners(corners: &[Coord<f64>]) -> BoundingRect {
         let each = corners.iter().map(|&corner| BoundingRect { min: corner, max: corner });
-        each.fold(BoundingRect::NOTHING, BoundingRect::with)
+        each.fold(BoundingRect::NOTHING, BoundingRect::enclosing_both)
     }
 
-    fn with(self, other: BoundingRect) -> BoundingRect {
+    fn enclosing_both(self, other: BoundingRect) -> BoundingRect {
         BoundingRect {
             min: Coord { x: self.min.x.min(other.min.x), y: self.min.y.min(other.min.y) },
             max: Coord { x: self.max.x.max(other.max.x), y: self.max.y.max(other.max.y) },
@@ -136,23 +136,23 @@ impl BoundingRect {
     }
 
     /// Returns true if the boxes have a point in common.
-    pub(crate) fn meets(&self, other: &BoundingRect) -> bool {
+    pub(crate) fn intersects_box(&self, other: &BoundingRect) -> bool {
         self.min.x <= other.max.x
             && other.min.x <= self.max.x
             && self.min.y <= other.max.y
             && other.min.y <= self.max.y
     }
 
-    fn holds(&self, place: Coord<f64>) -> bool {
-        self.meets(&BoundingRect { min: place, max: place })
+    fn contains_point(&self, place: Coord<f64>) -> bool {
+        self.intersects_box(&BoundingRect { min: place, max: place })
     }
 
-    fn middle(&self) -> Coord<f64> {
+    fn center_point(&self) -> Coord<f64> {
         (self.min + self.max) / 2.0
     }
 
     /// Returns the number of a point's cell within the box: close cells have close numbers (Morton order).
-    fn cell(&self, place: Coord<f64>) -> u64 {
+    fn morton_cell_number(&self, place: Coord<f64>) -> u64 {
         let part = |at: f64, min: f64, max: f64| ((at - min) / (max - min) * 65_535.0) as u64;
         let x = part(place.x, self.min.x, self.max.x);
         let y = part(place.y, self.min.y, self.max.y);

@@ -15,12 +15,12 @@ use geo::{Coord, Kernel as _, Line, Orientation, Orientation::Collinear, kernels
 
 use super::{
     BoundingRect, PolygonArea,
-    walk::{Edge, StepBudget, WalkUnfinished, walk_edge_pairs},
+    walk::{EdgeWalkAborted, EdgeWalkBudget, NumberedEdge, visit_nearby_edge_pairs},
 };
 
 /// The relation of two areas. Unspecified if one of them has a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AreaRelation {
+pub(crate) struct AreaOverlapRelation {
     /// True if some part is inside both.
     pub(super) has_both: bool,
     /// True if some part is inside the first and outside the second.
@@ -31,24 +31,24 @@ pub(crate) struct AreaRelation {
     pub(super) shares_line: bool,
 }
 
-impl AreaRelation {
+impl AreaOverlapRelation {
     /// Returns true if the areas have a common part, and each has a part of its own.
-    pub(crate) fn overlaps(&self) -> bool {
+    pub(crate) fn is_partial_overlap(&self) -> bool {
         self.has_both && self.has_first_only && self.has_second_only
     }
 }
 
 /// Determines the relation of two areas. O(n log n) for realistic shapes.
-pub(crate) fn relate_areas(
+pub(crate) fn determine_area_relation(
     one: &PolygonArea,
     other: &PolygonArea,
-    steps: &mut StepBudget<'_>,
-) -> Result<AreaRelation, WalkUnfinished> {
+    steps: &mut EdgeWalkBudget<'_>,
+) -> Result<AreaOverlapRelation, EdgeWalkAborted> {
     let mut contacts = EdgeContacts::default();
-    walk_edge_pairs(one, other, steps, &mut |first, second| {
-        contacts.add_contact(one, other, first, second)
+    visit_nearby_edge_pairs(one, other, steps, &mut |first, second| {
+        contacts.add_edge_pair_contact(one, other, first, second)
     })?;
-    let mut relation = AreaRelation::default();
+    let mut relation = AreaOverlapRelation::default();
     if contacts.has_crossing {
         relation.has_both = true;
         relation.has_first_only = true;
@@ -59,26 +59,30 @@ pub(crate) fn relate_areas(
         let place = Coord { x: f64::from_bits(place[0]), y: f64::from_bits(place[1]) };
         let (first, second) =
             (outgoing_edges(one, place, steps)?, outgoing_edges(other, place, steps)?);
-        steps.take_steps((first.len() * second.len()) as u64)?;
+        steps.spend_steps((first.len() * second.len()) as u64)?;
         for way in &first {
-            relation.add_first_edge(way.position_to_area(&second, place));
+            relation.add_edge_of_first_area(way.position_relative_to_area(&second, place));
         }
         for way in &second {
-            relation.add_second_edge(way.position_to_area(&first, place));
+            relation.add_edge_of_second_area(way.position_relative_to_area(&first, place));
         }
     }
-    for ring in one.rings_except(&contacts.first_rings) {
-        relation.add_first_edge(EdgePosition::from_inside(other.contains_place(ring, steps)?));
+    for ring in one.untouched_ring_corners(&contacts.first_rings) {
+        relation.add_edge_of_first_area(EdgePosition::inside_or_outside(
+            other.contains_point_off_edges(ring, steps)?,
+        ));
     }
-    for ring in other.rings_except(&contacts.second_rings) {
-        relation.add_second_edge(EdgePosition::from_inside(one.contains_place(ring, steps)?));
+    for ring in other.untouched_ring_corners(&contacts.second_rings) {
+        relation.add_edge_of_second_area(EdgePosition::inside_or_outside(
+            one.contains_point_off_edges(ring, steps)?,
+        ));
     }
     Ok(relation)
 }
 
-impl AreaRelation {
+impl AreaOverlapRelation {
     /// Adds the position of an edge of the first area relative to the second.
-    fn add_first_edge(&mut self, along: EdgePosition) {
+    fn add_edge_of_first_area(&mut self, along: EdgePosition) {
         match along {
             // The area of the edge is on one side of it only.
             EdgePosition::Inside => (self.has_both, self.has_second_only) = (true, true),
@@ -87,7 +91,7 @@ impl AreaRelation {
         }
     }
 
-    fn add_second_edge(&mut self, along: EdgePosition) {
+    fn add_edge_of_second_area(&mut self, along: EdgePosition) {
         match along {
             EdgePosition::Inside => (self.has_both, self.has_first_only) = (true, true),
             EdgePosition::Outside => self.has_second_only = true,
@@ -117,7 +121,7 @@ enum EdgePosition {
 }
 
 impl EdgePosition {
-    fn from_inside(is_inside: bool) -> EdgePosition {
+    fn inside_or_outside(is_inside: bool) -> EdgePosition {
         if is_inside { EdgePosition::Inside } else { EdgePosition::Outside }
     }
 }
@@ -134,20 +138,20 @@ struct EdgeContacts {
 }
 
 impl EdgeContacts {
-    fn add_contact(
+    fn add_edge_pair_contact(
         &mut self,
         one: &PolygonArea,
         other: &PolygonArea,
-        first: Edge,
-        second: Edge,
+        first: NumberedEdge,
+        second: NumberedEdge,
     ) -> ControlFlow<()> {
         let (a, b) = (first.1, second.1);
         if a.start == a.end || b.start == b.end {
             // The edges before and after this empty edge end there too.
             return ControlFlow::Continue(());
         }
-        let of_b = [b.start, b.end].map(|corner| (corner, orientation_of_place(a, corner), a));
-        let of_a = [a.start, a.end].map(|corner| (corner, orientation_of_place(b, corner), b));
+        let of_b = [b.start, b.end].map(|corner| (corner, orientation_of_point(a, corner), a));
+        let of_a = [a.start, a.end].map(|corner| (corner, orientation_of_point(b, corner), b));
         let parts = |ends: &[(Coord<f64>, Orientation, Line<f64>); 2]| {
             ends.iter().all(|end| end.1 != Collinear) && ends[0].1 != ends[1].1
         };
@@ -157,18 +161,19 @@ impl EdgeContacts {
         }
         for (corner, side, edge) in of_a.into_iter().chain(of_b) {
             if side == Collinear
-                && BoundingRect::around_corners(&[edge.start, edge.end]).holds(corner)
+                && BoundingRect::bounding_box_of_corners(&[edge.start, edge.end])
+                    .contains_point(corner)
             {
                 self.places.insert([corner.x.to_bits(), corner.y.to_bits()]);
-                self.first_rings.insert(one.ring_of(first.0));
-                self.second_rings.insert(other.ring_of(second.0));
+                self.first_rings.insert(one.ring_index_of_corner(first.0));
+                self.second_rings.insert(other.ring_index_of_corner(second.0));
             }
         }
         ControlFlow::Continue(())
     }
 }
 
-fn orientation_of_place(edge: Line<f64>, place: Coord<f64>) -> Orientation {
+fn orientation_of_point(edge: Line<f64>, place: Coord<f64>) -> Orientation {
     RobustKernel::orient2d(edge.start, edge.end, place)
 }
 
@@ -182,7 +187,7 @@ struct OutgoingEdge {
 
 impl OutgoingEdge {
     /// Returns the position of a direction relative to the area with these edges from the point.
-    fn position_to_area(&self, ways: &[OutgoingEdge], place: Coord<f64>) -> EdgePosition {
+    fn position_relative_to_area(&self, ways: &[OutgoingEdge], place: Coord<f64>) -> EdgePosition {
         let compare_turns =
             |one: &OutgoingEdge, other: &OutgoingEdge| compare_angles(place, one.to, other.to);
         if let Some(same) = ways.iter().find(|way| compare_turns(way, self).is_eq()) {
@@ -194,7 +199,7 @@ impl OutgoingEdge {
             .filter(|way| compare_turns(way, self).is_lt())
             .max_by(|a, b| compare_turns(a, b));
         let preceding = preceding.or_else(|| ways.iter().max_by(|a, b| compare_turns(a, b)));
-        EdgePosition::from_inside(preceding.is_some_and(|way| way.is_forward))
+        EdgePosition::inside_or_outside(preceding.is_some_and(|way| way.is_forward))
     }
 }
 
@@ -213,13 +218,13 @@ fn compare_angles(from: Coord<f64>, one: Coord<f64>, other: Coord<f64>) -> Order
 fn outgoing_edges(
     area: &PolygonArea,
     place: Coord<f64>,
-    steps: &mut StepBudget<'_>,
-) -> Result<Vec<OutgoingEdge>, WalkUnfinished> {
+    steps: &mut EdgeWalkBudget<'_>,
+) -> Result<Vec<OutgoingEdge>, EdgeWalkAborted> {
     let mut ways = Vec::new();
-    area.walk_edges(&|bounds| bounds.holds(place), steps, &mut |(_, edge)| {
+    area.visit_nearby_edges(&|bounds| bounds.contains_point(place), steps, &mut |(_, edge)| {
         let is_on = edge.start != edge.end
-            && BoundingRect::around_corners(&[edge.start, edge.end]).holds(place)
-            && orientation_of_place(edge, place) == Collinear;
+            && BoundingRect::bounding_box_of_corners(&[edge.start, edge.end]).contains_point(place)
+            && orientation_of_point(edge, place) == Collinear;
         if is_on && edge.end != place {
             ways.push(OutgoingEdge { to: edge.end, is_forward: true });
         }
@@ -232,27 +237,27 @@ fn outgoing_edges(
 
 impl PolygonArea {
     /// Returns the first corner of each ring except those in `met`.
-    fn rings_except(&self, met: &HashSet<usize>) -> impl Iterator<Item = Coord<f64>> {
+    fn untouched_ring_corners(&self, met: &HashSet<usize>) -> impl Iterator<Item = Coord<f64>> {
         let rings = self.rings.iter().enumerate().filter(|(ring, _)| !met.contains(ring));
         rings.map(|(_, &start)| self.corners[start])
     }
 
     /// Returns true if a point that is on no edge is inside: an odd number of edges is to its right.
-    fn contains_place(
+    fn contains_point_off_edges(
         &self,
         place: Coord<f64>,
-        steps: &mut StepBudget<'_>,
-    ) -> Result<bool, WalkUnfinished> {
+        steps: &mut EdgeWalkBudget<'_>,
+    ) -> Result<bool, EdgeWalkAborted> {
         let is_near = |bounds: &BoundingRect| {
             bounds.min.y <= place.y && place.y <= bounds.max.y && place.x <= bounds.max.x
         };
         let mut is_inside = false;
-        self.walk_edges(&is_near, steps, &mut |(_, edge)| {
+        self.visit_nearby_edges(&is_near, steps, &mut |(_, edge)| {
             let (is_start_above, is_end_above) = (edge.start.y > place.y, edge.end.y > place.y);
             let left =
                 if is_end_above { Orientation::CounterClockwise } else { Orientation::Clockwise };
             is_inside ^=
-                is_start_above != is_end_above && orientation_of_place(edge, place) == left;
+                is_start_above != is_end_above && orientation_of_point(edge, place) == left;
         })?;
         Ok(is_inside)
     }

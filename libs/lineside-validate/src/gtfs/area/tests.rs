@@ -9,7 +9,7 @@ use geo::{
     dimensions::Dimensions,
 };
 
-use super::{relation::AreaRelation, *};
+use super::{relation::AreaOverlapRelation, *};
 
 const ALWAYS: &dyn Fn() -> bool = &|| true;
 const MANY_STEPS: u64 = 1_000_000_000;
@@ -85,11 +85,14 @@ fn area_relations_equal_those_of_the_geo_crate() {
         if round % 20 == 0 {
             other = one.clone();
         }
-        let found =
-            relate_areas(&area(&one), &area(&other), &mut StepBudget::new(MANY_STEPS, ALWAYS))
-                .unwrap();
+        let found = determine_area_relation(
+            &area(&one),
+            &area(&other),
+            &mut EdgeWalkBudget::new(MANY_STEPS, ALWAYS),
+        )
+        .unwrap();
         let matrix = theirs(&one).relate(&theirs(&other));
-        let expected = AreaRelation {
+        let expected = AreaOverlapRelation {
             has_both: matrix.get(Inside, Inside) != Dimensions::Empty,
             has_first_only: matrix.get(Inside, Outside) != Dimensions::Empty,
             has_second_only: matrix.get(Outside, Inside) != Dimensions::Empty,
@@ -98,7 +101,7 @@ fn area_relations_equal_those_of_the_geo_crate() {
                 && matrix.get(OnBoundary, OnBoundary) == Dimensions::OneDimensional,
         };
         assert_eq!(found, expected, "{one:?}\n{other:?}");
-        assert_eq!(found.overlaps(), matrix.is_overlaps(), "{one:?}\n{other:?}");
+        assert_eq!(found.is_partial_overlap(), matrix.is_overlaps(), "{one:?}\n{other:?}");
         *seen.entry(format!("{found:?}")).or_insert(0) += 1;
     }
     // Disjoint, touching along a line, within, equal, overlapping with a line in common, and so on.
@@ -114,7 +117,8 @@ fn area_faults_agree_with_the_geo_crate() {
         if !has_insides(&polygons) {
             continue;
         }
-        let found = find_area_fault(&polygons, &mut StepBudget::new(MANY_STEPS, ALWAYS)).unwrap();
+        let found =
+            find_area_fault(&polygons, &mut EdgeWalkBudget::new(MANY_STEPS, ALWAYS)).unwrap();
         let expected = theirs(&polygons).check_validation();
         assert_eq!(found.is_none(), expected.is_ok(), "{polygons:?}: {found:?}, {expected:?}");
         match found {
@@ -128,22 +132,28 @@ fn area_faults_agree_with_the_geo_crate() {
 #[test]
 fn infinite_corners_and_empty_areas_do_not_panic() {
     let square = |x: f64| ring([(x, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)]);
-    let steps = || StepBudget::new(MANY_STEPS, ALWAYS);
+    let steps = || EdgeWalkBudget::new(MANY_STEPS, ALWAYS);
     for x in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
         let odd = vec![vec![square(x)]];
         let fault = "the outer ring has a corner with invalid coordinates";
         let expected = find_area_fault(&odd, &mut steps()).unwrap();
         assert_eq!(expected.as_deref() == Some(fault), x.is_infinite(), "{expected:?}");
         let (odd, sound) = (area(&odd), area(&[vec![square(0.0)]]));
-        assert!(relate_areas(&odd, &sound, &mut steps()).is_ok());
+        assert!(determine_area_relation(&odd, &sound, &mut steps()).is_ok());
     }
     let nothing = area(&[]);
     assert_eq!(find_area_fault(&[], &mut steps()), Ok(None));
-    assert_eq!(relate_areas(&nothing, &nothing, &mut steps()), Ok(AreaRelation::default()));
-    assert!(!nothing.bounds().meets(&nothing.bounds()));
+    assert_eq!(
+        determine_area_relation(&nothing, &nothing, &mut steps()),
+        Ok(AreaOverlapRelation::default())
+    );
+    assert!(!nothing.bounding_box().intersects_box(&nothing.bounding_box()));
     let square = area(&[vec![square(0.0)]]);
-    let found = relate_areas(&square, &nothing, &mut steps()).unwrap();
-    assert_eq!(found, AreaRelation { has_first_only: true, ..AreaRelation::default() });
+    let found = determine_area_relation(&square, &nothing, &mut steps()).unwrap();
+    assert_eq!(
+        found,
+        AreaOverlapRelation { has_first_only: true, ..AreaOverlapRelation::default() }
+    );
 }
 
 /// A comb: `n` teeth to the right of a spine.
@@ -155,8 +165,8 @@ fn comb(n: i32, place: impl Fn(i32, i32) -> (i32, i32)) -> LineString<f64> {
 }
 
 /// Returns the steps that the work takes.
-fn steps_for(work: impl FnOnce(&mut StepBudget<'_>)) -> u64 {
-    let mut steps = StepBudget::new(MANY_STEPS, ALWAYS);
+fn steps_for(work: impl FnOnce(&mut EdgeWalkBudget<'_>)) -> u64 {
+    let mut steps = EdgeWalkBudget::new(MANY_STEPS, ALWAYS);
     work(&mut steps);
     MANY_STEPS - steps.steps_left()
 }
@@ -166,7 +176,7 @@ fn the_search_stops_at_the_first_crossing() {
     let across = area(&[vec![comb(2_500, |x, y| (x, y))]]);
     let upright = area(&[vec![comb(2_500, |x, y| (y, x))]]);
     let n = steps_for(|steps| {
-        assert!(relate_areas(&across, &upright, steps).unwrap().overlaps());
+        assert!(determine_area_relation(&across, &upright, steps).unwrap().is_partial_overlap());
     });
     assert!(n < 10_000, "{n} steps");
     // The same is true of the rings of one polygon, and of the polygons of one area.
@@ -208,7 +218,7 @@ fn the_number_of_steps_grows_almost_linearly_with_the_corners() {
     let (one, other) = (area(&islands[..1_000]), area(&islands[1_000..]));
     let n = steps_for(|steps| {
         assert_eq!(find_area_fault(&islands, steps), Ok(None));
-        assert!(!relate_areas(&one, &other, steps).unwrap().has_both);
+        assert!(!determine_area_relation(&one, &other, steps).unwrap().has_both);
     });
     assert!(n < 3_000_000, "{n} steps");
 }
@@ -219,17 +229,17 @@ fn a_comparison_beyond_the_step_budget_has_no_result() {
     let slanted = comb(500, |x, y| (x - y, x + y));
     let between = comb(500, |x, y| (4_005 - x - y - 2, 4_005 - x + y + 2));
     let (one, other) = (area(&[vec![slanted.clone()]]), area(&[vec![between]]));
-    let mut steps = StepBudget::new(MANY_STEPS, ALWAYS);
-    assert!(!relate_areas(&one, &other, &mut steps).unwrap().has_both);
+    let mut steps = EdgeWalkBudget::new(MANY_STEPS, ALWAYS);
+    assert!(!determine_area_relation(&one, &other, &mut steps).unwrap().has_both);
     let n = MANY_STEPS - steps.steps_left();
     assert!(n > 5_000_000, "{n} steps");
     assert_eq!(
-        relate_areas(&one, &other, &mut StepBudget::new(n / 2, ALWAYS)),
-        Err(WalkUnfinished)
+        determine_area_relation(&one, &other, &mut EdgeWalkBudget::new(n / 2, ALWAYS)),
+        Err(EdgeWalkAborted)
     );
     assert_eq!(
-        find_area_fault(&[vec![slanted.clone()]], &mut StepBudget::new(100_000, ALWAYS)),
-        Err(WalkUnfinished)
+        find_area_fault(&[vec![slanted.clone()]], &mut EdgeWalkBudget::new(100_000, ALWAYS)),
+        Err(EdgeWalkAborted)
     );
     // A cancelled check does not call the function again, and returns no result either.
     let n_checks = Cell::new(0);
@@ -237,8 +247,8 @@ fn a_comparison_beyond_the_step_budget_has_no_result() {
         n_checks.set(n_checks.get() + 1);
         n_checks.get() < 50
     };
-    let mut steps = StepBudget::new(MANY_STEPS, &should_continue);
-    assert_eq!(relate_areas(&one, &other, &mut steps), Err(WalkUnfinished));
-    assert_eq!(find_area_fault(&[vec![slanted]], &mut steps), Err(WalkUnfinished));
+    let mut steps = EdgeWalkBudget::new(MANY_STEPS, &should_continue);
+    assert_eq!(determine_area_relation(&one, &other, &mut steps), Err(EdgeWalkAborted));
+    assert_eq!(find_area_fault(&[vec![slanted]], &mut steps), Err(EdgeWalkAborted));
     assert_eq!(n_checks.get(), 50);
 }

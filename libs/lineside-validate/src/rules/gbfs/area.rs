@@ -8,19 +8,21 @@ const POINTS_MAX: usize = 500;
 /// The fewest points of a ring (RFC 7946: the last point repeats the first).
 const RING_POINTS_MIN: usize = 4;
 
-pub(super) enum AreaFault {
+pub(super) enum GeoJsonAreaFault {
     /// The value is not a valid area.
     Form(String),
     /// The lines of a polygon cross.
     Crossing(String),
 }
 
-pub(super) fn check_area(area: &Value) -> Result<(), AreaFault> {
-    let polygons = parse_polygons(area).map_err(AreaFault::Form)?;
+pub(super) fn check_geojson_area(area: &Value) -> Result<(), GeoJsonAreaFault> {
+    let polygons = parse_polygons(area).map_err(GeoJsonAreaFault::Form)?;
     // Each polygon is checked by itself: zones of one area may touch.
     polygons.into_iter().filter(|polygon| count_points(polygon) <= POINTS_MAX).try_for_each(
         |polygon| {
-            polygon.check_validation().map_err(|error| AreaFault::Crossing(error.to_string()))
+            polygon
+                .check_validation()
+                .map_err(|error| GeoJsonAreaFault::Crossing(error.to_string()))
         },
     )
 }

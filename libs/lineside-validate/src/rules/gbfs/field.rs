@@ -1,9 +1,9 @@
 //! The types of GBFS fields, and the versions that have them.
 
-use super::version::SpecVersion;
+use super::version::GbfsVersion;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum FieldType {
+pub(super) enum GbfsFieldType {
     /// An object with fields.
     Object,
     /// A list with at least this many values.
@@ -73,50 +73,50 @@ pub(super) enum RecordIdKind {
 }
 
 /// An integer that counts things.
-pub(super) const COUNT: FieldType = FieldType::Whole(0, i64::MAX);
+pub(super) const COUNT: GbfsFieldType = GbfsFieldType::Whole(0, i64::MAX);
 /// A number that measures something; not negative.
-pub(super) const AMOUNT: FieldType = FieldType::Number(0.0, f64::MAX);
+pub(super) const AMOUNT: GbfsFieldType = GbfsFieldType::Number(0.0, f64::MAX);
 /// A fraction from 0 to 1.
-pub(super) const PART: FieldType = FieldType::Number(0.0, 1.0);
-pub(super) const LAT: FieldType = FieldType::Number(-90.0, 90.0);
-pub(super) const LON: FieldType = FieldType::Number(-180.0, 180.0);
+pub(super) const PART: GbfsFieldType = GbfsFieldType::Number(0.0, 1.0);
+pub(super) const LAT: GbfsFieldType = GbfsFieldType::Number(-90.0, 90.0);
+pub(super) const LON: GbfsFieldType = GbfsFieldType::Number(-180.0, 180.0);
 
 /// The rule for a field of a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FieldRule {
+pub(super) struct GbfsFieldRule {
     /// The path below `data`: names separated by dots, with `[]` for each element of a list.
     pub(super) path: &'static str,
-    pub(super) field_type: FieldType,
+    pub(super) field_type: GbfsFieldType,
     /// True if the field is required whenever its parent is present.
     pub(super) is_required: bool,
-    pub(super) from: SpecVersion,
-    pub(super) to: SpecVersion,
+    pub(super) from: GbfsVersion,
+    pub(super) to: GbfsVersion,
 }
 
 /// Returns an optional field of all versions.
-pub(super) const fn optional_field(path: &'static str, field_type: FieldType) -> FieldRule {
-    FieldRule {
+pub(super) const fn optional_field(path: &'static str, field_type: GbfsFieldType) -> GbfsFieldRule {
+    GbfsFieldRule {
         path,
         field_type,
         is_required: false,
-        from: SpecVersion::V1_0,
-        to: SpecVersion::V3_1,
+        from: GbfsVersion::V1_0,
+        to: GbfsVersion::V3_1,
     }
 }
 
 /// Returns a required field of all versions.
-pub(super) const fn required_field(path: &'static str, field_type: FieldType) -> FieldRule {
-    FieldRule { is_required: true, ..optional_field(path, field_type) }
+pub(super) const fn required_field(path: &'static str, field_type: GbfsFieldType) -> GbfsFieldRule {
+    GbfsFieldRule { is_required: true, ..optional_field(path, field_type) }
 }
 
-impl FieldRule {
+impl GbfsFieldRule {
     /// Restricts the field to this version and later ones.
-    pub(super) const fn since_version(self, from: SpecVersion) -> FieldRule {
-        FieldRule { from, ..self }
+    pub(super) const fn since_version(self, from: GbfsVersion) -> GbfsFieldRule {
+        GbfsFieldRule { from, ..self }
     }
 
     /// Restricts the field to this version and earlier ones.
-    pub(super) const fn until_version(self, to: SpecVersion) -> FieldRule {
-        FieldRule { to, ..self }
+    pub(super) const fn until_version(self, to: GbfsVersion) -> GbfsFieldRule {
+        GbfsFieldRule { to, ..self }
     }
 }

@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    SystemFiles,
-    field::{COUNT, FieldType, RecordIdKind},
-    file_check::{FileCheck, quote_value},
+    GbfsSystemFiles,
+    field::{COUNT, GbfsFieldType, RecordIdKind},
+    file_check::{GbfsFileCheck, shortened_value_text},
     kinds, records,
-    system_index::SystemIndex,
+    system_index::IdsAndLocationsIndex,
     tables::{self, TABLES},
-    tree::FieldNode,
-    version::SpecVersion,
+    tree::FieldSchemaNode,
+    version::GbfsVersion,
 };
 use crate::notice::Notices;
 
@@ -26,62 +26,79 @@ const OUTDATED_EXTRA_S: i64 = 600;
 
 /// The versions that files declare.
 #[derive(Debug)]
-pub(super) struct FileVersions {
+pub(super) struct DeclaredFileVersions {
     versions: BTreeMap<String, Value>,
-    pub(super) version: SpecVersion,
+    pub(super) version: GbfsVersion,
 }
 
 #[derive(Deserialize)]
-struct FileHead {
+struct FileVersionOnly {
     #[serde(default)]
     version: Value,
 }
 
-impl FileVersions {
-    pub(super) fn from_system(system: &SystemFiles<'_>) -> FileVersions {
+impl DeclaredFileVersions {
+    pub(super) fn declared_versions_of_system(
+        system: &GbfsSystemFiles<'_>,
+    ) -> DeclaredFileVersions {
         let mut versions = BTreeMap::new();
         for (name, body) in &system.files {
             let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-            if let Ok(FileHead { version }) = serde_json::from_slice(body) {
+            if let Ok(FileVersionOnly { version }) = serde_json::from_slice(body) {
                 versions.insert((*name).to_owned(), version);
             }
         }
         let of = |name: &str| {
-            versions.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version)
+            versions.get(name).and_then(Value::as_str).and_then(GbfsVersion::parse_gbfs_version)
         };
         // Without a version in the discovery file, the newest that any file declares; version 1.0 declares none.
         let any = || {
-            versions.values().filter_map(Value::as_str).filter_map(SpecVersion::parse_version).max()
+            versions
+                .values()
+                .filter_map(Value::as_str)
+                .filter_map(GbfsVersion::parse_gbfs_version)
+                .max()
         };
-        let version = of("gbfs").or_else(any).unwrap_or(SpecVersion::V1_0);
-        FileVersions { versions, version }
+        let version = of("gbfs").or_else(any).unwrap_or(GbfsVersion::V1_0);
+        DeclaredFileVersions { versions, version }
     }
 
     /// Returns the version by which a file is judged.
-    pub(super) fn file_version(&self, name: &str) -> SpecVersion {
-        let own =
-            self.versions.get(name).and_then(Value::as_str).and_then(SpecVersion::parse_version);
+    pub(super) fn applicable_file_version(&self, name: &str) -> GbfsVersion {
+        let own = self
+            .versions
+            .get(name)
+            .and_then(Value::as_str)
+            .and_then(GbfsVersion::parse_gbfs_version);
         own.unwrap_or(self.version)
     }
 }
 
 /// Checks that the required files are present and of one version.
-pub(super) fn check_file_set(system: &SystemFiles<'_>, heads: &FileVersions, out: &mut Notices) {
+pub(super) fn check_files_present_and_versions(
+    system: &GbfsSystemFiles<'_>,
+    heads: &DeclaredFileVersions,
+    out: &mut Notices,
+) {
     let is_here = |name: &str| !system.shared.contains(&name);
     for (name, reason) in system.unread.iter().filter(|(name, _)| is_here(name)) {
-        out.add_notice(&kinds::UNREACHABLE_FILE, |sample| {
-            sample.set_field("filename", system.display_name(name)).set_field("reason", *reason);
+        out.count_notice_with_sample(&kinds::UNREACHABLE_FILE, |sample| {
+            sample
+                .set_field("filename", system.file_name_in_notices(name))
+                .set_field("reason", *reason);
         });
     }
     let discovery = heads.versions.get("gbfs").and_then(Value::as_str);
     for (name, version) in heads.versions.iter().filter(|(name, _)| is_here(name)) {
         if let (Some(version), Some(discovery)) = (version.as_str(), discovery)
-            && SpecVersion::parse_version(version).is_some_and(|version| version != heads.version)
+            && GbfsVersion::parse_gbfs_version(version).is_some_and(|version| version != heads.version)
             // These files list versions, so they may declare any.
             && !matches!(name.as_str(), "gbfs_versions" | "manifest")
         {
-            out.add_notice(&kinds::MIXED_VERSIONS, |sample| {
-                sample.set_field("filename", system.display_name(name)).set_field("value", version);
+            out.count_notice_with_sample(&kinds::MIXED_VERSIONS, |sample| {
+                sample
+                    .set_field("filename", system.file_name_in_notices(name))
+                    .set_field("value", version);
                 sample.set_field("systemVersion", discovery);
             });
         }
@@ -91,39 +108,39 @@ pub(super) fn check_file_set(system: &SystemFiles<'_>, heads: &FileVersions, out
     }
 }
 
-fn has_file(system: &SystemFiles<'_>, name: &str) -> bool {
+fn is_file_listed(system: &GbfsSystemFiles<'_>, name: &str) -> bool {
     let mut names = system.files.iter().map(|(name, _)| *name);
     // A file that is present and unreadable is already reported.
     names.any(|other| other == name) || system.unread.iter().any(|(other, _)| *other == name)
 }
 
 /// Returns true if this is a further language and the first language does not list the file either.
-fn is_missing_in_first_language(system: &SystemFiles<'_>, name: &str) -> bool {
+fn is_missing_in_first_language(system: &GbfsSystemFiles<'_>, name: &str) -> bool {
     !system.language.is_empty() && !system.first.contains(&name)
 }
 
-fn check_required_files(system: &SystemFiles<'_>, version: SpecVersion, out: &mut Notices) {
+fn check_required_files(system: &GbfsSystemFiles<'_>, version: GbfsVersion, out: &mut Notices) {
     let mut require = |name: &str, because: &str| {
-        if !has_file(system, name) && !is_missing_in_first_language(system, name) {
+        if !is_file_listed(system, name) && !is_missing_in_first_language(system, name) {
             report_missing_file(system, name, because, out);
         }
     };
-    if version >= SpecVersion::V2_0 {
+    if version >= GbfsVersion::V2_0 {
         require("gbfs", "");
     }
     require("system_information", "");
-    let vehicles = if version < SpecVersion::V3_0 { "free_bike_status" } else { "vehicle_status" };
+    let vehicles = if version < GbfsVersion::V3_0 { "free_bike_status" } else { "vehicle_status" };
     let (information, status) = ("station_information", "station_status");
-    match (has_file(system, information), has_file(system, status)) {
+    match (is_file_listed(system, information), is_file_listed(system, status)) {
         (true, _) => require(status, "station_information.json exists"),
         (false, true) => require(information, "station_status.json exists"),
         (false, false) => require(vehicles, "the system has no stations"),
     }
 }
 
-fn report_missing_file(system: &SystemFiles<'_>, name: &str, because: &str, out: &mut Notices) {
-    out.add_notice(&kinds::MISSING_FILE, |sample| {
-        sample.set_field("filename", system.display_name(name));
+fn report_missing_file(system: &GbfsSystemFiles<'_>, name: &str, because: &str, out: &mut Notices) {
+    out.count_notice_with_sample(&kinds::MISSING_FILE, |sample| {
+        sample.set_field("filename", system.file_name_in_notices(name));
         if !because.is_empty() {
             sample.set_field("because", because);
         }
@@ -131,10 +148,10 @@ fn report_missing_file(system: &SystemFiles<'_>, name: &str, because: &str, out:
 }
 
 /// Checks for files and fields that are required because other files refer to them.
-pub(super) fn check_files_made_necessary(
-    system: &SystemFiles<'_>,
-    heads: &FileVersions,
-    system_index: &SystemIndex,
+pub(super) fn check_files_required_by_references(
+    system: &GbfsSystemFiles<'_>,
+    heads: &DeclaredFileVersions,
+    system_index: &IdsAndLocationsIndex,
     out: &mut Notices,
 ) {
     if !system.is_whole {
@@ -145,7 +162,8 @@ pub(super) fn check_files_made_necessary(
         (RecordIdKind::Plan, "system_pricing_plans", "a pricing plan"),
     ] {
         let Some(&is_own) = system_index.referenced.get(&of) else { continue };
-        if !has_file(system, name) && (is_own || !is_missing_in_first_language(system, name)) {
+        if !is_file_listed(system, name) && (is_own || !is_missing_in_first_language(system, name))
+        {
             report_missing_file(system, name, &format!("other files refer to {what}"), out);
         }
     }
@@ -155,9 +173,9 @@ pub(super) fn check_files_made_necessary(
         if is_shared && !is_own {
             continue;
         }
-        if heads.version >= SpecVersion::V2_1 && !programs.contains(*platform) {
-            out.add_notice(&kinds::MISSING_FIELD, |sample| {
-                sample.set_field("filename", system.display_name("system_information"));
+        if heads.version >= GbfsVersion::V2_1 && !programs.contains(*platform) {
+            out.count_notice_with_sample(&kinds::MISSING_FIELD, |sample| {
+                sample.set_field("filename", system.file_name_in_notices("system_information"));
                 sample.set_field("path", format!("/data/rental_apps/{platform}/store_uri"));
                 sample.set_field("because", format!("rental_uris has {platform}"));
             });
@@ -166,23 +184,23 @@ pub(super) fn check_files_made_necessary(
 }
 
 /// Checks the fields around the data of every file.
-pub(super) fn check_file_frame(check: &mut FileCheck<'_>, document: &Value) {
-    let field = |field_type, is_required| FieldNode {
+pub(super) fn check_top_level_fields(check: &mut GbfsFileCheck<'_>, document: &Value) {
+    let field = |field_type, is_required| FieldSchemaNode {
         field_type: Some(field_type),
         is_required,
-        ..FieldNode::default()
+        ..FieldSchemaNode::default()
     };
-    let has_version = check.version >= SpecVersion::V1_1;
-    let root = FieldNode {
+    let has_version = check.version >= GbfsVersion::V1_1;
+    let root = FieldSchemaNode {
         fields: vec![
-            ("last_updated", field(FieldType::Instant, true)),
+            ("last_updated", field(GbfsFieldType::Instant, true)),
             ("ttl", field(COUNT, true)),
-            ("version", field(FieldType::VersionNumber, has_version)),
-            ("data", field(FieldType::Object, true)),
+            ("version", field(GbfsFieldType::VersionNumber, has_version)),
+            ("data", field(GbfsFieldType::Object, true)),
         ],
-        ..field(FieldType::Object, true)
+        ..field(GbfsFieldType::Object, true)
     };
-    check.check_node(&root, document);
+    check.check_value_against_schema(&root, document);
     records::check_not_in_future(check, document, "last_updated");
     let ttl = document["ttl"].as_i64().unwrap_or(0).max(0);
     let updated = records::parse_time(&document["last_updated"]);
@@ -190,7 +208,7 @@ pub(super) fn check_file_frame(check: &mut FileCheck<'_>, document: &Value) {
         && LIVE.contains(&check.file)
         && age > ttl.max(LIVE_AGE_MAX_S).saturating_add(OUTDATED_EXTRA_S)
     {
-        check.report_here(&kinds::OUTDATED, |sample| {
+        check.report_at_current_path(&kinds::OUTDATED, |sample| {
             _ = sample.set_field("age", age).set_field("ttl", ttl)
         });
     }
@@ -200,49 +218,49 @@ pub(super) fn check_file_frame(check: &mut FileCheck<'_>, document: &Value) {
 }
 
 /// Checks the files that a discovery file lists: each is listed once, and the version has it.
-fn check_discovery_feeds(check: &mut FileCheck<'_>, data: &Value) {
+fn check_discovery_feeds(check: &mut GbfsFileCheck<'_>, data: &Value) {
     let Some(languages) = data.as_object() else { return };
     let version = check.version;
-    check.check_below("data", |check| {
-        if version >= SpecVersion::V3_0 {
-            check_feed_list(check, &data["feeds"]);
+    check.check_with_path_appended("data", |check| {
+        if version >= GbfsVersion::V3_0 {
+            check_discovery_feed_list(check, &data["feeds"]);
             return;
         }
         for (language, feeds) in languages {
-            check.check_below(language, |check| {
+            check.check_with_path_appended(language, |check| {
                 if crate::gtfs::normalize_language_tag(language).is_none() {
-                    check.report_here(&kinds::INVALID_LANGUAGE, |sample| {
+                    check.report_at_current_path(&kinds::INVALID_LANGUAGE, |sample| {
                         sample.set_field("value", language.as_str());
                     });
                 }
-                check_feed_list(check, &feeds["feeds"]);
+                check_discovery_feed_list(check, &feeds["feeds"]);
             });
         }
     });
 }
 
-fn check_feed_list(check: &mut FileCheck<'_>, feeds: &Value) {
+fn check_discovery_feed_list(check: &mut GbfsFileCheck<'_>, feeds: &Value) {
     let version = check.version;
     let mut seen = BTreeSet::new();
     for (at, feed) in feeds.as_array().into_iter().flatten().enumerate() {
         let Some(name) = feed["name"].as_str() else { continue };
-        let is_known = tables::find_schema(name)
+        let is_known = tables::find_file_schema(name)
             .is_some_and(|table| (table.from..=table.to).contains(&version));
         // Version 1.0 lets producers add files of their own.
         let kind = if !seen.insert(name) {
             &kinds::DUPLICATE_FILE
-        } else if !is_known && version >= SpecVersion::V1_1 {
+        } else if !is_known && version >= GbfsVersion::V1_1 {
             &kinds::UNEXPECTED_WORD
         } else {
             continue;
         };
-        check.check_below("feeds", |check| {
-            check.check_below(&at.to_string(), |check| {
-                check.check_below("name", |check| {
-                    check.report_here(kind, |sample| {
-                        sample.set_field("value", quote_value(&feed["name"]));
+        check.check_with_path_appended("feeds", |check| {
+            check.check_with_path_appended(&at.to_string(), |check| {
+                check.check_with_path_appended("name", |check| {
+                    check.report_at_current_path(kind, |sample| {
+                        sample.set_field("value", shortened_value_text(&feed["name"]));
                         if kind.code == kinds::UNEXPECTED_WORD.code {
-                            sample.set_field("expected", file_names(version));
+                            sample.set_field("expected", file_names_of_version(version));
                         }
                     });
                 });
@@ -252,7 +270,7 @@ fn check_feed_list(check: &mut FileCheck<'_>, feeds: &Value) {
 }
 
 /// Returns the names of the files of a version, for a message.
-fn file_names(version: SpecVersion) -> String {
+fn file_names_of_version(version: GbfsVersion) -> String {
     let of_version = TABLES.iter().filter(|table| (table.from..=table.to).contains(&version));
     of_version.map(|table| table.name).collect::<Vec<_>>().join(", ")
 }
@@ -274,7 +292,7 @@ const LISTS: &[(&str, &str)] = &[
 ];
 
 /// Returns the name of the GBFS file that a body is, judging by its contents; `None` if it is not GBFS.
-pub fn detect_file_name(body: &[u8]) -> Option<&'static str> {
+pub fn detect_gbfs_file_name(body: &[u8]) -> Option<&'static str> {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if body.len() > super::FILE_BYTES_MAX {
         return None;

@@ -1,17 +1,18 @@
 //! The kinds of notices about a system, with one page each.
 
-use super::super::Field;
+use super::super::NoticeFieldDescription;
 
-const FILE: Field = (
+const FILE: NoticeFieldDescription = (
     "filename",
     "The file; the name of a file in another language begins with the language, as in \
     `fr/system_information.json`.",
 );
-const PATH: Field = ("path", "The JSON pointer to the position in the file.");
-const VALUE: Field = ("value", "The value.");
-const EXPECTED: Field = ("expected", "The allowed values.");
-const REASON: Field = ("reason", "A description of the fault.");
-const BECAUSE: Field = ("because", "The condition that requires it, if it is not always required.");
+const PATH: NoticeFieldDescription = ("path", "The JSON pointer to the position in the file.");
+const VALUE: NoticeFieldDescription = ("value", "The value.");
+const EXPECTED: NoticeFieldDescription = ("expected", "The allowed values.");
+const REASON: NoticeFieldDescription = ("reason", "A description of the fault.");
+const BECAUSE: NoticeFieldDescription =
+    ("because", "The condition that requires it, if it is not always required.");
 
 kinds! {
     MALFORMED_JSON "malformed_json" Error [FILE, REASON];

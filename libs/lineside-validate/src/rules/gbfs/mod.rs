@@ -20,12 +20,15 @@ mod version;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::{
-    file_check::FileCheck, files::FileVersions, system_index::SystemIndex, tree::FieldNode,
+    file_check::GbfsFileCheck, files::DeclaredFileVersions, system_index::IdsAndLocationsIndex,
+    tree::FieldSchemaNode,
 };
-pub use self::{files::detect_file_name, rotation::is_compared_file, version::SpecVersion};
-use super::{SystemError, ValidationOutcome, panic_message, time_limit::TimeLimit};
+pub use self::{
+    files::detect_gbfs_file_name, rotation::is_compared_with_earlier_copy, version::GbfsVersion,
+};
+use super::{ValidationOutcome, ValidatorFault, panic_message, time_limit::CallbackTimeLimit};
 use crate::{
-    cancel::CancelUnwind,
+    cancel::CancelPanicPayload,
     notice::{NoticeKind, Notices},
 };
 
@@ -36,12 +39,12 @@ const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// The files of a system, or some of them.
 #[derive(Debug, Default)]
-pub struct SystemFiles<'a> {
+pub struct GbfsSystemFiles<'a> {
     /// The bodies of the files by name, without `.json`.
     pub files: Vec<(&'a str, &'a [u8])>,
     /// The names of unreadable files, each with the reason.
     pub unread: Vec<(&'a str, &'a str)>,
-    /// Earlier bodies of those files that are [compared](is_compared_file); empty if unknown.
+    /// Earlier bodies of those files that are [compared](is_compared_with_earlier_copy); empty if unknown.
     pub previous: Vec<(&'a str, &'a [u8])>,
     /// The language code if these are the files of a further language; empty for the first language. Notices prefix
     /// file names with it.
@@ -60,9 +63,9 @@ pub struct SystemFiles<'a> {
     pub delivered_at: Vec<(&'a str, i64)>,
 }
 
-impl SystemFiles<'_> {
+impl GbfsSystemFiles<'_> {
     /// Returns the name of a file in notices.
-    fn display_name(&self, name: &str) -> String {
+    fn file_name_in_notices(&self, name: &str) -> String {
         let is_of_language = !self.language.is_empty() && !self.shared.contains(&name);
         let language = if is_of_language { format!("{}/", self.language) } else { String::new() };
         format!("{language}{name}.json")
@@ -76,34 +79,37 @@ pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
 
 /// Returns true if a GBFS file has this name, without `.json`.
 pub fn is_gbfs_file(name: &str) -> bool {
-    tables::find_schema(name).is_some()
+    tables::find_file_schema(name).is_some()
 }
 
 /// Validates a system. Returns the validator's own faults, such as a check that panics, apart from the notices.
-pub fn validate_system(system: &SystemFiles<'_>, notices: &mut Notices) -> Vec<SystemError> {
-    validate_while(system, notices, &|| true).errors
+pub fn validate_gbfs_system(
+    system: &GbfsSystemFiles<'_>,
+    notices: &mut Notices,
+) -> Vec<ValidatorFault> {
+    validate_gbfs_while(system, notices, &|| true).errors
 }
 
-/// Validates a system while there is time. Calls `goes_on` before each file and about every 64 records, and stops once
-/// it returns false. Checks between files run only if all files were checked.
-pub fn validate_while(
-    system: &SystemFiles<'_>,
+/// Validates a system while there is time. Calls `should_continue` before each file and about every 64 records, and
+/// stops once it returns false. Checks between files run only if all files were checked.
+pub fn validate_gbfs_while(
+    system: &GbfsSystemFiles<'_>,
     notices: &mut Notices,
     should_continue: &dyn Fn() -> bool,
 ) -> ValidationOutcome {
-    let time_limit = TimeLimit::new(should_continue);
-    let heads = FileVersions::from_system(system);
-    let mut system_index = SystemIndex::default();
+    let time_limit = CallbackTimeLimit::new(should_continue);
+    let heads = DeclaredFileVersions::declared_versions_of_system(system);
+    let mut system_index = IdsAndLocationsIndex::default();
     let mut errors = Vec::new();
-    files::check_file_set(system, &heads, notices);
+    files::check_files_present_and_versions(system, &heads, notices);
     for table in tables::TABLES {
         let Some((_, body)) = system.files.iter().find(|(name, _)| *name == table.name) else {
             continue;
         };
-        if time_limit.was_exceeded() || !should_continue() {
+        if time_limit.was_time_limit_reached() || !should_continue() {
             return ValidationOutcome { errors, is_cut_short: true };
         }
-        let version = heads.file_version(table.name);
+        let version = heads.applicable_file_version(table.name);
         // A file that this version does not have is judged by the nearest version that has it.
         let version = version.clamp(table.from, table.to);
         let previous = system.previous.iter().find(|(name, _)| *name == table.name);
@@ -111,7 +117,7 @@ pub fn validate_while(
         system_index.is_shared = system.shared.contains(&table.name);
         let shown = match system_index.is_shared {
             true => format!("{}/{}.json", system.language, table.name),
-            false => system.display_name(table.name),
+            false => system.file_name_in_notices(table.name),
         };
         let result = catch_unwind(AssertUnwindSafe(|| {
             let out = if system_index.is_shared { &mut of_shared } else { &mut *notices };
@@ -119,34 +125,34 @@ pub fn validate_while(
             let delivered_at = system.delivered_at.iter().find(|(name, _)| *name == table.name);
             let delivered_at = delivered_at.map_or(system.now, |(_, given)| system.now.min(*given));
             let mut check =
-                FileCheck::new(name, version, (system.now, delivered_at), to, &time_limit);
-            check_file(
+                GbfsFileCheck::new(name, version, (system.now, delivered_at), to, &time_limit);
+            check_gbfs_file(
                 &mut check,
-                &FieldNode::from_fields(table.fields, version),
+                &FieldSchemaNode::build_field_schema_tree(table.fields, version),
                 body,
                 previous.map(|(_, body)| *body),
             );
         }));
-        of_shared.retain_kinds(|kind| {
-            reference_file(kind).is_some_and(|other| !system.shared.contains(&other))
+        of_shared.retain_notice_kinds(|kind| {
+            reference_file_of_kind(kind).is_some_and(|other| !system.shared.contains(&other))
         });
         notices.merge_notices(of_shared);
         // A cancelled check is not a fault.
         if let Err(panic) = result
-            && !panic.is::<CancelUnwind>()
+            && !panic.is::<CancelPanicPayload>()
         {
-            errors.push(SystemError { rule: table.name, message: panic_message(&*panic) });
+            errors.push(ValidatorFault { rule: table.name, message: panic_message(&*panic) });
         }
     }
-    if time_limit.was_exceeded() {
+    if time_limit.was_time_limit_reached() {
         return ValidationOutcome { errors, is_cut_short: true };
     }
-    files::check_files_made_necessary(system, &heads, &system_index, notices);
+    files::check_files_required_by_references(system, &heads, &system_index, notices);
     ValidationOutcome { errors, is_cut_short: false }
 }
 
 /// Returns the file against which notices of a kind are checked, if there is one.
-fn reference_file(kind: &NoticeKind) -> Option<&'static str> {
+fn reference_file_of_kind(kind: &NoticeKind) -> Option<&'static str> {
     let by = [
         (&kinds::UNKNOWN_STATION, "station_information"),
         (&kinds::STATION_WITHOUT_STATUS, "station_information"),
@@ -158,10 +164,17 @@ fn reference_file(kind: &NoticeKind) -> Option<&'static str> {
     by.iter().find(|(other, _)| other.code == kind.code).map(|(_, file)| *file)
 }
 
-fn check_file(check: &mut FileCheck<'_>, data: &FieldNode, body: &[u8], previous: Option<&[u8]>) {
+fn check_gbfs_file(
+    check: &mut GbfsFileCheck<'_>,
+    data: &FieldSchemaNode,
+    body: &[u8],
+    previous: Option<&[u8]>,
+) {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    let malformed = |check: &mut FileCheck<'_>, reason: String| {
-        check.report_here(&kinds::MALFORMED_JSON, |sample| _ = sample.set_field("reason", reason));
+    let malformed = |check: &mut GbfsFileCheck<'_>, reason: String| {
+        check.report_at_current_path(&kinds::MALFORMED_JSON, |sample| {
+            _ = sample.set_field("reason", reason)
+        });
     };
     if body.len() > FILE_BYTES_MAX {
         malformed(
@@ -172,12 +185,14 @@ fn check_file(check: &mut FileCheck<'_>, data: &FieldNode, body: &[u8], previous
     }
     match serde_json::from_slice(body) {
         Ok(document) => {
-            files::check_file_frame(check, &document);
+            files::check_top_level_fields(check, &document);
             if let Some(value) = document.get("data") {
-                check.check_below("data", |look| look.check_node(data, value));
-                records::check_records(check, &document);
+                check.check_with_path_appended("data", |look| {
+                    look.check_value_against_schema(data, value)
+                });
+                records::check_records_of_file(check, &document);
                 if let Some(previous) = previous {
-                    rotation::check_id_rotation(check, &document, previous);
+                    rotation::check_vehicle_id_rotation(check, &document, previous);
                 }
             }
         }
@@ -217,9 +232,9 @@ mod tests {
     fn findings_in_files_shared_by_languages_are_reported_once() {
         let pages = pages(2).map(|(name, page)| (name, page.replace("\"lat\"", "\"latt\"")));
         let files = || pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
-        let reported_files = |system: SystemFiles<'_>| {
+        let reported_files = |system: GbfsSystemFiles<'_>| {
             let mut notices = Notices::new(9);
-            assert!(validate_system(&system, &mut notices).is_empty());
+            assert!(validate_gbfs_system(&system, &mut notices).is_empty());
             let samples = notices.iter().flat_map(|found| found.samples.clone());
             let names = samples.map(|sample| sample["filename"].as_str().map(str::to_owned));
             let mut names: Vec<String> = names.flatten().collect();
@@ -228,16 +243,16 @@ mod tests {
             names
         };
         let system =
-            || SystemFiles { files: files(), now: 1_767_250_000, ..SystemFiles::default() };
+            || GbfsSystemFiles { files: files(), now: 1_767_250_000, ..GbfsSystemFiles::default() };
         assert_eq!(reported_files(system()), ["station_information.json"]);
-        let french = || SystemFiles { language: "fr", ..system() };
+        let french = || GbfsSystemFiles { language: "fr", ..system() };
         assert_eq!(reported_files(french()), ["fr/station_information.json"]);
         let shared = vec!["station_information"];
-        assert!(reported_files(SystemFiles { shared: shared.clone(), ..french() }).is_empty());
+        assert!(reported_files(GbfsSystemFiles { shared: shared.clone(), ..french() }).is_empty());
         let unread = vec![("gbfs", "gone"), ("system_regions", "gone")];
         let shared = [shared, vec!["gbfs"]].concat();
         let first = vec!["system_information"];
-        let missing = SystemFiles { unread, shared, first, is_whole: true, ..french() };
+        let missing = GbfsSystemFiles { unread, shared, first, is_whole: true, ..french() };
         assert_eq!(
             reported_files(missing),
             ["fr/system_information.json", "fr/system_regions.json"]
@@ -251,16 +266,16 @@ mod tests {
     fn told_of(languages: &[(&str, &[File], &[&str])]) -> Vec<String> {
         let mut notices = Notices::new(9);
         for (at, (language, files, shared)) in languages.iter().enumerate() {
-            let system = SystemFiles {
+            let system = GbfsSystemFiles {
                 files: files.iter().map(|(name, body)| (*name, body.as_bytes())).collect(),
                 language: if at == 0 { "" } else { language },
                 shared: shared.to_vec(),
                 first: languages[0].1.iter().map(|(name, _)| *name).collect(),
                 is_whole: true,
                 now: 1_767_250_000,
-                ..SystemFiles::default()
+                ..GbfsSystemFiles::default()
             };
-            assert!(validate_system(&system, &mut notices).is_empty());
+            assert!(validate_gbfs_system(&system, &mut notices).is_empty());
         }
         let mut reported: Vec<String> = Vec::new();
         for found in notices.iter() {
@@ -336,14 +351,14 @@ mod tests {
         let ages = |updated: i64, deliveries: &[(&'static str, i64)]| {
             let page = page(updated);
             let files = vec![("station_status", page.as_bytes())];
-            let system = SystemFiles {
+            let system = GbfsSystemFiles {
                 files,
                 now: NOW,
                 delivered_at: deliveries.to_vec(),
-                ..SystemFiles::default()
+                ..GbfsSystemFiles::default()
             };
             let mut notices = Notices::new(1);
-            assert!(validate_system(&system, &mut notices).is_empty());
+            assert!(validate_gbfs_system(&system, &mut notices).is_empty());
             notices.get("outdated_file").and_then(|found| found.samples[0]["age"].as_i64())
         };
         assert_eq!(ages(NOW - 3_600, &[]), Some(3_600));
@@ -365,7 +380,7 @@ mod tests {
     fn an_interrupted_validation_reports_nothing_about_unseen_files() {
         let pages = pages(200);
         let files = pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
-        let system = SystemFiles { files, now: 1_767_250_000, ..SystemFiles::default() };
+        let system = GbfsSystemFiles { files, now: 1_767_250_000, ..GbfsSystemFiles::default() };
         let n_checks = Cell::new(0);
         // A clock that runs out after this many checks.
         let run_until = |until: u32| {
@@ -375,7 +390,7 @@ mod tests {
                 n_checks.set(n_checks.get() + 1);
                 n_checks.get() <= until
             };
-            let verdict = validate_while(&system, &mut notices, &should_continue);
+            let verdict = validate_gbfs_while(&system, &mut notices, &should_continue);
             assert!(verdict.errors.is_empty(), "{verdict:?}");
             assert_eq!(notices.iter().count(), 0, "{until}: {notices:?}");
             verdict.is_cut_short

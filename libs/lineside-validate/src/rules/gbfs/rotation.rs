@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::{
     FILE_BYTES_MAX,
-    file_check::{FileCheck, quote_value},
+    file_check::{GbfsFileCheck, shortened_value_text},
     kinds,
-    version::SpecVersion,
+    version::GbfsVersion,
 };
 use crate::gtfs::haversine_distance_m;
 
@@ -18,7 +18,7 @@ use crate::gtfs::haversine_distance_m;
 const MOVED_M: f64 = 300.0;
 
 /// Returns true if a file is compared with an earlier copy.
-pub fn is_compared_file(file: &str) -> bool {
+pub fn is_compared_with_earlier_copy(file: &str) -> bool {
     vehicle_list_of_file(file).is_some()
 }
 
@@ -33,10 +33,14 @@ fn vehicle_list_of_file(file: &str) -> Option<(&'static str, &'static str)> {
 
 /// Reports vehicles that are elsewhere under the id that they had in the earlier copy. Since version 2.0, ids must
 /// change after each trip. O(n) in the vehicles of both copies.
-pub(super) fn check_id_rotation(check: &mut FileCheck<'_>, document: &Value, previous: &[u8]) {
+pub(super) fn check_vehicle_id_rotation(
+    check: &mut GbfsFileCheck<'_>,
+    document: &Value,
+    previous: &[u8],
+) {
     let Some((list, id)) = vehicle_list_of_file(check.file) else { return };
     let previous = previous.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(previous);
-    if check.version < SpecVersion::V2_0 || previous.len() > FILE_BYTES_MAX {
+    if check.version < GbfsVersion::V2_0 || previous.len() > FILE_BYTES_MAX {
         return;
     }
     // Faults of the earlier copy are not reported here.
@@ -50,10 +54,10 @@ pub(super) fn check_id_rotation(check: &mut FileCheck<'_>, document: &Value, pre
         let (Some(&there), Some(here)) = (earlier, vehicle_location(vehicle)) else { return };
         let distance = haversine_distance_m(there, here);
         if distance > MOVED_M {
-            check.check_below(id, |check| {
-                check.report_here(&kinds::KEPT_ID, |sample| {
+            check.check_with_path_appended(id, |check| {
+                check.report_at_current_path(&kinds::KEPT_ID, |sample| {
                     sample
-                        .set_field("value", quote_value(&vehicle[id]))
+                        .set_field("value", shortened_value_text(&vehicle[id]))
                         .set_field("distance", distance.round());
                 });
             });

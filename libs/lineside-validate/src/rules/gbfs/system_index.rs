@@ -14,7 +14,7 @@ pub(super) const FAR_M: f64 = 2_000_000.0;
 
 /// The facts about a station that its status is checked against.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct StationEntry {
+pub(super) struct StationFacts {
     pub(super) capacity: Option<i64>,
     /// True if more vehicles than the capacity can be present: vehicles may be parked around the station, or staff
     /// valet them.
@@ -23,14 +23,14 @@ pub(super) struct StationEntry {
 
 /// The ids, references and locations of a system.
 #[derive(Debug, Default)]
-pub(super) struct SystemIndex {
+pub(super) struct IdsAndLocationsIndex {
     ids: BTreeMap<RecordIdKind, HashSet<String>>,
     /// True if the current file is shared with another language.
     pub(super) is_shared: bool,
     /// The kinds of ids that are referenced although their file is missing. The value is true if a file of the
     /// language's own refers to them.
     pub(super) referenced: BTreeMap<RecordIdKind, bool>,
-    pub(super) stations: HashMap<String, StationEntry>,
+    pub(super) stations: HashMap<String, StationFacts>,
     /// The ids of vehicle types with a motor.
     pub(super) motors: HashSet<String>,
     /// The platforms of the apps in `rental_uris`. The value is true if a file of the language's own has them.
@@ -40,24 +40,24 @@ pub(super) struct SystemIndex {
     points: Vec<(f64, f64)>,
 }
 
-impl SystemIndex {
+impl IdsAndLocationsIndex {
     /// Records that the file of a kind of ids was read, even if it has none.
-    pub(super) fn mark_file_read(&mut self, kind: RecordIdKind) {
+    pub(super) fn mark_id_file_read(&mut self, kind: RecordIdKind) {
         self.ids.entry(kind).or_default();
     }
 
     /// Returns true if the file of a kind of ids was read.
-    pub(super) fn has_file_read(&self, kind: RecordIdKind) -> bool {
+    pub(super) fn was_id_file_read(&self, kind: RecordIdKind) -> bool {
         self.ids.contains_key(&kind)
     }
 
     /// Adds an id. Returns false if the id already exists.
-    pub(super) fn add_id(&mut self, kind: RecordIdKind, id: &str) -> bool {
+    pub(super) fn add_record_id(&mut self, kind: RecordIdKind, id: &str) -> bool {
         self.ids.entry(kind).or_default().insert(id.to_owned())
     }
 
     /// Returns true if an id exists, or if its file was not read.
-    pub(super) fn may_have_id(&mut self, kind: RecordIdKind, id: &str) -> bool {
+    pub(super) fn may_record_id_exist(&mut self, kind: RecordIdKind, id: &str) -> bool {
         match self.ids.get(&kind) {
             Some(ids) => ids.contains(id),
             None => {
@@ -81,7 +81,7 @@ impl SystemIndex {
     }
 
     /// Adds a location.
-    pub(super) fn add_point(&mut self, lat: f64, lon: f64) {
+    pub(super) fn add_location(&mut self, lat: f64, lon: f64) {
         if self.points.len() < POINTS_MAX {
             self.points.push((lat, lon));
         }
@@ -89,7 +89,7 @@ impl SystemIndex {
 
     /// Returns the middle of the system so far: the median of the latitudes and of the longitudes. Returns `None` if
     /// too little is known.
-    pub(super) fn median_point(&self) -> Option<(f64, f64)> {
+    pub(super) fn median_location(&self) -> Option<(f64, f64)> {
         /// The fewest points that have a middle.
         const POINTS_MIN: usize = 3;
         if self.points.len() < POINTS_MIN {

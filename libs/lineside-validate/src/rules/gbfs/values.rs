@@ -3,14 +3,14 @@
 use jiff::{Timestamp, civil::Date};
 use serde_json::Value;
 
-use super::{field::FieldType, kinds, version::SpecVersion};
+use super::{field::GbfsFieldType, kinds, version::GbfsVersion};
 use crate::{
-    gtfs::{currency_decimals, normalize_language_tag, normalize_zone_id},
+    gtfs::{currency_decimals, normalize_language_tag, normalize_timezone_id},
     notice::NoticeKind,
 };
 
 /// The reason why a value is invalid.
-pub(super) struct FieldFault {
+pub(super) struct InvalidValueReason {
     pub(super) kind: &'static NoticeKind,
     /// A description of the expected value.
     pub(super) expected: String,
@@ -19,39 +19,44 @@ pub(super) struct FieldFault {
 /// Times before 15 December 2015 are older than GBFS (the schemas' bound).
 const OLDEST_S: f64 = 1_450_155_600.0;
 
-fn some_fault(kind: &'static NoticeKind, expected: impl Into<String>) -> Option<FieldFault> {
-    Some(FieldFault { kind, expected: expected.into() })
+fn invalid_value_reason(
+    kind: &'static NoticeKind,
+    expected: impl Into<String>,
+) -> Option<InvalidValueReason> {
+    Some(InvalidValueReason { kind, expected: expected.into() })
 }
 
 /// Returns the fault of a value's JSON type, if any.
-fn find_type_fault(
-    field_type: FieldType,
+fn find_json_type_fault(
+    field_type: GbfsFieldType,
     value: &Value,
-    version: SpecVersion,
-) -> Option<FieldFault> {
+    version: GbfsVersion,
+) -> Option<InvalidValueReason> {
     let (fits, expected) = match field_type {
-        FieldType::Object | FieldType::NumbersBy(_) | FieldType::Area => {
+        GbfsFieldType::Object | GbfsFieldType::NumbersBy(_) | GbfsFieldType::Area => {
             (value.is_object(), "an object")
         }
-        FieldType::List(_) | FieldType::Texts | FieldType::Urls => (value.is_array(), "a list"),
-        FieldType::Whole(..) => (is_whole_number(value), "an integer"),
-        FieldType::Number(..) => (value.is_number(), "a number"),
-        FieldType::Flag if version < SpecVersion::V2_0 => {
-            (is_number_flag(value, version), "0 or 1")
+        GbfsFieldType::List(_) | GbfsFieldType::Texts | GbfsFieldType::Urls => {
+            (value.is_array(), "a list")
         }
-        FieldType::Flag => (value.is_boolean(), "true or false"),
-        FieldType::Instant if version < SpecVersion::V3_0 => {
+        GbfsFieldType::Whole(..) => (is_whole_number(value), "an integer"),
+        GbfsFieldType::Number(..) => (value.is_number(), "a number"),
+        GbfsFieldType::Flag if version < GbfsVersion::V2_0 => {
+            (is_zero_or_one(value, version), "0 or 1")
+        }
+        GbfsFieldType::Flag => (value.is_boolean(), "true or false"),
+        GbfsFieldType::Instant if version < GbfsVersion::V3_0 => {
             (value.is_number(), "seconds since 1970")
         }
         _ => (value.is_string(), "a string"),
     };
-    if fits { None } else { some_fault(&kinds::UNEXPECTED_TYPE, expected) }
+    if fits { None } else { invalid_value_reason(&kinds::UNEXPECTED_TYPE, expected) }
 }
 
 /// Returns true if a value is 0, 1 or, in version 1.0, a boolean: that version does not say which.
-fn is_number_flag(value: &Value, version: SpecVersion) -> bool {
+fn is_zero_or_one(value: &Value, version: GbfsVersion) -> bool {
     let is_bit = value.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number));
-    is_bit || (version == SpecVersion::V1_0 && value.is_boolean())
+    is_bit || (version == GbfsVersion::V1_0 && value.is_boolean())
 }
 
 fn is_whole_number(value: &Value) -> bool {
@@ -59,80 +64,92 @@ fn is_whole_number(value: &Value) -> bool {
 }
 
 pub(super) fn find_value_fault(
-    field_type: FieldType,
+    field_type: GbfsFieldType,
     value: &Value,
-    version: SpecVersion,
-) -> Option<FieldFault> {
-    let of_type = find_type_fault(field_type, value, version);
+    version: GbfsVersion,
+) -> Option<InvalidValueReason> {
+    let of_type = find_json_type_fault(field_type, value, version);
     if of_type.is_some() {
         return of_type;
     }
     match field_type {
-        FieldType::List(least) if value.as_array().is_some_and(|list| list.len() < least) => {
-            some_fault(&kinds::SHORT_LIST, "")
+        GbfsFieldType::List(least) if value.as_array().is_some_and(|list| list.len() < least) => {
+            invalid_value_reason(&kinds::SHORT_LIST, "")
         }
-        FieldType::Whole(from, to) => find_range_fault(value, from as f64, to as f64),
-        FieldType::Number(from, to) => find_range_fault(value, from, to),
-        FieldType::Instant if version < SpecVersion::V3_0 => find_seconds_fault(value, version),
-        FieldType::Instant | FieldType::DateTime => {
+        GbfsFieldType::Whole(from, to) => find_range_fault(value, from as f64, to as f64),
+        GbfsFieldType::Number(from, to) => find_range_fault(value, from, to),
+        GbfsFieldType::Instant if version < GbfsVersion::V3_0 => {
+            find_unix_seconds_fault(value, version)
+        }
+        GbfsFieldType::Instant | GbfsFieldType::DateTime => {
             let is_right = value.as_str().is_some_and(|text| parse_rfc3339(text).is_some());
             if is_right {
                 None
             } else {
-                some_fault(&kinds::INVALID_TIMESTAMP, "2026-01-31T08:00:00Z")
+                invalid_value_reason(&kinds::INVALID_TIMESTAMP, "2026-01-31T08:00:00Z")
             }
         }
-        FieldType::NumbersBy(_) => {
+        GbfsFieldType::NumbersBy(_) => {
             let mut numbers = value.as_object().into_iter().flat_map(|object| object.values());
             let is_right = numbers.all(|number| number.as_f64().is_some_and(|n| n >= 0.0));
-            if is_right { None } else { some_fault(&kinds::UNEXPECTED_TYPE, "numbers by id") }
+            if is_right {
+                None
+            } else {
+                invalid_value_reason(&kinds::UNEXPECTED_TYPE, "numbers by id")
+            }
         }
-        _ => value.as_str().and_then(|text| find_text_fault(field_type, text)),
+        _ => value.as_str().and_then(|text| find_text_format_fault(field_type, text)),
     }
 }
 
-fn find_range_fault(value: &Value, from: f64, to: f64) -> Option<FieldFault> {
+fn find_range_fault(value: &Value, from: f64, to: f64) -> Option<InvalidValueReason> {
     let is_in = value.as_f64().is_some_and(|number| (from..=to).contains(&number));
     if is_in {
         return None;
     }
     let to_is_open = to >= i64::MAX as f64;
     let expected = if to_is_open { format!("{from} or more") } else { format!("{from} to {to}") };
-    some_fault(&kinds::OUT_OF_RANGE, expected)
+    invalid_value_reason(&kinds::OUT_OF_RANGE, expected)
 }
 
 /// Checks a timestamp in seconds. Before 2.3 the schemas allow fractions of a second in most
 /// places.
-fn find_seconds_fault(value: &Value, version: SpecVersion) -> Option<FieldFault> {
-    let least = if version == SpecVersion::V1_0 { 0.0 } else { OLDEST_S };
+fn find_unix_seconds_fault(value: &Value, version: GbfsVersion) -> Option<InvalidValueReason> {
+    let least = if version == GbfsVersion::V1_0 { 0.0 } else { OLDEST_S };
     let is_right = value.as_f64().is_some_and(|seconds| seconds >= least)
-        && (version < SpecVersion::V2_3 || is_whole_number(value));
-    if is_right { None } else { some_fault(&kinds::INVALID_TIMESTAMP, "seconds since 1970") }
+        && (version < GbfsVersion::V2_3 || is_whole_number(value));
+    if is_right {
+        None
+    } else {
+        invalid_value_reason(&kinds::INVALID_TIMESTAMP, "seconds since 1970")
+    }
 }
 
-fn find_text_fault(field_type: FieldType, text: &str) -> Option<FieldFault> {
+fn find_text_format_fault(field_type: GbfsFieldType, text: &str) -> Option<InvalidValueReason> {
     let (is_right, kind) = match field_type {
-        FieldType::Url => (is_url(text), &kinds::INVALID_URL),
-        FieldType::Mail => (is_email_address(text), &kinds::INVALID_MAIL),
-        FieldType::Phone => (is_phone_number(text), &kinds::INVALID_PHONE),
-        FieldType::Language => (normalize_language_tag(text).is_some(), &kinds::INVALID_LANGUAGE),
-        FieldType::Zone => (normalize_zone_id(text).is_some(), &kinds::INVALID_ZONE),
-        FieldType::Date => (is_date(text), &kinds::INVALID_DATE),
-        FieldType::Time => (is_time_of_day(text), &kinds::INVALID_TIME),
-        FieldType::Country => (is_country_code(text), &kinds::INVALID_COUNTRY),
-        FieldType::Currency => (currency_decimals(text).is_some(), &kinds::INVALID_CURRENCY),
-        FieldType::Color => (is_hex_color(text), &kinds::INVALID_COLOR),
-        FieldType::VersionNumber => {
-            (SpecVersion::parse_version(text).is_some(), &kinds::UNKNOWN_VERSION)
+        GbfsFieldType::Url => (is_url_of_any_scheme(text), &kinds::INVALID_URL),
+        GbfsFieldType::Mail => (is_email_address(text), &kinds::INVALID_MAIL),
+        GbfsFieldType::Phone => (is_e164_phone_number(text), &kinds::INVALID_PHONE),
+        GbfsFieldType::Language => {
+            (normalize_language_tag(text).is_some(), &kinds::INVALID_LANGUAGE)
         }
-        FieldType::Word(words) => {
+        GbfsFieldType::Zone => (normalize_timezone_id(text).is_some(), &kinds::INVALID_ZONE),
+        GbfsFieldType::Date => (is_date(text), &kinds::INVALID_DATE),
+        GbfsFieldType::Time => (is_time_of_day(text), &kinds::INVALID_TIME),
+        GbfsFieldType::Country => (is_country_code(text), &kinds::INVALID_COUNTRY),
+        GbfsFieldType::Currency => (currency_decimals(text).is_some(), &kinds::INVALID_CURRENCY),
+        GbfsFieldType::Color => (is_hex_color(text), &kinds::INVALID_COLOR),
+        GbfsFieldType::VersionNumber => {
+            (GbfsVersion::parse_gbfs_version(text).is_some(), &kinds::UNKNOWN_VERSION)
+        }
+        GbfsFieldType::Word(words) => {
             let is_right = words.contains(&text);
-            let words = || some_fault(&kinds::UNEXPECTED_WORD, words.join(", "));
+            let words = || invalid_value_reason(&kinds::UNEXPECTED_WORD, words.join(", "));
             return if is_right { None } else { words() };
         }
         _ => return None,
     };
-    if is_right { None } else { some_fault(kind, "") }
+    if is_right { None } else { invalid_value_reason(kind, "") }
 }
 
 /// Parses an RFC 3339 time as seconds since 1970.
@@ -143,7 +160,7 @@ pub(super) fn parse_rfc3339(text: &str) -> Option<i64> {
 }
 
 /// Returns true if a text is a URL with any scheme: apps have their own schemes.
-fn is_url(text: &str) -> bool {
+fn is_url_of_any_scheme(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let mut letters = scheme.bytes();
     let is_scheme = letters.next().is_some_and(|byte| byte.is_ascii_alphabetic())
@@ -166,7 +183,7 @@ fn is_email_address(text: &str) -> bool {
 }
 
 /// Returns true if a text is an E.164 number: `+` and 2 to 15 digits, the first not 0.
-fn is_phone_number(text: &str) -> bool {
+fn is_e164_phone_number(text: &str) -> bool {
     let digits = text.strip_prefix('+').unwrap_or_default();
     (2..=15).contains(&digits.len())
         && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -203,11 +220,11 @@ mod tests {
     #[test]
     fn urls_require_a_scheme() {
         for text in ["https://a.example/b?c=d", "com.example.app://", "mailto:a@b.example"] {
-            assert!(is_url(text), "{text}");
+            assert!(is_url_of_any_scheme(text), "{text}");
         }
         for text in ["", "www.a.example", "https://", "https:///a", "http:a", "https://a b", "//a"]
         {
-            assert!(!is_url(text), "{text}");
+            assert!(!is_url_of_any_scheme(text), "{text}");
         }
     }
 

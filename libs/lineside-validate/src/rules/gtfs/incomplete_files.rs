@@ -7,7 +7,7 @@ use lineside_formats::gtfs::fields::LOCATIONS;
 use serde::{Deserialize, Serialize};
 
 use super::flex;
-use crate::gtfs::{GtfsFeed, GtfsFile, ReadStatus};
+use crate::gtfs::{FileReadStatus, GtfsFeed, GtfsFile};
 
 /// Codes of rules about many files, which check those files that are complete.
 const PER_FILE_CODES: [&str; 4] =
@@ -16,7 +16,7 @@ const PER_FILE_CODES: [&str; 4] =
 /// The missing part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MissingPart {
+pub enum MissingFilePart {
     /// Unreadable rows.
     Rows,
     /// The rows after a row that is too large.
@@ -39,7 +39,7 @@ pub struct IncompleteFile {
     /// The name of the file.
     pub filename: String,
     /// The missing part.
-    pub lack: MissingPart,
+    pub lack: MissingFilePart,
     /// The number of unreadable rows that were left out, as far as the file was read.
     pub rows: u64,
     /// The number of codes whose rules were skipped because they need the whole file.
@@ -48,17 +48,18 @@ pub struct IncompleteFile {
 
 impl IncompleteFile {
     /// Returns all such files of a schedule, in the order of the reference.
-    pub fn list_for_feed(feed: &GtfsFeed) -> Vec<IncompleteFile> {
-        let tables =
-            GtfsFile::ALL.into_iter().filter_map(|file| IncompleteFile::for_file(feed, file));
-        tables.chain(IncompleteFile::for_zones(feed)).collect()
+    pub fn incomplete_files_of_feed(feed: &GtfsFeed) -> Vec<IncompleteFile> {
+        let tables = GtfsFile::ALL
+            .into_iter()
+            .filter_map(|file| IncompleteFile::incomplete_file_for_table(feed, file));
+        tables.chain(IncompleteFile::incomplete_zones_file(feed)).collect()
     }
 
     /// Returns an upper bound of the hidden findings of a code; `None` if unknown, for example if its rule needs the
     /// whole file.
     pub fn max_hidden_findings(&self, code: &str) -> Option<u64> {
         let file =
-            GtfsFile::from_name(&self.filename).filter(|_| self.lack == MissingPart::Rows)?;
+            GtfsFile::from_name(&self.filename).filter(|_| self.lack == MissingFilePart::Rows)?;
         let mut relying = super::gtfs_rules().filter(|rule| rule.files.contains(&file));
         let has_code = |rule: &super::GtfsRule| rule.kinds.iter().any(|kind| kind.code == code);
         if PER_FILE_CODES.contains(&code) || relying.any(has_code) {
@@ -68,33 +69,35 @@ impl IncompleteFile {
         Some(self.rows.saturating_mul(file.file_spec().fields.len() as u64))
     }
 
-    fn for_zones(feed: &GtfsFeed) -> Option<IncompleteFile> {
-        let is_unread =
-            !matches!(feed.flex_zones().status, ReadStatus::Parsed | ReadStatus::Missing);
+    fn incomplete_zones_file(feed: &GtfsFeed) -> Option<IncompleteFile> {
+        let is_unread = !matches!(
+            feed.geojson_flex_zones().status,
+            FileReadStatus::Parsed | FileReadStatus::Missing
+        );
         is_unread.then(|| IncompleteFile {
             filename: LOCATIONS.to_owned(),
-            lack: MissingPart::Zones,
+            lack: MissingFilePart::Zones,
             rows: 0,
             rules: flex::CODES_OF_ZONES,
         })
     }
 
-    fn for_file(feed: &GtfsFeed, file: GtfsFile) -> Option<IncompleteFile> {
+    fn incomplete_file_for_table(feed: &GtfsFeed, file: GtfsFile) -> Option<IncompleteFile> {
         let table = feed.table(file);
         let lack = match table.read_status() {
-            ReadStatus::BadRows if table.is_cut_off() => MissingPart::Rest,
-            ReadStatus::BadRows => MissingPart::Rows,
-            ReadStatus::BadHeader if table.is_wide() => MissingPart::Encoding,
-            ReadStatus::BadHeader => MissingPart::Header,
-            ReadStatus::Empty => MissingPart::Content,
-            ReadStatus::Missing if !feed.is_file_usable(file) => MissingPart::File,
-            ReadStatus::Missing | ReadStatus::Parsed => return None,
+            FileReadStatus::BadRows if table.is_rest_unreadable() => MissingFilePart::Rest,
+            FileReadStatus::BadRows => MissingFilePart::Rows,
+            FileReadStatus::BadHeader if table.is_utf16() => MissingFilePart::Encoding,
+            FileReadStatus::BadHeader => MissingFilePart::Header,
+            FileReadStatus::Empty => MissingFilePart::Content,
+            FileReadStatus::Missing if !feed.can_rules_use_file(file) => MissingFilePart::File,
+            FileReadStatus::Missing | FileReadStatus::Parsed => return None,
         };
         let passed_over = super::gtfs_rules().filter(|rule| rule.files.contains(&file));
         Some(IncompleteFile {
             filename: table.file_name().to_owned(),
             lack,
-            rows: u64::from(table.n_left_out()),
+            rows: u64::from(table.dropped_row_count()),
             rules: passed_over.map(|rule| rule.kinds.len() as u64).sum(),
         })
     }
@@ -107,15 +110,17 @@ mod tests {
     use super::*;
     use crate::{
         Notices, ValidationContext,
-        gtfs::{TextSource, load_feed},
+        gtfs::{InMemoryFiles, load_schedule},
     };
 
     /// Returns the incomplete `levels.txt` with these rows below its header, read by this number of threads.
     fn of_levels(rows: impl Into<Vec<u8>>, threads: usize) -> Option<IncompleteFile> {
-        let source = TextSource::default().with_file("levels.txt", rows);
+        let source = InMemoryFiles::default().with_file("levels.txt", rows);
         let context = ValidationContext { today: date(2026, 6, 15), country: None, threads };
-        let feed = load_feed(&source, &context, &mut Notices::new(0)).unwrap();
-        IncompleteFile::list_for_feed(&feed).into_iter().find(|it| it.filename == "levels.txt")
+        let feed = load_schedule(&source, &context, &mut Notices::new(0)).unwrap();
+        IncompleteFile::incomplete_files_of_feed(&feed)
+            .into_iter()
+            .find(|it| it.filename == "levels.txt")
     }
 
     #[test]
@@ -124,10 +129,10 @@ mod tests {
         let header = "level_id,level_index,level_name\n";
         for (file, expected) in [
             (format!("{header}a,1,\nb,2,\n"), None),
-            (format!("{header}a,one,\nb,2,\nc,3\nd,4,\n"), Some((MissingPart::Rows, 2))),
-            (format!("{header}a,one,\nb,2,{long}\nc,x,\n"), Some((MissingPart::Rest, 1))),
-            ("level_id,level_id\na,b\n".to_owned(), Some((MissingPart::Header, 0))),
-            (String::new(), Some((MissingPart::Content, 0))),
+            (format!("{header}a,one,\nb,2,\nc,3\nd,4,\n"), Some((MissingFilePart::Rows, 2))),
+            (format!("{header}a,one,\nb,2,{long}\nc,x,\n"), Some((MissingFilePart::Rest, 1))),
+            ("level_id,level_id\na,b\n".to_owned(), Some((MissingFilePart::Header, 0))),
+            (String::new(), Some((MissingFilePart::Content, 0))),
         ] {
             let found = of_levels(file.as_str(), 1);
             assert_eq!(found.map(|it| (it.lack, it.rows)), expected, "{file:.40}");
@@ -137,17 +142,17 @@ mod tests {
     #[test]
     fn unread_zones_are_reported() {
         let zone = |text: &str| {
-            let source = TextSource::default().with_file("locations.geojson", text);
+            let source = InMemoryFiles::default().with_file("locations.geojson", text);
             let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
-            let feed = load_feed(&source, &context, &mut Notices::new(0)).unwrap();
-            let unread = IncompleteFile::list_for_feed(&feed).into_iter();
+            let feed = load_schedule(&source, &context, &mut Notices::new(0)).unwrap();
+            let unread = IncompleteFile::incomplete_files_of_feed(&feed).into_iter();
             unread.filter(|it| it.filename == "locations.geojson").collect::<Vec<_>>()
         };
         let incomplete = zone("zone");
         assert_eq!(incomplete.len(), 1);
         assert_eq!(
             (incomplete[0].lack, incomplete[0].rules),
-            (MissingPart::Zones, flex::CODES_OF_ZONES)
+            (MissingFilePart::Zones, flex::CODES_OF_ZONES)
         );
         assert_eq!(zone(r#"{"type":"FeatureCollection","features":[{"id":"a"}]}"#), incomplete);
         assert_eq!(zone(r#"{"type":"FeatureCollection","features":[]}"#), []);
@@ -158,7 +163,7 @@ mod tests {
         for to_bytes in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
             let text = "level_id,level_index\na,1\n".encode_utf16();
             let wide: Vec<u8> = [0xFEFF].into_iter().chain(text).flat_map(to_bytes).collect();
-            assert_eq!(of_levels(wide, 1).map(|it| it.lack), Some(MissingPart::Encoding));
+            assert_eq!(of_levels(wide, 1).map(|it| it.lack), Some(MissingFilePart::Encoding));
         }
     }
 
@@ -172,7 +177,7 @@ mod tests {
         assert!(file.len() > 4 << 20, "the file is large enough for several threads");
         for threads in [1, 3] {
             let found = of_levels(file.as_str(), threads).unwrap();
-            assert_eq!((found.lack, found.rows), (MissingPart::Rows, 600), "{threads}");
+            assert_eq!((found.lack, found.rows), (MissingFilePart::Rows, 600), "{threads}");
         }
     }
 
@@ -181,13 +186,13 @@ mod tests {
         let stops =
             |lack| IncompleteFile { filename: "stops.txt".to_owned(), lack, rows: 2, rules: 1 };
         let fields = GtfsFile::Stops.file_spec().fields.len() as u64;
-        let rows = stops(MissingPart::Rows);
+        let rows = stops(MissingFilePart::Rows);
         assert_eq!(rows.max_hidden_findings("mixed_case_recommended_field"), Some(2 * fields));
         for code in ["foreign_key_violation", "duplicate_key", "stop_without_stop_time"] {
             assert_eq!(rows.max_hidden_findings(code), None, "{code}");
         }
         assert_eq!(
-            stops(MissingPart::Header).max_hidden_findings("mixed_case_recommended_field"),
+            stops(MissingFilePart::Header).max_hidden_findings("mixed_case_recommended_field"),
             None
         );
         let zones = IncompleteFile { filename: LOCATIONS.to_owned(), ..rows };
@@ -196,13 +201,13 @@ mod tests {
 
     #[test]
     fn rules_are_counted_for_each_incomplete_or_required_missing_file() {
-        let source = TextSource::default().with_file("agency.txt", "agency_name\n");
+        let source = InMemoryFiles::default().with_file("agency.txt", "agency_name\n");
         let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
-        let feed = load_feed(&source, &context, &mut Notices::new(0)).unwrap();
-        let unread = IncompleteFile::list_for_feed(&feed);
+        let feed = load_schedule(&source, &context, &mut Notices::new(0)).unwrap();
+        let unread = IncompleteFile::incomplete_files_of_feed(&feed);
         let names: Vec<&str> = unread.iter().map(|it| it.filename.as_str()).collect();
         assert_eq!(names, ["agency.txt", "routes.txt", "trips.txt", "stop_times.txt"]);
-        assert_eq!(unread[0].lack, MissingPart::Header);
-        assert!(unread.iter().skip(1).all(|it| it.lack == MissingPart::File && it.rules > 3));
+        assert_eq!(unread[0].lack, MissingFilePart::Header);
+        assert!(unread.iter().skip(1).all(|it| it.lack == MissingFilePart::File && it.rules > 3));
     }
 }

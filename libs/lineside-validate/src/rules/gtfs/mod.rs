@@ -11,18 +11,18 @@ mod shapes;
 mod incomplete_files;
 
 pub use self::{
-    incomplete_files::{IncompleteFile, MissingPart},
-    row_files::file_of_notice_lines,
+    incomplete_files::{IncompleteFile, MissingFilePart},
+    row_files::file_of_notice_line_numbers,
 };
-use super::{Rule, SystemError};
+use super::{ValidationRule, ValidatorFault};
 use crate::{
     CancelToken, Notices, ValidationContext,
-    gtfs::{self, FileSource, GtfsFeed, GtfsFile},
+    gtfs::{self, GtfsFeed, GtfsFile, ScheduleFileSource},
     notice::NoticeKind,
 };
 
 /// A rule over a schedule.
-pub type GtfsRule = Rule<GtfsFeed, GtfsFile>;
+pub type GtfsRule = ValidationRule<GtfsFeed, GtfsFile>;
 
 /// Returns all rules. The slowest come first, so that all threads end at about the same time. The first ones join the
 /// rows of each trip; the last ones need no join, so they do not wait for one.
@@ -43,7 +43,7 @@ pub fn gtfs_rules() -> impl Iterator<Item = &'static GtfsRule> {
 }
 
 /// Returns all kinds of notices about a schedule.
-pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
+pub fn schedule_notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     gtfs::simple::KINDS
         .iter()
         .chain(gtfs::zones::KINDS)
@@ -56,12 +56,12 @@ pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
 /// # Errors
 ///
 /// Returns an error if a file cannot be opened or inflated.
-pub fn validate_feed(
-    source: &dyn FileSource,
+pub fn validate_schedule(
+    source: &dyn ScheduleFileSource,
     context: &ValidationContext,
     notices: &mut Notices,
-) -> Result<(GtfsFeed, Vec<SystemError>), lineside_formats::Error> {
-    let mut feed = gtfs::load_feed(source, context, notices)?;
+) -> Result<(GtfsFeed, Vec<ValidatorFault>), lineside_formats::Error> {
+    let mut feed = gtfs::load_schedule(source, context, notices)?;
     let errors = run_gtfs_rules(&mut feed, context, None, notices);
     Ok((feed, errors))
 }
@@ -72,13 +72,13 @@ pub fn validate_feed(
 /// # Errors
 ///
 /// Returns an error if a file cannot be opened or inflated.
-pub fn validate_feed_until(
-    source: &dyn FileSource,
+pub fn validate_schedule_cancellable(
+    source: &dyn ScheduleFileSource,
     context: &ValidationContext,
     cancel: &CancelToken,
     notices: &mut Notices,
-) -> Result<Option<(GtfsFeed, Vec<SystemError>)>, lineside_formats::Error> {
-    let mut feed = match gtfs::load_feed_until(source, context, cancel, notices) {
+) -> Result<Option<(GtfsFeed, Vec<ValidatorFault>)>, lineside_formats::Error> {
+    let mut feed = match gtfs::load_schedule_cancellable(source, context, cancel, notices) {
         // A cancelled read looks like a truncated file.
         _ if cancel.is_cancelled() => return Ok(None),
         read => read?,
@@ -92,14 +92,14 @@ fn run_gtfs_rules(
     context: &ValidationContext,
     cancel: Option<&CancelToken>,
     notices: &mut Notices,
-) -> Vec<SystemError> {
+) -> Vec<ValidatorFault> {
     if let Some(stop) = cancel {
-        feed.attach_cancel(stop);
+        feed.enable_cancellation(stop);
     }
-    let usable = |rule: &&GtfsRule| rule.files.iter().all(|&file| feed.is_file_usable(file));
+    let usable = |rule: &&GtfsRule| rule.files.iter().all(|&file| feed.can_rules_use_file(file));
     let rules: Vec<&'static GtfsRule> = gtfs_rules().filter(usable).collect();
-    let errors = super::run_rules(&rules, &*feed, context, notices);
-    feed.detach_cancel();
+    let errors = super::run_validation_rules(&rules, &*feed, context, notices);
+    feed.disable_cancellation();
     errors
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
-    use crate::gtfs::TextSource;
+    use crate::gtfs::InMemoryFiles;
 
     const CONTEXT: ValidationContext =
         ValidationContext { today: date(2026, 6, 15), country: None, threads: 2 };
@@ -125,7 +125,7 @@ mod tests {
         kinds: &[],
         files: &[],
         check: |feed, _, _| loop {
-            for _ in feed.table(GtfsFile::StopTimes).rows() {
+            for _ in feed.table(GtfsFile::StopTimes).row_numbers() {
                 SEEN.fetch_add(1, Ordering::Relaxed);
             }
         },
@@ -134,29 +134,29 @@ mod tests {
         kinds: &[],
         files: &[],
         check: |feed, _, _| loop {
-            for (_, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
+            for (_, rows) in feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id").iter() {
                 SEEN.fetch_add(rows.len() as u64, Ordering::Relaxed);
             }
         },
     };
 
-    fn source() -> TextSource {
+    fn source() -> InMemoryFiles {
         let mut text = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
         for row in 0..20_000 {
             text += &format!("T{},08:00:00,08:00:00,S1,{}\n", row / 40, row % 40);
         }
-        TextSource::default().with_file("stop_times.txt", text)
+        InMemoryFiles::default().with_file("stop_times.txt", text)
     }
 
     #[test]
     fn endless_rules_are_cancelled_without_an_error() {
         let (cancel, source) = (CancelToken::default(), source());
-        let mut feed = gtfs::load_feed(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
-        feed.attach_cancel(&cancel);
+        let mut feed = gtfs::load_schedule(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
+        feed.enable_cancellation(&cancel);
         let errors = thread::scope(|scope| {
             let run = || {
                 let rules = [&BY_ROWS, &BY_GROUPS, &BY_ROWS];
-                crate::rules::run_rules(&rules, &feed, &CONTEXT, &mut Notices::new(0))
+                crate::rules::run_validation_rules(&rules, &feed, &CONTEXT, &mut Notices::new(0))
             };
             let running = scope.spawn(run);
             while SEEN.load(Ordering::Relaxed) < 1_000_000 {
@@ -167,13 +167,19 @@ mod tests {
         });
         assert_eq!(errors, []);
         // Later readers are not rules, and are not cancelled.
-        feed.detach_cancel();
-        assert_eq!(feed.table(GtfsFile::StopTimes).rows().map(u64::from).max(), Some(19_999));
-        assert_eq!(feed.row_groups(GtfsFile::StopTimes, "trip_id").rows_of_code(0).len(), 40);
+        feed.disable_cancellation();
+        assert_eq!(
+            feed.table(GtfsFile::StopTimes).row_numbers().map(u64::from).max(),
+            Some(19_999)
+        );
+        assert_eq!(
+            feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id").rows_with_text_code(0).len(),
+            40
+        );
     }
 
     /// Returns schedules with one zone, two zones and one trip, each of which takes long to check.
-    fn long() -> [(&'static str, TextSource); 3] {
+    fn long() -> [(&'static str, InMemoryFiles); 3] {
         const N: i32 = 800;
         let comb = |id: &str, place: &dyn Fn(i32, i32) -> (i32, i32)| {
             let tooth = |y: i32| [(0, y), (8 * N, y), (8 * N, y + 1), (0, y + 1)];
@@ -196,7 +202,7 @@ mod tests {
         let rides = "trip_id,stop_sequence,location_id,start_pickup_drop_off_window,\
                      end_pickup_drop_off_window\n\
                      T1,1,Z1,08:00:00,09:00:00\nT1,2,Z2,08:00:00,09:00:00\n";
-        let base = TextSource::default()
+        let base = InMemoryFiles::default()
             .with_file(
                 "agency.txt",
                 "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n",
@@ -231,17 +237,19 @@ mod tests {
         let mut check_counts = Vec::new();
         for (name, source) in long() {
             let cancel = CancelToken::default();
-            let result = validate_feed_until(&source, &context, &cancel, &mut Notices::new(1));
+            let result =
+                validate_schedule_cancellable(&source, &context, &cancel, &mut Notices::new(1));
             let (_, errors) = result.unwrap().unwrap();
             assert_eq!(errors, [], "{name}");
-            let n_checks = cancel.asked();
+            let n_checks = cancel.check_count();
             check_counts.push(n_checks);
             for stopped_at in [n_checks / 4, n_checks * 3 / 4] {
-                let cancel = CancelToken::after(stopped_at);
-                let result = validate_feed_until(&source, &context, &cancel, &mut Notices::new(1));
+                let cancel = CancelToken::cancelled_after_checks(stopped_at);
+                let result =
+                    validate_schedule_cancellable(&source, &context, &cancel, &mut Notices::new(1));
                 assert!(result.unwrap().is_none(), "{name}");
                 // Each rule checks the token once more and ends.
-                let more = cancel.asked() - stopped_at;
+                let more = cancel.check_count() - stopped_at;
                 assert!(
                     more < 300,
                     "{name}: checked the token {more} times after it was cancelled"
@@ -254,24 +262,24 @@ mod tests {
     }
 
     /// A source that cancels the run when a file is opened.
-    struct Closing<'a>(TextSource, &'a CancelToken);
+    struct Closing<'a>(InMemoryFiles, &'a CancelToken);
 
-    impl FileSource for Closing<'_> {
+    impl ScheduleFileSource for Closing<'_> {
         fn list_files(&self) -> Vec<(String, u64)> {
             self.0.list_files()
         }
 
-        fn has_nested_files(&self) -> bool {
+        fn has_gtfs_files_in_subfolder(&self) -> bool {
             false
         }
 
-        fn read_file(
+        fn read_file_with(
             &self,
             name: &str,
             read: &mut dyn FnMut(Option<&mut dyn Read>),
         ) -> Result<(), lineside_formats::Error> {
             self.1.cancel();
-            self.0.read_file(name, read)
+            self.0.read_file_with(name, read)
         }
     }
 
@@ -281,10 +289,12 @@ mod tests {
             let (stop, context) =
                 (CancelToken::default(), ValidationContext { threads, ..CONTEXT });
             let mut notices = Notices::new(1);
-            let result = validate_feed_until(&source(), &context, &stop, &mut notices).unwrap();
+            let result =
+                validate_schedule_cancellable(&source(), &context, &stop, &mut notices).unwrap();
             assert!(result.is_some() && notices.get("missing_required_file").is_some());
             let source = Closing(source(), &stop);
-            let result = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
+            let result =
+                validate_schedule_cancellable(&source, &context, &stop, &mut Notices::new(1));
             assert!(result.unwrap().is_none());
         }
     }

@@ -73,7 +73,7 @@ const BY_CODE: &[(&str, GtfsFile)] = &[
 
 /// Returns the file of the line numbers in a kind's notices, if the notices do not name it and it
 /// is always the same.
-pub fn file_of_notice_lines(kind: &NoticeKind) -> Option<GtfsFile> {
+pub fn file_of_notice_line_numbers(kind: &NoticeKind) -> Option<GtfsFile> {
     let has = |names: &[&str]| kind.fields.iter().any(|(field, _)| names.contains(field));
     if !has(&LINES) || has(&FILES) {
         return None;
@@ -85,7 +85,7 @@ pub fn file_of_notice_lines(kind: &NoticeKind) -> Option<GtfsFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::gtfs::notice_kinds;
+    use crate::rules::gtfs::schedule_notice_kinds;
 
     #[test]
     fn every_notice_with_a_line_has_a_known_file() {
@@ -94,9 +94,10 @@ mod tests {
         };
         // The line of this kind is in one of two files.
         let is_one = |kind: &&NoticeKind| kind.code != "expired_calendar";
-        let lines = notice_kinds().filter(|kind| tells(kind, &LINES) && !tells(kind, &FILES));
+        let lines =
+            schedule_notice_kinds().filter(|kind| tells(kind, &LINES) && !tells(kind, &FILES));
         let lines = lines.filter(is_one);
-        let unknown = lines.filter(|kind| file_of_notice_lines(kind).is_none());
+        let unknown = lines.filter(|kind| file_of_notice_line_numbers(kind).is_none());
         let unknown: Vec<&str> = unknown.map(|kind| kind.code).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
     }
@@ -106,9 +107,9 @@ mod tests {
         for (at, (code, _)) in BY_CODE.iter().enumerate() {
             let first = |kind: &&NoticeKind| {
                 let found = BY_CODE.iter().position(|(code, _)| kind.code.starts_with(code));
-                found == Some(at) && file_of_notice_lines(kind).is_some()
+                found == Some(at) && file_of_notice_line_numbers(kind).is_some()
             };
-            assert!(notice_kinds().any(|kind| first(&kind)), "{code}");
+            assert!(schedule_notice_kinds().any(|kind| first(&kind)), "{code}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use jiff::{ToSpan as _, tz::TimeZone};
 
-use super::schedule_index::{NONE, TripEntry, random_seed};
-use crate::gtfs::{GtfsFeed, GtfsFile, TextDict, WEEK, date_from_day};
+use super::schedule_index::{IndexedTrip, NONE, random_hash_seed};
+use crate::gtfs::{DistinctTexts, GtfsFeed, GtfsFile, WEEK, date_from_day_number};
 
 /// Days in one word of a service's bit set.
 const WORD: i32 = 64;
@@ -24,10 +24,10 @@ pub(super) struct ActiveTripIndex {
     /// The zone of the first agency that has one, as all agencies share one zone. Without a zone, no service days are
     /// known.
     zone: Option<TimeZone>,
-    services: Vec<ServiceBits>,
+    services: Vec<ServiceDayRange>,
     words: Vec<u64>,
     /// The trips, ordered by their start.
-    spans: Vec<TripSpan>,
+    spans: Vec<TripTimeSpan>,
     /// The latest end of each block of trips.
     ends: Vec<i32>,
 }
@@ -42,7 +42,7 @@ pub(super) struct ServiceDay {
 
 /// The days of a service: the number of its first word, and the range of its words.
 #[derive(Clone, Copy, Debug)]
-struct ServiceBits {
+struct ServiceDayRange {
     first: i32,
     start: usize,
     end: usize,
@@ -50,7 +50,7 @@ struct ServiceBits {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct TripSpan {
+struct TripTimeSpan {
     start: i32,
     end: i32,
     trip: u32,
@@ -59,20 +59,20 @@ struct TripSpan {
 
 /// Returns the number of the service of each code of `service_id` in `trips.txt`. A service that has a row with
 /// unreadable days has no number.
-pub(super) fn services_of_trips(feed: &GtfsFeed) -> Vec<u32> {
+pub(super) fn service_numbers_by_code(feed: &GtfsFeed) -> Vec<u32> {
     let (ids, services) =
         (feed.table(GtfsFile::Trips).text_column("service_id"), feed.service_calendar());
-    let unread = unread_services(feed);
+    let unread = services_with_unreadable_days(feed);
     let service_of = |code| {
-        let service = services.service_of_trips_code(code).unwrap_or(NONE);
-        if unread.find_code(ids.text_of_code(code)).is_some() { NONE } else { service }
+        let service = services.service_number_for_trips_code(code).unwrap_or(NONE);
+        if unread.find_text_code(ids.text_of_code(code)).is_some() { NONE } else { service }
     };
-    (0..ids.count_codes() as u32).map(service_of).collect()
+    (0..ids.text_code_count() as u32).map(service_of).collect()
 }
 
 /// Returns the services that have a row with unreadable days.
-fn unread_services(feed: &GtfsFeed) -> TextDict {
-    let mut unread = TextDict::new(random_seed());
+fn services_with_unreadable_days(feed: &GtfsFeed) -> DistinctTexts {
+    let mut unread = DistinctTexts::new(random_hash_seed());
     let (dates, calendar) = (["date", "exception_type"], ["start_date", "end_date"]);
     let calendar: Vec<&str> = calendar.into_iter().chain(WEEK).collect();
     for (file, fields) in
@@ -81,7 +81,7 @@ fn unread_services(feed: &GtfsFeed) -> TextDict {
         let table = feed.table(file);
         let ids = table.text_column("service_id");
         let fields: Vec<_> = fields.iter().map(|field| table.number_column(field)).collect();
-        for row in table.rows() {
+        for row in table.row_numbers() {
             if fields.iter().any(|field| field.get(row).is_none())
                 && let Some(id) = ids.get(row)
             {
@@ -94,55 +94,56 @@ fn unread_services(feed: &GtfsFeed) -> TextDict {
 
 impl ActiveTripIndex {
     /// Builds the index. O(n log n) in the trips.
-    pub(super) fn new(feed: &GtfsFeed, trips: &[TripEntry]) -> ActiveTripIndex {
+    pub(super) fn new(feed: &GtfsFeed, trips: &[IndexedTrip]) -> ActiveTripIndex {
         let agencies = feed.table(GtfsFile::Agency);
         let zones = agencies.text_column("agency_timezone");
         let mut running = ActiveTripIndex {
-            zone: agencies.rows().find_map(|row| TimeZone::get(zones.get(row)?).ok()),
+            zone: agencies.row_numbers().find_map(|row| TimeZone::get(zones.get(row)?).ok()),
             ..ActiveTripIndex::default()
         };
         for service in feed.service_calendar().iter() {
-            let (first, words) = service.day_words();
+            let (first, words) = service.active_day_bits();
             let start = running.words.len();
             let is_whole = words.len() <= WORDS_MAX - start;
             running.words.extend_from_slice(if is_whole { words } else { &[] });
             let end = running.words.len();
-            running.services.push(ServiceBits { first, start, end, is_whole });
+            running.services.push(ServiceDayRange { first, start, end, is_whole });
         }
         running.words.shrink_to_fit();
         let spans = trips.iter().filter(|trip| !trip.is_frequent && trip.service != NONE);
         let spans = spans.filter_map(|trip| {
             let (start, end) = (trip.start?, trip.end?);
-            Some(TripSpan { start, end, trip: trip.at, service: trip.service })
+            Some(TripTimeSpan { start, end, trip: trip.at, service: trip.service })
         });
         running.spans = spans.collect();
         running.spans.sort_unstable_by_key(|span| (span.start, span.trip));
         let blocks = running.spans.chunks(TRIPS_PER_BLOCK);
         let latest =
-            |block: &[TripSpan]| block.iter().map(|span| span.end).max().unwrap_or(i32::MIN);
+            |block: &[TripTimeSpan]| block.iter().map(|span| span.end).max().unwrap_or(i32::MIN);
         running.ends = blocks.map(latest).collect();
         running
     }
 
     /// Returns the service days around a moment: the day before, the current day, and the day after. Empty if the zone
     /// is unknown.
-    pub(super) fn days_around(&self, now: i64) -> Vec<ServiceDay> {
+    pub(super) fn service_days_around(&self, now: i64) -> Vec<ServiceDay> {
         let today = self.zone.as_ref().and_then(|zone| {
             let zoned = jiff::Timestamp::from_second(now).ok()?.to_zoned(zone.clone());
-            Some(crate::gtfs::day_from_date(zoned.date()))
+            Some(crate::gtfs::day_number_from_date(zoned.date()))
         });
         let days = today.into_iter().flat_map(|today| today - 1..=today + 1);
         days.filter_map(|number| self.service_day(number)).collect()
     }
 
     pub(super) fn service_day(&self, number: i32) -> Option<ServiceDay> {
-        let noon = date_from_day(number).at(12, 0, 0, 0).to_zoned(self.zone.clone()?).ok()?;
+        let noon =
+            date_from_day_number(number).at(12, 0, 0, 0).to_zoned(self.zone.clone()?).ok()?;
         let start = noon.checked_sub(12.hours()).ok()?.timestamp().as_second();
         Some(ServiceDay { number, start })
     }
 
     /// Returns true if a service (by its number) runs on a day. `None` if unknown.
-    pub(super) fn runs_on(&self, service: u32, day: i32) -> Option<bool> {
+    pub(super) fn does_service_run_on(&self, service: u32, day: i32) -> Option<bool> {
         let days = self.services.get(service as usize).filter(|days| days.is_whole)?;
         let words = self.words.get(days.start..days.end)?;
         let at = usize::try_from(day.div_euclid(WORD) - days.first).ok();
@@ -160,7 +161,7 @@ impl ActiveTripIndex {
         let blocks = blocks.filter(move |(_, end)| **end >= time);
         let spans = blocks.flat_map(|(spans, _)| spans).filter(move |span| span.end >= time);
         spans
-            .filter(move |span| self.runs_on(span.service, day.number) == Some(true))
+            .filter(move |span| self.does_service_run_on(span.service, day.number) == Some(true))
             .map(|span| span.trip)
     }
 }

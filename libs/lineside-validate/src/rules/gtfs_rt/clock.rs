@@ -2,14 +2,17 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{MessageSubject, realtime_rules, record_rule_result};
-use crate::{Notices, rules::SystemError};
+use super::{MessageWithContext, realtime_rules, record_rule_result};
+use crate::{Notices, rules::ValidatorFault};
 
 /// The codes that a message gets only because time passes.
 pub const AGE_CODES: &[&str] = &["W008", "stale_trip_update", "stale_vehicle"];
 
 /// Checks only the age of a message and of its entities, within the scope of the message. O(entities).
-pub fn validate_age(subject: &MessageSubject<'_>, notices: &mut Notices) -> Vec<SystemError> {
+pub fn validate_message_age(
+    subject: &MessageWithContext<'_>,
+    notices: &mut Notices,
+) -> Vec<ValidatorFault> {
     let mut errors = Vec::new();
     let mut found = notices.new_empty_like();
     for rule in
@@ -20,7 +23,9 @@ pub fn validate_age(subject: &MessageSubject<'_>, notices: &mut Notices) -> Vec<
         record_rule_result(rule, result, &mut errors);
     }
     // The same rules report other codes too.
-    found.retain_kinds(|kind| AGE_CODES.contains(&kind.code) && subject.scope.has_code(kind.code));
+    found.retain_notice_kinds(|kind| {
+        AGE_CODES.contains(&kind.code) && subject.scope.applies_to_code(kind.code)
+    });
     notices.merge_notices(found);
     errors
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use lineside_formats::gtfs_rt::proto::{FeedMessage, alert::Effect};
 
-use super::{ScheduleIndex, subject::VehicleRef};
+use super::{ScheduleIndex, subject::VehicleWithSchedule};
 
 /// The trips and routes with an alert about a detour.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct DetourIndex<'a> {
 
 impl<'a> DetourIndex<'a> {
     /// Collects the detours of these messages. O(entities).
-    pub(super) fn from_messages(
+    pub(super) fn collect_detour_alerts(
         messages: impl Iterator<Item = &'a FeedMessage>,
     ) -> DetourIndex<'a> {
         let entities = messages.flat_map(|message| &message.entity);
@@ -35,7 +35,7 @@ impl<'a> DetourIndex<'a> {
     /// in the schedule counts.
     pub(super) fn has_detour_for(
         &self,
-        vehicle: &VehicleRef<'_>,
+        vehicle: &VehicleWithSchedule<'_>,
         timetable: &ScheduleIndex,
     ) -> bool {
         let names = |ids: &HashSet<&str>, id: Option<&str>| id.is_some_and(|id| ids.contains(id));

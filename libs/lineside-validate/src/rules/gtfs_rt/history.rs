@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lineside_formats::gtfs_rt::proto::FeedMessage;
 
-use super::time::parse_timestamp;
+use super::time::timestamp_unless_zero;
 
 /// The number of messages from which a feed's interval is computed.
 const MESSAGES_MAX: usize = 16;
@@ -13,13 +13,13 @@ const MESSAGES_MAX: usize = 16;
 /// message that named trips.
 #[derive(Clone, Debug, Default)]
 pub struct MessageHistory {
-    messages: VecDeque<MessageTimes>,
+    messages: VecDeque<HeaderAndReceiveTime>,
     trips_named_at: Option<i64>,
 }
 
 /// The creation time of a message, by its header, and its receive time, in seconds since 1970.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MessageTimes {
+pub(super) struct HeaderAndReceiveTime {
     pub(super) header: i64,
     pub(super) received: i64,
 }
@@ -27,30 +27,30 @@ pub(super) struct MessageTimes {
 impl MessageHistory {
     /// Adds a message after it was checked. A message without a header timestamp, or with that of the message before,
     /// is ignored.
-    pub fn add_message(&mut self, message: &FeedMessage, received: i64) {
-        let Some(header) = parse_timestamp(message.header.timestamp) else { return };
+    pub fn add_message_times(&mut self, message: &FeedMessage, received: i64) {
+        let Some(header) = timestamp_unless_zero(message.header.timestamp) else { return };
         if self.messages.back().is_some_and(|last| last.header == header) {
             return;
         }
         if self.messages.len() == MESSAGES_MAX {
             self.messages.pop_front();
         }
-        self.messages.push_back(MessageTimes { header, received });
+        self.messages.push_back(HeaderAndReceiveTime { header, received });
     }
 
     /// Records that a message received at `at`, in seconds since 1970, [named
-    /// trips](super::MessageSubject::names_trips).
-    pub fn note_trips(&mut self, at: i64) {
+    /// trips](super::MessageSubject::references_trips).
+    pub fn set_last_time_with_trips(&mut self, at: i64) {
         // The maximum of both would be wrong after the clock was set back.
         self.trips_named_at = Some(at);
     }
 
     /// Returns the receive time of the last message that named trips, in seconds since 1970.
-    pub fn last_trips_named(&self) -> Option<i64> {
+    pub fn last_time_with_trips(&self) -> Option<i64> {
         self.trips_named_at
     }
 
-    pub(super) fn last_message(&self) -> Option<MessageTimes> {
+    pub(super) fn last_message(&self) -> Option<HeaderAndReceiveTime> {
         self.messages.back().copied()
     }
 

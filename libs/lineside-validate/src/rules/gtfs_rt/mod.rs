@@ -1,9 +1,9 @@
 //! Rules over GTFS-Realtime messages: those of the reference real-time validator, with its codes, and further rules,
 //! whose codes are words. Each code has a page.
 //!
-//! A schedule is prepared once, as a [`ScheduleIndex`]; each message then becomes a [`MessageSubject`]. The cost of a
-//! message depends on the message, not on the schedule: ids are looked up in dictionaries, and shapes through bounding
-//! boxes.
+//! A schedule is prepared once, as a [`ScheduleIndex`]; each message then becomes a [`MessageWithContext`]. The cost of
+//! a message depends on the message, not on the schedule: ids are looked up in dictionaries, and shapes through
+//! bounding boxes.
 
 mod alerts;
 mod clock;
@@ -32,17 +32,17 @@ use std::{
     thread,
 };
 
-use self::subject::TripUpdateRef;
+use self::subject::TripUpdateWithSchedule;
 pub use self::{
-    clock::{AGE_CODES, validate_age},
+    clock::{AGE_CODES, validate_message_age},
     history::MessageHistory,
     schedule_index::ScheduleIndex,
-    scope::RuleScope,
-    subject::{AlternateSchedule, MatchRate, MessageSubject, TRIPS_EXPECTED_FOR_S},
-    trip_ids::TripIds,
+    scope::RealtimeRuleScope,
+    subject::{MessageWithContext, OtherScheduleVersion, ScheduleMatchRate, TRIPS_EXPECTED_FOR_S},
+    trip_ids::ScheduleTripIds,
 };
 pub use super::ValidationOutcome;
-use super::{SystemError, panic_message};
+use super::{ValidatorFault, panic_message};
 use crate::{Notices, ValidationContext, notice::NoticeKind};
 
 /// A rule over a message.
@@ -51,9 +51,9 @@ pub struct RealtimeRule {
     /// The kinds that it reports: one, or several if one pass finds them all.
     pub kinds: &'static [&'static NoticeKind],
     /// Checks the whole message except its stop time updates.
-    on_message: Option<fn(&MessageSubject<'_>, &mut Notices)>,
+    on_message: Option<fn(&MessageWithContext<'_>, &mut Notices)>,
     /// Then checks one trip update. All rules check one update before the next, while it is in the cache.
-    on_update: Option<fn(&MessageSubject<'_>, &TripUpdateRef<'_>, &mut Notices)>,
+    on_update: Option<fn(&MessageWithContext<'_>, &TripUpdateWithSchedule<'_>, &mut Notices)>,
 }
 
 /// Returns all rules.
@@ -73,7 +73,7 @@ pub fn realtime_rules() -> impl Iterator<Item = &'static RealtimeRule> {
 }
 
 /// Returns all kinds of notices about a message, or about the schedule for real-time use.
-pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
+pub fn realtime_notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     let schedule = schedule_index::KINDS.iter().copied();
     schedule.chain(realtime_rules().flat_map(|rule| rule.kinds.iter().copied()))
 }
@@ -83,23 +83,24 @@ const UPDATES_PER_CHECK: usize = 64;
 
 /// Runs all rules in the subject's scope over a message. Returns the faults of rules that panicked. Runs on one thread:
 /// a message takes less time than starting others.
-pub fn validate_message(
-    subject: &MessageSubject<'_>,
+pub fn validate_realtime_message(
+    subject: &MessageWithContext<'_>,
     _: &ValidationContext,
     notices: &mut Notices,
-) -> Vec<SystemError> {
-    validate_while(subject, notices, &|| true).errors
+) -> Vec<ValidatorFault> {
+    validate_realtime_while(subject, notices, &|| true).errors
 }
 
-/// Validates a message while there is time. Calls `goes_on` before each rule and after every 64 trip updates, and stops
-/// once it returns false.
-pub fn validate_while(
-    subject: &MessageSubject<'_>,
+/// Validates a message while there is time. Calls `should_continue` before each rule and after every 64 trip updates,
+/// and stops once it returns false.
+pub fn validate_realtime_while(
+    subject: &MessageWithContext<'_>,
     notices: &mut Notices,
     should_continue: &dyn Fn() -> bool,
 ) -> ValidationOutcome {
     let scope = subject.scope;
-    let has_any = |rule: &&RealtimeRule| rule.kinds.iter().any(|kind| scope.has_code(kind.code));
+    let has_any =
+        |rule: &&RealtimeRule| rule.kinds.iter().any(|kind| scope.applies_to_code(kind.code));
     let mut found = notices.new_empty_like();
     let verdict = run_realtime_rules(
         realtime_rules().filter(has_any).collect(),
@@ -108,14 +109,14 @@ pub fn validate_while(
         should_continue,
     );
     // A check may report kinds outside the scope.
-    found.retain_kinds(|kind| scope.has_code(kind.code));
+    found.retain_notice_kinds(|kind| scope.applies_to_code(kind.code));
     notices.merge_notices(found);
     verdict
 }
 
 fn run_realtime_rules(
     mut rules: Vec<&RealtimeRule>,
-    subject: &MessageSubject<'_>,
+    subject: &MessageWithContext<'_>,
     notices: &mut Notices,
     should_continue: &dyn Fn() -> bool,
 ) -> ValidationOutcome {
@@ -146,15 +147,15 @@ fn run_realtime_rules(
 fn record_rule_result(
     rule: &RealtimeRule,
     result: thread::Result<()>,
-    errors: &mut Vec<SystemError>,
+    errors: &mut Vec<ValidatorFault>,
 ) -> bool {
     let Err(panic) = result else { return true };
     let rule = rule.kinds.first().map_or("", |kind| kind.code);
-    errors.push(SystemError { rule, message: panic_message(&*panic) });
+    errors.push(ValidatorFault { rule, message: panic_message(&*panic) });
     false
 }
 
 /// Reports problems of the schedule itself for real-time use, once for each schedule, not for each message.
-pub fn validate_schedule(timetable: &ScheduleIndex, notices: &mut Notices) {
-    timetable.check_stop_times(notices);
+pub fn validate_schedule_for_realtime(timetable: &ScheduleIndex, notices: &mut Notices) {
+    timetable.report_wrong_stop_location_types(notices);
 }

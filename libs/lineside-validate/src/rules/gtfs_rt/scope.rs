@@ -45,7 +45,7 @@ const UPDATE_AGE_CODE: &str = "stale_trip_update";
 
 /// The properties of a message that decide which rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RuleScope {
+pub struct RealtimeRuleScope {
     /// True if the message has a schedule.
     pub has_schedule: bool,
     /// True if the message was translated from another format. None of the reference validator's rules apply; the other
@@ -57,16 +57,21 @@ pub struct RuleScope {
     pub is_repeated: bool,
 }
 
-impl Default for RuleScope {
+impl Default for RealtimeRuleScope {
     /// Returns the scope of a GTFS-Realtime message with its schedule: all rules.
-    fn default() -> RuleScope {
-        RuleScope { has_schedule: true, is_translated: false, is_whole: true, is_repeated: true }
+    fn default() -> RealtimeRuleScope {
+        RealtimeRuleScope {
+            has_schedule: true,
+            is_translated: false,
+            is_whole: true,
+            is_repeated: true,
+        }
     }
 }
 
-impl RuleScope {
+impl RealtimeRuleScope {
     /// Returns true if the rules with this code apply.
-    pub fn has_code(&self, code: &str) -> bool {
+    pub fn applies_to_code(&self, code: &str) -> bool {
         let is_of_reference = code.starts_with(['E', 'W']);
         (self.has_schedule || !SCHEDULE_CODES.contains(&code))
             && (self.is_whole || !COMPLETENESS_CODES.contains(&code))
@@ -78,7 +83,7 @@ impl RuleScope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::gtfs_rt::notice_kinds;
+    use crate::rules::gtfs_rt::realtime_notice_kinds;
 
     #[test]
     fn every_listed_code_is_a_notice_code() {
@@ -88,21 +93,26 @@ mod tests {
             .chain(INTERVAL_CODES)
             .chain([&UPDATE_AGE_CODE])
         {
-            assert!(notice_kinds().any(|kind| kind.code == *code), "{code}");
+            assert!(realtime_notice_kinds().any(|kind| kind.code == *code), "{code}");
         }
-        assert!(notice_kinds().all(|kind| RuleScope::default().has_code(kind.code)));
+        assert!(
+            realtime_notice_kinds()
+                .all(|kind| RealtimeRuleScope::default().applies_to_code(kind.code))
+        );
     }
 
     #[test]
     fn rules_about_the_notation_do_not_apply_to_translated_messages() {
-        let translated = RuleScope { is_translated: true, ..RuleScope::default() };
-        let codes = notice_kinds().map(|kind| kind.code).filter(|code| translated.has_code(code));
+        let translated = RealtimeRuleScope { is_translated: true, ..RealtimeRuleScope::default() };
+        let codes = realtime_notice_kinds()
+            .map(|kind| kind.code)
+            .filter(|code| translated.applies_to_code(code));
         let mut codes: Vec<_> = codes.collect();
         codes.sort_unstable();
         assert_eq!(codes.len(), 14, "{codes:?}");
         assert!(codes.contains(&"low_match_rate") && codes.contains(&"stale_vehicle"));
-        let changes = RuleScope { is_repeated: false, is_whole: false, ..translated };
-        let left = codes.iter().filter(|code| changes.has_code(code)).count();
+        let changes = RealtimeRuleScope { is_repeated: false, is_whole: false, ..translated };
+        let left = codes.iter().filter(|code| changes.applies_to_code(code)).count();
         assert_eq!(left, 9, "without missing trips, ages and pace");
     }
 }

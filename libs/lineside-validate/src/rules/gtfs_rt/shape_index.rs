@@ -29,7 +29,7 @@ pub(super) struct CoordinateExtent {
 
 const EMPTY_RANGE: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
 
-fn widen_range(range: &mut (f64, f64), value: f64) {
+fn extend_range_to(range: &mut (f64, f64), value: f64) {
     *range = (range.0.min(value), range.1.max(value));
 }
 
@@ -37,14 +37,14 @@ impl CoordinateExtent {
     pub(super) const EMPTY: CoordinateExtent =
         CoordinateExtent { lat: EMPTY_RANGE, lon: EMPTY_RANGE, turned: EMPTY_RANGE };
 
-    pub(super) fn add_point(&mut self, lat: f64, lon: f64) {
-        widen_range(&mut self.lat, lat);
-        widen_range(&mut self.lon, lon);
-        widen_range(&mut self.turned, if lon < 0.0 { lon + 360.0 } else { lon });
+    pub(super) fn extend_to_point(&mut self, lat: f64, lon: f64) {
+        extend_range_to(&mut self.lat, lat);
+        extend_range_to(&mut self.lon, lon);
+        extend_range_to(&mut self.turned, if lon < 0.0 { lon + 360.0 } else { lon });
     }
 
     /// Returns the box around these points with this margin in meters. `None` if there are no points.
-    pub(super) fn box_around(&self, meters: f64) -> Option<BoundingBox> {
+    pub(super) fn bounding_box_with_margin(&self, meters: f64) -> Option<BoundingBox> {
         if self.lat.0 > self.lat.1 {
             return None;
         }
@@ -70,21 +70,21 @@ impl BoundingBox {
 }
 
 /// A point, in steps.
-type Place = (i32, i32);
+type FixedPointCoordinates = (i32, i32);
 
 /// The lines of shapes, with boxes around groups of segments.
 #[derive(Debug, Default)]
-pub(super) struct ShapeIndex {
-    points: Vec<Place>,
+pub(super) struct ShapeDistanceIndex {
+    points: Vec<FixedPointCoordinates>,
     /// The lowest and highest latitude, and the lowest and highest longitude, of some segments.
     boxes: Vec<[i32; 4]>,
     /// The points and the first box of each line.
     lines: Vec<(Range<u32>, u32)>,
 }
 
-impl ShapeIndex {
+impl ShapeDistanceIndex {
     /// Adds a line and returns its number.
-    pub(super) fn add_line(&mut self, places: impl Iterator<Item = (f64, f64)>) -> u32 {
+    pub(super) fn add_shape_line(&mut self, places: impl Iterator<Item = (f64, f64)>) -> u32 {
         let start = self.points.len();
         let steps = |degrees: f64| (degrees * STEPS_PER_DEGREE).round() as i32;
         self.points.extend(places.map(|(lat, lon)| (steps(lat), steps(lon))));
@@ -114,32 +114,48 @@ impl ShapeIndex {
     /// Returns true if a point is within a distance of a line. As in the reference validator, a degree of longitude is
     /// as long as a degree of latitude, so that away from the equator the distance is shorter to the east and west.
     /// O(boxes of the line), and O(1) for each box that the point is close to.
-    pub(super) fn is_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
-        self.is_within_scaled(line, (lat, lon), meters, 1.0)
+    pub(super) fn is_near_line_like_reference(
+        &self,
+        line: u32,
+        lat: f64,
+        lon: f64,
+        meters: f64,
+    ) -> bool {
+        self.is_near_line_with_scale(line, (lat, lon), meters, 1.0)
     }
 
     /// Returns true if a point is within a distance of a line, with the true length of a degree of longitude.
-    pub(super) fn is_near_on_ground(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
-        self.is_within_scaled(line, (lat, lon), meters, longitude_scale(lat))
+    pub(super) fn is_near_line_on_ground(
+        &self,
+        line: u32,
+        lat: f64,
+        lon: f64,
+        meters: f64,
+    ) -> bool {
+        self.is_near_line_with_scale(line, (lat, lon), meters, longitude_degree_scale(lat))
     }
 
     /// Returns the distance of a point from a line in meters, on a plane that touches the Earth at the point. `None` if
     /// there is no such line, or it is empty. O(points of the line).
-    pub(super) fn distance_m(&self, line: u32, lat: f64, lon: f64) -> Option<f64> {
+    pub(super) fn distance_to_line_m(&self, line: u32, lat: f64, lon: f64) -> Option<f64> {
         let (range, _) = self.lines.get(line as usize)?;
         let places = self.points.get(range.start as usize..range.end as usize)?;
-        let across = longitude_scale(lat);
+        let across = longitude_degree_scale(lat);
         let (lat, lon) = (lat * STEPS_PER_DEGREE, lon * STEPS_PER_DEGREE);
-        let flat = |place: &Place| ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat);
+        let flat = |place: &FixedPointCoordinates| {
+            ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat)
+        };
         let ends = places.get(1..).filter(|ends| !ends.is_empty()).unwrap_or(places);
-        let squares =
-            places.iter().zip(ends).map(|(from, to)| squared_distance(flat(from), flat(to)));
+        let squares = places
+            .iter()
+            .zip(ends)
+            .map(|(from, to)| squared_distance_to_segment(flat(from), flat(to)));
         let square = squares.min_by(f64::total_cmp)?;
         Some(square.sqrt() / STEPS_PER_DEGREE / DEGREES_PER_M)
     }
 
     /// `across` is the length of a degree of longitude in degrees of latitude.
-    fn is_within_scaled(
+    fn is_near_line_with_scale(
         &self,
         line: u32,
         (lat, lon): (f64, f64),
@@ -161,9 +177,12 @@ impl ShapeIndex {
             // A line may have a single point.
             let ends = pieces.get(1..).filter(|ends| !ends.is_empty()).unwrap_or(pieces);
             let mut pairs = pieces.iter().zip(ends);
-            let flat =
-                |place: &Place| ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat);
-            if pairs.any(|(from, to)| squared_distance(flat(from), flat(to)) <= reach * reach) {
+            let flat = |place: &FixedPointCoordinates| {
+                ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat)
+            };
+            if pairs.any(|(from, to)| {
+                squared_distance_to_segment(flat(from), flat(to)) <= reach * reach
+            }) {
                 return true;
             }
         }
@@ -172,12 +191,12 @@ impl ShapeIndex {
 }
 
 /// Returns the length of a degree of longitude at a latitude, in degrees of latitude; more than zero at the poles.
-fn longitude_scale(lat: f64) -> f64 {
+fn longitude_degree_scale(lat: f64) -> f64 {
     lat.to_radians().cos().max(1e-6)
 }
 
 /// Returns the squared distance of a segment from the origin.
-fn squared_distance(from: (f64, f64), to: (f64, f64)) -> f64 {
+fn squared_distance_to_segment(from: (f64, f64), to: (f64, f64)) -> f64 {
     let along = (to.0 - from.0, to.1 - from.1);
     let length = along.0 * along.0 + along.1 * along.1;
     let part = if length > 0.0 { -(from.0 * along.0 + from.1 * along.1) / length } else { 0.0 };
@@ -192,27 +211,27 @@ mod tests {
 
     #[test]
     fn a_point_is_near_a_line_within_the_given_distance() {
-        let mut lines = ShapeIndex::default();
-        let north = lines.add_line((0..100).map(|at| (59.0 + f64::from(at) * 0.01, 10.0)));
-        let point = lines.add_line([(59.0, 10.0)].into_iter());
+        let mut lines = ShapeDistanceIndex::default();
+        let north = lines.add_shape_line((0..100).map(|at| (59.0 + f64::from(at) * 0.01, 10.0)));
+        let point = lines.add_shape_line([(59.0, 10.0)].into_iter());
         // 200 m are 0.0018° of latitude.
-        assert!(lines.is_near(north, 59.495, 10.001_7, 200.0));
-        assert!(!lines.is_near(north, 59.495, 10.001_9, 200.0));
-        assert!(!lines.is_near(north, 60.5, 10.0, 200.0));
-        assert!(lines.is_near(point, 59.001_7, 10.0, 200.0));
-        assert!(!lines.is_near(point, 59.001_9, 10.0, 200.0));
+        assert!(lines.is_near_line_like_reference(north, 59.495, 10.001_7, 200.0));
+        assert!(!lines.is_near_line_like_reference(north, 59.495, 10.001_9, 200.0));
+        assert!(!lines.is_near_line_like_reference(north, 60.5, 10.0, 200.0));
+        assert!(lines.is_near_line_like_reference(point, 59.001_7, 10.0, 200.0));
+        assert!(!lines.is_near_line_like_reference(point, 59.001_9, 10.0, 200.0));
     }
 
     #[test]
     fn degrees_of_longitude_are_scaled_by_latitude() {
-        let mut lines = ShapeIndex::default();
-        let north = lines.add_line((0..100).map(|at| (60.0 + f64::from(at) * 0.001, 10.0)));
+        let mut lines = ShapeDistanceIndex::default();
+        let north = lines.add_shape_line((0..100).map(|at| (60.0 + f64::from(at) * 0.001, 10.0)));
         // At 60° north a degree of longitude is half as long: 0.0034° are 189 m.
-        assert!(lines.is_near_on_ground(north, 60.0, 10.003_4, 200.0));
-        assert!(!lines.is_near_on_ground(north, 60.0, 10.003_8, 200.0));
-        let meters = lines.distance_m(north, 60.0, 10.003_4).unwrap();
+        assert!(lines.is_near_line_on_ground(north, 60.0, 10.003_4, 200.0));
+        assert!(!lines.is_near_line_on_ground(north, 60.0, 10.003_8, 200.0));
+        let meters = lines.distance_to_line_m(north, 60.0, 10.003_4).unwrap();
         assert!((188.0..190.0).contains(&meters), "{meters}");
-        assert_eq!(lines.distance_m(NONE_SUCH, 60.0, 10.0), None);
+        assert_eq!(lines.distance_to_line_m(NONE_SUCH, 60.0, 10.0), None);
     }
 
     const NONE_SUCH: u32 = 7;
@@ -220,11 +239,11 @@ mod tests {
     #[test]
     fn an_area_may_cross_the_date_line() {
         let mut extent = CoordinateExtent::EMPTY;
-        extent.add_point(-17.0, 179.0);
-        extent.add_point(-16.0, -179.0);
-        let area = extent.box_around(1_609.0).unwrap();
+        extent.extend_to_point(-17.0, 179.0);
+        extent.extend_to_point(-16.0, -179.0);
+        let area = extent.bounding_box_with_margin(1_609.0).unwrap();
         assert!(area.contains_point(-16.5, 180.0) && area.contains_point(-16.5, -179.5));
         assert!(!area.contains_point(-16.5, 0.0) && !area.contains_point(-18.0, 180.0));
-        assert!(CoordinateExtent::EMPTY.box_around(1.0).is_none());
+        assert!(CoordinateExtent::EMPTY.bounding_box_with_margin(1.0).is_none());
     }
 }

@@ -7,12 +7,12 @@ const POSIX_MIN: i64 = 1_104_537_600;
 const POSIX_MAX: i64 = 1_991_620_134;
 
 /// Returns true if a time can be in seconds since 1970.
-pub(super) fn is_posix_time(time: i64) -> bool {
+pub(super) fn is_plausible_posix_time(time: i64) -> bool {
     (POSIX_MIN..=POSIX_MAX).contains(&time)
 }
 
 /// Returns a timestamp of a message; 0 counts as missing.
-pub(super) fn parse_timestamp(time: Option<u64>) -> Option<i64> {
+pub(super) fn timestamp_unless_zero(time: Option<u64>) -> Option<i64> {
     // Numbers beyond 63 bits turn negative, and no unit makes them valid times.
     time.map(u64::cast_signed).filter(|&time| time != 0)
 }

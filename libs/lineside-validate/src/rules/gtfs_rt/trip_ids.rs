@@ -4,35 +4,36 @@ use std::io::Read;
 
 use lineside_formats::Error;
 
-use super::schedule_index::{random_seed, read_id_dict};
+use super::schedule_index::{intern_ids_of_column, random_hash_seed};
 use crate::{
     ValidationContext,
-    cancel::{CancelToken, run_until_cancelled},
-    gtfs::{FileSource, GtfsFile, TextDict, load_for_realtime_until},
+    cancel::{CancelToken, catch_cancel_unwind},
+    gtfs::{DistinctTexts, GtfsFile, ScheduleFileSource, load_for_realtime_cancellable},
 };
 
 /// The ids of a schedule's trips, to check whether a message matches the schedule.
 #[derive(Debug)]
-pub struct TripIds(pub(super) TextDict);
+pub struct ScheduleTripIds(pub(super) DistinctTexts);
 
-impl Default for TripIds {
+impl Default for ScheduleTripIds {
     /// Returns an empty set.
-    fn default() -> TripIds {
-        TripIds(TextDict::new(random_seed()))
+    fn default() -> ScheduleTripIds {
+        ScheduleTripIds(DistinctTexts::new(random_hash_seed()))
     }
 }
 
-impl TripIds {
+impl ScheduleTripIds {
     /// Reads only the trip ids of a schedule, without opening other files. O(n) in the rows of `trips.txt`.
     ///
     /// # Errors
     ///
     /// Returns an error if the file cannot be opened or inflated.
     pub fn read_trip_ids(
-        source: &dyn FileSource,
+        source: &dyn ScheduleFileSource,
         context: &ValidationContext,
-    ) -> Result<TripIds, Error> {
-        let read = TripIds::read_trip_ids_until(source, context, &CancelToken::default())?;
+    ) -> Result<ScheduleTripIds, Error> {
+        let read =
+            ScheduleTripIds::read_trip_ids_cancellable(source, context, &CancelToken::default())?;
         Ok(read.unwrap_or_default())
     }
 
@@ -41,20 +42,21 @@ impl TripIds {
     /// # Errors
     ///
     /// Returns an error if the file cannot be opened or inflated.
-    pub fn read_trip_ids_until(
-        source: &dyn FileSource,
+    pub fn read_trip_ids_cancellable(
+        source: &dyn ScheduleFileSource,
         context: &ValidationContext,
         cancel: &CancelToken,
-    ) -> Result<Option<TripIds>, Error> {
-        let mut feed = match load_for_realtime_until(&TripsOnlySource(source), context, cancel) {
-            _ if cancel.is_cancelled() => return Ok(None),
-            read => read?,
-        };
-        feed.attach_cancel(cancel);
-        let ids = run_until_cancelled(|| read_id_dict(&feed, GtfsFile::Trips, "trip_id"));
+    ) -> Result<Option<ScheduleTripIds>, Error> {
+        let mut feed =
+            match load_for_realtime_cancellable(&TripsOnlySource(source), context, cancel) {
+                _ if cancel.is_cancelled() => return Ok(None),
+                read => read?,
+            };
+        feed.enable_cancellation(cancel);
+        let ids = catch_cancel_unwind(|| intern_ids_of_column(&feed, GtfsFile::Trips, "trip_id"));
         Ok(ids.map(|mut ids| {
             ids.shrink_to_fit();
-            TripIds(ids)
+            ScheduleTripIds(ids)
         }))
     }
 
@@ -65,7 +67,7 @@ impl TripIds {
 
     /// Returns true if a trip of the schedule has this id.
     pub fn has_trip_id(&self, id: &str) -> bool {
-        self.0.find_code(id).is_some()
+        self.0.find_text_code(id).is_some()
     }
 
     /// Returns the number of ids.
@@ -80,25 +82,25 @@ impl TripIds {
 }
 
 /// A source that shows only `trips.txt` of a schedule.
-struct TripsOnlySource<'a>(&'a dyn FileSource);
+struct TripsOnlySource<'a>(&'a dyn ScheduleFileSource);
 
-impl FileSource for TripsOnlySource<'_> {
+impl ScheduleFileSource for TripsOnlySource<'_> {
     fn list_files(&self) -> Vec<(String, u64)> {
         let mut files = self.0.list_files();
         files.retain(|(name, _)| GtfsFile::from_name(name) == Some(GtfsFile::Trips));
         files
     }
 
-    fn has_nested_files(&self) -> bool {
+    fn has_gtfs_files_in_subfolder(&self) -> bool {
         false
     }
 
-    fn read_file(
+    fn read_file_with(
         &self,
         name: &str,
         read: &mut dyn FnMut(Option<&mut dyn Read>),
     ) -> Result<(), Error> {
-        self.0.read_file(name, read)
+        self.0.read_file_with(name, read)
     }
 }
 
@@ -107,14 +109,14 @@ mod tests {
     use jiff::civil::Date;
 
     use super::*;
-    use crate::{gtfs::TextSource, rules::gtfs_rt::ScheduleIndex};
+    use crate::{gtfs::InMemoryFiles, rules::gtfs_rt::ScheduleIndex};
 
     #[test]
     fn trip_ids_read_alone_equal_those_of_the_schedule() {
         let trips = "trip_id,route_id,service_id\nT1,R,W\nT2,R,W\nT1,R,W\n,R,W\n";
-        let source = TextSource::default().with_file("trips.txt", trips);
+        let source = InMemoryFiles::default().with_file("trips.txt", trips);
         let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
-        let ids = TripIds::read_trip_ids(&source, &context).unwrap();
+        let ids = ScheduleTripIds::read_trip_ids(&source, &context).unwrap();
         assert_eq!((ids.len(), ids.is_empty()), (2, false));
         assert!(
             ids.has_trip_id("T1")
@@ -122,14 +124,17 @@ mod tests {
                 && !ids.has_trip_id("T3")
                 && !ids.has_trip_id("")
         );
-        assert_eq!(ScheduleIndex::read_schedule(&source, &context).unwrap().trip_ids().len(), 2);
-        let nothing = TextSource::default().with_file("stops.txt", "stop_id\nS\n");
-        assert!(TripIds::read_trip_ids(&nothing, &context).unwrap().is_empty());
+        assert_eq!(
+            ScheduleIndex::read_and_index_schedule(&source, &context).unwrap().trip_ids().len(),
+            2
+        );
+        let nothing = InMemoryFiles::default().with_file("stops.txt", "stop_id\nS\n");
+        assert!(ScheduleTripIds::read_trip_ids(&nothing, &context).unwrap().is_empty());
     }
 
     #[test]
     fn duplicate_ids_are_added_once() {
-        let mut ids = TripIds::default();
+        let mut ids = ScheduleTripIds::default();
         assert!(ids.is_empty());
         ["T1", "T2", "T1"].into_iter().for_each(|id| ids.add_trip_id(id));
         assert_eq!((ids.len(), ids.has_trip_id("T2")), (2, true));
@@ -143,26 +148,29 @@ mod tests {
             trips += &format!("T{trip},R,W\n");
             times += &format!("T{trip},S,1\n");
         }
-        let source =
-            TextSource::default().with_file("trips.txt", trips).with_file("stop_times.txt", times);
+        let source = InMemoryFiles::default()
+            .with_file("trips.txt", trips)
+            .with_file("stop_times.txt", times);
         let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
         let prepared = |cancel: &CancelToken| {
-            ScheduleIndex::read_schedule_until(&source, &context, cancel)
+            ScheduleIndex::read_and_index_until_cancelled(&source, &context, cancel)
                 .unwrap()
                 .map(|it| it.trip_ids().len())
         };
         let read_ids = |cancel: &CancelToken| {
-            TripIds::read_trip_ids_until(&source, &context, cancel).unwrap().map(|it| it.len())
+            ScheduleTripIds::read_trip_ids_cancellable(&source, &context, cancel)
+                .unwrap()
+                .map(|it| it.len())
         };
         for read in [&prepared as &dyn Fn(&CancelToken) -> Option<usize>, &read_ids] {
             let whole = CancelToken::default();
             assert_eq!(read(&whole), Some(5_000));
-            let n_checks = whole.asked();
+            let n_checks = whole.check_count();
             assert!(n_checks > 5, "the token is checked between rows: {n_checks}");
             for at in [1, n_checks / 2, n_checks - 1] {
-                let cancel = CancelToken::after(at);
+                let cancel = CancelToken::cancelled_after_checks(at);
                 assert_eq!(read(&cancel), None, "cancelled at check {at} of {n_checks}");
-                assert!(cancel.asked() <= at + 3, "{} of {at}", cancel.asked());
+                assert!(cancel.check_count() <= at + 3, "{} of {at}", cancel.check_count());
             }
         }
     }

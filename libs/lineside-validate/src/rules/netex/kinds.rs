@@ -1,16 +1,16 @@
 //! The kinds of notices about a publication, with one page each.
 
-use super::super::Field;
+use super::super::NoticeFieldDescription;
 
-const FILE: Field = ("filename", "The file.");
-const ELEMENT: Field = ("element", "The kind of object.");
-const ID: Field = ("id", "The id of the object.");
-const CHILD: Field = ("missing", "The missing part.");
-const CALL: Field = ("call", "The position of the call in the journey, from 1.");
-const FROM: Field = ("from", "The first day.");
-const TO: Field = ("to", "The last day.");
-const LONGITUDE: Field = ("longitude", "The longitude, in degrees.");
-const LATITUDE: Field = ("latitude", "The latitude, in degrees.");
+const FILE: NoticeFieldDescription = ("filename", "The file.");
+const ELEMENT: NoticeFieldDescription = ("element", "The kind of object.");
+const ID: NoticeFieldDescription = ("id", "The id of the object.");
+const CHILD: NoticeFieldDescription = ("missing", "The missing part.");
+const CALL: NoticeFieldDescription = ("call", "The position of the call in the journey, from 1.");
+const FROM: NoticeFieldDescription = ("from", "The first day.");
+const TO: NoticeFieldDescription = ("to", "The last day.");
+const LONGITUDE: NoticeFieldDescription = ("longitude", "The longitude, in degrees.");
+const LATITUDE: NoticeFieldDescription = ("latitude", "The latitude, in degrees.");
 
 kinds! {
     MISSING "missing_element" Error [FILE, ELEMENT, ID, CHILD];

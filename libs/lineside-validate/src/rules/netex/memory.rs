@@ -49,23 +49,23 @@ const READ_BYTES: usize = 1 << 16;
 ///
 /// Returns an error if a file cannot be opened or cannot be read to its end. Corrupt files count as far as they can be
 /// read.
-pub fn estimate_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
+pub fn estimate_max_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
     let (mut signs, mut all, mut largest, mut undecoded) =
-        (MarkupCounts::default(), 0_u64, 0, 0_u64);
+        (XmlMarkupCounts::default(), 0_u64, 0, 0_u64);
     let mut buffer = vec![0; READ_BYTES];
     for name in files.file_names() {
         let size = files.file_size_hint(&name).unwrap_or(0);
         let counted = match files.open_file(&name) {
-            Ok(Some(mut file)) => signs.count_file(&mut file, &mut buffer),
+            Ok(Some(mut file)) => signs.count_markup_in_file(&mut file, &mut buffer),
             Ok(None) => continue,
             Err(refused) => Err(refused),
         };
         let per_byte = match counted {
-            Ok(FileEncoding::Utf8) => PER_BYTE_OF_LARGEST,
-            Ok(FileEncoding::SingleBytes) => PER_BYTE_DECODED,
+            Ok(XmlFileEncoding::Utf8) => PER_BYTE_OF_LARGEST,
+            Ok(XmlFileEncoding::SingleBytes) => PER_BYTE_DECODED,
             // Corrupt files are skipped, and the other files are checked.
-            Err(refused) if is_corrupt_data(refused.kind()) => PER_BYTE_OF_LARGEST,
-            Ok(FileEncoding::Other) => {
+            Err(refused) if is_corrupt_data_error(refused.kind()) => PER_BYTE_OF_LARGEST,
+            Ok(XmlFileEncoding::Other) => {
                 undecoded = size.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(undecoded);
                 PER_BYTE_DECODED
             }
@@ -79,13 +79,13 @@ pub fn estimate_memory(files: &mut dyn FileSet) -> Result<u64, Error> {
     Ok(counted.min(all.saturating_mul(MEMORY_PER_BYTE_MAX)))
 }
 
-fn is_corrupt_data(kind: ErrorKind) -> bool {
+fn is_corrupt_data_error(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Decode | ErrorKind::Truncated)
 }
 
 /// The counts of markup in the files read so far.
 #[derive(Debug, Default)]
-struct MarkupCounts {
+struct XmlMarkupCounts {
     journeys: u64,
     records: u64,
     calls: u64,
@@ -94,7 +94,7 @@ struct MarkupCounts {
     ends: u64,
 }
 
-impl MarkupCounts {
+impl XmlMarkupCounts {
     fn estimated_bytes(&self) -> u64 {
         let counted = [
             (self.journeys, PER_JOURNEY),
@@ -108,11 +108,11 @@ impl MarkupCounts {
         counted.into_iter().fold(0, |sum, (n, bytes)| sum.saturating_add(n.saturating_mul(bytes)))
     }
 
-    fn count_file(
+    fn count_markup_in_file(
         &mut self,
         file: &mut dyn Read,
         buffer: &mut [u8],
-    ) -> Result<FileEncoding, Error> {
+    ) -> Result<XmlFileEncoding, Error> {
         // The number of bytes in the buffer, and the number of those already counted. Two bytes before the next tag or
         // `=` stay in the buffer, and a whole name after it.
         let (mut n_buffered, mut counted) = (0, 0);
@@ -124,7 +124,7 @@ impl MarkupCounts {
             let text = buffer.get(..n_buffered).unwrap_or_default();
             let is_end = n == 0;
             if encoding.is_none() && (is_end || n_buffered >= HEAD_BYTES) {
-                encoding = Some(FileEncoding::from_file_start(text));
+                encoding = Some(XmlFileEncoding::detect_declared_encoding(text));
             }
             let until = if is_end {
                 n_buffered
@@ -132,7 +132,7 @@ impl MarkupCounts {
                 n_buffered.saturating_sub(NAME_BYTES).max(counted)
             };
             for at in memchr2_iter(b'<', b'=', text.get(counted..until).unwrap_or_default()) {
-                self.count_markup(text, counted + at);
+                self.count_markup_at(text, counted + at);
             }
             if let Some(encoding) = encoding.filter(|_| is_end) {
                 return Ok(encoding);
@@ -147,10 +147,10 @@ impl MarkupCounts {
     }
 
     /// Counts the `<` or `=` at a position.
-    fn count_markup(&mut self, text: &[u8], at: usize) {
+    fn count_markup_at(&mut self, text: &[u8], at: usize) {
         let (before, from) = text.split_at_checked(at).unwrap_or_default();
         if let Some(tag) = from.strip_prefix(b"<") {
-            self.count_tag(tag);
+            self.count_element_tag(tag);
         } else if before.ends_with(b"id") {
             self.ids += 1;
         } else if before.ends_with(b"ef") {
@@ -161,7 +161,7 @@ impl MarkupCounts {
         }
     }
 
-    fn count_tag(&mut self, tag: &[u8]) {
+    fn count_element_tag(&mut self, tag: &[u8]) {
         if tag.first() == Some(&b'/') {
             self.ends += 1;
             return;
@@ -221,7 +221,7 @@ const RECORDS: [&[u8]; 26] = [
 const HEAD_BYTES: usize = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileEncoding {
+enum XmlFileEncoding {
     Utf8,
     /// A single-byte encoding whose first half is ASCII.
     SingleBytes,
@@ -229,31 +229,31 @@ enum FileEncoding {
     Other,
 }
 
-impl FileEncoding {
+impl XmlFileEncoding {
     /// Returns the declared encoding of a file from its first bytes; UTF-8 by default.
-    fn from_file_start(start: &[u8]) -> FileEncoding {
+    fn detect_declared_encoding(start: &[u8]) -> XmlFileEncoding {
         let first = start.get(..4).unwrap_or(start);
         if first.contains(&0) || first.starts_with(b"\xFE\xFF") || first.starts_with(b"\xFF\xFE") {
-            return FileEncoding::Other;
+            return XmlFileEncoding::Other;
         }
         let head = start.get(..HEAD_BYTES).unwrap_or(start).trim_ascii_start();
         let head = String::from_utf8_lossy(head).to_ascii_lowercase();
         let declaration = head.strip_prefix("<?xml").and_then(|it| it.split_once("?>"));
         let declared = declaration.and_then(|(declaration, _)| declaration.split_once("encoding"));
-        let Some((_, declared)) = declared else { return FileEncoding::Utf8 };
+        let Some((_, declared)) = declared else { return XmlFileEncoding::Utf8 };
         if declared.contains("encoding") {
-            return FileEncoding::Other;
+            return XmlFileEncoding::Other;
         }
         let name = declared.trim_start_matches(|sign: char| sign == '=' || sign.is_whitespace());
         let name =
             name.trim_matches(|sign: char| matches!(sign, '"' | '\'') || sign.is_whitespace());
         match name.split(['"', '\'']).next().unwrap_or_default() {
             // A declaration of UTF-16 in single bytes is wrong and ignored.
-            "utf-8" | "utf8" | "us-ascii" | "utf-16" => FileEncoding::Utf8,
+            "utf-8" | "utf8" | "us-ascii" | "utf-16" => XmlFileEncoding::Utf8,
             name if name.starts_with("iso-8859-") || name.starts_with("windows-") => {
-                FileEncoding::SingleBytes
+                XmlFileEncoding::SingleBytes
             }
-            _ => FileEncoding::Other,
+            _ => XmlFileEncoding::Other,
         }
     }
 }
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     fn reckoned(text: &[u8]) -> u64 {
-        estimate_memory(
+        estimate_max_memory(
             &mut PublicationSource::from_reader(Cursor::new(text), &DatasetLimits::default())
                 .unwrap(),
         )
@@ -304,9 +304,9 @@ mod tests {
     fn markup_across_read_boundaries_is_counted() {
         for before in READ_BYTES - 100..READ_BYTES + 10 {
             let text = format!("{}<a:Quay id=\"a\"/>{}", " ".repeat(before), " ".repeat(200));
-            let mut signs = MarkupCounts::default();
-            let read = signs.count_file(&mut text.as_bytes(), &mut vec![0; READ_BYTES]);
-            assert_eq!(read.unwrap(), FileEncoding::Utf8);
+            let mut signs = XmlMarkupCounts::default();
+            let read = signs.count_markup_in_file(&mut text.as_bytes(), &mut vec![0; READ_BYTES]);
+            assert_eq!(read.unwrap(), XmlFileEncoding::Utf8);
             assert_eq!((signs.records, signs.ids), (1, 1), "{before}");
             assert_eq!(signs.estimated_bytes(), PER_RECORD + PER_ID, "{before}");
         }
@@ -330,7 +330,10 @@ mod tests {
         let wide: Vec<u8> = "\u{FEFF}<a/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(reckoned(&wide), max_per_byte * wide.len() as u64);
         let spaces = b"<?xml version='1.0' encoding = 'windows-1252' ?><a/>";
-        assert_eq!(FileEncoding::from_file_start(spaces), FileEncoding::SingleBytes);
-        assert_eq!(FileEncoding::from_file_start(b"<a encoding='EBCDIC'/>"), FileEncoding::Utf8);
+        assert_eq!(XmlFileEncoding::detect_declared_encoding(spaces), XmlFileEncoding::SingleBytes);
+        assert_eq!(
+            XmlFileEncoding::detect_declared_encoding(b"<a encoding='EBCDIC'/>"),
+            XmlFileEncoding::Utf8
+        );
     }
 }

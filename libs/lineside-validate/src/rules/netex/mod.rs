@@ -15,21 +15,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lineside_formats::{
     Error,
     gtfs::FileSet,
-    netex::{PublicationLimits, visit_elements},
+    netex::{PublicationLimits, visit_publication_elements},
 };
 
-pub use self::memory::{MEMORY_PER_BYTE_MAX, estimate_memory};
+pub use self::memory::{MEMORY_PER_BYTE_MAX, estimate_max_memory};
 
 use self::publication_check::PublicationCheck;
-use super::{SystemError, limit_errors, panic_message};
+use super::{ValidatorFault, errors_for_lower_bounds, panic_message};
 use crate::{
     ValidationContext,
-    cancel::{CancelCheck, CancelToken},
+    cancel::{CancelToken, CancelUnwindCheck},
     notice::{NoticeKind, Notices},
 };
 
 /// Returns all kinds of notices about a publication.
-pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
+pub fn publication_notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     kinds::KINDS.iter().copied()
 }
 
@@ -43,10 +43,10 @@ pub fn validate_publication(
     limits: &PublicationLimits,
     context: &ValidationContext,
     notices: &mut Notices,
-) -> Result<Vec<SystemError>, Error> {
-    let result = validate_until(
+) -> Result<Vec<ValidatorFault>, Error> {
+    let result = validate_publication_cancellable(
         files,
-        PublicationExtent::Whole,
+        WholeOrPartialPublication::Whole,
         limits,
         context,
         &CancelToken::default(),
@@ -57,7 +57,7 @@ pub fn validate_publication(
 
 /// The extent of the publication that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PublicationExtent {
+pub enum WholeOrPartialPublication {
     /// All files.
     Whole,
     /// Unreadable files are left out. Unresolved references are not reported, as they may refer to these files.
@@ -69,42 +69,44 @@ pub enum PublicationExtent {
 /// # Errors
 ///
 /// Returns an error if a file cannot be read, is truncated, is not well-formed, or exceeds a limit.
-pub fn validate_until(
+pub fn validate_publication_cancellable(
     files: &mut dyn FileSet,
-    extent: PublicationExtent,
+    extent: WholeOrPartialPublication,
     limits: &PublicationLimits,
     context: &ValidationContext,
     cancel: &CancelToken,
     notices: &mut Notices,
-) -> Result<Option<Vec<SystemError>>, Error> {
+) -> Result<Option<Vec<ValidatorFault>>, Error> {
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let mut check = PublicationCheck::new(notices, CancelCheck::new(cancel));
-        visit_elements(files, limits, &mut check)?;
-        finish_check(check, extent, context);
+        let mut check = PublicationCheck::new(notices, CancelUnwindCheck::new(cancel));
+        visit_publication_elements(files, limits, &mut check)?;
+        report_cross_file_findings(check, extent, context);
         Ok::<(), Error>(())
     }));
     match result {
         _ if cancel.is_cancelled() => Ok(None),
-        Ok(walked) => walked.map(|()| Some(limit_errors(notices))),
+        Ok(walked) => walked.map(|()| Some(errors_for_lower_bounds(notices))),
         Err(panic) => {
-            Ok(Some(vec![SystemError { rule: "netex", message: panic_message(&*panic) }]))
+            Ok(Some(vec![ValidatorFault { rule: "netex", message: panic_message(&*panic) }]))
         }
     }
 }
 
 /// Reports the findings that need all files.
-fn finish_check(
+fn report_cross_file_findings(
     check: PublicationCheck<'_>,
-    extent: PublicationExtent,
+    extent: WholeOrPartialPublication,
     context: &ValidationContext,
 ) {
     let PublicationCheck { out, files, links, patterns, last_day, is_open_ended, .. } = check;
-    patterns.report_mismatches(&files, out);
-    if extent == PublicationExtent::Whole {
-        links.report_unresolved(&files, out);
+    patterns.report_pattern_mismatches(&files, out);
+    if extent == WholeOrPartialPublication::Whole {
+        links.report_unresolved_references(&files, out);
     }
     if let Some(last) = last_day.filter(|last| !is_open_ended && *last < context.today) {
-        out.add_notice(&kinds::EXPIRED, |sample| _ = sample.set_field("to", last.to_string()));
+        out.count_notice_with_sample(&kinds::EXPIRED, |sample| {
+            _ = sample.set_field("to", last.to_string())
+        });
     }
 }
 
@@ -139,9 +141,9 @@ mod tests {
         let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
         let files = || PublicationSource::new(text.as_bytes(), &limits.files).unwrap();
         let mut notices = Notices::new(1);
-        let result = validate_until(
+        let result = validate_publication_cancellable(
             &mut files(),
-            PublicationExtent::Whole,
+            WholeOrPartialPublication::Whole,
             &limits,
             &context,
             &cancel,
@@ -150,9 +152,9 @@ mod tests {
         assert_eq!(result.unwrap(), Some(Vec::new()));
         assert!(notices.iter().count() > 0, "the files have findings");
         let (mut closing, mut notices) = (Closing(files(), &cancel), Notices::new(1));
-        let result = validate_until(
+        let result = validate_publication_cancellable(
             &mut closing,
-            PublicationExtent::Whole,
+            WholeOrPartialPublication::Whole,
             &limits,
             &context,
             &cancel,

@@ -1,16 +1,16 @@
 //! The check of all files of a publication, element by element.
 
 use jiff::civil::Date;
-use lineside_formats::netex::{Attributes, PublicationVisitor, VisitAction};
+use lineside_formats::netex::{AttributeLookup, PublicationVisitor, VisitAction};
 
 use super::{
     kinds,
-    passing_times::{self, JourneyPatternPointCounts, PassingTimes},
-    references::ReferenceIndex,
+    passing_times::{self, PatternPointCounts, StopPassingTimes},
+    references::IdsAndReferences,
     tables::{self, NEEDS},
 };
 use crate::{
-    cancel::CancelCheck,
+    cancel::CancelUnwindCheck,
     notice::{NoticeKind, NoticeSample, Notices},
 };
 
@@ -22,7 +22,7 @@ const ELEMENTS_PER_CHECK: u32 = 1_024;
 
 /// An object whose end tag was not read yet.
 #[derive(Debug, Default)]
-struct OpenObject {
+struct OpenNetexObject {
     name: &'static str,
     id: String,
     depth: usize,
@@ -32,8 +32,8 @@ struct OpenObject {
     to: Option<Date>,
     longitude: Option<f64>,
     latitude: Option<f64>,
-    call: PassingTimes,
-    calls: Vec<PassingTimes>,
+    call: StopPassingTimes,
+    calls: Vec<StopPassingTimes>,
     points: u32,
     /// The timing points of a pattern, at which journeys may have a time.
     timing_points: u32,
@@ -43,7 +43,7 @@ struct OpenObject {
     is_deleted: bool,
 }
 
-impl OpenObject {
+impl OpenNetexObject {
     /// Returns true if this is a journey with neither a pattern nor times, such as the partner of an
     /// interchange.
     fn is_journey_reference_only(&self) -> bool {
@@ -58,16 +58,16 @@ impl OpenObject {
 pub(super) struct PublicationCheck<'a> {
     pub(super) out: &'a mut Notices,
     pub(super) files: Vec<String>,
-    pub(super) links: ReferenceIndex,
-    pub(super) patterns: JourneyPatternPointCounts,
+    pub(super) links: IdsAndReferences,
+    pub(super) patterns: PatternPointCounts,
     /// The latest end of any frame. Ignored if `is_open_ended`.
     pub(super) last_day: Option<Date>,
     pub(super) is_open_ended: bool,
-    open: Vec<OpenObject>,
+    open: Vec<OpenNetexObject>,
     depth: usize,
     /// The depths of the open frames.
     frames: Vec<usize>,
-    cancel_check: CancelCheck,
+    cancel_check: CancelUnwindCheck,
     /// The number of elements so far.
     seen: u32,
     /// The depth of the open `validityConditions` of the innermost frame.
@@ -75,12 +75,15 @@ pub(super) struct PublicationCheck<'a> {
 }
 
 impl<'a> PublicationCheck<'a> {
-    pub(super) fn new(out: &'a mut Notices, cancel_check: CancelCheck) -> PublicationCheck<'a> {
+    pub(super) fn new(
+        out: &'a mut Notices,
+        cancel_check: CancelUnwindCheck,
+    ) -> PublicationCheck<'a> {
         PublicationCheck {
             out,
             files: Vec::new(),
-            links: ReferenceIndex::default(),
-            patterns: JourneyPatternPointCounts::default(),
+            links: IdsAndReferences::default(),
+            patterns: PatternPointCounts::default(),
             last_day: None,
             is_open_ended: false,
             open: Vec::new(),
@@ -92,19 +95,19 @@ impl<'a> PublicationCheck<'a> {
         }
     }
 
-    fn current_file_number(&self) -> u32 {
+    fn current_file_index(&self) -> u32 {
         u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
     /// Reports a notice about an object.
-    fn report_for_object(
+    fn report_object_notice(
         &mut self,
         kind: &'static NoticeKind,
-        object: &OpenObject,
+        object: &OpenNetexObject,
         fill: impl FnOnce(&mut NoticeSample),
     ) {
         let file = self.files.last().map_or("", String::as_str);
-        self.out.add_notice(kind, |sample| {
+        self.out.count_notice_with_sample(kind, |sample| {
             sample.set_field("filename", file).set_field("element", object.name);
             if !object.id.is_empty() {
                 sample.set_field("id", object.id.as_str());
@@ -114,7 +117,7 @@ impl<'a> PublicationCheck<'a> {
     }
 
     /// Records a child element of the innermost open object.
-    fn add_child_element(&mut self, name: &str, attributes: &Attributes<'_>) {
+    fn record_child_element(&mut self, name: &str, attributes: &AttributeLookup<'_>) {
         let depth = self.depth;
         let Some(open) = self.open.last_mut() else { return };
         if depth == open.depth + 1 {
@@ -136,17 +139,17 @@ impl<'a> PublicationCheck<'a> {
                 open.pattern = reference.into_owned();
             }
             ("StopPointInJourneyPattern", "ScheduledStopPointRef") => {
-                self.links.add_pattern_stop(&reference)
+                self.links.record_pattern_stop_point(&reference)
             }
             ("PassengerStopAssignment" | "FlexibleStopAssignment", "ScheduledStopPointRef") => {
-                self.links.add_stop_assignment(&reference);
+                self.links.record_assigned_stop_point(&reference);
             }
             _ => {}
         }
     }
 
     /// Checks an object at its end tag.
-    fn check_closed_object(&mut self, object: OpenObject) {
+    fn check_closed_object(&mut self, object: OpenNetexObject) {
         if !object.is_deleted {
             for (at, need) in NEEDS.iter().enumerate() {
                 if need.parent == object.name && object.requirements_met & (1 << at) == 0 {
@@ -156,7 +159,7 @@ impl<'a> PublicationCheck<'a> {
                     } else {
                         need.kind
                     };
-                    self.report_for_object(kind, &object, |sample| {
+                    self.report_object_notice(kind, &object, |sample| {
                         _ = sample.set_field("missing", missing)
                     });
                 }
@@ -168,7 +171,7 @@ impl<'a> PublicationCheck<'a> {
                 if journey.calls.len() < CALLS_MAX {
                     journey.calls.push(object.call);
                 } else {
-                    self.out.mark_incomplete(&kinds::NO_TIME);
+                    self.out.mark_total_as_lower_bound(&kinds::NO_TIME);
                 }
             }
             "StopPointInJourneyPattern" => {
@@ -182,14 +185,18 @@ impl<'a> PublicationCheck<'a> {
                 }
             }
             "JourneyPattern" | "ServiceJourneyPattern" | "ServicePattern" => {
-                self.patterns.add_pattern(&object.id, object.points, object.timing_points);
+                self.patterns.add_pattern_point_counts(
+                    &object.id,
+                    object.points,
+                    object.timing_points,
+                );
             }
             "ServiceJourney" if !object.calls.is_empty() => {
                 let file = self.files.last().map_or("", String::as_str);
                 passing_times::check_passing_times(file, &object.id, &object.calls, self.out);
                 if !object.pattern.is_empty() {
-                    let file = self.current_file_number();
-                    self.patterns.add_pending_journey(
+                    let file = self.current_file_index();
+                    self.patterns.add_unless_pattern_matches(
                         &object.id,
                         &object.pattern,
                         file,
@@ -199,15 +206,15 @@ impl<'a> PublicationCheck<'a> {
             }
             _ => {}
         }
-        self.check_operating_days(&object);
-        self.check_coordinates(&object);
+        self.check_period_order(&object);
+        self.check_coordinate_range(&object);
     }
 
-    fn check_operating_days(&mut self, object: &OpenObject) {
+    fn check_period_order(&mut self, object: &OpenNetexObject) {
         if let (Some(from), Some(to)) = (object.from, object.to)
             && to < from
         {
-            self.report_for_object(&kinds::PERIOD, object, |sample| {
+            self.report_object_notice(&kinds::PERIOD, object, |sample| {
                 sample.set_field("from", from.to_string()).set_field("to", to.to_string());
             });
         }
@@ -223,7 +230,7 @@ impl<'a> PublicationCheck<'a> {
         }
     }
 
-    fn check_coordinates(&mut self, object: &OpenObject) {
+    fn check_coordinate_range(&mut self, object: &OpenNetexObject) {
         let (Some(longitude), Some(latitude)) = (object.longitude, object.latitude) else { return };
         let kind = if longitude.abs() > 180.0 || latitude.abs() > 90.0 {
             &kinds::OUT_OF_RANGE
@@ -232,7 +239,7 @@ impl<'a> PublicationCheck<'a> {
         } else {
             return;
         };
-        self.report_for_object(kind, object, |sample| {
+        self.report_object_notice(kind, object, |sample| {
             sample.set_field("longitude", longitude).set_field("latitude", latitude);
         });
     }
@@ -241,14 +248,14 @@ impl<'a> PublicationCheck<'a> {
 impl PublicationVisitor for PublicationCheck<'_> {
     fn begin_file(&mut self, name: &str) {
         self.files.push(name.to_owned());
-        self.links.begin_file();
+        self.links.clear_ids_of_file();
         self.open.clear();
         self.depth = 0;
         self.frames.clear();
         self.conditions = None;
     }
 
-    fn open_element(&mut self, name: &str, attributes: &Attributes<'_>) -> VisitAction {
+    fn open_element(&mut self, name: &str, attributes: &AttributeLookup<'_>) -> VisitAction {
         if self.seen.is_multiple_of(ELEMENTS_PER_CHECK) {
             self.cancel_check.unwind_if_cancelled();
         }
@@ -265,22 +272,22 @@ impl PublicationVisitor for PublicationCheck<'_> {
         if name.ends_with("Frame") && !name.ends_with("OfFrame") {
             self.frames.push(self.depth);
         }
-        self.add_child_element(name, attributes);
+        self.record_child_element(name, attributes);
         let id = attributes("id");
         if let Some(reference) = attributes("ref") {
             // Only a reference with a version promises that the publication has the object.
             if attributes("version").is_some() && attributes("versionRef").is_none() {
-                let file = self.current_file_number();
+                let file = self.current_file_index();
                 self.links.add_reference(name, &reference, file);
             }
         } else if let Some(id) = &id {
             let attribute = |name| attributes(name).unwrap_or_default();
             let (version, order) = (attribute("version"), attribute("order"));
-            let is_new = self.links.add_object(name, id, &version, &order);
+            let is_new = self.links.add_object_id(name, id, &version, &order);
             // Without a version, the object is a part of another, and its id is local.
             if !is_new && !version.is_empty() {
                 let file = self.files.last().cloned().unwrap_or_default();
-                self.out.add_notice(&kinds::DUPLICATE, |sample| {
+                self.out.count_notice_with_sample(&kinds::DUPLICATE, |sample| {
                     sample
                         .set_field("filename", file)
                         .set_field("element", name)
@@ -293,11 +300,19 @@ impl PublicationVisitor for PublicationCheck<'_> {
             self.depth -= 1;
             return VisitAction::Text;
         }
-        if let Some(name) = tables::find_object_spec(name).filter(|_| attributes("ref").is_none()) {
+        if let Some(name) =
+            tables::checked_object_name(name).filter(|_| attributes("ref").is_none())
+        {
             let id = id.unwrap_or_default().into_owned();
             let is_deleted = attributes("modification").as_deref() == Some("delete");
             let depth = self.depth;
-            self.open.push(OpenObject { name, id, depth, is_deleted, ..OpenObject::default() });
+            self.open.push(OpenNetexObject {
+                name,
+                id,
+                depth,
+                is_deleted,
+                ..OpenNetexObject::default()
+            });
         }
         VisitAction::Inside
     }
@@ -306,7 +321,7 @@ impl PublicationVisitor for PublicationCheck<'_> {
         let Some(open) = self.open.last_mut() else { return };
         match name {
             "ArrivalTime" | "DepartureTime" => {
-                let time = passing_times::parse_seconds(text);
+                let time = passing_times::parse_time_of_day_seconds(text);
                 open.call.has_unread_time |= time.is_none() && !text.is_empty();
                 match name {
                     "ArrivalTime" => open.call.arrival = time,
@@ -323,8 +338,8 @@ impl PublicationVisitor for PublicationCheck<'_> {
                     _ => open.call.departure_days = days,
                 }
             }
-            "FromDate" => open.from = parse_day(text),
-            "ToDate" => open.to = parse_day(text),
+            "FromDate" => open.from = parse_date_prefix(text),
+            "ToDate" => open.to = parse_date_prefix(text),
             "Longitude" => open.longitude = parse_degrees(text),
             "Latitude" => open.latitude = parse_degrees(text),
             _ => {}
@@ -352,6 +367,6 @@ fn parse_degrees(text: &str) -> Option<f64> {
 }
 
 /// Parses the day of a date, with or without a time after it.
-fn parse_day(text: &str) -> Option<Date> {
+fn parse_date_prefix(text: &str) -> Option<Date> {
     text.get(..10)?.parse().ok()
 }

@@ -13,7 +13,7 @@ const OPEN_MAX: usize = 1_000_000;
 
 /// A reference without an object so far.
 #[derive(Debug)]
-struct ObjectReference {
+struct UnresolvedReference {
     reference: Box<str>,
     file: u32,
     element: Box<str>,
@@ -22,11 +22,11 @@ struct ObjectReference {
 
 /// The ids of objects, and the references to them.
 #[derive(Debug, Default)]
-pub(super) struct ReferenceIndex {
+pub(super) struct IdsAndReferences {
     ids: HashSet<u64>,
     /// Hashes of element, id, version and order of the objects in the current file.
     in_file: HashSet<u64>,
-    references: HashMap<u64, ObjectReference>,
+    references: HashMap<u64, UnresolvedReference>,
     assigned: HashSet<u64>,
     in_patterns: HashMap<u64, (Box<str>, u64)>,
     has_dropped_name: bool,
@@ -37,14 +37,14 @@ pub(super) fn hash_text(text: &str) -> u64 {
     xxh3_64(text.as_bytes())
 }
 
-impl ReferenceIndex {
+impl IdsAndReferences {
     /// Starts a new file.
-    pub(super) fn begin_file(&mut self) {
+    pub(super) fn clear_ids_of_file(&mut self) {
         self.in_file.clear();
     }
 
     /// Adds an object. Returns false if the current file already has the object in this version.
-    pub(super) fn add_object(
+    pub(super) fn add_object_id(
         &mut self,
         element: &str,
         id: &str,
@@ -64,7 +64,7 @@ impl ReferenceIndex {
         } else if self.references.len() >= OPEN_MAX {
             self.has_dropped_name = true;
         } else {
-            let named = ObjectReference {
+            let named = UnresolvedReference {
                 reference: reference.into(),
                 file,
                 element: element.into(),
@@ -75,12 +75,12 @@ impl ReferenceIndex {
     }
 
     /// Records that a stop point is assigned to a stop place or quay.
-    pub(super) fn add_stop_assignment(&mut self, stop_point: &str) {
+    pub(super) fn record_assigned_stop_point(&mut self, stop_point: &str) {
         self.assigned.insert(hash_text(stop_point));
     }
 
     /// Records that a pattern uses a stop point.
-    pub(super) fn add_pattern_stop(&mut self, stop_point: &str) {
+    pub(super) fn record_pattern_stop_point(&mut self, stop_point: &str) {
         let full = self.in_patterns.len() >= OPEN_MAX;
         match self.in_patterns.get_mut(&hash_text(stop_point)) {
             Some((_, count)) => *count += 1,
@@ -90,19 +90,19 @@ impl ReferenceIndex {
     }
 
     /// Reports unresolved references, once all files are read.
-    pub(super) fn report_unresolved(self, files: &[String], out: &mut Notices) {
-        let ReferenceIndex { ids, references: named, assigned, in_patterns, .. } = self;
+    pub(super) fn report_unresolved_references(self, files: &[String], out: &mut Notices) {
+        let IdsAndReferences { ids, references: named, assigned, in_patterns, .. } = self;
         if self.has_dropped_name {
-            out.mark_incomplete(&kinds::UNRESOLVED);
+            out.mark_total_as_lower_bound(&kinds::UNRESOLVED);
         }
-        let mut lost: Vec<ObjectReference> = named
+        let mut lost: Vec<UnresolvedReference> = named
             .into_iter()
             .filter(|(key, _)| !ids.contains(key))
             .map(|(_, named)| named)
             .collect();
         lost.sort_by(|a, b| (a.file, &a.reference).cmp(&(b.file, &b.reference)));
         for named in lost {
-            out.add_notice(&kinds::UNRESOLVED, |sample| {
+            out.count_notice_with_sample(&kinds::UNRESOLVED, |sample| {
                 sample.set_field("filename", files.get(named.file as usize).map(String::as_str));
                 sample
                     .set_field("element", &*named.element)
@@ -115,7 +115,7 @@ impl ReferenceIndex {
             return;
         }
         if self.has_dropped_stop {
-            out.mark_incomplete(&kinds::UNASSIGNED);
+            out.mark_total_as_lower_bound(&kinds::UNASSIGNED);
         }
         let mut alone: Vec<(Box<str>, u64)> = in_patterns
             .into_iter()
@@ -124,7 +124,7 @@ impl ReferenceIndex {
             .collect();
         alone.sort();
         for (reference, count) in alone {
-            out.add_notice(&kinds::UNASSIGNED, |sample| {
+            out.count_notice_with_sample(&kinds::UNASSIGNED, |sample| {
                 sample.set_field("reference", &*reference).set_field("count", count);
             });
         }

@@ -97,7 +97,7 @@ pub(super) static OTHERS: &[&str] = &[
 ];
 
 /// Returns the name as a static string if the object is checked.
-pub(super) fn find_object_spec(name: &str) -> Option<&'static str> {
+pub(super) fn checked_object_name(name: &str) -> Option<&'static str> {
     let needing = NEEDS.iter().map(|need| need.parent);
     needing.chain(OTHERS.iter().copied()).find(|other| *other == name)
 }

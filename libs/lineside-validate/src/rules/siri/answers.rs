@@ -6,24 +6,28 @@ use super::{ESTIMATED, SITUATIONS, VEHICLES, VISITS, kinds};
 use crate::notice::Notices;
 
 /// Checks the kind of a message before its contents.
-pub(super) fn check_message_payload(message: &SiriMessage, out: &mut Notices) {
+pub(super) fn report_refusals_and_empty_messages(message: &SiriMessage, out: &mut Notices) {
     let mut others = message.payloads.iter();
     if let Some(fault) = others.find_map(|payload| match payload {
         MessagePayload::Fault(fault) => Some(fault),
         _ => None,
     }) {
         let reason = fault.reason.as_deref().or(fault.code.as_deref());
-        out.add_notice(&kinds::REFUSED, |sample| _ = sample.set_field("reason", reason));
-    } else if message.deliveries().next().is_none() {
+        out.count_notice_with_sample(&kinds::REFUSED, |sample| {
+            _ = sample.set_field("reason", reason)
+        });
+    } else if message.service_deliveries().next().is_none() {
         let payload = message.payloads.first().map(payload_name);
-        out.add_notice(&kinds::NO_DELIVERY, |sample| _ = sample.set_field("payload", payload));
+        out.count_notice_with_sample(&kinds::NO_DELIVERY, |sample| {
+            _ = sample.set_field("payload", payload)
+        });
     }
-    for delivery in message.deliveries() {
-        check_delivery_status(delivery, out);
+    for delivery in message.service_deliveries() {
+        report_refused_deliveries(delivery, out);
     }
 }
 
-fn check_delivery_status(delivery: &ServiceDelivery, out: &mut Notices) {
+fn report_refused_deliveries(delivery: &ServiceDelivery, out: &mut Notices) {
     if delivery.status == Some(false) {
         report_failed_delivery("all", error_description(delivery.error_condition.as_ref()), out);
     }
@@ -39,7 +43,7 @@ fn check_delivery_status(delivery: &ServiceDelivery, out: &mut Notices) {
 }
 
 fn report_failed_delivery(delivery: &str, reason: Option<&str>, out: &mut Notices) {
-    out.add_notice(&kinds::FAILED, |sample| {
+    out.count_notice_with_sample(&kinds::FAILED, |sample| {
         sample.set_field("delivery", delivery).set_field("reason", reason);
     });
 }

@@ -3,7 +3,7 @@
 use lineside_formats::siri::{SiriCall, SiriTime, VehicleJourney};
 
 use super::{
-    delivery_check::{DeliveryCheck, format_time},
+    delivery_check::{SiriDeliveryCheck, format_millis_as_utc},
     kinds,
 };
 use crate::notice::{NoticeKind, NoticeSample};
@@ -20,13 +20,13 @@ struct CallPosition<'a> {
 }
 
 impl CallPosition<'_> {
-    fn report_for_call(
+    fn report_call_notice(
         &self,
-        check: &mut DeliveryCheck<'_>,
+        check: &mut SiriDeliveryCheck<'_>,
         kind: &'static NoticeKind,
         fill: impl FnOnce(&mut NoticeSample),
     ) {
-        check.report_for_record(kind, self.id, |sample| {
+        check.report_record_notice(kind, self.id, |sample| {
             sample
                 .set_field("call", self.at + 1)
                 .set_field("stopPointRef", self.call.stop_point_ref.as_deref());
@@ -43,8 +43,8 @@ struct PreviousCall {
     expected: Option<i64>,
 }
 
-pub(super) fn check_calls(
-    check: &mut DeliveryCheck<'_>,
+pub(super) fn check_journey_calls(
+    check: &mut SiriDeliveryCheck<'_>,
     journey: &VehicleJourney,
     id: Option<&str>,
 ) {
@@ -55,9 +55,10 @@ pub(super) fn check_calls(
     let mut previous = PreviousCall::default();
     for (at, call) in all.enumerate() {
         let place = CallPosition { id, at, call };
-        let has_stop = call.stop_point_ref.is_some() || call.unread.has_element("StopPointRef");
+        let has_stop =
+            call.stop_point_ref.is_some() || call.unread.has_unreadable_element("StopPointRef");
         if is_estimated && !has_stop {
-            check.report_for_record(&kinds::MISSING, id, |sample| {
+            check.report_record_notice(&kinds::MISSING, id, |sample| {
                 sample.set_field("element", "StopPointRef").set_field("call", at + 1);
             });
         }
@@ -66,25 +67,25 @@ pub(super) fn check_calls(
         if is_cancelled {
             // The times do not matter: no vehicle calls here.
             if call.actual_departure_time.is_some() || call.actual_arrival_time.is_some() {
-                place.report_for_call(check, &kinds::CANCELLED_BUT_SEEN, |_| {});
+                place.report_call_notice(check, &kinds::CANCELLED_BUT_SEEN, |_| {});
             }
             continue;
         }
-        if is_estimated && !journey.unread.has_element("Cancellation") {
+        if is_estimated && !journey.unread.has_unreadable_element("Cancellation") {
             let is_extra = journey.extra_journey == Some(true);
-            check_required_times(
+            check_call_has_times(
                 check,
                 &place,
-                is_extra || journey.unread.has_element("ExtraJourney"),
+                is_extra || journey.unread.has_unreadable_element("ExtraJourney"),
             );
         }
-        check_times_within_call(check, &place);
+        check_departure_after_arrival(check, &place);
         check_times_after_previous(check, &place, &mut previous);
     }
 }
 
 fn check_call_order(
-    check: &mut DeliveryCheck<'_>,
+    check: &mut SiriDeliveryCheck<'_>,
     place: &CallPosition<'_>,
     previous: &mut PreviousCall,
 ) {
@@ -92,7 +93,7 @@ fn check_call_order(
     if let Some(earlier) = previous.order
         && order <= earlier
     {
-        place.report_for_call(check, &kinds::ORDER, |sample| {
+        place.report_call_notice(check, &kinds::ORDER, |sample| {
             sample.set_field("order", order).set_field("orderBefore", earlier);
         });
     }
@@ -100,10 +101,14 @@ fn check_call_order(
 }
 
 /// Checks that a call has times. Aimed times come from the timetable, which has neither extra journeys nor extra calls.
-fn check_required_times(check: &mut DeliveryCheck<'_>, place: &CallPosition<'_>, is_extra: bool) {
+fn check_call_has_times(
+    check: &mut SiriDeliveryCheck<'_>,
+    place: &CallPosition<'_>,
+    is_extra: bool,
+) {
     let call = place.call;
     // An unreadable element may be anything, so it is not reported.
-    let unread = |element: &str| call.unread.has_element(element);
+    let unread = |element: &str| call.unread.has_unreadable_element(element);
     if unread("Cancellation") {
         return;
     }
@@ -120,14 +125,14 @@ fn check_required_times(check: &mut DeliveryCheck<'_>, place: &CallPosition<'_>,
     .any(|(time, element)| time.is_some() || unread(element));
     let is_extra = is_extra || unread("ExtraCall");
     if !is_aimed && !is_expected {
-        place.report_for_call(check, &kinds::NO_TIMES, |_| {});
+        place.report_call_notice(check, &kinds::NO_TIMES, |_| {});
     } else if !is_aimed && !is_extra && call.extra_call != Some(true) {
-        place.report_for_call(check, &kinds::NOT_AIMED, |_| {});
+        place.report_call_notice(check, &kinds::NOT_AIMED, |_| {});
     }
 }
 
 /// Checks that the departure does not precede the arrival.
-fn check_times_within_call(check: &mut DeliveryCheck<'_>, place: &CallPosition<'_>) {
+fn check_departure_after_arrival(check: &mut SiriDeliveryCheck<'_>, place: &CallPosition<'_>) {
     let call = place.call;
     for (element, arrival, departure, slack) in [
         ("AimedDepartureTime", call.aimed_arrival_time, call.aimed_departure_time, 0),
@@ -142,11 +147,11 @@ fn check_times_within_call(check: &mut DeliveryCheck<'_>, place: &CallPosition<'
         if let (Some(arrival), Some(departure)) = (arrival, departure)
             && departure.as_millis().saturating_add(slack) < arrival.as_millis()
         {
-            place.report_for_call(check, &kinds::BEFORE_ARRIVAL, |sample| {
+            place.report_call_notice(check, &kinds::BEFORE_ARRIVAL, |sample| {
                 sample
                     .set_field("element", element)
-                    .set_field("time", format_time(departure.as_millis()));
-                sample.set_field("before", format_time(arrival.as_millis()));
+                    .set_field("time", format_millis_as_utc(departure.as_millis()));
+                sample.set_field("before", format_millis_as_utc(arrival.as_millis()));
             });
         }
     }
@@ -154,7 +159,7 @@ fn check_times_within_call(check: &mut DeliveryCheck<'_>, place: &CallPosition<'
 
 /// Checks that a call does not precede the one before it.
 fn check_times_after_previous(
-    check: &mut DeliveryCheck<'_>,
+    check: &mut SiriDeliveryCheck<'_>,
     place: &CallPosition<'_>,
     previous: &mut PreviousCall,
 ) {
@@ -173,10 +178,10 @@ fn check_times_after_previous(
         if let (Some(first), Some(earlier)) = (first, *earlier)
             && first.saturating_add(slack) < earlier
         {
-            place.report_for_call(check, kind, |sample| {
+            place.report_call_notice(check, kind, |sample| {
                 sample
-                    .set_field("time", format_time(first))
-                    .set_field("before", format_time(earlier));
+                    .set_field("time", format_millis_as_utc(first))
+                    .set_field("before", format_millis_as_utc(earlier));
             });
         }
         *earlier = last.or(*earlier);

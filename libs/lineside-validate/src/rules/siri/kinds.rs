@@ -1,16 +1,17 @@
 //! The kinds of notices about a message, with one page each.
 
-use super::super::Field;
+use super::super::NoticeFieldDescription;
 
-const DELIVERY: Field = ("delivery", "The service of the delivery.");
-const ID: Field = ("id", "The producer's id of the journey, vehicle, visit or situation.");
-const ELEMENT: Field = ("element", "The element.");
-const STOP: Field = ("stopPointRef", "The stop of the call.");
-const CALL: Field = ("call", "The position of the call in the journey, from 1.");
-const TIME: Field = ("time", "The time, as RFC 3339.");
-const BEFORE: Field = ("before", "The compared time, as RFC 3339.");
-const LONGITUDE: Field = ("longitude", "The longitude, in degrees.");
-const LATITUDE: Field = ("latitude", "The latitude, in degrees.");
+const DELIVERY: NoticeFieldDescription = ("delivery", "The service of the delivery.");
+const ID: NoticeFieldDescription =
+    ("id", "The producer's id of the journey, vehicle, visit or situation.");
+const ELEMENT: NoticeFieldDescription = ("element", "The element.");
+const STOP: NoticeFieldDescription = ("stopPointRef", "The stop of the call.");
+const CALL: NoticeFieldDescription = ("call", "The position of the call in the journey, from 1.");
+const TIME: NoticeFieldDescription = ("time", "The time, as RFC 3339.");
+const BEFORE: NoticeFieldDescription = ("before", "The compared time, as RFC 3339.");
+const LONGITUDE: NoticeFieldDescription = ("longitude", "The longitude, in degrees.");
+const LATITUDE: NoticeFieldDescription = ("latitude", "The latitude, in degrees.");
 
 kinds! {
     NO_DELIVERY "no_delivery" Warning [("payload", "The type of the message.")];

@@ -7,7 +7,7 @@ mod precedence;
 use jiff::tz::TimeZone;
 use lineside_formats::{
     ConversionReport,
-    siri::{ElementVisitor, MessagePayload, SiriMessage, visit_message},
+    siri::{ElementVisitor, MessagePayload, SiriMessage, visit_message_elements},
 };
 use smol_str::SmolStr;
 
@@ -29,9 +29,9 @@ pub(super) fn count_dropped_fields(
 ) {
     for payload in &message.payloads {
         match payload {
-            MessagePayload::Fault(_) => losses.record_dropped("Fault", EXCHANGE, None),
+            MessagePayload::Fault(_) => losses.record_dropped_object("Fault", EXCHANGE, None),
             MessagePayload::Other(name) => {
-                losses.record_dropped(name.to_string(), "Lineside does not read it", None)
+                losses.record_dropped_object(name.to_string(), "Lineside does not read it", None)
             }
             _ => {}
         }
@@ -43,7 +43,7 @@ pub(super) fn count_dropped_fields(
         named_elements: Vec::new(),
         conversion_report: losses,
     };
-    visit_message(message, &mut counting);
+    visit_message_elements(message, &mut counting);
     precedence::count_shadowed_fields(message, has_vehicle_delays, has_schedule, zone, losses);
 }
 
@@ -135,7 +135,7 @@ impl DroppedFieldCounter<'_> {
         let why = if is_number && !self.has_schedule { NO_SCHEDULE } else { why };
         match self.named_elements.last_mut() {
             Some(named_element) => named_element.dropped.push((SmolStr::new(element), why)),
-            None => self.conversion_report.record_dropped(element.to_owned(), why, None),
+            None => self.conversion_report.record_dropped_object(element.to_owned(), why, None),
         }
     }
 }
@@ -173,7 +173,7 @@ impl ElementVisitor for DroppedFieldCounter<'_> {
             return;
         };
         for (element, why) in named_element.dropped {
-            self.conversion_report.record_dropped(
+            self.conversion_report.record_dropped_object(
                 element.to_string(),
                 why,
                 named_element.id.as_deref(),

@@ -7,8 +7,8 @@ use lineside_formats::{
     gtfs_rt::proto::alert::{Cause, Effect},
     siri::{
         AffectedLine, AffectedNetwork, AffectedStopPoint, Affects, CallStatus, LanguageText,
-        Occupancy, Progress, PtSituationElement, SiriCall, SiriMessage, SiriTime, VehicleActivity,
-        VehicleJourney,
+        Occupancy, PtSituationElement, SiriCall, SiriMessage, SiriTime, SituationProgress,
+        VehicleActivity, VehicleJourney,
     },
 };
 
@@ -45,7 +45,7 @@ struct ShadowCounter<'a, 'l> {
 impl ShadowCounter<'_, '_> {
     fn record_if_dropped(&mut self, kind: &'static str, why: &'static str, is_lost: bool) {
         if is_lost {
-            self.conversion_report.record_dropped(kind, why, self.id);
+            self.conversion_report.record_dropped_object(kind, why, self.id);
         }
     }
 
@@ -65,7 +65,7 @@ pub(super) fn count_shadowed_fields(
 ) {
     let numbers = if has_schedule { SCHEDULE } else { NO_SCHEDULE };
     let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays, zone };
-    for delivery in message.deliveries() {
+    for delivery in message.service_deliveries() {
         for frame in delivery.estimated_timetables.iter().flat_map(|it| &it.frames) {
             let journeys = &frame.estimated_vehicle_journeys;
             let has_record_times =
@@ -208,7 +208,7 @@ fn count_in_activity(
     losses: &mut ConversionReport,
 ) {
     let Some(journey) = activity.monitored_vehicle_journey.as_deref() else {
-        losses.record_dropped(
+        losses.record_dropped_object(
             "VehicleActivity",
             "it has no journey",
             activity.item_identifier.as_deref(),
@@ -425,14 +425,16 @@ impl EventFields {
 fn count_in_situation(situation: &PtSituationElement, losses: &mut ConversionReport) {
     let mut counter =
         ShadowCounter { id: situation.situation_number.as_deref(), conversion_report: losses };
-    let is_closed = situation.progress == Some(Progress::Closed);
+    let is_closed = situation.progress == Some(SituationProgress::Closed);
     let has_version = situation.versioned_at_time.is_some();
     let is_created = situation.creation_time.is_some();
     counter.record_if_dropped("CreationTime", NO_FIELD, is_created && (!is_closed || has_version));
     counter.record_if_dropped("VersionedAtTime", NO_FIELD, has_version && !is_closed);
     let is_usual = matches!(
         situation.progress,
-        None | Some(Progress::Closed | Progress::Published | Progress::Open)
+        None | Some(
+            SituationProgress::Closed | SituationProgress::Published | SituationProgress::Open
+        )
     );
     counter.record_if_dropped("Progress", NO_FIELD, !is_usual);
     count_in_reasons(situation, &mut counter);

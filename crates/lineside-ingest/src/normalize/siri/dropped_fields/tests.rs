@@ -56,10 +56,11 @@ impl ElementVisitor for Tree {
 
 fn tree_of(xml: &str) -> Tree {
     let (message, problems) =
-        siri::decode_xml(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        siri::decode_xml_message(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            .unwrap();
     assert_eq!(problems.total_count(), 0, "{problems:?}");
     let mut tree = Tree { open: vec![Node::default()], paths: Vec::new() };
-    visit_message(&message, &mut tree);
+    visit_message_elements(&message, &mut tree);
     tree
 }
 
@@ -94,7 +95,8 @@ fn converted(tree: &Node) -> (FeedMessage, ConversionReport) {
     tree.write(&mut xml);
     xml.push_str("</Siri>");
     let (message, _) =
-        siri::decode_xml(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        siri::decode_xml_message(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            .unwrap();
     let (out, _, losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     (out, losses)
 }
@@ -222,5 +224,5 @@ fn an_element_with_its_default_value_is_not_dropped() {
         "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>{journey}\
          </EstimatedVehicleJourney></EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
     );
-    assert_eq!(converted(&small(&delivery)).1.total_dropped(), 0);
+    assert_eq!(converted(&small(&delivery)).1.dropped_object_count(), 0);
 }

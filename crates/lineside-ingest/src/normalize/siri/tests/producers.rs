@@ -137,7 +137,8 @@ fn the_producer_ref_distinguishes_journeys_of_one_message() {
         delivery("B")
     );
     let (message, _) =
-        siri::decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        siri::decode_siri_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            .unwrap();
     let zone = &TimeZone::UTC;
     let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
     let mut out = normalize_message(&message, rules);

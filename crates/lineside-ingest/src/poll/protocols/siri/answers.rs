@@ -1,7 +1,7 @@
 //! Merging a producer's answers into the current entities, which the network gets as one message.
 
 use bytes::Bytes;
-use lineside_formats::{Format, Problem, Problems, gtfs_rt::ShallowMessage};
+use lineside_formats::{Format, Problem, Problems, gtfs_rt::SplitFeedMessage};
 use lineside_sync::UnixMillis;
 
 use super::{
@@ -73,7 +73,7 @@ impl SiriProtocol {
         let now = polled.clock.wall_time();
         self.entities.remove_expired(now.unix_seconds());
         let header = siri_header(Some(now.unix_seconds()));
-        let message = ShallowMessage { header, entities: self.entities.list_raw_entities() };
+        let message = SplitFeedMessage { header, entities: self.entities.list_raw_entities() };
         let problems = self.problems();
         // An ended network needs no update.
         let _ = polled.accept_entities(message, problems, Format::Siri, now).await;
@@ -85,7 +85,7 @@ impl SiriProtocol {
         polled: &PolledFeed,
         answer: DecodedAnswer,
         now: UnixMillis,
-    ) -> (ShallowMessage, Problems) {
+    ) -> (SplitFeedMessage, Problems) {
         let DecodedAnswer { entities, normalized, mut problems, has_more, .. } = answer;
         let (changes, delivered) = (answers_changes(polled), is_subscribing(polled));
         problems.merge(normalized.problems);
@@ -121,7 +121,7 @@ impl SiriProtocol {
         if changes {
             self.entities.remove_expired(now.unix_seconds());
         }
-        let message = ShallowMessage {
+        let message = SplitFeedMessage {
             header: siri_header(Some(made_at)),
             entities: self.entities.list_raw_entities(),
         };

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::{
     Problem, Problems,
     gtfs::Timetable,
-    gtfs_rt::RawEntity,
+    gtfs_rt::EncodedEntity,
     siri::{self, MessageLimits, SiriMessage},
 };
 use lineside_sync::stage;
@@ -28,7 +28,7 @@ const REFUSALS_MAX: usize = 1_000;
 pub(super) struct DecodedAnswer {
     /// The decoded message, for the observer.
     pub(super) message: Option<Box<SiriMessage>>,
-    pub(super) entities: Vec<(SiriEntity, RawEntity)>,
+    pub(super) entities: Vec<(SiriEntity, EncodedEntity)>,
     pub(super) normalized: NormalizedMessage,
     pub(super) problems: Problems,
     pub(super) has_more: bool,
@@ -140,7 +140,7 @@ fn read_producer_message(
     timetable: Option<&Timetable>,
 ) -> Result<ProducerMessage, SiriReadError> {
     let source = config.siri.clone().unwrap_or_default();
-    if message.deliveries().next().is_none()
+    if message.service_deliveries().next().is_none()
         && let Some(event) =
             ProducerNotification::from_message(&message, &subscription_names(config, &source))
     {
@@ -149,13 +149,13 @@ fn read_producer_message(
     let has_timetables = source.services.contains(&SiriService::Timetables)
         // If answers contain changes, vehicles arrive independently of timetables.
         && (source.answers_changes()
-            || message.deliveries().any(|it| !it.estimated_timetables.is_empty()));
+            || message.service_deliveries().any(|it| !it.estimated_timetables.is_empty()));
     let rules = SiriRules { ids: &source.ids, has_vehicle_delays: !has_timetables, zone };
     let mut normalized = normalize_siri(&message, rules);
     if normalized.is_refused() {
         return Err(SiriReadError::Refused(normalized.refusals.join("; ")));
     }
-    if message.deliveries().next().is_none() {
+    if message.service_deliveries().next().is_none() {
         return Err(missing_delivery().into());
     }
     normalized.keep_last_duplicates();
@@ -164,7 +164,7 @@ fn read_producer_message(
     }
     let entities = std::mem::take(&mut normalized.entities);
     let encoded = entities.into_iter().map(|it| {
-        let raw = RawEntity::from_entity(&it.entity, 0);
+        let raw = EncodedEntity::from_decoded_entity(&it.entity, 0);
         (it, raw)
     });
     let (entities, has_more) = (encoded.collect(), message.has_more_data());
@@ -183,7 +183,8 @@ pub(super) fn decode_siri(
     zone: &TimeZone,
     limits: &MessageLimits,
 ) -> Result<(SiriMessage, Problems), FetchError> {
-    siri::decode_message(body, zone, limits).map_err(|error| FetchError::from_decoder_error(&error))
+    siri::decode_siri_message(body, zone, limits)
+        .map_err(|error| FetchError::from_decoder_error(&error))
 }
 
 /// Returns the failure of a message that contains the key of the feed's inbox: published, it would let anyone deliver

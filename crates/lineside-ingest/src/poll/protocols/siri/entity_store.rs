@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use lineside_formats::gtfs_rt::RawEntity;
+use lineside_formats::gtfs_rt::EncodedEntity;
 use smol_str::SmolStr;
 
 use crate::{
@@ -31,7 +31,7 @@ pub(super) struct EntityStore {
 
 #[derive(Debug)]
 struct StoredEntity {
-    raw: RawEntity,
+    raw: EncodedEntity,
     until: Option<i64>,
     /// The last answer with this entity.
     seen: u64,
@@ -75,12 +75,12 @@ impl EntityStore {
     pub(super) fn put_entity(
         &mut self,
         entity: SiriEntity,
-        raw: RawEntity,
+        raw: EncodedEntity,
         until: Option<i64>,
     ) -> PutOutcome {
         let (mut entity, mut raw) = (entity, raw);
         if self.disambiguate_journey(&mut entity) {
-            raw = RawEntity::from_entity(&entity.entity, 0);
+            raw = EncodedEntity::from_decoded_entity(&entity.entity, 0);
         }
         let id = SmolStr::new(&entity.entity.id);
         let mut before = self.remove(&id);
@@ -95,7 +95,7 @@ impl EntityStore {
         {
             until = until.max(known.until);
             merged.merge_later_visit(entity);
-            raw = RawEntity::from_entity(&merged.entity, 0);
+            raw = EncodedEntity::from_decoded_entity(&merged.entity, 0);
             entity = *merged;
         }
         for item in entity.visit_names() {
@@ -192,7 +192,7 @@ impl EntityStore {
         for item in entity.visit_names() {
             self.visits.insert(item.clone(), id.into());
         }
-        entry.raw = RawEntity::from_entity(&entity.entity, 0);
+        entry.raw = EncodedEntity::from_decoded_entity(&entity.entity, 0);
     }
 
     /// Returns the vehicle with one of the names, or on the trip. If several have the name, the one on the trip.
@@ -276,7 +276,7 @@ impl EntityStore {
     }
 
     /// Returns all entities in the order of their ids, without visits of journeys whose estimated timetable is stored.
-    pub(super) fn list_raw_entities(&self) -> Vec<RawEntity> {
+    pub(super) fn list_raw_entities(&self) -> Vec<EncodedEntity> {
         let has_better_entity = |entry: &&StoredEntity| match &entry.trip {
             Some((trip, TripPart::Visits)) => self.find_by_trip(trip, TripPart::Journey).is_some(),
             _ => false,

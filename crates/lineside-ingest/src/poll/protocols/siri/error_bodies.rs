@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Format,
-    siri::{MessageLimits, SiriMessage, decode_message, looks_like_siri},
+    siri::{MessageLimits, SiriMessage, decode_siri_message, looks_like_siri},
 };
 
 use crate::{feed_config::FeedConfig, fetch::ErrorBodyReader, normalize::siri_refusal};
@@ -30,6 +30,6 @@ fn is_answer(body: &[u8]) -> bool {
 }
 
 fn decode_fault(body: &[u8]) -> Option<SiriMessage> {
-    let decoded = decode_message(body, &TimeZone::UTC, &MessageLimits::default());
+    let decoded = decode_siri_message(body, &TimeZone::UTC, &MessageLimits::default());
     decoded.ok().map(|(message, _)| message)
 }

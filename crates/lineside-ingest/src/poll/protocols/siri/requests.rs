@@ -2,7 +2,7 @@
 
 use lineside_formats::siri::{
     EstimatedTimetableRequest, MessagePayload, ServiceRequest, SiriMessage, SiriTime,
-    SituationExchangeRequest, SoapExchange, StopMonitoringRequest, VehicleMonitoringRequest,
+    SituationExchangeRequest, SoapMessageKind, StopMonitoringRequest, VehicleMonitoringRequest,
     encode_soap, encode_xml,
 };
 use lineside_sync::UnixMillis;
@@ -87,7 +87,7 @@ pub(super) fn build_post(
     let message = SiriMessage { version: Some(VERSION.into()), payloads: vec![payload] };
     let (body, action) = match source.envelope {
         SiriEnvelope::Xml => (encode_xml(&message), None),
-        SiriEnvelope::Soap => (encode_soap(&message, SoapExchange::Answer), Some(action)),
+        SiriEnvelope::Soap => (encode_soap(&message, SoapMessageKind::Answer), Some(action)),
     };
     SourceRequest::Post(PostRequest {
         body: body.into(),
@@ -190,7 +190,8 @@ pub(in crate::poll::protocols::siri) mod tests {
     fn request(question: SourceRequest) -> ServiceRequest {
         let SourceRequest::Post(post) = question else { panic!("{question:?}") };
         let (message, problems) =
-            siri::decode_message(&post.body, &TimeZone::UTC, &MessageLimits::default()).unwrap();
+            siri::decode_siri_message(&post.body, &TimeZone::UTC, &MessageLimits::default())
+                .unwrap();
         assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
         let Some(MessagePayload::ServiceRequest(request)) = message.payloads.into_iter().next()
         else {

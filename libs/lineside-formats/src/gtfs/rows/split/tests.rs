@@ -29,14 +29,16 @@ fn split_over(text: &[u8]) -> Vec<(u64, Vec<String>)> {
 fn records(mut splitter: CsvSplitter<impl Read>) -> Vec<(u64, Vec<String>)> {
     let mut records = Vec::new();
     loop {
-        match splitter.find_record().unwrap() {
-            NextRecord::Record => {
+        match splitter.find_next_record().unwrap() {
+            RecordSearchResult::Record => {
                 let record = splitter.current_record();
                 let field = |at| String::from_utf8(record.field_bytes(at).to_vec()).unwrap();
                 records.push((splitter.record_line(), (0..record.len()).map(field).collect()));
             }
-            NextRecord::TooLong(line) => records.push((line, vec!["(too long)".to_owned()])),
-            NextRecord::End => return records,
+            RecordSearchResult::TooLong(line) => {
+                records.push((line, vec!["(too long)".to_owned()]))
+            }
+            RecordSearchResult::End => return records,
         }
     }
 }
@@ -79,7 +81,7 @@ fn quoted_fields_may_contain_commas_quotes_and_line_breaks() {
 #[test]
 fn latin1_is_detected_per_field() {
     let mut splitter = CsvSplitter::new(&b"caf\xE9,na\xC3\xAFve\n"[..], 0);
-    assert_eq!(splitter.find_record().unwrap(), NextRecord::Record);
+    assert_eq!(splitter.find_next_record().unwrap(), RecordSearchResult::Record);
     let record = splitter.current_record();
     assert!(splitter.is_latin1());
     let fields = [0, 1, 2].map(|at| std::str::from_utf8(record.field_bytes(at)).unwrap());
@@ -93,13 +95,13 @@ fn an_overlong_line_is_skipped_in_bounded_memory() {
     text.extend(b"\nc,d\n");
     let mut splitter = CsvSplitter::new(text.as_slice(), 0);
     for (line, expected) in [
-        (1, NextRecord::Record),
-        (2, NextRecord::TooLong(2)),
-        (3, NextRecord::Record),
-        (3, NextRecord::End),
+        (1, RecordSearchResult::Record),
+        (2, RecordSearchResult::TooLong(2)),
+        (3, RecordSearchResult::Record),
+        (3, RecordSearchResult::End),
     ] {
-        assert_eq!(splitter.find_record().unwrap(), expected);
-        assert!(expected == NextRecord::End || splitter.record_line == line);
+        assert_eq!(splitter.find_next_record().unwrap(), expected);
+        assert!(expected == RecordSearchResult::End || splitter.record_line == line);
     }
     assert!(splitter.buffer.len() <= 3 * CHUNK_BYTES, "{}", splitter.buffer.len());
 }

@@ -5,45 +5,60 @@ mod stations;
 mod system;
 mod vehicles;
 
-use super::{field::FieldRule, version::SpecVersion};
+use super::{field::GbfsFieldRule, version::GbfsVersion};
 
 #[derive(Debug)]
-pub(super) struct FileSchema {
+pub(super) struct GbfsFileSchema {
     /// Its name, without `.json`.
     pub(super) name: &'static str,
     /// Its fields; parents come before their children.
-    pub(super) fields: &'static [FieldRule],
-    pub(super) from: SpecVersion,
-    pub(super) to: SpecVersion,
+    pub(super) fields: &'static [GbfsFieldRule],
+    pub(super) from: GbfsVersion,
+    pub(super) to: GbfsVersion,
 }
 
-const fn file_schema(name: &'static str, fields: &'static [FieldRule]) -> FileSchema {
-    FileSchema { name, fields, from: SpecVersion::V1_0, to: SpecVersion::V3_1 }
+const fn new_file_schema(name: &'static str, fields: &'static [GbfsFieldRule]) -> GbfsFileSchema {
+    GbfsFileSchema { name, fields, from: GbfsVersion::V1_0, to: GbfsVersion::V3_1 }
 }
 
 /// All files in reading order: referenced files come before the files that refer to them.
-pub(super) static TABLES: &[FileSchema] = &[
-    file_schema("gbfs", system::DISCOVERY),
-    FileSchema { from: SpecVersion::V1_1, ..file_schema("gbfs_versions", system::VERSIONS) },
-    FileSchema { from: SpecVersion::V3_0, ..file_schema("manifest", system::MANIFEST) },
-    file_schema("system_information", system::INFORMATION),
-    file_schema("system_regions", system::REGIONS),
-    file_schema("system_pricing_plans", system::PLANS),
-    FileSchema { to: SpecVersion::V2_3, ..file_schema("system_hours", system::HOURS) },
-    FileSchema { to: SpecVersion::V2_3, ..file_schema("system_calendar", system::CALENDAR) },
-    FileSchema { from: SpecVersion::V2_1, ..file_schema("vehicle_types", vehicles::TYPES) },
-    file_schema("station_information", stations::INFORMATION),
-    file_schema("station_status", stations::STATUS),
-    FileSchema { to: SpecVersion::V2_3, ..file_schema("free_bike_status", vehicles::BIKES) },
-    FileSchema { from: SpecVersion::V3_0, ..file_schema("vehicle_status", vehicles::STATUS) },
-    FileSchema {
-        from: SpecVersion::V3_1,
-        ..file_schema("vehicle_availability", vehicles::AVAILABILITY)
+pub(super) static TABLES: &[GbfsFileSchema] = &[
+    new_file_schema("gbfs", system::DISCOVERY),
+    GbfsFileSchema {
+        from: GbfsVersion::V1_1,
+        ..new_file_schema("gbfs_versions", system::VERSIONS)
     },
-    file_schema("system_alerts", system::ALERTS),
-    FileSchema { from: SpecVersion::V2_1, ..file_schema("geofencing_zones", vehicles::ZONES) },
+    GbfsFileSchema { from: GbfsVersion::V3_0, ..new_file_schema("manifest", system::MANIFEST) },
+    new_file_schema("system_information", system::INFORMATION),
+    new_file_schema("system_regions", system::REGIONS),
+    new_file_schema("system_pricing_plans", system::PLANS),
+    GbfsFileSchema { to: GbfsVersion::V2_3, ..new_file_schema("system_hours", system::HOURS) },
+    GbfsFileSchema {
+        to: GbfsVersion::V2_3,
+        ..new_file_schema("system_calendar", system::CALENDAR)
+    },
+    GbfsFileSchema { from: GbfsVersion::V2_1, ..new_file_schema("vehicle_types", vehicles::TYPES) },
+    new_file_schema("station_information", stations::INFORMATION),
+    new_file_schema("station_status", stations::STATUS),
+    GbfsFileSchema {
+        to: GbfsVersion::V2_3,
+        ..new_file_schema("free_bike_status", vehicles::BIKES)
+    },
+    GbfsFileSchema {
+        from: GbfsVersion::V3_0,
+        ..new_file_schema("vehicle_status", vehicles::STATUS)
+    },
+    GbfsFileSchema {
+        from: GbfsVersion::V3_1,
+        ..new_file_schema("vehicle_availability", vehicles::AVAILABILITY)
+    },
+    new_file_schema("system_alerts", system::ALERTS),
+    GbfsFileSchema {
+        from: GbfsVersion::V2_1,
+        ..new_file_schema("geofencing_zones", vehicles::ZONES)
+    },
 ];
 
-pub(super) fn find_schema(name: &str) -> Option<&'static FileSchema> {
+pub(super) fn find_file_schema(name: &str) -> Option<&'static GbfsFileSchema> {
     TABLES.iter().find(|table| table.name == name)
 }

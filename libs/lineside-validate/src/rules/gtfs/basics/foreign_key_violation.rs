@@ -31,12 +31,12 @@ fn check_foreign_keys(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices)
     for file in GtfsFile::ALL {
         for field in file.file_spec().fields {
             let FieldKind::Ref(targets) = field.kind else { continue };
-            if !leniency::is_followed(file.file_name(), field) {
+            if !leniency::is_reference_checked(file.file_name(), field) {
                 continue;
             }
             // A separate rule checks references to GeoJSON zones.
             let parents: Option<Vec<_>> =
-                targets.iter().map(|target| parse_target(target)).collect();
+                targets.iter().map(|target| parse_reference_target(target)).collect();
             if let Some(parents) = parents {
                 check_foreign_key_field(feed, file, field, &parents, out);
             }
@@ -44,7 +44,7 @@ fn check_foreign_keys(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices)
     }
 }
 
-fn parse_target(target: &'static str) -> Option<(GtfsFile, &'static str)> {
+fn parse_reference_target(target: &'static str) -> Option<(GtfsFile, &'static str)> {
     let (name, field) = target.split_once('.')?;
     Some((
         GtfsFile::ALL.into_iter().find(|f| f.file_name().strip_suffix(".txt") == Some(name))?,
@@ -60,26 +60,29 @@ fn check_foreign_key_field(
     out: &mut Notices,
 ) {
     let table = feed.table(file);
-    let all_usable = parents.iter().all(|&(parent, _)| feed.is_file_usable(parent));
-    if !table.has_column(field.name) || !feed.is_file_usable(file) || !all_usable {
+    let all_usable = parents.iter().all(|&(parent, _)| feed.can_rules_use_file(parent));
+    if !table.has_column(field.name) || !feed.can_rules_use_file(file) || !all_usable {
         return;
     }
     let texts = table.text_column(field.name);
     let links: Vec<_> = parents
         .iter()
-        .map(|&(parent, parent_field)| feed.row_link(file, field.name, parent, parent_field))
+        .map(|&(parent, parent_field)| {
+            feed.rows_referenced_by_field(file, field.name, parent, parent_field)
+        })
         .collect();
-    let is_missing: Vec<bool> = (0..texts.count_codes() as u32)
-        .map(|code| links.iter().all(|link| link.row_of_code(code).is_none()))
+    let is_missing: Vec<bool> = (0..texts.text_code_count() as u32)
+        .map(|code| links.iter().all(|link| link.row_referenced_by_code(code).is_none()))
         .collect();
     if !is_missing.contains(&true) {
         return;
     }
-    for row in table.rows() {
-        let Some(code) = texts.code_of_row(row).filter(|&code| is_missing[code as usize]) else {
+    for row in table.row_numbers() {
+        let Some(code) = texts.text_code_of_row(row).filter(|&code| is_missing[code as usize])
+        else {
             continue;
         };
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             let names: Vec<&str> = parents.iter().map(|(parent, _)| parent.file_name()).collect();
             sample
                 .set_field("childFilename", table.file_name())

@@ -3,7 +3,7 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, count_decimals, currency_decimals},
+    gtfs::{GtfsFeed, GtfsFile, currency_decimals, decimal_place_count},
     notice::{NoticeKind, Severity},
 };
 
@@ -27,12 +27,12 @@ static KIND: NoticeKind = NoticeKind {
 fn check_currency_amounts(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::FareProducts);
     let (amounts, currencies) = (table.text_column("amount"), table.text_column("currency"));
-    for row in table.rows() {
+    for row in table.row_numbers() {
         let (Some(amount), Some(currency)) = (amounts.get(row), currencies.get(row)) else {
             continue;
         };
-        if currency_decimals(currency) != count_decimals(amount) {
-            out.add_notice(&KIND, |sample| {
+        if currency_decimals(currency) != decimal_place_count(amount) {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample
                     .set_field("filename", table.file_name())
                     .set_field("csvRowNumber", table.line_number(row));

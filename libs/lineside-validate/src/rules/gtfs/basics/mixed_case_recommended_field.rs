@@ -5,7 +5,7 @@ use crate::{
     Notices, ValidationContext,
     gtfs::{
         GtfsFeed, GtfsFile,
-        letters::{is_capital_letter, is_letter, is_small_letter},
+        letters::{is_letter, is_lowercase_letter, is_uppercase_letter},
     },
     notice::{NoticeKind, Severity},
 };
@@ -31,18 +31,18 @@ fn check_mixed_case(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
         let table = feed.table(file);
         for field in file.file_spec().fields.iter().filter(|field| field.mixed_case) {
             let texts = table.text_column(field.name);
-            let is_odd: Vec<bool> = (0..texts.count_codes() as u32)
-                .map(|code| is_in_one_case(texts.text_of_code(code)))
+            let is_odd: Vec<bool> = (0..texts.text_code_count() as u32)
+                .map(|code| lacks_mixed_case(texts.text_of_code(code)))
                 .collect();
             if !is_odd.contains(&true) {
                 continue;
             }
-            for row in table.rows() {
-                let Some(code) = texts.code_of_row(row).filter(|&code| is_odd[code as usize])
+            for row in table.row_numbers() {
+                let Some(code) = texts.text_code_of_row(row).filter(|&code| is_odd[code as usize])
                 else {
                     continue;
                 };
-                out.add_notice(&KIND, |sample| {
+                out.count_notice_with_sample(&KIND, |sample| {
                     sample
                         .set_field("filename", table.file_name())
                         .set_field("fieldName", field.name);
@@ -56,7 +56,7 @@ fn check_mixed_case(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
 
 /// Returns true if a text is one lower-case word, or several words none of which mixes cases. Words are separated by
 /// characters other than letters; words of one letter do not count.
-fn is_in_one_case(text: &str) -> bool {
+fn lacks_mixed_case(text: &str) -> bool {
     let mut words: Vec<&str> = text.split(|c: char| !is_letter(c)).collect();
     // A run of separators separates words once, and separators at the end have no effect.
     let leading = words.first().is_some_and(|first| first.is_empty());
@@ -66,16 +66,17 @@ fn is_in_one_case(text: &str) -> bool {
     }
     let is_long = |word: &str| word.encode_utf16().nth(1).is_some();
     if let [only] = words.as_slice() {
-        return is_long(only) && only.chars().all(is_small_letter);
+        return is_long(only) && only.chars().all(is_lowercase_letter);
     }
     let counted = || words.iter().filter(|word| word.is_empty() || is_long(word));
-    let is_mixed = |word: &&str| word.contains(is_capital_letter) && word.contains(is_small_letter);
+    let is_mixed =
+        |word: &&str| word.contains(is_uppercase_letter) && word.contains(is_lowercase_letter);
     counted().count() >= 2 && !counted().any(is_mixed)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_in_one_case;
+    use super::lacks_mixed_case;
 
     #[test]
     fn single_case_names_are_distinguished_from_mixed_case() {
@@ -87,10 +88,10 @@ mod tests {
             "@ 2 main",
             "ESTACIÓN Nº 5",
         ] {
-            assert!(is_in_one_case(text), "{text}");
+            assert!(lacks_mixed_case(text), "{text}");
         }
         for text in ["CENTRAL", "Central", "x", "A 12", "route 1a", "nº", "Main ST", "12", ""] {
-            assert!(!is_in_one_case(text), "{text}");
+            assert!(!lacks_mixed_case(text), "{text}");
         }
     }
 }

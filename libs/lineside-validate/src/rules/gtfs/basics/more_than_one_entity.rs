@@ -20,7 +20,7 @@ static KIND: NoticeKind = NoticeKind {
 fn check_single_entity(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::FeedInfo);
     if table.len() > 1 {
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             sample.set_field("filename", table.file_name()).set_field("entityCount", table.len());
         });
     }

@@ -9,8 +9,11 @@ use crate::{
     notice::{NoticeKind, NoticeSample, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&NEAR_ORIGIN, &NEAR_POLE], files: &[], check: check_points };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&NEAR_ORIGIN, &NEAR_POLE],
+    files: &[],
+    check: check_implausible_coordinates,
+};
 
 const FIELDS: &[(&str, &str)] = &[
     ("filename", "The file."),
@@ -43,37 +46,47 @@ const ORIGIN_DEGREES: f64 = 1.0;
 const POLE_DEGREES: f64 = 89.0;
 
 /// O(n).
-fn check_points(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    check_table_points(feed.table(GtfsFile::Stops), Some("stop_id"), ["stop_lat", "stop_lon"], out);
-    check_table_points(feed.table(GtfsFile::Shapes), None, ["shape_pt_lat", "shape_pt_lon"], out);
-    for zone in &feed.flex_zones().zones {
-        check_zone_points(zone, out);
+fn check_implausible_coordinates(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    check_table_coordinates(
+        feed.table(GtfsFile::Stops),
+        Some("stop_id"),
+        ["stop_lat", "stop_lon"],
+        out,
+    );
+    check_table_coordinates(
+        feed.table(GtfsFile::Shapes),
+        None,
+        ["shape_pt_lat", "shape_pt_lon"],
+        out,
+    );
+    for zone in &feed.geojson_flex_zones().zones {
+        check_zone_coordinates(zone, out);
     }
 }
 
-fn check_zone_points(zone: &FlexZone, out: &mut Notices) {
-    for point in zone.area.corners() {
+fn check_zone_coordinates(zone: &FlexZone, out: &mut Notices) {
+    for point in zone.area.ring_corners() {
         let fill = |sample: &mut NoticeSample| {
             sample.set_field("filename", LOCATIONS).set_field("entityId", zone.id.as_str());
             sample.set_field("featureIndex", zone.index);
             sample.set_field("latFieldValue", point.y).set_field("lonFieldValue", point.x);
         };
         if point.y.abs() <= ORIGIN_DEGREES && point.x.abs() <= ORIGIN_DEGREES {
-            out.add_notice(&NEAR_ORIGIN, fill);
+            out.count_notice_with_sample(&NEAR_ORIGIN, fill);
         } else if point.y.abs() >= POLE_DEGREES {
-            out.add_notice(&NEAR_POLE, fill);
+            out.count_notice_with_sample(&NEAR_POLE, fill);
         }
     }
 }
 
-fn check_table_points(
+fn check_table_coordinates(
     table: &GtfsTable,
     id: Option<&str>,
     fields: [&'static str; 2],
     out: &mut Notices,
 ) {
     let (lat, lon) = (table.float_column(fields[0]), table.float_column(fields[1]));
-    for row in table.rows() {
+    for row in table.row_numbers() {
         let (Some(lat), Some(lon)) = (lat.get(row), lon.get(row)) else { continue };
         let fill = |sample: &mut NoticeSample| {
             sample
@@ -84,10 +97,10 @@ fn check_table_points(
             sample.set_field("lonFieldName", fields[1]).set_field("lonFieldValue", lon);
         };
         if lat.abs() <= ORIGIN_DEGREES && lon.abs() <= ORIGIN_DEGREES {
-            out.add_notice(&NEAR_ORIGIN, fill);
+            out.count_notice_with_sample(&NEAR_ORIGIN, fill);
         }
         if lat.abs() >= POLE_DEGREES {
-            out.add_notice(&NEAR_POLE, fill);
+            out.count_notice_with_sample(&NEAR_POLE, fill);
         }
     }
 }

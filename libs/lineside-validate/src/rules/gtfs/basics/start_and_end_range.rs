@@ -41,14 +41,22 @@ static OUT_OF_ORDER: NoticeKind = NoticeKind {
 
 /// A span: its file and id, its start and end fields, a flag that allows empty spans, and the
 /// format of its values.
-type Span = (GtfsFile, Option<&'static str>, &'static str, &'static str, bool, fn(i32) -> String);
+type StartEndFields =
+    (GtfsFile, Option<&'static str>, &'static str, &'static str, bool, fn(i32) -> String);
 
-const SPANS: [Span; 5] = [
-    (GtfsFile::Calendar, Some("service_id"), "start_date", "end_date", true, gtfs::format_date),
-    (GtfsFile::FeedInfo, None, "feed_start_date", "feed_end_date", true, gtfs::format_date),
-    (GtfsFile::Frequencies, None, "start_time", "end_time", false, gtfs::format_time),
-    (GtfsFile::StopTimes, None, "arrival_time", "departure_time", true, gtfs::format_time),
-    (GtfsFile::Timeframes, None, "start_time", "end_time", false, gtfs::format_time),
+const SPANS: [StartEndFields; 5] = [
+    (
+        GtfsFile::Calendar,
+        Some("service_id"),
+        "start_date",
+        "end_date",
+        true,
+        gtfs::format_gtfs_date,
+    ),
+    (GtfsFile::FeedInfo, None, "feed_start_date", "feed_end_date", true, gtfs::format_gtfs_date),
+    (GtfsFile::Frequencies, None, "start_time", "end_time", false, gtfs::format_gtfs_time),
+    (GtfsFile::StopTimes, None, "arrival_time", "departure_time", true, gtfs::format_gtfs_time),
+    (GtfsFile::Timeframes, None, "start_time", "end_time", false, gtfs::format_gtfs_time),
 ];
 
 /// O(n).
@@ -56,7 +64,7 @@ fn check_start_end_ranges(feed: &GtfsFeed, _: &ValidationContext, out: &mut Noti
     for (file, id, start_field, end_field, may_be_equal, text) in SPANS {
         let table = feed.table(file);
         let (starts, ends) = (table.number_column(start_field), table.number_column(end_field));
-        for row in table.rows() {
+        for row in table.row_numbers() {
             let (Some(start), Some(end)) = (starts.get(row), ends.get(row)) else { continue };
             if start < end || (start == end && may_be_equal) {
                 continue;
@@ -71,12 +79,12 @@ fn check_start_end_ranges(feed: &GtfsFeed, _: &ValidationContext, out: &mut Noti
                     .set_field("endFieldName", end_field);
             };
             if start > end {
-                out.add_notice(&OUT_OF_ORDER, |sample| {
+                out.count_notice_with_sample(&OUT_OF_ORDER, |sample| {
                     begin(sample);
                     sample.set_field("startValue", text(start)).set_field("endValue", text(end));
                 });
             } else {
-                out.add_notice(&EQUAL, |sample| {
+                out.count_notice_with_sample(&EQUAL, |sample| {
                     begin(sample);
                     sample.set_field("value", text(start));
                 });

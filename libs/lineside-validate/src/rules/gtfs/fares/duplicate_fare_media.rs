@@ -31,15 +31,15 @@ fn check_duplicate_media(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
     let (names, types) =
         (table.text_column("fare_media_name"), table.number_column("fare_media_type"));
     let mut seen = HashMap::new();
-    for row in table.rows() {
-        let first: u32 = match seen.entry((names.code_of_row(row), types.get(row))) {
+    for row in table.row_numbers() {
+        let first: u32 = match seen.entry((names.text_code_of_row(row), types.get(row))) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
                 entry.insert(row);
                 continue;
             }
         };
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             sample
                 .set_field("csvRowNumber1", table.line_number(first))
                 .set_field("fareMediaId1", ids.get(first));

@@ -16,11 +16,11 @@ fn check_media_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) 
     let table = feed.table(GtfsFile::FareMedia);
     let (names, types) =
         (table.text_column("fare_media_name"), table.number_column("fare_media_type"));
-    for row in table.rows() {
-        if names.code_of_row(row).is_none()
+    for row in table.row_numbers() {
+        if names.text_code_of_row(row).is_none()
             && types.get(row).is_some_and(|kind| NAMED.contains(&kind))
         {
-            simple::report_field(
+            simple::report_field_notice(
                 &simple::MISSING_RECOMMENDED_FIELD,
                 table,
                 row,

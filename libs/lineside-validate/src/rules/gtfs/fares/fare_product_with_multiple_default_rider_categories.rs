@@ -34,23 +34,25 @@ fn check_default_rider_categories(feed: &GtfsFeed, _: &ValidationContext, out: &
     let table = feed.table(GtfsFile::FareProducts);
     let categories = table.text_column("rider_category_id");
     let defaults = feed.table(GtfsFile::RiderCategories).number_column("is_default_fare_category");
-    let link = feed.row_link(
+    let link = feed.rows_referenced_by_field(
         GtfsFile::FareProducts,
         "rider_category_id",
         GtfsFile::RiderCategories,
         "rider_category_id",
     );
     let default_of = |row: u32| {
-        let code = categories.code_of_row(row)?;
-        (defaults.get(link.row_of_code(code)?) == Some(IS_DEFAULT)).then_some(code)
+        let code = categories.text_code_of_row(row)?;
+        (defaults.get(link.row_referenced_by_code(code)?) == Some(IS_DEFAULT)).then_some(code)
     };
-    for (product, rows) in feed.row_groups(GtfsFile::FareProducts, "fare_product_id").iter() {
+    for (product, rows) in
+        feed.rows_grouped_by_field(GtfsFile::FareProducts, "fare_product_id").iter()
+    {
         let mut of_default =
             rows.iter().filter_map(|&row| default_of(row).map(|category| (row, category)));
         let Some((row1, category1)) = of_default.next() else { continue };
         let other = of_default.find(|&(_, category)| category != category1);
         let Some((row2, category2)) = other else { continue };
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             sample.set_field(
                 "fareProductId",
                 table.text_column("fare_product_id").text_of_code(product),

@@ -61,9 +61,9 @@ fn check_transfer_rules(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     let counts = table.number_column("transfer_count");
     let (limits, types) =
         (table.number_column("duration_limit"), table.number_column("duration_limit_type"));
-    for row in table.rows() {
+    for row in table.row_numbers() {
         let say = |kind, out: &mut Notices| {
-            out.add_notice(kind, |sample| {
+            out.count_notice_with_sample(kind, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
             });
         };
@@ -76,7 +76,7 @@ fn check_transfer_rules(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
         let is_same_group = from.get(row).is_some() && from.get(row) == to.get(row);
         match (is_same_group, counts.get(row)) {
             (true, Some(count)) if count < ANY_NUMBER || count == 0 => {
-                out.add_notice(&INVALID, |sample| {
+                out.count_notice_with_sample(&INVALID, |sample| {
                     sample
                         .set_field("csvRowNumber", table.line_number(row))
                         .set_field("transferCount", count);

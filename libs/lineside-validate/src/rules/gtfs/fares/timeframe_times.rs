@@ -35,20 +35,20 @@ const MIDNIGHT: i32 = 24 * 3_600;
 fn check_timeframe_times(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Timeframes);
     let (starts, ends) = (table.number_column("start_time"), table.number_column("end_time"));
-    for row in table.rows() {
+    for row in table.row_numbers() {
         let (start, end) = (starts.get(row), ends.get(row));
         if start.is_some() != end.is_some() {
-            out.add_notice(&HALF, |sample| {
+            out.count_notice_with_sample(&HALF, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
             });
         }
         for (field, time) in [("start_time", start), ("end_time", end)] {
             let Some(time) = time.filter(|&time| time > MIDNIGHT) else { continue };
-            out.add_notice(&BEYOND, |sample| {
+            out.count_notice_with_sample(&BEYOND, |sample| {
                 sample
                     .set_field("csvRowNumber", table.line_number(row))
                     .set_field("fieldName", field);
-                sample.set_field("time", gtfs::format_time(time));
+                sample.set_field("time", gtfs::format_gtfs_time(time));
             });
         }
     }

@@ -135,15 +135,15 @@ const REAL_TIME_FIELDS: [&str; 7] = [
 
 /// O(n).
 fn check_booking_rules(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let rules = BookingRules::from_table(feed.table(GtfsFile::BookingRules));
-    for row in rules.table.rows() {
+    let rules = BookingRuleColumns::booking_rule_columns(feed.table(GtfsFile::BookingRules));
+    for row in rules.table.row_numbers() {
         rules.check_booking_type(row, out);
-        rules.check_durations(row, out);
+        rules.check_notice_duration_order(row, out);
         rules.check_prior_notice_start(row, out);
     }
 }
 
-struct BookingRules<'a> {
+struct BookingRuleColumns<'a> {
     table: &'a GtfsTable,
     types: NumberColumn<'a>,
     min: NumberColumn<'a>,
@@ -154,9 +154,9 @@ struct BookingRules<'a> {
     start_time: NumberColumn<'a>,
 }
 
-impl<'a> BookingRules<'a> {
-    fn from_table(table: &'a GtfsTable) -> BookingRules<'a> {
-        BookingRules {
+impl<'a> BookingRuleColumns<'a> {
+    fn booking_rule_columns(table: &'a GtfsTable) -> BookingRuleColumns<'a> {
+        BookingRuleColumns {
             table,
             types: table.number_column("booking_type"),
             min: table.number_column("prior_notice_duration_min"),
@@ -168,14 +168,14 @@ impl<'a> BookingRules<'a> {
         }
     }
 
-    fn report_for_rule(
+    fn report_booking_rule_notice(
         &self,
         kind: &'static NoticeKind,
         row: u32,
         out: &mut Notices,
         more: impl FnOnce(&mut NoticeSample),
     ) {
-        out.add_notice(kind, |sample| {
+        out.count_notice_with_sample(kind, |sample| {
             sample.set_field("csvRowNumber", self.table.line_number(row));
             sample.set_field("bookingRuleId", self.table.text_column("booking_rule_id").get(row));
             more(sample);
@@ -193,19 +193,19 @@ impl<'a> BookingRules<'a> {
         let present: Vec<&str> =
             fields.iter().copied().filter(|field| self.has_value(field, row)).collect();
         if !present.is_empty() {
-            self.report_for_rule(kind, row, out, |sample| {
+            self.report_booking_rule_notice(kind, row, out, |sample| {
                 sample.set_field("fieldNames", present.join(", "));
             });
         }
         let type_ = self.types.get(row);
         if type_ == Some(SAME_DAY) && self.min.get(row).is_none() {
-            self.report_for_rule(&NO_DURATION_MIN, row, out, |_| {});
+            self.report_booking_rule_notice(&NO_DURATION_MIN, row, out, |_| {});
         }
         if type_ == Some(PRIOR_DAY) && self.last_day.get(row).is_none() {
-            self.report_for_rule(&NO_LAST_DAY, row, out, |_| {});
+            self.report_booking_rule_notice(&NO_LAST_DAY, row, out, |_| {});
         }
         if type_ == Some(PRIOR_DAY) && self.last_time.get(row).is_none() {
-            self.report_for_rule(&NO_LAST_TIME, row, out, |_| {});
+            self.report_booking_rule_notice(&NO_LAST_TIME, row, out, |_| {});
         }
     }
 
@@ -216,11 +216,11 @@ impl<'a> BookingRules<'a> {
         }
     }
 
-    fn check_durations(&self, row: u32, out: &mut Notices) {
+    fn check_notice_duration_order(&self, row: u32, out: &mut Notices) {
         if let (Some(min), Some(max)) = (self.min.get(row), self.max.get(row))
             && max < min
         {
-            self.report_for_rule(&DURATION_MIN, row, out, |sample| {
+            self.report_booking_rule_notice(&DURATION_MIN, row, out, |sample| {
                 sample
                     .set_field("priorNoticeDurationMin", min)
                     .set_field("priorNoticeDurationMax", max);
@@ -231,7 +231,7 @@ impl<'a> BookingRules<'a> {
     fn check_prior_notice_start(&self, row: u32, out: &mut Notices) {
         let (day, time) = (self.start_day.get(row), self.start_time.get(row));
         if let (Some(day), Some(max)) = (day, self.max.get(row)) {
-            self.report_for_rule(&START_DAY, row, out, |sample| {
+            self.report_booking_rule_notice(&START_DAY, row, out, |sample| {
                 sample
                     .set_field("priorNoticeStartDay", day)
                     .set_field("priorNoticeDurationMax", max);
@@ -240,7 +240,7 @@ impl<'a> BookingRules<'a> {
         if let (Some(last), Some(first)) = (self.last_day.get(row), day)
             && last > first
         {
-            out.add_notice(&LAST_DAY_AFTER_START_DAY, |sample| {
+            out.count_notice_with_sample(&LAST_DAY_AFTER_START_DAY, |sample| {
                 sample.set_field("csvRowNumber", self.table.line_number(row));
                 sample
                     .set_field("priorNoticeLastDay", last)
@@ -248,12 +248,16 @@ impl<'a> BookingRules<'a> {
             });
         }
         match (day, time) {
-            (None, Some(time)) => self.report_for_rule(&START_TIME, row, out, |sample| {
-                sample.set_field("priorNoticeStartTime", gtfs::format_time(time));
-            }),
-            (Some(day), None) => self.report_for_rule(&NO_START_TIME, row, out, |sample| {
-                sample.set_field("priorNoticeStartDay", day);
-            }),
+            (None, Some(time)) => {
+                self.report_booking_rule_notice(&START_TIME, row, out, |sample| {
+                    sample.set_field("priorNoticeStartTime", gtfs::format_gtfs_time(time));
+                })
+            }
+            (Some(day), None) => {
+                self.report_booking_rule_notice(&NO_START_TIME, row, out, |sample| {
+                    sample.set_field("priorNoticeStartDay", day);
+                })
+            }
             _ => {}
         }
     }

@@ -30,7 +30,7 @@ const MUST_PHONE: i32 = 2;
 /// O(n); returns at once if there are no booking rules or types.
 fn check_booking_rule_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::StopTimes);
-    if !feed.table(GtfsFile::BookingRules).is_there() {
+    if !feed.table(GtfsFile::BookingRules).is_file_present() {
         return;
     }
     let (pickups, drop_offs) =
@@ -47,11 +47,11 @@ fn check_booking_rule_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Noti
             table.text_column("drop_off_booking_rule_id"),
         ),
     ];
-    for row in table.rows() {
+    for row in table.row_numbers() {
         for (types, window, booking) in &sides {
             let must_phone = types.get(row) == Some(MUST_PHONE);
-            if must_phone && window.get(row).is_some() && booking.code_of_row(row).is_none() {
-                out.add_notice(&KIND, |sample| {
+            if must_phone && window.get(row).is_some() && booking.text_code_of_row(row).is_none() {
+                out.count_notice_with_sample(&KIND, |sample| {
                     sample.set_field("csvRowNumber", table.line_number(row));
                     sample.set_field("pickupType", pickups.get(row));
                     sample.set_field("dropOffType", drop_offs.get(row));

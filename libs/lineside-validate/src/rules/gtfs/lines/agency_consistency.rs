@@ -3,23 +3,26 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, GtfsTable, normalize_language_tag, normalize_zone_id, simple},
+    gtfs::{GtfsFeed, GtfsFile, GtfsTable, normalize_language_tag, normalize_timezone_id, simple},
     notice::{NoticeKind, Severity},
 };
 
 pub(super) static AGENCIES: GtfsRule = GtfsRule {
     kinds: &[&MISSING_ID, &TIMEZONE, &LANGUAGE],
     files: &[GtfsFile::Agency],
-    check: check_agencies,
+    check: check_agency_ids_zones_languages,
 };
 
-pub(super) static ROUTES: GtfsRule =
-    GtfsRule { kinds: &[], files: &[GtfsFile::Agency, GtfsFile::Routes], check: check_routes };
+pub(super) static ROUTES: GtfsRule = GtfsRule {
+    kinds: &[],
+    files: &[GtfsFile::Agency, GtfsFile::Routes],
+    check: check_route_agency_ids,
+};
 
 pub(super) static FARES: GtfsRule = GtfsRule {
     kinds: &[],
     files: &[GtfsFile::Agency, GtfsFile::FareAttributes],
-    check: check_fares,
+    check: check_fare_agency_ids,
 };
 
 static MISSING_ID: NoticeKind = NoticeKind {
@@ -56,25 +59,25 @@ static LANGUAGE: NoticeKind = NoticeKind {
 };
 
 /// O(n).
-fn check_agencies(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_agency_ids_zones_languages(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Agency);
-    check_agency_ids(table, table.len(), out);
+    report_missing_agency_ids(table, table.len(), out);
     let (zones, languages) =
         (table.text_column("agency_timezone"), table.text_column("agency_lang"));
     // A single agency is always consistent. Each distinct text is parsed once.
-    let zone_ids: Vec<String> = (0..zones.count_codes() as u32)
-        .filter_map(|code| normalize_zone_id(zones.text_of_code(code)))
+    let zone_ids: Vec<String> = (0..zones.text_code_count() as u32)
+        .filter_map(|code| normalize_timezone_id(zones.text_of_code(code)))
         .collect();
-    let zone_of = |row| zones.code_of_row(row).and_then(|code| zone_ids.get(code as usize));
-    let tags: Vec<String> = (0..languages.count_codes() as u32)
+    let zone_of = |row| zones.text_code_of_row(row).and_then(|code| zone_ids.get(code as usize));
+    let tags: Vec<String> = (0..languages.text_code_count() as u32)
         .filter_map(|code| normalize_language_tag(languages.text_of_code(code)))
         .collect();
-    let tag_of = |row| languages.code_of_row(row).and_then(|code| tags.get(code as usize));
+    let tag_of = |row| languages.text_code_of_row(row).and_then(|code| tags.get(code as usize));
     let common_zone = zone_of(0);
-    let common_tag = table.rows().find_map(tag_of);
-    for row in table.rows() {
+    let common_tag = table.row_numbers().find_map(tag_of);
+    for row in table.row_numbers() {
         if zone_of(row) != common_zone {
-            out.add_notice(&TIMEZONE, |sample| {
+            out.count_notice_with_sample(&TIMEZONE, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
                 sample.set_field("expected", common_zone.map(String::as_str));
                 sample.set_field("actual", zone_of(row).map(String::as_str));
@@ -83,7 +86,7 @@ fn check_agencies(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
         if let (Some(common), Some(tag)) = (common_tag, tag_of(row))
             && common != tag
         {
-            out.add_notice(&LANGUAGE, |sample| {
+            out.count_notice_with_sample(&LANGUAGE, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
                 sample
                     .set_field("expected", primary_language(common))
@@ -102,30 +105,38 @@ fn primary_language(tag: &str) -> &str {
 }
 
 /// O(n).
-fn check_routes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    check_agency_ids(feed.table(GtfsFile::Routes), feed.table(GtfsFile::Agency).len(), out);
+fn check_route_agency_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    report_missing_agency_ids(
+        feed.table(GtfsFile::Routes),
+        feed.table(GtfsFile::Agency).len(),
+        out,
+    );
 }
 
 /// O(n).
-fn check_fares(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    check_agency_ids(feed.table(GtfsFile::FareAttributes), feed.table(GtfsFile::Agency).len(), out);
+fn check_fare_agency_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+    report_missing_agency_ids(
+        feed.table(GtfsFile::FareAttributes),
+        feed.table(GtfsFile::Agency).len(),
+        out,
+    );
 }
 
 /// Checks for agency ids. With several agencies they are required; with one they are recommended, so that references
 /// stay valid when another is added.
-fn check_agency_ids(table: &GtfsTable, n_agencies: u32, out: &mut Notices) {
+fn report_missing_agency_ids(table: &GtfsTable, n_agencies: u32, out: &mut Notices) {
     let ids = table.text_column("agency_id");
-    for row in table.rows().filter(|&row| ids.code_of_row(row).is_none()) {
+    for row in table.row_numbers().filter(|&row| ids.text_code_of_row(row).is_none()) {
         match n_agencies {
             0 => {}
-            1 => simple::report_field(
+            1 => simple::report_field_notice(
                 &simple::MISSING_RECOMMENDED_FIELD,
                 table,
                 row,
                 "agency_id",
                 out,
             ),
-            _ => out.add_notice(&MISSING_ID, |sample| {
+            _ => out.count_notice_with_sample(&MISSING_ID, |sample| {
                 sample
                     .set_field("filename", table.file_name())
                     .set_field("csvRowNumber", table.line_number(row));

@@ -28,9 +28,9 @@ fn check_attribution_roles(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
         return;
     }
     let roles = ROLES.map(|role| table.number_column(role));
-    for row in table.rows() {
+    for row in table.row_numbers() {
         if roles.iter().all(|role| role.get(row) != Some(ASSIGNED)) {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
                 sample.set_field("attributionId", table.text_column("attribution_id").get(row));
             });

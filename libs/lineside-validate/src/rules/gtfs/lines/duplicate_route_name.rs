@@ -36,12 +36,12 @@ fn check_duplicate_route_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut
         (table.text_column("route_short_name"), table.text_column("route_long_name"));
     let (types, agencies) = (table.number_column("route_type"), table.text_column("agency_id"));
     let mut seen = HashMap::new();
-    for row in table.rows() {
+    for row in table.row_numbers() {
         let key = (
-            short.code_of_row(row),
-            long.code_of_row(row),
+            short.text_code_of_row(row),
+            long.text_code_of_row(row),
             types.get(row),
-            agencies.code_of_row(row),
+            agencies.text_code_of_row(row),
         );
         let first: u32 = match seen.entry(key) {
             Entry::Occupied(entry) => *entry.get(),
@@ -50,7 +50,7 @@ fn check_duplicate_route_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut
                 continue;
             }
         };
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             sample
                 .set_field("csvRowNumber1", table.line_number(first))
                 .set_field("routeId1", ids.get(first));
@@ -60,7 +60,7 @@ fn check_duplicate_route_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut
             sample
                 .set_field("routeShortName", short.get(row))
                 .set_field("routeLongName", long.get(row));
-            sample.set_field("routeTypeValue", types.get_or(row, UNRECOGNIZED));
+            sample.set_field("routeTypeValue", types.cell_value_or(row, UNRECOGNIZED));
             sample.set_field("agencyId", agencies.get(row));
         });
     }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&CONTACT, &DATE], files: &[], check: check_feed_info };
+    GtfsRule { kinds: &[&CONTACT, &DATE], files: &[], check: check_feed_contact_and_validity };
 
 static CONTACT: NoticeKind = NoticeKind {
     code: "missing_feed_contact_email_and_url",
@@ -25,15 +25,15 @@ static DATE: NoticeKind = NoticeKind {
 };
 
 /// O(n); usually there is one row.
-fn check_feed_info(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_feed_contact_and_validity(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::FeedInfo);
     let (mails, urls) =
         (table.text_column("feed_contact_email"), table.text_column("feed_contact_url"));
     let (starts, ends) =
         (table.number_column("feed_start_date"), table.number_column("feed_end_date"));
-    for row in table.rows() {
-        if mails.code_of_row(row).is_none() && urls.code_of_row(row).is_none() {
-            out.add_notice(&CONTACT, |sample| {
+    for row in table.row_numbers() {
+        if mails.text_code_of_row(row).is_none() && urls.text_code_of_row(row).is_none() {
+            out.count_notice_with_sample(&CONTACT, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
             });
         }
@@ -42,7 +42,7 @@ fn check_feed_info(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
             (None, Some(_)) => "feed_start_date",
             _ => continue,
         };
-        out.add_notice(&DATE, |sample| {
+        out.count_notice_with_sample(&DATE, |sample| {
             sample
                 .set_field("csvRowNumber", table.line_number(row))
                 .set_field("fieldName", missing);

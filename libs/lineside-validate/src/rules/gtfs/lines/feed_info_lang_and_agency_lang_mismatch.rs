@@ -38,16 +38,17 @@ fn check_feed_language(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
     }
     let table = feed.table(GtfsFile::Agency);
     let languages = table.text_column("agency_lang");
-    let tags: Vec<Option<String>> = (0..languages.count_codes() as u32)
+    let tags: Vec<Option<String>> = (0..languages.text_code_count() as u32)
         .map(|code| normalize_language_tag(languages.text_of_code(code)))
         .collect();
-    for row in table.rows() {
-        let Some(tag) = languages.code_of_row(row).and_then(|code| tags[code as usize].as_deref())
+    for row in table.row_numbers() {
+        let Some(tag) =
+            languages.text_code_of_row(row).and_then(|code| tags[code as usize].as_deref())
         else {
             continue;
         };
         if tag != feed_tag {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
                 sample.set_field("agencyId", table.text_column("agency_id").get(row));
                 sample.set_field("agencyName", table.text_column("agency_name").get(row));

@@ -31,10 +31,10 @@ fn check_color_contrast(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     let table = feed.table(GtfsFile::Routes);
     let (colors, text_colors) =
         (table.number_column("route_color"), table.number_column("route_text_color"));
-    for row in table.rows() {
+    for row in table.row_numbers() {
         let (Some(color), Some(text)) = (colors.get(row), text_colors.get(row)) else { continue };
         if (color_luma(color) - color_luma(text)).abs() < LUMA_DIFFERENCE_MIN {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("routeId", table.text_column("route_id").get(row));
                 sample.set_field("csvRowNumber", table.line_number(row));
                 sample.set_field("routeColor", format!("#{color:06X}"));

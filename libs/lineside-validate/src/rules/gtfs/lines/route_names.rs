@@ -65,15 +65,15 @@ fn check_route_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) 
     let short_names = table.text_column("route_short_name");
     let long_names = table.text_column("route_long_name");
     let descriptions = table.text_column("route_desc");
-    for row in table.rows() {
+    for row in table.row_numbers() {
         let (short, long) = (short_names.get(row), long_names.get(row));
-        check_name_pair(table, row, short, long, out);
+        check_short_and_long_name(table, row, short, long, out);
         let Some(description) = descriptions.get(row) else { continue };
         let same = [("route_short_name", short), ("route_long_name", long)]
             .into_iter()
             .find(|(_, name)| name.is_some_and(|name| equals_ignoring_case(name, description)));
         if let Some((field, _)) = same {
-            out.add_notice(&DESCRIPTION, |sample| {
+            out.count_notice_with_sample(&DESCRIPTION, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
                 sample.set_field("routeId", table.text_column("route_id").get(row));
                 sample.set_field("routeDesc", description).set_field("specifiedField", field);
@@ -82,7 +82,7 @@ fn check_route_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) 
     }
 }
 
-fn check_name_pair(
+fn check_short_and_long_name(
     table: &GtfsTable,
     row: u32,
     short: Option<&str>,
@@ -90,14 +90,14 @@ fn check_name_pair(
     out: &mut Notices,
 ) {
     if short.is_none() && long.is_none() {
-        out.add_notice(&BOTH_MISSING, |sample| {
+        out.count_notice_with_sample(&BOTH_MISSING, |sample| {
             sample.set_field("routeId", table.text_column("route_id").get(row));
             sample.set_field("csvRowNumber", table.line_number(row));
         });
     }
     let is_long = |name: &str| name.encode_utf16().nth(SHORT_NAME_CHARS_MAX).is_some();
     if short.is_some_and(is_long) {
-        out.add_notice(&TOO_LONG, |sample| {
+        out.count_notice_with_sample(&TOO_LONG, |sample| {
             sample.set_field("routeId", table.text_column("route_id").get(row));
             sample
                 .set_field("csvRowNumber", table.line_number(row))
@@ -107,7 +107,7 @@ fn check_name_pair(
     if let (Some(short), Some(long)) = (short, long)
         && begins_with_word(long, short)
     {
-        out.add_notice(&CONTAINED, |sample| {
+        out.count_notice_with_sample(&CONTAINED, |sample| {
             sample.set_field("routeId", table.text_column("route_id").get(row));
             sample.set_field("csvRowNumber", table.line_number(row));
             sample.set_field("routeShortName", short).set_field("routeLongName", long);
@@ -132,14 +132,14 @@ fn begins_with_word(long: &str, short: &str) -> bool {
 /// Compares letter by letter. Letters with several capitals (`ß`) only equal themselves.
 fn equals_ignoring_case(one: &str, other: &str) -> bool {
     let fold = |c: char| {
-        let upper = only_item(c.to_uppercase()).unwrap_or(c);
-        only_item(upper.to_lowercase()).unwrap_or(upper)
+        let upper = single_item(c.to_uppercase()).unwrap_or(c);
+        single_item(upper.to_lowercase()).unwrap_or(upper)
     };
     one.chars().map(fold).eq(other.chars().map(fold))
 }
 
 /// Returns the only item, if there is exactly one.
-fn only_item(mut chars: impl Iterator<Item = char>) -> Option<char> {
+fn single_item(mut chars: impl Iterator<Item = char>) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }
 

@@ -31,8 +31,8 @@ fn check_route_networks(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
         return;
     }
     for file in [GtfsFile::RouteNetworks, GtfsFile::Networks] {
-        if feed.table(file).is_there() {
-            out.add_notice(&KIND, |sample| {
+        if feed.table(file).is_file_present() {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample
                     .set_field("fieldName", "network_id")
                     .set_field("fileNameA", routes.file_name());

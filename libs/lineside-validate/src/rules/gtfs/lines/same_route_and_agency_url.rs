@@ -34,21 +34,21 @@ fn check_route_urls(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let (agencies, routes) = (feed.table(GtfsFile::Agency), feed.table(GtfsFile::Routes));
     let mut by_url: HashMap<String, Vec<u32>> = HashMap::new();
     let agency_urls = agencies.text_column("agency_url");
-    for row in agencies.rows() {
+    for row in agencies.row_numbers() {
         if let Some(url) = agency_urls.get(row) {
             by_url.entry(url.to_ascii_lowercase()).or_default().push(row);
         }
     }
     let urls = routes.text_column("route_url");
-    let same: Vec<&[u32]> = (0..urls.count_codes() as u32)
+    let same: Vec<&[u32]> = (0..urls.text_code_count() as u32)
         .map(|code| {
             by_url.get(&urls.text_of_code(code).to_ascii_lowercase()).map_or(&[][..], Vec::as_slice)
         })
         .collect();
-    for row in routes.rows() {
-        let Some(code) = urls.code_of_row(row) else { continue };
+    for row in routes.row_numbers() {
+        let Some(code) = urls.text_code_of_row(row) else { continue };
         for &agency in same[code as usize] {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("routeCsvRowNumber", routes.line_number(row));
                 sample.set_field("routeId", routes.text_column("route_id").get(row));
                 sample.set_field("agencyName", agencies.text_column("agency_name").get(agency));

@@ -51,24 +51,24 @@ static NO_TABLE: NoticeKind = NoticeKind {
 fn check_translations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Translations);
     let names = table.text_column("table_name");
-    let files: Vec<Option<GtfsFile>> = (0..names.count_codes() as u32)
+    let files: Vec<Option<GtfsFile>> = (0..names.text_code_count() as u32)
         .map(|code| GtfsFile::from_name(&format!("{}.txt", names.text_of_code(code))))
-        .map(|file| file.filter(|&file| feed.table(file).is_there()))
+        .map(|file| file.filter(|&file| feed.table(file).is_file_present()))
         .collect();
-    let file_of = |row| names.code_of_row(row).and_then(|code| files[code as usize]);
-    let pairs = TranslatedPairs::from_feed(feed, file_of);
+    let file_of = |row| names.text_code_of_row(row).and_then(|code| files[code as usize]);
+    let pairs = TranslationsWithTwoIds::find_translations_with_two_ids(feed, file_of);
     let values = table.text_column("field_value");
-    for row in table.rows() {
-        let has_value = values.code_of_row(row).is_some();
+    for row in table.row_numbers() {
+        let has_value = values.text_code_of_row(row).is_some();
         if has_value {
             for field in ["record_id", "record_sub_id"] {
-                if table.text_column(field).code_of_row(row).is_some() {
+                if table.text_column(field).text_code_of_row(row).is_some() {
                     report_unexpected_field(table, row, field, out);
                 }
             }
         }
         match file_of(row) {
-            None => out.add_notice(&NO_TABLE, |sample| {
+            None => out.count_notice_with_sample(&NO_TABLE, |sample| {
                 sample
                     .set_field("csvRowNumber", table.line_number(row))
                     .set_field("tableName", names.get(row));
@@ -85,16 +85,16 @@ fn check_translated_record(
     feed: &GtfsFeed,
     file: GtfsFile,
     row: u32,
-    pairs: &TranslatedPairs,
+    pairs: &TranslationsWithTwoIds,
     out: &mut Notices,
 ) {
     let table = feed.table(GtfsFile::Translations);
     let key = file.file_spec().key;
     for (field, is_expected) in [("record_id", !key.is_empty()), ("record_sub_id", key.len() > 1)] {
-        match (table.text_column(field).code_of_row(row).is_some(), is_expected) {
+        match (table.text_column(field).text_code_of_row(row).is_some(), is_expected) {
             (true, false) => return report_unexpected_field(table, row, field, out),
             (false, true) => {
-                return simple::report_field(
+                return simple::report_field_notice(
                     &simple::MISSING_REQUIRED_FIELD,
                     table,
                     row,
@@ -108,16 +108,16 @@ fn check_translated_record(
     let is_there = match key {
         [] => file == GtfsFile::FeedInfo && !feed.table(file).is_empty(),
         [id] => {
-            let link = feed.row_link(GtfsFile::Translations, "record_id", file, id);
+            let link = feed.rows_referenced_by_field(GtfsFile::Translations, "record_id", file, id);
             table
                 .text_column("record_id")
-                .code_of_row(row)
-                .is_some_and(|code| link.row_of_code(code).is_some())
+                .text_code_of_row(row)
+                .is_some_and(|code| link.row_referenced_by_code(code).is_some())
         }
         _ => pairs.found.contains(&row),
     };
     if !is_there {
-        out.add_notice(&NOT_THERE, |sample| {
+        out.count_notice_with_sample(&NOT_THERE, |sample| {
             sample.set_field("csvRowNumber", table.line_number(row));
             for (name, field) in [
                 ("tableName", "table_name"),
@@ -131,14 +131,14 @@ fn check_translated_record(
 }
 
 fn report_unexpected_field(table: &GtfsTable, row: u32, field: &'static str, out: &mut Notices) {
-    out.add_notice(&UNEXPECTED, |sample| {
+    out.count_notice_with_sample(&UNEXPECTED, |sample| {
         sample.set_field("csvRowNumber", table.line_number(row)).set_field("fieldName", field);
         sample.set_field("fieldValue", table.text_column(field).get(row));
     });
 }
 
 /// The translations of records with two ids whose record exists.
-struct TranslatedPairs {
+struct TranslationsWithTwoIds {
     found: HashSet<u32>,
 }
 
@@ -154,9 +154,12 @@ const TWO_IDS: [(GtfsFile, &str, &str); 5] = [
 /// Further key fields of transfers; a translation can only refer to transfers without them.
 const TRANSFERS_OTHERS: [&str; 4] = ["from_trip_id", "to_trip_id", "from_route_id", "to_route_id"];
 
-impl TranslatedPairs {
+impl TranslationsWithTwoIds {
     /// Reads each referenced table once, for all translations.
-    fn from_feed(feed: &GtfsFeed, file_of: impl Fn(u32) -> Option<GtfsFile>) -> TranslatedPairs {
+    fn find_translations_with_two_ids(
+        feed: &GtfsFeed,
+        file_of: impl Fn(u32) -> Option<GtfsFile>,
+    ) -> TranslationsWithTwoIds {
         let table = feed.table(GtfsFile::Translations);
         let (ids, sub_ids) = (table.text_column("record_id"), table.text_column("record_sub_id"));
         let mut found = HashSet::new();
@@ -164,50 +167,51 @@ impl TranslatedPairs {
             let parent = feed.table(file);
             let parent_ids = parent.text_column(id);
             let mut wanted: HashMap<(u32, i64), Vec<u32>> = HashMap::new();
-            for row in table.rows().filter(|&row| file_of(row) == Some(file)) {
+            for row in table.row_numbers().filter(|&row| file_of(row) == Some(file)) {
                 let (Some(id), Some(sub)) = (ids.get(row), sub_ids.get(row)) else { continue };
-                let sub = parse_sub_id(parent, sub_id, sub);
-                if let (Some(id), Some(sub)) = (parent_ids.find_code(id), sub) {
+                let sub = parse_record_sub_id(parent, sub_id, sub);
+                if let (Some(id), Some(sub)) = (parent_ids.find_text_code(id), sub) {
                     wanted.entry((id, sub)).or_default().push(row);
                 }
             }
             if wanted.is_empty() {
                 continue;
             }
-            for row in parent
-                .rows()
-                .filter(|&row| file != GtfsFile::Transfers || is_plain_transfer(parent, row))
-            {
+            for row in parent.row_numbers().filter(|&row| {
+                file != GtfsFile::Transfers || is_transfer_between_stops_only(parent, row)
+            }) {
                 let sub = match file {
                     GtfsFile::Transfers => {
-                        parent.text_column(sub_id).code_of_row(row).map(i64::from)
+                        parent.text_column(sub_id).text_code_of_row(row).map(i64::from)
                     }
                     _ => parent.number_column(sub_id).get(row).map(i64::from),
                 };
-                if let (Some(id), Some(sub)) = (parent_ids.code_of_row(row), sub)
+                if let (Some(id), Some(sub)) = (parent_ids.text_code_of_row(row), sub)
                     && let Some(rows) = wanted.remove(&(id, sub))
                 {
                     found.extend(rows);
                 }
             }
         }
-        TranslatedPairs { found }
+        TranslationsWithTwoIds { found }
     }
 }
 
-fn is_plain_transfer(transfers: &GtfsTable, row: u32) -> bool {
-    TRANSFERS_OTHERS.iter().all(|&field| transfers.text_column(field).code_of_row(row).is_none())
+fn is_transfer_between_stops_only(transfers: &GtfsTable, row: u32) -> bool {
+    TRANSFERS_OTHERS
+        .iter()
+        .all(|&field| transfers.text_column(field).text_code_of_row(row).is_none())
 }
 
 /// Parses a second id as the parent's column stores it: an integer, a day, a time, or a text's
 /// code.
-fn parse_sub_id(parent: &GtfsTable, field: &'static str, text: &str) -> Option<i64> {
+fn parse_record_sub_id(parent: &GtfsTable, field: &'static str, text: &str) -> Option<i64> {
     match field {
-        "date" => {
-            values::parse_date(text.as_bytes()).ok().map(|date| gtfs::day_from_date(date).into())
-        }
-        "start_time" => values::parse_time(text.as_bytes()).ok().map(i64::from),
-        "to_stop_id" => parent.text_column(field).find_code(text).map(i64::from),
+        "date" => values::parse_gtfs_date(text.as_bytes())
+            .ok()
+            .map(|date| gtfs::day_number_from_date(date).into()),
+        "start_time" => values::parse_gtfs_time(text.as_bytes()).ok().map(i64::from),
+        "to_stop_id" => parent.text_column(field).find_text_code(text).map(i64::from),
         _ => text.parse::<i32>().ok().map(i64::from),
     }
 }

@@ -29,9 +29,9 @@ fn check_exit_gates(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let pathways = feed.table(GtfsFile::Pathways);
     let modes = pathways.number_column("pathway_mode");
     let bidirectional = pathways.number_column("is_bidirectional");
-    for row in pathways.rows() {
+    for row in pathways.row_numbers() {
         if modes.get(row) == Some(EXIT_GATE) && bidirectional.get(row) == Some(1) {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("csvRowNumber", pathways.line_number(row));
                 sample.set_field("pathwayMode", EXIT_GATE).set_field("isBidirectional", 1);
             });

@@ -31,27 +31,38 @@ fn check_in_seat_route_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut N
     let (transfers, routes) = (feed.table(GtfsFile::Transfers), feed.table(GtfsFile::Routes));
     let kinds = transfers.number_column("transfer_type");
     let (from, to) = (transfers.text_column("from_route_id"), transfers.text_column("to_route_id"));
-    let from_rows =
-        feed.row_link(GtfsFile::Transfers, "from_route_id", GtfsFile::Routes, "route_id");
-    let to_rows = feed.row_link(GtfsFile::Transfers, "to_route_id", GtfsFile::Routes, "route_id");
+    let from_rows = feed.rows_referenced_by_field(
+        GtfsFile::Transfers,
+        "from_route_id",
+        GtfsFile::Routes,
+        "route_id",
+    );
+    let to_rows = feed.rows_referenced_by_field(
+        GtfsFile::Transfers,
+        "to_route_id",
+        GtfsFile::Routes,
+        "route_id",
+    );
     let modes = routes.number_column("route_type");
-    for row in transfers.rows().filter(|&row| kinds.get(row) == Some(IN_SEAT)) {
-        let from_route = from.code_of_row(row).and_then(|code| from_rows.row_of_code(code));
-        let to_route = to.code_of_row(row).and_then(|code| to_rows.row_of_code(code));
+    for row in transfers.row_numbers().filter(|&row| kinds.get(row) == Some(IN_SEAT)) {
+        let from_route =
+            from.text_code_of_row(row).and_then(|code| from_rows.row_referenced_by_code(code));
+        let to_route =
+            to.text_code_of_row(row).and_then(|code| to_rows.row_referenced_by_code(code));
         let (Some(from_route), Some(to_route)) = (from_route, to_route) else { continue };
-        let mode = |route| modes.get_or(route, UNRECOGNIZED);
+        let mode = |route| modes.cell_value_or(route, UNRECOGNIZED);
         if mode(from_route) != mode(to_route) {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("csvRowNumber", transfers.line_number(row));
                 sample.set_field("fromRouteId", from.get(row)).set_field("toRouteId", to.get(row));
-                sample.set_field("fromRouteType", mode_name(mode(from_route)));
-                sample.set_field("toRouteType", mode_name(mode(to_route)));
+                sample.set_field("fromRouteType", route_type_report_name(mode(from_route)));
+                sample.set_field("toRouteType", route_type_report_name(mode(to_route)));
             });
         }
     }
 }
 
-fn mode_name(route_type: i32) -> &'static str {
+fn route_type_report_name(route_type: i32) -> &'static str {
     match route_type {
         0 => "LIGHT_RAIL",
         1 => "SUBWAY",

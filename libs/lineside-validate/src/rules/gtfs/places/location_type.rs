@@ -3,8 +3,8 @@
 use super::{
     GtfsRule,
     locations::{
-        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, LocationIndex, PARENT, STATION,
-        STOP, STOP_ID, STOP_NAME, set_stop_fields,
+        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, LocationHierarchy, PARENT,
+        STATION, STOP, STOP_ID, STOP_NAME, set_stop_fields,
     },
 };
 use crate::{
@@ -42,17 +42,17 @@ static STATION_WITH_PARENT: NoticeKind = NoticeKind {
 
 /// O(stops).
 fn check_location_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     let platforms = stops.table.text_column("platform_code");
-    for row in stops.table.rows() {
-        let kind = match (stops.location_type(row), stops.parents.code_of_row(row).is_some()) {
+    for row in stops.table.row_numbers() {
+        let kind = match (stops.location_type(row), stops.parents.text_code_of_row(row).is_some()) {
             (STATION, true) => &STATION_WITH_PARENT,
             // A stop with a platform code is part of something.
-            (STOP, false) if platforms.code_of_row(row).is_some() => &PLATFORM,
+            (STOP, false) if platforms.text_code_of_row(row).is_some() => &PLATFORM,
             (ENTRANCE | GENERIC_NODE | BOARDING_AREA, false) => &WITHOUT_PARENT,
             _ => continue,
         };
-        out.add_notice(kind, |sample| {
+        out.count_notice_with_sample(kind, |sample| {
             set_stop_fields(sample, stops.table, row);
             if kind.code == WITHOUT_PARENT.code {
                 sample.set_field("locationType", stops.location_type(row));

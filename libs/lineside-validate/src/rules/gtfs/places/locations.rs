@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    gtfs::{GtfsFeed, GtfsFile, GtfsTable, NumberColumn, RowLink, TextColumn},
+    gtfs::{GtfsFeed, GtfsFile, GtfsTable, NumberColumn, ReferencedRows, TextColumn},
     notice::NoticeSample,
 };
 
@@ -22,7 +22,7 @@ pub(super) const LOCATION_TYPE: (&str, &str) = ("locationType", "The location ty
 pub(super) const PARENT: (&str, &str) = ("parentStation", "The parent station.");
 
 /// Returns the name of a location type in reports.
-pub(super) fn location_type_name(location_type: i32) -> &'static str {
+pub(super) fn location_type_report_name(location_type: i32) -> &'static str {
     match location_type {
         STOP => "STOP",
         STATION => "STATION",
@@ -49,25 +49,30 @@ pub(super) fn set_stop_fields<'a>(
 const LEVELS: usize = 3;
 
 /// The hierarchy of the locations in `stops.txt`.
-pub(super) struct LocationIndex<'a> {
+pub(super) struct LocationHierarchy<'a> {
     pub(super) table: &'a GtfsTable,
     pub(super) ids: TextColumn<'a>,
     pub(super) parents: TextColumn<'a>,
     types: NumberColumn<'a>,
-    rows_of_ids: Arc<RowLink>,
-    rows_of_parents: Arc<RowLink>,
+    rows_of_ids: Arc<ReferencedRows>,
+    rows_of_parents: Arc<ReferencedRows>,
 }
 
-impl<'a> LocationIndex<'a> {
-    pub(super) fn from_feed(feed: &'a GtfsFeed) -> LocationIndex<'a> {
+impl<'a> LocationHierarchy<'a> {
+    pub(super) fn location_hierarchy_of_feed(feed: &'a GtfsFeed) -> LocationHierarchy<'a> {
         let table = feed.table(GtfsFile::Stops);
-        LocationIndex {
+        LocationHierarchy {
             table,
             ids: table.text_column("stop_id"),
             parents: table.text_column("parent_station"),
             types: table.number_column("location_type"),
-            rows_of_ids: feed.row_link(GtfsFile::Stops, "stop_id", GtfsFile::Stops, "stop_id"),
-            rows_of_parents: feed.row_link(
+            rows_of_ids: feed.rows_referenced_by_field(
+                GtfsFile::Stops,
+                "stop_id",
+                GtfsFile::Stops,
+                "stop_id",
+            ),
+            rows_of_parents: feed.rows_referenced_by_field(
                 GtfsFile::Stops,
                 "parent_station",
                 GtfsFile::Stops,
@@ -77,25 +82,25 @@ impl<'a> LocationIndex<'a> {
     }
 
     pub(super) fn location_type(&self, row: u32) -> i32 {
-        self.types.get_or(row, STOP)
+        self.types.cell_value_or(row, STOP)
     }
 
     /// Returns the first row with the id of a row: the row itself, unless ids repeat.
     pub(super) fn first_row_of_id(&self, row: u32) -> Option<u32> {
-        self.rows_of_ids.row_of_code(self.ids.code_of_row(row)?)
+        self.rows_of_ids.row_referenced_by_code(self.ids.text_code_of_row(row)?)
     }
 
     pub(super) fn parent_row(&self, row: u32) -> Option<u32> {
-        self.rows_of_parents.row_of_code(self.parents.code_of_row(row)?)
+        self.rows_of_parents.row_referenced_by_code(self.parents.text_code_of_row(row)?)
     }
 
     /// Returns true if the location is the parent of others.
     pub(super) fn has_children(&self, row: u32) -> bool {
-        self.ids.get(row).is_some_and(|id| self.parents.find_code(id).is_some())
+        self.ids.get(row).is_some_and(|id| self.parents.find_text_code(id).is_some())
     }
 
     /// Returns the row of the station that a row belongs to, or is.
-    pub(super) fn station_row(&self, row: u32) -> Option<u32> {
+    pub(super) fn enclosing_station_row(&self, row: u32) -> Option<u32> {
         std::iter::successors(self.first_row_of_id(row), |&row| self.parent_row(row))
             .take(LEVELS)
             .find(|&row| self.location_type(row) == STATION)

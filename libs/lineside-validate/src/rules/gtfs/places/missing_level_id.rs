@@ -13,7 +13,7 @@ use crate::{
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
     files: &[GtfsFile::Pathways, GtfsFile::Stops],
-    check: check_level_ids,
+    check: check_elevator_level_ids,
 };
 
 static KIND: NoticeKind = NoticeKind {
@@ -27,7 +27,7 @@ static KIND: NoticeKind = NoticeKind {
 const ELEVATOR: i32 = 5;
 
 /// O(pathways + stops).
-fn check_level_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_elevator_level_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let (pathways, stops) = (feed.table(GtfsFile::Pathways), feed.table(GtfsFile::Stops));
     if pathways.is_empty() {
         return;
@@ -36,17 +36,20 @@ fn check_level_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let mut has_elevator = vec![false; stops.len() as usize];
     for field in ["from_stop_id", "to_stop_id"] {
         let ends = pathways.text_column(field);
-        let stop_rows = feed.row_link(GtfsFile::Pathways, field, GtfsFile::Stops, "stop_id");
-        for row in pathways.rows().filter(|&row| modes.get(row) == Some(ELEVATOR)) {
-            if let Some(stop) = ends.code_of_row(row).and_then(|code| stop_rows.row_of_code(code)) {
+        let stop_rows =
+            feed.rows_referenced_by_field(GtfsFile::Pathways, field, GtfsFile::Stops, "stop_id");
+        for row in pathways.row_numbers().filter(|&row| modes.get(row) == Some(ELEVATOR)) {
+            if let Some(stop) =
+                ends.text_code_of_row(row).and_then(|code| stop_rows.row_referenced_by_code(code))
+            {
                 has_elevator[stop as usize] = true;
             }
         }
     }
     let levels = stops.text_column("level_id");
-    for row in stops.rows().filter(|&row| has_elevator[row as usize]) {
-        if levels.code_of_row(row).is_none() {
-            out.add_notice(&KIND, |sample| {
+    for row in stops.row_numbers().filter(|&row| has_elevator[row as usize]) {
+        if levels.text_code_of_row(row).is_none() {
+            out.count_notice_with_sample(&KIND, |sample| {
                 set_stop_fields(sample, stops, row);
             });
         }

@@ -3,8 +3,8 @@
 use super::{
     GtfsRule,
     locations::{
-        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, LocationIndex, PARENT, STATION,
-        STOP, STOP_ID, STOP_NAME, set_stop_fields,
+        BOARDING_AREA, ENTRANCE, GENERIC_NODE, LINE, LOCATION_TYPE, LocationHierarchy, PARENT,
+        STATION, STOP, STOP_ID, STOP_NAME, set_stop_fields,
     },
 };
 use crate::{
@@ -45,9 +45,9 @@ static UNUSED: NoticeKind = NoticeKind {
 
 /// O(stops).
 fn check_parent_stations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     let mut has_stops = vec![false; stops.table.len() as usize];
-    for row in stops.table.rows() {
+    for row in stops.table.row_numbers() {
         let location_type = stops.location_type(row);
         let Some(parent) = stops.parent_row(row).filter(|_| location_type != STATION) else {
             continue;
@@ -59,7 +59,7 @@ fn check_parent_stations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
             _ => continue,
         };
         if stops.location_type(parent) != expected {
-            out.add_notice(&WRONG_PARENT, |sample| {
+            out.count_notice_with_sample(&WRONG_PARENT, |sample| {
                 set_stop_fields(sample, stops.table, row).set_field("locationType", location_type);
                 sample.set_field("parentCsvRowNumber", stops.table.line_number(parent));
                 sample.set_field("parentStation", stops.parents.get(row));
@@ -70,11 +70,11 @@ fn check_parent_stations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
             });
         }
     }
-    for row in stops.table.rows().filter(|&row| stops.location_type(row) == STATION) {
+    for row in stops.table.row_numbers().filter(|&row| stops.location_type(row) == STATION) {
         // Rows with the same id are one station.
         let first = stops.first_row_of_id(row).unwrap_or(row);
         if !std::mem::replace(&mut has_stops[first as usize], true) {
-            out.add_notice(&UNUSED, |sample| {
+            out.count_notice_with_sample(&UNUSED, |sample| {
                 set_stop_fields(sample, stops.table, first);
             });
         }

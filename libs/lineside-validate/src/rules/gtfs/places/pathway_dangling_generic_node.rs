@@ -2,7 +2,9 @@
 
 use super::{
     GtfsRule,
-    locations::{GENERIC_NODE, LINE, LocationIndex, PARENT, STOP_ID, STOP_NAME, set_stop_fields},
+    locations::{
+        GENERIC_NODE, LINE, LocationHierarchy, PARENT, STOP_ID, STOP_NAME, set_stop_fields,
+    },
     pathway_graph::PathwayGraph,
 };
 use crate::{
@@ -14,7 +16,7 @@ use crate::{
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
     files: &[GtfsFile::Pathways, GtfsFile::Stops],
-    check: check_dangling_nodes,
+    check: check_dangling_generic_nodes,
 };
 
 static KIND: NoticeKind = NoticeKind {
@@ -26,39 +28,40 @@ static KIND: NoticeKind = NoticeKind {
 
 /// The neighbours of a node.
 #[derive(Clone, Copy)]
-enum NodeNeighbors {
+enum GenericNodeNeighbors {
     None,
     One(u32),
     Several,
 }
 
-impl NodeNeighbors {
+impl GenericNodeNeighbors {
     fn add_neighbor(&mut self, other: u32) {
         *self = match *self {
-            NodeNeighbors::None => NodeNeighbors::One(other),
-            NodeNeighbors::One(only) if only == other => NodeNeighbors::One(only),
-            _ => NodeNeighbors::Several,
+            GenericNodeNeighbors::None => GenericNodeNeighbors::One(other),
+            GenericNodeNeighbors::One(only) if only == other => GenericNodeNeighbors::One(only),
+            _ => GenericNodeNeighbors::Several,
         };
     }
 }
 
 /// O(pathways + stops).
-fn check_dangling_nodes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_dangling_generic_nodes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let pathways = feed.table(GtfsFile::Pathways);
     if pathways.is_empty() {
         return;
     }
-    let nodes = PathwayGraph::from_feed(feed);
-    let mut neighbors = vec![NodeNeighbors::None; nodes.len()];
-    for (from, to) in pathways.rows().filter_map(|row| nodes.pathway_ends(row)) {
+    let nodes = PathwayGraph::pathway_graph_of_feed(feed);
+    let mut neighbors = vec![GenericNodeNeighbors::None; nodes.len()];
+    for (from, to) in pathways.row_numbers().filter_map(|row| nodes.pathway_end_nodes(row)) {
         neighbors[from as usize].add_neighbor(to);
         neighbors[to as usize].add_neighbor(from);
     }
-    let stops = LocationIndex::from_feed(feed);
-    for row in stops.table.rows().filter(|&row| stops.location_type(row) == GENERIC_NODE) {
-        let node = stops.ids.get(row).and_then(|id| nodes.find_node(id));
-        if node.is_some_and(|node| matches!(neighbors[node as usize], NodeNeighbors::One(_))) {
-            out.add_notice(&KIND, |sample| {
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
+    for row in stops.table.row_numbers().filter(|&row| stops.location_type(row) == GENERIC_NODE) {
+        let node = stops.ids.get(row).and_then(|id| nodes.find_node_by_id(id));
+        if node.is_some_and(|node| matches!(neighbors[node as usize], GenericNodeNeighbors::One(_)))
+        {
+            out.count_notice_with_sample(&KIND, |sample| {
                 set_stop_fields(sample, stops.table, row)
                     .set_field("parentStation", stops.parents.get(row));
             });

@@ -2,7 +2,7 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, LocationIndex, STATION, STOP, STOP_ID},
+    locations::{LINE, LocationHierarchy, STATION, STOP, STOP_ID},
 };
 use crate::{
     Notices, ValidationContext,
@@ -39,13 +39,14 @@ fn check_pathway_endpoints(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
     if pathways.is_empty() {
         return;
     }
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     let ids = pathways.text_column("pathway_id");
     let ends = ["from_stop_id", "to_stop_id"].map(|field| {
         let texts = pathways.text_column(field);
-        let stop_rows = feed.row_link(GtfsFile::Pathways, field, GtfsFile::Stops, "stop_id");
+        let stop_rows =
+            feed.rows_referenced_by_field(GtfsFile::Pathways, field, GtfsFile::Stops, "stop_id");
         let judge = |code| match stop_rows
-            .row_of_code(code)
+            .row_referenced_by_code(code)
             .map(|stop| (stop, stops.location_type(stop)))
         {
             Some((stop, STOP)) if stops.has_children(stop) => Some(&TO_PLATFORM),
@@ -53,14 +54,14 @@ fn check_pathway_endpoints(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
             _ => None,
         };
         let kinds: Vec<Option<&'static NoticeKind>> =
-            (0..texts.count_codes() as u32).map(judge).collect();
+            (0..texts.text_code_count() as u32).map(judge).collect();
         (field, texts, kinds)
     });
-    for row in pathways.rows() {
+    for row in pathways.row_numbers() {
         for (field, texts, kinds) in &ends {
-            let Some(code) = texts.code_of_row(row) else { continue };
+            let Some(code) = texts.text_code_of_row(row) else { continue };
             let Some(kind) = kinds[code as usize] else { continue };
-            out.add_notice(kind, |sample| {
+            out.count_notice_with_sample(kind, |sample| {
                 sample
                     .set_field("csvRowNumber", pathways.line_number(row))
                     .set_field("pathwayId", ids.get(row));

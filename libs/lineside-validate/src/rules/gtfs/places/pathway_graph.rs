@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::gtfs::{GtfsFeed, GtfsFile, NumberColumn, RowGroups, TextColumn};
+use crate::gtfs::{GtfsFeed, GtfsFile, NumberColumn, RowsByTextCode, TextColumn};
 
 /// The graph of pathways; each id at which a pathway begins or ends is a node.
 pub(super) struct PathwayGraph<'a> {
@@ -14,18 +14,18 @@ pub(super) struct PathwayGraph<'a> {
     node_of_to: Vec<u32>,
     /// The code in `to_stop_id` of each node at which a pathway ends.
     to_of_node: Vec<Option<u32>>,
-    leaving: Arc<RowGroups>,
-    arriving: Arc<RowGroups>,
+    leaving: Arc<RowsByTextCode>,
+    arriving: Arc<RowsByTextCode>,
 }
 
 impl<'a> PathwayGraph<'a> {
-    pub(super) fn from_feed(feed: &'a GtfsFeed) -> PathwayGraph<'a> {
+    pub(super) fn pathway_graph_of_feed(feed: &'a GtfsFeed) -> PathwayGraph<'a> {
         let table = feed.table(GtfsFile::Pathways);
         let (from, to) = (table.text_column("from_stop_id"), table.text_column("to_stop_id"));
-        let mut n_nodes = from.count_codes() as u32;
-        let node_of_to: Vec<u32> = (0..to.count_codes() as u32)
+        let mut n_nodes = from.text_code_count() as u32;
+        let node_of_to: Vec<u32> = (0..to.text_code_count() as u32)
             .map(|code| {
-                from.find_code(to.text_of_code(code)).unwrap_or_else(|| {
+                from.find_text_code(to.text_of_code(code)).unwrap_or_else(|| {
                     n_nodes += 1;
                     n_nodes - 1
                 })
@@ -41,8 +41,8 @@ impl<'a> PathwayGraph<'a> {
             bidirectional: table.number_column("is_bidirectional"),
             node_of_to,
             to_of_node,
-            leaving: feed.row_groups(GtfsFile::Pathways, "from_stop_id"),
-            arriving: feed.row_groups(GtfsFile::Pathways, "to_stop_id"),
+            leaving: feed.rows_grouped_by_field(GtfsFile::Pathways, "from_stop_id"),
+            arriving: feed.rows_grouped_by_field(GtfsFile::Pathways, "to_stop_id"),
         }
     }
 
@@ -51,19 +51,21 @@ impl<'a> PathwayGraph<'a> {
     }
 
     /// Returns the node of an id, if a pathway begins or ends there.
-    pub(super) fn find_node(&self, id: &str) -> Option<u32> {
-        self.from.find_code(id).or_else(|| Some(self.node_of_to[self.to.find_code(id)? as usize]))
+    pub(super) fn find_node_by_id(&self, id: &str) -> Option<u32> {
+        self.from
+            .find_text_code(id)
+            .or_else(|| Some(self.node_of_to[self.to.find_text_code(id)? as usize]))
     }
 
     /// Returns the nodes at which a pathway begins and ends.
-    pub(super) fn pathway_ends(&self, pathway: u32) -> Option<(u32, u32)> {
-        let from = self.from.code_of_row(pathway)?;
-        Some((from, self.node_of_to[self.to.code_of_row(pathway)? as usize]))
+    pub(super) fn pathway_end_nodes(&self, pathway: u32) -> Option<(u32, u32)> {
+        let from = self.from.text_code_of_row(pathway)?;
+        Some((from, self.node_of_to[self.to.text_code_of_row(pathway)? as usize]))
     }
 
     /// Marks the nodes that can be reached from the starts, along the pathways or, if not
     /// `forward`, against them. O(nodes + pathways).
-    pub(super) fn reachable_nodes(
+    pub(super) fn mark_reachable_nodes(
         &self,
         starts: impl Iterator<Item = u32>,
         forward: bool,
@@ -74,14 +76,14 @@ impl<'a> PathwayGraph<'a> {
             seen[node as usize] = true;
         }
         while let Some(node) = open.pop() {
-            let arriving =
-                self.to_of_node[node as usize].map_or(&[][..], |to| self.arriving.rows_of_code(to));
-            let ways = [(self.leaving.rows_of_code(node), forward), (arriving, !forward)];
+            let arriving = self.to_of_node[node as usize]
+                .map_or(&[][..], |to| self.arriving.rows_with_text_code(to));
+            let ways = [(self.leaving.rows_with_text_code(node), forward), (arriving, !forward)];
             for (pathways, always) in ways {
                 for &pathway in pathways {
                     let both_ways = self.bidirectional.get(pathway) == Some(1);
                     let Some((from, to)) =
-                        self.pathway_ends(pathway).filter(|_| always || both_ways)
+                        self.pathway_end_nodes(pathway).filter(|_| always || both_ways)
                     else {
                         continue;
                     };

@@ -25,9 +25,9 @@ fn check_pathway_loops(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
     let pathways = feed.table(GtfsFile::Pathways);
     let (ids, from) = (pathways.text_column("pathway_id"), pathways.text_column("from_stop_id"));
     let to = pathways.text_column("to_stop_id");
-    for row in pathways.rows() {
+    for row in pathways.row_numbers() {
         if from.get(row).is_some() && from.get(row) == to.get(row) {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample
                     .set_field("csvRowNumber", pathways.line_number(row))
                     .set_field("pathwayId", ids.get(row));

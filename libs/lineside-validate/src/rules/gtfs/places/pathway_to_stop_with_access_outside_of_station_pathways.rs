@@ -40,9 +40,9 @@ fn check_pathways_to_outside_stops(feed: &GtfsFeed, _: &ValidationContext, out: 
     }
     let (ids, access) = (stops.text_column("stop_id"), stops.number_column("stop_access"));
     // The row of each id with this access; the last one if ids repeat.
-    let mut outside_stops: Vec<Option<u32>> = vec![None; ids.count_codes()];
-    for row in stops.rows().filter(|&row| access.get(row) == Some(FROM_THE_STREET)) {
-        if let Some(code) = ids.code_of_row(row) {
+    let mut outside_stops: Vec<Option<u32>> = vec![None; ids.text_code_count()];
+    for row in stops.row_numbers().filter(|&row| access.get(row) == Some(FROM_THE_STREET)) {
+        if let Some(code) = ids.text_code_of_row(row) {
             outside_stops[code as usize] = Some(row);
         }
     }
@@ -50,16 +50,16 @@ fn check_pathways_to_outside_stops(feed: &GtfsFeed, _: &ValidationContext, out: 
         (stops.text_column("platform_code"), pathways.text_column("pathway_id"));
     let ends = [pathways.text_column("from_stop_id"), pathways.text_column("to_stop_id")];
     let outside_ends = ends.map(|end| {
-        let by_code = (0..end.count_codes() as u32)
-            .map(|code| outside_stops[ids.find_code(end.text_of_code(code))? as usize]);
+        let by_code = (0..end.text_code_count() as u32)
+            .map(|code| outside_stops[ids.find_text_code(end.text_of_code(code))? as usize]);
         by_code.collect::<Vec<Option<u32>>>()
     });
-    for row in pathways.rows() {
-        let stop = |end: usize| outside_ends[end][ends[end].code_of_row(row)? as usize];
+    for row in pathways.row_numbers() {
+        let stop = |end: usize| outside_ends[end][ends[end].text_code_of_row(row)? as usize];
         let (from, to) = (stop(0), stop(1));
         // A loop is a single pathway to the stop.
         for stop in from.into_iter().chain(to.filter(|_| from != to)) {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("csvRowNumber", pathways.line_number(row));
                 sample.set_field("platformCode", platforms.get(stop));
                 sample.set_field("pathwayId", names.get(row)).set_field("stopId", ids.get(stop));

@@ -3,8 +3,8 @@
 use super::{
     GtfsRule,
     locations::{
-        LINE, LOCATION_TYPE, LocationIndex, STOP, STOP_ID, STOP_NAME, location_type_name,
-        set_stop_fields,
+        LINE, LOCATION_TYPE, LocationHierarchy, STOP, STOP_ID, STOP_NAME,
+        location_type_report_name, set_stop_fields,
     },
 };
 use crate::{
@@ -35,26 +35,27 @@ static NO_PARENT: NoticeKind = NoticeKind {
 
 /// O(stops).
 fn check_stop_access(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     if !stops.table.has_column("stop_access") {
         return;
     }
     let access = stops.table.number_column("stop_access");
-    for row in stops.table.rows() {
+    for row in stops.table.row_numbers() {
         let Some(access) = access.get(row) else { continue };
-        let kind = match (stops.location_type(row), stops.parents.code_of_row(row)) {
+        let kind = match (stops.location_type(row), stops.parents.text_code_of_row(row)) {
             (STOP, Some(_)) => continue,
             (STOP, None) => &NO_PARENT,
             _ => &NO_STOP,
         };
-        out.add_notice(kind, |sample| {
-            set_stop_fields(sample, stops.table, row).set_field("stopAccess", access_name(access));
-            sample.set_field("locationType", location_type_name(stops.location_type(row)));
+        out.count_notice_with_sample(kind, |sample| {
+            set_stop_fields(sample, stops.table, row)
+                .set_field("stopAccess", stop_access_report_name(access));
+            sample.set_field("locationType", location_type_report_name(stops.location_type(row)));
         });
     }
 }
 
-fn access_name(access: i32) -> &'static str {
+fn stop_access_report_name(access: i32) -> &'static str {
     match access {
         0 => "ACCESSIBLE_VIA_PATHWAYS",
         1 => "NOT_ACCESSIBLE_VIA_PATHWAYS",

@@ -3,7 +3,8 @@
 use super::{
     GtfsRule,
     locations::{
-        ENTRANCE, LINE, LOCATION_TYPE, LocationIndex, STATION, STOP, STOP_ID, location_type_name,
+        ENTRANCE, LINE, LOCATION_TYPE, LocationHierarchy, STATION, STOP, STOP_ID,
+        location_type_report_name,
     },
 };
 use crate::{
@@ -31,25 +32,25 @@ static SAME_DESCRIPTION: NoticeKind = NoticeKind {
 
 /// O(stops).
 fn check_stop_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     // A file with neither column does not require names.
     if !stops.table.has_column("stop_name") && !stops.table.has_column("location_type") {
         return;
     }
     let (names, texts) =
         (stops.table.text_column("stop_name"), stops.table.text_column("stop_desc"));
-    for row in stops.table.rows() {
+    for row in stops.table.row_numbers() {
         let location_type = stops.location_type(row);
         match (names.get(row), texts.get(row)) {
             (None, _) if matches!(location_type, STOP | STATION | ENTRANCE) => {
-                out.add_notice(&MISSING, |sample| {
+                out.count_notice_with_sample(&MISSING, |sample| {
                     sample.set_field("csvRowNumber", stops.table.line_number(row));
-                    sample.set_field("locationType", location_type_name(location_type));
+                    sample.set_field("locationType", location_type_report_name(location_type));
                     sample.set_field("stopId", stops.ids.get(row));
                 });
             }
             (Some(name), Some(text)) if equals_ignoring_case(name, text) => {
-                out.add_notice(&SAME_DESCRIPTION, |sample| {
+                out.count_notice_with_sample(&SAME_DESCRIPTION, |sample| {
                     sample.set_field("csvRowNumber", stops.table.line_number(row));
                     sample.set_field("stopId", stops.ids.get(row)).set_field("stopDesc", text);
                 });

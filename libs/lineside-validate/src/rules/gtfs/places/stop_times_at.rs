@@ -2,7 +2,7 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, LocationIndex, STOP, STOP_ID, STOP_NAME, set_stop_fields},
+    locations::{LINE, LocationHierarchy, STOP, STOP_ID, STOP_NAME, set_stop_fields},
 };
 use crate::{
     Notices, ValidationContext,
@@ -38,17 +38,17 @@ static UNEXPECTED: NoticeKind = NoticeKind {
 /// O(stops): the ids in stop times are known without visiting their rows. O(stop times) if an
 /// unexpected location has stop times.
 fn check_stop_times_at_stops(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     let served = feed.table(GtfsFile::StopTimes).text_column("stop_id");
     let by_group = stops_served_by_group(feed);
     let mut unexpected: Vec<(u32, u32)> = Vec::new();
-    for row in stops.table.rows() {
+    for row in stops.table.row_numbers() {
         let Some(id) = stops.ids.get(row) else { continue };
-        match (stops.location_type(row), served.find_code(id)) {
+        match (stops.location_type(row), served.find_text_code(id)) {
             (STOP, None) => {
-                let code = stops.ids.code_of_row(row).unwrap_or_default();
+                let code = stops.ids.text_code_of_row(row).unwrap_or_default();
                 if !by_group.get(code as usize).is_some_and(|served| *served) {
-                    out.add_notice(&UNSERVED, |sample| {
+                    out.count_notice_with_sample(&UNSERVED, |sample| {
                         set_stop_fields(sample, stops.table, row);
                     });
                 }
@@ -66,19 +66,21 @@ fn check_stop_times_at_stops(feed: &GtfsFeed, _: &ValidationContext, out: &mut N
 fn stops_served_by_group(feed: &GtfsFeed) -> Vec<bool> {
     let members = feed.table(GtfsFile::LocationGroupStops);
     let served = feed.table(GtfsFile::StopTimes).text_column("location_group_id");
-    if members.is_empty() || served.count_codes() == 0 {
+    if members.is_empty() || served.text_code_count() == 0 {
         return Vec::new();
     }
     let ids = feed.table(GtfsFile::Stops).text_column("stop_id");
     let (groups, stops) =
         (members.text_column("location_group_id"), members.text_column("stop_id"));
-    let is_served: Vec<bool> = (0..groups.count_codes() as u32)
-        .map(|group| served.find_code(groups.text_of_code(group)).is_some())
+    let is_served: Vec<bool> = (0..groups.text_code_count() as u32)
+        .map(|group| served.find_text_code(groups.text_of_code(group)).is_some())
         .collect();
-    let mut by_group = vec![false; ids.count_codes()];
-    for row in members.rows() {
-        let group_served = groups.code_of_row(row).is_some_and(|group| is_served[group as usize]);
-        if let Some(code) = stops.get(row).filter(|_| group_served).and_then(|id| ids.find_code(id))
+    let mut by_group = vec![false; ids.text_code_count()];
+    for row in members.row_numbers() {
+        let group_served =
+            groups.text_code_of_row(row).is_some_and(|group| is_served[group as usize]);
+        if let Some(code) =
+            stops.get(row).filter(|_| group_served).and_then(|id| ids.find_text_code(id))
         {
             by_group[code as usize] = true;
         }
@@ -91,14 +93,14 @@ fn report_unexpected_stops(feed: &GtfsFeed, unexpected: &[(u32, u32)], out: &mut
     let stops = feed.table(GtfsFile::Stops);
     let stop_times = feed.table(GtfsFile::StopTimes);
     let served = stop_times.text_column("stop_id");
-    let mut first: Vec<Option<u32>> = vec![None; served.count_codes()];
-    for row in stop_times.rows() {
-        if let Some(code) = served.code_of_row(row) {
+    let mut first: Vec<Option<u32>> = vec![None; served.text_code_count()];
+    for row in stop_times.row_numbers() {
+        if let Some(code) = served.text_code_of_row(row) {
             first[code as usize].get_or_insert(row);
         }
     }
     for &(row, code) in unexpected {
-        out.add_notice(&UNEXPECTED, |sample| {
+        out.count_notice_with_sample(&UNEXPECTED, |sample| {
             set_stop_fields(sample, stops, row);
             let line = first[code as usize].map(|row| stop_times.line_number(row));
             sample.set_field("stopTimeCsvRowNumber", line);

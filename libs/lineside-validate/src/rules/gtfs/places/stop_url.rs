@@ -50,9 +50,9 @@ fn check_stop_urls(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
     let (agencies, routes) = (feed.table(GtfsFile::Agency), feed.table(GtfsFile::Routes));
     let (names, route_ids) = (agencies.text_column("agency_name"), routes.text_column("route_id"));
-    check_shared_urls(
+    check_urls_shared_with(
         stops,
-        &UrlIndex::from_column(agencies, "agency_url"),
+        &RowsByUrl::index_rows_by_url(agencies, "agency_url"),
         &AS_AGENCY,
         out,
         |row| {
@@ -62,35 +62,41 @@ fn check_stop_urls(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
             ]
         },
     );
-    check_shared_urls(stops, &UrlIndex::from_column(routes, "route_url"), &AS_ROUTE, out, |row| {
-        [
-            ("routeId", route_ids.get(row).into()),
-            ("routeCsvRowNumber", routes.line_number(row).into()),
-        ]
-    });
+    check_urls_shared_with(
+        stops,
+        &RowsByUrl::index_rows_by_url(routes, "route_url"),
+        &AS_ROUTE,
+        out,
+        |row| {
+            [
+                ("routeId", route_ids.get(row).into()),
+                ("routeCsvRowNumber", routes.line_number(row).into()),
+            ]
+        },
+    );
 }
 
-fn check_shared_urls(
+fn check_urls_shared_with(
     stops: &GtfsTable,
-    others: &UrlIndex,
+    others: &RowsByUrl,
     kind: &'static NoticeKind,
     out: &mut Notices,
     about: impl Fn(u32) -> [(&'static str, serde_json::Value); 2],
 ) {
     let (ids, urls) = (stops.text_column("stop_id"), stops.text_column("stop_url"));
     let mut buffer = String::new();
-    let same: Vec<&[(String, u32)]> = (0..urls.count_codes() as u32)
+    let same: Vec<&[(String, u32)]> = (0..urls.text_code_count() as u32)
         .map(|code| {
             buffer.clear();
             buffer.push_str(urls.text_of_code(code));
             buffer.make_ascii_lowercase();
-            others.find_rows(&buffer)
+            others.rows_with_url(&buffer)
         })
         .collect();
-    for row in stops.rows() {
-        let Some(code) = urls.code_of_row(row) else { continue };
+    for row in stops.row_numbers() {
+        let Some(code) = urls.text_code_of_row(row) else { continue };
         let pairs = same[code as usize];
-        out.add_notices(kind, pairs.len(), |at, sample| {
+        out.count_notices_with_samples(kind, pairs.len(), |at, sample| {
             sample
                 .set_field("stopCsvRowNumber", stops.line_number(row))
                 .set_field("stopId", ids.get(row));
@@ -103,18 +109,18 @@ fn check_shared_urls(
 }
 
 /// The rows of a file by their URLs in lower case.
-struct UrlIndex(Vec<(String, u32)>);
+struct RowsByUrl(Vec<(String, u32)>);
 
-impl UrlIndex {
-    fn from_column(table: &GtfsTable, field: &'static str) -> UrlIndex {
+impl RowsByUrl {
+    fn index_rows_by_url(table: &GtfsTable, field: &'static str) -> RowsByUrl {
         let urls = table.text_column(field);
         let entry = |row| urls.get(row).map(|url| (url.to_ascii_lowercase(), row));
-        let mut entries: Vec<(String, u32)> = table.rows().filter_map(entry).collect();
+        let mut entries: Vec<(String, u32)> = table.row_numbers().filter_map(entry).collect();
         entries.sort_unstable();
-        UrlIndex(entries)
+        RowsByUrl(entries)
     }
 
-    fn find_rows(&self, url: &str) -> &[(String, u32)] {
+    fn rows_with_url(&self, url: &str) -> &[(String, u32)] {
         let start = self.0.partition_point(|(other, _)| other.as_str() < url);
         let end = self.0.partition_point(|(other, _)| other.as_str() <= url);
         &self.0[start..end]

@@ -3,7 +3,8 @@
 use super::{
     GtfsRule,
     locations::{
-        ENTRANCE, LINE, LOCATION_TYPE, LocationIndex, STATION, STOP, STOP_ID, location_type_name,
+        ENTRANCE, LINE, LOCATION_TYPE, LocationHierarchy, STATION, STOP, STOP_ID,
+        location_type_report_name,
     },
 };
 use crate::{
@@ -24,15 +25,15 @@ static KIND: NoticeKind = NoticeKind {
 
 /// O(stops).
 fn check_stop_locations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     let (lat, lon) = (stops.table.float_column("stop_lat"), stops.table.float_column("stop_lon"));
-    for row in stops.table.rows() {
+    for row in stops.table.row_numbers() {
         let location_type = stops.location_type(row);
         let is_placed = lat.get(row).is_some() && lon.get(row).is_some();
         if matches!(location_type, STOP | STATION | ENTRANCE) && !is_placed {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("csvRowNumber", stops.table.line_number(row));
-                sample.set_field("locationType", location_type_name(location_type));
+                sample.set_field("locationType", location_type_report_name(location_type));
                 sample.set_field("stopId", stops.ids.get(row));
             });
         }

@@ -2,7 +2,7 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, LocationIndex, STOP, STOP_ID, STOP_NAME, set_stop_fields},
+    locations::{LINE, LocationHierarchy, STOP, STOP_ID, STOP_NAME, set_stop_fields},
 };
 use crate::{
     Notices, ValidationContext,
@@ -19,7 +19,7 @@ pub(super) static RULE: GtfsRule = GtfsRule {
         GtfsFile::Trips,
         GtfsFile::Routes,
     ],
-    check: check_zone_ids,
+    check: check_stop_fare_zone_ids,
 };
 
 static KIND: NoticeKind = NoticeKind {
@@ -30,30 +30,31 @@ static KIND: NoticeKind = NoticeKind {
 };
 
 /// O(stop times), and only if fares depend on zones and a stop has none.
-fn check_zone_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_stop_fare_zone_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let Some(zoned) = trips_with_zone_fares(feed) else { return };
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     let zones = stops.table.text_column("zone_id");
     let has_none =
-        |&row: &u32| stops.location_type(row) == STOP && zones.code_of_row(row).is_none();
-    if !stops.table.rows().any(|row| has_none(&row)) {
+        |&row: &u32| stops.location_type(row) == STOP && zones.text_code_of_row(row).is_none();
+    if !stops.table.row_numbers().any(|row| has_none(&row)) {
         return;
     }
     let stop_times = feed.table(GtfsFile::StopTimes);
     let (trips, places) = (stop_times.text_column("trip_id"), stop_times.text_column("stop_id"));
-    let mut is_zoned = vec![false; places.count_codes()];
-    for row in stop_times.rows() {
-        let (Some(trip), Some(place)) = (trips.code_of_row(row), places.code_of_row(row)) else {
+    let mut is_zoned = vec![false; places.text_code_count()];
+    for row in stop_times.row_numbers() {
+        let (Some(trip), Some(place)) = (trips.text_code_of_row(row), places.text_code_of_row(row))
+        else {
             continue;
         };
         if zoned[trip as usize] {
             is_zoned[place as usize] = true;
         }
     }
-    for row in stops.table.rows().filter(has_none) {
-        let place = stops.ids.get(row).and_then(|id| places.find_code(id));
+    for row in stops.table.row_numbers().filter(has_none) {
+        let place = stops.ids.get(row).and_then(|id| places.find_text_code(id));
         if place.is_some_and(|place| is_zoned[place as usize]) {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 set_stop_fields(sample, stops.table, row);
             });
         }
@@ -67,13 +68,20 @@ fn trips_with_zone_fares(feed: &GtfsFeed) -> Option<Vec<bool>> {
     let zones =
         ["origin_id", "destination_id", "contains_id"].map(|field| fares.text_column(field));
     let fare_routes = fares.text_column("route_id");
-    let routes_of_fares =
-        feed.row_link(GtfsFile::FareRules, "route_id", GtfsFile::Routes, "route_id");
+    let routes_of_fares = feed.rows_referenced_by_field(
+        GtfsFile::FareRules,
+        "route_id",
+        GtfsFile::Routes,
+        "route_id",
+    );
     let mut is_zoned = vec![false; feed.table(GtfsFile::Routes).len() as usize];
-    for row in fares.rows().filter(|&row| zones.iter().any(|zone| zone.code_of_row(row).is_some()))
+    for row in fares
+        .row_numbers()
+        .filter(|&row| zones.iter().any(|zone| zone.text_code_of_row(row).is_some()))
     {
-        if let Some(route) =
-            fare_routes.code_of_row(row).and_then(|code| routes_of_fares.row_of_code(code))
+        if let Some(route) = fare_routes
+            .text_code_of_row(row)
+            .and_then(|code| routes_of_fares.row_referenced_by_code(code))
         {
             is_zoned[route as usize] = true;
         }
@@ -82,11 +90,15 @@ fn trips_with_zone_fares(feed: &GtfsFeed) -> Option<Vec<bool>> {
         return None;
     }
     let trip_routes = feed.table(GtfsFile::Trips).text_column("route_id");
-    let routes_of_trips = feed.row_link(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
-    let trips_of_times = feed.row_link(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
+    let routes_of_trips =
+        feed.rows_referenced_by_field(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
+    let trips_of_times =
+        feed.rows_referenced_by_field(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
     let route = |trip| {
-        routes_of_trips.row_of_code(trip_routes.code_of_row(trips_of_times.row_of_code(trip)?)?)
+        routes_of_trips.row_referenced_by_code(
+            trip_routes.text_code_of_row(trips_of_times.row_referenced_by_code(trip)?)?,
+        )
     };
-    let n_trips = feed.table(GtfsFile::StopTimes).text_column("trip_id").count_codes() as u32;
+    let n_trips = feed.table(GtfsFile::StopTimes).text_column("trip_id").text_code_count() as u32;
     Some((0..n_trips).map(|trip| route(trip).is_some_and(|row| is_zoned[row as usize])).collect())
 }

@@ -43,27 +43,39 @@ const TOO_FAR_M: f64 = 10_000.0;
 fn check_transfer_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let transfers = feed.table(GtfsFile::Transfers);
     let (from, to) = (transfers.text_column("from_stop_id"), transfers.text_column("to_stop_id"));
-    let from_rows = feed.row_link(GtfsFile::Transfers, "from_stop_id", GtfsFile::Stops, "stop_id");
-    let to_rows = feed.row_link(GtfsFile::Transfers, "to_stop_id", GtfsFile::Stops, "stop_id");
-    let points = feed.stop_points();
+    let from_rows = feed.rows_referenced_by_field(
+        GtfsFile::Transfers,
+        "from_stop_id",
+        GtfsFile::Stops,
+        "stop_id",
+    );
+    let to_rows = feed.rows_referenced_by_field(
+        GtfsFile::Transfers,
+        "to_stop_id",
+        GtfsFile::Stops,
+        "stop_id",
+    );
+    let points = feed.stop_positions();
     // The reference validator places a stop without coordinates at 0, 0: so far away that the
     // transfer is reported as too long.
     let point = |row: Option<u32>| {
         row.and_then(|row| points.get(row as usize).copied().flatten())
             .unwrap_or(SpherePoint::ORIGIN)
     };
-    for row in transfers.rows() {
-        let (Some(from_code), Some(to_code)) = (from.code_of_row(row), to.code_of_row(row)) else {
+    for row in transfers.row_numbers() {
+        let (Some(from_code), Some(to_code)) =
+            (from.text_code_of_row(row), to.text_code_of_row(row))
+        else {
             continue;
         };
-        let meters =
-            point(from_rows.row_of_code(from_code)).distance_m(point(to_rows.row_of_code(to_code)));
+        let meters = point(from_rows.row_referenced_by_code(from_code))
+            .distance_m(point(to_rows.row_referenced_by_code(to_code)));
         let kind = match meters {
             meters if meters > TOO_FAR_M => &TOO_LARGE,
             meters if meters > FAR_M => &ABOVE_2_KM,
             _ => continue,
         };
-        out.add_notice(kind, |sample| {
+        out.count_notice_with_sample(kind, |sample| {
             sample.set_field("csvRowNumber", transfers.line_number(row));
             sample
                 .set_field("fromStopId", from.text_of_code(from_code))

@@ -2,9 +2,9 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, LocationIndex, STATION, STOP_ID},
-    transfer_ends::{ENDS, IN_SEAT, NOT_IN_SEAT, find_transfer_calls},
-    transfer_with_invalid_stop_location_type::report_location_type,
+    locations::{LINE, LocationHierarchy, STATION, STOP_ID},
+    transfer_ends::{ENDS, IN_SEAT, NOT_IN_SEAT, find_calls_at_transfer_ends},
+    transfer_with_invalid_stop_location_type::report_wrong_location_type,
 };
 use crate::{
     Notices, ValidationContext,
@@ -36,36 +36,43 @@ fn check_in_seat_transfers(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
     let transfers = feed.table(GtfsFile::Transfers);
     let kinds = transfers.number_column("transfer_type");
     let is_in_seat = |row: u32| matches!(kinds.get(row), Some(IN_SEAT | NOT_IN_SEAT));
-    if !transfers.rows().any(is_in_seat) {
+    if !transfers.row_numbers().any(is_in_seat) {
         return;
     }
-    let stops = LocationIndex::from_feed(feed);
-    let calls = find_transfer_calls(feed, is_in_seat);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
+    let calls = find_calls_at_transfer_ends(feed, is_in_seat);
     let ends = ENDS.map(|end| {
-        let stop_rows = feed.row_link(GtfsFile::Transfers, end.stop, GtfsFile::Stops, "stop_id");
+        let stop_rows = feed.rows_referenced_by_field(
+            GtfsFile::Transfers,
+            end.stop,
+            GtfsFile::Stops,
+            "stop_id",
+        );
         (end, transfers.text_column(end.trip), transfers.text_column(end.stop), stop_rows)
     });
-    for row in transfers.rows().filter(|&row| is_in_seat(row)) {
+    for row in transfers.row_numbers().filter(|&row| is_in_seat(row)) {
         for (at, (end, trips, places, stop_rows)) in ends.iter().enumerate() {
-            if trips.code_of_row(row).is_none() {
-                out.add_notice(&MISSING_REQUIRED_FIELD, |sample| {
+            if trips.text_code_of_row(row).is_none() {
+                out.count_notice_with_sample(&MISSING_REQUIRED_FIELD, |sample| {
                     sample.set_field("filename", transfers.file_name());
                     sample
                         .set_field("csvRowNumber", transfers.line_number(row))
                         .set_field("fieldName", end.trip);
                 });
             }
-            let Some(stop) = places.code_of_row(row).and_then(|code| stop_rows.row_of_code(code))
+            let Some(stop) = places
+                .text_code_of_row(row)
+                .and_then(|code| stop_rows.row_referenced_by_code(code))
             else {
                 continue;
             };
             // Vehicles stop at platforms, not at a station.
             if stops.location_type(stop) == STATION {
-                report_location_type(transfers, row, *end, STATION, out);
+                report_wrong_location_type(transfers, row, *end, STATION, out);
             }
-            let is_outermost = || outermost_stop(feed, trips.get(row), at) == places.get(row);
+            let is_outermost = || stop_at_trip_end(feed, trips.get(row), at) == places.get(row);
             if calls[row as usize][at].at_stop && !is_outermost() {
-                out.add_notice(&KIND, |sample| {
+                out.count_notice_with_sample(&KIND, |sample| {
                     sample.set_field("csvRowNumber", transfers.line_number(row));
                     sample
                         .set_field("tripIdFieldName", end.trip)
@@ -81,10 +88,10 @@ fn check_in_seat_transfers(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
 
 /// Returns the last stop of the trip at the start of a transfer, or the first stop of the trip at
 /// its end.
-fn outermost_stop<'a>(feed: &'a GtfsFeed, trip: Option<&str>, end: usize) -> Option<&'a str> {
+fn stop_at_trip_end<'a>(feed: &'a GtfsFeed, trip: Option<&str>, end: usize) -> Option<&'a str> {
     let stop_times = feed.table(GtfsFile::StopTimes);
-    let trip = stop_times.text_column("trip_id").find_code(trip?)?;
-    let groups = feed.row_groups(GtfsFile::StopTimes, "trip_id");
-    let rows = groups.rows_of_code(trip);
+    let trip = stop_times.text_column("trip_id").find_text_code(trip?)?;
+    let groups = feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id");
+    let rows = groups.rows_with_text_code(trip);
     stop_times.text_column("stop_id").get(*if end == 0 { rows.last() } else { rows.first() }?)
 }

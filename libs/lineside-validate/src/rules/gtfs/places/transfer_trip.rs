@@ -2,8 +2,8 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, LocationIndex, STATION, STOP},
-    transfer_ends::{ENDS, find_transfer_calls},
+    locations::{LINE, LocationHierarchy, STATION, STOP},
+    transfer_ends::{ENDS, find_calls_at_transfer_ends},
 };
 use crate::{
     Notices, ValidationContext,
@@ -51,27 +51,37 @@ static WRONG_STOP: NoticeKind = NoticeKind {
 /// O(transfers · log transfers + stop times of their trips).
 fn check_transfer_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let transfers = feed.table(GtfsFile::Transfers);
-    if ENDS.iter().all(|end| transfers.text_column(end.trip).count_codes() == 0) {
+    if ENDS.iter().all(|end| transfers.text_column(end.trip).text_code_count() == 0) {
         return;
     }
     let routes = feed.table(GtfsFile::Trips).text_column("route_id");
-    let stop_kinds = LocationIndex::from_feed(feed);
-    let calls = find_transfer_calls(feed, |_| true);
+    let stop_kinds = LocationHierarchy::location_hierarchy_of_feed(feed);
+    let calls = find_calls_at_transfer_ends(feed, |_| true);
     let ends = ENDS.map(|end| {
-        let trip_rows = feed.row_link(GtfsFile::Transfers, end.trip, GtfsFile::Trips, "trip_id");
-        let stop_rows = feed.row_link(GtfsFile::Transfers, end.stop, GtfsFile::Stops, "stop_id");
+        let trip_rows = feed.rows_referenced_by_field(
+            GtfsFile::Transfers,
+            end.trip,
+            GtfsFile::Trips,
+            "trip_id",
+        );
+        let stop_rows = feed.rows_referenced_by_field(
+            GtfsFile::Transfers,
+            end.stop,
+            GtfsFile::Stops,
+            "stop_id",
+        );
         let [stops, routes, trips] =
             [end.stop, end.route, end.trip].map(|f| transfers.text_column(f));
         (end, trips, trip_rows, routes, stops, stop_rows)
     });
-    for row in transfers.rows() {
+    for row in transfers.row_numbers() {
         for (at, (end, trips, trip_rows, given_routes, stops, stop_rows)) in ends.iter().enumerate()
         {
-            let Some(trip_id) = trips.code_of_row(row) else { continue };
-            let Some(trip) = trip_rows.row_of_code(trip_id) else { continue };
+            let Some(trip_id) = trips.text_code_of_row(row) else { continue };
+            let Some(trip) = trip_rows.row_referenced_by_code(trip_id) else { continue };
             let (actual, expected) = (given_routes.get(row), routes.get(trip));
             if actual.is_some() && actual != expected {
-                out.add_notice(&WRONG_ROUTE, |sample| {
+                out.count_notice_with_sample(&WRONG_ROUTE, |sample| {
                     sample.set_field("csvRowNumber", transfers.line_number(row));
                     sample
                         .set_field("tripFieldName", end.trip)
@@ -80,7 +90,8 @@ fn check_transfer_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
                     sample.set_field("expectedRouteId", expected);
                 });
             }
-            let Some(stop) = stops.code_of_row(row).and_then(|code| stop_rows.row_of_code(code))
+            let Some(stop) =
+                stops.text_code_of_row(row).and_then(|code| stop_rows.row_referenced_by_code(code))
             else {
                 continue;
             };
@@ -91,7 +102,7 @@ fn check_transfer_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
                 _ => false,
             };
             if !is_served {
-                out.add_notice(&WRONG_STOP, |sample| {
+                out.count_notice_with_sample(&WRONG_STOP, |sample| {
                     sample.set_field("csvRowNumber", transfers.line_number(row));
                     sample
                         .set_field("tripFieldName", end.trip)

@@ -2,8 +2,8 @@
 
 use super::{
     GtfsRule,
-    locations::{LINE, LocationIndex, STATION, STOP, STOP_ID, location_type_name},
-    transfer_ends::{ENDS, TransferEnd},
+    locations::{LINE, LocationHierarchy, STATION, STOP, STOP_ID, location_type_report_name},
+    transfer_ends::{ENDS, TransferEndFields},
 };
 use crate::{
     Notices, ValidationContext,
@@ -33,36 +33,42 @@ static KIND: NoticeKind = NoticeKind {
 /// O(transfers).
 fn check_transfer_location_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let transfers = feed.table(GtfsFile::Transfers);
-    let stops = LocationIndex::from_feed(feed);
+    let stops = LocationHierarchy::location_hierarchy_of_feed(feed);
     let ends = ENDS.map(|end| {
-        let stop_rows = feed.row_link(GtfsFile::Transfers, end.stop, GtfsFile::Stops, "stop_id");
+        let stop_rows = feed.rows_referenced_by_field(
+            GtfsFile::Transfers,
+            end.stop,
+            GtfsFile::Stops,
+            "stop_id",
+        );
         (end, transfers.text_column(end.stop), stop_rows)
     });
-    for row in transfers.rows() {
+    for row in transfers.row_numbers() {
         for (end, texts, stop_rows) in &ends {
-            let stop = texts.code_of_row(row).and_then(|code| stop_rows.row_of_code(code));
+            let stop =
+                texts.text_code_of_row(row).and_then(|code| stop_rows.row_referenced_by_code(code));
             let Some(location_type) = stop.map(|stop| stops.location_type(stop)) else { continue };
             if !matches!(location_type, STOP | STATION) {
-                report_location_type(transfers, row, *end, location_type, out);
+                report_wrong_location_type(transfers, row, *end, location_type, out);
             }
         }
     }
 }
 
 /// Reports an end of a transfer with the wrong location type.
-pub(super) fn report_location_type(
+pub(super) fn report_wrong_location_type(
     transfers: &GtfsTable,
     row: u32,
-    end: TransferEnd,
+    end: TransferEndFields,
     location_type: i32,
     out: &mut Notices,
 ) {
-    out.add_notice(&KIND, |sample| {
+    out.count_notice_with_sample(&KIND, |sample| {
         sample
             .set_field("csvRowNumber", transfers.line_number(row))
             .set_field("stopIdFieldName", end.stop);
         sample.set_field("stopId", transfers.text_column(end.stop).get(row));
         sample.set_field("locationTypeValue", location_type);
-        sample.set_field("locationTypeName", location_type_name(location_type));
+        sample.set_field("locationTypeName", location_type_report_name(location_type));
     });
 }

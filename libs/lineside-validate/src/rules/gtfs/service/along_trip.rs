@@ -4,14 +4,16 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{FloatColumn, GtfsFeed, GtfsFile, GtfsTable, NumberColumn, TextColumn, format_time},
+    gtfs::{
+        FloatColumn, GtfsFeed, GtfsFile, GtfsTable, NumberColumn, TextColumn, format_gtfs_time,
+    },
     notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&NO_EDGE, &ONE_TIME, &BACKWARDS, &DISTANCE, &UNSORTED],
     files: &[GtfsFile::StopTimes],
-    check: check_along_trips,
+    check: check_stop_times_along_trips,
 };
 
 static NO_EDGE: NoticeKind = NoticeKind {
@@ -82,7 +84,7 @@ const ARRIVAL: &str = "arrival_time";
 const DEPARTURE: &str = "departure_time";
 
 /// The columns of `stop_times.txt` that are checked.
-struct StopTimeColumns<'a> {
+struct CheckedStopTimeColumns<'a> {
     table: &'a GtfsTable,
     trips: TextColumn<'a>,
     sequence: NumberColumn<'a>,
@@ -94,9 +96,9 @@ struct StopTimeColumns<'a> {
 }
 
 /// O(n), once the stop times are sorted.
-fn check_along_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_stop_times_along_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::StopTimes);
-    let stop_times = StopTimeColumns {
+    let stop_times = CheckedStopTimeColumns {
         table,
         trips: table.text_column("trip_id"),
         sequence: table.number_column("stop_sequence"),
@@ -108,17 +110,17 @@ fn check_along_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) 
         distances: table.float_column("shape_dist_traveled"),
     };
     let has_distances = table.has_column("stop_id") && table.has_column("shape_dist_traveled");
-    for (trip, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
+    for (trip, rows) in feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id").iter() {
         stop_times.check_first_and_last_times(trip, rows, out);
-        stop_times.check_times(trip, rows, out);
+        stop_times.check_stop_times_increase(trip, rows, out);
         if has_distances {
-            stop_times.check_distances(trip, rows, out);
+            stop_times.check_distances_increase(trip, rows, out);
         }
-        stop_times.check_row_order(trip, rows, out);
+        stop_times.check_stop_time_row_order(trip, rows, out);
     }
 }
 
-impl StopTimeColumns<'_> {
+impl CheckedStopTimeColumns<'_> {
     /// Checks that the first and the last stop have both times, unless they have a pickup and
     /// drop-off window.
     fn check_first_and_last_times(&self, trip: u32, rows: &[u32], out: &mut Notices) {
@@ -128,7 +130,7 @@ impl StopTimeColumns<'_> {
             }
             for (times, field) in [(&self.arrivals, ARRIVAL), (&self.departures, DEPARTURE)] {
                 if times.get(row).is_none() {
-                    out.add_notice(&NO_EDGE, |sample| {
+                    out.count_notice_with_sample(&NO_EDGE, |sample| {
                         sample.set_field("csvRowNumber", self.table.line_number(row));
                         sample.set_field("stopSequence", self.sequence.get(row));
                         sample
@@ -140,12 +142,12 @@ impl StopTimeColumns<'_> {
         }
     }
 
-    fn check_times(&self, trip: u32, rows: &[u32], out: &mut Notices) {
+    fn check_stop_times_increase(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         let mut previous = None;
         for &row in rows {
             let (arrival, departure) = (self.arrivals.get(row), self.departures.get(row));
             if arrival.is_some() != departure.is_some() {
-                out.add_notice(&ONE_TIME, |sample| {
+                out.count_notice_with_sample(&ONE_TIME, |sample| {
                     let field = if arrival.is_some() { ARRIVAL } else { DEPARTURE };
                     sample.set_field("csvRowNumber", self.table.line_number(row));
                     sample.set_field("tripId", self.trips.text_of_code(trip));
@@ -156,12 +158,12 @@ impl StopTimeColumns<'_> {
             if let (Some(arrival), Some((departure, previous_row))) = (arrival, previous)
                 && arrival < departure
             {
-                out.add_notice(&BACKWARDS, |sample| {
+                out.count_notice_with_sample(&BACKWARDS, |sample| {
                     sample.set_field("csvRowNumber", self.table.line_number(row));
                     sample.set_field("prevCsvRowNumber", self.table.line_number(previous_row));
                     sample.set_field("tripId", self.trips.text_of_code(trip));
-                    sample.set_field("arrivalTime", format_time(arrival));
-                    sample.set_field("departureTime", format_time(departure));
+                    sample.set_field("arrivalTime", format_gtfs_time(arrival));
+                    sample.set_field("departureTime", format_gtfs_time(departure));
                 });
             }
             previous = departure.map(|departure| (departure, row)).or(previous);
@@ -169,14 +171,14 @@ impl StopTimeColumns<'_> {
     }
 
     /// Checks that distances increase from stop to stop. Zones have no distance.
-    fn check_distances(&self, trip: u32, rows: &[u32], out: &mut Notices) {
+    fn check_distances_increase(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         let mut previous = None;
-        for &row in rows.iter().filter(|&&row| self.stops.code_of_row(row).is_some()) {
+        for &row in rows.iter().filter(|&&row| self.stops.text_code_of_row(row).is_some()) {
             let distance = self.distances.get(row).map(|distance| (distance, row));
             if let (Some((distance, _)), Some((past, previous_row))) = (distance, previous)
                 && past >= distance
             {
-                out.add_notice(&DISTANCE, |sample| {
+                out.count_notice_with_sample(&DISTANCE, |sample| {
                     sample
                         .set_field("tripId", self.trips.text_of_code(trip))
                         .set_field("stopId", self.stops.get(row));
@@ -194,7 +196,7 @@ impl StopTimeColumns<'_> {
 
     /// Checks that the rows of a trip are contiguous and in order of sequence, and that no sequence
     /// repeats.
-    fn check_row_order(&self, trip: u32, rows: &[u32], out: &mut Notices) {
+    fn check_stop_time_row_order(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         let follows = |pair: &[u32]| match *pair {
             [one, other] => {
                 self.table.line_number(other) == self.table.line_number(one) + 1
@@ -204,7 +206,7 @@ impl StopTimeColumns<'_> {
         };
         if !rows.windows(2).all(follows) {
             let lines = || rows.iter().map(|&row| self.table.line_number(row));
-            out.add_notice(&UNSORTED, |sample| {
+            out.count_notice_with_sample(&UNSORTED, |sample| {
                 sample.set_field("tripId", self.trips.text_of_code(trip));
                 sample.set_field("startCsvRowNumber", lines().min());
                 sample.set_field("endCsvRowNumber", lines().max());

@@ -6,8 +6,8 @@ use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
     gtfs::{
-        GtfsFeed, GtfsFile, NumberColumn, RowGroups, RowLink, ServiceCalendar, ServiceDays,
-        TextColumn, format_date,
+        GtfsFeed, GtfsFile, NumberColumn, ReferencedRows, RowsByTextCode, ServiceCalendar,
+        ServiceDays, TextColumn, format_gtfs_date,
     },
     notice::{NoticeKind, Severity},
 };
@@ -42,7 +42,7 @@ const BLOCK_SHARE: usize = 4;
 
 /// A trip in its block.
 #[derive(Clone, Copy)]
-struct BlockRun<'a> {
+struct BlockTripTimes<'a> {
     /// Arrival and departure at the first and at the last stop, in seconds.
     first: (i32, i32),
     last: (i32, i32),
@@ -52,21 +52,22 @@ struct BlockRun<'a> {
 
 /// O(trips log trips + pairs of trips of one block and time).
 fn check_block_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let blocks = feed.row_groups(GtfsFile::Trips, "block_id");
+    let blocks = feed.rows_grouped_by_field(GtfsFile::Trips, "block_id");
     let mut runs = Vec::new();
     let mut left = WORK_MAX;
-    let finder = RunFinder::from_feed(feed);
+    let finder = BlockTripTimesReader::trip_times_reader_of_feed(feed);
     for (_, trips) in blocks.iter().filter(|(_, trips)| trips.len() > 1) {
         runs.clear();
-        runs.extend(trips.iter().filter_map(|&row| finder.run_of_trip(row)));
+        runs.extend(trips.iter().filter_map(|&row| finder.block_trip_times(row)));
         runs.sort_by_key(|run| (run.first.0, run.last.1));
         let mut budget = left / BLOCK_SHARE;
         left -= budget;
         'block: for (at, one) in runs.iter().enumerate() {
             for other in runs[at + 1..].iter().take_while(|other| other.first.0 < one.last.1) {
-                let work = 1 + one.service.count_words().min(other.service.count_words());
+                let work =
+                    1 + one.service.day_bits_word_count().min(other.service.day_bits_word_count());
                 let Some(rest) = budget.checked_sub(work) else {
-                    out.mark_incomplete(&KIND);
+                    out.mark_total_as_lower_bound(&KIND);
                     break 'block;
                 };
                 budget = rest;
@@ -75,7 +76,7 @@ fn check_block_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
                     continue;
                 }
                 if let Some(day) = one.service.first_common_day(&other.service) {
-                    report_overlap(feed, one, other, day, out);
+                    report_overlapping_block_trips(feed, one, other, day, out);
                 }
             }
         }
@@ -83,14 +84,14 @@ fn check_block_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     }
 }
 
-fn report_overlap(
+fn report_overlapping_block_trips(
     feed: &GtfsFeed,
-    one: &BlockRun<'_>,
-    other: &BlockRun<'_>,
+    one: &BlockTripTimes<'_>,
+    other: &BlockTripTimes<'_>,
     day: i32,
     out: &mut Notices,
 ) {
-    out.add_notice(&KIND, |sample| {
+    out.count_notice_with_sample(&KIND, |sample| {
         let trips = feed.table(GtfsFile::Trips);
         let (ids, services) = (trips.text_column("trip_id"), trips.text_column("service_id"));
         sample.set_field("csvRowNumberA", trips.line_number(one.row));
@@ -102,32 +103,32 @@ fn report_overlap(
             .set_field("tripIdB", ids.get(other.row))
             .set_field("serviceIdB", services.get(other.row));
         sample.set_field("blockId", trips.text_column("block_id").get(one.row));
-        sample.set_field("intersection", format_date(day));
+        sample.set_field("intersection", format_gtfs_date(day));
     });
 }
 
 /// The columns from which the times of trips are read.
-struct RunFinder<'a> {
+struct BlockTripTimesReader<'a> {
     services: &'a ServiceCalendar,
     trip_ids: TextColumn<'a>,
     service_ids: TextColumn<'a>,
     stop_time_ids: TextColumn<'a>,
-    stop_times: Arc<RowGroups>,
-    to_stop_times: Arc<RowLink>,
+    stop_times: Arc<RowsByTextCode>,
+    to_stop_times: Arc<ReferencedRows>,
     arrivals: NumberColumn<'a>,
     departures: NumberColumn<'a>,
 }
 
-impl<'a> RunFinder<'a> {
-    fn from_feed(feed: &'a GtfsFeed) -> RunFinder<'a> {
+impl<'a> BlockTripTimesReader<'a> {
+    fn trip_times_reader_of_feed(feed: &'a GtfsFeed) -> BlockTripTimesReader<'a> {
         let (trips, stop_times) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
-        RunFinder {
+        BlockTripTimesReader {
             services: feed.service_calendar(),
             trip_ids: trips.text_column("trip_id"),
             service_ids: trips.text_column("service_id"),
             stop_time_ids: stop_times.text_column("trip_id"),
-            stop_times: feed.row_groups(GtfsFile::StopTimes, "trip_id"),
-            to_stop_times: feed.row_link(
+            stop_times: feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id"),
+            to_stop_times: feed.rows_referenced_by_field(
                 GtfsFile::Trips,
                 "trip_id",
                 GtfsFile::StopTimes,
@@ -139,12 +140,15 @@ impl<'a> RunFinder<'a> {
     }
 
     /// Returns the times of a trip; `None` if the times at its ends are unknown or it has no service.
-    fn run_of_trip(&self, row: u32) -> Option<BlockRun<'a>> {
-        let service = self.services.service_of_trips_code(self.service_ids.code_of_row(row)?)?;
-        let stop_time = self.to_stop_times.row_of_code(self.trip_ids.code_of_row(row)?)?;
-        let calls = self.stop_times.rows_of_code(self.stop_time_ids.code_of_row(stop_time)?);
+    fn block_trip_times(&self, row: u32) -> Option<BlockTripTimes<'a>> {
+        let service =
+            self.services.service_number_for_trips_code(self.service_ids.text_code_of_row(row)?)?;
+        let stop_time =
+            self.to_stop_times.row_referenced_by_code(self.trip_ids.text_code_of_row(row)?)?;
+        let calls =
+            self.stop_times.rows_with_text_code(self.stop_time_ids.text_code_of_row(stop_time)?);
         let times = |row: u32| Some((self.arrivals.get(row)?, self.departures.get(row)?));
-        Some(BlockRun {
+        Some(BlockTripTimes {
             first: times(*calls.first()?)?,
             last: times(*calls.last()?)?,
             row,

@@ -3,7 +3,7 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, day_from_date},
+    gtfs::{GtfsFeed, GtfsFile, day_number_from_date},
     notice::{NoticeKind, Severity},
 };
 
@@ -29,7 +29,7 @@ static KIND: NoticeKind = NoticeKind {
 /// O(days).
 fn check_expired_calendars(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
     let (calendar, dates) = (feed.table(GtfsFile::Calendar), feed.table(GtfsFile::CalendarDates));
-    let today = day_from_date(context.today);
+    let today = day_number_from_date(context.today);
     let services = feed.service_calendar();
     let has_ended = |day: i32| day < today;
     // Expired single days often remain in `calendar_dates.txt`. They are reported only if no future
@@ -42,9 +42,10 @@ fn check_expired_calendars(feed: &GtfsFeed, context: &ValidationContext, out: &m
     let table = if calendar.is_empty() { dates } else { calendar };
     let ids = table.text_column("service_id");
     for service in services.iter().filter(|service| service.last_day().is_some_and(has_ended)) {
-        let row = if calendar.is_empty() { service.dates_row() } else { service.calendar_row() };
+        let row =
+            if calendar.is_empty() { service.calendar_dates_row() } else { service.calendar_row() };
         let Some(row) = row else { continue };
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             sample
                 .set_field("csvRowNumber", table.line_number(row))
                 .set_field("serviceId", ids.get(row));

@@ -3,7 +3,7 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, day_from_date, format_date},
+    gtfs::{GtfsFeed, GtfsFile, day_number_from_date, format_gtfs_date},
     notice::{NoticeKind, Severity},
 };
 
@@ -39,16 +39,16 @@ const SPANS: [(&NoticeKind, i32); 2] = [(&WEEK, 7), (&MONTH, 30)];
 fn check_feed_expiration(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::FeedInfo);
     let ends = table.number_column("feed_end_date");
-    let today = day_from_date(context.today);
-    for row in table.rows() {
+    let today = day_number_from_date(context.today);
+    for row in table.row_numbers() {
         let Some(end) = ends.get(row) else { continue };
         if let Some((kind, days)) = SPANS.into_iter().find(|(_, days)| end < today + days) {
-            out.add_notice(kind, |sample| {
+            out.count_notice_with_sample(kind, |sample| {
                 sample
                     .set_field("csvRowNumber", table.line_number(row))
-                    .set_field("currentDate", format_date(today));
-                sample.set_field("feedEndDate", format_date(end));
-                sample.set_field("suggestedExpirationDate", format_date(today + days));
+                    .set_field("currentDate", format_gtfs_date(today));
+                sample.set_field("feedEndDate", format_gtfs_date(end));
+                sample.set_field("suggestedExpirationDate", format_gtfs_date(today + days));
             });
         }
     }

@@ -3,7 +3,7 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, day_from_date, format_date},
+    gtfs::{GtfsFeed, GtfsFile, day_number_from_date, format_gtfs_date},
     notice::{NoticeKind, Severity},
 };
 
@@ -21,14 +21,14 @@ static KIND: NoticeKind = NoticeKind {
 fn check_future_feed(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::FeedInfo);
     let starts = table.number_column("feed_start_date");
-    let today = day_from_date(context.today);
-    if let Some(start) = table.rows().filter_map(|row| starts.get(row)).min()
+    let today = day_number_from_date(context.today);
+    if let Some(start) = table.row_numbers().filter_map(|row| starts.get(row)).min()
         && start > today
     {
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             sample
-                .set_field("feedStartDate", format_date(start))
-                .set_field("currentDate", format_date(today));
+                .set_field("feedStartDate", format_gtfs_date(start))
+                .set_field("currentDate", format_gtfs_date(today));
         });
     }
 }

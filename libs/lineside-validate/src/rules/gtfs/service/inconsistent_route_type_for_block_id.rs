@@ -28,19 +28,22 @@ static KIND: NoticeKind = NoticeKind {
 fn check_block_route_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let trips = feed.table(GtfsFile::Trips);
     let (blocks, routes) = (trips.text_column("block_id"), trips.text_column("route_id"));
-    let to_routes = feed.row_link(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
+    let to_routes =
+        feed.rows_referenced_by_field(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
     let types = feed.table(GtfsFile::Routes).number_column("route_type");
-    let type_of = |row: u32| types.get(to_routes.row_of_code(routes.code_of_row(row)?)?);
-    for (block, rows) in feed.row_groups(GtfsFile::Trips, "block_id").iter() {
+    let type_of =
+        |row: u32| types.get(to_routes.row_referenced_by_code(routes.text_code_of_row(row)?)?);
+    for (block, rows) in feed.rows_grouped_by_field(GtfsFile::Trips, "block_id").iter() {
         let mut found = rows.iter().filter_map(|&row| type_of(row));
         let first = found.next();
         if !found.any(|other| Some(other) != first) {
             continue;
         }
-        out.add_notice(&KIND, |sample| {
-            let route_ids = join_distinct(rows.iter().filter_map(|&row| routes.get(row)));
-            let types =
-                join_distinct(rows.iter().filter_map(|&row| type_of(row)).map(route_type_name));
+        out.count_notice_with_sample(&KIND, |sample| {
+            let route_ids = join_distinct_names(rows.iter().filter_map(|&row| routes.get(row)));
+            let types = join_distinct_names(
+                rows.iter().filter_map(|&row| type_of(row)).map(route_type_name),
+            );
             sample.set_field("blockId", blocks.text_of_code(block));
             sample.set_field("routeIds", route_ids).set_field("routeTypes", types);
         });
@@ -51,7 +54,7 @@ fn check_block_route_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
 const NAMES_MAX: usize = 100;
 
 /// Joins distinct names in order.
-fn join_distinct<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn join_distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut seen: Vec<&str> = Vec::new();
     for name in names {
         if seen.len() < NAMES_MAX && !seen.contains(&name) {

@@ -7,8 +7,11 @@ use crate::{
     notice::{NoticeKind, Severity},
 };
 
-pub(super) static RULE: GtfsRule =
-    GtfsRule { kinds: &[&KIND], files: &[GtfsFile::StopTimes], check: check_missing_stop_times };
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&KIND],
+    files: &[GtfsFile::StopTimes],
+    check: check_flex_trips_single_stop_time,
+};
 
 static KIND: NoticeKind = NoticeKind {
     code: "missing_stop_times_record",
@@ -26,7 +29,7 @@ static KIND: NoticeKind = NoticeKind {
 const MUST_PHONE: i32 = 2;
 
 /// O(trips).
-fn check_missing_stop_times(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_flex_trips_single_stop_time(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::StopTimes);
     let [starts, ends] = ["start_pickup_drop_off_window", "end_pickup_drop_off_window"]
         .map(|name| table.number_column(name));
@@ -37,12 +40,12 @@ fn check_missing_stop_times(feed: &GtfsFeed, _: &ValidationContext, out: &mut No
     {
         return;
     }
-    for (trip, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
+    for (trip, rows) in feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id").iter() {
         let &[row] = rows else { continue };
         let has_window = starts.get(row).is_some() && ends.get(row).is_some();
         let on_demand = [pickups, drop_offs].iter().all(|types| types.get(row) == Some(MUST_PHONE));
         if has_window && on_demand {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample.set_field("csvRowNumber", table.line_number(row));
                 sample.set_field("tripId", table.text_column("trip_id").text_of_code(trip));
                 sample

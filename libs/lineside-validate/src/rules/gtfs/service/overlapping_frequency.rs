@@ -3,7 +3,7 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, format_time},
+    gtfs::{GtfsFeed, GtfsFile, format_gtfs_time},
     notice::{NoticeKind, Severity},
 };
 
@@ -29,21 +29,21 @@ fn check_frequency_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut No
     let (starts, ends) = (table.number_column("start_time"), table.number_column("end_time"));
     let (headways, ids) = (table.number_column("headway_secs"), table.text_column("trip_id"));
     let mut sorted = Vec::new();
-    for (code, rows) in feed.row_groups(GtfsFile::Frequencies, "trip_id").iter() {
+    for (code, rows) in feed.rows_grouped_by_field(GtfsFile::Frequencies, "trip_id").iter() {
         sorted.clear();
         sorted.extend(rows.iter().filter_map(|&row| {
-            Some((starts.get(row)?, ends.get(row)?, headways.get_or(row, 0), row))
+            Some((starts.get(row)?, ends.get(row)?, headways.cell_value_or(row, 0), row))
         }));
         sorted.sort_unstable();
         for pair in sorted.windows(2) {
             let [(_, end, _, one), (start, _, _, other)] = *pair else { continue };
             if start < end {
-                out.add_notice(&KIND, |sample| {
+                out.count_notice_with_sample(&KIND, |sample| {
                     sample.set_field("prevCsvRowNumber", table.line_number(one));
-                    sample.set_field("prevEndTime", format_time(end));
+                    sample.set_field("prevEndTime", format_gtfs_time(end));
                     sample.set_field("currCsvRowNumber", table.line_number(other));
                     sample
-                        .set_field("currStartTime", format_time(start))
+                        .set_field("currStartTime", format_gtfs_time(start))
                         .set_field("tripId", ids.text_of_code(code));
                 });
             }

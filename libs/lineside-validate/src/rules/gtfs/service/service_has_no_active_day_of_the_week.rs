@@ -22,8 +22,8 @@ fn check_active_weekdays(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
     let table = feed.table(GtfsFile::Calendar);
     let days = WEEK.map(|day| table.number_column(day));
     let ids = table.text_column("service_id");
-    for row in table.rows().filter(|&row| days.iter().all(|day| day.get(row) == Some(0))) {
-        out.add_notice(&KIND, |sample| {
+    for row in table.row_numbers().filter(|&row| days.iter().all(|day| day.get(row) == Some(0))) {
+        out.count_notice_with_sample(&KIND, |sample| {
             sample
                 .set_field("csvRowNumber", table.line_number(row))
                 .set_field("serviceId", ids.get(row));

@@ -3,14 +3,14 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, date_from_day, day_from_date},
+    gtfs::{GtfsFeed, GtfsFile, date_from_day_number, day_number_from_date},
     notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&GAP, &FAR],
     files: &[GtfsFile::Calendar, GtfsFile::CalendarDates],
-    check: check_service_spread,
+    check: check_service_gaps_and_length,
 };
 
 static GAP: NoticeKind = NoticeKind {
@@ -42,33 +42,33 @@ const AHEAD_DAYS_MAX: i32 = 2 * 365;
 
 /// O(days of the services). Only services of `calendar.txt` count: single dates are far apart on
 /// purpose.
-fn check_service_spread(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
+fn check_service_gaps_and_length(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Calendar);
     let ids = table.text_column("service_id");
     let services = feed.service_calendar();
     if services.has_backward_period() {
         return;
     }
-    let today = day_from_date(context.today);
-    for code in table.rows().filter_map(|row| ids.code_of_row(row)) {
-        let Some(service) = services.service_of_calendar_code(code) else { continue };
+    let today = day_number_from_date(context.today);
+    for code in table.row_numbers().filter_map(|row| ids.text_code_of_row(row)) {
+        let Some(service) = services.service_for_calendar_code(code) else { continue };
         let Some(mut last) = service.first_day() else { continue };
         for day in service.active_days() {
             let gap = day - last - 1;
             if gap > GAP_DAYS_MAX {
-                out.add_notice(&GAP, |sample| {
+                out.count_notice_with_sample(&GAP, |sample| {
                     sample.set_field("serviceId", ids.text_of_code(code));
-                    sample.set_field("gapStartDate", date_from_day(last).to_string());
-                    sample.set_field("gapEndDate", date_from_day(day).to_string());
+                    sample.set_field("gapStartDate", date_from_day_number(last).to_string());
+                    sample.set_field("gapEndDate", date_from_day_number(day).to_string());
                     sample.set_field("gapDurationDays", gap);
                 });
             }
             last = day;
         }
         if last - today > AHEAD_DAYS_MAX {
-            out.add_notice(&FAR, |sample| {
+            out.count_notice_with_sample(&FAR, |sample| {
                 sample.set_field("serviceId", ids.text_of_code(code));
-                sample.set_field("serviceWindowEndDate", date_from_day(last).to_string());
+                sample.set_field("serviceWindowEndDate", date_from_day_number(last).to_string());
             });
         }
     }

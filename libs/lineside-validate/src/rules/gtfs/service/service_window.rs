@@ -3,7 +3,7 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, date_from_day, day_from_date},
+    gtfs::{GtfsFeed, GtfsFile, date_from_day_number, day_number_from_date},
     notice::{NoticeKind, Severity},
 };
 
@@ -65,17 +65,17 @@ fn check_service_window(feed: &GtfsFeed, context: &ValidationContext, out: &mut 
     }
     let ids = feed.table(GtfsFile::Trips).text_column("service_id");
     let window = |code| {
-        let service = services.get(services.service_of_trips_code(code)?)?;
+        let service = services.get(services.service_number_for_trips_code(code)?)?;
         Some((code, service.first_day()?, service.last_day()?))
     };
-    let used = feed.row_groups(GtfsFile::Trips, "service_id");
+    let used = feed.rows_grouped_by_field(GtfsFile::Trips, "service_id");
     let windows: Vec<_> = used.iter().filter_map(|(code, _)| window(code)).collect();
     let first = windows.iter().map(|(_, start, _)| *start).min();
     let last = windows.iter().map(|(_, _, end)| *end).max();
     let (Some(first), Some(last)) = (first, last) else { return };
-    let today = day_from_date(context.today);
+    let today = day_number_from_date(context.today);
     if first > today {
-        out.add_notice(&FUTURE, |sample| {
+        out.count_notice_with_sample(&FUTURE, |sample| {
             sample
                 .set_field("minServiceStartDate", format_iso_date(first))
                 .set_field("currentDate", format_iso_date(today));
@@ -90,7 +90,7 @@ fn check_service_window(feed: &GtfsFeed, context: &ValidationContext, out: &mut 
         if before == 0 && after == 0 {
             continue;
         }
-        out.add_notice(&OUTSIDE, |sample| {
+        out.count_notice_with_sample(&OUTSIDE, |sample| {
             sample.set_field("serviceId", ids.text_of_code(code));
             sample.set_field("serviceWindowStartDate", format_iso_date(start));
             sample.set_field("serviceWindowEndDate", format_iso_date(end));
@@ -98,7 +98,7 @@ fn check_service_window(feed: &GtfsFeed, context: &ValidationContext, out: &mut 
         });
     }
     if feed_start < first - SPARE_DAYS || feed_end > last + SPARE_DAYS {
-        out.add_notice(&BEYOND, |sample| {
+        out.count_notice_with_sample(&BEYOND, |sample| {
             sample
                 .set_field("feedStartDate", format_iso_date(feed_start))
                 .set_field("feedEndDate", format_iso_date(feed_end));
@@ -110,5 +110,5 @@ fn check_service_window(feed: &GtfsFeed, context: &ValidationContext, out: &mut 
 
 /// Formats a day as `YYYY-MM-DD`, as in the reports of these rules.
 fn format_iso_date(day: i32) -> String {
-    date_from_day(day).to_string()
+    date_from_day_number(day).to_string()
 }

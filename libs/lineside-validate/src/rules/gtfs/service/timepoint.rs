@@ -49,7 +49,7 @@ fn check_timepoints(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let timepoints = table.number_column("timepoint");
     let times = ["arrival_time", "departure_time"].map(|name| (name, table.number_column(name)));
     let (trips, sequence) = (table.text_column("trip_id"), table.number_column("stop_sequence"));
-    for row in table.rows() {
+    for row in table.row_numbers() {
         let begin = |sample: &mut NoticeSample| {
             sample
                 .set_field("csvRowNumber", table.line_number(row))
@@ -58,11 +58,11 @@ fn check_timepoints(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
         };
         match timepoints.get(row) {
             None if times.iter().any(|(_, times)| times.get(row).is_some()) => {
-                out.add_notice(&NO_VALUE, begin);
+                out.count_notice_with_sample(&NO_VALUE, begin);
             }
             Some(EXACT) => {
                 for (name, _) in times.iter().filter(|(_, times)| times.get(row).is_none()) {
-                    out.add_notice(&NO_TIMES, |sample| {
+                    out.count_notice_with_sample(&NO_TIMES, |sample| {
                         begin(sample);
                         sample.set_field("specifiedField", *name);
                     });

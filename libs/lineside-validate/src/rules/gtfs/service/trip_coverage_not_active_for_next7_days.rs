@@ -3,14 +3,14 @@
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, ServiceCalendar, day_from_date, format_date},
+    gtfs::{GtfsFeed, GtfsFile, ServiceCalendar, day_number_from_date, format_gtfs_date},
     notice::{NoticeKind, Severity},
 };
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
     files: &[GtfsFile::Calendar, GtfsFile::CalendarDates, GtfsFile::Trips, GtfsFile::Frequencies],
-    check: check_trip_coverage,
+    check: check_trip_coverage_next_days,
 };
 
 static KIND: NoticeKind = NoticeKind {
@@ -35,16 +35,16 @@ const BUSIEST_DAYS_MAX: usize = 30;
 const MAJORITY: f64 = 0.75;
 
 /// O(trips + days of the services).
-fn check_trip_coverage(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
+fn check_trip_coverage_next_days(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
     let services = feed.service_calendar();
     let counts = count_trips_per_day(services, &count_trips_per_service(feed, services));
-    let Some((start, end)) = majority_period(&counts) else { return };
-    let today = day_from_date(context.today);
+    let Some((start, end)) = period_with_most_trips(&counts) else { return };
+    let today = day_number_from_date(context.today);
     if start > today || end < today + DAYS {
-        out.add_notice(&KIND, |sample| {
-            sample.set_field("currentDate", format_date(today));
-            sample.set_field("serviceWindowStartDate", format_date(start));
-            sample.set_field("serviceWindowEndDate", format_date(end));
+        out.count_notice_with_sample(&KIND, |sample| {
+            sample.set_field("currentDate", format_gtfs_date(today));
+            sample.set_field("serviceWindowStartDate", format_gtfs_date(start));
+            sample.set_field("serviceWindowEndDate", format_gtfs_date(end));
         });
     }
 }
@@ -54,28 +54,31 @@ fn count_trips_per_service(feed: &GtfsFeed, services: &ServiceCalendar) -> Vec<O
     let trips = feed.table(GtfsFile::Trips);
     let (ids, service_ids) = (trips.text_column("trip_id"), trips.text_column("service_id"));
     let frequencies = feed.table(GtfsFile::Frequencies);
-    let repeated = feed.row_groups(GtfsFile::Frequencies, "trip_id");
-    let to_repeated = feed.row_link(GtfsFile::Trips, "trip_id", GtfsFile::Frequencies, "trip_id");
+    let repeated = feed.rows_grouped_by_field(GtfsFile::Frequencies, "trip_id");
+    let to_repeated =
+        feed.rows_referenced_by_field(GtfsFile::Trips, "trip_id", GtfsFile::Frequencies, "trip_id");
     let repeated_ids = frequencies.text_column("trip_id");
     let (starts, ends) =
         (frequencies.number_column("start_time"), frequencies.number_column("end_time"));
     let headways = frequencies.number_column("headway_secs");
     let runs = |row: u32| {
-        let span = i64::from(ends.get_or(row, 0)) - i64::from(starts.get_or(row, 0));
-        match i64::from(headways.get_or(row, 0)) {
+        let span = i64::from(ends.cell_value_or(row, 0)) - i64::from(starts.cell_value_or(row, 0));
+        match i64::from(headways.cell_value_or(row, 0)) {
             headway @ 1.. => 1 + (span - 1) / headway,
             _ => 1,
         }
     };
     let mut counts = vec![None; services.len()];
-    for row in trips.rows() {
-        let service =
-            service_ids.code_of_row(row).and_then(|code| services.service_of_trips_code(code));
+    for row in trips.row_numbers() {
+        let service = service_ids
+            .text_code_of_row(row)
+            .and_then(|code| services.service_number_for_trips_code(code));
         let Some(service) = service else { continue };
-        let first = ids.code_of_row(row).and_then(|code| to_repeated.row_of_code(code));
+        let first =
+            ids.text_code_of_row(row).and_then(|code| to_repeated.row_referenced_by_code(code));
         let rows = first
-            .and_then(|row| repeated_ids.code_of_row(row))
-            .map(|code| repeated.rows_of_code(code));
+            .and_then(|row| repeated_ids.text_code_of_row(row))
+            .map(|code| repeated.rows_with_text_code(code));
         let n_runs = rows.map_or(1, |rows| rows.iter().map(|&row| runs(row)).sum());
         *counts[service as usize].get_or_insert(0) += n_runs;
     }
@@ -99,7 +102,7 @@ fn count_trips_per_day(services: &ServiceCalendar, trips: &[Option<i64>]) -> Vec
 }
 
 /// Returns the first and the last day on which most trips run.
-fn majority_period(counts: &[(i32, i64)]) -> Option<(i32, i32)> {
+fn period_with_most_trips(counts: &[(i32, i64)]) -> Option<(i32, i32)> {
     let mut sorted: Vec<i64> = counts.iter().map(|(_, trips)| *trips).collect();
     sorted.sort_unstable();
     let part = (sorted.len() as f64 * USUAL_PART) as usize;

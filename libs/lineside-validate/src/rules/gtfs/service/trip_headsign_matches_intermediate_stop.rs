@@ -12,7 +12,7 @@ use crate::{
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
     files: &[GtfsFile::Trips, GtfsFile::StopTimes, GtfsFile::Stops],
-    check: check_headsigns,
+    check: check_headsign_not_intermediate_stop,
 };
 
 static KIND: NoticeKind = NoticeKind {
@@ -33,24 +33,28 @@ static KIND: NoticeKind = NoticeKind {
 const NO_NAME: u32 = u32::MAX;
 
 /// O(stop times): names are compared by number.
-fn check_headsigns(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_headsign_not_intermediate_stop(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let (trips, table) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
     let (ids, headsigns) = (trips.text_column("trip_id"), trips.text_column("trip_headsign"));
     let (stop_time_ids, stops) = (table.text_column("trip_id"), table.text_column("stop_id"));
-    let stop_times = feed.row_groups(GtfsFile::StopTimes, "trip_id");
-    let to_stop_times = feed.row_link(GtfsFile::Trips, "trip_id", GtfsFile::StopTimes, "trip_id");
-    let names = NameNumbers::from_feed(feed, headsigns);
-    for trip in trips.rows() {
-        let (Some(headsign), Some(id)) = (headsigns.code_of_row(trip), ids.code_of_row(trip))
+    let stop_times = feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id");
+    let to_stop_times =
+        feed.rows_referenced_by_field(GtfsFile::Trips, "trip_id", GtfsFile::StopTimes, "trip_id");
+    let names = CaseInsensitiveNameNumbers::number_stop_names_and_headsigns(feed, headsigns);
+    for trip in trips.row_numbers() {
+        let (Some(headsign), Some(id)) =
+            (headsigns.text_code_of_row(trip), ids.text_code_of_row(trip))
         else {
             continue;
         };
-        let code = to_stop_times.row_of_code(id).and_then(|row| stop_time_ids.code_of_row(row));
-        let rows = code.map_or(&[][..], |code| stop_times.rows_of_code(code));
+        let code = to_stop_times
+            .row_referenced_by_code(id)
+            .and_then(|row| stop_time_ids.text_code_of_row(row));
+        let rows = code.map_or(&[][..], |code| stop_times.rows_with_text_code(code));
         let [first, .., last] = *rows else { continue };
         // A loop has the name of a place on the way as its headsign. As the reference validator
         // does, this ends the check of all further trips.
-        if stops.code_of_row(first) == stops.code_of_row(last) {
+        if stops.text_code_of_row(first) == stops.text_code_of_row(last) {
             return;
         }
         let name = names.of_headsigns[headsign as usize];
@@ -58,11 +62,11 @@ fn check_headsigns(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
             continue;
         }
         for &row in &rows[..rows.len() - 1] {
-            let stop = stops.code_of_row(row);
+            let stop = stops.text_code_of_row(row);
             if stop.is_none_or(|stop| names.of_stops[stop as usize] != name) {
                 continue;
             }
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample
                     .set_field("csvRowNumber", trips.line_number(trip))
                     .set_field("tripId", ids.text_of_code(id));
@@ -76,33 +80,43 @@ fn check_headsigns(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
 }
 
 /// Numbers for names; names that differ only in case have the same number.
-struct NameNumbers {
+struct CaseInsensitiveNameNumbers {
     /// By the code of `stop_id` in `stop_times.txt`.
     of_stops: Vec<u32>,
     /// By the code of `trip_headsign`.
     of_headsigns: Vec<u32>,
 }
 
-impl NameNumbers {
-    fn from_feed(feed: &GtfsFeed, headsigns: TextColumn<'_>) -> NameNumbers {
+impl CaseInsensitiveNameNumbers {
+    fn number_stop_names_and_headsigns(
+        feed: &GtfsFeed,
+        headsigns: TextColumn<'_>,
+    ) -> CaseInsensitiveNameNumbers {
         let names = feed.table(GtfsFile::Stops).text_column("stop_name");
         let mut numbers: HashMap<String, u32> = HashMap::new();
-        let of_names: Vec<u32> = (0..names.count_codes() as u32)
+        let of_names: Vec<u32> = (0..names.text_code_count() as u32)
             .map(|code| {
                 let next = numbers.len() as u32;
                 *numbers.entry(fold_case(names.text_of_code(code))).or_insert(next)
             })
             .collect();
-        let to_stops = feed.row_link(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id");
+        let to_stops = feed.rows_referenced_by_field(
+            GtfsFile::StopTimes,
+            "stop_id",
+            GtfsFile::Stops,
+            "stop_id",
+        );
         let name_of = |code| {
-            let name = to_stops.row_of_code(code).and_then(|row| names.code_of_row(row));
+            let name =
+                to_stops.row_referenced_by_code(code).and_then(|row| names.text_code_of_row(row));
             name.map_or(NO_NAME, |name| of_names[name as usize])
         };
-        let n_stops = feed.table(GtfsFile::StopTimes).text_column("stop_id").count_codes() as u32;
+        let n_stops =
+            feed.table(GtfsFile::StopTimes).text_column("stop_id").text_code_count() as u32;
         let number_of = |code| numbers.get(&fold_case(headsigns.text_of_code(code))).copied();
-        NameNumbers {
+        CaseInsensitiveNameNumbers {
             of_stops: (0..n_stops).map(name_of).collect(),
-            of_headsigns: (0..headsigns.count_codes() as u32)
+            of_headsigns: (0..headsigns.text_code_count() as u32)
                 .map(|code| number_of(code).unwrap_or(NO_NAME))
                 .collect(),
         }
@@ -111,13 +125,13 @@ impl NameNumbers {
 
 /// Folds case character by character.
 fn fold_case(name: &str) -> String {
-    let upper = |sign: char| single_char(sign, sign.to_uppercase());
-    let lower = |sign: char| single_char(sign, sign.to_lowercase());
+    let upper = |sign: char| mapped_char_if_single(sign, sign.to_uppercase());
+    let lower = |sign: char| mapped_char_if_single(sign, sign.to_lowercase());
     name.chars().map(|sign| lower(upper(sign))).collect()
 }
 
 /// Returns the mapped character, or the original if it maps to several.
-fn single_char(sign: char, mut mapped: impl Iterator<Item = char>) -> char {
+fn mapped_char_if_single(sign: char, mut mapped: impl Iterator<Item = char>) -> char {
     match (mapped.next(), mapped.next()) {
         (Some(one), None) => one,
         _ => sign,

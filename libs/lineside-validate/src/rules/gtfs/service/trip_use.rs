@@ -10,7 +10,7 @@ use crate::{
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&UNUSABLE, &UNUSED],
     files: &[GtfsFile::Trips, GtfsFile::StopTimes],
-    check: check_trip_use,
+    check: check_trips_have_stop_times,
 };
 
 const FIELDS: &[(&str, &str)] =
@@ -31,19 +31,22 @@ static UNUSED: NoticeKind = NoticeKind {
 };
 
 /// O(n).
-fn check_trip_use(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
+fn check_trips_have_stop_times(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let trips = feed.table(GtfsFile::Trips);
     let ids = trips.text_column("trip_id");
     let stop_time_ids = feed.table(GtfsFile::StopTimes).text_column("trip_id");
-    let stop_times = feed.row_groups(GtfsFile::StopTimes, "trip_id");
-    let to_stop_times = feed.row_link(GtfsFile::Trips, "trip_id", GtfsFile::StopTimes, "trip_id");
-    let mut seen = vec![false; ids.count_codes()];
-    for row in trips.rows() {
-        let Some(id) = ids.code_of_row(row) else { continue };
-        let code = to_stop_times.row_of_code(id).and_then(|row| stop_time_ids.code_of_row(row));
-        let n_stops = code.map_or(0, |code| stop_times.rows_of_code(code).len());
+    let stop_times = feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id");
+    let to_stop_times =
+        feed.rows_referenced_by_field(GtfsFile::Trips, "trip_id", GtfsFile::StopTimes, "trip_id");
+    let mut seen = vec![false; ids.text_code_count()];
+    for row in trips.row_numbers() {
+        let Some(id) = ids.text_code_of_row(row) else { continue };
+        let code = to_stop_times
+            .row_referenced_by_code(id)
+            .and_then(|row| stop_time_ids.text_code_of_row(row));
+        let n_stops = code.map_or(0, |code| stop_times.rows_with_text_code(code).len());
         if n_stops <= 1 {
-            out.add_notice(&UNUSABLE, |sample| {
+            out.count_notice_with_sample(&UNUSABLE, |sample| {
                 sample
                     .set_field("csvRowNumber", trips.line_number(row))
                     .set_field("tripId", ids.text_of_code(id));
@@ -51,7 +54,7 @@ fn check_trip_use(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
         }
         // Duplicate ids are reported elsewhere.
         if n_stops == 0 && !seen[id as usize] {
-            out.add_notice(&UNUSED, |sample| {
+            out.count_notice_with_sample(&UNUSED, |sample| {
                 sample
                     .set_field("csvRowNumber", trips.line_number(row))
                     .set_field("tripId", ids.text_of_code(id));

@@ -1,11 +1,11 @@
 //! Assignment of each stop of a trip to one of several positions on a shape, in the order of the stops and with the
 //! smallest distances.
 
-use super::shape_line::ShapeMatch;
+use super::shape_line::PositionOnShape;
 
 /// The best assignment of the stops so far that ends in one match.
 #[derive(Clone, Copy, Debug)]
-struct PartialAssignment {
+struct PartialStopAssignment {
     /// The sum of the distances between stops and shape, in meters.
     score: f64,
     /// The position of the last stop along the shape, in meters.
@@ -18,20 +18,20 @@ struct PartialAssignment {
 
 /// Two stops whose matches are in the wrong order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OrderConflict {
+pub(super) struct StopOrderConflict {
     /// The position of the second stop in the trip.
     pub(super) stop: usize,
     /// The match of the first stop.
-    pub(super) predecessor: ShapeMatch,
+    pub(super) predecessor: PositionOnShape,
     /// The closest match of the second stop.
-    pub(super) at: ShapeMatch,
+    pub(super) at: PositionOnShape,
 }
 
 /// An assigner of matches, reused for its buffers.
 #[derive(Debug, Default)]
-pub(super) struct MatchAssigner {
+pub(super) struct StopMatchAssigner {
     /// The partial assignments, grouped by their number of stops.
-    partials: Vec<PartialAssignment>,
+    partials: Vec<PartialStopAssignment>,
     /// The start of each group in `partials`.
     starts: Vec<usize>,
     /// The last group ordered by `along`, and the best of each prefix of that order.
@@ -39,22 +39,27 @@ pub(super) struct MatchAssigner {
     best: Vec<usize>,
 }
 
-impl MatchAssigner {
-    /// Assigns a match to each stop so that none is before that of an earlier stop. [`MatchAssigner::assigned_matches`]
-    /// returns the result. O(matches log matches).
-    pub(super) fn assign_matches<'m>(
+impl StopMatchAssigner {
+    /// Assigns a match to each stop so that none is before that of an earlier stop.
+    /// [`StopMatchAssigner::assigned_matches_from_last_stop`] returns the result. O(matches log matches).
+    pub(super) fn assign_matches_in_order<'m>(
         &mut self,
         n_stops: usize,
-        matches: impl Fn(usize) -> &'m [ShapeMatch],
-    ) -> Result<(), OrderConflict> {
+        matches: impl Fn(usize) -> &'m [PositionOnShape],
+    ) -> Result<(), StopOrderConflict> {
         self.partials.clear();
         self.starts.clear();
         self.starts.push(0);
-        self.partials.push(PartialAssignment { score: 0.0, along: 0.0, pick: 0, predecessor: 0 });
+        self.partials.push(PartialStopAssignment {
+            score: 0.0,
+            along: 0.0,
+            pick: 0,
+            predecessor: 0,
+        });
         for stop in 0..n_stops {
             let start = self.starts[stop];
             let end = self.partials.len();
-            self.rank_partials(start);
+            self.rank_partial_assignments(start);
             self.starts.push(end);
             for (pick, found) in matches(stop).iter().enumerate() {
                 let along = |&at: &usize| self.partials[at].along <= found.along;
@@ -62,7 +67,7 @@ impl MatchAssigner {
                 if let Some(last) = n_behind.checked_sub(1) {
                     let predecessor = self.best[last];
                     let score = self.partials[predecessor].score + found.to_shape;
-                    self.partials.push(PartialAssignment {
+                    self.partials.push(PartialStopAssignment {
                         score,
                         along: found.along,
                         pick,
@@ -71,7 +76,7 @@ impl MatchAssigner {
                 }
             }
             if self.partials.len() == end {
-                return Err(self.order_conflict(stop, start, &matches));
+                return Err(self.describe_order_conflict(stop, start, &matches));
             }
         }
         Ok(())
@@ -79,7 +84,7 @@ impl MatchAssigner {
 
     /// Sorts the assignments from `start` by position along the shape, and determines the best of each prefix: the
     /// first one with the lowest score.
-    fn rank_partials(&mut self, start: usize) {
+    fn rank_partial_assignments(&mut self, start: usize) {
         let partials = &self.partials;
         self.order.clear();
         self.order.extend(start..partials.len());
@@ -98,22 +103,22 @@ impl MatchAssigner {
         }
     }
 
-    fn order_conflict<'m>(
+    fn describe_order_conflict<'m>(
         &self,
         stop: usize,
         start: usize,
-        matches: &impl Fn(usize) -> &'m [ShapeMatch],
-    ) -> OrderConflict {
-        let at = closest_match(matches(stop)).unwrap_or(ShapeMatch::NONE);
+        matches: &impl Fn(usize) -> &'m [PositionOnShape],
+    ) -> StopOrderConflict {
+        let at = match_closest_to_stop(matches(stop)).unwrap_or(PositionOnShape::NONE);
         let predecessor = self.best.last().and_then(|&best| {
             debug_assert!(best >= start, "the choice is for an earlier stop");
             matches(stop.checked_sub(1)?).get(self.partials[best].pick).copied()
         });
-        OrderConflict { stop, predecessor: predecessor.unwrap_or(at), at }
+        StopOrderConflict { stop, predecessor: predecessor.unwrap_or(at), at }
     }
 
     /// Returns the assignment: each stop with the index of its match, the last stop first.
-    pub(super) fn assigned_matches(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn assigned_matches_from_last_stop(&self) -> impl Iterator<Item = (usize, usize)> {
         let last = self.starts.last().copied().unwrap_or_default();
         let score = |&at: &usize| self.partials[at].score;
         let best = (last..self.partials.len())
@@ -129,7 +134,7 @@ impl MatchAssigner {
 }
 
 /// Returns the first of the matches closest to the stop.
-pub(super) fn closest_match(matches: &[ShapeMatch]) -> Option<ShapeMatch> {
+pub(super) fn match_closest_to_stop(matches: &[PositionOnShape]) -> Option<PositionOnShape> {
     matches.iter().copied().min_by(|one, other| one.to_shape.total_cmp(&other.to_shape))
 }
 
@@ -138,17 +143,21 @@ mod tests {
     use super::*;
 
     /// Returns the matches of a stop from meters along the shape and meters from the stop.
-    fn stop(matches: &[(f64, f64)]) -> Vec<ShapeMatch> {
-        let found =
-            |&(along, to_shape): &(f64, f64)| ShapeMatch { along, to_shape, ..ShapeMatch::NONE };
+    fn stop(matches: &[(f64, f64)]) -> Vec<PositionOnShape> {
+        let found = |&(along, to_shape): &(f64, f64)| PositionOnShape {
+            along,
+            to_shape,
+            ..PositionOnShape::NONE
+        };
         matches.iter().map(found).collect()
     }
 
-    fn picks(stops: &[Vec<ShapeMatch>]) -> Result<Vec<usize>, usize> {
-        let mut assigner = MatchAssigner::default();
-        let found = assigner.assign_matches(stops.len(), |at| stops[at].as_slice());
+    fn picks(stops: &[Vec<PositionOnShape>]) -> Result<Vec<usize>, usize> {
+        let mut assigner = StopMatchAssigner::default();
+        let found = assigner.assign_matches_in_order(stops.len(), |at| stops[at].as_slice());
         found.map_err(|misfit| misfit.stop)?;
-        let mut picks: Vec<usize> = assigner.assigned_matches().map(|(_, pick)| pick).collect();
+        let mut picks: Vec<usize> =
+            assigner.assigned_matches_from_last_stop().map(|(_, pick)| pick).collect();
         picks.reverse();
         Ok(picks)
     }

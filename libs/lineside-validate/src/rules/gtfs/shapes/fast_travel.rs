@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::GtfsRule;
 use crate::{
     Notices, ValidationContext,
-    gtfs::{GtfsFeed, GtfsFile, NumberColumn, SpherePoint, TextColumn, format_time},
+    gtfs::{GtfsFeed, GtfsFile, NumberColumn, SpherePoint, TextColumn, format_gtfs_time},
     notice::{NoticeKind, NoticeSample, Severity},
 };
 
@@ -77,7 +77,7 @@ fn max_route_speed(route_type: i32) -> f64 {
 
 /// Two stops of a trip by position, and the speed between them.
 #[derive(Clone, Copy, Debug)]
-struct TravelLeg {
+struct LegBetweenStops {
     start: usize,
     end: usize,
     speed: f64,
@@ -87,44 +87,50 @@ struct TravelLeg {
 /// O(stop times), and pair by pair for trips that seem too fast over a long distance. Trips of one route with the same
 /// stops and times are checked once.
 fn check_fast_travel(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let trip_rows = feed.row_link(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
-    let route_rows = feed.row_link(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
+    let trip_rows =
+        feed.rows_referenced_by_field(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
+    let route_rows =
+        feed.rows_referenced_by_field(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
     let trip_routes = feed.table(GtfsFile::Trips).text_column("route_id");
     let route_types = feed.table(GtfsFile::Routes).number_column("route_type");
-    let mut timetable = TravelTimes::new(feed);
-    let mut seen: HashMap<u64, Vec<(&'static NoticeKind, TravelLeg)>> = HashMap::new();
-    for (trip, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
-        let Some(trip) = trip_rows.row_of_code(trip) else { continue };
-        let Some(route) = trip_routes.code_of_row(trip) else { continue };
+    let mut timetable = TripStopTimeReader::new(feed);
+    let mut seen: HashMap<u64, Vec<(&'static NoticeKind, LegBetweenStops)>> = HashMap::new();
+    for (trip, rows) in feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id").iter() {
+        let Some(trip) = trip_rows.row_referenced_by_code(trip) else { continue };
+        let Some(route) = trip_routes.text_code_of_row(trip) else { continue };
         let fingerprint = timetable.trip_fingerprint(route, rows);
         let legs = seen.entry(fingerprint).or_insert_with(|| {
             // An unknown route is reported elsewhere.
-            route_rows.row_of_code(route).map_or(Vec::new(), |route| {
-                timetable.find_fast_legs(rows, max_route_speed(route_types.get_or(route, 0)))
+            route_rows.row_referenced_by_code(route).map_or(Vec::new(), |route| {
+                timetable.find_fast_legs(rows, max_route_speed(route_types.cell_value_or(route, 0)))
             })
         });
         for &(kind, leg) in legs.iter() {
-            out.add_notice(kind, |sample| fill_leg_fields(feed, trip, rows, leg, sample));
+            out.count_notice_with_sample(kind, |sample| {
+                set_fast_leg_fields(feed, trip, rows, leg, sample)
+            });
         }
     }
 }
 
-fn fill_leg_fields(
+fn set_fast_leg_fields(
     feed: &GtfsFeed,
     trip: u32,
     rows: &[u32],
-    leg: TravelLeg,
+    leg: LegBetweenStops,
     sample: &mut NoticeSample,
 ) {
     let (trips, times) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
     let stops = feed.table(GtfsFile::Stops);
-    let stop_of_time = feed.row_link(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id");
+    let stop_of_time =
+        feed.rows_referenced_by_field(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id");
     let (ids, sequences) = (times.text_column("stop_id"), times.number_column("stop_sequence"));
     let name = |row| {
-        let stop = ids.code_of_row(row).and_then(|code| stop_of_time.row_of_code(code));
+        let stop =
+            ids.text_code_of_row(row).and_then(|code| stop_of_time.row_referenced_by_code(code));
         stop.and_then(|stop| stops.text_column("stop_name").get(stop))
     };
-    let time = |field, row| times.number_column(field).get(row).map(format_time);
+    let time = |field, row| times.number_column(field).get(row).map(format_gtfs_time);
     let (start, end) = (rows[leg.start], rows[leg.end]);
     sample.set_field("tripCsvRowNumber", trips.line_number(trip));
     sample.set_field("tripId", trips.text_column("trip_id").get(trip));
@@ -141,7 +147,7 @@ fn fill_leg_fields(
 }
 
 /// The positions of stops, by their codes in `stop_times.txt`.
-struct StopPositions {
+struct StopPositionsByCode {
     /// True if `stops.txt` has the stop.
     is_there: Vec<bool>,
     points: Vec<Option<SpherePoint>>,
@@ -152,22 +158,30 @@ struct StopPositions {
 /// The size of the cache; a power of two.
 const CACHE_SIZE: usize = 1 << 16;
 
-impl StopPositions {
-    fn new(feed: &GtfsFeed) -> StopPositions {
+impl StopPositionsByCode {
+    fn new(feed: &GtfsFeed) -> StopPositionsByCode {
         let texts = feed.table(GtfsFile::StopTimes).text_column("stop_id");
-        let rows = feed.row_link(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id");
-        let points = feed.stop_points();
-        let codes = 0..texts.count_codes() as u32;
-        StopPositions {
-            is_there: codes.clone().map(|code| rows.row_of_code(code).is_some()).collect(),
+        let rows = feed.rows_referenced_by_field(
+            GtfsFile::StopTimes,
+            "stop_id",
+            GtfsFile::Stops,
+            "stop_id",
+        );
+        let points = feed.stop_positions();
+        let codes = 0..texts.text_code_count() as u32;
+        StopPositionsByCode {
+            is_there: codes
+                .clone()
+                .map(|code| rows.row_referenced_by_code(code).is_some())
+                .collect(),
             points: codes
-                .map(|code| rows.row_of_code(code).and_then(|row| points[row as usize]))
+                .map(|code| rows.row_referenced_by_code(code).and_then(|row| points[row as usize]))
                 .collect(),
             distance_cache: vec![(u32::MAX, u32::MAX, 0.0); CACHE_SIZE],
         }
     }
 
-    fn is_there(&self, stop: Option<u32>) -> bool {
+    fn is_stop_in_stops_file(&self, stop: Option<u32>) -> bool {
         stop.is_some_and(|stop| self.is_there[stop as usize])
     }
 
@@ -176,7 +190,7 @@ impl StopPositions {
     }
 
     /// Returns the distance between two stops in km; a stop without coordinates is at 0, 0.
-    fn distance_km(&mut self, from: Option<u32>, to: Option<u32>) -> f64 {
+    fn distance_between_stops_km(&mut self, from: Option<u32>, to: Option<u32>) -> f64 {
         let (from, to) = (from.unwrap_or(u32::MAX), to.unwrap_or(u32::MAX));
         let at = (from.wrapping_mul(0x9E37_79B1) ^ to.wrapping_mul(0x85EB_CA77)) >> 7;
         let at = at as usize % CACHE_SIZE;
@@ -194,7 +208,7 @@ impl StopPositions {
 
 /// A stop of the current trip.
 #[derive(Clone, Copy)]
-struct TripCall {
+struct TripStopTime {
     stop: Option<u32>,
     arrival: Option<i32>,
     departure: Option<i32>,
@@ -203,21 +217,21 @@ struct TripCall {
 }
 
 /// The columns of `stop_times.txt` that are read, and buffers.
-struct TravelTimes<'a> {
-    stops: StopPositions,
+struct TripStopTimeReader<'a> {
+    stops: StopPositionsByCode,
     stop_ids: TextColumn<'a>,
     arrivals: NumberColumn<'a>,
     departures: NumberColumn<'a>,
     /// The calls of the current trip, and the bytes of its fingerprint; reused as buffers.
-    calls: Vec<TripCall>,
+    calls: Vec<TripStopTime>,
     bytes: Vec<u8>,
 }
 
-impl<'a> TravelTimes<'a> {
-    fn new(feed: &'a GtfsFeed) -> TravelTimes<'a> {
+impl<'a> TripStopTimeReader<'a> {
+    fn new(feed: &'a GtfsFeed) -> TripStopTimeReader<'a> {
         let times = feed.table(GtfsFile::StopTimes);
-        TravelTimes {
-            stops: StopPositions::new(feed),
+        TripStopTimeReader {
+            stops: StopPositionsByCode::new(feed),
             stop_ids: times.text_column("stop_id"),
             arrivals: times.number_column("arrival_time"),
             departures: times.number_column("departure_time"),
@@ -232,11 +246,11 @@ impl<'a> TravelTimes<'a> {
         self.bytes.clear();
         self.bytes.extend_from_slice(&route.to_le_bytes());
         for &row in rows {
-            let stop = self.stop_ids.code_of_row(row).unwrap_or(u32::MAX);
+            let stop = self.stop_ids.text_code_of_row(row).unwrap_or(u32::MAX);
             self.bytes.extend_from_slice(&stop.to_le_bytes());
             // A missing time counts as midnight, as in the reference validator.
-            self.bytes.extend_from_slice(&self.arrivals.get_or(row, 0).to_le_bytes());
-            self.bytes.extend_from_slice(&self.departures.get_or(row, 0).to_le_bytes());
+            self.bytes.extend_from_slice(&self.arrivals.cell_value_or(row, 0).to_le_bytes());
+            self.bytes.extend_from_slice(&self.departures.cell_value_or(row, 0).to_le_bytes());
         }
         xxh3_64(&self.bytes)
     }
@@ -246,11 +260,11 @@ impl<'a> TravelTimes<'a> {
         &mut self,
         rows: &[u32],
         speed_max: f64,
-    ) -> Vec<(&'static NoticeKind, TravelLeg)> {
-        self.read_calls(rows);
+    ) -> Vec<(&'static NoticeKind, LegBetweenStops)> {
+        self.read_trip_stop_times(rows);
         let mut legs = Vec::new();
-        self.find_fast_neighbours(speed_max, &mut legs);
-        if let Some(end) = self.first_possible_distant_end(speed_max)
+        self.find_fast_consecutive_legs(speed_max, &mut legs);
+        if let Some(end) = self.first_possible_fast_leg_end(speed_max)
             && let Some(leg) = self.find_fast_distant_leg(end, speed_max)
         {
             legs.push((&FAR, leg));
@@ -258,26 +272,26 @@ impl<'a> TravelTimes<'a> {
         legs
     }
 
-    fn read_calls(&mut self, rows: &[u32]) {
+    fn read_trip_stop_times(&mut self, rows: &[u32]) {
         self.calls.clear();
         let mut from = None;
         for (at, &row) in rows.iter().enumerate() {
-            let stop = self.stop_ids.code_of_row(row);
+            let stop = self.stop_ids.text_code_of_row(row);
             let moves = at > 0 && self.stops.has_position(stop);
-            let km = if moves { self.stops.distance_km(from, stop) } else { 0.0 };
+            let km = if moves { self.stops.distance_between_stops_km(from, stop) } else { 0.0 };
             if moves || at == 0 {
                 from = stop;
             }
             let (arrival, departure) = (self.arrivals.get(row), self.departures.get(row));
-            self.calls.push(TripCall { stop, arrival, departure, km });
+            self.calls.push(TripStopTime { stop, arrival, departure, km });
         }
     }
 
     /// O(n): checks each stop with coordinates and a departure against the next stop with coordinates and an arrival.
-    fn find_fast_neighbours(
+    fn find_fast_consecutive_legs(
         &mut self,
         speed_max: f64,
-        legs: &mut Vec<(&'static NoticeKind, TravelLeg)>,
+        legs: &mut Vec<(&'static NoticeKind, LegBetweenStops)>,
     ) {
         let mut start = 0;
         for end in 1..self.calls.len() {
@@ -287,10 +301,14 @@ impl<'a> TravelTimes<'a> {
             }
             let (Some(departure), Some(arrival)) = (from.departure, to.arrival) else { continue };
             let is_next = start + 1 == end;
-            let km = if is_next { to.km } else { self.stops.distance_km(from.stop, to.stop) };
-            let speed = speed_kmh(km, departure, arrival);
+            let km = if is_next {
+                to.km
+            } else {
+                self.stops.distance_between_stops_km(from.stop, to.stop)
+            };
+            let speed = speed_between_stops_kmh(km, departure, arrival);
             if speed > speed_max {
-                legs.push((&CONSECUTIVE, TravelLeg { start, end, speed, km }));
+                legs.push((&CONSECUTIVE, LegBetweenStops { start, end, speed, km }));
             }
             start = end;
         }
@@ -299,8 +317,8 @@ impl<'a> TravelTimes<'a> {
     /// Returns the first stop that may be too far from an earlier one for the time between them. O(n): a leg is too
     /// fast if the lead of the distance over the allowed distance grows along it, so only the smallest lead among stops
     /// far enough back matters.
-    fn first_possible_distant_end(&self, speed_max: f64) -> Option<usize> {
-        if self.calls.iter().any(|call| !self.stops.is_there(call.stop)) {
+    fn first_possible_fast_leg_end(&self, speed_max: f64) -> Option<usize> {
+        if self.calls.iter().any(|call| !self.stops.is_stop_in_stops_file(call.stop)) {
             return Some(0);
         }
         let allowed = |seconds: i32| speed_max * f64::from(seconds) / HOUR;
@@ -334,11 +352,11 @@ impl<'a> TravelTimes<'a> {
 
     /// Returns the first pair of distant stops with too little time between them, starting the search at `first_end`.
     /// O(n) if the first pair is there, O(n²) at worst.
-    fn find_fast_distant_leg(&self, first_end: usize, speed_max: f64) -> Option<TravelLeg> {
+    fn find_fast_distant_leg(&self, first_end: usize, speed_max: f64) -> Option<LegBetweenStops> {
         for (end, to) in self.calls.iter().enumerate().skip(first_end) {
             let Some(arrival) = to.arrival else { continue };
             // An unknown stop is reported elsewhere, and ends the check.
-            if !self.stops.is_there(to.stop) {
+            if !self.stops.is_stop_in_stops_file(to.stop) {
                 return None;
             }
             let mut km = 0.0;
@@ -346,15 +364,15 @@ impl<'a> TravelTimes<'a> {
                 km += self.calls[start + 1].km;
                 let from = self.calls[start];
                 let Some(departure) = from.departure else { continue };
-                let speed = speed_kmh(km, departure, arrival);
+                let speed = speed_between_stops_kmh(km, departure, arrival);
                 if speed <= speed_max {
                     continue;
                 }
-                if !self.stops.is_there(from.stop) {
+                if !self.stops.is_stop_in_stops_file(from.stop) {
                     return None;
                 }
                 if km > FAR_KM {
-                    return Some(TravelLeg { start, end, speed, km });
+                    return Some(LegBetweenStops { start, end, speed, km });
                 }
             }
         }
@@ -364,7 +382,7 @@ impl<'a> TravelTimes<'a> {
 
 /// Returns a speed in km/h. At least a minute counts. Times in whole minutes may be off by half a minute each, so a
 /// minute is added.
-fn speed_kmh(km: f64, departure: i32, arrival: i32) -> f64 {
+fn speed_between_stops_kmh(km: f64, departure: i32, arrival: i32) -> f64 {
     let seconds = match arrival - departure {
         ..=0 => MINUTE,
         seconds if arrival % MINUTE == 0 && departure % MINUTE == 0 => seconds + MINUTE,

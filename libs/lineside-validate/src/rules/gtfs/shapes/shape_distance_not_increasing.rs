@@ -71,7 +71,7 @@ fn check_shape_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
     let (lat, lon) = (shapes.float_column("shape_pt_lat"), shapes.float_column("shape_pt_lon"));
     let distances = shapes.float_column("shape_dist_traveled");
     let place = |row| (lat.get(row).unwrap_or(0.0), lon.get(row).unwrap_or(0.0));
-    for (_, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
+    for (_, rows) in feed.rows_grouped_by_field(GtfsFile::Shapes, "shape_id").iter() {
         for (&prev, &row) in rows.iter().zip(&rows[1..]) {
             let (Some(previous_distance), Some(distance)) =
                 (distances.get(prev), distances.get(row))
@@ -82,15 +82,19 @@ fn check_shape_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
                 continue;
             }
             if previous_distance > distance {
-                out.add_notice(&DECREASING, |sample| fill_point_fields(feed, prev, row, sample));
+                out.count_notice_with_sample(&DECREASING, |sample| {
+                    set_shape_point_fields(feed, prev, row, sample)
+                });
             } else if place(prev) == place(row) {
-                out.add_notice(&EQUAL_SAME, |sample| fill_point_fields(feed, prev, row, sample));
+                out.count_notice_with_sample(&EQUAL_SAME, |sample| {
+                    set_shape_point_fields(feed, prev, row, sample)
+                });
             } else {
                 let meters = haversine_distance_m(place(row), place(prev));
                 let kind = if meters >= APART_METERS { &EQUAL_APART } else { &EQUAL_NEAR };
                 if meters > 0.0 {
-                    out.add_notice(kind, |sample| {
-                        fill_point_fields(feed, prev, row, sample);
+                    out.count_notice_with_sample(kind, |sample| {
+                        set_shape_point_fields(feed, prev, row, sample);
                         sample.set_field("actualDistanceBetweenShapePoints", meters);
                     });
                 }
@@ -99,7 +103,7 @@ fn check_shape_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
     }
 }
 
-fn fill_point_fields(feed: &GtfsFeed, prev: u32, row: u32, sample: &mut NoticeSample) {
+fn set_shape_point_fields(feed: &GtfsFeed, prev: u32, row: u32, sample: &mut NoticeSample) {
     let shapes = feed.table(GtfsFile::Shapes);
     let distances = shapes.float_column("shape_dist_traveled");
     let sequences = shapes.number_column("shape_pt_sequence");

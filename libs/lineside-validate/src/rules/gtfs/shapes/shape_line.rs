@@ -6,7 +6,7 @@ use crate::gtfs::{EARTH_RADIUS_M, GtfsFeed, GtfsFile, SpherePoint, haversine_dis
 
 /// A position on a shape that may be a stop's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ShapeMatch {
+pub(super) struct PositionOnShape {
     /// The index of the last shape point at or before the position.
     pub(super) index: usize,
     /// The position.
@@ -17,18 +17,22 @@ pub(super) struct ShapeMatch {
     pub(super) to_shape: f64,
 }
 
-impl ShapeMatch {
+impl PositionOnShape {
     /// No match, farther than any other.
-    pub(super) const NONE: ShapeMatch =
-        ShapeMatch { index: 0, place: SpherePoint::ORIGIN, along: 0.0, to_shape: f64::INFINITY };
+    pub(super) const NONE: PositionOnShape = PositionOnShape {
+        index: 0,
+        place: SpherePoint::ORIGIN,
+        along: 0.0,
+        to_shape: f64::INFINITY,
+    };
 
-    fn is_there(&self) -> bool {
+    fn has_position(&self) -> bool {
         self.to_shape < f64::INFINITY
     }
 
-    fn keep_closer(&mut self, place: SpherePoint, to_shape: f64, index: usize) {
+    fn replace_if_closer(&mut self, place: SpherePoint, to_shape: f64, index: usize) {
         if to_shape < self.to_shape {
-            *self = ShapeMatch { index, place, along: 0.0, to_shape };
+            *self = PositionOnShape { index, place, along: 0.0, to_shape };
         }
     }
 }
@@ -41,36 +45,36 @@ const ROUNDING: f64 = 1e-9;
 
 /// A ball around a block of segments, in Earth radii.
 #[derive(Clone, Copy, Debug)]
-struct BoundingBall {
+struct SegmentBlockBall {
     center: SpherePoint,
     radius: f64,
 }
 
 /// A shape, reused for its buffers.
 #[derive(Debug, Default)]
-pub(super) struct ShapeLine {
+pub(super) struct ShapePolyline {
     points: Vec<SpherePoint>,
     /// The distance of each point along the shape, in meters.
     along: Vec<f64>,
     /// The feed's distance of each point, made non-decreasing.
     feed_distances: Vec<f64>,
-    balls: Vec<BoundingBall>,
+    balls: Vec<SegmentBlockBall>,
 }
 
-impl ShapeLine {
+impl ShapePolyline {
     /// Reads another shape from rows of `shapes.txt` in order. O(n).
-    pub(super) fn read_shape(&mut self, feed: &GtfsFeed, rows: &[u32]) {
+    pub(super) fn read_shape_points(&mut self, feed: &GtfsFeed, rows: &[u32]) {
         let shapes = feed.table(GtfsFile::Shapes);
         let (lat, lon) = (shapes.float_column("shape_pt_lat"), shapes.float_column("shape_pt_lon"));
         let distances = shapes.float_column("shape_dist_traveled");
-        self.set_points(rows.iter().map(|&row| {
+        self.set_shape_points(rows.iter().map(|&row| {
             let place = (lat.get(row).unwrap_or(0.0), lon.get(row).unwrap_or(0.0));
             (place, distances.get(row).unwrap_or(0.0))
         }));
     }
 
     /// Sets the points of a shape: latitude, longitude, and the feed's distance.
-    fn set_points(&mut self, points: impl Iterator<Item = ((f64, f64), f64)>) {
+    fn set_shape_points(&mut self, points: impl Iterator<Item = ((f64, f64), f64)>) {
         self.points.clear();
         self.along.clear();
         self.feed_distances.clear();
@@ -84,13 +88,13 @@ impl ShapeLine {
             self.feed_distances.push(furthest);
         }
         self.balls.clear();
-        for start in (0..self.count_segments()).step_by(BLOCK) {
-            let end = (start + BLOCK).min(self.count_segments());
-            self.balls.push(BoundingBall::around_points(&self.points[start..=end]));
+        for start in (0..self.segment_count()).step_by(BLOCK) {
+            let end = (start + BLOCK).min(self.segment_count());
+            self.balls.push(SegmentBlockBall::ball_around_points(&self.points[start..=end]));
         }
     }
 
-    fn count_segments(&self) -> usize {
+    fn segment_count(&self) -> usize {
         self.points.len().saturating_sub(1)
     }
 
@@ -100,30 +104,30 @@ impl ShapeLine {
     }
 
     /// Returns true if the feed has distances for the points.
-    pub(super) fn has_distances(&self) -> bool {
+    pub(super) fn has_feed_distances(&self) -> bool {
         self.feed_distances.last().is_some_and(|&given| given > 0.0)
     }
 
     /// Adds the positions along the shape that are locally closest to a stop and at most
     /// `meters_max` away. O(n), mostly in steps of a whole block.
-    pub(super) fn add_matches_near(
+    pub(super) fn find_local_closest_positions(
         &self,
         stop: SpherePoint,
         meters_max: f64,
-        out: &mut Vec<ShapeMatch>,
+        out: &mut Vec<PositionOnShape>,
     ) {
         let angle_max = meters_max / EARTH_RADIUS_M;
         let reach = 2.0 * (angle_max / 2.0).sin() + ROUNDING;
         let n_before = out.len();
         let mut state = StopApproach::default();
         for (block, ball) in self.balls.iter().enumerate() {
-            if !ball.is_within_reach(stop, reach) {
-                state.leave_stop(out);
+            if !ball.may_be_within_distance(stop, reach) {
+                state.record_closest_position(out);
                 continue;
             }
-            for at in self.block_segments(block) {
+            for at in self.segments_of_block(block) {
                 let (start, end) = (self.points[at], self.points[at + 1]);
-                let place = stop.closest_between(start, end);
+                let place = stop.closest_point_on_segment(start, end);
                 let away = stop - place;
                 // The straight-line distance rules out most segments without computing an angle.
                 let meters = if away.dot_product(away) > reach * reach {
@@ -132,48 +136,48 @@ impl ShapeLine {
                     stop.distance_m(place)
                 };
                 if meters <= meters_max {
-                    state.enter_segment(place, meters, at, out);
+                    state.add_nearby_segment(place, meters, at, out);
                     let to_end = stop.distance_m(end);
                     state.to_end = to_end;
                     state.is_leaving = to_end > meters;
                 } else {
-                    state.leave_stop(out);
+                    state.record_closest_position(out);
                 }
             }
         }
-        state.leave_stop(out);
+        state.record_closest_position(out);
         for found in &mut out[n_before..] {
             let index = found.index;
             found.along = self.along[index] + found.place.distance_m(self.points[index]);
         }
     }
 
-    fn block_segments(&self, block: usize) -> Range<usize> {
+    fn segments_of_block(&self, block: usize) -> Range<usize> {
         let start = block * BLOCK;
-        start..(start + BLOCK).min(self.count_segments())
+        start..(start + BLOCK).min(self.segment_count())
     }
 
     /// Returns the position on the shape closest to a stop. O(n).
-    pub(super) fn closest_match(&self, stop: SpherePoint) -> ShapeMatch {
-        let mut best = ShapeMatch::NONE;
+    pub(super) fn closest_position_on_shape(&self, stop: SpherePoint) -> PositionOnShape {
+        let mut best = PositionOnShape::NONE;
         if let [only] = self.points.as_slice() {
-            best.keep_closer(*only, stop.distance_m(*only), 0);
+            best.replace_if_closer(*only, stop.distance_m(*only), 0);
         }
-        for at in 0..self.count_segments() {
-            let place = stop.closest_between(self.points[at], self.points[at + 1]);
-            best.keep_closer(place, stop.distance_m(place), at);
+        for at in 0..self.segment_count() {
+            let place = stop.closest_point_on_segment(self.points[at], self.points[at + 1]);
+            best.replace_if_closer(place, stop.distance_m(place), at);
         }
         best
     }
 
     /// Returns the position at the feed's distance for a stop, searching from a point of the shape.
     /// O(log n).
-    pub(super) fn match_at_distance(
+    pub(super) fn position_at_feed_distance(
         &self,
         stop: SpherePoint,
         feed_distance: f64,
         from: usize,
-    ) -> ShapeMatch {
+    ) -> PositionOnShape {
         let n_before = self.feed_distances[from..].partition_point(|&other| feed_distance >= other);
         let next = from + n_before;
         let index = next.saturating_sub(1).max(from);
@@ -185,9 +189,9 @@ impl ShapeLine {
             }
         }
         let after = (index + 1).min(self.points.len() - 1);
-        let place = self.points[index].point_toward(self.points[after], fraction);
+        let place = self.points[index].point_at_fraction_toward(self.points[after], fraction);
         let along = self.along[index] + fraction * (self.along[after] - self.along[index]);
-        ShapeMatch { index, place, along, to_shape: stop.distance_m(place) }
+        PositionOnShape { index, place, along, to_shape: stop.distance_m(place) }
     }
 }
 
@@ -201,7 +205,7 @@ fn are_nearly_equal(one: f64, other: f64) -> bool {
 #[derive(Debug)]
 struct StopApproach {
     /// The closest position of the current approach.
-    best: ShapeMatch,
+    best: PositionOnShape,
     /// The distance from the stop to the end of the last segment, in meters.
     to_end: f64,
     /// True if that distance is larger than the distance to the segment.
@@ -210,37 +214,37 @@ struct StopApproach {
 
 impl Default for StopApproach {
     fn default() -> StopApproach {
-        StopApproach { best: ShapeMatch::NONE, to_end: f64::INFINITY, is_leaving: false }
+        StopApproach { best: PositionOnShape::NONE, to_end: f64::INFINITY, is_leaving: false }
     }
 }
 
 impl StopApproach {
     /// Handles a segment near the stop. If the segment before led away and this one leads back, the
     /// shape passed the stop in between.
-    fn enter_segment(
+    fn add_nearby_segment(
         &mut self,
         place: SpherePoint,
         meters: f64,
         at: usize,
-        out: &mut Vec<ShapeMatch>,
+        out: &mut Vec<PositionOnShape>,
     ) {
         if self.is_leaving && meters < self.to_end {
-            self.leave_stop(out);
+            self.record_closest_position(out);
         }
-        self.best.keep_closer(place, meters, at);
+        self.best.replace_if_closer(place, meters, at);
     }
 
     /// Ends the approach: records the closest position, if any.
-    fn leave_stop(&mut self, out: &mut Vec<ShapeMatch>) {
-        if self.best.is_there() {
+    fn record_closest_position(&mut self, out: &mut Vec<PositionOnShape>) {
+        if self.best.has_position() {
             out.push(self.best);
-            self.best = ShapeMatch::NONE;
+            self.best = PositionOnShape::NONE;
         }
     }
 }
 
-impl BoundingBall {
-    fn around_points(points: &[SpherePoint]) -> BoundingBall {
+impl SegmentBlockBall {
+    fn ball_around_points(points: &[SpherePoint]) -> SegmentBlockBall {
         let sum =
             points.iter().fold(SpherePoint { x: 0.0, y: 0.0, z: 0.0 }, |sum, &point| sum + point);
         let center = sum * (1.0 / points.len() as f64);
@@ -249,10 +253,10 @@ impl BoundingBall {
         // less than a quarter of their squared length.
         let longest =
             points.windows(2).map(|pair| (pair[1] - pair[0]).vector_length()).fold(0.0, f64::max);
-        BoundingBall { center, radius: far + longest * longest / 4.0 }
+        SegmentBlockBall { center, radius: far + longest * longest / 4.0 }
     }
 
-    fn is_within_reach(&self, point: SpherePoint, reach: f64) -> bool {
+    fn may_be_within_distance(&self, point: SpherePoint, reach: f64) -> bool {
         let (away, reach) = (point - self.center, self.radius + reach);
         away.dot_product(away) <= reach * reach
     }
@@ -262,15 +266,19 @@ impl BoundingBall {
 mod tests {
     use super::*;
 
-    fn line(points: &[(f64, f64)]) -> ShapeLine {
-        let mut line = ShapeLine::default();
-        line.set_points(points.iter().enumerate().map(|(at, &place)| (place, at as f64)));
+    fn line(points: &[(f64, f64)]) -> ShapePolyline {
+        let mut line = ShapePolyline::default();
+        line.set_shape_points(points.iter().enumerate().map(|(at, &place)| (place, at as f64)));
         line
     }
 
-    fn near(line: &ShapeLine, stop: (f64, f64)) -> Vec<ShapeMatch> {
+    fn near(line: &ShapePolyline, stop: (f64, f64)) -> Vec<PositionOnShape> {
         let mut matches = Vec::new();
-        line.add_matches_near(SpherePoint::from_lat_lon(stop.0, stop.1), 100.0, &mut matches);
+        line.find_local_closest_positions(
+            SpherePoint::from_lat_lon(stop.0, stop.1),
+            100.0,
+            &mut matches,
+        );
         matches
     }
 
@@ -318,10 +326,10 @@ mod tests {
     fn a_given_distance_is_interpolated_between_two_points() {
         let line = line(&[(60.0, 10.0), (60.0, 10.01), (60.0, 10.02)]);
         let stop = SpherePoint::from_lat_lon(60.0, 10.005);
-        let found = line.match_at_distance(stop, 0.5, 0);
+        let found = line.position_at_feed_distance(stop, 0.5, 0);
         assert!(found.index == 0 && found.to_shape < 0.1, "{found:?}");
         // Never before the starting point of the search, nor beyond the last point.
-        assert_eq!(line.match_at_distance(stop, 0.5, 1).place, line.points[1]);
-        assert_eq!(line.match_at_distance(stop, 9.0, 0).place, line.points[2]);
+        assert_eq!(line.position_at_feed_distance(stop, 0.5, 1).place, line.points[1]);
+        assert_eq!(line.position_at_feed_distance(stop, 9.0, 0).place, line.points[2]);
     }
 }

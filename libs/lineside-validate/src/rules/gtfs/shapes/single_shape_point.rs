@@ -21,9 +21,9 @@ static KIND: NoticeKind = NoticeKind {
 fn check_single_point_shapes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let shapes = feed.table(GtfsFile::Shapes);
     let ids = shapes.text_column("shape_id");
-    for (shape, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
+    for (shape, rows) in feed.rows_grouped_by_field(GtfsFile::Shapes, "shape_id").iter() {
         if let [row] = rows {
-            out.add_notice(&KIND, |sample| {
+            out.count_notice_with_sample(&KIND, |sample| {
                 sample
                     .set_field("shapeId", ids.text_of_code(shape))
                     .set_field("csvRowNumber", shapes.line_number(*row));

@@ -10,12 +10,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     GtfsRule,
-    assign::{MatchAssigner, closest_match},
-    shape_line::{ShapeLine, ShapeMatch},
+    assign::{StopMatchAssigner, match_closest_to_stop},
+    shape_line::{PositionOnShape, ShapePolyline},
 };
 use crate::{
     Notices, ValidationContext,
-    gtfs::{FloatColumn, GtfsFeed, GtfsFile, RowLink, SpherePoint, TextColumn},
+    gtfs::{FloatColumn, GtfsFeed, GtfsFile, ReferencedRows, SpherePoint, TextColumn},
     notice::{NoticeKind, NoticeSample, Severity},
 };
 
@@ -121,101 +121,121 @@ fn check_stops_on_shape(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     let trips = feed.table(GtfsFile::Trips);
     let (shape_ids, routes) = (trips.text_column("shape_id"), trips.text_column("route_id"));
     let route_types = feed.table(GtfsFile::Routes).number_column("route_type");
-    let trip_of_shape = feed.row_link(GtfsFile::Shapes, "shape_id", GtfsFile::Trips, "shape_id");
-    let route_rows = feed.row_link(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
-    let trips_of_shape = feed.row_groups(GtfsFile::Trips, "shape_id");
-    let calls = CallColumns::new(feed);
-    let rows_of_trip = feed.row_groups(GtfsFile::StopTimes, "trip_id");
+    let trip_of_shape =
+        feed.rows_referenced_by_field(GtfsFile::Shapes, "shape_id", GtfsFile::Trips, "shape_id");
+    let route_rows =
+        feed.rows_referenced_by_field(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
+    let trips_of_shape = feed.rows_grouped_by_field(GtfsFile::Trips, "shape_id");
+    let calls = StopTimeColumnsForShapes::new(feed);
+    let rows_of_trip = feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id");
     let mut seen = HashSet::new();
     let mut bytes = Vec::new();
-    let mut matcher = ShapeMatcher::default();
-    for (shape, points) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
-        let trip = trip_of_shape.row_of_code(shape).and_then(|trip| shape_ids.code_of_row(trip));
+    let mut matcher = StopToShapeMatcher::default();
+    for (shape, points) in feed.rows_grouped_by_field(GtfsFile::Shapes, "shape_id").iter() {
+        let trip = trip_of_shape
+            .row_referenced_by_code(shape)
+            .and_then(|trip| shape_ids.text_code_of_row(trip));
         let Some(trip) = trip else { continue };
-        matcher.set_shape(feed, points);
+        matcher.load_shape(feed, points);
         seen.clear();
-        for &trip in trips_of_shape.rows_of_code(trip) {
-            let Some(group) = calls.trip_code(trip) else { continue };
-            let rows = rows_of_trip.rows_of_code(group);
-            if !seen.insert(calls.stops_fingerprint(rows, &mut bytes)) {
+        for &trip in trips_of_shape.rows_with_text_code(trip) {
+            let Some(group) = calls.trip_id_code_in_stop_times(trip) else { continue };
+            let rows = rows_of_trip.rows_with_text_code(group);
+            if !seen.insert(calls.fingerprint_of_stop_sequence(rows, &mut bytes)) {
                 continue;
             }
             // An unknown route is reported elsewhere.
-            let route = routes.code_of_row(trip).and_then(|route| route_rows.row_of_code(route));
+            let route = routes
+                .text_code_of_row(trip)
+                .and_then(|route| route_rows.row_referenced_by_code(route));
             let Some(route) = route else { continue };
             let is_rail = route_types.get(route) == Some(RAIL);
-            let mut check = TripCheck { feed, calls: &calls, trip, rows, is_rail, out };
-            matcher.match_by_place(&mut check);
-            matcher.match_by_distance(&mut check);
+            let mut check = TripShapeCheck { feed, calls: &calls, trip, rows, is_rail, out };
+            matcher.match_stops_by_coordinates(&mut check);
+            matcher.match_stops_by_distance(&mut check);
         }
     }
 }
 
 /// The columns that are read for the stop times of trips.
-struct CallColumns<'a> {
+struct StopTimeColumnsForShapes<'a> {
     trip_ids: TextColumn<'a>,
-    first_times: Arc<RowLink>,
+    first_times: Arc<ReferencedRows>,
     time_trips: TextColumn<'a>,
     stops: TextColumn<'a>,
     distances: FloatColumn<'a>,
-    stop_rows: Arc<RowLink>,
+    stop_rows: Arc<ReferencedRows>,
     stop_points: &'a [Option<SpherePoint>],
 }
 
-impl<'a> CallColumns<'a> {
-    fn new(feed: &'a GtfsFeed) -> CallColumns<'a> {
+impl<'a> StopTimeColumnsForShapes<'a> {
+    fn new(feed: &'a GtfsFeed) -> StopTimeColumnsForShapes<'a> {
         let times = feed.table(GtfsFile::StopTimes);
-        CallColumns {
+        StopTimeColumnsForShapes {
             trip_ids: feed.table(GtfsFile::Trips).text_column("trip_id"),
-            first_times: feed.row_link(GtfsFile::Trips, "trip_id", GtfsFile::StopTimes, "trip_id"),
+            first_times: feed.rows_referenced_by_field(
+                GtfsFile::Trips,
+                "trip_id",
+                GtfsFile::StopTimes,
+                "trip_id",
+            ),
             time_trips: times.text_column("trip_id"),
             stops: times.text_column("stop_id"),
             distances: times.float_column("shape_dist_traveled"),
-            stop_rows: feed.row_link(GtfsFile::StopTimes, "stop_id", GtfsFile::Stops, "stop_id"),
-            stop_points: feed.stop_points(),
+            stop_rows: feed.rows_referenced_by_field(
+                GtfsFile::StopTimes,
+                "stop_id",
+                GtfsFile::Stops,
+                "stop_id",
+            ),
+            stop_points: feed.stop_positions(),
         }
     }
 
     /// Returns the code of a trip's id in `stop_times.txt`.
-    fn trip_code(&self, trip: u32) -> Option<u32> {
-        self.time_trips.code_of_row(self.first_times.row_of_code(self.trip_ids.code_of_row(trip)?)?)
+    fn trip_id_code_in_stop_times(&self, trip: u32) -> Option<u32> {
+        self.time_trips.text_code_of_row(
+            self.first_times.row_referenced_by_code(self.trip_ids.text_code_of_row(trip)?)?,
+        )
     }
 
-    fn stop_code(&self, row: u32) -> u32 {
-        self.stops.code_of_row(row).unwrap_or(NO_STOP)
+    fn stop_id_code(&self, row: u32) -> u32 {
+        self.stops.text_code_of_row(row).unwrap_or(NO_STOP)
     }
 
     /// Returns the feed's distance of a stop time along the shape.
-    fn given_distance(&self, row: u32) -> f64 {
+    fn feed_shape_distance(&self, row: u32) -> f64 {
         self.distances.get(row).unwrap_or(0.0)
     }
 
-    fn stop_row(&self, row: u32) -> Option<u32> {
-        self.stops.code_of_row(row).and_then(|code| self.stop_rows.row_of_code(code))
+    fn row_in_stops_file(&self, row: u32) -> Option<u32> {
+        self.stops
+            .text_code_of_row(row)
+            .and_then(|code| self.stop_rows.row_referenced_by_code(code))
     }
 
     /// Returns the position of a stop; a stop without coordinates is at 0, 0.
-    fn stop_point(&self, row: u32) -> SpherePoint {
-        let point = self.stop_row(row).and_then(|stop| self.stop_points[stop as usize]);
+    fn stop_position(&self, row: u32) -> SpherePoint {
+        let point = self.row_in_stops_file(row).and_then(|stop| self.stop_points[stop as usize]);
         point.unwrap_or(SpherePoint::ORIGIN)
     }
 
     /// Returns a fingerprint that is equal for the same stops at the same distances. Its 64 bits make collisions
     /// improbable.
-    fn stops_fingerprint(&self, rows: &[u32], bytes: &mut Vec<u8>) -> u64 {
+    fn fingerprint_of_stop_sequence(&self, rows: &[u32], bytes: &mut Vec<u8>) -> u64 {
         bytes.clear();
         for &row in rows {
-            bytes.extend_from_slice(&self.stop_code(row).to_le_bytes());
-            bytes.extend_from_slice(&self.given_distance(row).to_le_bytes());
+            bytes.extend_from_slice(&self.stop_id_code(row).to_le_bytes());
+            bytes.extend_from_slice(&self.feed_shape_distance(row).to_le_bytes());
         }
         xxh3_64(bytes)
     }
 }
 
 /// The trip that is checked, and the notices.
-struct TripCheck<'a, 'o> {
+struct TripShapeCheck<'a, 'o> {
     feed: &'a GtfsFeed,
-    calls: &'a CallColumns<'a>,
+    calls: &'a StopTimeColumnsForShapes<'a>,
     trip: u32,
     /// The stop times of the trip, in order.
     rows: &'a [u32],
@@ -223,25 +243,25 @@ struct TripCheck<'a, 'o> {
     out: &'o mut Notices,
 }
 
-impl TripCheck<'_, '_> {
+impl TripShapeCheck<'_, '_> {
     fn max_stop_distance_m(&self, at: usize) -> f64 {
         let is_end = at == 0 || at + 1 == self.rows.len();
         if self.is_rail && is_end { METERS_MAX * STATION_TIMES } else { METERS_MAX }
     }
 
     /// Reports a notice about a stop of the trip, unless it has no stop.
-    fn report_for_stop(
+    fn report_stop_notice(
         &mut self,
         kind: &'static NoticeKind,
         at: usize,
         fill: impl FnOnce(&mut NoticeSample),
     ) {
         let row = self.rows[at];
-        if self.calls.stop_code(row) == NO_STOP {
+        if self.calls.stop_id_code(row) == NO_STOP {
             return;
         }
         let trips = self.feed.table(GtfsFile::Trips);
-        self.out.add_notice(kind, |sample| {
+        self.out.count_notice_with_sample(kind, |sample| {
             sample.set_field("tripCsvRowNumber", trips.line_number(self.trip));
             sample.set_field("shapeId", trips.text_column("shape_id").get(self.trip));
             sample.set_field("tripId", trips.text_column("trip_id").get(self.trip));
@@ -252,7 +272,7 @@ impl TripCheck<'_, '_> {
 
 /// Fills in the stop, in the fields with these names.
 fn set_stop_fields(
-    (feed, calls): (&GtfsFeed, &CallColumns<'_>),
+    (feed, calls): (&GtfsFeed, &StopTimeColumnsForShapes<'_>),
     row: u32,
     names: [&'static str; 3],
     sample: &mut NoticeSample,
@@ -260,21 +280,21 @@ fn set_stop_fields(
     let stop_names = feed.table(GtfsFile::Stops).text_column("stop_name");
     sample.set_field(names[0], feed.table(GtfsFile::StopTimes).line_number(row));
     sample.set_field(names[1], calls.stops.get(row));
-    sample.set_field(names[2], calls.stop_row(row).and_then(|stop| stop_names.get(stop)));
+    sample.set_field(names[2], calls.row_in_stops_file(row).and_then(|stop| stop_names.get(stop)));
 }
 
 const STOP: [&str; 3] = ["stopTimeCsvRowNumber", "stopId", "stopName"];
 const STOP_1: [&str; 3] = ["stopTimeCsvRowNumber1", "stopId1", "stopName1"];
 const STOP_2: [&str; 3] = ["stopTimeCsvRowNumber2", "stopId2", "stopName2"];
 
-fn match_degrees(found: &ShapeMatch) -> Vec<f64> {
+fn match_lat_lon_degrees(found: &PositionOnShape) -> Vec<f64> {
     let (lat, lon) = found.place.to_lat_lon();
     vec![lat, lon]
 }
 
 /// The matches of a stop along a shape.
 #[derive(Clone)]
-struct StopPasses {
+struct StopMatchRange {
     /// The range of the matches, or of only the closest one if there are very many.
     matches: Range<usize>,
     count: usize,
@@ -282,31 +302,31 @@ struct StopPasses {
 
 /// A matcher of trips to one shape after the other, reused for its buffers.
 #[derive(Default)]
-struct ShapeMatcher {
-    line: ShapeLine,
+struct StopToShapeMatcher {
+    line: ShapePolyline,
     /// The matches of all stops on the shape, and the range of each stop: by its code, and true if it may be as far as
     /// a station.
-    matches: Vec<ShapeMatch>,
-    cached_passes: HashMap<(u32, bool), StopPasses>,
+    matches: Vec<PositionOnShape>,
+    cached_passes: HashMap<(u32, bool), StopMatchRange>,
     /// The stops that were reported as too far from the shape: once for all trips.
     reported_stops: HashSet<u32>,
     /// The matches of each stop of the current trip.
     choices: Vec<Range<usize>>,
     /// True if there are too many matches to choose from.
     is_tangled: bool,
-    assigner: MatchAssigner,
+    assigner: StopMatchAssigner,
 }
 
-impl ShapeMatcher {
-    fn set_shape(&mut self, feed: &GtfsFeed, points: &[u32]) {
-        self.line.read_shape(feed, points);
+impl StopToShapeMatcher {
+    fn load_shape(&mut self, feed: &GtfsFeed, points: &[u32]) {
+        self.line.read_shape_points(feed, points);
         self.matches.clear();
         self.cached_passes.clear();
         self.reported_stops.clear();
     }
 
     /// Matches each stop to the shape by its coordinates.
-    fn match_by_place(&mut self, check: &mut TripCheck<'_, '_>) {
+    fn match_stops_by_coordinates(&mut self, check: &mut TripShapeCheck<'_, '_>) {
         if self.matches.len() > CACHED_MATCHES_MAX {
             self.matches.clear();
             self.cached_passes.clear();
@@ -315,70 +335,73 @@ impl ShapeMatcher {
         self.is_tangled = false;
         let mut all_match = !check.rows.is_empty();
         for at in 0..check.rows.len() {
-            let found = self.matches_near_stop(at, &TOO_FAR, check);
+            let found = self.find_or_report_stop_matches(at, &TOO_FAR, check);
             all_match &= !found.is_empty();
             self.choices.push(found);
         }
         if all_match {
-            self.assign_in_order(check);
+            self.assign_matches_in_order(check);
         }
     }
 
     /// Matches each stop to the shape by the feed's distances, if the last stop has one.
-    fn match_by_distance(&mut self, check: &mut TripCheck<'_, '_>) {
-        let last = check.rows.last().map_or(0.0, |&row| check.calls.given_distance(row));
-        if last <= 0.0 || !self.line.has_distances() {
+    fn match_stops_by_distance(&mut self, check: &mut TripShapeCheck<'_, '_>) {
+        let last = check.rows.last().map_or(0.0, |&row| check.calls.feed_shape_distance(row));
+        if last <= 0.0 || !self.line.has_feed_distances() {
             return;
         }
         self.choices.clear();
         self.is_tangled = false;
         let mut from = 0;
         for (at, &row) in check.rows.iter().enumerate() {
-            let distance = check.calls.given_distance(row);
+            let distance = check.calls.feed_shape_distance(row);
             if distance > 0.0 {
-                let found =
-                    self.line.match_at_distance(check.calls.stop_point(row), distance, from);
+                let found = self.line.position_at_feed_distance(
+                    check.calls.stop_position(row),
+                    distance,
+                    from,
+                );
                 from = found.index;
                 let start = self.matches.len();
                 self.matches.push(found);
                 self.choices.push(start..start + 1);
                 continue;
             }
-            let found = self.matches_near_stop(at, &TOO_FAR_BY_DISTANCE, check);
+            let found = self.find_or_report_stop_matches(at, &TOO_FAR_BY_DISTANCE, check);
             if found.is_empty() {
                 return;
             }
             self.choices.push(found);
         }
-        if self.assign_in_order(check) {
-            let far = |&(_, found): &(usize, ShapeMatch)| found.to_shape > METERS_MAX;
-            let picks = self.assigner.assigned_matches();
+        if self.assign_matches_in_order(check) {
+            let far = |&(_, found): &(usize, PositionOnShape)| found.to_shape > METERS_MAX;
+            let picks = self.assigner.assigned_matches_from_last_stop();
             let picked = picks.map(|(at, pick)| (at, self.matches[self.choices[at].clone()][pick]));
-            let mut far: Vec<(usize, ShapeMatch)> = picked.filter(far).collect();
+            let mut far: Vec<(usize, PositionOnShape)> = picked.filter(far).collect();
             far.reverse();
             for (at, found) in far {
-                self.report_too_far(at, &TOO_FAR_BY_DISTANCE, check, |_| found);
+                self.report_stop_far_from_shape(at, &TOO_FAR_BY_DISTANCE, check, |_| found);
             }
         }
     }
 
     /// Returns the matches of a stop by its coordinates; reports if there are none or too many.
-    fn matches_near_stop(
+    fn find_or_report_stop_matches(
         &mut self,
         at: usize,
         too_far: &'static NoticeKind,
-        check: &mut TripCheck<'_, '_>,
+        check: &mut TripShapeCheck<'_, '_>,
     ) -> Range<usize> {
         // Each search visits the whole shape, and a trip may have very many stops.
         check.feed.unwind_if_cancelled();
         let row = check.rows[at];
         let meters_max = check.max_stop_distance_m(at);
-        let key = (check.calls.stop_code(row), meters_max > METERS_MAX);
-        let point = check.calls.stop_point(row);
-        let StopPasses { matches: found, count } = match self.cached_passes.get(&key) {
+        let key = (check.calls.stop_id_code(row), meters_max > METERS_MAX);
+        let point = check.calls.stop_position(row);
+        let StopMatchRange { matches: found, count } = match self.cached_passes.get(&key) {
             Some(passes) => passes.clone(),
             None => {
-                let passes = self.find_passes(point, meters_max);
+                let passes = self.find_stop_matches(point, meters_max);
                 self.cached_passes.insert(key, passes.clone());
                 passes
             }
@@ -386,16 +409,21 @@ impl ShapeMatcher {
         self.is_tangled |= count > TANGLED;
         if found.is_empty() {
             // A shape of one point has no segments to match, but may be near.
-            if !self.line.is_single_point() || self.line.closest_match(point).to_shape > meters_max
+            if !self.line.is_single_point()
+                || self.line.closest_position_on_shape(point).to_shape > meters_max
             {
-                self.report_too_far(at, too_far, check, |line| line.closest_match(point));
+                self.report_stop_far_from_shape(at, too_far, check, |line| {
+                    line.closest_position_on_shape(point)
+                });
             }
         } else if count > MATCHES_MAX {
             let (matches, places) = (&self.matches[found.clone()], (check.feed, check.calls));
-            check.report_for_stop(&TOO_MANY, at, |sample| {
+            check.report_stop_notice(&TOO_MANY, at, |sample| {
                 set_stop_fields(places, row, STOP, sample);
-                sample
-                    .set_field("match", closest_match(matches).map(|found| match_degrees(&found)));
+                sample.set_field(
+                    "match",
+                    match_closest_to_stop(matches).map(|found| match_lat_lon_degrees(&found)),
+                );
                 sample.set_field("matchCount", count);
             });
         }
@@ -403,55 +431,55 @@ impl ShapeMatcher {
     }
 
     /// Searches the shape for the matches of a stop.
-    fn find_passes(&mut self, stop: SpherePoint, meters_max: f64) -> StopPasses {
+    fn find_stop_matches(&mut self, stop: SpherePoint, meters_max: f64) -> StopMatchRange {
         let start = self.matches.len();
-        self.line.add_matches_near(stop, meters_max, &mut self.matches);
+        self.line.find_local_closest_positions(stop, meters_max, &mut self.matches);
         let count = self.matches.len() - start;
         if count > TANGLED {
-            let best = closest_match(&self.matches[start..]);
+            let best = match_closest_to_stop(&self.matches[start..]);
             self.matches.truncate(start);
             self.matches.extend(best);
         }
-        StopPasses { matches: start..self.matches.len(), count }
+        StopMatchRange { matches: start..self.matches.len(), count }
     }
 
-    fn report_too_far(
+    fn report_stop_far_from_shape(
         &mut self,
         at: usize,
         kind: &'static NoticeKind,
-        check: &mut TripCheck<'_, '_>,
-        found: impl FnOnce(&ShapeLine) -> ShapeMatch,
+        check: &mut TripShapeCheck<'_, '_>,
+        found: impl FnOnce(&ShapePolyline) -> PositionOnShape,
     ) {
         let row = check.rows[at];
-        if self.reported_stops.insert(check.calls.stop_code(row)) {
+        if self.reported_stops.insert(check.calls.stop_id_code(row)) {
             let (line, places) = (&self.line, (check.feed, check.calls));
-            check.report_for_stop(kind, at, |sample| {
+            check.report_stop_notice(kind, at, |sample| {
                 let found = found(line);
                 set_stop_fields(places, row, STOP, sample);
                 sample
-                    .set_field("match", match_degrees(&found))
+                    .set_field("match", match_lat_lon_degrees(&found))
                     .set_field("geoDistanceToShape", found.to_shape);
             });
         }
     }
 
     /// Assigns a match to each stop; reports if no order-preserving assignment exists. Returns true if one exists.
-    fn assign_in_order(&mut self, check: &mut TripCheck<'_, '_>) -> bool {
+    fn assign_matches_in_order(&mut self, check: &mut TripShapeCheck<'_, '_>) -> bool {
         let n_choices: usize = self.choices.iter().map(Range::len).sum();
         if self.is_tangled || n_choices > CHOICES_MAX {
             return false;
         }
         let matches = |at: usize| &self.matches[self.choices[at].clone()];
-        let Err(misfit) = self.assigner.assign_matches(self.choices.len(), matches) else {
+        let Err(misfit) = self.assigner.assign_matches_in_order(self.choices.len(), matches) else {
             return true;
         };
         let (row, places) = (check.rows[misfit.stop], (check.feed, check.calls));
         let row_before = check.rows[misfit.stop.saturating_sub(1)];
-        check.report_for_stop(&OUT_OF_ORDER, misfit.stop, |sample| {
+        check.report_stop_notice(&OUT_OF_ORDER, misfit.stop, |sample| {
             set_stop_fields(places, row, STOP_1, sample);
-            sample.set_field("match1", match_degrees(&misfit.at));
+            sample.set_field("match1", match_lat_lon_degrees(&misfit.at));
             set_stop_fields(places, row_before, STOP_2, sample);
-            sample.set_field("match2", match_degrees(&misfit.predecessor));
+            sample.set_field("match2", match_lat_lon_degrees(&misfit.predecessor));
         });
         false
     }

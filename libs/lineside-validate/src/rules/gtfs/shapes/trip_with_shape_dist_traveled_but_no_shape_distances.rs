@@ -34,31 +34,36 @@ fn check_missing_shape_distances(feed: &GtfsFeed, _: &ValidationContext, out: &m
     }
     let point_shapes = shapes.text_column("shape_id");
     let point_distances = shapes.float_column("shape_dist_traveled");
-    let mut lacks_distance = vec![false; point_shapes.count_codes()];
-    for row in shapes.rows().filter(|&row| point_distances.get(row).is_none()) {
-        if let Some(shape) = point_shapes.code_of_row(row) {
+    let mut lacks_distance = vec![false; point_shapes.text_code_count()];
+    for row in shapes.row_numbers().filter(|&row| point_distances.get(row).is_none()) {
+        if let Some(shape) = point_shapes.text_code_of_row(row) {
             lacks_distance[shape as usize] = true;
         }
     }
     if !lacks_distance.contains(&true) {
         return;
     }
-    let trip_rows = feed.row_link(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
-    let point_of_shape = feed.row_link(GtfsFile::Trips, "shape_id", GtfsFile::Shapes, "shape_id");
+    let trip_rows =
+        feed.rows_referenced_by_field(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
+    let point_of_shape =
+        feed.rows_referenced_by_field(GtfsFile::Trips, "shape_id", GtfsFile::Shapes, "shape_id");
     let (distances, shape_ids) =
         (times.float_column("shape_dist_traveled"), trips.text_column("shape_id"));
     let is_wanting = |trip| {
-        let point = shape_ids.code_of_row(trip).and_then(|shape| point_of_shape.row_of_code(shape));
-        let shape = point.and_then(|point| point_shapes.code_of_row(point));
+        let point = shape_ids
+            .text_code_of_row(trip)
+            .and_then(|shape| point_of_shape.row_referenced_by_code(shape));
+        let shape = point.and_then(|point| point_shapes.text_code_of_row(point));
         shape.is_some_and(|shape| lacks_distance[shape as usize])
     };
-    for (trip, rows) in feed.row_groups(GtfsFile::StopTimes, "trip_id").iter() {
-        let Some(trip) = trip_rows.row_of_code(trip).filter(|&trip| is_wanting(trip)) else {
+    for (trip, rows) in feed.rows_grouped_by_field(GtfsFile::StopTimes, "trip_id").iter() {
+        let Some(trip) = trip_rows.row_referenced_by_code(trip).filter(|&trip| is_wanting(trip))
+        else {
             continue;
         };
         let first = rows.iter().copied().find(|&row| distances.get(row).is_some());
         let Some(first) = first else { continue };
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             sample.set_field("tripCsvRowNumber", trips.line_number(trip));
             sample.set_field("tripId", trips.text_column("trip_id").get(trip));
             sample.set_field("shapeId", shape_ids.get(trip));

@@ -24,12 +24,13 @@ static KIND: NoticeKind = NoticeKind {
 fn check_unused_shapes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let shapes = feed.table(GtfsFile::Shapes);
     let ids = shapes.text_column("shape_id");
-    let trips = feed.row_link(GtfsFile::Shapes, "shape_id", GtfsFile::Trips, "shape_id");
-    for (shape, rows) in feed.row_groups(GtfsFile::Shapes, "shape_id").iter() {
-        if trips.row_of_code(shape).is_some() {
+    let trips =
+        feed.rows_referenced_by_field(GtfsFile::Shapes, "shape_id", GtfsFile::Trips, "shape_id");
+    for (shape, rows) in feed.rows_grouped_by_field(GtfsFile::Shapes, "shape_id").iter() {
+        if trips.row_referenced_by_code(shape).is_some() {
             continue;
         }
-        out.add_notice(&KIND, |sample| {
+        out.count_notice_with_sample(&KIND, |sample| {
             // The first row in the file, which need not be the first point of the shape.
             let row = rows.iter().copied().min().unwrap_or_default();
             sample

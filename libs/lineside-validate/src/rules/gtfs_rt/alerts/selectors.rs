@@ -6,8 +6,8 @@ use crate::{
     Notices,
     notice::NoticeKind,
     rules::gtfs_rt::{
-        MessageSubject, RealtimeRule,
-        fields::{ENTITY, ROUTE, TRIP, error_kind},
+        MessageWithContext, RealtimeRule,
+        fields::{ENTITY, ROUTE, TRIP, new_error_kind},
     },
 };
 
@@ -17,52 +17,52 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
     on_message: Some(check_alert_selectors),
 };
 
-static TRIP_OF_OTHER_ROUTE: NoticeKind = error_kind(
+static TRIP_OF_OTHER_ROUTE: NoticeKind = new_error_kind(
     "E030",
     &[ENTITY, TRIP, ROUTE, ("scheduledRouteId", "The trip's route in the schedule.")],
     include_str!("E030.md"),
 );
 
-static TWO_ROUTES: NoticeKind = error_kind(
+static TWO_ROUTES: NoticeKind = new_error_kind(
     "E031",
     &[ENTITY, ROUTE, ("tripRouteId", "The route in the selector.")],
     include_str!("E031.md"),
 );
 
-static ABOUT_NOTHING: NoticeKind = error_kind("E032", &[ENTITY], include_str!("E032.md"));
+static ABOUT_NOTHING: NoticeKind = new_error_kind("E032", &[ENTITY], include_str!("E032.md"));
 
-static EMPTY_SELECTOR: NoticeKind = error_kind("E033", &[ENTITY], include_str!("E033.md"));
+static EMPTY_SELECTOR: NoticeKind = new_error_kind("E033", &[ENTITY], include_str!("E033.md"));
 
 static UNKNOWN_AGENCY: NoticeKind =
-    error_kind("E034", &[ENTITY, ("agencyId", "The agency.")], include_str!("E034.md"));
+    new_error_kind("E034", &[ENTITY, ("agencyId", "The agency.")], include_str!("E034.md"));
 
 /// O(informed entities).
-fn check_alert_selectors(subject: &MessageSubject<'_>, out: &mut Notices) {
+fn check_alert_selectors(subject: &MessageWithContext<'_>, out: &mut Notices) {
     for entity in &subject.message.entity {
         let Some(alert) = &entity.alert else { continue };
         if alert.informed_entity.is_empty() {
-            out.add_notice(&ABOUT_NOTHING, |sample| {
+            out.count_notice_with_sample(&ABOUT_NOTHING, |sample| {
                 sample.set_field("entityId", entity.id.as_str());
             });
         }
         for selector in &alert.informed_entity {
-            if is_empty_selector(selector) {
-                out.add_notice(&EMPTY_SELECTOR, |sample| {
+            if selects_nothing(selector) {
+                out.count_notice_with_sample(&EMPTY_SELECTOR, |sample| {
                     sample.set_field("entityId", entity.id.as_str());
                 });
             }
             let agency = selector.agency_id.as_deref();
             if let Some(agency) = agency.filter(|agency| !subject.timetable.has_agency(agency)) {
-                out.add_notice(&UNKNOWN_AGENCY, |sample| {
+                out.count_notice_with_sample(&UNKNOWN_AGENCY, |sample| {
                     sample.set_field("entityId", entity.id.as_str()).set_field("agencyId", agency);
                 });
             }
-            check_selector_routes(subject, entity, selector, out);
+            check_selector_trip_matches_route(subject, entity, selector, out);
         }
     }
 }
 
-fn is_empty_selector(selector: &EntitySelector) -> bool {
+fn selects_nothing(selector: &EntitySelector) -> bool {
     let trip = selector.trip.as_ref();
     selector.agency_id.is_none()
         && selector.route_id.is_none()
@@ -71,8 +71,8 @@ fn is_empty_selector(selector: &EntitySelector) -> bool {
         && trip.is_none_or(|trip| trip.trip_id.is_none() && trip.route_id.is_none())
 }
 
-fn check_selector_routes(
-    subject: &MessageSubject<'_>,
+fn check_selector_trip_matches_route(
+    subject: &MessageWithContext<'_>,
     entity: &FeedEntity,
     selector: &EntitySelector,
     out: &mut Notices,
@@ -83,14 +83,14 @@ fn check_selector_routes(
     let scheduled = subject.timetable.trip_of_descriptor(descriptor);
     let scheduled = scheduled.map(|trip| subject.timetable.route_id_of_trip(trip));
     if let Some(scheduled) = scheduled.filter(|&scheduled| scheduled != route) {
-        out.add_notice(&TRIP_OF_OTHER_ROUTE, |sample| {
+        out.count_notice_with_sample(&TRIP_OF_OTHER_ROUTE, |sample| {
             sample.set_field("entityId", entity.id.as_str()).set_field("routeId", route);
             sample.set_field("tripId", descriptor.trip_id.as_deref());
             sample.set_field("scheduledRouteId", scheduled);
         });
     }
     if let Some(other) = descriptor.route_id.as_deref().filter(|&other| other != route) {
-        out.add_notice(&TWO_ROUTES, |sample| {
+        out.count_notice_with_sample(&TWO_ROUTES, |sample| {
             sample.set_field("entityId", entity.id.as_str()).set_field("routeId", route);
             sample.set_field("tripRouteId", other);
         });

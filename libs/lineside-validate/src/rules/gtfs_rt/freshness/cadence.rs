@@ -4,24 +4,27 @@ use crate::{
     Notices,
     notice::NoticeKind,
     rules::gtfs_rt::{
-        MessageSubject, RealtimeRule,
-        fields::{Field, HEADER, warning_kind},
+        MessageWithContext, RealtimeRule,
+        fields::{HEADER, NoticeFieldMeaning, new_warning_kind},
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&PAUSE, &JUMP], on_update: None, on_message: Some(check_cadence) };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&PAUSE, &JUMP],
+    on_update: None,
+    on_message: Some(check_message_interval),
+};
 
-const INTERVAL: Field =
+const INTERVAL: NoticeFieldMeaning =
     ("interval", "The seconds since the previous message, according to the headers.");
 
-static PAUSE: NoticeKind = warning_kind(
+static PAUSE: NoticeKind = new_warning_kind(
     "feed_pause",
     &[HEADER, INTERVAL, ("usualInterval", "The usual interval between two messages, in seconds.")],
     include_str!("feed_pause.md"),
 );
 
-static JUMP: NoticeKind = warning_kind(
+static JUMP: NoticeKind = new_warning_kind(
     "timestamp_jump",
     &[
         HEADER,
@@ -39,7 +42,7 @@ const PAUSE_MIN_S: i64 = 60;
 const JUMP_MIN_S: i64 = 60;
 
 /// O(1).
-fn check_cadence(subject: &MessageSubject<'_>, out: &mut Notices) {
+fn check_message_interval(subject: &MessageWithContext<'_>, out: &mut Notices) {
     let (Some(history), Some(header)) = (subject.history, subject.header_timestamp()) else {
         return;
     };
@@ -50,7 +53,7 @@ fn check_cadence(subject: &MessageSubject<'_>, out: &mut Notices) {
     if let Some(usual) = usual
         && interval > PAUSE_MIN_S.max(usual.saturating_mul(PAUSE_TIMES))
     {
-        out.add_notice(&PAUSE, |sample| {
+        out.count_notice_with_sample(&PAUSE, |sample| {
             sample.set_field("headerTimestamp", header).set_field("interval", interval);
             sample.set_field("usualInterval", usual);
         });
@@ -58,7 +61,7 @@ fn check_cadence(subject: &MessageSubject<'_>, out: &mut Notices) {
     // A source that publishes every few minutes is polled at any time within its interval.
     let slack = JUMP_MIN_S.max(usual.unwrap_or_default());
     if interval.saturating_sub(received).saturating_abs() > slack {
-        out.add_notice(&JUMP, |sample| {
+        out.count_notice_with_sample(&JUMP, |sample| {
             sample.set_field("headerTimestamp", header).set_field("interval", interval);
             sample.set_field("received", received);
         });

@@ -3,19 +3,19 @@
 use crate::{
     Notices,
     notice::NoticeKind,
-    rules::gtfs_rt::{MessageSubject, RealtimeRule, fields::error_kind},
+    rules::gtfs_rt::{MessageWithContext, RealtimeRule, fields::new_error_kind},
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&UNKNOWN_VERSION, &NO_INCREMENTALITY],
     on_update: None,
-    on_message: Some(check_version),
+    on_message: Some(check_gtfs_realtime_version),
 };
 
 static UNKNOWN_VERSION: NoticeKind =
-    error_kind("E038", &[("version", "The value of the field.")], include_str!("E038.md"));
+    new_error_kind("E038", &[("version", "The value of the field.")], include_str!("E038.md"));
 
-static NO_INCREMENTALITY: NoticeKind = error_kind(
+static NO_INCREMENTALITY: NoticeKind = new_error_kind(
     "E049",
     &[("version", "The version, which requires the field.")],
     include_str!("E049.md"),
@@ -25,22 +25,22 @@ static NO_INCREMENTALITY: NoticeKind = error_kind(
 const VERSIONS: [&str; 2] = ["1.0", "2.0"];
 
 /// Parses a version as a number.
-pub(super) fn parse_version(version: &str) -> Option<f32> {
+pub(super) fn parse_version_number(version: &str) -> Option<f32> {
     version.trim().parse().ok()
 }
 
 /// O(1).
-fn check_version(subject: &MessageSubject<'_>, out: &mut Notices) {
+fn check_gtfs_realtime_version(subject: &MessageWithContext<'_>, out: &mut Notices) {
     let header = &subject.message.header;
     let version = header.gtfs_realtime_version.as_str();
     if !VERSIONS.contains(&version) {
-        out.add_notice(&UNKNOWN_VERSION, |sample| {
+        out.count_notice_with_sample(&UNKNOWN_VERSION, |sample| {
             sample.set_field("version", version);
         });
     }
-    let is_second = parse_version(version).is_some_and(|number| number >= 2.0);
+    let is_second = parse_version_number(version).is_some_and(|number| number >= 2.0);
     if is_second && header.incrementality.is_none() {
-        out.add_notice(&NO_INCREMENTALITY, |sample| {
+        out.count_notice_with_sample(&NO_INCREMENTALITY, |sample| {
             sample.set_field("version", version);
         });
     }

@@ -9,17 +9,17 @@ use crate::{
     gtfs::haversine_distance_m,
     notice::NoticeKind,
     rules::gtfs_rt::{
-        MessageSubject, RealtimeRule,
-        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, warning_kind},
-        subject::VehicleRef,
-        time::parse_timestamp,
+        MessageWithContext, RealtimeRule,
+        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, new_warning_kind},
+        subject::VehicleWithSchedule,
+        time::timestamp_unless_zero,
     },
 };
 
 pub(super) static RULE: RealtimeRule =
     RealtimeRule { kinds: &[&JUMP], on_update: None, on_message: Some(check_vehicle_jumps) };
 
-static JUMP: NoticeKind = warning_kind(
+static JUMP: NoticeKind = new_warning_kind(
     "vehicle_jump",
     &[
         ENTITY,
@@ -53,7 +53,7 @@ fn max_vehicle_speed(route_type: Option<i32>) -> f64 {
 }
 
 /// O(vehicles of both messages).
-fn check_vehicle_jumps(subject: &MessageSubject<'_>, out: &mut Notices) {
+fn check_vehicle_jumps(subject: &MessageWithContext<'_>, out: &mut Notices) {
     let Some(previous) = subject.previous else { return };
     if subject.vehicles.is_empty() {
         return;
@@ -61,7 +61,7 @@ fn check_vehicle_jumps(subject: &MessageSubject<'_>, out: &mut Notices) {
     let mut previous_vehicles = PreviousVehicles::new(previous);
     for (at, vehicle) in subject.vehicles.iter().enumerate() {
         if let Some(last) =
-            vehicle.vehicle_id().and_then(|id| previous_vehicles.find_vehicle(at, id))
+            vehicle.vehicle_id().and_then(|id| previous_vehicles.find_previous_vehicle(at, id))
         {
             check_vehicle_jump(subject, vehicle, last, previous, out);
         }
@@ -84,7 +84,7 @@ impl<'a> PreviousVehicles<'a> {
         PreviousVehicles { vehicles: vehicles.map(named).collect(), by_id: None }
     }
 
-    fn find_vehicle(&mut self, at: usize, id: &str) -> Option<&'a VehiclePosition> {
+    fn find_previous_vehicle(&mut self, at: usize, id: &str) -> Option<&'a VehiclePosition> {
         if id.is_empty() {
             return None;
         }
@@ -97,8 +97,8 @@ impl<'a> PreviousVehicles<'a> {
 }
 
 fn check_vehicle_jump(
-    subject: &MessageSubject<'_>,
-    vehicle: &VehicleRef<'_>,
+    subject: &MessageWithContext<'_>,
+    vehicle: &VehicleWithSchedule<'_>,
     last: &VehiclePosition,
     previous: &FeedMessage,
     out: &mut Notices,
@@ -111,8 +111,10 @@ fn check_vehicle_jump(
         return;
     }
     let distance = haversine_distance_m(from, here);
-    let own = parse_timestamp(vehicle.position.timestamp).zip(parse_timestamp(last.timestamp));
-    let header = || subject.header_timestamp().zip(parse_timestamp(previous.header.timestamp));
+    let own = timestamp_unless_zero(vehicle.position.timestamp)
+        .zip(timestamp_unless_zero(last.timestamp));
+    let header =
+        || subject.header_timestamp().zip(timestamp_unless_zero(previous.header.timestamp));
     // If a vehicle's timestamp did not advance, the messages' timestamps give the elapsed time.
     let later = |(after, before): &(i64, i64)| after > before;
     let Some((after, before)) = own.filter(later).or_else(|| header().filter(later)) else {
@@ -120,9 +122,9 @@ fn check_vehicle_jump(
     };
     let seconds = after.saturating_sub(before);
     let speed = distance / seconds as f64;
-    let route_type = vehicle.trip.and_then(|trip| subject.timetable.route_type(trip));
+    let route_type = vehicle.trip.and_then(|trip| subject.timetable.route_type_of_trip(trip));
     if distance > DISTANCE_MIN_M && speed > max_vehicle_speed(route_type) {
-        out.add_notice(&JUMP, |sample| {
+        out.count_notice_with_sample(&JUMP, |sample| {
             let descriptor = vehicle.position.trip.as_ref();
             sample
                 .set_field("entityId", vehicle.entity.id.as_str())

@@ -4,15 +4,18 @@ use crate::{
     Notices,
     notice::NoticeKind,
     rules::gtfs_rt::{
-        MessageSubject, RealtimeRule,
-        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, warning_kind},
+        MessageWithContext, RealtimeRule,
+        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, new_warning_kind},
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&OFF_SHAPE], on_update: None, on_message: Some(check_off_shape) };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&OFF_SHAPE],
+    on_update: None,
+    on_message: Some(check_vehicles_near_shape),
+};
 
-static OFF_SHAPE: NoticeKind = warning_kind(
+static OFF_SHAPE: NoticeKind = new_warning_kind(
     "vehicle_off_shape",
     &[ENTITY, TRIP, VEHICLE, LATITUDE, LONGITUDE, DISTANCE],
     include_str!("vehicle_off_shape.md"),
@@ -23,22 +26,22 @@ static OFF_SHAPE: NoticeKind = warning_kind(
 const OFF_MAX_M: f64 = 100.0;
 
 /// O(vehicles), and at worst O(points) of each one's shape, sixteen at a time.
-fn check_off_shape(subject: &MessageSubject<'_>, out: &mut Notices) {
+fn check_vehicles_near_shape(subject: &MessageWithContext<'_>, out: &mut Notices) {
     for vehicle in &subject.vehicles {
         let (Some(trip), Some(position)) = (vehicle.trip, &vehicle.position.position) else {
             continue;
         };
         let place @ (lat, lon) = (f64::from(position.latitude), f64::from(position.longitude));
         let is_place = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
-        if !is_place || subject.timetable.is_near_line(trip, place, OFF_MAX_M) {
+        if !is_place || subject.timetable.is_near_shape_on_ground(trip, place, OFF_MAX_M) {
             continue;
         }
         if subject.is_on_detour(vehicle) {
             continue;
         }
-        out.add_notice(&OFF_SHAPE, |sample| {
+        out.count_notice_with_sample(&OFF_SHAPE, |sample| {
             let descriptor = vehicle.position.trip.as_ref();
-            let meters = subject.timetable.distance_to_line_m(trip, place);
+            let meters = subject.timetable.distance_to_shape_m(trip, place);
             sample
                 .set_field("entityId", vehicle.entity.id.as_str())
                 .set_field("vehicleId", vehicle.vehicle_id());

@@ -4,24 +4,25 @@ use lineside_formats::gtfs_rt::proto::FeedMessage;
 
 use crate::{
     Notices,
-    gtfs::TextDict,
+    gtfs::DistinctTexts,
     notice::NoticeKind,
     rules::gtfs_rt::{
-        MessageSubject, RealtimeRule,
-        fields::{Field, TRIP, VEHICLE, error_kind, warning_kind},
-        schedule_index::{NONE, ScheduleIndex, random_seed},
+        MessageWithContext, RealtimeRule,
+        fields::{NoticeFieldMeaning, TRIP, VEHICLE, new_error_kind, new_warning_kind},
+        schedule_index::{NONE, ScheduleIndex, random_hash_seed},
     },
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&DIFFERENT, &ONE_SIDED],
     on_update: None,
-    on_message: Some(check_network_pairs),
+    on_message: Some(check_assignments_across_feeds),
 };
 
-const MISSING_IN: Field = ("missingIn", "The feed that lacks it: trip updates or vehicles.");
+const MISSING_IN: NoticeFieldMeaning =
+    ("missingIn", "The feed that lacks it: trip updates or vehicles.");
 
-static DIFFERENT: NoticeKind = error_kind(
+static DIFFERENT: NoticeKind = new_error_kind(
     "E047",
     &[
         TRIP,
@@ -33,17 +34,17 @@ static DIFFERENT: NoticeKind = error_kind(
 );
 
 static ONE_SIDED: NoticeKind =
-    warning_kind("W003", &[TRIP, VEHICLE, MISSING_IN], include_str!("W003.md"));
+    new_warning_kind("W003", &[TRIP, VEHICLE, MISSING_IN], include_str!("W003.md"));
 
 /// A map from codes to their last value, in insertion order.
 #[derive(Default)]
-struct CodePairs {
+struct CodeMap {
     order: Vec<u32>,
     values: Vec<u32>,
 }
 
-impl CodePairs {
-    fn put_pair(&mut self, key: u32, value: u32) {
+impl CodeMap {
+    fn set_pair(&mut self, key: u32, value: u32) {
         let at = key as usize;
         if self.values.len() <= at {
             self.values.resize(at + 1, NONE);
@@ -65,31 +66,31 @@ impl CodePairs {
 
 /// The assignments of trip updates or of vehicle positions.
 #[derive(Default)]
-struct AssignmentPairs {
-    vehicle_of: CodePairs,
-    trip_of: CodePairs,
+struct VehicleTripAssignments {
+    vehicle_of: CodeMap,
+    trip_of: CodeMap,
     /// Trips without a vehicle, or vehicles without a trip.
-    alone: CodePairs,
+    alone: CodeMap,
 }
 
-impl AssignmentPairs {
-    fn put_assignment(&mut self, trip: u32, vehicle: u32) {
-        self.vehicle_of.put_pair(trip, vehicle);
-        self.trip_of.put_pair(vehicle, trip);
+impl VehicleTripAssignments {
+    fn set_vehicle_trip_assignment(&mut self, trip: u32, vehicle: u32) {
+        self.vehicle_of.set_pair(trip, vehicle);
+        self.trip_of.set_pair(vehicle, trip);
     }
 }
 
 /// The assignments of all feeds, with each id as a code.
-struct NetworkPairs<'a> {
+struct AssignmentsOfAllFeeds<'a> {
     timetable: &'a ScheduleIndex,
-    trips: TextDict,
-    vehicles: TextDict,
-    by_updates: AssignmentPairs,
-    by_vehicles: AssignmentPairs,
+    trips: DistinctTexts,
+    vehicles: DistinctTexts,
+    by_updates: VehicleTripAssignments,
+    by_vehicles: VehicleTripAssignments,
 }
 
 /// O(entities of all feeds).
-fn check_network_pairs(subject: &MessageSubject<'_>, out: &mut Notices) {
+fn check_assignments_across_feeds(subject: &MessageWithContext<'_>, out: &mut Notices) {
     // A feed of alerts only is skipped: the disagreement is reported for the other feeds. An empty message may be of
     // vehicles or updates, so it is checked.
     let is_of_alerts = subject.message.entity.iter().any(|it| it.alert.is_some());
@@ -105,29 +106,29 @@ fn check_network_pairs(subject: &MessageSubject<'_>, out: &mut Notices) {
     if !has_vehicles || !has_updates {
         return;
     }
-    let mut network = NetworkPairs {
+    let mut network = AssignmentsOfAllFeeds {
         timetable: subject.timetable,
-        trips: TextDict::new(random_seed()),
-        vehicles: TextDict::new(random_seed()),
-        by_updates: AssignmentPairs::default(),
-        by_vehicles: AssignmentPairs::default(),
+        trips: DistinctTexts::new(random_hash_seed()),
+        vehicles: DistinctTexts::new(random_hash_seed()),
+        by_updates: VehicleTripAssignments::default(),
+        by_vehicles: VehicleTripAssignments::default(),
     };
     let (mut n_updates, mut n_vehicles) = (0, 0);
     for message in messages() {
-        let (updates, vehicles) = network.add_message(message);
+        let (updates, vehicles) = network.add_message_assignments(message);
         n_updates += updates;
         n_vehicles += vehicles;
     }
     // Entities without ids cannot be compared either.
     if n_updates > 0 && n_vehicles > 0 {
-        network.check_updates(out);
-        network.check_vehicles(out);
+        network.compare_update_assignments(out);
+        network.compare_vehicle_assignments(out);
     }
 }
 
-impl NetworkPairs<'_> {
+impl AssignmentsOfAllFeeds<'_> {
     /// Returns the numbers of updates with a trip id and of vehicles with an id.
-    fn add_message(&mut self, message: &FeedMessage) -> (usize, usize) {
+    fn add_message_assignments(&mut self, message: &FeedMessage) -> (usize, usize) {
         let (mut n_updates, mut n_vehicles) = (0, 0);
         for entity in &message.entity {
             if let Some(update) = &entity.trip_update
@@ -137,10 +138,10 @@ impl NetworkPairs<'_> {
                 let trip = self.trips.intern_text(trip);
                 let vehicle = update.vehicle.as_ref().and_then(|vehicle| vehicle.id.as_deref());
                 match vehicle.filter(|vehicle| !vehicle.is_empty()) {
-                    Some(vehicle) => {
-                        self.by_updates.put_assignment(trip, self.vehicles.intern_text(vehicle))
-                    }
-                    None => self.by_updates.alone.put_pair(trip, 0),
+                    Some(vehicle) => self
+                        .by_updates
+                        .set_vehicle_trip_assignment(trip, self.vehicles.intern_text(vehicle)),
+                    None => self.by_updates.alone.set_pair(trip, 0),
                 }
             }
             if let Some(position) = &entity.vehicle
@@ -150,29 +151,29 @@ impl NetworkPairs<'_> {
                 let vehicle = self.vehicles.intern_text(vehicle);
                 let trip = position.trip.as_ref().and_then(|trip| trip.trip_id.as_deref());
                 match trip.filter(|trip| !trip.is_empty()) {
-                    Some(trip) => {
-                        self.by_vehicles.put_assignment(self.trips.intern_text(trip), vehicle)
-                    }
-                    None => self.by_vehicles.alone.put_pair(vehicle, 0),
+                    Some(trip) => self
+                        .by_vehicles
+                        .set_vehicle_trip_assignment(self.trips.intern_text(trip), vehicle),
+                    None => self.by_vehicles.alone.set_pair(vehicle, 0),
                 }
             }
         }
         (n_updates, n_vehicles)
     }
 
-    fn check_updates(&self, out: &mut Notices) {
+    fn compare_update_assignments(&self, out: &mut Notices) {
         let (updates, vehicles) = (&self.by_updates, &self.by_vehicles);
         for (trip, vehicle) in updates.vehicle_of.iter() {
             let other = vehicles.vehicle_of.get(trip);
             if other.is_none() {
-                self.report_missing_trip("vehicles", trip, out);
+                self.report_one_sided_trip("vehicles", trip, out);
             }
             let found = vehicles.trip_of.get(vehicle).or_else(|| vehicles.alone.get(vehicle));
             if found.is_none() {
-                self.report_missing_vehicle("vehicles", vehicle, out);
+                self.report_one_sided_vehicle("vehicles", vehicle, out);
             }
             if let Some(other) = other.filter(|&other| other != vehicle) {
-                out.add_notice(&DIFFERENT, |sample| {
+                out.count_notice_with_sample(&DIFFERENT, |sample| {
                     sample.set_field("tripId", self.trips.get(trip));
                     sample.set_field("vehicleId", self.vehicles.get(vehicle));
                     sample.set_field("otherVehicleId", self.vehicles.get(other));
@@ -181,26 +182,26 @@ impl NetworkPairs<'_> {
         }
         for (trip, _) in updates.alone.iter() {
             if vehicles.vehicle_of.get(trip).is_none() {
-                self.report_missing_trip("vehicles", trip, out);
+                self.report_one_sided_trip("vehicles", trip, out);
             }
         }
     }
 
-    fn check_vehicles(&self, out: &mut Notices) {
+    fn compare_vehicle_assignments(&self, out: &mut Notices) {
         let (updates, vehicles) = (&self.by_updates, &self.by_vehicles);
         for (vehicle, trip) in vehicles.trip_of.iter() {
             let other = updates.trip_of.get(vehicle);
             if other.is_none() {
-                self.report_missing_vehicle("trip updates", vehicle, out);
+                self.report_one_sided_vehicle("trip updates", vehicle, out);
             }
             let found = updates.vehicle_of.get(trip).or_else(|| updates.alone.get(trip));
             if found.is_none() {
-                self.report_missing_trip("trip updates", trip, out);
+                self.report_one_sided_trip("trip updates", trip, out);
             }
             let other =
                 other.filter(|&other| other != trip && !self.are_in_same_block(trip, other));
             if let Some(other) = other {
-                out.add_notice(&DIFFERENT, |sample| {
+                out.count_notice_with_sample(&DIFFERENT, |sample| {
                     sample.set_field("tripId", self.trips.get(trip));
                     sample.set_field("vehicleId", self.vehicles.get(vehicle));
                     sample.set_field("otherTripId", self.trips.get(other));
@@ -209,19 +210,19 @@ impl NetworkPairs<'_> {
         }
         for (vehicle, _) in vehicles.alone.iter() {
             if updates.trip_of.get(vehicle).is_none() {
-                self.report_missing_vehicle("trip updates", vehicle, out);
+                self.report_one_sided_vehicle("trip updates", vehicle, out);
             }
         }
     }
 
-    fn report_missing_trip(&self, side: &'static str, trip: u32, out: &mut Notices) {
-        out.add_notice(&ONE_SIDED, |sample| {
+    fn report_one_sided_trip(&self, side: &'static str, trip: u32, out: &mut Notices) {
+        out.count_notice_with_sample(&ONE_SIDED, |sample| {
             sample.set_field("tripId", self.trips.get(trip)).set_field("missingIn", side);
         });
     }
 
-    fn report_missing_vehicle(&self, side: &'static str, vehicle: u32, out: &mut Notices) {
-        out.add_notice(&ONE_SIDED, |sample| {
+    fn report_one_sided_vehicle(&self, side: &'static str, vehicle: u32, out: &mut Notices) {
+        out.count_notice_with_sample(&ONE_SIDED, |sample| {
             sample.set_field("vehicleId", self.vehicles.get(vehicle)).set_field("missingIn", side);
         });
     }
@@ -229,7 +230,7 @@ impl NetworkPairs<'_> {
     /// Returns true if both trips belong to one block, so that feeds may disagree while the vehicle changes trips.
     fn are_in_same_block(&self, one: u32, other: u32) -> bool {
         let block =
-            |trip| self.timetable.find_trip(self.trips.get(trip)).and_then(|trip| trip.block);
+            |trip| self.timetable.find_trip_by_id(self.trips.get(trip)).and_then(|trip| trip.block);
         block(one).is_some() && block(one) == block(other)
     }
 }

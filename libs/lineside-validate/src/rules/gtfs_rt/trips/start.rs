@@ -2,12 +2,12 @@
 
 use crate::{
     Notices,
-    gtfs::format_time,
+    gtfs::format_gtfs_time,
     notice::{NoticeKind, NoticeSample},
     rules::gtfs_rt::{
-        MessageSubject, RealtimeRule,
-        fields::{ENTITY, Field, TRIP, VEHICLE, error_kind},
-        subject::TripRef,
+        MessageWithContext, RealtimeRule,
+        fields::{ENTITY, NoticeFieldMeaning, TRIP, VEHICLE, new_error_kind},
+        subject::TripReferenceWithSchedule,
         time::{is_start_date, is_start_time, parse_clock_time},
     },
 };
@@ -15,21 +15,21 @@ use crate::{
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&TIME_FORM, &DATE_FORM, &OTHER_TIME],
     on_update: None,
-    on_message: Some(check_trip_starts),
+    on_message: Some(check_trip_start_dates_times),
 };
 
-const START_TIME: Field = ("startTime", "The start time in the message.");
+const START_TIME: NoticeFieldMeaning = ("startTime", "The start time in the message.");
 
 static TIME_FORM: NoticeKind =
-    error_kind("E020", &[ENTITY, TRIP, VEHICLE, START_TIME], include_str!("E020.md"));
+    new_error_kind("E020", &[ENTITY, TRIP, VEHICLE, START_TIME], include_str!("E020.md"));
 
-static DATE_FORM: NoticeKind = error_kind(
+static DATE_FORM: NoticeKind = new_error_kind(
     "E021",
     &[ENTITY, TRIP, VEHICLE, ("startDate", "The start date in the message.")],
     include_str!("E021.md"),
 );
 
-static OTHER_TIME: NoticeKind = error_kind(
+static OTHER_TIME: NoticeKind = new_error_kind(
     "E023",
     &[
         ENTITY,
@@ -42,8 +42,8 @@ static OTHER_TIME: NoticeKind = error_kind(
 );
 
 /// O(entities).
-fn check_trip_starts(subject: &MessageSubject<'_>, out: &mut Notices) {
-    for run in subject.referenced_trips() {
+fn check_trip_start_dates_times(subject: &MessageWithContext<'_>, out: &mut Notices) {
+    for run in subject.all_trip_references() {
         let fill = |sample: &mut NoticeSample| {
             sample
                 .set_field("entityId", run.entity.id.as_str())
@@ -53,24 +53,24 @@ fn check_trip_starts(subject: &MessageSubject<'_>, out: &mut Notices) {
         let (time, date) = (&run.descriptor.start_time, &run.descriptor.start_date);
         if let Some(time) = time.as_deref() {
             if !is_start_time(time) {
-                out.add_notice(&TIME_FORM, |sample| {
+                out.count_notice_with_sample(&TIME_FORM, |sample| {
                     fill(sample);
                     sample.set_field("startTime", time);
                 });
             }
-            if let Some(scheduled) = scheduled_start(run)
+            if let Some(scheduled) = scheduled_trip_start(run)
                 && parse_clock_time(time) != Some(scheduled)
             {
-                out.add_notice(&OTHER_TIME, |sample| {
+                out.count_notice_with_sample(&OTHER_TIME, |sample| {
                     fill(sample);
                     sample
                         .set_field("startTime", time)
-                        .set_field("scheduledTime", format_time(scheduled));
+                        .set_field("scheduledTime", format_gtfs_time(scheduled));
                 });
             }
         }
         if let Some(date) = date.as_deref().filter(|date| !is_start_date(date)) {
-            out.add_notice(&DATE_FORM, |sample| {
+            out.count_notice_with_sample(&DATE_FORM, |sample| {
                 fill(sample);
                 sample.set_field("startDate", date);
             });
@@ -79,7 +79,7 @@ fn check_trip_starts(subject: &MessageSubject<'_>, out: &mut Notices) {
 }
 
 /// Returns the scheduled start of a trip. Trips with frequencies have more than one.
-fn scheduled_start(run: TripRef<'_>) -> Option<i32> {
+fn scheduled_trip_start(run: TripReferenceWithSchedule<'_>) -> Option<i32> {
     let trip = run.trip?;
     trip.start.filter(|_| !trip.is_frequent)
 }

@@ -2,26 +2,26 @@
 
 use lineside_formats::gtfs_rt::proto::trip_update::{StopTimeEvent, StopTimeUpdate};
 
-use super::along::fill_update_fields;
+use super::along::set_stop_update_fields;
 use crate::{
     Notices,
     notice::NoticeKind,
     rules::gtfs_rt::{
-        MessageSubject, RealtimeRule,
-        fields::{ENTITY, FIELD, Field, SEQUENCE, STOP, TRIP, error_kind},
-        subject::TripUpdateRef,
+        MessageWithContext, RealtimeRule,
+        fields::{ENTITY, FIELD, NoticeFieldMeaning, SEQUENCE, STOP, TRIP, new_error_kind},
+        subject::TripUpdateWithSchedule,
     },
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&NOT_RISING, &DEPARTS_FIRST],
-    on_update: Some(check_time_order),
+    on_update: Some(check_times_increase),
     on_message: None,
 };
 
-const TIME: Field = ("time", "The time, in seconds since 1970.");
+const TIME: NoticeFieldMeaning = ("time", "The time, in seconds since 1970.");
 
-static NOT_RISING: NoticeKind = error_kind(
+static NOT_RISING: NoticeKind = new_error_kind(
     "E022",
     &[
         ENTITY,
@@ -36,7 +36,7 @@ static NOT_RISING: NoticeKind = error_kind(
     include_str!("E022.md"),
 );
 
-static DEPARTS_FIRST: NoticeKind = error_kind(
+static DEPARTS_FIRST: NoticeKind = new_error_kind(
     "E025",
     &[
         ENTITY,
@@ -50,19 +50,23 @@ static DEPARTS_FIRST: NoticeKind = error_kind(
 );
 
 /// O(stop time updates).
-fn check_time_order(_: &MessageSubject<'_>, update: &TripUpdateRef<'_>, out: &mut Notices) {
+fn check_times_increase(
+    _: &MessageWithContext<'_>,
+    update: &TripUpdateWithSchedule<'_>,
+    out: &mut Notices,
+) {
     let time = |event: &Option<StopTimeEvent>| event.as_ref().and_then(|event| event.time);
     let (mut last_arrival, mut last_departure) = (None, None);
     for stop in &update.update.stop_time_update {
         let (arrival, departure) = (time(&stop.arrival), time(&stop.departure));
         let last = [("arrival.time", last_arrival), ("departure.time", last_departure)];
-        check_time_after(update, stop, ("arrival.time", arrival), last, out);
-        check_time_after(update, stop, ("departure.time", departure), last, out);
+        report_times_not_increasing(update, stop, ("arrival.time", arrival), last, out);
+        report_times_not_increasing(update, stop, ("departure.time", departure), last, out);
         if let (Some(arrival), Some(departure)) = (arrival, departure)
             && departure < arrival
         {
-            out.add_notice(&DEPARTS_FIRST, |sample| {
-                fill_update_fields(update, stop, sample);
+            out.count_notice_with_sample(&DEPARTS_FIRST, |sample| {
+                set_stop_update_fields(update, stop, sample);
                 sample.set_field("arrivalTime", arrival).set_field("departureTime", departure);
             });
         }
@@ -71,21 +75,21 @@ fn check_time_order(_: &MessageSubject<'_>, update: &TripUpdateRef<'_>, out: &mu
     }
 }
 
-type Time = (&'static str, Option<i64>);
+type FieldAndTime = (&'static str, Option<i64>);
 
 /// Reports one notice for each earlier event whose time this time does not follow.
-fn check_time_after(
-    update: &TripUpdateRef<'_>,
+fn report_times_not_increasing(
+    update: &TripUpdateWithSchedule<'_>,
     stop: &StopTimeUpdate,
-    (field, time): Time,
-    last: [Time; 2],
+    (field, time): FieldAndTime,
+    last: [FieldAndTime; 2],
     out: &mut Notices,
 ) {
     let Some(time) = time else { return };
     for (last_field, last) in last {
         if let Some(last) = last.filter(|&last| time <= last) {
-            out.add_notice(&NOT_RISING, |sample| {
-                fill_update_fields(update, stop, sample);
+            out.count_notice_with_sample(&NOT_RISING, |sample| {
+                set_stop_update_fields(update, stop, sample);
                 sample.set_field("fieldName", field).set_field("time", time);
                 sample.set_field("previousFieldName", last_field).set_field("previousTime", last);
             });

@@ -6,9 +6,9 @@ use crate::{
     Notices,
     notice::{NoticeKind, NoticeSample},
     rules::gtfs_rt::{
-        MessageSubject, RealtimeRule,
-        fields::{ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, error_kind, warning_kind},
-        subject::VehicleRef,
+        MessageWithContext, RealtimeRule,
+        fields::{ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, new_error_kind, new_warning_kind},
+        subject::VehicleWithSchedule,
     },
 };
 
@@ -19,21 +19,21 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
 };
 
 static NO_PLACE: NoticeKind =
-    error_kind("E026", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E026.md"));
+    new_error_kind("E026", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E026.md"));
 
-static BEARING: NoticeKind = error_kind(
+static BEARING: NoticeKind = new_error_kind(
     "E027",
     &[ENTITY, VEHICLE, ("bearing", "The bearing, in degrees.")],
     include_str!("E027.md"),
 );
 
 static FAR_AWAY: NoticeKind =
-    error_kind("E028", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E028.md"));
+    new_error_kind("E028", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E028.md"));
 
 static OFF_LINE: NoticeKind =
-    error_kind("E029", &[ENTITY, TRIP, VEHICLE, LATITUDE, LONGITUDE], include_str!("E029.md"));
+    new_error_kind("E029", &[ENTITY, TRIP, VEHICLE, LATITUDE, LONGITUDE], include_str!("E029.md"));
 
-static SPEED: NoticeKind = warning_kind(
+static SPEED: NoticeKind = new_warning_kind(
     "W004",
     &[ENTITY, VEHICLE, ("speed", "The speed, in meters per second.")],
     include_str!("W004.md"),
@@ -46,7 +46,7 @@ const SPEED_MAX_M_PER_S: f32 = 26.0;
 const OFF_LINE_MAX_M: f64 = 200.0;
 
 /// O(vehicles), and at worst O(points) of each one's shape, sixteen at a time.
-fn check_vehicle_positions(subject: &MessageSubject<'_>, out: &mut Notices) {
+fn check_vehicle_positions(subject: &MessageWithContext<'_>, out: &mut Notices) {
     for vehicle in &subject.vehicles {
         let Some(position) = &vehicle.position.position else { continue };
         let fill = |sample: &mut NoticeSample| {
@@ -55,24 +55,24 @@ fn check_vehicle_positions(subject: &MessageSubject<'_>, out: &mut Notices) {
                 .set_field("vehicleId", vehicle.vehicle_id());
         };
         if let Some(speed) = position.speed.filter(|&it| !(0.0..=SPEED_MAX_M_PER_S).contains(&it)) {
-            out.add_notice(&SPEED, |sample| {
+            out.count_notice_with_sample(&SPEED, |sample| {
                 fill(sample);
                 sample.set_field("speed", speed);
             });
         }
         if let Some(bearing) = position.bearing.filter(|it| !(0.0..=360.0).contains(it)) {
-            out.add_notice(&BEARING, |sample| {
+            out.count_notice_with_sample(&BEARING, |sample| {
                 fill(sample);
                 sample.set_field("bearing", bearing);
             });
         }
-        check_coordinates(subject, vehicle, position, out);
+        check_vehicle_coordinates(subject, vehicle, position, out);
     }
 }
 
-fn check_coordinates(
-    subject: &MessageSubject<'_>,
-    vehicle: &VehicleRef<'_>,
+fn check_vehicle_coordinates(
+    subject: &MessageWithContext<'_>,
+    vehicle: &VehicleWithSchedule<'_>,
     position: &Position,
     out: &mut Notices,
 ) {
@@ -84,19 +84,19 @@ fn check_coordinates(
         sample.set_field("latitude", position.latitude).set_field("longitude", position.longitude);
     };
     if !(-90.0..=90.0).contains(&lat) || !(-180.0..=180.0).contains(&lon) {
-        out.add_notice(&NO_PLACE, fill);
+        out.count_notice_with_sample(&NO_PLACE, fill);
         return;
     }
-    if !subject.timetable.covers_point(lat, lon) {
-        out.add_notice(&FAR_AWAY, fill);
+    if !subject.timetable.is_point_in_service_area(lat, lon) {
+        out.count_notice_with_sample(&FAR_AWAY, fill);
         return;
     }
     let (Some(trip), Some(descriptor)) = (vehicle.trip, &vehicle.position.trip) else { return };
-    if subject.timetable.is_on_line(trip, place, OFF_LINE_MAX_M) {
+    if subject.timetable.is_near_shape_like_reference(trip, place, OFF_LINE_MAX_M) {
         return;
     }
     if !subject.is_on_detour(vehicle) {
-        out.add_notice(&OFF_LINE, |sample| {
+        out.count_notice_with_sample(&OFF_LINE, |sample| {
             fill(sample);
             sample.set_field("tripId", descriptor.trip_id.as_deref());
         });

@@ -20,7 +20,8 @@ fn take(store: &mut EntityStore, deliveries: &str) {
          </ServiceDelivery></Siri>"
     );
     let (message, problems) =
-        siri::decode_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap();
+        siri::decode_siri_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            .unwrap();
     assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     let zone = &TimeZone::UTC;
     let rules = SiriRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
@@ -28,7 +29,7 @@ fn take(store: &mut EntityStore, deliveries: &str) {
     normalized.keep_last_duplicates();
     store.begin_answer();
     for entity in normalized.entities {
-        let raw = RawEntity::from_entity(&entity.entity, 0);
+        let raw = EncodedEntity::from_decoded_entity(&entity.entity, 0);
         let until = entity.expires_at(NOON);
         assert_ne!(store.put_entity(entity, raw, until), PutOutcome::Full);
     }

@@ -108,7 +108,7 @@ mod tests {
     fn agreement(inside: &str) -> Result<SubscriptionAgreement, SubscriptionRefusal> {
         let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
         let decoded =
-            siri::decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default());
+            siri::decode_siri_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default());
         SubscriptionAgreement::from_message(&decoded.unwrap().0)
     }
 

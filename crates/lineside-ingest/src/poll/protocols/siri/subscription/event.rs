@@ -67,7 +67,9 @@ mod tests {
 
     fn message(inside: &str) -> SiriMessage {
         let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
-        siri::decode_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default()).unwrap().0
+        siri::decode_siri_message(body.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            .unwrap()
+            .0
     }
 
     fn parse_event(inside: &str) -> Option<ProducerNotification> {

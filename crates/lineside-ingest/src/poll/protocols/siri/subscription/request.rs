@@ -127,7 +127,9 @@ pub(super) fn build_subscription_request(
 #[cfg(test)]
 mod tests {
     use jiff::tz::TimeZone;
-    use lineside_formats::siri::{self, MessageLimits, MessagePayload, SiriMessage, SoapExchange};
+    use lineside_formats::siri::{
+        self, MessageLimits, MessagePayload, SiriMessage, SoapMessageKind,
+    };
 
     use super::*;
     use crate::feed_id::FeedId;
@@ -182,10 +184,10 @@ mod tests {
         };
         let xml = siri::encode_xml(&message);
         let (read, _) =
-            siri::decode_message(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
+            siri::decode_siri_message(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
                 .unwrap();
         assert_eq!(read.payloads, [MessagePayload::SubscriptionRequest(request.clone())]);
-        let soap = siri::encode_soap(&message, SoapExchange::Answer);
+        let soap = siri::encode_soap(&message, SoapMessageKind::Answer);
         assert!(soap.contains("https://me.example/siri/inbox/a?key=k"), "{soap}");
         let first = &request.estimated_timetables[0];
         assert_eq!(first.subscriber_ref.as_deref(), Some("lineside-7f"));
