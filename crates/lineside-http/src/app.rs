@@ -17,6 +17,7 @@ use lineside_quality::shutdown::Shutdown;
 use lineside_quality::uploads;
 use lineside_store::Store;
 use lineside_sync::{Clock, UnixMillis};
+use lineside_wire::centrifuge::CentrifugeService;
 use lineside_wire::partition::PartitionSet;
 
 use crate::admin_auth::AdminAuth;
@@ -75,6 +76,8 @@ pub struct AppParts {
     pub admission: Arc<AdmissionControl>,
     /// The threads that own the sockets of sessions.
     pub partitions: Arc<PartitionSet>,
+    /// The state shared by all WebSockets.
+    pub centrifuge: Arc<CentrifugeService>,
     /// Largest number of open connections.
     pub connections: usize,
 }
@@ -283,6 +286,11 @@ impl App {
     /// Returns the threads that own the sockets of sessions.
     pub fn partitions(&self) -> &Arc<PartitionSet> {
         &self.0.partitions
+    }
+
+    /// Returns the state shared by all WebSockets.
+    pub fn centrifuge(&self) -> &Arc<CentrifugeService> {
+        &self.0.centrifuge
     }
 
     /// Returns the limits on connections and replies.

@@ -16,8 +16,8 @@ use futures_util::Stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use http_body::Frame;
 use lineside_sync::real_time::sleep_for;
-use lineside_wire::partition::{CloseReason, TransportRequest};
-use lineside_wire::sse::{self, SseStream};
+use lineside_wire::partition::CloseReason;
+use lineside_wire::sse::{self, SseRequest, SseStream};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -88,7 +88,7 @@ async fn stream_events(
         let last_event_id = resumed.map(Into::into);
         return Ok(ConnectionTakeover::build_reply(
             headers,
-            TransportRequest::Sse { channels, last_event_id, reader },
+            SseRequest { channels, last_event_id, reader },
         ));
     }
     let stream = SseStream::open_stream(app.hub(), &channels, resumed, &reader, fastrand::u64(..))?;

@@ -28,18 +28,18 @@ use super::limits;
 use super::sendfile::{self, FileBackedBody};
 use crate::http_date::current_http_date;
 
-/// The transport that a response's connection changes to; in the response's extensions. Taken once.
+/// The transport that a response's connection changes to; in the response's extensions.
 #[derive(Debug, Clone)]
-pub(crate) struct ConnectionTakeover(Arc<Mutex<Option<TransportRequest>>>);
+pub(crate) struct ConnectionTakeover(Arc<dyn TransportRequest>);
 
 impl ConnectionTakeover {
     /// Builds a reply after which the connection belongs to a partition.
     pub(crate) fn build_reply(
         head: impl IntoResponse,
-        transport_request: TransportRequest,
+        transport_request: impl TransportRequest + 'static,
     ) -> Response {
         let mut response = head.into_response();
-        response.extensions_mut().insert(Self(Arc::new(Mutex::new(Some(transport_request)))));
+        response.extensions_mut().insert(Self(Arc::new(transport_request)));
         response
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn overloaded_reply() -> Response {
 #[derive(Debug)]
 pub(crate) struct TakeoverReply {
     pub head: Bytes,
-    pub transport_request: TransportRequest,
+    pub transport_request: Arc<dyn TransportRequest>,
 }
 
 /// The state shared by a connection's service, driver and socket: the service leaves a reply for the driver here, and
@@ -88,11 +88,7 @@ impl TakeoverSlot {
     /// Returns a response, unless its connection changes its transport: then this future never completes.
     pub(crate) async fn pass_response(self, response: Response) -> Response {
         let (mut parts, body) = response.into_parts();
-        let transport_request = parts
-            .extensions
-            .get::<ConnectionTakeover>()
-            .and_then(|takeover| takeover.0.lock().take());
-        let Some(transport_request) = transport_request else {
+        let Some(ConnectionTakeover(transport_request)) = parts.extensions.remove() else {
             *self.0.body_file.lock() =
                 parts.extensions.remove::<FileBackedBody>().map(|file| file.0);
             return Response::from_parts(parts, body);

@@ -2,11 +2,12 @@
 //!
 //! Only the handshake is HTTP; then the connection moves to a partition.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
-use lineside_wire::centrifuge::ProtocolFormat;
-use lineside_wire::partition::TransportRequest;
+use lineside_wire::centrifuge::{ProtocolFormat, WebSocketRequest};
 use lineside_wire::websocket::handshake::{self, HandshakeError};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -66,6 +67,7 @@ async fn open_websocket(
         let value = HeaderValue::from_str(value).map_err(|_| Refusal::Internal)?;
         reply.insert(HeaderName::from_static(name), value);
     }
-    let transport_request = TransportRequest::WebSocket { format, deflate: accepted.deflate };
-    Ok(ConnectionTakeover::build_reply((StatusCode::SWITCHING_PROTOCOLS, reply), transport_request))
+    let (service, deflate) = (Arc::clone(app.centrifuge()), accepted.deflate);
+    let head = (StatusCode::SWITCHING_PROTOCOLS, reply);
+    Ok(ConnectionTakeover::build_reply(head, WebSocketRequest { service, format, deflate }))
 }

@@ -203,7 +203,6 @@ impl LoadTestPlan {
         })
     }
 
-    /// Returns the duration of a slice.
     pub(crate) fn slice_duration_nanos(&self) -> MonotonicNanos {
         (duration_to_nanos(self.duration) / u64::from(SLICES_MAX)).max(duration_to_nanos(SLICE_MIN))
     }

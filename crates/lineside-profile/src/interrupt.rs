@@ -63,7 +63,6 @@ pub(super) fn start_sampling_timer(hertz: u32) -> io::Result<&'static SampleBuff
     Ok(slots)
 }
 
-/// Stops the timer.
 pub(super) fn stop_sampling_timer() {
     // Stopping a timer cannot fail.
     _ = set_profiling_timer(0);

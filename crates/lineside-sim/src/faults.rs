@@ -164,7 +164,6 @@ impl FaultPlan {
         }
     }
 
-    /// Returns the feeds with scripted faults.
     pub fn feeds_with_scripted_faults(&self) -> impl Iterator<Item = CityFeed> {
         self.scripted.iter().map(|fault| fault.feed)
     }

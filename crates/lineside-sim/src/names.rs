@@ -235,7 +235,6 @@ const AVENUES: [&str; 6] = ["Road", "Avenue", "Drive", "Way", "Parade", "Road"];
 const COLLECTORS: [&str; 8] = ["Street", "Lane", "Street", "Row", "Gate", "Hill", "Street", "Walk"];
 const LANES: [&str; 4] = ["Lane", "Moor", "Lane", "Bank"];
 
-/// The kind of a street, for its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreetNamingKind {
     /// A main road with its index in the plan.

@@ -71,7 +71,6 @@ impl Requestor {
     }
 }
 
-/// An encoded reply.
 #[derive(Clone, Debug)]
 pub(super) struct EncodedSiriReply {
     pub(super) bytes: Bytes,

@@ -44,7 +44,6 @@ pub(super) struct DeliveredRecords {
     pub(super) positions: ConsumerPositions,
 }
 
-/// The size limit of one reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplySizeLimit {
     pub(super) records: usize,

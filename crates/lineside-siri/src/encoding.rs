@@ -20,7 +20,6 @@ impl SiriEncoding {
         self.encode_for_exchange(message, SoapMessageKind::Answer)
     }
 
-    /// Encodes a message for this kind of exchange.
     pub(super) fn encode_for_exchange(
         self,
         message: &SiriMessage,

@@ -175,7 +175,6 @@ async fn reply_to_query(
     Ok(reply_with_cached_message(siri, &snapshot, answer, preferences, encoding).await)
 }
 
-/// Replies with a cached answer.
 pub(super) async fn reply_with_cached_message(
     siri: &SiriService,
     snapshot: &SiriSnapshot,

@@ -108,7 +108,6 @@ async fn post_siri_request(
 /// SOAP operation of a request for any services; its reply has a name of its own.
 const SIRI_SERVICE: &str = "GetSiriService";
 
-/// A parsed posted request.
 #[derive(Debug)]
 pub(super) struct ParsedPostRequest {
     pub(super) encoding: SiriEncoding,

@@ -65,7 +65,6 @@ impl SiriSnapshot {
         (self.at, networks.collect())
     }
 
-    /// Returns the revision of each network.
     pub(super) fn network_revisions(&self) -> Vec<(Epoch, u64)> {
         self.networks.iter().map(|seen| (seen.epoch, seen.state.revision)).collect()
     }

@@ -16,3 +16,4 @@ pub mod codes;
 mod frames;
 mod json;
 mod protocol_format;
+mod thread_codecs;

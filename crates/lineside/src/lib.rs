@@ -23,6 +23,7 @@ mod start_demo;
 mod storage;
 mod notifications;
 mod server;
+mod sessions;
 mod signals;
 mod watch;
 

@@ -18,7 +18,7 @@ use lineside_http::ops::OpsDashboard;
 use lineside_http::server_channels::ServerChannels;
 use lineside_http::settings::{self, LiveSettings};
 use lineside_http::{delay_replies, ops_collector};
-use lineside_hub::{Hub, HubConfig, SessionLimits};
+use lineside_hub::HubConfig;
 use lineside_ingest::{
     ExtraChannels, InboxSettings, Ingest, IngestOptions, LoadLimits, MemoryFile, Secret,
 };
@@ -33,8 +33,6 @@ use lineside_siri::SiriService;
 use lineside_store::Store;
 use lineside_sync::real_time::run_within;
 use lineside_sync::{Clock, RealClock};
-use lineside_wire::centrifuge::{CentrifugeService, ClientLimits};
-use lineside_wire::partition::{self, PartitionSet};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -45,6 +43,7 @@ use crate::notifications;
 use crate::rlimit;
 use crate::rlimit::ignore_file_size_signal;
 use crate::routes;
+use crate::sessions;
 use crate::storage::ServerStorage;
 
 /// Interval of the eviction of unused rooms, old log entries and expired cache entries.
@@ -61,8 +60,6 @@ const UPLOADS_STOP_MAX: Duration = Duration::from_millis(500);
 const HANDOFF_TIME_MAX: Duration = Duration::from_secs(10);
 /// Interval of the checks for a changed certificate.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
-/// Threads that read and encode states for sessions.
-const STATE_WORKERS: usize = 2;
 
 /// The inputs of a server besides its configuration.
 #[derive(Debug)]
@@ -106,14 +103,9 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
     // A simulated city starts over, at another time than it ended, so its state is not handed over.
     let handoff_folder = config.server.data_dir.clone().filter(|_| demo.is_none());
     let storage = ServerStorage::open_or_in_memory(&config, &clock).await?;
-    let settings = Arc::new(
-        LiveSettings::with_stored_overrides(
-            config.clone(),
-            storage.store.as_ref(),
-            clock.wall_time(),
-        )
-        .await?,
-    );
+    let (store, now) = (storage.store.as_ref(), clock.wall_time());
+    let settings = LiveSettings::with_stored_overrides(config.clone(), store, now).await?;
+    let settings = Arc::new(settings);
     let (ops, reports) = (Arc::new(OpsDashboard::default()), create_reports(&config, &storage));
     let options = IngestOptions {
         feeds: settings.effective_feeds(),
@@ -131,7 +123,8 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
     let ingest = start_ingest(options, handoff_folder.clone()).await?;
     reports.attach_ingest(&ingest);
     let authorizer = Arc::new(TokenAuthorizer::new(&config, ingest.hub(), &clock));
-    let partitions = Arc::new(start_partitions(ingest.hub(), &authorizer, &config, seed)?);
+    let centrifuge = Arc::new(sessions::centrifuge_service(ingest.hub(), &authorizer, &config));
+    let partitions = Arc::new(sessions::start_partitions(ingest.hub(), &authorizer, seed)?);
     let context = ServerContext::new(ContextParts {
         archive_reader: ArchiveReader::new(Arc::clone(ingest.archive())),
         ingest,
@@ -161,6 +154,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         compressed_bodies: lineside_http::CompressedBodies::default(),
         admission: Arc::new(lineside_http::AdmissionControl::new(limits)),
         partitions,
+        centrifuge,
         connections: limits.total,
     });
     let siri = SiriService::new(app.clone());
@@ -300,31 +294,6 @@ fn connection_limits(config: &Config) -> lineside_http::ConnectionLimits {
         unsent_bytes: config.limits.unsent_bytes,
         send_timeout: config.limits.send_timeout,
     }
-}
-
-/// Starts the threads that own the sockets of sessions.
-fn start_partitions(
-    hub: &Arc<Hub>,
-    authorizer: &Arc<TokenAuthorizer>,
-    config: &Config,
-    seed: u64,
-) -> anyhow::Result<PartitionSet> {
-    let threads = partition::PartitionSetConfig {
-        partitions: std::thread::available_parallelism().map_or(1, usize::from),
-        workers: STATE_WORKERS,
-        sessions: SessionLimits { channels_max: config.limits.channels_per_session },
-    };
-    let service = Arc::new(CentrifugeService {
-        hub: Arc::clone(hub),
-        authorizer: Arc::<TokenAuthorizer>::clone(authorizer),
-        limits: ClientLimits {
-            message_bytes_max: config.limits.max_message_size,
-            ..ClientLimits::default()
-        },
-        version: env!("CARGO_PKG_VERSION"),
-    });
-    PartitionSet::start_threads(&service, Arc::new(RealClock::new()), threads, seed)
-        .context("cannot start the threads for sessions")
 }
 
 fn hub_config(config: &Config) -> HubConfig {

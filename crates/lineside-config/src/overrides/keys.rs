@@ -12,7 +12,6 @@ use super::secrets::{HIDDEN, iter_secrets};
 use super::server_files::{find_non_web_url_error, split_off_id_table};
 use crate::{Config, find_siri_conflict};
 
-/// An error in the keys of an override.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverrideKeyError {
     /// The key, such as `headers.X-Key`.

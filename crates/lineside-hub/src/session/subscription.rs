@@ -34,7 +34,6 @@ pub(super) struct Subscription {
 #[derive(Debug)]
 enum SubscriptionPhase {
     NeedsState,
-    /// The subscription is sending this state.
     SendingState {
         state: Arc<EncodedState>,
         part: usize,

@@ -58,7 +58,6 @@ impl LoadTestEngine {
         Ok(())
     }
 
-    /// Writes the pending bytes of a session.
     fn write_pending_bytes(&mut self, index: usize) -> Result<(), SessionEndReason> {
         let Some(row) = self.rows[index].as_mut() else { return Ok(()) };
         row.stream.flush_tls().map_err(|error| describe_socket_error(&error))?;

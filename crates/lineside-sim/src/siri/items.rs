@@ -40,7 +40,6 @@ pub(crate) struct SiriServiceRecords {
 }
 
 impl SiriServiceRecords {
-    /// Returns all records of the city.
     pub(crate) fn records_of_scene(scene: CityAtTimeWithFault<'_>, service: SiriFeedKind) -> Self {
         let CityAtTimeWithFault { city, at, foreign } = scene;
         let items: Vec<SiriRecord> = match service {
@@ -75,7 +74,6 @@ impl SiriServiceRecords {
         Self { service: self.service, all }
     }
 
-    /// Adds a delivery of the service with all records.
     pub(crate) fn add_to_service_delivery(self, delivery: &mut ServiceDelivery, at: UnixMillis) {
         self.add_delivery_with_head(delivery, CommonDeliveryFields::default(), at, &[]);
     }

@@ -9,7 +9,6 @@ const GRACE: Duration = Duration::from_secs(60);
 /// Pause before a retry.
 pub(super) const RETRY: Duration = Duration::from_secs(10);
 
-/// A kind of message to a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConsumerMessageKind {
     Heartbeat,

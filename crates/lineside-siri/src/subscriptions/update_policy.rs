@@ -45,7 +45,6 @@ impl UpdatePolicy {
         }
     }
 
-    /// Returns the pause after a delivery.
     pub(super) fn pause_after_delivery(&self) -> Duration {
         // Without a longer interval, the cycle of checks is the pause.
         if self.interval > SIRI_CYCLE { self.interval } else { Duration::ZERO }

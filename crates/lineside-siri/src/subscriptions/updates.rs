@@ -51,7 +51,6 @@ pub(super) struct PendingUpdate {
 }
 
 impl PendingUpdate {
-    /// Returns an update without a delivery.
     fn without_delivery(memory: SubscriberState) -> Self {
         Self { delivery: None, state: memory, has_more: false }
     }
@@ -178,7 +177,6 @@ fn find_visit_updates(
     Some(PendingUpdate { delivery, state: memory, has_more: false })
 }
 
-/// The criteria for changed visits.
 #[derive(Clone, Copy)]
 struct VisitChangeCriteria {
     /// Largest number of visits in the query.

@@ -5,28 +5,17 @@ use std::mem;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use lineside_hub::RunCache;
 
 use super::{ClientHandler, ConnectionClose, ReceiveOutcome};
 use crate::codes;
-use crate::websocket::{Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReader, frame};
+use crate::thread_codecs::ThreadCodecs;
+use crate::websocket::{Deflater, EndpointRole, WebSocketEvent, WebSocketReader, frame};
 
 /// The longest time from a message's first byte to its last.
 pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The close code for an end without a reason (RFC 6455 §7.4.1).
 const NORMAL: u16 = 1000;
-
-/// The codecs shared by the connections of a thread.
-#[derive(Debug, Default)]
-pub struct ThreadCodecs {
-    /// The last runs, shared by sessions with equal deliveries.
-    pub runs: RunCache,
-    /// Compresses messages.
-    pub deflater: Deflater,
-    /// Decompresses messages.
-    pub inflater: Inflater,
-}
 
 /// One connection, without its socket.
 #[derive(Debug)]

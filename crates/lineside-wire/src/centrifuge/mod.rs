@@ -7,6 +7,7 @@
 //! - [`push`]: a session's deliveries as WebSocket frames that all receivers share
 //! - [`ClientHandler`]: one connection's side of the protocol, between messages and a session
 //! - [`CentrifugeConnection`]: a client handler over WebSocket frames
+//! - [`WebSocketRequest`]: asks a partition for such a connection
 //! - [`codes`]: every code that a client may get
 
 mod client_handler;
@@ -14,15 +15,18 @@ mod command;
 mod connection;
 mod json_object;
 mod reply;
+mod transport;
 pub mod message;
 pub mod push;
 
 pub use crate::protocol_format::ProtocolFormat;
+pub use crate::thread_codecs::ThreadCodecs;
 
 pub use self::client_handler::{
     CentrifugeService, ClientHandler, ClientLimits, ConnectionClose, PING_INTERVAL,
     REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX, ReceiveOutcome,
 };
 pub use self::command::{BadCommand, Command, CommandReader, CommandRequest};
-pub use self::connection::{CentrifugeConnection, MESSAGE_TIMEOUT, ThreadCodecs};
+pub use self::connection::{CentrifugeConnection, MESSAGE_TIMEOUT};
 pub use self::message::Reply;
+pub use self::transport::WebSocketRequest;

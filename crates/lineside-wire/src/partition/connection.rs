@@ -11,16 +11,16 @@ use super::limits::{
     CLOSE_TIMEOUT, OUTBOX_BYTES, PIECES_MAX, PING_INTERVAL, SLICE_BYTES, STALL_MAX,
 };
 use super::socket::ConnectionSocket;
-use super::transport::{ConnectionEnding, ConnectionTransport, ReceiveStep};
-use crate::centrifuge::ThreadCodecs;
+use super::transport::{ConnectionEnding, ReceiveStep, Transport};
 use crate::close_reason::CloseReason;
+use crate::thread_codecs::ThreadCodecs;
 
 /// The connection's place among those allowed, held while the connection is open.
 pub(super) type Place = Box<dyn Any + Send>;
 
 pub(super) struct Connection {
     socket: ConnectionSocket,
-    pub(super) transport: ConnectionTransport,
+    pub(super) transport: Box<dyn Transport>,
     /// Output that the socket has not accepted yet. Bound: a slice of deliveries, or the replies of an outbox.
     out: VecDeque<Bytes>,
     /// The time since which the socket has accepted nothing although output waits.
@@ -82,7 +82,7 @@ pub(super) enum FlushOutcome {
 impl Connection {
     pub(super) fn new(
         socket: ConnectionSocket,
-        transport: ConnectionTransport,
+        transport: Box<dyn Transport>,
         first: impl IntoIterator<Item = Bytes>,
         ping_at: Duration,
         permit: Place,

@@ -7,6 +7,7 @@
 //!
 //! - [`PartitionSet`]: all partitions, and the workers that read states and check tokens
 //! - [`PendingConnection`]: a connection to be handed over
+//! - [`Transport`], [`TransportRequest`]: the protocols of connections, and how they are opened
 //! - [`PartitionMetrics`], [`CloseReason`]: counts of connections and the reasons of their ends
 
 mod waker;
@@ -30,16 +31,19 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::SessionLimits;
+use lineside_hub::Hub;
 use lineside_sync::Clock;
 use lineside_sync::mailbox::{self, MailboxOptions, Sender, TrySendError};
 use parking_lot::Mutex;
 
-use crate::centrifuge::{CentrifugeService, ProtocolFormat};
-use crate::sse::SseSubscriber;
+use crate::auth::Authorizer;
 
 pub use self::metrics::PartitionMetrics;
+pub use self::transport::{
+    ConnectionEnding, OpenedTransport, ReceiveStep, Transport, TransportOpening, TransportRequest,
+};
 pub use crate::close_reason::CloseReason;
+pub use crate::thread_codecs::ThreadCodecs;
 
 use self::limits::PENDING_CONNECTIONS_MAX;
 use self::thread::{PartitionConfig, PartitionThread};
@@ -58,40 +62,18 @@ pub struct PendingConnection {
     pub head: Bytes,
     /// The whole reply to send if the node is full; then the connection is closed.
     pub refusal: Bytes,
-    pub transport: TransportRequest,
+    pub transport: Arc<dyn TransportRequest>,
     /// The connection's place among those allowed; dropped when the connection ends.
     pub permit: Box<dyn std::any::Any + Send>,
 }
 
-/// The transport that a connection requested.
-#[derive(Debug)]
-pub enum TransportRequest {
-    /// Server-sent events of these channels, which [`check_channels`](crate::sse::check_channels) has accepted.
-    Sse {
-        /// The channels as named in the request.
-        channels: Vec<Box<str>>,
-        /// The header as the client sent it.
-        last_event_id: Option<Box<str>>,
-        reader: SseSubscriber,
-    },
-    /// The Centrifuge protocol over WebSocket; the head says 101.
-    WebSocket {
-        /// The format of messages.
-        format: ProtocolFormat,
-        /// True if messages may be compressed.
-        deflate: bool,
-    },
-}
-
-/// The numbers of threads, and the limits of sessions.
+/// The numbers of threads.
 #[derive(Debug, Clone, Copy)]
 pub struct PartitionSetConfig {
     /// The threads with sockets; at least one.
     pub partitions: usize,
     /// The threads that read states and check tokens; at least one.
     pub workers: usize,
-    /// The limits of a WebSocket session.
-    pub sessions: SessionLimits,
 }
 
 /// All partitions of a node. Dropping the set closes the connections and ends the threads.
@@ -106,13 +88,15 @@ pub struct PartitionSet {
 }
 
 impl PartitionSet {
-    /// Starts the threads for the service's hub. `clock` measures the sockets' deadlines: real time, even if the hub
-    /// has another clock. `seed` determines the random values: reconnect delays and the phase of pings.
+    /// Starts the threads for the hub's sessions; `authorizer` checks the tokens of their clients. `clock` measures the
+    /// sockets' deadlines: real time, even if the hub has another clock. `seed` determines the random values: reconnect
+    /// delays and the phase of pings.
     ///
     /// # Errors
     /// Returns an error if the system has no thread or no poller left.
     pub fn start_threads(
-        service: &Arc<CentrifugeService>,
+        hub: &Arc<Hub>,
+        authorizer: &Arc<dyn Authorizer>,
         clock: Arc<dyn Clock>,
         config: PartitionSetConfig,
         seed: u64,
@@ -126,8 +110,8 @@ impl PartitionSet {
             let (sender, inbox) =
                 mailbox::new(MailboxOptions::with_credits(PENDING_CONNECTIONS_MAX));
             let thread_config = PartitionConfig {
-                service: service.clone(),
-                sessions: config.sessions,
+                hub: hub.clone(),
+                authorizer: authorizer.clone(),
                 clock: clock.clone(),
                 inbox,
                 workers: workers.clone(),
@@ -196,7 +180,7 @@ impl fmt::Debug for PendingConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingConnection")
             .field("socket", &self.socket)
-            .field("asks", &self.transport)
+            .field("transport", &self.transport)
             .finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
 
-use lineside_hub::{PartitionListener, SessionLimits, SubscriberSlot, WorkerPool as _};
+use lineside_hub::{Hub, PartitionListener, SubscriberSlot, WorkerPool as _};
 use lineside_sync::Clock;
 use lineside_sync::mailbox::Receiver;
 use lineside_sync::stage::{self, WorkStage};
@@ -27,13 +27,13 @@ use super::metrics::PartitionMetrics;
 use super::timer_wheel::TimerWheel;
 use super::waker::{CheckedTokens, PartitionWaker, WAKER_TOKEN};
 use super::workers::WorkerThreads;
-use crate::centrifuge::CentrifugeService;
+use crate::auth::Authorizer;
 use crate::close_reason::CloseReason;
 
 /// The parameters of a partition.
 pub(super) struct PartitionConfig {
-    pub(super) service: Arc<CentrifugeService>,
-    pub(super) sessions: SessionLimits,
+    pub(super) hub: Arc<Hub>,
+    pub(super) authorizer: Arc<dyn Authorizer>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) inbox: Receiver<Box<PendingConnection>>,
     pub(super) workers: Arc<WorkerThreads>,
@@ -70,26 +70,21 @@ pub(super) struct PartitionThread {
     workers: Arc<WorkerThreads>,
     /// The rows whose tokens have been checked.
     checked_tokens: Arc<CheckedTokens>,
-    service: Arc<CentrifugeService>,
-    sessions: SessionLimits,
+    authorizer: Arc<dyn Authorizer>,
     /// The read buffer, shared by all rows.
     read_buffer: Box<[u8]>,
 }
 
 impl PartitionThread {
     pub(super) fn new(config: PartitionConfig) -> io::Result<Self> {
-        let PartitionConfig { service, sessions, clock, inbox, workers, metrics, drain, seed } =
+        let PartitionConfig { hub, authorizer, clock, inbox, workers, metrics, drain, seed } =
             config;
         let poll = Poll::new()?;
         let partition_waker = Arc::new(PartitionWaker::new(&poll)?);
         let checked_tokens = Arc::new(CheckedTokens::new(partition_waker.clone()));
         let now = clock.monotonic();
         Ok(Self {
-            listener: PartitionListener::new(
-                &service.hub,
-                partition_waker.clone(),
-                workers.clone(),
-            ),
+            listener: PartitionListener::new(&hub, partition_waker.clone(), workers.clone()),
             clock,
             inbox,
             metrics,
@@ -110,8 +105,7 @@ impl PartitionThread {
             scratch: ConnectionScratch::default(),
             workers,
             checked_tokens,
-            service,
-            sessions,
+            authorizer,
             read_buffer: vec![0; READ_SLICE_BYTES].into(),
         })
     }
@@ -353,7 +347,7 @@ impl PartitionThread {
             && let Some(id) = row.and_then(|row| row.transport.connection_id()).cloned()
         {
             let (authorizer, checked_tokens) =
-                (self.service.authorizer.clone(), self.checked_tokens.clone());
+                (self.authorizer.clone(), self.checked_tokens.clone());
             self.workers.run_job(Box::new(move || {
                 authorizer.check_token(&token);
                 checked_tokens.report_checked(number, id);

@@ -1,210 +1,149 @@
-//! The transport of a connection: the protocol over its socket.
+//! The transport of a connection: the protocol over its socket. A partition knows transports only by these traits.
+//!
+//! A transport owns its session, but no socket and no timer. The partition pulls messages while the socket accepts
+//! them, passes in what it receives, and calls the transport when something is due.
+//!
+//! - [`TransportRequest`]: made by the handler of an HTTP request; a partition opens it
+//! - [`Transport`]: the transport of an open connection
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::Session;
+use lineside_hub::{Hub, PartitionListener, Session, SessionLimits};
 
-use crate::centrifuge::{CentrifugeConnection, ConnectionClose, ReceiveOutcome, ThreadCodecs};
 use crate::close_reason::CloseReason;
-use crate::codes::{self, DisconnectCode};
-use crate::sse::SseConnection;
+use crate::thread_codecs::ThreadCodecs;
 
-/// A connection's protocol.
+/// A transport that a connection requested.
+pub trait TransportRequest: fmt::Debug + Send + Sync {
+    /// Opens the transport on the partition's thread. Returns `None` if the connection must get the refusal of a full
+    /// node instead.
+    fn open_transport(&self, opening: TransportOpening<'_>) -> Option<OpenedTransport>;
+}
+
+/// The partition's side of a transport that is being opened.
 #[derive(Debug)]
-pub(super) enum ConnectionTransport {
-    Sse(SseConnection),
-    WebSocket(Box<CentrifugeConnection>),
+pub struct TransportOpening<'a> {
+    pub(super) listener: &'a PartitionListener,
+    pub(super) row: u32,
+    /// The current time, on the clock of the sockets' deadlines.
+    pub now: Duration,
+    /// The source of random values.
+    pub rng: &'a mut fastrand::Rng,
+}
+
+impl TransportOpening<'_> {
+    /// Returns the hub of all sessions.
+    pub fn hub(&self) -> &Hub {
+        self.listener.hub()
+    }
+
+    /// Opens the connection's session, whose news the partition serves.
+    pub fn open_session(&self, limits: SessionLimits) -> Session {
+        self.listener.open_session(self.row, limits)
+    }
+}
+
+/// An open transport and its first output.
+pub struct OpenedTransport {
+    pub transport: Box<dyn Transport>,
+    /// The output after the head of the reply; may be empty.
+    pub first: Bytes,
+}
+
+impl fmt::Debug for OpenedTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenedTransport").field("first", &self.first).finish_non_exhaustive()
+    }
 }
 
 /// The end of a connection: the reason and the last output.
 #[derive(Debug)]
-pub(super) struct ConnectionEnding {
-    pub(super) why: CloseReason,
-    pub(super) last: Option<Bytes>,
+pub struct ConnectionEnding {
+    pub why: CloseReason,
+    /// The last output.
+    pub last: Option<Bytes>,
 }
 
-/// The next step after input was processed. Not `Debug`, because it may contain a token.
-pub(super) enum ReceiveStep {
+/// The next step after input was processed.
+pub enum ReceiveStep {
     /// More input may be received.
     Ready,
     /// Nothing may be received until the socket has accepted the replies and the connection was resumed.
     WhenDrained,
-    /// Nothing may be received until a worker has checked this token and the connection was resumed.
+    /// Nothing may be received until a worker has checked this token and the connection was resumed. Only for
+    /// transports with a [`connection_id`](Transport::connection_id).
     WhenChecked(Box<str>),
     /// The connection must end.
     End(ConnectionEnding),
 }
 
-impl ConnectionTransport {
-    pub(super) fn session(&mut self) -> &mut Session {
+impl fmt::Debug for ReceiveStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sse(row) => row.session(),
-            Self::WebSocket(connection) => connection.client().session(),
+            Self::Ready => f.write_str("Ready"),
+            Self::WhenDrained => f.write_str("WhenDrained"),
+            // A token is a secret.
+            Self::WhenChecked(_) => f.write_str("WhenChecked(…)"),
+            Self::End(ending) => f.debug_tuple("End").field(ending).finish(),
         }
     }
+}
 
-    /// Returns the connection's id, if it has one.
-    pub(super) fn connection_id(&self) -> Option<&Arc<str>> {
-        match self {
-            Self::Sse(_) => None,
-            Self::WebSocket(connection) => Some(connection.as_client().client_id()),
-        }
-    }
+/// A connection's protocol, without its socket. The provided methods are right for a transport that only sends.
+pub trait Transport: Send {
+    fn session(&mut self) -> &mut Session;
 
     /// Adds the pieces of the next message, or of several messages as one piece; returns false if there is none now.
     /// Bound: four pieces.
-    pub(super) fn next_message(
-        &mut self,
-        into: &mut Vec<Bytes>,
-        codecs: &mut ThreadCodecs,
-    ) -> bool {
-        match self {
-            Self::Sse(row) => row.next_event(into, &mut codecs.runs),
-            Self::WebSocket(connection) => connection.client().next_frames(into, codecs),
-        }
-    }
+    fn next_message(&mut self, into: &mut Vec<Bytes>, codecs: &mut ThreadCodecs) -> bool;
 
     /// Returns the end of the connection, if the protocol has ended it.
-    pub(super) fn own_ending(&self) -> Option<ConnectionEnding> {
-        match self {
-            // The stream has already sent the reason.
-            Self::Sse(row) => row.close_reason().map(|why| ConnectionEnding { why, last: None }),
-            Self::WebSocket(connection) => {
-                connection.as_client().pending_close().map(ending_from_close)
-            }
-        }
-    }
+    fn own_ending(&self) -> Option<ConnectionEnding>;
 
     /// Processes input; adds replies to `out`.
-    pub(super) fn receive_bytes(
+    fn receive_bytes(
         &mut self,
         bytes: &mut [u8],
         now: Duration,
         codecs: &mut ThreadCodecs,
         out: &mut VecDeque<Bytes>,
-    ) -> ReceiveStep {
-        match self {
-            // Input after the request is ignored: the connection ends with the stream.
-            Self::Sse(row) => match row.note_input(bytes.len()) {
-                true => ReceiveStep::Ready,
-                false => ReceiveStep::End(ConnectionEnding { why: CloseReason::Flood, last: None }),
-            },
-            Self::WebSocket(connection) => {
-                step_from_outcome(connection.receive_bytes(bytes, now, codecs, out))
-            }
-        }
+    ) -> ReceiveStep;
+
+    /// Adds a ping or heartbeat.
+    fn write_ping(&mut self, now: Duration, out: &mut VecDeque<Bytes>);
+
+    /// Handles due events; returns the end of the connection, if there is one.
+    fn handle_due(&mut self, now: Duration, out: &mut VecDeque<Bytes>) -> Option<ConnectionEnding>;
+
+    /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
+    fn next_due(&self) -> Option<Duration>;
+
+    /// Returns the connection's id, if it has one.
+    fn connection_id(&self) -> Option<&Arc<str>> {
+        None
     }
 
     /// Continues where receiving stopped.
-    pub(super) fn resume_receiving(
+    fn resume_receiving(
         &mut self,
-        now: Duration,
-        codecs: &mut ThreadCodecs,
-        out: &mut VecDeque<Bytes>,
+        _now: Duration,
+        _codecs: &mut ThreadCodecs,
+        _out: &mut VecDeque<Bytes>,
     ) -> ReceiveStep {
-        match self {
-            Self::Sse(_) => ReceiveStep::Ready,
-            Self::WebSocket(connection) => {
-                step_from_outcome(connection.resume_receiving(now, codecs, out))
-            }
-        }
-    }
-
-    /// Adds a ping or heartbeat.
-    pub(super) fn write_ping(&mut self, now: Duration, out: &mut VecDeque<Bytes>) {
-        match self {
-            Self::Sse(row) => out.push_back(row.next_heartbeat()),
-            Self::WebSocket(connection) => connection.client().send_ping(now, out),
-        }
+        ReceiveStep::Ready
     }
 
     /// Returns the last message of a connection that the server closes.
-    pub(super) fn closing_message(&self, why: CloseReason) -> Option<Bytes> {
-        match self {
-            // The client reconnects by itself, with its last id.
-            Self::Sse(_) => None,
-            Self::WebSocket(_) => {
-                Some(ConnectionClose::from(disconnect_for_reason(why)).close_frame())
-            }
-        }
+    fn closing_message(&self, _why: CloseReason) -> Option<Bytes> {
+        None
     }
 
     /// Returns true if the client must close its side before the socket is closed.
-    pub(super) fn waits_for_peer_close(&self, why: CloseReason) -> bool {
-        match self {
-            Self::Sse(_) => false,
-            Self::WebSocket(_) => why != CloseReason::Client,
-        }
-    }
-
-    /// Handles due events; returns the end of the connection, if there is one.
-    pub(super) fn handle_due(
-        &mut self,
-        now: Duration,
-        out: &mut VecDeque<Bytes>,
-    ) -> Option<ConnectionEnding> {
-        match self {
-            Self::Sse(row) => row
-                .close_if_expired(now)
-                .map(|last| ConnectionEnding { why: CloseReason::Expired, last: Some(last) }),
-            Self::WebSocket(connection) => {
-                connection.handle_due(now, out).map(|close| ending_from_close(&close))
-            }
-        }
-    }
-
-    /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
-    pub(super) fn next_due(&self) -> Option<Duration> {
-        match self {
-            Self::Sse(row) => row.expires_at(),
-            Self::WebSocket(connection) => connection.next_due(),
-        }
-    }
-}
-
-fn step_from_outcome(flow: ReceiveOutcome) -> ReceiveStep {
-    match flow {
-        ReceiveOutcome::Ready => ReceiveStep::Ready,
-        ReceiveOutcome::Full => ReceiveStep::WhenDrained,
-        ReceiveOutcome::Check(token) => ReceiveStep::WhenChecked(token),
-        ReceiveOutcome::Close(close) => ReceiveStep::End(ending_from_close(&close)),
-    }
-}
-
-fn ending_from_close(close: &ConnectionClose) -> ConnectionEnding {
-    ConnectionEnding { why: reason_from_code(close.code), last: Some(close.close_frame()) }
-}
-
-fn reason_from_code(code: u16) -> CloseReason {
-    let is = |disconnect: &DisconnectCode| code == disconnect.code;
-    match code {
-        _ if is(&codes::SHUTDOWN) => CloseReason::Shutdown,
-        _ if is(&codes::SLOW) => CloseReason::Slow,
-        _ if is(&codes::NO_PONG) => CloseReason::NoPong,
-        _ if is(&codes::FLOOD) => CloseReason::Flood,
-        _ if is(&codes::EXPIRED) => CloseReason::Expired,
-        _ if is(&codes::BAD_MESSAGE) => CloseReason::Protocol,
-        // The codes for broken WebSocket frames; clients leave with 1000 or 1001.
-        1002..=1015 => CloseReason::Protocol,
-        1000..=1001 => CloseReason::Client,
-        _ => CloseReason::Disconnected,
-    }
-}
-
-/// Returns the close code that a client gets.
-fn disconnect_for_reason(why: CloseReason) -> &'static DisconnectCode {
-    match why {
-        CloseReason::Shutdown | CloseReason::Client => &codes::SHUTDOWN,
-        CloseReason::Slow => &codes::SLOW,
-        CloseReason::NoPong => &codes::NO_PONG,
-        CloseReason::Flood => &codes::FLOOD,
-        CloseReason::Expired => &codes::EXPIRED,
-        CloseReason::Protocol => &codes::BAD_MESSAGE,
-        CloseReason::Disconnected | CloseReason::Changed | CloseReason::Fault => {
-            &codes::CONNECTION_CLOSED
-        }
+    fn waits_for_peer_close(&self, _why: CloseReason) -> bool {
+        false
     }
 }

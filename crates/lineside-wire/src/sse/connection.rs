@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Hub, PartitionListener, RunCache, Session, SessionLimits, SubscribeError};
+use lineside_hub::{Hub, RunCache, Session, SessionLimits, SubscribeError};
 
 use super::open::subscribe_all;
 use super::{CHANNELS_MAX, LastEventId, OpenError, RETRY_MILLIS, event};
 use crate::close_reason::CloseReason;
+use crate::partition::TransportOpening;
 
 /// The subscriber of a stream; anonymous and without expiry by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,29 +23,28 @@ pub struct SseSubscriber {
 
 /// One `/events` connection, without its socket.
 #[derive(Debug)]
-pub(crate) struct SseConnection {
-    session: Session,
+pub(super) struct SseConnection {
+    pub(super) session: Session,
     last_heartbeat_id: Option<Box<str>>,
     /// The expiry, on the caller's clock.
     expires: Option<Duration>,
     ended: Option<CloseReason>,
     /// The bytes that the client has sent since its request.
-    bytes_received: usize,
+    pub(super) bytes_received: usize,
 }
 
 impl SseConnection {
     /// Opens a connection for a partition: subscribes, and returns the first output.
-    pub(crate) fn open_connection(
-        listener: &PartitionListener,
-        row: u32,
+    pub(super) fn open_connection(
+        opening: TransportOpening<'_>,
         channels: &[Box<str>],
         last: &LastEventId,
-        (reader, now): (&SseSubscriber, Duration),
-        rng: &mut fastrand::Rng,
+        reader: &SseSubscriber,
     ) -> Result<(Self, Bytes), OpenError> {
-        let session = listener.open_session(row, LIMITS);
-        let row = Self::subscribe_session(listener.hub(), session, channels, last, (reader, now))?;
-        Ok((row, event::encode_retry(rng.u64(RETRY_MILLIS))))
+        let (hub, session) = (opening.hub(), opening.open_session(LIMITS));
+        let reader = (reader, opening.now);
+        let connection = Self::subscribe_session(hub, session, channels, last, reader)?;
+        Ok((connection, event::encode_retry(opening.rng.u64(RETRY_MILLIS))))
     }
 
     /// Subscribes a session without subscriptions.
@@ -66,17 +66,13 @@ impl SseConnection {
         Ok(Self { session, last_heartbeat_id: None, expires, ended: None, bytes_received: 0 })
     }
 
-    pub(crate) fn session(&mut self) -> &mut Session {
-        &mut self.session
-    }
-
     pub(super) fn as_session(&self) -> &Session {
         &self.session
     }
 
     /// Adds the pieces of the next event, or of several; returns false if there is none now, or if the stream has
     /// ended.
-    pub(crate) fn next_event(&mut self, into: &mut Vec<Bytes>, runs: &mut RunCache) -> bool {
+    pub(super) fn next_event(&mut self, into: &mut Vec<Bytes>, runs: &mut RunCache) -> bool {
         while self.ended.is_none() {
             if let Some(run) = event::next_encoded_run(&mut self.session, runs) {
                 into.push(run);
@@ -97,30 +93,24 @@ impl SseConnection {
     }
 
     /// Returns the reason if the stream has ended.
-    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+    pub(super) fn close_reason(&self) -> Option<CloseReason> {
         self.ended
     }
 
     /// Returns the expiry of the subscriber's token; `None` if it does not expire or the stream has ended.
-    pub(crate) fn expires_at(&self) -> Option<Duration> {
+    pub(super) fn expires_at(&self) -> Option<Duration> {
         self.expires.filter(|_| self.ended.is_none())
     }
 
     /// Ends the stream if the subscriber's token has expired; returns the last output.
-    pub(crate) fn close_if_expired(&mut self, now: Duration) -> Option<Bytes> {
+    pub(super) fn close_if_expired(&mut self, now: Duration) -> Option<Bytes> {
         self.expires_at().filter(|due| *due <= now)?;
         self.ended = Some(CloseReason::Expired);
         Some(event::EXPIRED)
     }
 
-    /// Counts input after the request, which is ignored. Returns false if it exceeds the limit.
-    pub(crate) fn note_input(&mut self, bytes: usize) -> bool {
-        self.bytes_received = self.bytes_received.saturating_add(bytes);
-        self.bytes_received <= INPUT_BYTES_MAX
-    }
-
     /// Returns a heartbeat, with the id if it has changed since the last one.
-    pub(crate) fn next_heartbeat(&mut self) -> Bytes {
+    pub(super) fn next_heartbeat(&mut self) -> Bytes {
         let id = event::encode_id(&mut self.session);
         let is_id_changed = id.as_deref() != self.last_heartbeat_id.as_deref();
         let heartbeat = event::encode_heartbeat(id.as_deref().filter(|_| is_id_changed));
@@ -128,10 +118,6 @@ impl SseConnection {
         heartbeat
     }
 }
-
-/// The bytes that a client may send after its request: some clients send the next request although it is never
-/// answered.
-const INPUT_BYTES_MAX: usize = 64 << 10;
 
 /// The limits of a stream's session.
 pub(super) const LIMITS: SessionLimits = SessionLimits { channels_max: CHANNELS_MAX };

@@ -15,12 +15,14 @@ mod last_event_id;
 mod open;
 mod connection;
 mod stream;
+mod transport;
 
-pub(crate) use connection::SseConnection;
+use connection::SseConnection;
 pub use connection::SseSubscriber;
 pub use last_event_id::LastEventId;
 pub use open::{OpenError, check_channels};
 pub use stream::SseStream;
+pub use transport::SseRequest;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -3,5 +3,6 @@
 #![expect(clippy::disallowed_methods, reason = "these tests wait for real sockets in real time")]
 
 mod good_and_bad;
+mod other_transport;
 mod peer;
 mod stage;

@@ -8,16 +8,18 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use lineside_hub::{
     BadChannel, Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, RoomState,
-    SessionLimits, StateSource,
+    StateSource,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 use lineside_wire::auth::{Authorizer, ClientIdentity, Refusal, SubscribeGrant};
-use lineside_wire::centrifuge::{CentrifugeService, ClientLimits, ProtocolFormat};
+use lineside_wire::centrifuge::{
+    CentrifugeService, ClientLimits, ProtocolFormat, WebSocketRequest,
+};
 use lineside_wire::partition::limits::COALESCE;
 use lineside_wire::partition::{
     PartitionSet, PartitionSetConfig, PendingConnection, TransportRequest,
 };
-use lineside_wire::sse::SseSubscriber;
+use lineside_wire::sse::{SseRequest, SseSubscriber};
 use parking_lot::Mutex;
 
 use crate::peer::Peer;
@@ -140,6 +142,7 @@ pub(crate) struct Stage {
     /// The clock of the sockets' deadlines.
     pub(crate) clock: SimulatedClock,
     pub(crate) partitions: PartitionSet,
+    service: Arc<CentrifugeService>,
     networks: Arc<Networks>,
     listener: TcpListener,
 }
@@ -149,21 +152,27 @@ impl Stage {
         let networks = Arc::new(Networks(Mutex::new([(0, state_bytes), (0, 0)])));
         let clock = SimulatedClock::new(UnixMillis(0));
         let hub = Hub::new(HubConfig::default(), networks.clone(), Arc::new(clock.clone()), 1);
+        let authorizer: Arc<dyn Authorizer> = Arc::new(Open);
         let service = Arc::new(CentrifugeService {
             hub: hub.clone(),
-            authorizer: Arc::new(Open),
+            authorizer: authorizer.clone(),
             limits: ClientLimits::default(),
             version: "test",
         });
-        let config =
-            PartitionSetConfig { partitions: 2, workers: 1, sessions: SessionLimits::default() };
-        let partitions = PartitionSet::start_threads(&service, Arc::new(clock.clone()), config, 1)
-            .expect("threads");
+        let config = PartitionSetConfig { partitions: 2, workers: 1 };
+        let partitions =
+            PartitionSet::start_threads(&hub, &authorizer, Arc::new(clock.clone()), config, 1)
+                .expect("threads");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        Self { hub, clock, partitions, networks, listener }
+        Self { hub, clock, partitions, service, networks, listener }
     }
 
-    fn connect(&self, transport: TransportRequest, head: &'static [u8]) -> ClientSocket {
+    /// Opens a connection with a transport; `head` comes first.
+    pub(crate) fn connect(
+        &self,
+        transport: impl TransportRequest + 'static,
+        head: &'static [u8],
+    ) -> ClientSocket {
         let address = self.listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).expect("a connection");
         client.set_read_timeout(Some(TIMEOUT / 200)).expect("a timeout");
@@ -175,7 +184,7 @@ impl Stage {
             unread: Bytes::new(),
             head: Bytes::from_static(head),
             refusal: Bytes::from_static(b"full"),
-            transport,
+            transport: Arc::new(transport),
             permit: Box::new(()),
         };
         self.partitions.adopt_connection(Box::new(pending)).expect("a partition with free slots");
@@ -184,8 +193,9 @@ impl Stage {
 
     /// Opens a WebSocket client that has sent nothing yet.
     pub(crate) fn websocket(&self) -> Peer {
+        let service = self.service.clone();
         Peer::new(self.connect(
-            TransportRequest::WebSocket { format: ProtocolFormat::Json, deflate: false },
+            WebSocketRequest { service, format: ProtocolFormat::Json, deflate: false },
             b"",
         ))
     }
@@ -201,10 +211,7 @@ impl Stage {
     /// Opens an event stream, as raw bytes.
     pub(crate) fn events(&self, network: u32, reader: SseSubscriber) -> ClientSocket {
         let channels = vec![format!("feed/{network}").into()];
-        self.connect(
-            TransportRequest::Sse { channels, last_event_id: None, reader },
-            b"head\r\n\r\n",
-        )
+        self.connect(SseRequest { channels, last_event_id: None, reader }, b"head\r\n\r\n")
     }
 
     /// Publishes `bytes` bytes in a network; returns the offset.

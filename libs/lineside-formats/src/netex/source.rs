@@ -96,7 +96,6 @@ fn starts_with_zip_signature(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04") || body.starts_with(b"PK\x05\x06")
 }
 
-/// Reads the first bytes of a reader.
 fn read_first_bytes(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.rewind()?;

@@ -104,7 +104,6 @@ impl<'a> JsonSource<'a> {
         Ok(true)
     }
 
-    /// Returns the next item of the open list, if any.
     fn open_next_list_item(&mut self) -> Result<Option<&'a str>, Error> {
         let Some(OpenJsonElement { list: Some(name), is_first, .. }) = self.open.last() else {
             return Ok(None);

@@ -12,7 +12,6 @@ pub(super) struct ValueFault {
     pub(super) detail: &'static str,
 }
 
-/// The JSON form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonValueForm {
     /// A string.

@@ -126,7 +126,6 @@ pub(crate) fn load_schedule_cancellable(
     Ok(GtfsFeed::new(tables, zones, names.into_iter().map(|(name, _)| name).collect()))
 }
 
-/// A file to be read.
 #[derive(Clone, Copy, Debug)]
 struct FileToRead<'a> {
     file: GtfsFile,
@@ -205,7 +204,6 @@ fn read_schedule_file(
     table.map_err(|error| error.with_file(name))
 }
 
-/// Returns the size of the pieces for a file of this size.
 fn piece_size_for_file(size: u64) -> usize {
     (size / PIECES_MIN).clamp(*PIECE_BYTES.start(), *PIECE_BYTES.end()) as usize
 }

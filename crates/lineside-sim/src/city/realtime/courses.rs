@@ -90,7 +90,6 @@ impl TrafficSpotsByCall {
     }
 }
 
-/// The response of a mode to traffic.
 struct ModeTrafficResponse {
     /// The share of the travel time that full streets add.
     traffic: f64,

@@ -57,7 +57,6 @@ impl Incident {
 }
 
 impl City {
-    /// Returns the disruptions of a day.
     pub(super) fn disruptions_on_day(&self, day: ServiceDayNumber) -> DayDisruptions {
         let key = noise::hash_two_numbers(
             noise::random_key_for_purpose(self.realtime_model().seed, "events"),

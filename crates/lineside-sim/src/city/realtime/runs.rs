@@ -38,7 +38,6 @@ pub(crate) enum TripRunKind {
     Added,
 }
 
-/// A day with its disruptions.
 #[derive(Debug)]
 pub(super) struct ServiceDayWithDisruptions {
     pub(super) day: ServiceDayNumber,

@@ -28,7 +28,6 @@ impl TrilingualAlertText {
     }
 }
 
-/// A header and a description.
 pub(super) type HeaderAndDescription = (TrilingualAlertText, TrilingualAlertText);
 
 /// The names of the months: English, German, French.

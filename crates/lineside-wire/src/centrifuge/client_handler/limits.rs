@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lineside_hub::SessionLimits;
+
 use crate::websocket::MESSAGE_BYTES_MAX;
 
 /// The interval of pings, as announced to clients.
@@ -43,6 +45,7 @@ pub struct ClientLimits {
     pub expired_delay: Duration,
     /// The largest message in bytes.
     pub message_bytes_max: usize,
+    pub session: SessionLimits,
 }
 
 impl Default for ClientLimits {
@@ -54,6 +57,7 @@ impl Default for ClientLimits {
             pong_within: Duration::from_secs(10),
             expired_delay: Duration::from_secs(25),
             message_bytes_max: MESSAGE_BYTES_MAX,
+            session: SessionLimits::default(),
         }
     }
 }

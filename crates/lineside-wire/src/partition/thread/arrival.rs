@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use mio::Token;
 
 use super::PartitionThread;
-use crate::centrifuge::{CentrifugeConnection, ClientHandler};
 use crate::partition::connection::Connection;
 use crate::partition::limits::{ACCEPTS_PER_TURN, PING_INTERVAL};
 use crate::partition::socket::ConnectionSocket;
-use crate::partition::transport::ConnectionTransport;
-use crate::partition::{PendingConnection, TransportRequest};
-use crate::sse::{LastEventId, SseConnection};
+use crate::partition::{OpenedTransport, PendingConnection, TransportOpening};
 
 impl PartitionThread {
     /// Accepts the connections in the mailbox.
@@ -27,42 +23,17 @@ impl PartitionThread {
     }
 
     fn accept_connection(&mut self, pending: PendingConnection, now: Duration) {
-        let PendingConnection { socket, tls, unread, head, refusal, transport: requested, permit } =
+        let PendingConnection { socket, tls, unread, head, refusal, transport: request, permit } =
             pending;
         let entry = self.rows.vacant_key();
         let row = entry as u32;
         let mut socket = ConnectionSocket::new(socket, tls);
         let has_buffered_input = socket.may_have_buffered();
-        let opened = match requested {
-            TransportRequest::Sse { channels, last_event_id, reader } => {
-                let last = LastEventId::parse_header(last_event_id.as_deref().unwrap_or_default());
-                let reader = (&reader, now);
-                SseConnection::open_connection(
-                    &self.listener,
-                    row,
-                    &channels,
-                    &last,
-                    reader,
-                    &mut self.rng,
-                )
-                .map(|(sse, first)| (ConnectionTransport::Sse(sse), first))
-            }
-            TransportRequest::WebSocket { format, deflate } => {
-                let session = self.listener.open_session(row, self.sessions);
-                let id = self.rng.u128(..);
-                let client =
-                    ClientHandler::new(self.service.clone(), session, format, deflate, id, now);
-                let connection = CentrifugeConnection::new(client, deflate);
-                Ok((ConnectionTransport::WebSocket(Box::new(connection)), Bytes::new()))
-            }
-        };
-        let (transport, first) = match opened {
-            Ok(opened) => opened,
-            Err(_) => {
-                // The refusal fits into an unused socket; a broken one needs no reply.
-                _ = socket.write_pieces(&mut vec![refusal]).and_then(|_| socket.flush_tls());
-                return;
-            }
+        let opening = TransportOpening { listener: &self.listener, row, now, rng: &mut self.rng };
+        let Some(OpenedTransport { transport, first }) = request.open_transport(opening) else {
+            // The refusal fits into an unused socket; a broken one needs no reply.
+            _ = socket.write_pieces(&mut vec![refusal]).and_then(|_| socket.flush_tls());
+            return;
         };
         if socket.register_socket(self.poll.registry(), Token(entry)).is_err() {
             return;

@@ -171,7 +171,6 @@ impl TimetableLoader {
         self.load_optional_file("frequencies.txt", |loader| loader.load_frequencies(source))
     }
 
-    /// Loads the tables after the stop times.
     fn load_tables_after_stop_times(
         mut self,
         source: &mut LimitedFileSet<'_>,

@@ -285,7 +285,6 @@ impl<R: Read> TableReader<R> {
         }
     }
 
-    /// Reports faults of a row as a whole.
     #[cold]
     fn report_whole_row_faults(&self, problems: &mut Problems) {
         let (row, name) = (self.current_row(), self.spec.name);

@@ -19,7 +19,6 @@ use crate::{
 /// reserved for examples (RFC 2606).
 pub(super) const AGENCY_URL_STAND_IN: &str = "https://example.org/agency-url-unknown";
 
-/// The agency of each line, by line id.
 pub(super) type AgencyIdByLine = HashMap<TextId, TextId>;
 
 impl GtfsWriter<'_, '_> {

@@ -157,7 +157,6 @@ impl<'p> GtfsWriter<'p, '_> {
         });
     }
 
-    /// Reports a problem of a record.
     #[cold]
     fn report_record_problem(&mut self, file: u32, code: &'static str, detail: &str, of: TextId) {
         let (file, of) = (self.publication.file_name(file), self.resolve_text(of));

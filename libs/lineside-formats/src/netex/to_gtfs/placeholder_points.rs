@@ -89,7 +89,6 @@ impl PlaceholderPoint {
     }
 }
 
-/// Placeholder locations of stops.
 pub(super) struct PlaceholderStopLocations {
     by_stop_id: HashMap<TextId, PlaceholderPoint>,
     /// The location of a stop that was not among the rows.

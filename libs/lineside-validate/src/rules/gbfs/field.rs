@@ -42,7 +42,6 @@ pub(super) enum GbfsFieldType {
     Color,
     /// One of these enum values.
     Word(&'static [&'static str]),
-    /// A GBFS version number.
     VersionNumber,
     /// A boolean; before 2.0 a number.
     Flag,

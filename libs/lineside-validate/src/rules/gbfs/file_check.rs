@@ -105,7 +105,6 @@ impl<'a> GbfsFileCheck<'a> {
         });
     }
 
-    /// Reports a missing field.
     pub(super) fn report_missing_field(&mut self, name: &str, because: &str) {
         self.check_with_path_appended(name, |this| {
             this.report_at_current_path(&kinds::MISSING_FIELD, |sample| {

@@ -24,7 +24,6 @@ const LIVE_AGE_MAX_S: i64 = 300;
 /// The extra age, in seconds, before an old file is reported: a cache on the way may have held it for a while.
 const OUTDATED_EXTRA_S: i64 = 600;
 
-/// The versions that files declare.
 #[derive(Debug)]
 pub(super) struct DeclaredFileVersions {
     versions: BTreeMap<String, Value>,

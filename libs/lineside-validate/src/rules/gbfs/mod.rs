@@ -64,7 +64,6 @@ pub struct GbfsSystemFiles<'a> {
 }
 
 impl GbfsSystemFiles<'_> {
-    /// Returns the name of a file in notices.
     fn file_name_in_notices(&self, name: &str) -> String {
         let is_of_language = !self.language.is_empty() && !self.shared.contains(&name);
         let language = if is_of_language { format!("{}/", self.language) } else { String::new() };

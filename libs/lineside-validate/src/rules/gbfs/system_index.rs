@@ -80,7 +80,6 @@ impl IdsAndLocationsIndex {
         missing
     }
 
-    /// Adds a location.
     pub(super) fn add_location(&mut self, lat: f64, lon: f64) {
         if self.points.len() < POINTS_MAX {
             self.points.push((lat, lon));

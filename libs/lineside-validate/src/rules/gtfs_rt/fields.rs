@@ -2,7 +2,6 @@
 
 use crate::notice::{NoticeKind, Severity};
 
-/// A field of a notice and its meaning.
 pub(super) type NoticeFieldMeaning = (&'static str, &'static str);
 
 pub(super) const ENTITY: NoticeFieldMeaning = ("entityId", "The entity of the message.");

@@ -315,7 +315,6 @@ impl ScheduleIndex {
         self.ids.0.get(trip.at)
     }
 
-    /// Returns the trip with a code.
     pub(super) fn trip_by_code(&self, at: u32) -> Option<&IndexedTrip> {
         self.trips.get(at as usize)
     }
@@ -374,7 +373,6 @@ impl ScheduleIndex {
         self.agencies.find_text_code(id).is_some()
     }
 
-    /// Returns the code of a stop id.
     pub(super) fn stop_code_by_id(&self, id: &str) -> Option<u32> {
         self.stops.find_text_code(id)
     }

@@ -96,7 +96,6 @@ pub(super) static OTHERS: &[&str] = &[
     "AvailabilityCondition",
 ];
 
-/// Returns the name as a static string if the object is checked.
 pub(super) fn checked_object_name(name: &str) -> Option<&'static str> {
     let needing = NEEDS.iter().map(|need| need.parent);
     needing.chain(OTHERS.iter().copied()).find(|other| *other == name)

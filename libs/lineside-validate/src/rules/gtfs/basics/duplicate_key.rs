@@ -103,7 +103,6 @@ fn report_duplicate_key(
     });
 }
 
-/// The columns of a key.
 struct KeyColumns<'a>(Vec<(&'static str, KeyColumn<'a>)>);
 
 enum KeyColumn<'a> {

@@ -194,7 +194,6 @@ fn check_zone_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
     }
 }
 
-/// A cache of the overlaps of zones.
 struct ZoneOverlapCache<'a> {
     /// By the positions of both zones, the lower one first; an error if the comparison took too many steps.
     cached: HashMap<(u32, u32), Result<bool, EdgeWalkAborted>>,

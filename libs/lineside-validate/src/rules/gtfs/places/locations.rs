@@ -21,7 +21,6 @@ pub(super) const STOP_NAME: (&str, &str) = ("stopName", "Its name.");
 pub(super) const LOCATION_TYPE: (&str, &str) = ("locationType", "The location type.");
 pub(super) const PARENT: (&str, &str) = ("parentStation", "The parent station.");
 
-/// Returns the name of a location type in reports.
 pub(super) fn location_type_report_name(location_type: i32) -> &'static str {
     match location_type {
         STOP => "STOP",

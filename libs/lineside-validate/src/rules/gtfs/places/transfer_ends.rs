@@ -7,7 +7,6 @@ pub(super) const IN_SEAT: i32 = 4;
 /// The `transfer_type` of trips between which riders must get off, although the vehicle continues.
 pub(super) const NOT_IN_SEAT: i32 = 5;
 
-/// The fields of one end of a transfer.
 #[derive(Clone, Copy)]
 pub(super) struct TransferEndFields {
     pub(super) stop: &'static str,

@@ -55,7 +55,6 @@ fn check_transfer_location_types(feed: &GtfsFeed, _: &ValidationContext, out: &m
     }
 }
 
-/// Reports an end of a transfer with the wrong location type.
 pub(super) fn report_wrong_location_type(
     transfers: &GtfsTable,
     row: u32,

@@ -40,7 +40,6 @@ const WORK_MAX: usize = 1 << 30;
 /// nothing new to report, and later blocks get their turn.
 const BLOCK_SHARE: usize = 4;
 
-/// A trip in its block.
 #[derive(Clone, Copy)]
 struct BlockTripTimes<'a> {
     /// Arrival and departure at the first and at the last stop, in seconds.

@@ -206,7 +206,6 @@ impl StopPositionsByCode {
     }
 }
 
-/// A stop of the current trip.
 #[derive(Clone, Copy)]
 struct TripStopTime {
     stop: Option<u32>,

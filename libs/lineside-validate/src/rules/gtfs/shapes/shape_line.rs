@@ -9,7 +9,6 @@ use crate::gtfs::{EARTH_RADIUS_M, GtfsFeed, GtfsFile, SpherePoint, haversine_dis
 pub(super) struct PositionOnShape {
     /// The index of the last shape point at or before the position.
     pub(super) index: usize,
-    /// The position.
     pub(super) place: SpherePoint,
     /// The distance along the shape from its start, in meters.
     pub(super) along: f64,

@@ -325,7 +325,6 @@ impl StopToShapeMatcher {
         self.reported_stops.clear();
     }
 
-    /// Matches each stop to the shape by its coordinates.
     fn match_stops_by_coordinates(&mut self, check: &mut TripShapeCheck<'_, '_>) {
         if self.matches.len() > CACHED_MATCHES_MAX {
             self.matches.clear();

@@ -24,7 +24,6 @@ static NO_INCREMENTALITY: NoticeKind = new_error_kind(
 /// The valid versions of the specification.
 const VERSIONS: [&str; 2] = ["1.0", "2.0"];
 
-/// Parses a version as a number.
 pub(super) fn parse_version_number(version: &str) -> Option<f32> {
     version.trim().parse().ok()
 }
