@@ -81,17 +81,21 @@ pub(crate) fn join_vehicle(
     };
     match find_current_call(run, vehicle) {
         Some(call) => {
-            let next = if vehicle.current_status() == VehicleStopStatus::StoppedAt {
-                call + 1
-            } else {
-                call
+            let forecast = update.map(|update| run.forecast_call(update, call));
+            let departure = match forecast {
+                Some(CallForecast::Predicted { departure, .. }) => Some(departure),
+                _ => scheduled_departure(run, call),
             };
-            let stop_time = run.timetable.trip_stop_time(run.trip, next);
-            let stop_time = stop_time.or_else(|| run.timetable.trip_stop_time(run.trip, call));
-            if let Some(stop_time) = stop_time {
+            let is_stopped = vehicle.current_status() == VehicleStopStatus::StoppedAt;
+            // A vehicle that waits for its departure is still at this call.
+            let has_served = is_stopped && departure.is_none_or(|departure| departure <= at);
+            let following =
+                has_served.then(|| run.timetable.trip_stop_time(run.trip, call + 1)).flatten();
+            if let Some(stop_time) =
+                following.or_else(|| run.timetable.trip_stop_time(run.trip, call))
+            {
                 put_known_stop(&mut join, run.timetable, stop_time.stop);
             }
-            let forecast = update.map(|update| run.forecast_call(update, call));
             if let Some(CallForecast::Predicted { delay, .. }) = forecast {
                 join.delay = Some(delay);
             }
@@ -170,6 +174,10 @@ fn find_current_call(run: ScheduledRun<'_>, vehicle: &VehiclePosition) -> Option
         let stop = run.timetable.find_stop(nonempty_text(&vehicle.stop_id)?)?;
         run.numbered_calls().find(|(_, call)| call.stop == stop).map(|(at, _)| at)
     })
+}
+
+fn scheduled_departure(run: ScheduledRun<'_>, call: usize) -> Option<i64> {
+    run.scheduled_departure(&run.timetable.trip_stop_time(run.trip, call)?)
 }
 
 /// Returns the stop and delay of the first call that is not over at `at`.

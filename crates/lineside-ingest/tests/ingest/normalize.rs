@@ -123,9 +123,8 @@ fn a_vehicle_is_joined_with_route_headsign_stop_and_delay() {
     world.apply("city-trips", vec![update(&trip_name(EIGHT_TRIP), 20, 90)]);
     let mut entity = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
     entity.vehicle.as_mut().unwrap().current_stop_sequence = Some(20);
-    world.apply("city-vehicles", vec![entity.clone()]);
-    let join = |world: &World| world.network.state().vehicles().next().unwrap().join.clone();
-    let joined = join(&world);
+    world.apply("city-vehicles", vec![entity]);
+    let joined = world.network.state().vehicles().next().unwrap().join.clone();
     assert_eq!(joined.route_id.as_deref(), Some("R1"));
     assert_eq!(joined.route_short_name.as_deref(), Some("12"));
     assert_eq!(joined.route_color, Some([0xFF, 0x88, 0]));
@@ -133,10 +132,25 @@ fn a_vehicle_is_joined_with_route_headsign_stop_and_delay() {
     assert_eq!(joined.next_stop_id.as_deref(), Some("B"));
     assert_eq!(joined.next_stop_name.as_deref(), Some("Bassin « Nord »"));
     assert_eq!(joined.delay, Some(90));
-    // At a stop, the next stop is the following one.
-    entity.vehicle.as_mut().unwrap().set_current_status(VehicleStopStatus::StoppedAt);
-    world.apply("city-vehicles", vec![entity]);
-    assert_eq!(join(&world).next_stop_id.as_deref(), Some("D"));
+}
+
+#[test]
+fn a_vehicle_that_waits_for_its_departure_has_not_left_the_stop() {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    world.apply("city-trips", vec![update(&trip_name(EIGHT_TRIP), 20, 90)]);
+    // The trip leaves the stop of sequence 10 at 8:00, and that of sequence 20 at 8:05, predicted at 8:06:30.
+    for (sequence, seconds, next_stop) in
+        [(10, -600, "C1"), (10, 1, "B"), (20, 389, "B"), (20, 390, "D")]
+    {
+        let mut entity = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT + seconds);
+        let position = entity.vehicle.as_mut().unwrap();
+        position.current_stop_sequence = Some(sequence);
+        position.set_current_status(VehicleStopStatus::StoppedAt);
+        world.apply("city-vehicles", vec![entity]);
+        let join = world.network.state().vehicles().next().unwrap().join.clone();
+        assert_eq!(join.next_stop_id.as_deref(), Some(next_stop), "{sequence} at {seconds} s");
+    }
 }
 
 #[test]
