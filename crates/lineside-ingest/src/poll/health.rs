@@ -11,10 +11,9 @@ use crate::{
 };
 
 impl PolledFeed {
-    /// Updates the state and reports it to the network if it has changed.
+    /// Updates the state, and reports it to the network unless it is the one last reported here.
     pub(super) async fn update_health(&mut self) {
         let now = self.clock.wall_time();
-        let before = FeedRecord::from_status(&self.feed.status());
         let data_now = self.data_now();
         if self.status.format.is_some_and(Format::is_realtime) {
             self.rules.expectation =
@@ -26,17 +25,17 @@ impl PolledFeed {
         self.status.update_state(now, data_now, &self.rules);
         self.archive_state();
         let record = FeedRecord::from_status(&self.status);
-        if let Some(input) = self.expire_records(now, &record) {
-            // An ended network needs no update.
-            let _ = self.send_to_network(input).await;
+        let input = if let Some(input) = self.expire_records(now, &record) {
             self.is_expired = true;
-        } else if record != before {
-            let _ = self
-                .send_to_network(NetworkInput::Status { number: self.number, record, now })
-                .await;
+            input
+        } else if self.reported_record.as_ref() != Some(&record) {
+            NetworkInput::Status { number: self.number, record: record.clone(), now }
         } else {
             return;
-        }
+        };
+        // An ended network needs no update.
+        let _ = self.send_to_network(input).await;
+        self.reported_record = Some(record);
         self.feed.set_status(self.status.clone());
     }
 

@@ -17,6 +17,7 @@ use crate::{
     load_budget::LoadBudget,
     message_observer::MessageObserver,
     network_writer::NetworkQueue,
+    record::FeedRecord,
     snapshot_writer::SnapshotWriter,
     status::{FeedStatus, HealthRules},
 };
@@ -47,6 +48,8 @@ pub(super) struct PolledFeed {
     pub(super) has_new_source: bool,
     /// True if the current content was removed as too old, so that the same bytes must be accepted again.
     pub(super) is_expired: bool,
+    /// The record of the last status that the network received between polls.
+    pub(super) reported_record: Option<FeedRecord>,
     /// Problems that a converter reported with the body being accepted.
     pub(super) output_problems: Problems,
     /// The `ttl` in the last body.
@@ -80,6 +83,7 @@ impl PolledFeed {
             health: ContentHistory::default(),
             has_new_source: false,
             is_expired: feed.is_empty_message(),
+            reported_record: None,
             output_problems: Problems::new(),
             body_ttl: None,
             recommended_interval: None,

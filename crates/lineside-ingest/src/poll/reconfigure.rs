@@ -47,6 +47,8 @@ impl FeedPoller {
         let polled = &mut self.polled;
         polled.rules = HealthRules::from_config(&config);
         (polled.feed, polled.number, polled.queue) = (feed, number, Some(queue));
+        // The network may be another one, or have another record of this feed.
+        polled.reported_record = None;
         follow_converter(&polled.feed, &before, &*shared.snapshots);
         if !config.has_same_source(&before) {
             let fetcher = mem::replace(&mut polled.fetcher, new_fetcher(&config, &shared.sources));

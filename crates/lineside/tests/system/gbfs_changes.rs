@@ -117,6 +117,14 @@ async fn poll_and_pause_apply_to_all_files_of_a_system() {
         feed["files"][0]["reason"].as_str()?.starts_with("paused").then_some(())
     };
     until("the file says that it is paused", reason).await;
+    // Subscribers receive the state of the API.
+    let channel_state = async |expect: &str| {
+        let message = get_json(&format!("{}/api/v1/feeds/bikes/state", server.url)).await;
+        let mut changes = message["changes"].as_array()?.iter();
+        let feed = changes.find(|change| change["kind"] == "feed")?;
+        (feed["record"]["state"] == expect).then_some(())
+    };
+    until("the channel has the pause", async || channel_state("paused").await).await;
     let n_requests = site.heads().len();
     let response = get(&status).await;
     assert_eq!(
@@ -127,6 +135,7 @@ async fn poll_and_pause_apply_to_all_files_of_a_system() {
     site.put("/status", &file(3_600, "y"));
     send_request("resume").await;
     until_body(&status, &file(3_600, "y")).await;
+    until("the channel has the end of the pause", async || channel_state("ok").await).await;
     server.stop("-TERM");
 }
 
