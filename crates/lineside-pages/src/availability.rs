@@ -235,7 +235,7 @@ fn describe_source_availability(shown: &FeedAvailability) -> String {
 
 fn describe_served_data(shown: &FeedAvailability) -> String {
     let kinds = [
-        ("fresh", ServingState::Fresh),
+        ("newest reply", ServingState::Fresh),
         ("last good data", ServingState::Stale),
         ("partly no data", ServingState::Mixed),
         ("no data", ServingState::Nothing),
@@ -262,7 +262,7 @@ fn render_legend() -> Markup {
         ("off", 1, "paused, or server off"),
     ];
     let served = [
-        ("good", HEIGHT, "fresh data"),
+        ("good", HEIGHT, "newest reply"),
         ("warn", 8, "last good data"),
         ("bad", 4, "no data"),
         ("off", 1, "server off"),
@@ -392,7 +392,10 @@ mod tests {
         // more.
         let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
         assert_eq!((n_drawn("bad"), n_drawn("warn")), (3, 3), "{text}");
-        assert_eq!(text.matches("fresh for 9 minutes, last good data for 60 seconds").count(), 2);
+        assert_eq!(
+            text.matches("newest reply for 9 minutes, last good data for 60 seconds").count(),
+            2
+        );
         assert!(
             text.contains("the server returned &lt;502&gt; <span class=\"mono small\">(http_502)"),
             "{text}"

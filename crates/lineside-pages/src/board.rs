@@ -418,7 +418,12 @@ impl<'a> DepartureBoard<'a> {
             &state,
             state.trip_updates(),
         );
-        network_page::render_times_banner(self.app, &feeds, self.time_zone())
+        network_page::render_times_banner(
+            self.app,
+            &feeds,
+            self.time_zone(),
+            !self.departures.is_empty(),
+        )
     }
 
     /// Renders the feeds of this board and their states.

@@ -101,17 +101,20 @@ pub(super) fn render_trouble_banner(
     what: &str,
     instead: &str,
 ) -> Markup {
-    let now = app.now();
     let statuses: Vec<_> = feeds.iter().map(|feed| (feed, feed.status())).collect();
     let first = statuses.iter().filter_map(|(_, status)| status.unreliable_since).min();
-    let since = first.unwrap_or(now).unix_seconds();
+    // The other times on the page of a recording are those of the recording.
+    let recorded_now = feeds.iter().find_map(|feed| feed.network().replay_time());
+    let last_data = statuses.iter().filter_map(|(_, status)| status.data_time).max();
+    let since = recorded_now.and(last_data).or(first).unwrap_or_else(|| app.now()).unix_seconds();
+    let now = recorded_now.unwrap_or_else(|| app.now()).unix_seconds();
     html! {
         @if !feeds.is_empty() {
             div.alert.trouble data-trouble=(what) data-zone=(zone.iana_name().unwrap_or("UTC")) hidden[first.is_none()] {
                 (icons::warning())
                 h2 {
                     "No reliable " (what) " since "
-                    time data-trouble-since="" datetime=(words::format_rfc3339(since, zone)) { (words::format_clock_or_day(since, now.unix_seconds(), zone)) }
+                    time data-trouble-since=[recorded_now.is_none().then_some("")] datetime=(words::format_rfc3339(since, zone)) { (words::format_clock_or_day(since, now, zone)) }
                     "."
                 }
                 @if !instead.is_empty() { p { (instead) } }
@@ -130,13 +133,13 @@ pub(super) fn render_trouble_banner(
     }
 }
 
-/// Renders the banner of pages with times.
-pub(super) fn render_times_banner(app: &App, feeds: &[Arc<Feed>], zone: &TimeZone) -> Markup {
-    render_trouble_banner(
-        app,
-        feeds,
-        zone,
-        "live times",
-        "Times below are from the timetable or out of date.",
-    )
+/// Renders the banner of pages with times; `has_times`: the page shows some.
+pub(super) fn render_times_banner(
+    app: &App,
+    feeds: &[Arc<Feed>],
+    zone: &TimeZone,
+    has_times: bool,
+) -> Markup {
+    let instead = if has_times { "Times below are from the timetable or out of date." } else { "" };
+    render_trouble_banner(app, feeds, zone, "live times", instead)
 }

@@ -239,7 +239,7 @@ impl<'a> TripView<'a> {
             state.trip_updates(),
         );
         feeds.retain(|feed| self.run.source.as_ref().is_none_or(|source| source == feed.id()));
-        network_page::render_times_banner(self.app, &feeds, self.time_zone())
+        network_page::render_times_banner(self.app, &feeds, self.time_zone(), true)
     }
 
     /// Renders the ids, for maintainers of the data.

@@ -9,6 +9,7 @@ use crate::badge_picture::UNKNOWN;
 use crate::badge_picture::draw_badge;
 
 use super::body::{describe_delay_counts, has_single_verdict};
+use super::unknown::explain_unknown;
 use crate::words;
 
 const VERDICT_COLORS: [(DelayVerdict, &str); 3] =
@@ -32,7 +33,7 @@ pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
     };
     let title = match answer.counts.filter(|_| answer.verdict != DelayVerdict::Unknown) {
         Some(counts) => describe_delay_counts(&counts),
-        None => "Live data is out of date or missing.".to_owned(),
+        None => explain_unknown(answer),
     };
     let ground = match share {
         Some(_) => UNKNOWN,

@@ -264,7 +264,7 @@ async fn a_feed_is_added_paused_and_removed() {
     assert!(failed.contains("data-despite-failure"), "{failed}");
     let preview = browser.send("/ops/add", &[&[("do", "preview")], &fields[..]].concat()).await;
     let page = preview.text().await.unwrap();
-    for part in ["id=\"source-test\"", "id=\"preview\"", "value=\"apply\""] {
+    for part in ["id=\"source-test\"", "data-hint=\"raw\"", "id=\"preview\"", "value=\"apply\""] {
         assert!(page.contains(part), "no {part} in {page}");
     }
     assert!(!page.contains("data-despite-failure"), "{page}");

@@ -72,6 +72,11 @@ fn render_test_facts(test: &SourceTest) -> Markup {
         dt { "Format" } dd {
             @match test.format { Some(format) => (format.as_str()), None => "not recognised" }
             @if let Some(kind) = &test.content_type { " (" code { (kind) } ")" }
+            @if test.format.is_none_or(lineside_formats::Format::is_raw) {
+                p.soft.small data-hint="raw" {
+                    "Lineside serves these bytes unchanged, and neither reads nor validates them. If this is a GBFS system, choose that format."
+                }
+            }
         }
         dt { "Size" } dd { (words::format_bytes(test.bytes)) " in " (words::format_duration(test.took.as_secs_f64())) }
         @if !test.contents.is_empty() {
