@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_model::{ExternalProgram, FormatConverter, SiriMode, SiriSource, SourceLocation};
+use lineside_model::{ExternalProgram, FormatConverter};
 use serde::Deserialize;
 use smol_str::SmolStr;
 use toml::Spanned;
@@ -218,48 +218,6 @@ impl ConfigChecker<'_> {
         }
         (format, None)
     }
-}
-
-/// Returns the key and the reason of a conflict between a feed's `siri` table and its other keys; `None` if there is
-/// none.
-pub fn find_siri_conflict(
-    siri: Option<&SiriSource>,
-    url: Option<&SourceLocation>,
-    format: Option<Format>,
-    converter: Option<&FormatConverter>,
-) -> Option<(&'static str, String)> {
-    let siri = siri?;
-    let is_siri = converter.is_some_and(|converter| converter.from == "siri");
-    if let Some(other) = format.filter(|it| *it != Format::Siri && !is_siri) {
-        let reason = format!("only for SIRI feeds, but the format is {:?}", other.as_str());
-        return Some(("siri", reason));
-    }
-    if siri.mode != SiriMode::Lite && url.is_some_and(SourceLocation::is_local) {
-        let reason = "a local file cannot be requested: use an http(s) URL";
-        return Some(("siri.mode", reason.to_owned()));
-    }
-    let converter = converter?;
-    // A pushed delivery holds only a part of the data, so no program could make a whole feed of it.
-    if siri.mode == SiriMode::Subscribe {
-        let reason = "a converter needs complete responses: expected \"request\" or \"lite\"";
-        return Some(("siri.mode", reason.to_owned()));
-    }
-    // Changes can be merged into the known state only while they are still SIRI.
-    if siri.mode == SiriMode::Lite && siri.requestor_ref.is_some() && converter.to != Format::Siri {
-        let reason = "with a requestor, SIRI Lite only sends changes, and a converter needs complete responses: remove it";
-        return Some(("siri.requestor_ref", reason.to_owned()));
-    }
-    None
-}
-
-/// Returns an error if a feed subscribes and producers do not know this server's address.
-pub(crate) fn find_missing_public_url(
-    siri: Option<&SiriSource>,
-    is_reached: bool,
-) -> Option<(&'static str, String)> {
-    siri.filter(|it| it.mode == SiriMode::Subscribe && !is_reached)?;
-    let reason = "producers send deliveries to server.public_url, which is missing: add public_url to [server]";
-    Some(("siri.mode", reason.to_owned()))
 }
 
 /// Returns true if a name is valid.

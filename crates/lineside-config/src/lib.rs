@@ -43,13 +43,12 @@ use lineside_model::{FeedConfig, FormatConverter, Secret};
 use url::Url;
 
 pub use alerts::{AlertConfig, AlertTarget, SigningKey, SmtpConfig, SmtpSecurity};
-pub use converters::find_siri_conflict;
 pub use error::{ConfigError, ConfigErrors};
 pub use external_validators::ExternalValidatorConfig;
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub use file_stamp::FileStamp;
 pub use only_schedule::attach_only_schedule;
-pub use siri::read_id_table;
+pub use siri::{find_siri_conflict, read_id_table};
 pub use site::LOGO_BYTES_MAX;
 pub use site::{SiteConfig, SiteLogo};
 pub use uploads::UploadsConfig;

@@ -14,8 +14,8 @@ use toml::Spanned;
 
 use super::config_checker::{ConfigChecker, PAIRS_MAX, expected_message};
 use super::config_file::{FeedTable, MapTable, ParsedConfig, ServerTable};
-use super::converters::{find_missing_public_url, find_siri_conflict};
 use super::error::ConfigErrors;
+use super::siri::{find_missing_public_url, find_siri_conflict};
 use super::value::{ADDRESS, SecretText};
 use super::{
     Config, ConfigSource, ExternalDefinitions, MapConfig, MapSource, ServerConfig, TlsConfig,

@@ -11,6 +11,7 @@ mod tree;
 mod walls;
 mod manifests;
 mod code;
+mod formats;
 mod words;
 mod papers;
 mod ratchet;

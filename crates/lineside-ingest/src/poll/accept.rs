@@ -13,7 +13,6 @@ use tokio::sync::oneshot;
 
 use super::{
     decoder_crash_failure,
-    decoding::decode_message,
     polled_feed::PolledFeed,
     protocol::{PollSuccess, Protocol},
 };
@@ -189,21 +188,6 @@ impl PolledFeed {
     fn is_suddenly_empty(&self, dataset: &Dataset) -> bool {
         let served = self.feed.network().timetable().filter(|_| !self.has_new_source);
         dataset.timetable.trips().len() == 0 && served.is_some_and(|it| it.trips().len() > 0)
-    }
-
-    pub(super) async fn accept_message(
-        &mut self,
-        body: Bytes,
-        now: UnixMillis,
-    ) -> Result<(), FetchError> {
-        let network = self.feed.network();
-        let began = network.stage_start();
-        let limits = self.load_limits.gtfs_rt_limits(self.feed.config().max_bytes);
-        let decoding = decode_message(body, limits);
-        let decoded = stage::run_in_stage(PollStage::Decode.thread_stage(), decoding).await;
-        network.record_stage(PollStage::Decode, began);
-        let (message, problems) = decoded?;
-        self.accept_entities(message, problems, Format::GtfsRt, now).await
     }
 
     /// Sends the entities of a message to the network.

@@ -3,7 +3,8 @@
 use lineside_config::spelling::find_nearest_word;
 use lineside_formats::Format;
 use lineside_validate::NoticeKind;
-use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
+
+use super::formats;
 
 /// The code of a finding that a real-time message was validated without its schedule.
 pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
@@ -11,6 +12,7 @@ pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
 /// The code of a finding that one of several files cannot be read.
 pub const UNREADABLE_FILE: &str = "unreadable_file";
 
+/// A code of a decoder.
 #[derive(Clone, Copy, Debug)]
 pub struct DecoderCode {
     pub code: &'static str,
@@ -214,21 +216,11 @@ fn find_decoder_code(code: &str) -> Option<&'static DecoderCode> {
     DECODERS.iter().find(|known| known.code == code)
 }
 
-/// Returns the kinds of findings of a format.
-pub(super) fn format_rules(format: Format) -> Vec<&'static NoticeKind> {
-    match format {
-        Format::Gtfs => gtfs::schedule_notice_kinds().collect(),
-        Format::GtfsRt => gtfs_rt::realtime_notice_kinds().collect(),
-        Format::Siri => siri::siri_notice_kinds().collect(),
-        Format::Netex => netex::publication_notice_kinds().collect(),
-        Format::Gbfs => gbfs::notice_kinds().collect(),
-        Format::Raw => Vec::new(),
-    }
-}
-
 /// Returns the kinds of findings of all formats.
 pub fn all_rules() -> impl Iterator<Item = (Format, &'static NoticeKind)> {
-    let of_format = |format| format_rules(format).into_iter().map(move |kind| (format, kind));
+    let of_format = |format| {
+        (formats::find_checks(Some(format)).kinds)().into_iter().map(move |kind| (format, kind))
+    };
     Format::ALL.into_iter().flat_map(of_format)
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use lineside_formats::gtfs::DatasetLimits;
 use lineside_formats::siri::{
     self, EstimatedTimetableSubscriptionRequest, MessagePayload, SiriMessage,
     SituationExchangeSubscriptionRequest, SubscriptionRequest,

@@ -17,6 +17,7 @@ pub(super) fn check_gbfs(
     body: &Bytes,
     mut plan: CheckPlan,
     progress: &CheckProgress,
+    elapsed: &dyn Fn() -> f64,
 ) -> Result<CheckReport, String> {
     let mut files = std::mem::take(&mut plan.files);
     if files.read.is_empty() {
@@ -50,6 +51,7 @@ pub(super) fn check_gbfs(
     let mut checked = CheckReport::new(Format::Gbfs, plan, super::findings_from(&notices));
     checked.counts = vec![("files", files.len() as u64)];
     checked.errors = verdict.errors;
+    checked.seconds = elapsed();
     if checked.plan.has_places {
         checked.outline = gbfs_outline(&files.read);
         checked.rows =
@@ -160,7 +162,7 @@ mod tests {
 
     fn refusal(text: String) -> String {
         let plan = CheckPlan { memory: Some((1 << 20, "--memory")), ..CheckPlan::for_tests() };
-        check_gbfs(&Bytes::from(text), plan, &CheckProgress::default()).unwrap_err()
+        check_gbfs(&Bytes::from(text), plan, &CheckProgress::default(), &|| 0.0).unwrap_err()
     }
 
     #[test]

@@ -3,14 +3,20 @@
 //! The rules of `lineside-validate` run on every format; GTFS-Realtime without a schedule runs only the rules that need
 //! none. Reports on real-time data and NeTEx also include the problems of their decoders.
 
+mod formats;
+mod gtfs_check;
+mod decoded_check;
+mod gtfs_rt_check;
+mod siri_check;
+mod realtime_conformance;
+mod plan_schedule;
+mod netex_check;
 mod gbfs_check;
 mod codes;
 mod contents;
 mod progress;
 mod finding_fields;
-mod realtime_conformance;
 mod html_report;
-mod realtime_and_netex;
 #[cfg(test)]
 mod demo_feeds;
 pub mod place_map;
@@ -27,14 +33,12 @@ mod json_memory;
 
 use bytes::Bytes;
 use jiff::civil::Date;
-use lineside_formats::gtfs::DatasetLimits;
 use lineside_formats::{Format, sniff_format};
 use lineside_model::SiriIds;
-use lineside_validate::gtfs::{CancellableFileSource, GtfsFile, ScheduleFileSource, ZipFileSource};
-use lineside_validate::report::{self, FeedSummary, ValidationRunFacts};
+use lineside_validate::report::{self, FeedSummary};
+use lineside_validate::rules::ValidatorFault;
 use lineside_validate::rules::gtfs::IncompleteFile;
-use lineside_validate::rules::{ValidatorFault, gtfs};
-use lineside_validate::{Notices, Severity, ValidationContext};
+use lineside_validate::{Notices, Severity};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -49,7 +53,6 @@ pub use memory_estimate::{
 };
 pub use parse_report::ParsedReport;
 pub use progress::CheckProgress;
-use progress::ProgressSource;
 pub use raw_rows::RawRow;
 pub use record_rows::{entity_rows, gbfs_rows};
 pub use sample::sample_report;
@@ -272,6 +275,7 @@ impl CheckReport {
     }
 }
 
+/// Returns the code of each finding with its samples.
 fn codes_with_samples(
     findings: &[CheckFinding],
 ) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
@@ -299,19 +303,9 @@ pub fn check_input(
     if !is_real_time && (plan.schedule.is_some() || plan.previous.is_some()) {
         return Err(NOT_REAL_TIME.to_owned());
     }
-    let timed = |checked: CheckReport| CheckReport { seconds: elapsed(), ..checked };
-    match format {
-        _ if plan.files.is_whole => gbfs_check::check_gbfs(body, plan, progress).map(timed),
-        Some(Format::Gtfs) => check_schedule(body, plan, progress, elapsed),
-        Some(format) if format.is_realtime() || format.is_schedule() => {
-            if format.is_schedule() {
-                check_schedule_memory(body, &plan)?;
-            }
-            realtime_and_netex::check_realtime_or_netex(format, body, plan, progress).map(timed)
-        }
-        // A GBFS file has no signature that distinguishes it from other JSON.
-        _ => gbfs_check::check_gbfs(body, plan, progress).map(timed),
-    }
+    // The files of a system come with its discovery file, which has no signature.
+    let format = format.filter(|_| !plan.files.is_whole);
+    (formats::find_checks(format).check)(body, plan, progress, elapsed)
 }
 
 fn findings_from(notices: &Notices) -> Vec<CheckFinding> {
@@ -331,68 +325,6 @@ fn check_schedule_memory(zip: &Bytes, plan: &CheckPlan) -> Result<(), String> {
     let Some((allowed, setting)) = plan.memory else { return Ok(()) };
     let needed = estimate_memory(zip, allowed).map_err(|error| error.to_string())?;
     describe_memory_excess(needed, allowed, setting).map_or(Ok(()), Err)
-}
-
-fn check_schedule(
-    body: &Bytes,
-    plan: CheckPlan,
-    progress: &CheckProgress,
-    elapsed: &dyn Fn() -> f64,
-) -> Result<CheckReport, String> {
-    check_schedule_memory(body, &plan)?;
-    let source =
-        ZipFileSource::new(body, &DatasetLimits::default()).map_err(|error| error.to_string())?;
-    let listed = source.list_files();
-    if !source.has_gtfs_files_in_subfolder()
-        && !listed.iter().any(|(name, _)| GtfsFile::from_name(name).is_some())
-    {
-        let names = listed.iter().map(|(name, _)| name.as_str());
-        unsupported_input::describe_nested_zips(names).map_or(Ok(()), Err)?;
-    }
-    progress.expect_bytes(listed.iter().map(|(_, size)| size).sum());
-    let files = source.clone();
-    let source = ProgressSource::new(source, progress);
-    let context =
-        ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
-    let mut notices = Notices::new(plan.samples);
-    let inspection = gtfs::validate_schedule_cancellable(
-        &source,
-        &context,
-        progress.cancel_token(),
-        &mut notices,
-    );
-    let (feed, errors) = inspection.map_err(|error| error.to_string())?.ok_or(STOPPED)?;
-    let mut checked = CheckReport::new(Format::Gtfs, plan, findings_from(&notices));
-    if checked.plan.has_places {
-        checked.outline = finding_places::stop_outline(&feed);
-        finding_places::fill_places(&feed, &mut checked.findings);
-        let files = CancellableFileSource::new(&files, progress.cancel_token());
-        checked.rows = raw_rows::read_raw_rows(&files, &checked.findings);
-    }
-    checked.seconds = elapsed();
-    let run = ValidationRunFacts {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        at: checked.plan.at.clone(),
-        input: checked.plan.input.clone(),
-        threads: context.threads,
-        output: checked.plan.output.clone(),
-        country: context.country,
-        today: context.today,
-        seconds: checked.seconds,
-    };
-    let counts = report::EntityCounts::count_feed_entities(&feed);
-    checked.counts = vec![
-        ("agencies", counts.agencies),
-        ("routes", counts.routes),
-        ("trips", counts.trips),
-        ("blocks", counts.blocks),
-        ("stops", counts.stops),
-        ("shapes", counts.shapes),
-    ];
-    checked.summary = Some(FeedSummary::new(&feed, &run));
-    checked.unread = IncompleteFile::incomplete_files_of_feed(&feed);
-    checked.errors = errors;
-    Ok(checked)
 }
 
 #[cfg(test)]

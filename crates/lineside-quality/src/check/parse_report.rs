@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::finding_places::{OUTLINE_MAX, PLACES_MAX};
 use super::json_memory::estimate_json_memory;
-use super::{CheckFinding, FindingPlace, Point, RawRow, codes};
+use super::{CheckFinding, FindingPlace, Point, RawRow, codes, formats};
 
 /// Maximum number of kinds of findings that are parsed; the reference validator has about 180.
 const KINDS_MAX: usize = 1_000;
@@ -296,7 +296,7 @@ impl ParsedReport {
 /// Returns the summaries of a format's codes. Formats may share a code with different meanings. A report without a
 /// format is of a schedule, as the reference validator's are.
 fn code_summaries(format: Option<Format>) -> BTreeMap<&'static str, &'static str> {
-    let kinds = codes::format_rules(format.unwrap_or(Format::Gtfs));
+    let kinds = (formats::find_checks(format.or(Some(Format::Gtfs))).kinds)();
     kinds.into_iter().map(|kind| (kind.code, kind.page_summary())).collect()
 }
 

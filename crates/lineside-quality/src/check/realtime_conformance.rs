@@ -11,7 +11,7 @@ use lineside_validate::rules::gtfs_rt::{
 };
 use lineside_validate::{CancelToken, Notices, ValidationContext};
 
-use super::realtime_and_netex::{add_stop_outline, read_timetable, schedule_error};
+use super::plan_schedule::{add_stop_outline, read_timetable, schedule_error};
 use super::{CheckPlan, Point};
 use crate::convert::{ConversionSchedule, siri_to_gtfs_realtime};
 

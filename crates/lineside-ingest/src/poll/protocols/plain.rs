@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lineside_formats::Format;
-use lineside_sync::UnixMillis;
+use lineside_sync::{UnixMillis, stage};
 
 use crate::{
     fetch_failure::FetchError,
     poll::{
+        decoding::decode_message,
         observe::UnobservedMessage,
         polled_feed::PolledFeed,
         protocol::{BoxFuture, Protocol},
     },
+    poll_stages::PollStage,
     snapshot::Snapshot,
 };
 
@@ -22,7 +24,7 @@ pub(in crate::poll) struct PlainProtocol;
 
 impl Protocol for PlainProtocol {
     fn reads_format(&self, format: Format) -> bool {
-        !matches!(format, Format::Siri | Format::Gbfs)
+        format.is_schedule() || format.is_raw() || format == Format::GtfsRt
     }
 
     fn as_protocol(&mut self) -> &mut dyn Protocol {
@@ -72,7 +74,7 @@ pub(super) async fn decode_file(
     if format.is_schedule() {
         polled.load_schedule(body, format, now).await?;
     } else if format == Format::GtfsRt {
-        polled.accept_message(body.clone(), now).await?;
+        accept_message(polled, body.clone(), now).await?;
         return Ok(Some(UnobservedMessage::GtfsRt(body)));
     } else {
         polled.clear_other_format(format, now).await?;
@@ -84,6 +86,22 @@ pub(super) async fn decode_file(
         polled.status.problems = Arc::new(polled.check_raw_bytes(&body));
     }
     Ok(None)
+}
+
+/// Decodes a GTFS-Realtime message and sends its entities to the network.
+async fn accept_message(
+    polled: &mut PolledFeed,
+    body: Bytes,
+    now: UnixMillis,
+) -> Result<(), FetchError> {
+    let network = polled.feed.network();
+    let began = network.stage_start();
+    let limits = polled.load_limits.gtfs_rt_limits(polled.feed.config().max_bytes);
+    let decoding = decode_message(body, limits);
+    let decoded = stage::run_in_stage(PollStage::Decode.thread_stage(), decoding).await;
+    network.record_stage(PollStage::Decode, began);
+    let (message, problems) = decoded?;
+    polled.accept_entities(message, problems, Format::GtfsRt, now).await
 }
 
 /// Decodes a whole file that an earlier process stored.
@@ -100,7 +118,7 @@ pub(super) async fn decode_restored_file(
             polled.is_expired = true;
         } else {
             let now = polled.clock.wall_time();
-            polled.accept_message(bytes, now).await?;
+            accept_message(polled, bytes, now).await?;
         }
     } else {
         polled.record_success();
