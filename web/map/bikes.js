@@ -92,10 +92,15 @@ export class Bikes {
     if (this.all.delete(key)) this.isDirty = true;
   }
 
-  /** Returns the GeoJSON that the map draws. @param {boolean} areShown @param {string|null} selected the key of the rental that is always shown @returns {import("geojson").FeatureCollection} */
-  features(areShown, selected) {
+  /**
+   * Returns the GeoJSON that the map draws.
+   * @param {boolean} areShown @param {string|null} selected the key of the rental that is always shown
+   * @param {(feed: string) => boolean} isOld returns true if a feed's data may be out of date
+   * @returns {import("geojson").FeatureCollection}
+   */
+  features(areShown, selected, isOld) {
     const shown = [...this.all.values()].filter(({ key }) => areShown || key === selected);
-    return { type: "FeatureCollection", features: shown.map(feature) };
+    return { type: "FeatureCollection", features: shown.map((rental) => feature(rental, isOld(rental.feed))) };
   }
 
   /** @param {import("maplibre-gl").Map|null} map @param {() => import("geojson").FeatureCollection} features returns the GeoJSON to draw */
@@ -125,10 +130,10 @@ export class Bikes {
   }
 }
 
-/** @param {Rental} rental @returns {import("geojson").Feature} */
-function feature({ key, kind, record, place }) {
-  const vehicles = vehiclesAt(record);
-  const isOpen = kind === "station" ? isTakingOut(record) && vehicles !== 0 : !record.is_reserved && !record.is_disabled;
+/** @param {Rental} rental @param {boolean} isOld @returns {import("geojson").Feature} */
+function feature({ key, kind, record, place }, isOld) {
+  const vehicles = isOld ? null : vehiclesAt(record);
+  const isOpen = isOld ? false : kind === "station" ? isTakingOut(record) && vehicles !== 0 : !record.is_reserved && !record.is_disabled;
   const sign = kind === "vehicle" ? "" : !isTakingOut(record) ? "×" : vehicles === null ? "" : String(vehicles);
   return { type: "Feature", properties: { key, kind, isOpen, sign }, geometry: { type: "Point", coordinates: place } };
 }

@@ -1,6 +1,9 @@
 /** The card beside the map: shows its content, names the window after it, and moves the focus into it and back. */
 import { byId, replaceContent } from "../plain/dom.js";
 
+/** The title of the page without a card. */
+const PAGE_TITLE = document.title;
+
 export class Card {
   /** The element that had the focus before the card opened. @type {HTMLElement|null} */
   #cameFrom = null;
@@ -22,7 +25,7 @@ export class Card {
     replaceContent(card, content);
     card.hidden = content.length === 0;
     const title = [...(card.querySelector("#detail-title")?.childNodes ?? [])].map(({ textContent }) => textContent).filter(Boolean).join(" ");
-    document.title = [title, "Map · Lineside"].filter(Boolean).join(" · ");
+    document.title = [title, PAGE_TITLE].filter(Boolean).join(" · ");
     document.body.classList.toggle("has-detail", content.length > 0);
     if (content.length === 0 || !this.#isNew) return;
     this.#isNew = false;

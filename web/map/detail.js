@@ -215,11 +215,13 @@ const BOARD_WORDS = {
 };
 
 /** Returns the platform and whether the departures are live; null if there is nothing to say. @param {{platform: string|null}} stop @param {{record: any}[]|null} departures @param {boolean} isPredicted @param {Surroundings} around */
-function boardState({ platform }, departures, isPredicted, { live, now, timezone }) {
+function boardState({ platform }, departures, isPredicted, { live, isRecording, now, timezone }) {
   const hasLive = (departures ?? []).some(({ record }) => record.status !== "scheduled");
   const ofLive = hasLive ? `Departures, live, ${hours(now(), timezone)}` : departures?.length ? "Departures of the timetable" : null;
-  const words = live === "recording" ? `Recording of ${dayAndClock(now(), timezone)}${isPredicted ? ", predicted times" : ""}` : live === "live" ? ofLive : live && BOARD_WORDS[live];
-  const texts = [platform ? `Platform ${platform}` : null, words].filter(Boolean);
+  // Also in trouble, the times are not those of today.
+  const recorded = isRecording || live === "recording" ? `Recording of ${dayAndClock(now(), timezone)}${isPredicted ? ", predicted times" : ""}` : null;
+  const words = live === "recording" ? null : live === "live" ? ofLive : live && BOARD_WORDS[live];
+  const texts = [platform ? `Platform ${platform}` : null, recorded, words].filter(Boolean);
   return texts.length > 0 ? element("p.soft.small", { "data-live": live === "live" && !hasLive ? "scheduled" : live, "data-predicted": isPredicted ? "" : null }, texts.join(" · ")) : null;
 }
 

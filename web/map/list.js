@@ -17,6 +17,7 @@ const order = new Intl.Collator("en", { numeric: true });
  * @property {(feed: string) => import("./regions.js").Region|undefined} regionOf  returns a feed's network with its name, undefined if the map does not have it
  * @property {(feed: string) => string} timezoneOf  returns the timezone of a feed's network
  * @property {(feed: string) => import("./rental.js").Types} typesOf  returns the vehicle types of a GBFS system
+ * @property {(feed: string) => boolean} isOld  returns true if a feed's data may be out of date
  * @property {(vehicle: import("./vehicles.js").Vehicle) => boolean} isStale  returns true if a vehicle's position is old
  * @property {(key: string) => void} pick
  */
@@ -76,7 +77,7 @@ export function rentalTable() {
 /**
  * Returns a text such as "34 vehicles, 7 bikes, 12 stations in view, 5 vehicles with old positions", or the number of vehicles
  * without a position if none is in view.
- * @param {{feed: string}[]} vehicles @param {{kind: string}[]} rentals
+ * @param {{feed: string}[]} vehicles @param {{feed: string, kind: string}[]} rentals
  * @param {object} context
  * @param {boolean} context.hasNetworks true if vehicles are expected: then zero vehicles are mentioned, too
  * @param {boolean} [context.onlyRentals] true if the filter shows nothing but rentals: then vehicles are never mentioned
@@ -85,8 +86,9 @@ export function rentalTable() {
  * @param {(feed: string) => boolean} [context.isOld] returns true if a feed's positions may be out of date
  */
 export function countInView(vehicles, rentals, { hasNetworks, onlyRentals = false, unplaced = 0, onlyBikes = false, isOld = () => false }) {
-  const stations = rentals.filter(({ kind }) => kind === "station").length;
-  const free = rentals.length - stations;
+  const reliable = rentals.filter(({ feed }) => !isOld(feed));
+  const stations = reliable.filter(({ kind }) => kind === "station").length;
+  const free = reliable.length - stations;
   const old = vehicles.filter(({ feed }) => isOld(feed)).length;
   const current = vehicles.length - old;
   const rentalWords = [free > 0 ? rentalCountWords(free, onlyBikes) : null, stations > 0 ? countWords(stations, "station", "stations") : null].filter(Boolean);
@@ -181,10 +183,13 @@ function rentalRows(rentals, options) {
   return groupedRows(groups, ({ rental, name }) => rentalRow(rental, name, options), RENTAL_CELLS);
 }
 
+/** The status of a rental whose data are out of date. */
+const OUTDATED = { words: "Data out of date", tone: "scheduled" };
+
 /** @param {import("./bikes.js").Rental} rental @param {string} name @param {Options} options */
 function rentalRow({ key, kind, feed, record }, name, options) {
   const isStation = kind === "station";
-  const { words, brief = words, tone } = /** @type {{words: string, brief?: string, tone: string}} */ (isStation ? serviceWords(record) : freeWords(record));
+  const { words, brief = words, tone } = /** @type {{words: string, brief?: string, tone: string}} */ (options.isOld(feed) ? OUTDATED : isStation ? serviceWords(record) : freeWords(record));
   return element(
     "tr",
     {},

@@ -174,7 +174,7 @@ function showDetail() {
     nameOf: (/** @type {string} */ feed) => networks.regionOf(feed)?.name ?? feed,
     live: isLost() ? /** @type {const} */ ("lost") : networks.liveStateOf(view.stop?.feed ?? "", selected.stop?.times_feeds ?? []),
     isRecording: networks.regionOf(view.stop?.feed)?.recording ?? false,
-    isStale: vehicle ? (vehicles?.isStale(vehicle) ?? false) : false,
+    isStale: vehicle ? (vehicles?.isStale(vehicle) ?? false) : rental ? networks.isInTrouble(rental.feed) : false,
     close: closeDetail,
     pickStop: (/** @type {string} */ feed, /** @type {string} */ id) => select(null, { feed, id }),
   };
@@ -222,6 +222,7 @@ function showFeedStates() {
   networks.showStates(events.store, clock.wall() / 1000);
   sign.update();
   vehicles?.refresh();
+  bikes.isDirty = true;
 }
 
 const area = new FollowedArea(CHANNELS_MAX - DETAIL_CHANNELS_MAX);
@@ -271,7 +272,7 @@ function restyle() {
   if (isStyled) map?.setStyle(style(), { diff: true });
 }
 
-const rentalFeatures = () => bikes.features(filters.showsBikes, selectedRental()?.key ?? null);
+const rentalFeatures = () => bikes.features(filters.showsBikes, selectedRental()?.key ?? null, networks.isInTrouble);
 const drawRentals = () => bikes.drawSoon(map, rentalFeatures);
 
 /** Updates everything that depends on the map's view. */
@@ -441,7 +442,7 @@ function tick() {
   if (view.list || !map) {
     const isStale = (/** @type {import("./vehicles.js").Vehicle} */ vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed);
     const unplaced = unplacedVehicles.of(networks.visible(), () => listView.refresh()).filter(({ vehicle }) => filters.passes(vehicle));
-    listView.update(shown, rentals, unplaced, networks.visible(), filters.isSet, { nowOf, networkOf: (feed) => networkOf(feed)?.id, regionOf: (feed) => networks.regionOf(feed), timezoneOf: (feed) => networkOf(feed)?.timezone ?? "UTC", typesOf: (feed) => types.of(feed), isStale, pick: selectFromList });
+    listView.update(shown, rentals, unplaced, networks.visible(), filters.isSet, { nowOf, networkOf: (feed) => networkOf(feed)?.id, regionOf: (feed) => networks.regionOf(feed), timezoneOf: (feed) => networkOf(feed)?.timezone ?? "UTC", typesOf: (feed) => types.of(feed), isOld: networks.isInTrouble, isStale, pick: selectFromList });
   }
   if (isSelected()) showDetail();
   if (view.vehicle) loadTrip();

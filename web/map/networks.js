@@ -103,6 +103,17 @@ export class NetworkViews {
     this.regions = regions;
     this.networks = networks;
     this.systems = systems;
+    for (const { states } of regions) this.#keepStates(states);
+  }
+
+  /** @param {import("./trouble.js").FeedState[]} states */
+  #keepStates(states) {
+    for (const { feed, record } of states) this.#states.set(feed, record);
+  }
+
+  /** Returns the latest known states of all feeds. @returns {import("./trouble.js").FeedState[]} */
+  #knownStates() {
+    return [...this.#states].map(([feed, record]) => ({ feed, record }));
   }
 
   /** @param {import("maplibre-gl").Map} map @param {import("./camera.js").Camera} camera */
@@ -321,12 +332,16 @@ export class NetworkViews {
 
   /** Shows which networks in view are in trouble. @param {import("../plain/state.js").Store} store @param {number} now seconds */
   showStates(store, now) {
-    const known = store.list("feed");
-    for (const { feed, record } of known) this.#states.set(feed, record);
+    this.#keepStates(store.list("feed"));
     this.#newest = newestPositions(store);
     const shown = this.#shown();
     showRecordings(this.regions, shown);
-    showTrouble(troubleIn(known, shown), shown, { timezoneOf: (feed) => this.of(feed)?.timezone ?? "UTC", ageOf: (feed) => this.#positionAge(feed, now), now });
+    showTrouble(troubleIn(this.#knownStates(), shown), shown, {
+      timezoneOf: (feed) => this.of(feed)?.timezone ?? "UTC",
+      ageOf: (feed) => this.#positionAge(feed, now),
+      isRecorded: (feed) => this.regionOf(feed)?.recording ?? false,
+      now,
+    });
   }
 
   /** Returns the age of a feed's newest position in seconds, or null if it is not known. @param {string} feed @param {number} now seconds */
@@ -339,13 +354,13 @@ export class NetworkViews {
   liveWords(now) {
     if (this.regions.length > 0 && this.visible().length === 0) return "No network in view";
     const shown = this.#shown();
-    return liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), shown.length > 0 ? shown : this.visible(), (feed) => this.#positionAge(feed, now));
+    return liveWords(this.#knownStates(), shown.length > 0 ? shown : this.visible(), (feed) => this.#positionAge(feed, now));
   }
 
   /** Returns the state of a network's live times; positions do not affect them. @param {string} feed of the network @param {string[]} live its feeds with times */
   liveStateOf(feed, live) {
     const region = this.regionOf(feed);
-    return region ? liveState([...this.#states].map(([feed, record]) => ({ feed, record })), [{ ...region, live }]) : null;
+    return region ? liveState(this.#knownStates(), [{ ...region, live }]) : null;
   }
 
   /** Returns the modes of the lines in view; rentals are bikes. @returns {Set<string>} */
@@ -374,6 +389,7 @@ export class NetworkViews {
     for (const { id, ...counts } of await reply.json()) {
       const region = this.regions.find((each) => each.id === id);
       if (region) showCount(Object.assign(region, counts));
+      this.#keepStates(counts.states);
     }
   }
 
@@ -386,7 +402,7 @@ export class NetworkViews {
       const feeds = region.feeds.filter((feed) => store.channels.get(`feed/${feed}`)?.hasState);
       if (feeds.length === 0) continue;
       const isOf = (/** @type {{feed: string}} */ { feed }) => feeds.includes(feed);
-      const own = rentals.filter(isOf);
+      const own = rentals.filter((rental) => isOf(rental) && !this.isInTrouble(rental.feed));
       region.stations = own.filter(({ kind }) => kind === "station").length;
       // Like the server's counts, the first ones exclude vehicles whose positions may be out of date.
       const [reliable, old] = [false, true].map((isOld) => vehicles.filter((vehicle) => isOf(vehicle) && this.isInTrouble(vehicle.feed) === isOld));

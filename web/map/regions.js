@@ -2,7 +2,7 @@
  * The networks that the map can jump to: selects the initial one, those in view, and those near a place.
  *
  * @typedef {[number, number, number, number]} Bounds  west, south, east, north in degrees
- * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, rentals: number, only_bikes: boolean, stations: number, unplaced: number, old: number, idle: number, route_types: number[], by_type: VehiclesByType, only_rentals: boolean, recording: boolean}} Region
+ * @typedef {{id: string, name: string, feeds: string[], live: string[], states: import("./trouble.js").FeedState[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, rentals: number, only_bikes: boolean, stations: number, unplaced: number, old: number, idle: number, route_types: number[], by_type: VehiclesByType, only_rentals: boolean, recording: boolean}} Region
  * @typedef {Record<string, [number, number, number]>} VehiclesByType  numbers with a reliable position, without one, and with an old one by GTFS route type; of an unknown line, under ""
  * @typedef {{longitude: number, latitude: number}} Place
  */

@@ -156,6 +156,12 @@ export function reportedWords(record, now) {
 /** Returns a dot in the colour of stations and free vehicles on the map. */
 export const rentalSign = () => element("span.rental-sign", { "aria-hidden": "true" });
 
+/** Returns words that are true only of the past if the feed's data are out of date. @param {string} words @param {any} record @param {import("./detail.js").Surroundings} around */
+function lastKnown(words, record, around) {
+  const when = reportedWords(record, around.now());
+  return element("span", { "data-status": "last_known" }, `Last known${when ? `, ${when}` : ""}: ${words}`);
+}
+
 /** @param {any} record @param {import("./detail.js").Surroundings} around */
 function reported(record, around) {
   const words = reportedWords(record, around.now());
@@ -174,7 +180,10 @@ const toned = ({ words, tone }) => element(`span.tone-${tone}`, {}, words);
  */
 export function stationCard(station, types, around) {
   const { record, feed } = station;
-  const meta = [element("p.rental-count", {}, stationWords(record, types)), element("p", {}, toned(serviceWords(record))), reported(record, around)];
+  const words = stationWords(record, types);
+  const meta = around.isStale
+    ? [element("p.rental-count.soft", {}, lastKnown(words, record, around))]
+    : [element("p.rental-count", {}, words), element("p", {}, toned(serviceWords(record))), reported(record, around)];
   const kinds = kindsList(record, types);
   return [head([rentalSign(), element("span", {}, stationName(station))], meta, around.close), ...(kinds ? [kinds] : []), source(feed, around)];
 }
@@ -190,6 +199,8 @@ export function freeCard(vehicle, isThere, types, around) {
   const most = types.get(record.vehicle_type_id)?.max_range_meters;
   const full = !range && most ? `${numberWords(Math.floor(most / 1_000))} km of range when full` : range;
   const now = isThere ? toned(freeWords(record)) : element("span.tone-cancelled", {}, "No longer here");
-  const meta = [element("p", {}, element("strong", {}, now), full ? ` · ${full}` : ""), reported(record, around)];
+  const meta = around.isStale && isThere
+    ? [element("p.soft", {}, lastKnown(freeWords(record).words.toLowerCase(), record, around))]
+    : [element("p", {}, element("strong", {}, now), full ? ` · ${full}` : ""), reported(record, around)];
   return [head([rentalSign(), element("span", {}, vehicleName(vehicle, types))], meta, around.close), source(feed, around)];
 }

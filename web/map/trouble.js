@@ -42,9 +42,13 @@ export function positionWords(age) {
   return age < AGELESS_S ? `positions are ${durationWords(age)} old` : "positions are months old";
 }
 
-/** @param {{state: string, unreliable_since?: string|null}} record @param {string} timezone @param {number} now seconds @param {number|null} [age] of the newest position, in seconds */
-export function advice({ state, unreliable_since: since }, timezone, now, age = null) {
+/**
+ * @param {State} record @param {string} timezone @param {number} now seconds @param {number|null} [age] of the newest position, in seconds
+ * @param {boolean} [isRecorded] true if the feed is a recording, to whose clock the server's time does not belong
+ */
+export function advice({ state, unreliable_since: since }, timezone, now, age = null, isRecorded = false) {
   const at = seconds(since);
+  if (isRecorded && STANDSTILL.includes(state)) return "the recording has no newer live data";
   if (!STANDSTILL.includes(state) || at === null) return positionWords(age) ?? "live data may be out of date";
   return `no new live data since ${clockOrDay(at, now, timezone)}`;
 }
@@ -64,10 +68,10 @@ let isExpanded = false;
 
 /**
  * @param {(FeedState & {name: string})[]} troubled @param {Region[]} regions in view
- * @param {{timezoneOf: (feed: string) => string, ageOf: (feed: string) => number|null, now: number}} context  `ageOf` returns the age of the newest position, `now` in seconds
+ * @param {{timezoneOf: (feed: string) => string, ageOf: (feed: string) => number|null, isRecorded: (feed: string) => boolean, now: number}} context  `ageOf` returns the age of the newest position, `now` in seconds
  */
 export function showTrouble(troubled, regions, context) {
-  const late = troubled.map(({ feed, name, record }) => line(feed, record.state, name, advice(record, context.timezoneOf(feed), context.now, context.ageOf(feed))));
+  const late = troubled.map(({ feed, name, record }) => line(feed, record.state, name, advice(record, context.timezoneOf(feed), context.now, context.ageOf(feed), context.isRecorded(feed))));
   const ended = regions.flatMap(({ id, name, ended }) => (ended ? [line(id, "expired", name, `the timetable ended on ${dateWords(ended)}`)] : []));
   const lines = [...late, ...ended];
   const more = Math.max(lines.length - LINES_MAX, 0);

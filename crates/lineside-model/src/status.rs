@@ -138,6 +138,8 @@ pub struct FeedStatus {
     pub has_only_alerts: bool,
     /// The worst failure state of a GBFS system's files and its reason, if there is one.
     pub worst_file_state: Option<(FeedState, String)>,
+    /// The oldest time of a GBFS system's station and vehicle data.
+    pub files_data_time: Option<UnixMillis>,
 }
 
 impl FeedStatus {
@@ -191,7 +193,7 @@ impl FeedStatus {
     /// states the feed passes through.
     fn update_reliability(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &HealthRules) {
         let late_after = self.data_late_after(rules);
-        let age = match (self.data_time, self.last_success) {
+        let age = match (self.data_time.or(self.files_data_time), self.last_success) {
             (Some(at), _) => Some(data_now.duration_since(at)),
             (None, at) => at.map(|at| now.duration_since(at)),
         };

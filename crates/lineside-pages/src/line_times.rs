@@ -160,7 +160,7 @@ fn render_next(
                 }
                 None => @match reason {
                     IdleReason::NoTrips => "The timetable has no trips of this line.",
-                    IdleReason::TimetableEnded => "No trips of this line are known now.",
+                    IdleReason::TimetableEnded => "The timetable has ended, and no position of this line is known now. Its stops may have live departures.",
                     IdleReason::NoFurtherTrips => "This line does not run now, and the timetable has no further trips.",
                 }
             }

@@ -37,6 +37,8 @@ pub(super) struct FoundStop {
     pub(super) n_more_lines: usize,
     /// The destinations of its trips, if another stop found in the network has the same name.
     pub(super) towards: Option<String>,
+    /// True if another stop found in the network has the same name and no trip tells them apart.
+    pub(super) shows_id: bool,
 }
 
 /// A line that was found.
@@ -156,6 +158,7 @@ fn find_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {
         lines,
         n_more_lines,
         towards: None,
+        shows_id: false,
     }
 }
 
@@ -171,6 +174,7 @@ fn disambiguate_namesakes(app: &App, stops: &mut [FoundStop]) {
                 let timetable = network.timetable()?;
                 main_destinations(&timetable, timetable.find_stop(&stop.id)?)
             });
+            stop.shows_id = stop.towards.is_none();
         }
     }
 }
@@ -281,6 +285,7 @@ impl FoundStop {
                 span {
                     a.target href=(self.board_address()) { (self.name) }
                     @if let Some(towards) = &self.towards { " " span.small { "towards " (towards) } }
+                    @if self.shows_id { " " span.small data-stop-id { "stop " (self.id) } }
                     (render_network(&self.feed, &self.network, self.ended))
                 }
                 span.lines {
@@ -329,6 +334,7 @@ mod tests {
             lines: vec![("1".to_owned(), None)],
             n_more_lines,
             towards: None,
+            shows_id: false,
         }
     }
 

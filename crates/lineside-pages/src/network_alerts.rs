@@ -275,7 +275,7 @@ impl AlertsView {
         let header = localized_alert_text(&alert.header_text, &self.languages);
         let description = localized_alert_text(&alert.description_text, &self.languages);
         html! {
-            article.alert.alert-entry data-alert=(record.id) data-severity=(alerts::severity_rank(alert)) {
+            article.alert.alert-entry data-alert=(record.id) data-severity=(alerts::severity_rank(alert)) data-phase=(AlertPhase::for_alert(alert, self.now).as_str()) {
                 (icons::warning())
                 @match &header {
                     Some(header) => h3 lang=[header.language()] { (header.as_str()) },

@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use super::alert_source::outdated_live_data_time;
 use super::layout::{self, NavSection, PageLayout};
 use super::states::ServiceCountdown;
-use super::{network_page, states, words};
+use super::{favourites, network_page, states, words};
 use crate::alerts;
 use crate::links;
 use crate::links::network_address;
@@ -118,7 +118,8 @@ pub(super) async fn get_networks(State(app): State<App>) -> Response {
     entries.sort_by_cached_key(NetworkEntry::sort_key);
     let mut page = PageLayout::new("Networks", NavSection::Networks);
     page.description = Some("Lines, stops, departures and alerts of each network.".to_owned());
-    page.styles = &["riders.css"];
+    page.styles = &["riders.css", favourites::STYLE];
+    page.scripts = &[favourites::SCRIPT];
     let main = html! {
         div.page.riders {
             div.page-head.tight {
@@ -132,6 +133,7 @@ pub(super) async fn get_networks(State(app): State<App>) -> Response {
                     button.button type="submit" { "Search" }
                 }
             }
+            (favourites::render_list(None))
             section.card aria-label="Networks" {
                 @if entries.is_empty() { p.board-empty { "No timetable has been loaded yet." } }
                 ul.network-list { @for entry in &entries { (entry.render_markup()) } }

@@ -16,6 +16,8 @@ use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 
 use super::layout::{self, NavSection, PageLayout};
+use super::links;
+use super::network_names::network_name;
 
 /// Path segments that are searched for the id of a feed.
 const SEGMENTS_MAX: usize = 4;
@@ -29,6 +31,8 @@ const PAGES: [&str; 13] = [
 ];
 /// Segments with a page for each feed.
 const FEED_PAGES: [&str; 3] = ["alerts", "feeds", "networks"];
+/// Segments of the pages for riders: they suggest the page of a network instead of a feed.
+const RIDER_PAGES: [&str; 5] = ["alerts", "networks", "routes", "stops", "trips"];
 /// Segments without a page of their own: they need further segments.
 const PREFIXES: [&str; 5] = ["alerts", "delays", "routes", "stops", "trips"];
 
@@ -65,6 +69,7 @@ fn render_page(what: &str, offer: Option<&Markup>, is_embedded: bool) -> Markup 
                 (render_search())
                 ul.links-in-line {
                     li { a href="/" { "All feeds" } }
+                    li { a href="/networks" { "Networks" } }
                     li { a href="/map" { "Map" } }
                     li { a href="/validate" { "Validate a feed" } }
                     li { a href="/docs" { "Documentation" } }
@@ -122,14 +127,37 @@ fn suggest_feeds(app: &App, segments: &[&str]) -> Vec<(String, String)> {
     let mut found = BTreeSet::new();
     for segment in segments.iter().filter(|segment| !PAGES.contains(segment)) {
         let id = segment.split('.').next().unwrap_or_default();
-        found.extend(find_nearest_word(id, feeds.iter().map(|feed| feed.id().as_str())));
+        let nearest = find_nearest_word(id, feeds.iter().map(|feed| feed.id().as_str()));
+        found.extend(nearest.filter(|nearest| shares_most_letters(id, nearest)));
     }
     let feeds = feeds.iter().filter(|feed| found.contains(feed.id().as_str()));
+    let is_for_riders = segments.first().is_some_and(|first| RIDER_PAGES.contains(first));
     let suggestion = |feed: &std::sync::Arc<lineside_ingest::Feed>| {
-        let address = format!("/feeds/{}", feed.id());
-        (address, feed.config().display_name().to_owned())
+        let network = feed.network();
+        if is_for_riders && network.timetable().is_some() {
+            return (links::network_address(network.id().as_str()), network_name(app, &network));
+        }
+        (format!("/feeds/{}", feed.id()), feed.config().display_name().to_owned())
     };
-    feeds.map(suggestion).collect()
+    let mut suggestions: Vec<_> = feeds.map(suggestion).collect();
+    suggestions.dedup();
+    suggestions
+}
+
+/// Returns true if a known id begins with a word or has three quarters of its letters: any short word is only a few
+/// edits away from any other.
+fn shares_most_letters(word: &str, known: &str) -> bool {
+    let (word, known) = (word.to_ascii_lowercase(), known.to_ascii_lowercase());
+    let mut left: Vec<char> = known.chars().collect();
+    let mut n_shared = 0;
+    for letter in word.chars() {
+        if let Some(at) = left.iter().position(|c| *c == letter) {
+            left.swap_remove(at);
+            n_shared += 1;
+        }
+    }
+    let longer = word.chars().count().max(known.chars().count());
+    known.starts_with(&word) || n_shared * 4 >= longer * 3
 }
 
 /// The seconds after which a temporarily unavailable page is reloaded.
@@ -194,4 +222,20 @@ pub(super) fn reply_unavailable(refusal: &Refusal, is_embedded: bool) -> Respons
         parts.extensions.insert(EmbeddableReply);
     }
     Response::from_parts(parts, Body::from(page.into_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_near_misses_of_an_id_are_suggested() {
+        for (word, known) in [("ctiy", "city"), ("city-trip", "city-trips"), ("bay", "bay-wheels")]
+        {
+            assert!(shares_most_letters(word, known), "{word}");
+        }
+        for (word, known) in [("here", "hart"), ("nothing", "raba")] {
+            assert!(!shares_most_letters(word, known), "{word}");
+        }
+    }
 }

@@ -8,10 +8,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use lineside_http::app::App;
 use lineside_http::delay_replies::has_only_alerts;
 use lineside_ingest::Extent;
-use lineside_ingest::{Bounds, Feed, Network, Record};
+use lineside_ingest::{Bounds, Feed, FeedId, Network, Record};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -29,6 +30,8 @@ pub(super) struct MapRegion {
     feeds: Vec<String>,
     /// The real-time feeds with vehicles or predictions, and the rental systems. Alerts and the timetable are not live.
     live: Vec<String>,
+    /// The states of those feeds.
+    states: Vec<LiveFeedState>,
     /// The box around all of the network, except outliers.
     bounds: Bounds,
     /// The box at which the map opens.
@@ -37,11 +40,11 @@ pub(super) struct MapRegion {
     ended: Option<Date>,
     /// Transit vehicles with reliable positions.
     vehicles: usize,
-    /// Available rental vehicles.
+    /// Available rental vehicles of reliable feeds.
     rentals: usize,
     /// True if all rental vehicles are bicycles.
     only_bikes: bool,
-    /// Rental stations.
+    /// Rental stations of reliable feeds.
     stations: usize,
     /// Active vehicles of reliable feeds without a position.
     unplaced: usize,
@@ -82,6 +85,7 @@ fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
         name: network_names::network_name(app, network),
         feeds: network.feeds().iter().map(|feed| feed.id().as_str().to_owned()).collect(),
         live: live.iter().map(|feed| feed.id().as_str().to_owned()).collect(),
+        states: counts.states,
         bounds: extent.bounds,
         frame: extent.frame,
         ended: network_page::last_service_day(network),
@@ -102,10 +106,26 @@ fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
     })
 }
 
+/// The state of a live feed, with the fields of its record in channels.
+#[derive(Debug, Serialize)]
+struct LiveFeedState {
+    feed: String,
+    record: FeedStateRecord,
+}
+
+#[derive(Debug, Serialize)]
+struct FeedStateRecord {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreliable_since: Option<String>,
+}
+
 /// The numbers of a network, for the panel and the bubbles.
 #[derive(Debug, Serialize)]
 struct NetworkCounts {
     id: String,
+    /// The states of the live feeds: at city zoom a feed without vehicles in view sends none.
+    states: Vec<LiveFeedState>,
     vehicles: usize,
     rentals: usize,
     stations: usize,
@@ -143,16 +163,38 @@ fn count_vehicles_and_stations(network: &Network) -> NetworkCounts {
         count_vehicle(&vehicle, 2);
     }
     let sum = |column: usize| by_type.values().map(|counts| counts[column]).sum();
+    let outdated: BTreeSet<FeedId> = network
+        .realtime_feeds()
+        .iter()
+        .filter(|feed| feed.status().unreliable_since.is_some())
+        .map(|feed| feed.id().clone())
+        .collect();
+    let is_counted = |record: &&Arc<Record>| is_placed(record) && !outdated.contains(&record.feed);
     NetworkCounts {
         id: network.id().as_str().to_owned(),
+        states: list_live_states(network),
         vehicles: sum(0),
-        rentals: state.rental_vehicles().filter(is_placed).count(),
-        stations: state.stations().filter(is_placed).count(),
+        rentals: state.rental_vehicles().filter(is_counted).count(),
+        stations: state.stations().filter(is_counted).count(),
         unplaced: sum(1),
         old: sum(2),
         idle: vehicle_selection::count_idle_vehicles(network),
         by_type,
     }
+}
+
+fn list_live_states(network: &Network) -> Vec<LiveFeedState> {
+    let states = network.realtime_feeds().into_iter().map(|feed| {
+        let status = feed.status();
+        let unreliable_since = status
+            .unreliable_since
+            .map(|at| words::format_rfc3339(at.unix_seconds(), &TimeZone::UTC));
+        LiveFeedState {
+            feed: feed.id().to_string(),
+            record: FeedStateRecord { state: status.state.as_str(), unreliable_since },
+        }
+    });
+    states.collect()
 }
 
 /// A network with a timetable but without a known location.
@@ -212,6 +254,7 @@ pub(super) fn render_region_links(
                                 (region.name) " " span.region-count { (region.describe_count()) }
                             }
                             @if region.ended.is_some() && !have_all_ended { " " span.region-note { "Expired" } }
+                            @if region.only_rentals && !region.is_reliable { " " span.region-note { "Stale" } }
                         }
                     }
                     @for UnplacedNetwork { id, name, .. } in unplaced {
@@ -319,6 +362,7 @@ mod tests {
             name: name.to_owned(),
             feeds: Vec::new(),
             live: Vec::new(),
+            states: Vec::new(),
             bounds,
             frame: bounds,
             ended: has_ended.then(|| civil::date(2016, 12, 31)),

@@ -1,5 +1,6 @@
 //! Wiring of the server: from a checked configuration to a running server, and to its stop.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -226,7 +227,16 @@ fn inbox_address(config: &Config, fallback_address: Option<SocketAddr>) -> Optio
 
 /// Opens the listener; returns its address, whose port the system may have chosen.
 async fn open_listener(at: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(at).await.with_context(|| format!("cannot listen on {at}"))?;
+    let bound = TcpListener::bind(at).await;
+    let listener = bound.map_err(|error| {
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                ": stop the other program, or set another `listen` in [server] (for the demo, another --port)"
+            }
+            _ => "",
+        };
+        anyhow::Error::new(error).context(format!("cannot listen on {at}{advice}"))
+    })?;
     let address = listener.local_addr().context("the listener has no address")?;
     Ok((listener, address))
 }

@@ -33,6 +33,7 @@ pub enum FileContent {
     VehicleTypes(Vec<VehicleType>),
     /// Static information about stations.
     StationInformation(Vec<StationInformation>),
+    /// Current status of stations.
     StationStatus(Vec<StationStatus>),
     /// Vehicles for rent: `vehicle_status`, before version 3 `free_bike_status`.
     VehicleStatus(Vec<VehicleStatus>),

@@ -212,7 +212,8 @@ test("the count lists vehicles of feeds in trouble separately", () => {
   const words = (/** @type {any[]} */ vehicles) => countInView(vehicles, [], { hasNetworks: true, unplaced: 9, isOld: (feed) => feed === "old" });
   assert.equal(words([old, old]), "2 vehicles with old positions");
   assert.equal(words([live, old]), "1 vehicle in view, 1 vehicle with an old position");
-  assert.equal(countInView([old], /** @type {any[]} */ ([{ kind: "station" }]), { hasNetworks: true, isOld: () => true }), "1 station in view, 1 vehicle with an old position");
+  const [station, oldStation] = [{ feed: "hire", kind: "station" }, { feed: "old", kind: "station" }];
+  assert.equal(countInView([old], [station, oldStation], { hasNetworks: true, isOld: (feed) => feed === "old" }), "1 station in view, 1 vehicle with an old position");
   assert.equal(words([live]), "1 vehicle in view");
 });
 
@@ -260,6 +261,7 @@ test("notices list only networks in view, each once, with its worst live feed", 
   const now = Date.parse("2026-01-02T08:00:00Z") / 1000;
   assert.match(advice(states[3].record, "UTC", now), /07:53$/);
   assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2\sJan\s2026, 07:53$/, "a time on another day has its date");
+  assert.doesNotMatch(advice(states[3].record, "UTC", now, null, true), /\d/, "the server's time does not belong to the clock of a recording");
 });
 
 test("the status says Live only if something in view is live", () => {

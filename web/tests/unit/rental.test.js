@@ -69,8 +69,10 @@ test("rentals of a dropped cell expire after a moment, except for the selected o
   now = 60_000;
   bikes.sweep("hire\nvehicle\nc");
   assert.deepEqual(ids(), ["c"]);
-  assert.equal(bikes.features(false, null).features.length, 0, "the filter hides them");
-  assert.equal(bikes.features(false, "hire\nvehicle\nc").features.length, 1, "the selected rental is always drawn");
+  const drawn = (/** @type {string|null} */ chosen, isOld = false) => bikes.features(false, chosen, () => isOld).features;
+  assert.equal(drawn(null).length, 0, "the filter hides them");
+  assert.deepEqual(drawn("hire\nvehicle\nc").map(({ properties }) => properties?.isOpen), [true], "the selected rental is always drawn");
+  assert.deepEqual(drawn("hire\nvehicle\nc", true).map(({ properties }) => properties?.isOpen), [false], "old data offer nothing to rent");
   bikes.sweep(undefined);
   assert.deepEqual(ids(), []);
 });

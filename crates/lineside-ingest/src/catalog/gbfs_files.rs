@@ -81,6 +81,11 @@ impl Feed {
         status
     }
 
+    /// Returns the oldest time of the files with station and vehicle data.
+    pub(crate) fn files_data_time(&self) -> Option<UnixMillis> {
+        self.gbfs_files().iter().filter_map(|part| part.feed.status().data_time).min()
+    }
+
     /// Returns the problems of the system and of its files, each under the file's name with its language:
     /// `fr/vehicle_types.json`.
     pub fn problems_with_files(&self) -> Arc<Problems> {

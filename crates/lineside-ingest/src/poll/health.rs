@@ -22,6 +22,7 @@ impl PolledFeed {
         self.rules.ended = self.feed.service_window().and_then(|it| it.service_end(data_now));
         self.rules.ttl = self.recommended_interval.unwrap_or_default();
         self.status.worst_file_state = self.feed.worst_file_trouble();
+        self.status.files_data_time = self.feed.files_data_time();
         self.status.update_state(now, data_now, &self.rules);
         self.archive_state();
         let record = FeedRecord::from_status(&self.status);

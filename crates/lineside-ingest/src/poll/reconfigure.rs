@@ -105,6 +105,7 @@ impl FeedPoller {
         } else {
             polled.feed.set_gbfs_files(Vec::new());
             polled.status.worst_file_state = None;
+            polled.status.files_data_time = None;
             for file in files.iter() {
                 shared.snapshots.forget_snapshot(&file.feed.snapshot_key());
             }

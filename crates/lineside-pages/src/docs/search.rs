@@ -1,5 +1,7 @@
-//! The search of the documentation: the chapters that contain every word of a query, those with the words in their
-//! titles first.
+//! The search of the documentation: the chapters that contain every word of a query, those first that have the words
+//! in their titles, then those with the words in more headings and lines.
+
+use std::cmp::Reverse;
 
 use maud::{Markup, html};
 
@@ -40,35 +42,91 @@ pub(super) fn render_search(query: &str) -> Markup {
 /// Returns the chapters that contain every word of a query, each with the first line that contains one.
 fn find_chapters(query: &str) -> Vec<(&'static BookChapter, String)> {
     let query = query.to_lowercase();
-    let terms: Vec<&str> = query.split_whitespace().collect();
+    let mut terms: Vec<&str> = query.split_whitespace().collect();
+    // Almost every chapter contains a single letter.
+    if terms.iter().any(|term| term.len() > 1) {
+        terms.retain(|term| term.len() > 1);
+    }
     if terms.is_empty() {
         return Vec::new();
     }
-    let mut found: Vec<(bool, &BookChapter, String)> = Vec::new();
-    for chapter in BOOK.all_chapters() {
-        let (title, text) = (chapter.title.to_lowercase(), chapter.text.to_lowercase());
-        if terms.iter().all(|term| text.contains(term)) {
-            let is_title = terms.iter().all(|term| title.contains(term));
-            found.push((!is_title, chapter, find_excerpt(&chapter.text, &terms)));
-        }
-    }
-    found.sort_by_key(|(is_other, _, _)| *is_other);
-    found.into_iter().map(|(_, chapter, excerpt)| (chapter, excerpt)).collect()
+    let chapters = BOOK.all_chapters();
+    let mut found: Vec<(Reverse<Relevance>, &BookChapter)> = chapters
+        .filter_map(|chapter| Some((Reverse(Relevance::new(chapter, &terms)?), chapter)))
+        .collect();
+    found.sort_by_key(|(relevance, _)| *relevance);
+    found.into_iter().map(|(_, chapter)| (chapter, find_excerpt(&chapter.text, &terms))).collect()
 }
 
-/// Returns the first line below the title that contains a term, without its Markdown.
+/// The relevance of a chapter for a query; a greater one is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Relevance {
+    terms_in_title: usize,
+    /// Headings that contain a term, and then other lines.
+    headings: usize,
+    lines: usize,
+}
+
+impl Relevance {
+    /// Returns `None` unless the chapter contains every term.
+    fn new(chapter: &BookChapter, terms: &[&str]) -> Option<Self> {
+        let (title, text) = (chapter.title.to_lowercase(), chapter.text.to_lowercase());
+        if !terms.iter().all(|term| text.contains(term)) {
+            return None;
+        }
+        let count = |is_heading: bool| {
+            let lines = text.lines().filter(|line| line.starts_with('#') == is_heading);
+            lines.map(|line| count_terms(line, terms)).sum()
+        };
+        Some(Self {
+            terms_in_title: count_terms(&title, terms),
+            headings: count(true),
+            lines: count(false),
+        })
+    }
+}
+
+/// Returns the number of terms that a text in lowercase contains.
+fn count_terms(text: &str, terms: &[&str]) -> usize {
+    terms.iter().filter(|term| text.contains(**term)).count()
+}
+
+/// Returns the part around the terms of the line that contains most of them, without its Markdown.
 fn find_excerpt(text: &str, terms: &[&str]) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.starts_with('|'));
-    let contains = |line: &&str| {
-        let line = line.to_lowercase();
-        terms.iter().any(|term| line.contains(term))
-    };
-    let line = lines.into_iter().find(contains).unwrap_or_default();
-    let plain = strip_markup(line.trim_start_matches([' ', '-', '*', '>']));
-    match plain.char_indices().nth(EXCERPT_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", plain[..end].trim_end()),
-        None => plain,
+    let plain_lines = lines.map(|line| strip_markup(line.trim_start_matches([' ', '-', '*', '>'])));
+    let mut best = (0, String::new());
+    for line in plain_lines {
+        let n_terms = count_terms(&line.to_lowercase(), terms);
+        if n_terms > best.0 {
+            best = (n_terms, line);
+        }
     }
+    cut_around(&best.1, terms)
+}
+
+/// Cuts a line at spaces, so that its first term stays.
+fn cut_around(line: &str, terms: &[&str]) -> String {
+    let n_chars = line.chars().count();
+    if n_chars <= EXCERPT_CHARS_MAX {
+        return line.to_owned();
+    }
+    let folded: Vec<char> = line.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect();
+    let starts_at = |at: usize, term: &str| {
+        term.chars().eq(folded[at..].iter().copied().take(term.chars().count()))
+    };
+    let first = (0..n_chars).find(|at| terms.iter().any(|term| starts_at(*at, term))).unwrap_or(0);
+    let from = first.saturating_sub(EXCERPT_CHARS_MAX / 3).min(n_chars - EXCERPT_CHARS_MAX);
+    let cut: String = line.chars().skip(from).take(EXCERPT_CHARS_MAX).collect();
+    let start = if from == 0 { 0 } else { cut.find(' ').map_or(0, |at| at + 1) };
+    let end = if from + EXCERPT_CHARS_MAX == n_chars {
+        cut.len()
+    } else {
+        cut.rfind(' ').unwrap_or(cut.len())
+    };
+    let (before, after) =
+        (if from == 0 { "" } else { "… " }, if end == cut.len() { "" } else { " …" });
+    format!("{before}{}{after}", cut.get(start..end).unwrap_or(&cut))
 }
 
 /// Returns the text of a line of Markdown, without marks, link targets and HTML tags.
@@ -101,6 +159,26 @@ mod tests {
         assert!(addresses("retry-after polling").contains(&"/docs/operate/polling"));
         assert_eq!(addresses("polling xyzzy"), [""; 0]);
         assert_eq!(addresses("  "), [""; 0]);
+    }
+
+    #[test]
+    fn chapters_about_the_words_come_before_those_that_mention_them() {
+        let found = find_chapters("pause a feed");
+        assert_eq!(found[0].0.address, "/docs/operate/changing-feeds");
+        assert!(found.iter().all(|(_, excerpt)| !excerpt.is_empty()));
+    }
+
+    #[test]
+    fn a_long_excerpt_is_cut_between_words_and_keeps_the_first_term() {
+        let line = format!("{}polling {}", "some words ".repeat(20), "more words ".repeat(20));
+        let cut = cut_around(line.trim(), &["polling"]);
+        assert!(cut.contains(" polling ") && cut.chars().count() <= EXCERPT_CHARS_MAX + 4, "{cut}");
+        let words: Vec<&str> = cut.trim_matches(['…', ' ']).split(' ').collect();
+        assert!(
+            words.iter().all(|word| ["some", "words", "more", "polling"].contains(word)),
+            "{cut}"
+        );
+        assert_eq!(cut_around("short", &["x"]), "short");
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl FeedView {
         }
     }
 
-    /// Renders the card; `None` if the feed has no alert, trip or vehicle now.
+    /// Renders the card; `None` if the feed has no alert, trip or vehicle.
     pub(super) fn render_current(&self) -> Option<Markup> {
         let state = self.network.state();
         let id = self.feed_id();
@@ -41,7 +41,8 @@ impl FeedView {
             self.network.data_now().unix_seconds(),
             &self.languages,
         );
-        if trips.is_empty() && vehicles.is_empty() && summaries.is_empty() {
+        let n_alerts = state.alerts().filter(is_own).count();
+        if trips.is_empty() && vehicles.is_empty() && n_alerts == 0 {
             return None;
         }
         let n_trips = trips.len();
@@ -60,14 +61,22 @@ impl FeedView {
             (vehicles.len(), "vehicle", "vehicles"),
         ];
         let present = counts.into_iter().filter(|(n, _, _)| *n > 0);
-        let counts: Vec<String> =
+        let mut counts: Vec<String> =
             present.map(|(n, one, many)| words::format_count(widen_count(n), one, many)).collect();
+        if summaries.is_empty() && n_alerts > 0 {
+            let alerts = words::format_count(widen_count(n_alerts), "alert", "alerts");
+            counts.push(format!("{alerts}, none in force"));
+        }
         let note = html! {
             @if let Some(since) = self.status.unreliable_since { "no reliable data since " (self.render_moment(since)) ", " }
             (counts.join(", "))
         };
+        let alerts_address = links::alerts_address(self.network.id().as_str());
         let body = html! {
-            (alerts::render_expandable_alerts(&summaries, &links::alerts_address(self.network.id().as_str())))
+            (alerts::render_expandable_alerts(&summaries, &alerts_address))
+            @if summaries.is_empty() && n_alerts > 0 {
+                p.card-body data-past-alerts=(n_alerts) { a href=(alerts_address) { "All alerts of this network" } }
+            }
             @if n_trips > 0 {
                 div.scroll tabindex="0" role="region" aria-label="Trips" {
                     table.list-table.now-table role="table" {

@@ -207,6 +207,16 @@ impl FeedView {
         }
     }
 
+    fn describe_missing_area(&self) -> String {
+        let own = self.network.timetable().filter(|_| self.network.id().as_str() == self.feed_id());
+        match own.map(|timetable| timetable.stops().count() as u64) {
+            Some(n) if n > 0 => {
+                format!("None of its {} has coordinates.", words::format_count(n, "stop", "stops"))
+            }
+            _ => "This feed has no place on the map yet.".to_owned(),
+        }
+    }
+
     /// Renders the card with the feed's area.
     pub(super) fn render_area(&self, data: Option<&serde_json::Value>, has_bundle: bool) -> Markup {
         let bounds = data.and_then(parse_bounds);
@@ -218,7 +228,7 @@ impl FeedView {
                 }
                 @if let Some(bounds) = &bounds { p.card-body.area-words.numeric { (bounds.describe_bounds()) } }
                 @match data {
-                    None => p.card-body.soft { "This feed has no place on the map yet." },
+                    None => p.card-body.soft { (self.describe_missing_area()) },
                     Some(_) if !has_bundle => p.card-body.soft { "This server was built without the map; " code { "cargo xtask build" } " builds it in." },
                     Some(data) => {
                         div.mini-map.map #map {}

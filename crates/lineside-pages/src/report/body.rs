@@ -51,7 +51,7 @@ pub(crate) fn render_card(
         (render_parts(report, (around, FEW), zone))
         @for other in others { (external_report::render_report(report, other, zone, FEW)) }
         p.card-body.small {
-            @if report.subject.version().is_some() { a href=(report.report_path()) { "Permanent link with all rows" } " · " }
+            @if report.subject.version().is_some() { a href=(report.report_path()) { "Permanent link with more rows" } " · " }
             a href=(format!("/api/v1/feeds/{}/report", report.feed)) { "JSON" }
         }
     };

@@ -29,15 +29,17 @@ pub(super) fn find_checks(format: Option<Format>) -> FormatChecks {
         Some(Format::Gtfs) => {
             FormatChecks { kinds: || gtfs::schedule_notice_kinds().collect(), check: check_gtfs }
         }
-        Some(Format::GtfsRt) => {
-            FormatChecks { kinds: || gtfs_rt::realtime_notice_kinds().collect(), check: check_gtfs_rt }
-        }
+        Some(Format::GtfsRt) => FormatChecks {
+            kinds: || gtfs_rt::realtime_notice_kinds().collect(),
+            check: check_gtfs_rt,
+        },
         Some(Format::Siri) => {
             FormatChecks { kinds: || siri::siri_notice_kinds().collect(), check: check_siri }
         }
-        Some(Format::Netex) => {
-            FormatChecks { kinds: || netex::publication_notice_kinds().collect(), check: check_netex }
-        }
+        Some(Format::Netex) => FormatChecks {
+            kinds: || netex::publication_notice_kinds().collect(),
+            check: check_netex,
+        },
         Some(Format::Gbfs) => {
             FormatChecks { kinds: || gbfs::notice_kinds().collect(), check: check_gbfs }
         }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_formats::gtfs::DatasetLimits;
-use lineside_validate::gtfs::{CancellableFileSource, ScheduleFileSource, GtfsFile, ZipFileSource};
+use lineside_validate::gtfs::{CancellableFileSource, GtfsFile, ScheduleFileSource, ZipFileSource};
 use lineside_validate::report::{self, FeedSummary, ValidationRunFacts};
 use lineside_validate::rules::gtfs::{self, IncompleteFile};
 use lineside_validate::{Notices, ValidationContext};
@@ -36,8 +36,12 @@ pub(super) fn check_gtfs(
     let context =
         ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
     let mut notices = Notices::new(plan.samples);
-    let inspection =
-        gtfs::validate_schedule_cancellable(&source, &context, progress.cancel_token(), &mut notices);
+    let inspection = gtfs::validate_schedule_cancellable(
+        &source,
+        &context,
+        progress.cancel_token(),
+        &mut notices,
+    );
     let (feed, errors) = inspection.map_err(|error| error.to_string())?.ok_or(STOPPED)?;
     let mut checked = CheckReport::new(Format::Gtfs, plan, findings_from(&notices));
     if checked.plan.has_places {

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use lineside_formats::{Error, Format, Problems, gtfs_rt, is_gtfs_rt_json};
 use lineside_validate::Notices;
-use lineside_validate::rules::gtfs_rt::{MessageWithContext, RealtimeRuleScope, validate_realtime_message};
+use lineside_validate::rules::gtfs_rt::{
+    MessageWithContext, RealtimeRuleScope, validate_realtime_message,
+};
 use lineside_validate::rules::{self, ValidatorFault};
 
 use super::decoded_check::{DecodedFormat, DecodedInput, InspectionResult, check_decoded};
@@ -66,7 +68,8 @@ fn check_with_references(
     let before = plan.previous.as_ref().map(decode_message).transpose();
     let message = decode_message(body).map_err(|error| error.to_string())?.0;
     let previous = before.map_err(|error| format!("the previous message: {error}"))?;
-    let scope = RealtimeRuleScope { has_schedule: plan.schedule.is_some(), ..RealtimeRuleScope::default() };
+    let scope =
+        RealtimeRuleScope { has_schedule: plan.schedule.is_some(), ..RealtimeRuleScope::default() };
     let subject = MessageWithContext::new(&message, &timetable, plan.now).with_rule_scope(scope);
     let subject = subject.with_previous_message(previous.as_ref().map(|(message, _)| message));
     let errors = validate_realtime_message(&subject, context, notices);

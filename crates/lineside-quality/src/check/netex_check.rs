@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use lineside_formats::gtfs::TableWriter;
 use lineside_formats::{Error, Format, Problem, Problems, netex};
-use lineside_validate::rules::netex::{WholeOrPartialPublication, validate_publication_cancellable};
+use lineside_validate::rules::netex::{
+    WholeOrPartialPublication, validate_publication_cancellable,
+};
 use lineside_validate::{CancelToken, Notices};
 use serde_json::json;
 
@@ -94,9 +96,13 @@ fn inspect_publication(
     let mut files = CancellableFiles::new(&mut files, stop);
     files.exclude_files(refused.iter().filter_map(Error::file_name));
     refused.iter().for_each(|refusal| problems.push(unreadable_file(refusal)));
-    let extent =
-        if refused.is_empty() { WholeOrPartialPublication::Whole } else { WholeOrPartialPublication::Part };
-    let inspection = validate_publication_cancellable(&mut files, extent, &limits, context, stop, notices)?;
+    let extent = if refused.is_empty() {
+        WholeOrPartialPublication::Whole
+    } else {
+        WholeOrPartialPublication::Part
+    };
+    let inspection =
+        validate_publication_cancellable(&mut files, extent, &limits, context, stop, notices)?;
     let errors = inspection.unwrap_or_default();
     Ok(InspectionResult { problems, unused, counts, errors, outline: Vec::new() })
 }

@@ -24,10 +24,10 @@ pub(super) fn read_timetable(
 ) -> Result<ScheduleIndex, String> {
     let Some(zip) = &plan.schedule else { return Ok(ScheduleIndex::new_empty_index()) };
     super::check_schedule_memory(zip, plan).map_err(schedule_error)?;
-    let source =
-        ZipFileSource::open_with_any_folder(zip, &DatasetLimits::default()).map_err(schedule_error)?;
-    let read =
-        ScheduleIndex::read_and_index_until_cancelled(&source, context, stop).map_err(schedule_error)?;
+    let source = ZipFileSource::open_with_any_folder(zip, &DatasetLimits::default())
+        .map_err(schedule_error)?;
+    let read = ScheduleIndex::read_and_index_until_cancelled(&source, context, stop)
+        .map_err(schedule_error)?;
     read.ok_or_else(|| STOPPED.to_owned())
 }
 

@@ -66,10 +66,14 @@ fn vehicle_locations(message: &siri::SiriMessage) -> impl Iterator<Item = &siri:
 }
 
 fn count_elements(message: &siri::SiriMessage) -> Vec<(&'static str, u64)> {
-    let sum =
-        |n: fn(&siri::ServiceDelivery) -> usize| message.service_deliveries().map(n).sum::<usize>() as u64;
+    let sum = |n: fn(&siri::ServiceDelivery) -> usize| {
+        message.service_deliveries().map(n).sum::<usize>() as u64
+    };
     vec![
-        ("journeys", sum(|it| it.estimated_timetables.iter().flat_map(|it| it.estimated_journeys()).count())),
+        (
+            "journeys",
+            sum(|it| it.estimated_timetables.iter().flat_map(|it| it.estimated_journeys()).count()),
+        ),
         (
             "vehicles",
             sum(|it| it.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len()).sum()),

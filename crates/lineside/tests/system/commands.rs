@@ -137,6 +137,19 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
+fn a_port_in_use_names_the_key_that_changes_it() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("lineside.toml");
+    let address = taken.local_addr().unwrap();
+    fs::write(&config, format!("[server]\nlisten = \"{address}\"\n")).unwrap();
+    let (code, _, error) = run(&["serve", "--config", config.to_str().unwrap()]);
+    assert_ne!(code, Some(0));
+    assert!(error.contains(&address.to_string()) && error.contains("listen"), "{error}");
+    assert!(error.contains("[server]"), "{error}");
+}
+
+#[test]
 fn a_file_is_converted_with_a_report_of_the_losses() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

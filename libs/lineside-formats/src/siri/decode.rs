@@ -83,6 +83,7 @@ pub enum MessagePayload {
     ServiceRequest(ServiceRequest),
     /// Subscribes to data.
     SubscriptionRequest(SubscriptionRequest),
+    /// Terminates subscriptions.
     TerminateSubscriptionRequest(TerminateSubscriptionRequest),
     /// The available lines.
     LinesDelivery(LinesDelivery),

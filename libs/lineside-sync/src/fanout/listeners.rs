@@ -8,6 +8,7 @@ use super::{Signal, WakeHandle};
 
 /// One listener from a topic's point of view.
 pub trait TopicListener {
+    /// The handle that wakes the listener.
     type Wake: WakeHandle + ?Sized;
 
     /// Returns the listener's number, unique among the topic's listeners.

@@ -40,7 +40,9 @@ pub enum FieldPresence {
     Required,
     /// Required, optional or forbidden, depending on other values.
     Conditional,
+    /// Recommended.
     Recommended,
+    /// Optional.
     Optional,
 }
 
@@ -92,9 +94,11 @@ pub enum FieldKind {
 /// The sign that the numbers of a field may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowedNumberSign {
+    /// Any number.
     Any,
     /// Zero or positive.
     NonNegative,
+    /// Positive.
     Positive,
     /// Any number but zero.
     NonZero,
