@@ -3,7 +3,6 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
-use lineside_formats::Format;
 use lineside_ingest::Feed;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -52,13 +51,13 @@ async fn get_schedule(
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     match feed.format() {
-        Some(Format::Netex) => reply_with_conversion(&app, &feed, &preferences).await,
-        None | Some(Format::Gtfs) => {
-            reply_as_sent(&app, &feed, &preferences, DownloadView::Schedule).await
+        Some(format) if format.is_converted_to_gtfs() => {
+            reply_with_conversion(&app, &feed, &preferences).await
         }
-        Some(format) => {
+        Some(format) if !format.is_schedule() => {
             Err(Refusal::OtherFormat { feed: id, actual: format.as_str(), expected: "schedules" })
         }
+        _ => reply_as_sent(&app, &feed, &preferences, DownloadView::Schedule).await,
     }
 }
 

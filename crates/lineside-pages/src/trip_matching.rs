@@ -153,7 +153,7 @@ fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup 
     let Some(timetable) = network.timetable() else { return html! {} };
     let today = timetable.local_date_at(network.data_now().unix_seconds());
     let causes = find_likely_causes(matches, &timetable, today);
-    let is_siri = feed.config().siri.is_some() || feed.format() == Some(Format::Siri);
+    let is_siri = feed.config().siri.is_some() || feed.format().is_some_and(Format::has_mapped_ids);
     html! {
         @if !causes.is_empty() {
             div.match-causes {

@@ -48,6 +48,10 @@ struct FormatProperties {
     extension: &'static str,
     poll_interval: Duration,
     body_bytes_max: Option<u64>,
+    /// True for a schedule that is converted to GTFS before it is loaded.
+    is_converted_to_gtfs: bool,
+    /// True if ids may be those of the producer's systems, which a mapping translates to those of the schedule.
+    has_mapped_ids: bool,
     matches_content: fn(&[u8]) -> bool,
 }
 
@@ -63,6 +67,8 @@ static FORMATS: [FormatProperties; 6] = [
         extension: "zip",
         poll_interval: Duration::from_secs(60 * 60),
         body_bytes_max: None,
+        is_converted_to_gtfs: false,
+        has_mapped_ids: false,
         matches_content: sniff::is_gtfs_zip,
     },
     FormatProperties {
@@ -75,6 +81,8 @@ static FORMATS: [FormatProperties; 6] = [
         extension: "pb",
         poll_interval: Duration::from_secs(15),
         body_bytes_max: Some(MESSAGE_BYTES_MAX),
+        is_converted_to_gtfs: false,
+        has_mapped_ids: false,
         matches_content: sniff::is_gtfs_rt_body,
     },
     FormatProperties {
@@ -87,6 +95,8 @@ static FORMATS: [FormatProperties; 6] = [
         extension: "json",
         poll_interval: Duration::from_secs(60),
         body_bytes_max: None,
+        is_converted_to_gtfs: false,
+        has_mapped_ids: false,
         matches_content: |_| false,
     },
     FormatProperties {
@@ -99,6 +109,8 @@ static FORMATS: [FormatProperties; 6] = [
         extension: "xml",
         poll_interval: Duration::from_secs(60 * 60),
         body_bytes_max: None,
+        is_converted_to_gtfs: true,
+        has_mapped_ids: false,
         matches_content: sniff::is_netex_body,
     },
     FormatProperties {
@@ -111,6 +123,8 @@ static FORMATS: [FormatProperties; 6] = [
         extension: "xml",
         poll_interval: Duration::from_secs(30),
         body_bytes_max: Some(MESSAGE_BYTES_MAX),
+        is_converted_to_gtfs: false,
+        has_mapped_ids: true,
         matches_content: sniff::is_siri_body,
     },
     FormatProperties {
@@ -123,6 +137,8 @@ static FORMATS: [FormatProperties; 6] = [
         extension: "",
         poll_interval: Duration::from_secs(5 * 60),
         body_bytes_max: None,
+        is_converted_to_gtfs: false,
+        has_mapped_ids: false,
         matches_content: |_| true,
     },
 ];
@@ -202,6 +218,16 @@ impl Format {
     /// Returns the longest body that the decoder accepts, in bytes; `None` if it has no limit of its own.
     pub fn max_body_bytes(self) -> Option<u64> {
         self.properties().body_bytes_max
+    }
+
+    /// Returns true for a schedule that is converted to GTFS before it is loaded.
+    pub fn is_converted_to_gtfs(self) -> bool {
+        self.properties().is_converted_to_gtfs
+    }
+
+    /// Returns true if ids may be those of the producer's systems, which a mapping translates to those of the schedule.
+    pub fn has_mapped_ids(self) -> bool {
+        self.properties().has_mapped_ids
     }
 
     /// Returns true if a body looks like this format.

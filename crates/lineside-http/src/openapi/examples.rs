@@ -68,7 +68,7 @@ impl ApiExamples {
                 .or_else(|| feeds.first().map(|feed: &std::sync::Arc<Feed>| feed.id().to_string())),
             dataset: network(&realtime).map(|network| network.id().to_string()),
             siri: first(&|format| format == Format::Siri).or_else(|| realtime.clone()),
-            system: first(&|format| format == Format::Gbfs),
+            system: first(&Format::is_shared_mobility),
             stop: stop.map(|stop| stop.id.to_owned()),
             position: stop.and_then(|stop| stop.lat.zip(stop.lon)),
             hash: None,

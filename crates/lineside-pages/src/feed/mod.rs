@@ -227,7 +227,7 @@ impl FeedView {
     /// Returns true if the timetable was converted from another format, so that its tables are not the producer's
     /// files.
     fn is_converted(&self) -> bool {
-        self.format() == Some(Format::Netex)
+        self.format().is_some_and(Format::is_converted_to_gtfs)
     }
 
     /// Returns the elements of a NeTEx publication that its timetable lacks.

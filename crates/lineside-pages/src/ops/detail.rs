@@ -23,7 +23,7 @@ pub(super) fn render_detail(feed: &FeedOverview, now: UnixMillis) -> Markup {
 fn render_facts(feed: &FeedOverview, now: UnixMillis) -> Markup {
     let (fetches, served) = (&feed.fetches, &feed.served);
     let requests = words::format_count(served.total, "request", "requests");
-    let (one, many) = if feed.format == Some(Format::Gbfs.as_str()) {
+    let (one, many) = if feed.format.and_then(Format::from_name).is_some_and(Format::is_shared_mobility) {
         ("file", "files")
     } else {
         ("record", "records")

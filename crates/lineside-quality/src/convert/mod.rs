@@ -293,7 +293,7 @@ fn check_context(
     if context.ids.is_none() {
         return Ok(());
     }
-    if from != Format::Siri {
+    if !from.has_mapped_ids() {
         let reason = format!("an id mapping is only for SIRI input, but the input is {from_name}");
         return Err(ConversionError::Unsupported(reason));
     }

@@ -56,7 +56,7 @@ pub(super) async fn add_reference_inputs(
         return usage(NOT_REAL_TIME);
     }
     if let Some(ids) = &arguments.ids {
-        if format != Some(Format::Siri) {
+        if !format.is_some_and(Format::has_mapped_ids) {
             return usage("--ids is only for SIRI");
         }
         if plan.schedule.is_none() {
