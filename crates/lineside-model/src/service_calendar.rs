@@ -105,27 +105,11 @@ mod tests {
 
     #[test]
     fn a_calendar_of_centuries_is_limited_around_today() {
-        let text = "# agency.txt
-            agency_name,agency_url,agency_timezone
-            A,https://a.example,UTC
-            # routes.txt
-            route_id,route_type
-            R,3
-            # calendar.txt
-            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-            s,1,1,1,1,1,0,0,19000101,29991231
-            # stops.txt
-            stop_id,stop_name,stop_lat,stop_lon
-            A,A,48.8,2.3
-            # trips.txt
-            route_id,service_id,trip_id
-            R,s,T
-            # stop_times.txt
-            trip_id,arrival_time,departure_time,stop_id,stop_sequence
-            T,08:00:00,08:00:00,A,1";
-        let limits = lineside_formats::gtfs::DatasetLimits::default();
-        let files = &mut lineside_formats::gtfs::TextFiles::from_sections(text);
-        let (timetable, _) = lineside_formats::gtfs::load_timetable(files, &limits).unwrap();
+        let timetable = lineside_testkit::TestSchedule::new("UTC")
+            .stop("A", "A", 48.8, 2.3)
+            .service("s", "1111100", ["19000101", "29991231"])
+            .trip("T", "A 08:00")
+            .timetable();
         let today = date(2026, 11, 27);
         let found = ServiceCalendar::from_timetable(&timetable, today).unwrap();
         assert_eq!((found.first, found.last()), (date(2006, 11, 27), date(2046, 11, 27)));

@@ -374,41 +374,21 @@ fn platform_code(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::{
-        Problems,
-        gtfs::{DatasetLimits, TextFiles, load_timetable},
-    };
+    use lineside_formats::Problems;
+    use lineside_testkit::TestSchedule;
 
     use super::*;
     use crate::dataset::Dataset;
 
-    const TOWN: &str = "\
-# agency.txt
-agency_id,agency_name,agency_url,agency_timezone
-a,A,https://a.example,UTC
-# routes.txt
-route_id,agency_id,route_short_name,route_type
-r,a,7,0
-# stops.txt
-stop_id,stop_name,stop_lat,stop_lon
-s1,First,59.9,10.7
-s2,Middle,59.91,10.71
-s3,Last,59.92,10.72
-# calendar.txt
-service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-d,1,1,1,1,1,0,0,20260101,20261231
-# trips.txt
-route_id,service_id,trip_id
-r,d,t
-# stop_times.txt
-trip_id,arrival_time,departure_time,stop_id,stop_sequence
-t,08:00:00,08:00:00,s1,1
-t,08:10:00,08:12:00,s2,2
-t,08:20:00,08:20:00,s3,3
-";
-
     fn timetable() -> Timetable {
-        load_timetable(&mut TextFiles::from_sections(TOWN), &DatasetLimits::default()).unwrap().0
+        TestSchedule::new("UTC")
+            .stop("s1", "First", 59.9, 10.7)
+            .stop("s2", "Middle", 59.91, 10.71)
+            .stop("s3", "Last", 59.92, 10.72)
+            .route("r", "7", 0)
+            .service("d", "1111100", ["20260101", "20261231"])
+            .trip("t", "s1 08:00, s2 08:10/08:12, s3 08:20")
+            .timetable()
     }
 
     fn update(calls: Vec<StopTimeUpdate>) -> TripUpdate {

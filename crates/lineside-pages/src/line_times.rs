@@ -341,35 +341,9 @@ fn find_next_start(
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::gtfs::{DatasetLimits, TextFiles, load_timetable};
+    use lineside_testkit::TestSchedule;
 
     use super::*;
-
-    const NIGHT: &str = "\
-# agency.txt
-agency_id,agency_name,agency_url,agency_timezone
-a,A,https://a.example,UTC
-# routes.txt
-route_id,agency_id,route_short_name,route_type
-n,a,N1,3
-# stops.txt
-stop_id,stop_name,stop_lat,stop_lon
-s1,First,59.9,10.7
-s2,Last,59.91,10.71
-# calendar.txt
-service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-d,1,1,1,1,1,0,0,20260101,20261231
-# trips.txt
-route_id,service_id,trip_id,direction_id
-n,d,early,0
-n,d,late,0
-# stop_times.txt
-trip_id,arrival_time,departure_time,stop_id,stop_sequence
-early,00:30:00,00:30:00,s1,1
-early,00:50:00,00:50:00,s2,2
-late,24:30:00,24:30:00,s1,1
-late,24:50:00,24:50:00,s2,2
-";
 
     /// Returns Unix seconds of a second of Monday, 23 November 2026.
     fn at(second: i64) -> i64 {
@@ -377,9 +351,18 @@ late,24:50:00,24:50:00,s2,2
     }
 
     fn times(now: i64) -> (LineTimes, Timetable) {
-        let (timetable, _) =
-            load_timetable(&mut TextFiles::from_sections(NIGHT), &DatasetLimits::default())
-                .unwrap();
+        let timetable = TestSchedule::new("UTC")
+            .stop("s1", "First", 59.9, 10.7)
+            .stop("s2", "Last", 59.91, 10.71)
+            .route("n", "N1", 3)
+            .service("d", "1111100", ["20260101", "20261231"])
+            .trip("early", "s1 00:30, s2 00:50")
+            .trip("late", "s1 24:30, s2 24:50")
+            .table(
+                "trips.txt",
+                "route_id,service_id,trip_id,direction_id\nn,d,early,0\nn,d,late,0\n",
+            )
+            .timetable();
         let route = timetable.find_route("n").unwrap();
         (LineTimes::new(&timetable, route, None, now, false), timetable)
     }

@@ -72,33 +72,19 @@ pub(super) fn reply_not_on_date(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineside_testkit::load_test_timetable;
-
-    const TABLES: &str = "\
-# calendar.txt
-service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-w,1,1,1,1,1,0,0,20240101,20240630
-later,0,0,0,0,0,0,1,20240101,20250105
-never,0,0,0,0,0,0,0,20240101,20240630
-# stops.txt
-stop_id,stop_name,stop_lat,stop_lon
-s1,First,59.9,10.7
-s2,Last,59.91,10.71
-# trips.txt
-route_id,service_id,trip_id
-r,w,t
-r,never,n
-# stop_times.txt
-trip_id,arrival_time,departure_time,stop_id,stop_sequence
-t,08:00:00,08:00:00,s1,1
-t,08:10:00,08:10:00,s2,2
-n,08:00:00,08:00:00,s1,1
-n,08:10:00,08:10:00,s2,2
-";
+    use lineside_testkit::TestSchedule;
 
     #[test]
     fn the_nearest_service_day_is_the_next_one_else_the_last_one() {
-        let timetable = load_test_timetable(TABLES);
+        let timetable = TestSchedule::new("Europe/Oslo")
+            .stop("s1", "First", 59.9, 10.7)
+            .stop("s2", "Last", 59.91, 10.71)
+            .service("later", "0000001", ["20240101", "20250105"])
+            .service("w", "1111100", ["20240101", "20240630"])
+            .trip("t", "s1 08:00, s2 08:10")
+            .service("never", "0000000", ["20240101", "20240630"])
+            .trip("n", "s1 08:00, s2 08:10")
+            .timetable();
         let find = |trip: &str, day: Date| {
             find_nearest_service_day(&timetable, timetable.find_trip(trip).unwrap(), day)
         };

@@ -112,30 +112,22 @@ fn parse_date(text: &str) -> Option<Date> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineside_testkit::load_test_timetable;
-
-    const TABLES: &str = "\
-# stops.txt
-stop_id,stop_name,stop_lat,stop_lon,platform_code
-s1,First,59.9,10.7,
-s2,Last,59.91,10.71,B
-# trips.txt
-route_id,service_id,trip_id
-r,d,late
-r,d,often
-# frequencies.txt
-trip_id,start_time,end_time,headway_secs
-often,08:00:00,10:00:00,600
-# stop_times.txt
-trip_id,arrival_time,departure_time,stop_id,stop_sequence
-late,25:10:00,25:10:00,s1,1
-late,25:20:00,25:20:00,s2,5
-often,00:00:00,00:00:00,s1,1
-often,00:10:00,00:10:00,s2,2
-";
+    use lineside_testkit::TestSchedule;
 
     fn sheet(trip: &str, start: Option<&str>) -> TripSheet {
-        let timetable = load_test_timetable(TABLES);
+        let timetable = TestSchedule::new("Europe/Oslo")
+            .table(
+                "stops.txt",
+                "stop_id,stop_name,stop_lat,stop_lon,platform_code\n\
+                 s1,First,59.9,10.7,\ns2,Last,59.91,10.71,B\n",
+            )
+            .table(
+                "frequencies.txt",
+                "trip_id,start_time,end_time,headway_secs\noften,08:00:00,10:00:00,600\n",
+            )
+            .trip("late", "s1 25:10, s2 25:20 #5")
+            .trip("often", "s1 00:00, s2 00:10")
+            .timetable();
         let trip = timetable.find_trip(trip).expect("the trip is there");
         let date = parse_date("20260115").expect("a date");
         build_sheet(&timetable, trip, date, start.and_then(parse_time))

@@ -27,38 +27,26 @@ pub fn list_last_stops(timetable: &Timetable, stop: StopIdx) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineside_testkit::load_test_timetable;
+    use lineside_testkit::TestSchedule;
 
-    const TABLES: &str = "\
-# stops.txt
+    const STOPS: &str = "\
 stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station
 s,Central,59.9,10.7,1,
 p1,Central,59.9,10.7,0,s
 p2,Central,59.9,10.7,0,s
 n,North,59.95,10.7,0,
 e,East,59.9,10.8,0,
-# trips.txt
-route_id,service_id,trip_id
-r,d,north
-r,d,north-short
-r,d,east
-r,d,back
-# stop_times.txt
-trip_id,arrival_time,departure_time,stop_id,stop_sequence
-north,08:00:00,08:00:00,e,1
-north,08:10:00,08:10:00,p1,2
-north,08:20:00,08:20:00,n,3
-north-short,08:10:00,08:10:00,p1,1
-north-short,08:20:00,08:20:00,n,2
-east,08:00:00,08:00:00,p2,1
-east,08:10:00,08:10:00,e,2
-back,08:00:00,08:00:00,n,1
-back,08:10:00,08:10:00,p2,2
 ";
 
     #[test]
     fn a_station_lists_the_last_stops_of_its_trips_but_not_itself() {
-        let timetable = load_test_timetable(TABLES);
+        let timetable = TestSchedule::new("Europe/Oslo")
+            .table("stops.txt", STOPS)
+            .trip("north", "e 08:00, p1 08:10, n 08:20")
+            .trip("north-short", "p1 08:10, n 08:20")
+            .trip("east", "p2 08:00, e 08:10")
+            .trip("back", "n 08:00, p2 08:10")
+            .timetable();
         let towards = |id| list_last_stops(&timetable, timetable.find_stop(id).expect("a stop"));
         assert_eq!(towards("s"), ["North", "East"], "two patterns go north, one goes east");
         assert_eq!(towards("p2"), ["East"], "a trip that ends here has no later stop");

@@ -2,6 +2,7 @@
 
 use lineside_formats::Format;
 use lineside_sync::{RealClock, SimulatedClock, UnixMillis};
+use lineside_testkit::{wait_for_some, wait_until};
 
 use super::*;
 use crate::source::Secret;
@@ -112,14 +113,6 @@ fn is_running(id: &str) -> bool {
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
-async fn until_gone(id: &str) {
-    let clock = RealClock::new();
-    while is_running(id) {
-        assert!(clock.monotonic() < LONG, "process {id} still runs");
-        clock.sleep(Duration::from_millis(5)).await;
-    }
-}
-
 /// Starts a background process and writes its id to a file.
 fn leaving_one(folder: &Path, then: &str) -> ExternalProgram {
     shell(&format!("sleep 1000 & echo $! > {}/id; {then}", folder.display()))
@@ -139,7 +132,13 @@ async fn a_timeout_kills_the_program_and_its_child_processes() {
         }
         timeout *= 2;
     };
-    until_gone(id.trim()).await;
+    wait_until("the process ends", async || !is_running(id.trim())).await;
+}
+
+/// Waits until a program has written a line to a file, and returns the line.
+async fn read_started_file(path: &Path) -> String {
+    let read = async || fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
+    wait_for_some("the program begins", read).await
 }
 
 /// Runs an endless program until its timeout, which passes once it has reported in a file that it has begun.
@@ -149,12 +148,8 @@ async fn run_out(
 ) -> Result<ProgramOutput, RunFailure> {
     let clock = SimulatedClock::new(UnixMillis(0));
     let running = run_strict(program, Bytes::new(), 1_000, "city", &clock);
-    let real = RealClock::new();
     let time = async {
-        while !fs::read_to_string(started_file).is_ok_and(|text| text.ends_with('\n')) {
-            assert!(real.monotonic() < LONG, "the program never began");
-            real.sleep(Duration::from_millis(5)).await;
-        }
+        read_started_file(started_file).await;
         clock.advance(program.timeout);
         // The time for a killed program to end does not pass on this clock.
         std::future::pending::<()>().await
@@ -212,7 +207,8 @@ async fn no_child_process_outlives_a_program() {
     let folder = tempfile::tempdir().unwrap();
     let leaving = leaving_one(folder.path(), "echo made");
     assert_eq!(output(&leaving, b"x").await, "made\n");
-    until_gone(fs::read_to_string(folder.path().join("id")).unwrap().trim()).await;
+    let id = fs::read_to_string(folder.path().join("id")).unwrap();
+    wait_until("the process ends", async || !is_running(id.trim())).await;
 }
 
 #[tokio::test]
@@ -229,7 +225,7 @@ async fn a_process_that_left_the_group_is_killed_after_the_run() {
     let id_lines = fs::read_to_string(&ids).unwrap();
     assert_eq!(id_lines.lines().count(), 3, "{id_lines}");
     for id in id_lines.lines() {
-        until_gone(id).await;
+        wait_until("the process ends", async || !is_running(id)).await;
     }
 }
 
@@ -245,7 +241,8 @@ async fn a_timeout_kills_processes_that_left_the_group() {
         started_file.display()
     );
     check_fault(run_out(&shell(&script), &started_file).await, "did not end within 60s");
-    until_gone(fs::read_to_string(&started_file).unwrap().trim()).await;
+    let id = fs::read_to_string(&started_file).unwrap();
+    wait_until("the process ends", async || !is_running(id.trim())).await;
 }
 
 #[tokio::test]
@@ -254,19 +251,11 @@ async fn a_cancelled_run_kills_its_program() {
     let file = folder.path().join("id");
     let waiting = leaving_one(folder.path(), "wait");
     let running = tokio::spawn(async move { run_over(&waiting, b"x").await.map(drop) });
-    let clock = RealClock::new();
-    let id = loop {
-        assert!(clock.monotonic() < LONG, "the program never began");
-        clock.sleep(Duration::from_millis(5)).await;
-        match fs::read_to_string(&file) {
-            Ok(id) if id.ends_with('\n') => break id,
-            _ => {}
-        }
-    };
+    let id = read_started_file(&file).await;
     assert!(is_running(id.trim()));
     running.abort();
     running.await.unwrap_err();
-    until_gone(id.trim()).await;
+    wait_until("the process ends", async || !is_running(id.trim())).await;
 }
 
 async fn validate(

@@ -178,41 +178,24 @@ fn apply_input(writer: &mut NetworkWriter, input: NetworkInput) {
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::gtfs::{self, TextFiles};
+    use lineside_formats::Problems;
     use lineside_hub::Epoch;
     use lineside_sync::ScaledClock;
+    use lineside_testkit::TestSchedule;
 
     use super::*;
     use crate::catalog::Network;
     use crate::feed_id::FeedId;
     use crate::{Dataset, status::FeedState};
 
-    const SCHEDULE: &str = "# agency.txt
-        agency_name,agency_url,agency_timezone
-        Agency,https://a.example,Europe/Paris
-        # routes.txt
-        route_id,route_short_name,route_type
-        R,1,3
-        # calendar.txt
-        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-        s,1,1,1,1,1,1,1,20200101,20301231
-        # stops.txt
-        stop_id,stop_name,stop_lat,stop_lon
-        A,A,48.8,2.3
-        # trips.txt
-        route_id,service_id,trip_id
-        R,s,T
-        # stop_times.txt
-        trip_id,arrival_time,departure_time,stop_id,stop_sequence
-        T,08:00:00,08:00:00,A,1";
-
     fn writer(clock: &Arc<dyn Clock>) -> NetworkWriter {
         let id = FeedId::new("city").unwrap();
         let epoch = Epoch::from_bits(1);
         let network = Network::new(id.clone(), [], 1, epoch, Arc::clone(clock));
-        let mut files = TextFiles::from_sections(SCHEDULE);
-        let (timetable, problems) =
-            gtfs::load_timetable(&mut files, &gtfs::DatasetLimits::default()).unwrap();
+        let schedule =
+            TestSchedule::new("Europe/Paris").stop("A", "A", 48.8, 2.3).trip("T", "A 08:00");
+        let timetable = schedule.timetable();
+        let problems = Problems::default();
         let dataset = Dataset::from_timetable(id, timetable, problems, 1, clock.wall_time());
         let mut writer = NetworkWriter::new(Arc::new(network), None, 1);
         writer.apply_dataset(Arc::new(dataset), clock.wall_time());

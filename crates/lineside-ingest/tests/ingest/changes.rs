@@ -17,9 +17,10 @@ use lineside_ingest::{
     PollingStopped, RequestRate, Secret, ServedContent,
 };
 use lineside_sync::{Clock as _, RealClock, UnixMillis};
+use lineside_testkit::wait_until;
 
 use crate::{
-    running::{body, config, start, until, zip},
+    running::{body, config, start, zip},
     support::*,
     upstream::{Answer, Upstream, http},
 };
@@ -30,10 +31,11 @@ async fn producer(lat: f32) -> Upstream {
     Upstream::start(Answer::Conditional("\"one\"", good)).await
 }
 
-async fn until_ok(ingest: &Ingest, ids: &[&str]) {
+async fn wait_until_ok(ingest: &Ingest, ids: &[&str]) {
     for id in ids {
-        let is_ok = || ingest.find_feed(id).is_some_and(|it| it.status().state == FeedState::Ok);
-        until(format_args!("{id} is ok"), is_ok).await;
+        let is_ok =
+            async || ingest.find_feed(id).is_some_and(|it| it.status().state == FeedState::Ok);
+        wait_until(format_args!("{id} is ok"), is_ok).await;
     }
 }
 
@@ -63,7 +65,7 @@ async fn a_reconfigured_feed_keeps_its_data() {
     let upstream = producer(48.87).await;
     let before = config("f", &upstream.url("/vp.pb"));
     let ingest = start(vec![before.clone()]);
-    until_ok(&ingest, &["f"]).await;
+    wait_until_ok(&ingest, &["f"]).await;
     let (was, position) = (ingest.find_feed("f").unwrap(), ingest.networks()[0].position());
     let (mut session, mut received_state) =
         (subscribe(&ingest, "feed/f").unwrap(), ReceivedState::default());
@@ -81,7 +83,8 @@ async fn a_reconfigured_feed_keeps_its_data() {
     assert_eq!(is.config().display_name(), "Buses");
     assert!(Arc::ptr_eq(&was.snapshot().unwrap(), &is.snapshot().unwrap()));
     assert!(Arc::ptr_eq(&was.network(), &is.network()));
-    until("the source is polled again", || upstream.requests().len() > n_requests + 1).await;
+    wait_until("the source is polled again", async || upstream.requests().len() > n_requests + 1)
+        .await;
     let last = upstream.requests().pop().unwrap();
     assert!(last.contains("x-key: two") && last.contains("if-none-match: \"one\""), "{last}");
     assert_eq!(ingest.networks()[0].position().epoch, position.epoch);
@@ -120,7 +123,7 @@ async fn adding_and_removing_feeds_does_not_interrupt_others() {
     schedule.format = Some(lineside_formats::Format::Raw);
     let member = |id: &str| FeedConfig { static_feed: Some(feed("city")), ..one(id) };
     let ingest = start(vec![one("stays"), schedule.clone()]);
-    until_ok(&ingest, &["stays", "city"]).await;
+    wait_until_ok(&ingest, &["stays", "city"]).await;
     let (mut session, mut received_state) =
         (subscribe(&ingest, "feed/stays").unwrap(), ReceivedState::default());
     let position = ingest.find_network_of_feed("stays").unwrap().position();
@@ -136,7 +139,7 @@ async fn adding_and_removing_feeds_does_not_interrupt_others() {
         let expect = ids(&["comes", "joins"]);
         if round % 2 == 0 {
             assert_eq!((changed.added, changed.networks), (expect, ids(&["city", "comes"])));
-            until_ok(&ingest, &["comes", "joins"]).await;
+            wait_until_ok(&ingest, &["comes", "joins"]).await;
         } else {
             assert_eq!((changed.removed, changed.networks), (expect, ids(&["city"])));
             assert!(
@@ -144,7 +147,10 @@ async fn adding_and_removing_feeds_does_not_interrupt_others() {
                     && ingest.find_network_of_feed("joins").is_none()
             );
         }
-        until("the feed is read in this round", || reads.load(Ordering::Acquire) > seen + 1).await;
+        wait_until("the feed is read in this round", async || {
+            reads.load(Ordering::Acquire) > seen + 1
+        })
+        .await;
     }
     stop.store(true, Ordering::Release);
     hammering.join().unwrap();
@@ -158,7 +164,7 @@ async fn removing_a_feed_ends_its_subscriptions() {
     let upstream = producer(48.87).await;
     let one = |id: &str| config(id, &upstream.url(&format!("/{id}.pb")));
     let ingest = start(vec![one("a"), one("b")]);
-    until_ok(&ingest, &["a", "b"]).await;
+    wait_until_ok(&ingest, &["a", "b"]).await;
     let (mut on_a, mut on_b) =
         (subscribe(&ingest, "feed/a").unwrap(), subscribe(&ingest, "vehicle/b/1").unwrap());
     // The cell contains vehicles of both.
@@ -182,26 +188,27 @@ async fn removing_a_feed_ends_its_subscriptions() {
 async fn a_new_source_replaces_the_data_once_it_delivers() {
     let (old, new) = (producer(48.87).await, Upstream::start(Answer::HangUp).await);
     let ingest = start(vec![config("f", &old.url("/vp.pb"))]);
-    until_ok(&ingest, &["f"]).await;
+    wait_until_ok(&ingest, &["f"]).await;
     let feed = || ingest.find_feed("f").unwrap();
     let before = feed().snapshot().unwrap();
     let epoch = ingest.networks()[0].epoch();
     ingest.apply_change(vec![config("f", &new.url("/other"))]).await.unwrap();
-    until("the new source fails twice", || new.requests().len() > 1).await;
+    wait_until("the new source fails twice", async || new.requests().len() > 1).await;
     assert!(Arc::ptr_eq(&before, &feed().snapshot().unwrap()));
     assert_eq!(feed().network().state().vehicles().count(), 1);
     assert!(!new.requests()[0].contains("if-none-match"), "validators belong to one source");
     // The source turns into a schedule.
     new.set(Answer::Bytes(http("200 OK", &[], &zip(0))));
-    until("the schedule is loaded", || ingest.networks()[0].timetable().is_some()).await;
-    until("its bytes are served", || feed().snapshot().unwrap().bytes == zip(0)).await;
+    wait_until("the schedule is loaded", async || ingest.networks()[0].timetable().is_some()).await;
+    wait_until("its bytes are served", async || feed().snapshot().unwrap().bytes == zip(0)).await;
     assert_eq!(ingest.networks()[0].state().vehicles().count(), 0);
     assert_eq!(ingest.networks()[0].epoch(), epoch);
     // Back again, by the configured format only: the same bytes are served without decoding.
     let raw = Some(lineside_formats::Format::Raw);
     let config = FeedConfig { format: raw, ..config("f", &new.url("/other")) };
     ingest.apply_change(vec![config]).await.unwrap();
-    until("the schedule is removed", || ingest.networks()[0].timetable().is_none()).await;
+    wait_until("the schedule is removed", async || ingest.networks()[0].timetable().is_none())
+        .await;
     assert_eq!(feed().format(), raw);
     ingest.shut_down().await;
 }
@@ -217,7 +224,7 @@ async fn networks_are_rebuilt_from_known_data() {
     let (city, alone) =
         (config("city", path.to_str().unwrap()), config("vehicles", &upstream.url("/v")));
     let ingest = start(vec![city.clone(), alone.clone()]);
-    until_ok(&ingest, &["city", "vehicles"]).await;
+    wait_until_ok(&ingest, &["city", "vehicles"]).await;
     let mut session = subscribe(&ingest, "vehicle/vehicles/1").unwrap();
     let mut received_state = ReceivedState::default();
     assert_eq!(pull(&mut session, &mut received_state), None);
@@ -253,14 +260,16 @@ async fn a_paused_feed_is_served_and_not_polled() {
     let other = producer(48.88).await;
     let one = config("f", &upstream.url("/vp.pb"));
     let ingest = start(vec![one.clone(), config("other", &other.url("/o"))]);
-    until_ok(&ingest, &["f", "other"]).await;
+    wait_until_ok(&ingest, &["f", "other"]).await;
     let paused = FeedConfig { paused: true, ..one.clone() };
     ingest.apply_change(vec![paused, config("other", &other.url("/o"))]).await.unwrap();
     let status = || ingest.find_feed("f").unwrap().status();
-    until("the reason says that it is paused", || status().reason.starts_with("paused")).await;
+    wait_until("the reason says that it is paused", async || status().reason.starts_with("paused"))
+        .await;
     let are_others_polled = async || {
         let meanwhile = other.requests().len();
-        until("the other source is polled", || other.requests().len() > meanwhile + 5).await;
+        wait_until("the other source is polled", async || other.requests().len() > meanwhile + 5)
+            .await;
     };
     // A request that the pause cancelled may still arrive.
     are_others_polled().await;
@@ -274,17 +283,22 @@ async fn a_paused_feed_is_served_and_not_polled() {
         let bins = ingest.archive().list_bins(&feed("f"), ArchiveSpan::Day, UnixMillis(0)).unwrap();
         bins.last().map(|bin| (bin.last, bin.last_serving)).unwrap()
     };
-    until("the archive records the pause", || last() == (LastPoll::Paused, ServedContent::Fresh))
-        .await;
+    wait_until("the archive records the pause", async || {
+        last() == (LastPoll::Paused, ServedContent::Fresh)
+    })
+    .await;
     let old = FeedConfig { max_age: Some(Duration::from_millis(1)), paused: true, ..one.clone() };
     ingest.apply_change(vec![old, config("other", &other.url("/o"))]).await.unwrap();
-    until("the archive records that nothing is served", || {
+    wait_until("the archive records that nothing is served", async || {
         last() == (LastPoll::Paused, ServedContent::Nothing)
     })
     .await;
     ingest.apply_change(vec![one]).await.unwrap();
-    until("the source is polled again", || upstream.requests().len() > n_requests).await;
-    until("the reason no longer mentions the pause", || !status().reason.contains("paused")).await;
+    wait_until("the source is polled again", async || upstream.requests().len() > n_requests).await;
+    wait_until("the reason no longer mentions the pause", async || {
+        !status().reason.contains("paused")
+    })
+    .await;
     ingest.shut_down().await;
 }
 
@@ -297,10 +311,10 @@ async fn poll_now_respects_the_rate_limit() {
     limited.url = lineside_ingest::SourceLocation::parse(&producer(1.0).await.url("/l")).unwrap();
     limited.rate = RequestRate::parse("1/h").ok();
     let ingest = start(vec![rare, limited]);
-    until_ok(&ingest, &["f", "limited"]).await;
+    wait_until_ok(&ingest, &["f", "limited"]).await;
     let fetches = |id| ingest.find_feed(id).unwrap().status().fetches;
     assert_eq!(ingest.poll_now("f").await, Ok(()));
-    until("the source is polled", || fetches("f") == 2).await;
+    wait_until("the source is polled", async || fetches("f") == 2).await;
     let next = ingest.find_feed("limited").unwrap().status().next_poll;
     let Err(PollRefused::RateLimited(wait)) = ingest.poll_now("limited").await else {
         panic!("the poll is not refused");

@@ -8,9 +8,10 @@ use lineside_ingest::{
     MemorySnapshotStore, SnapshotKey, SnapshotStore as _,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock};
+use lineside_testkit::wait_until;
 
 use crate::{
-    running::{body, config, options, start_with, until},
+    running::{body, config, options, start_with},
     support::feed,
     upstream::{Answer, Upstream, http},
 };
@@ -60,7 +61,7 @@ async fn data_age_while_a_converter_runs() {
     let ingest =
         Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![feed]) });
     let feed = ingest.find_feed("a").unwrap();
-    until("the feed is ok", || {
+    wait_until("the feed is ok", async || {
         clock.advance(Duration::from_millis(1));
         feed.status().state == FeedState::Ok
     })
@@ -68,9 +69,9 @@ async fn data_age_while_a_converter_runs() {
     fs::write(folder.path().join("hang"), "").unwrap();
     upstream.set(answer(48.88));
     ingest.poll_now("a").await.unwrap();
-    until("the program hangs", || count_started(folder.path()) == 1).await;
+    wait_until("the program hangs", async || count_started(folder.path()) == 1).await;
     clock.advance(feed.config().late_after + Duration::from_secs(60));
-    until("the data are late", || feed.status().state != FeedState::Ok).await;
+    wait_until("the data are late", async || feed.status().state != FeedState::Ok).await;
     assert_eq!(feed.status().failures, 0, "the program has not timed out");
     ingest.shut_down().await;
 }
@@ -90,7 +91,7 @@ async fn hanging_converters_block_others_no_longer_than_the_timeout() {
     feeds.push(config("plain", &upstream.url("/a")));
     let clock = clock();
     let ingest = Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
-    until("all converter slots are used", || {
+    wait_until("all converter slots are used", async || {
         clock.advance(Duration::from_millis(1));
         count_started(folder.path()) == HUNG_PROGRAMS
     })
@@ -99,7 +100,7 @@ async fn hanging_converters_block_others_no_longer_than_the_timeout() {
     let other = ingest.find_feed("other").unwrap();
     let _ = ingest.poll_now("other").await;
     let error = || other.status().last_error.clone();
-    until("the other feed gets no slot", || {
+    wait_until("the other feed gets no slot", async || {
         clock.advance(Duration::from_secs(1));
         error().is_some()
     })
@@ -109,7 +110,7 @@ async fn hanging_converters_block_others_no_longer_than_the_timeout() {
     assert!(error.detail.contains("all converter slots were in use"), "{}", error.detail);
     let plain = ingest.find_feed("plain").unwrap();
     let polls = plain.status().fetches;
-    until("a feed without a converter is polled", || {
+    wait_until("a feed without a converter is polled", async || {
         clock.advance(Duration::from_millis(60));
         plain.status().fetches > polls + 3
     })
@@ -118,14 +119,14 @@ async fn hanging_converters_block_others_no_longer_than_the_timeout() {
 
     fs::remove_file(folder.path().join("hang")).unwrap();
     clock.advance(HOUR);
-    until("each hanging program is stopped", || {
+    wait_until("each hanging program is stopped", async || {
         (0..HUNG_PROGRAMS).all(|n| {
             let status = ingest.find_feed(&format!("stuck-{n}")).unwrap().status();
             status.outcomes.iter().any(|(name, times)| name == "convert" && *times > 0)
         })
     })
     .await;
-    until("the other feed is converted", || {
+    wait_until("the other feed is converted", async || {
         clock.advance(Duration::from_secs(1));
         other.snapshot().is_some() && other.status().last_error.is_none()
     })
@@ -140,7 +141,7 @@ async fn original_bytes_are_deleted_after_the_converter_is_removed() {
     let snapshots = Arc::new(MemorySnapshotStore::default());
     let own = SnapshotKey { feed: feed("a"), file: "as sent".into() };
     let ingest = start_with(vec![through.clone()], Arc::clone(&snapshots));
-    until("the original bytes are stored", || snapshots.find_head(&own).is_some()).await;
+    wait_until("the original bytes are stored", async || snapshots.find_head(&own).is_some()).await;
     ingest.shut_down().await;
     let second = start_with(vec![through.clone()], Arc::clone(&snapshots));
     assert!(snapshots.find_head(&own).is_some(), "a converted feed keeps its original bytes");

@@ -5,9 +5,10 @@ use std::time::Duration;
 use lineside_formats::Format;
 use lineside_ingest::{FailureCode, FeedState, FetchPhase, PollQuery, ServedContent};
 use lineside_sync::{Clock, RealClock, UnixMillis};
+use lineside_testkit::{TestSchedule, wait_until};
 
 use crate::{
-    running::{body, config, start, until, until_failed, zip, zip_of},
+    running::{body, config, start, wait_until_failed, zip, zip_of},
     support::*,
     upstream::{Answer, Upstream, http},
 };
@@ -21,13 +22,18 @@ async fn data_older_than_max_age_are_removed() {
     config.max_age = Some(Duration::from_millis(1_500));
     let ingest = start(vec![config]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the vehicle is known", || feed.network().state().vehicles().count() == 1).await;
+    wait_until("the vehicle is known", async || feed.network().state().vehicles().count() == 1)
+        .await;
     upstream.set(Answer::HangUp);
-    until("the vehicle is removed", || feed.network().state().vehicles().count() == 0).await;
+    wait_until("the vehicle is removed", async || feed.network().state().vehicles().count() == 0)
+        .await;
     assert_eq!(feed.status().state, FeedState::Failing);
     assert!(feed.status().reason.contains("too old"), "{}", feed.status().reason);
     upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.88))));
-    until("the vehicle is known again", || feed.network().state().vehicles().count() == 1).await;
+    wait_until("the vehicle is known again", async || {
+        feed.network().state().vehicles().count() == 1
+    })
+    .await;
     ingest.shut_down().await;
 }
 
@@ -38,7 +44,7 @@ async fn old_data_are_late_and_no_data_are_empty() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the feed is late", || feed.status().state == FeedState::Late).await;
+    wait_until("the feed is late", async || feed.status().state == FeedState::Late).await;
     let record = |state: &str| {
         let records = feed.network().state();
         let json = records.feed_records().next().unwrap().json().clone();
@@ -46,7 +52,10 @@ async fn old_data_are_late_and_no_data_are_empty() {
     };
     assert!(record("late"));
     upstream.set(Answer::Bytes(http("200 OK", &[], &message(old + 1_800, Vec::new()))));
-    until("the feed is empty", || feed.status().state == FeedState::Empty && record("empty")).await;
+    wait_until("the feed is empty", async || {
+        feed.status().state == FeedState::Empty && record("empty")
+    })
+    .await;
     ingest.shut_down().await;
 }
 
@@ -59,13 +68,13 @@ async fn an_empty_realtime_body_is_no_failure_and_keeps_the_bytes() {
     let ingest = start(vec![config]);
     let feed = ingest.find_feed("f").unwrap();
     // So far no feed has reported trips that could be missing.
-    until("an empty reply is accepted", || feed.status().empty_since.is_some()).await;
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("an empty reply is accepted", async || feed.status().empty_since.is_some()).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     for nothing in [NO_CONTENT.to_vec(), http("200 OK", &["etag: \"none\""], b"")] {
         upstream.set(Answer::Bytes(http("200 OK", &[], &first)));
-        until("the feed has a vehicle", || feed.status().entities == 1).await;
+        wait_until("the feed has a vehicle", async || feed.status().entities == 1).await;
         upstream.set(Answer::Bytes(nothing));
-        until("the feed is empty", || feed.status().state == FeedState::Empty).await;
+        wait_until("the feed is empty", async || feed.status().state == FeedState::Empty).await;
         let status = feed.status();
         assert_eq!((status.failures, status.last_error.clone()), (0, None));
         assert_eq!(feed.snapshot().unwrap().bytes, first);
@@ -95,11 +104,12 @@ async fn an_empty_realtime_body_is_ok_while_no_trip_runs() {
     vehicles.static_feed = Some(feed("city"));
     let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the schedule is loaded", || feed.network().timetable().is_some()).await;
-    until("the feed has a vehicle", || feed.status().entities == 1).await;
+    wait_until("the schedule is loaded", async || feed.network().timetable().is_some()).await;
+    wait_until("the feed has a vehicle", async || feed.status().entities == 1).await;
     upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
     let reason = || feed.status().reason.clone();
-    until("an empty reply is accepted", || reason().contains("no trips are running")).await;
+    wait_until("an empty reply is accepted", async || reason().contains("no trips are running"))
+        .await;
     assert_eq!(feed.status().state, FeedState::Ok);
     ingest.shut_down().await;
 }
@@ -109,9 +119,9 @@ async fn an_empty_schedule_body_is_a_failure() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &zip(0)))).await;
     let ingest = start(vec![config("city", &upstream.url("/"))]);
     let feed = ingest.find_feed("city").unwrap();
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
-    until_failed(&feed, FailureCode::Empty).await;
+    wait_until_failed(&feed, FailureCode::Empty).await;
     let error = feed.status().last_error.clone().unwrap();
     assert_eq!((error.phase, error.status), (Some(FetchPhase::Body), Some(204)));
     assert_eq!(feed.status().state, FeedState::Stale);
@@ -123,7 +133,7 @@ async fn an_empty_schedule_body_is_a_failure() {
 async fn frozen_vehicles_are_detected_in_repeated_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("city.zip");
-    std::fs::write(&path, zip_of(&all_day())).unwrap();
+    std::fs::write(&path, all_day().zip()).unwrap();
     let still = |lat| {
         let vehicle_at = |n: i32| vehicle(&n.to_string(), None, lat, 2.34, -1);
         // Without a timestamp, the age of the message is unknown.
@@ -136,41 +146,20 @@ async fn frozen_vehicles_are_detected_in_repeated_bytes() {
     vehicles.late_after = Duration::from_secs(5);
     let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the feed is late", || feed.status().reason.contains("unchanged")).await;
+    wait_until("the feed is late", async || feed.status().reason.contains("unchanged")).await;
     assert_eq!(feed.status().state, FeedState::Late);
     upstream.set(Answer::Bytes(still(48.88)));
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     ingest.shut_down().await;
 }
 
 /// Returns twelve trips that run at all hours of every day.
-fn all_day() -> String {
-    let mut text = String::from(
-        "# agency.txt
-        agency_id,agency_name,agency_url,agency_timezone
-        a,Agency,https://a.example,UTC
-        # routes.txt
-        route_id,agency_id,route_short_name,route_type
-        R,a,1,3
-        # calendar.txt
-        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-        daily,1,1,1,1,1,1,1,20200101,20991231
-        # stops.txt
-        stop_id,stop_name,stop_lat,stop_lon
-        A,Here,48.86,2.34
-        B,There,48.92,2.34
-        # trips.txt
-        route_id,service_id,trip_id
-",
-    );
-    for trip in 0..12 {
-        text.push_str(&format!("R,daily,T{trip}\n"));
-    }
-    text.push_str("# stop_times.txt\ntrip_id,arrival_time,departure_time,stop_id,stop_sequence\n");
-    for trip in 0..12 {
-        text.push_str(&format!("T{trip},00:00:00,00:00:00,A,1\nT{trip},24:00:00,24:00:00,B,2\n"));
-    }
-    text
+fn all_day() -> TestSchedule {
+    let schedule = TestSchedule::new("UTC")
+        .stop("A", "Here", 48.86, 2.34)
+        .stop("B", "There", 48.92, 2.34)
+        .route("R", "1", 3);
+    (0..12).fold(schedule, |schedule, n| schedule.trip(&format!("T{n}"), "A 00:00, B 24:00"))
 }
 
 #[tokio::test]
@@ -180,14 +169,14 @@ async fn a_feed_that_changes_its_format_is_not_late() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the feed is late", || feed.status().state == FeedState::Late).await;
+    wait_until("the feed is late", async || feed.status().state == FeedState::Late).await;
     for (path, body) in [("/list.csv", b"stop;name\n1;Here\n".to_vec()), ("/city.zip", zip(0))] {
         upstream.set(Answer::Bytes(http("200 OK", &[], &body)));
         ingest.apply_change(vec![config("f", &upstream.url(path))]).await.unwrap();
         let feed = ingest.find_feed("f").unwrap();
-        let has_arrived = || feed.snapshot().is_some_and(|it| it.bytes == body);
-        until(format!("{path} is served"), has_arrived).await;
-        until(format!("{path} is ok"), || feed.status().state == FeedState::Ok).await;
+        let has_arrived = async || feed.snapshot().is_some_and(|it| it.bytes == body);
+        wait_until(format!("{path} is served"), has_arrived).await;
+        wait_until(format!("{path} is ok"), async || feed.status().state == FeedState::Ok).await;
         assert_eq!(feed.status().data_time, None);
     }
     ingest.shut_down().await;

@@ -4,9 +4,10 @@ use std::{fmt::Write as _, sync::Arc};
 
 use lineside_ingest::{FailureCode, Ingest, IngestOptions, LoadLimits};
 use lineside_sync::{Clock as _, RealClock};
+use lineside_testkit::wait_until;
 
 use crate::{
-    running::{body, config, options, until, until_failed, zip, zip_of},
+    running::{body, config, options, wait_until_failed, zip, zip_of},
     support::{city, message, vehicle},
     upstream::{Answer, Upstream, http},
 };
@@ -19,11 +20,11 @@ async fn assert_refused(memory: u64, good: &[u8], large: &[u8]) {
     let load_limits = LoadLimits::for_memory(memory);
     let ingest: Arc<Ingest> = Ingest::start(IngestOptions { load_limits, ..options(feeds) });
     let feed = ingest.find_feed("f").unwrap();
-    until("the first body is accepted", || feed.status().last_success.is_some()).await;
+    wait_until("the first body is accepted", async || feed.status().last_success.is_some()).await;
     let accepted = feed.status().entities;
     assert!(accepted > 0);
     upstream.set(ok(large));
-    until_failed(&feed, FailureCode::TooLarge).await;
+    wait_until_failed(&feed, FailureCode::TooLarge).await;
     assert_eq!(feed.status().entities, accepted);
     assert_eq!(feed.snapshot().unwrap().bytes, good);
     ingest.shut_down().await;

@@ -11,10 +11,11 @@ use lineside_ingest::{
     FailureCode, FeedConfig, FeedState, FetchPhase, PollQuery, PollStage, Secret, ServedContent,
 };
 use lineside_sync::UnixMillis;
+use lineside_testkit::wait_until;
 use prost::Message as _;
 
 use crate::{
-    running::{body, config, start, until, until_failed, zip},
+    running::{body, config, start, wait_until_failed, zip},
     support::*,
     upstream::{Answer, Upstream, http, unmeasured},
 };
@@ -36,7 +37,7 @@ async fn every_stage_of_a_poll_is_timed() {
     let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("three polls have ended", || feed.status().fetches >= 3).await;
+    wait_until("three polls have ended", async || feed.status().fetches >= 3).await;
     ingest.shut_down().await;
     let times = |stage| ingest.stage_durations(stage);
     assert!(times(PollStage::Fetch).value_count() >= 3, "each poll requests the source");
@@ -52,12 +53,14 @@ async fn each_poll_is_archived_with_outcome_and_served_content() {
     let upstream = Upstream::start(Answer::Bytes(http("404 Not Found", &[], b"no"))).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until_failed(&feed, FailureCode::Http(404)).await;
+    wait_until_failed(&feed, FailureCode::Http(404)).await;
     upstream.set(Answer::Conditional("\"one\"", good.clone()));
-    until("a reply is 304", || feed.status().outcomes.iter().any(|it| it.0 == "not_modified"))
-        .await;
+    wait_until("a reply is 304", async || {
+        feed.status().outcomes.iter().any(|it| it.0 == "not_modified")
+    })
+    .await;
     upstream.set(Answer::Bytes(http("500 Internal Server Error", &[], b"")));
-    until_failed(&feed, FailureCode::Http(500)).await;
+    wait_until_failed(&feed, FailureCode::Http(500)).await;
     ingest.shut_down().await;
     let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000 };
     let mut polls = ingest.archive().list_polls(feed.id(), all).unwrap();
@@ -96,7 +99,7 @@ async fn requests_are_conditional_and_name_the_client() {
     let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("three polls have ended", || feed.status().fetches >= 3).await;
+    wait_until("three polls have ended", async || feed.status().fetches >= 3).await;
     let requests = upstream.requests();
     assert!(requests[0].contains("user-agent: test-client/1"), "{}", requests[0]);
     assert!(requests[0].contains("accept-encoding: gzip"));
@@ -120,10 +123,10 @@ async fn the_same_bytes_again_publish_nothing() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the data are known", || feed.status().entities == 1).await;
+    wait_until("the data are known", async || feed.status().entities == 1).await;
     let revision = feed.network().state().revision;
     let success = feed.status().last_success;
-    until("the same body arrives twice", || {
+    wait_until("the same body arrives twice", async || {
         feed.status().outcomes.iter().any(|it| it.0 == "same" && it.1 >= 2)
     })
     .await;
@@ -164,9 +167,9 @@ async fn a_bad_reply_keeps_the_last_good_bytes_until_recovery() {
     ];
     for (answer, code) in answers {
         upstream.set(Answer::Bytes(good.clone()));
-        until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+        wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
         upstream.set(answer);
-        until_failed(&feed, code).await;
+        wait_until_failed(&feed, code).await;
         let status = feed.status();
         assert_eq!(status.state, FeedState::Stale, "{}", status.reason);
         assert!(status.reason.contains(&format!("({code})")), "{}", status.reason);
@@ -219,7 +222,7 @@ async fn a_failure_records_its_phase_status_and_bytes() {
         let what = fmt::from_fn(|f| {
             write!(f, "the poll fails with {code} in {phase}: {:?}", last_error())
         });
-        until(what, || last_error() == Some((code, phase, status, bytes))).await;
+        wait_until(what, async || last_error() == Some((code, phase, status, bytes))).await;
     }
     let error = feed.status().last_error.clone().unwrap();
     assert_eq!(error.head, Some("x".repeat(512)), "the head is decompressed");
@@ -233,12 +236,12 @@ async fn a_body_that_drips_is_a_timeout() {
     let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
     let ingest = start(vec![impatient("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the data are known", || feed.status().entities == 1).await;
+    wait_until("the data are known", async || feed.status().entities == 1).await;
     let hour = vec![b'x'; 180_000];
     let reply = http("200 OK", &[], &hour);
     let (head, rest) = reply.split_at(reply.len() - hour.len());
     upstream.set(Answer::Drip(head.into(), rest.into()));
-    until_failed(&feed, FailureCode::Timeout).await;
+    wait_until_failed(&feed, FailureCode::Timeout).await;
     let failure = feed.status().last_error.clone().unwrap();
     assert_eq!((failure.phase, failure.status), (Some(FetchPhase::Body), Some(200)));
     assert!((1..1_024).contains(&failure.bytes), "{}", failure.bytes);
@@ -253,7 +256,7 @@ async fn compressed_bodies_are_accepted() {
     let upstream = Upstream::start(Answer::Bytes(answer)).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the data are known", || feed.status().entities == 1).await;
+    wait_until("the data are known", async || feed.status().entities == 1).await;
     assert_eq!(feed.snapshot().unwrap().bytes, first);
     ingest.shut_down().await;
 }
@@ -268,7 +271,7 @@ async fn secrets_are_sent_to_the_configured_origin_only() {
     config.query = vec![("token".into(), Secret::new("t0ken"))];
     let ingest = start(vec![config]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the data are known", || feed.status().entities == 1).await;
+    wait_until("the data are known", async || feed.status().entities == 1).await;
     let request = &upstream.requests()[0];
     assert!(
         request.contains("get /vp?line=4&token=t0ken") && request.contains("x-api-key: s3cret")
@@ -278,7 +281,7 @@ async fn secrets_are_sent_to_the_configured_origin_only() {
     assert!(!redirected_request.contains("s3cret") && !redirected_request.contains("t0ken"));
     // Secrets are not shown in failures either.
     upstream.set(Answer::HangUp);
-    until_failed(&feed, FailureCode::Connect).await;
+    wait_until_failed(&feed, FailureCode::Connect).await;
     assert!(!format!("{:?}", feed.status()).contains("t0ken"));
     ingest.shut_down().await;
 }
@@ -290,7 +293,7 @@ async fn the_user_of_the_url_follows_redirects_on_the_same_host() {
     upstream.set(Answer::Bytes(http("302 Found", &[&location], b"")));
     let url = upstream.url("/").replace("http://", "http://me:p4ss%2F@");
     let ingest = start(vec![config("f", &url)]);
-    until("the redirect is followed", || upstream.requests().len() >= 2).await;
+    wait_until("the redirect is followed", async || upstream.requests().len() >= 2).await;
     ingest.shut_down().await;
     let requests = upstream.requests();
     assert!(requests[1].starts_with("get /moved "), "{}", requests[1]);
@@ -314,7 +317,7 @@ async fn a_realtime_body_is_limited_by_the_decoder_limit() {
     for (id, format) in [("promised", Some(Format::GtfsRt)), ("seen", None)] {
         let ingest = start(vec![with(id, format)]);
         let feed = ingest.find_feed(id).unwrap();
-        until_failed(&feed, FailureCode::TooLarge).await;
+        wait_until_failed(&feed, FailureCode::TooLarge).await;
         let bytes = feed.status().last_error.as_ref().unwrap().bytes;
         assert!(bytes <= DECODED_MAX && bytes < length, "{id}: {bytes}");
         ingest.shut_down().await;
@@ -335,7 +338,7 @@ async fn a_timestamp_outside_the_calendar_is_ignored() {
         let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &message))).await;
         let ingest = start(vec![config("f", &upstream.url("/"))]);
         let feed = ingest.find_feed("f").unwrap();
-        until("the message is accepted", || feed.status().entities == 1).await;
+        wait_until("the message is accepted", async || feed.status().entities == 1).await;
         let status = feed.status();
         assert_eq!((status.data_time, status.last_error.as_ref()), (None, None), "{timestamp}");
         assert_ne!(status.state, FeedState::Ok, "{timestamp}: {}", status.reason);
@@ -349,7 +352,7 @@ async fn redirects_are_limited() {
     upstream.set(Answer::Bytes(http("302 Found", &["location: /again"], b"")));
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until_failed(&feed, FailureCode::Http(302)).await;
+    wait_until_failed(&feed, FailureCode::Http(302)).await;
     assert_eq!(feed.status().state, FeedState::Failing);
     ingest.shut_down().await;
 }
@@ -363,7 +366,7 @@ async fn an_unusable_reply_after_a_redirect_names_its_host() {
     let ingest =
         start(vec![FeedConfig { format: Some(Format::GtfsRt), ..config("f", &upstream.url("/")) }]);
     let feed = ingest.find_feed("f").unwrap();
-    until_failed(&feed, FailureCode::Decode).await;
+    wait_until_failed(&feed, FailureCode::Decode).await;
     let error = feed.status().last_error.clone().unwrap();
     assert!(error.detail.contains("localhost"), "{error:?}");
     assert!(!error.detail.contains("secret-path"), "{error:?}");
@@ -397,7 +400,7 @@ async fn connection_tls_dns_and_file_failures_are_distinguished() {
         ("file", FailureCode::File, None),
     ] {
         let feed = ingest.find_feed(id).unwrap();
-        until_failed(&feed, code).await;
+        wait_until_failed(&feed, code).await;
         assert_eq!(feed.status().last_error.as_ref().unwrap().phase, phase, "{id}");
     }
     ingest.shut_down().await;
@@ -410,7 +413,7 @@ async fn gtfs_rt_json_is_accepted() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], json))).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.json"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the data are known", || feed.network().state().vehicles().count() == 1).await;
+    wait_until("the data are known", async || feed.network().state().vehicles().count() == 1).await;
     assert_eq!(feed.network().state().vehicles().next().unwrap().id, "7");
     ingest.shut_down().await;
 }
@@ -421,8 +424,8 @@ async fn raw_feeds_are_served_unchanged() {
         Upstream::start(Answer::Bytes(http("200 OK", &[], b"stop;name\n1;Here\n"))).await;
     let ingest = start(vec![config("f", &upstream.url("/list.csv"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the data are known", || feed.snapshot().is_some()).await;
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the data are known", async || feed.snapshot().is_some()).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().file_name, "list.csv");
     ingest.shut_down().await;
 }
@@ -433,13 +436,13 @@ async fn an_error_message_as_first_reply_does_not_fix_the_format() {
     let upstream = Upstream::start(Answer::Bytes(refusal)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the message is served raw", || feed.format() == Some(Format::Raw)).await;
+    wait_until("the message is served raw", async || feed.format() == Some(Format::Raw)).await;
     upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.87))));
-    until("the format is GTFS-Realtime", || feed.format() == Some(Format::GtfsRt)).await;
-    until("the records are published", || feed.status().entities == 1).await;
+    wait_until("the format is GTFS-Realtime", async || feed.format() == Some(Format::GtfsRt)).await;
+    wait_until("the records are published", async || feed.status().entities == 1).await;
     // From then on, a body that does not look like the format is a failure.
     upstream.set(Answer::Bytes(http("200 OK", &[], b"{\"error\": \"too many requests\"}")));
-    until("the body is rejected", || feed.status().last_error.is_some()).await;
+    wait_until("the body is rejected", async || feed.status().last_error.is_some()).await;
     assert_eq!(feed.format(), Some(Format::GtfsRt));
     ingest.shut_down().await;
 }
@@ -460,7 +463,8 @@ async fn a_raw_discovery_file_has_a_problem_about_its_format() {
             status.problems.retained_problems().iter().map(|problem| problem.code).collect()
         })
     };
-    until("both feeds are ok", || codes("unsaid").is_some() && codes("raw").is_some()).await;
+    wait_until("both feeds are ok", async || codes("unsaid").is_some() && codes("raw").is_some())
+        .await;
     assert_eq!(codes("unsaid").unwrap(), ["looks_like_gbfs"]);
     assert_eq!(codes("raw").unwrap(), [""; 0], "the operator set format = raw");
     ingest.shut_down().await;
@@ -479,8 +483,9 @@ async fn a_schedule_stays_until_a_valid_new_one_is_loaded() {
         let trip = timetable.find_trip("T18")?;
         Some(timetable.trip(trip).headsign?.to_owned())
     };
-    until("the first version is loaded", || headsign().as_deref() == Some("Airport")).await;
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the first version is loaded", async || headsign().as_deref() == Some("Airport"))
+        .await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.status().entities, 102);
     let revision = network.state().revision;
     let mut cut = zip(1);
@@ -491,15 +496,17 @@ async fn a_schedule_stays_until_a_valid_new_one_is_loaded() {
         (b"<html>Come back later</html>".to_vec(), FailureCode::Html),
     ] {
         std::fs::write(&path, bad).unwrap();
-        let failed = || feed.status().last_error.as_ref().is_some_and(|error| error.code == code);
-        until(format!("{code}"), failed).await;
+        let failed =
+            async || feed.status().last_error.as_ref().is_some_and(|error| error.code == code);
+        wait_until(format!("{code}"), failed).await;
         assert_eq!(feed.status().state, FeedState::Stale);
         assert_eq!(headsign().as_deref(), Some("Airport"));
         assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
     }
     std::fs::write(&path, zip(1)).unwrap();
-    until("the next version is loaded", || headsign().as_deref() == Some("Aéroport")).await;
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the next version is loaded", async || headsign().as_deref() == Some("Aéroport"))
+        .await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     assert!(network.state().revision > revision);
     ingest.shut_down().await;
 }

@@ -5,9 +5,10 @@ use std::{fs, sync::Arc, time::Duration};
 use lineside_hub::{Channel, SessionLimits};
 use lineside_ingest::{FeedConfig, FeedState, SourceLocation};
 use lineside_sync::{Clock, RealClock};
+use lineside_testkit::{WAIT_MAX, wait_until};
 
 use crate::{
-    running::{WAIT_MAX, body, config, start, until, write_city, zip},
+    running::{body, config, start, write_city, zip},
     support::*,
 };
 
@@ -52,7 +53,7 @@ async fn a_replay_advances_at_its_speed_with_recorded_times() {
     // Eighty recorded seconds take four real ones.
     assert!(started.monotonic() >= Duration::from_millis(3_750));
     let feed = ingest.find_feed("recorded").unwrap();
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     assert!(
         network.data_now().unix_seconds() >= EIGHT + 80
             && network.data_now().unix_seconds() < EIGHT + 80 + 1_000
@@ -60,9 +61,9 @@ async fn a_replay_advances_at_its_speed_with_recorded_times() {
     let state = network.state();
     let vehicle = state.vehicles().next().unwrap();
     assert_eq!(vehicle.vehicle().unwrap().timestamp, Some(EIGHT as u64 + 80));
-    until("the schedule is loaded", || network.timetable().is_some()).await;
+    wait_until("the schedule is loaded", async || network.timetable().is_some()).await;
     let join = || network.state().vehicles().next().unwrap().join.route_short_name.clone();
-    until("the vehicle has its route", || join().as_deref() == Some("12")).await;
+    wait_until("the vehicle has its route", async || join().as_deref() == Some("12")).await;
     let board = next_departures(&network, "C", network.data_now().unix_seconds(), 40).unwrap();
     assert!(board.iter().any(|departure| departure.trip_id == "T19"));
     ingest.shut_down().await;
@@ -76,7 +77,7 @@ async fn a_finished_replay_becomes_late() {
     let url = format!("replay://{}?speed=10000", dir.path().display());
     let ingest = start(vec![FeedConfig::new(feed("r"), SourceLocation::parse(&url).unwrap())]);
     let feed = ingest.find_feed("r").unwrap();
-    until("the feed is late or stale", || {
+    wait_until("the feed is late or stale", async || {
         matches!(feed.status().state, FeedState::Late | FeedState::Stale)
     })
     .await;
@@ -102,14 +103,14 @@ async fn recorded_time_ends_with_the_replay() {
     let recorded = vehicles(&format!("replay://{}?speed=1", path("recorded")));
     let ingest = start(vec![city.clone(), recorded.clone()]);
     let now = || ingest.find_network_of_feed("city").unwrap().data_now();
-    let is_recorded = || now().unix_seconds() < EIGHT + 1_000;
-    until("the network uses the recorded time", is_recorded).await;
+    let is_recorded = async || now().unix_seconds() < EIGHT + 1_000;
+    wait_until("the network uses the recorded time", is_recorded).await;
     // The network continues with another source, then without the feed.
     for feeds in [vec![city.clone(), vehicles(&path("live.pb"))], vec![city.clone()]] {
         ingest.apply_change(feeds).await.unwrap();
         assert!(now().unix_seconds().abs_diff(RealClock::new().wall_time().unix_seconds()) < 100);
         ingest.apply_change(vec![city.clone(), recorded.clone()]).await.unwrap();
-        until("the network uses the recorded time again", is_recorded).await;
+        wait_until("the network uses the recorded time again", is_recorded).await;
     }
     ingest.shut_down().await;
 }

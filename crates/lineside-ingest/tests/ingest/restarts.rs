@@ -10,10 +10,11 @@ use lineside_ingest::{
     Ingest, IngestOptions, LoadLimits, Network, NetworkWriter, SourceLocation,
 };
 use lineside_sync::{Clock, RealClock};
+use lineside_testkit::wait_until;
 use prost::Message as _;
 
 use crate::{
-    running::{options, until, zip},
+    running::{options, zip},
     support::*,
 };
 
@@ -187,10 +188,11 @@ impl Process {
         file.finish_file().unwrap()
     }
 
-    async fn until_ok(&self) {
+    async fn wait_until_ok(&self) {
         for id in ["city", "vehicles"] {
             let feed = self.ingest.find_feed(id).unwrap();
-            until(format_args!("{id} is ok"), || feed.status().state == FeedState::Ok).await;
+            wait_until(format_args!("{id} is ok"), async || feed.status().state == FeedState::Ok)
+                .await;
         }
     }
 
@@ -225,7 +227,7 @@ fn write_vehicles(folder: &std::path::Path, lat: f32) {
 async fn feeds_serve_their_last_good_bytes_before_the_first_poll() {
     let folder = folder();
     let first = Process::start(folder.path(), None);
-    first.until_ok().await;
+    first.wait_until_ok().await;
     let (session, _) = first.subscribe("route/city/R1", None);
     let channel = Channel::parse_name("app/chat").unwrap();
     let (listener, _) = first.subscribe("app/chat", None);
@@ -268,18 +270,18 @@ async fn feeds_serve_their_last_good_bytes_before_the_first_poll() {
 async fn after_a_restart_only_changed_bytes_are_published() {
     let folder = folder();
     let first = Process::start(folder.path(), None);
-    first.until_ok().await;
+    first.wait_until_ok().await;
     let (session, _) = first.subscribe("feed/city", None);
     let position = first.position();
     let file = first.stop().await;
     drop(session);
     let next = Process::start(folder.path(), Some(file));
     let feed = next.ingest.find_feed("vehicles").unwrap();
-    until("the feed is polled twice", || feed.status().fetches >= 2).await;
+    wait_until("the feed is polled twice", async || feed.status().fetches >= 2).await;
     assert_eq!(feed.status().outcomes[0].0, "same");
     assert_eq!(next.position(), position);
     write_vehicles(folder.path(), 48.88);
-    until("the vehicle has moved", || next.position().offset > position.offset).await;
+    wait_until("the vehicle has moved", async || next.position().offset > position.offset).await;
     let (mut session, recovered) = next.subscribe("feed/city", Some(position));
     assert!(recovered);
     let delivery = session.next_delivery().expect("the change is missing");
@@ -291,7 +293,7 @@ async fn after_a_restart_only_changed_bytes_are_published() {
 async fn a_changed_configuration_gets_a_new_epoch_and_keeps_app_channels() {
     let folder = folder();
     let first = Process::start(folder.path(), None);
-    first.until_ok().await;
+    first.wait_until_ok().await;
     let (session, _) = first.subscribe("feed/city", None);
     let (listener, _) = first.subscribe("app/chat", None);
     let channel = Channel::parse_name("app/chat").unwrap();
@@ -315,7 +317,7 @@ async fn a_changed_configuration_gets_a_new_epoch_and_keeps_app_channels() {
 async fn a_lowered_memory_limit_applies_to_the_schedule_of_a_restarted_network() {
     let folder = folder();
     let first = Process::start(folder.path(), None);
-    first.until_ok().await;
+    first.wait_until_ok().await;
     let position = first.position();
     let file = first.stop().await;
     let next = Process::with(folder.path(), Some(file), |options| {
@@ -323,7 +325,7 @@ async fn a_lowered_memory_limit_applies_to_the_schedule_of_a_restarted_network()
     });
     assert_ne!(next.position().epoch, position.epoch);
     let schedule = next.ingest.find_feed("city").unwrap();
-    until("the schedule is refused", || schedule.status().failures > 0).await;
+    wait_until("the schedule is refused", async || schedule.status().failures > 0).await;
     assert!(next.ingest.networks()[0].timetable().is_none());
     next.ingest.shut_down().await;
 }

@@ -8,11 +8,9 @@ use lineside_ingest::{
     MemorySnapshotStore, Secret, SourceLocation,
 };
 use lineside_sync::{Clock, RealClock};
+use lineside_testkit::wait_until;
 
 use crate::support::*;
-
-/// Longer than any test takes on a busy machine.
-pub(crate) const WAIT_MAX: Duration = Duration::from_secs(90);
 
 /// Returns a realtime message with one vehicle at the present time.
 pub(crate) fn body(lat: f32) -> Vec<u8> {
@@ -60,20 +58,11 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
     }
 }
 
-/// Waits for a condition; the deadline only ends a failing test.
-pub(crate) async fn until(what: impl fmt::Display, is_met: impl Fn() -> bool) {
-    let clock = RealClock::new();
-    while !is_met() {
-        assert!(clock.monotonic() < WAIT_MAX, "timed out waiting until {what}");
-        clock.sleep(Duration::from_millis(5)).await;
-    }
-}
-
 /// Waits until a poll has failed with a code.
-pub(crate) async fn until_failed(feed: &Feed, code: FailureCode) {
+pub(crate) async fn wait_until_failed(feed: &Feed, code: FailureCode) {
     let error = || feed.status().last_error.clone();
     let what = fmt::from_fn(|f| write!(f, "the feed fails with {code}: {:?}", error()));
-    until(what, || error().is_some_and(|error| error.code == code)).await;
+    wait_until(what, async || error().is_some_and(|error| error.code == code)).await;
 }
 
 /// Returns the city as a zip.

@@ -5,9 +5,10 @@ use std::{fs, path::Path, sync::Arc};
 use lineside_ingest::{
     BoundingBox, CatalogHitKind, FeedConfig, Ingest, SourceLocation, StopHit, StopQuery,
 };
+use lineside_testkit::wait_until;
 
 use crate::{
-    running::{start, until, write_city},
+    running::{start, write_city},
     support::*,
 };
 
@@ -18,7 +19,7 @@ async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
     let mut config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     config.publisher = Some("Ville de Zürich".into());
     let ingest = start(vec![config]);
-    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
     (ingest, dir)
 }
 
@@ -73,7 +74,7 @@ async fn names_with_the_whole_words_of_a_query_are_first() {
     fs::write(&file, format!("{}\n{more}", rows.trim_end())).unwrap();
     let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     let ingest = start(vec![config]);
-    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
     assert_eq!(ids(&ingest.search_stops(&query("san"))), ["s2", "s3", "s1"]);
     assert_eq!(ids(&ingest.search_stops(&query("sanf"))), ["s1"]);
     ingest.shut_down().await;
@@ -89,7 +90,7 @@ async fn stops_without_trips_are_last() {
     fs::write(&file, format!("{}\n{unserved}", rows.trim_end())).unwrap();
     let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     let ingest = start(vec![config]);
-    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
     // The name of the first hit only begins with the query; the second has exactly this name.
     assert_eq!(ids(&ingest.search_stops(&query("cent"))), ["C", "x"]);
     let dataset = ingest.networks()[0].dataset().unwrap();
@@ -111,7 +112,7 @@ async fn whole_words_are_found_first_and_names_have_a_natural_order() {
     fs::write(&file, format!("{}\n{added}", rows.trim_end())).unwrap();
     let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     let ingest = start(vec![config]);
-    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
     assert_eq!(ids(&ingest.search_stops(&query("168"))), ["z", "y", "x"]);
     let dataset = ingest.networks()[0].dataset().unwrap();
     let stops = dataset.stop_page("", 0, 100).stops;
@@ -167,7 +168,7 @@ async fn near_a_place_the_best_match_comes_first_and_stops_without_routes_last()
     fs::write(&file, format!("{}\n{}\n", rows.trim_end(), row.join(","))).unwrap();
     let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     let ingest = start(vec![config]);
-    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
     for near in [None, Some((48.91, 2.34))] {
         let found = ids(&ingest.search_stops(&StopQuery { near, ..query("airport") }));
         assert_eq!(found, ["A", "unserved"], "{near:?}");

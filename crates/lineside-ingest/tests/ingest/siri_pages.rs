@@ -6,9 +6,10 @@ use lineside_ingest::{
     FeedConfig, FeedState, Ingest, IngestOptions, MemorySnapshotStore, SiriMode, SiriSource,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock};
+use lineside_testkit::wait_until;
 
 use crate::{
-    running::{options, start, start_with, until},
+    running::{options, start, start_with},
     siri_producers::{journey, ok, request, siri, timetables, trips},
     upstream::{Answer, Upstream, http},
 };
@@ -28,17 +29,17 @@ async fn a_part_of_the_first_answer_is_not_published() {
         Upstream::start(Answer::InTurn(vec![page("A", true), page("B", true), broken])).await;
     let ingest = start(vec![siri(&upstream.url("/siri"), request())]);
     let feed = ingest.find_feed("siri").unwrap();
-    until("the first page has arrived", || {
+    wait_until("the first page has arrived", async || {
         let status = feed.status();
         status.state == FeedState::Unknown && status.reason.contains("page by page")
     })
     .await;
-    until("the last page has failed", || feed.status().failures > 0).await;
+    wait_until("the last page has failed", async || feed.status().failures > 0).await;
     assert_eq!(trips(&ingest), [""; 0], "a part is not published");
     assert!(!is_well(&ingest));
     upstream.set(Answer::Bytes(page("C", false)));
-    until("the answer is complete", || trips(&ingest) == ["A", "B", "C"]).await;
-    until("the feed is ok", || is_well(&ingest)).await;
+    wait_until("the answer is complete", async || trips(&ingest) == ["A", "B", "C"]).await;
+    wait_until("the feed is ok", async || is_well(&ingest)).await;
     ingest.shut_down().await;
 }
 
@@ -49,8 +50,8 @@ async fn an_empty_page_after_more_data_completes_the_answer() {
     let mut siri = siri(&upstream.url("/siri"), request());
     siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
-    until("the page is published", || trips(&ingest) == ["A"]).await;
-    until("the feed is ok", || is_well(&ingest)).await;
+    wait_until("the page is published", async || trips(&ingest) == ["A"]).await;
+    wait_until("the feed is ok", async || is_well(&ingest)).await;
     ingest.shut_down().await;
 }
 
@@ -65,13 +66,13 @@ async fn an_endless_answer_is_limited_and_reported_until_one_ends() {
         Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
     let feed = ingest.find_feed("siri").unwrap();
     // The starts of feeds are staggered.
-    until("the producer is requested", || {
+    wait_until("the producer is requested", async || {
         clock.advance(Duration::from_millis(1));
         !upstream.requests().is_empty()
     })
     .await;
     let answered = async |n: u64| {
-        until(format!("{n} pages have arrived"), || {
+        wait_until(format!("{n} pages have arrived"), async || {
             let status = feed.status();
             status.fetches == n && status.next_poll > Some(clock.wall_time())
         })
@@ -113,8 +114,8 @@ async fn an_endless_answer_is_limited_and_reported_until_one_ends() {
 async fn stored_snapshots(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshotStore> {
     let snapshots = Arc::new(MemorySnapshotStore::default());
     let ingest = start_with(vec![feed.clone()], Arc::clone(&snapshots));
-    until("all trips are known", || trips(&ingest) == known).await;
-    until("the feed is ok", || is_well(&ingest)).await;
+    wait_until("all trips are known", async || trips(&ingest) == known).await;
+    wait_until("the feed is ok", async || is_well(&ingest)).await;
     ingest.shut_down().await;
     snapshots
 }
@@ -130,10 +131,10 @@ async fn after_a_crash_stored_changes_are_not_published_as_full_data() {
     let ingest = start_with(vec![changes], snapshots);
     let feed = ingest.find_feed("siri").unwrap();
     assert!(feed.snapshot().is_some(), "the stored bytes are served");
-    until("the first poll has failed", || feed.status().failures > 0).await;
+    wait_until("the first poll has failed", async || feed.status().failures > 0).await;
     assert_eq!(trips(&ingest), [""; 0], "stored changes are not published");
     upstream.set(Answer::Bytes(page("C", false)));
-    until("the full answer is published", || trips(&ingest) == ["C"]).await;
+    wait_until("the full answer is published", async || trips(&ingest) == ["C"]).await;
     ingest.shut_down().await;
 }
 
@@ -149,7 +150,7 @@ async fn after_a_crash_a_full_answer_is_published_and_a_page_is_not() {
         upstream.set(Answer::HangUp);
         let ingest = start_with(vec![whole], snapshots);
         let feed = ingest.find_feed("siri").unwrap();
-        until("the first poll has failed", || feed.status().failures > 0).await;
+        wait_until("the first poll has failed", async || feed.status().failures > 0).await;
         assert_eq!(trips(&ingest), expected);
         ingest.shut_down().await;
     }

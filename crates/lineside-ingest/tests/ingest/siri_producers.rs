@@ -9,9 +9,10 @@ use lineside_ingest::{
 };
 
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
+use lineside_testkit::wait_until;
 
 use crate::{
-    running::{config, options, start, until, until_failed, write_city},
+    running::{config, options, start, wait_until_failed, write_city},
     support::*,
     upstream::{Answer, Upstream, http},
 };
@@ -72,7 +73,7 @@ async fn a_siri_request_gives_trip_updates_in_gtfs_realtime() {
     let answer = timetables(&journey("J", "<Cancellation>true</Cancellation>"), false);
     let upstream = Upstream::start(Answer::Bytes(ok(&answer))).await;
     let ingest = start(vec![siri(&upstream.url("/siri"), request())]);
-    until("the journey is known", || trips(&ingest) == ["J"]).await;
+    wait_until("the journey is known", async || trips(&ingest) == ["J"]).await;
     let feed = ingest.find_feed("siri").unwrap();
     let state = feed.network().state();
     let update = state.trip_updates().next().unwrap().trip_update().unwrap().clone();
@@ -85,7 +86,7 @@ async fn a_siri_request_gives_trip_updates_in_gtfs_realtime() {
     assert_eq!((message.entity.len(), problems.total_count()), (1, 0));
     assert_eq!(message.entity[0].trip_update.as_ref().unwrap(), &update);
     assert_eq!(feed.format(), Some(Format::Siri));
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().bytes, answer.as_bytes(), "the producer's original bytes");
     let build_trial_request = upstream.requests().remove(0);
     assert!(
@@ -140,12 +141,12 @@ async fn vehicles_of_two_producers_with_one_id_stay_distinct() {
         vehicles
     };
     let at = |id: &str, longitude| (id.to_owned(), "277".to_owned(), longitude);
-    until("both vehicles are known", || {
+    wait_until("both vehicles are known", async || {
         vehicle_positions() == [at("ATB:277", 10.0), at("KOL:277", 5.0)]
     })
     .await;
     ingest.poll_now("siri").await.unwrap();
-    until("one vehicle is removed and the other moved", || {
+    wait_until("one vehicle is removed and the other moved", async || {
         vehicle_positions() == [at("KOL:277", 6.0)]
     })
     .await;
@@ -165,10 +166,10 @@ async fn pages_are_merged_into_one_answer() {
     // Pages do not wait for the feed's interval.
     siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
-    until("both pages are known", || trips(&ingest) == ["A", "B"]).await;
+    wait_until("both pages are known", async || trips(&ingest) == ["A", "B"]).await;
     assert!(upstream.requests().len() == 2, "the answer has two pages");
     ingest.poll_now("siri").await.unwrap();
-    until("the next answer replaces the first", || trips(&ingest) == ["B", "C"]).await;
+    wait_until("the next answer replaces the first", async || trips(&ingest) == ["B", "C"]).await;
     ingest.shut_down().await;
 }
 
@@ -190,8 +191,8 @@ async fn requests_for_changes_keep_one_session_name() {
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
     let lite = SiriSource { mode: SiriMode::Lite, ..request() };
     let ingest = start(vec![siri(&upstream.url("/et?datasetId=X"), lite)]);
-    until("the change is merged", || trips(&ingest) == ["A", "B"]).await;
-    until("the producer is requested again", || upstream.requests().len() >= 4).await;
+    wait_until("the change is merged", async || trips(&ingest) == ["A", "B"]).await;
+    wait_until("the producer is requested again", async || upstream.requests().len() >= 4).await;
     assert_eq!(trips(&ingest), ["A", "B"], "an empty answer changes nothing");
     let name = |request: &str| {
         let line = request.lines().next().unwrap().to_owned();
@@ -203,10 +204,10 @@ async fn requests_for_changes_keep_one_session_name() {
     assert_eq!(name(&requests[0]), name(&requests[1]));
     // After an incomplete answer all data must be requested again.
     upstream.set(Answer::Bytes(ok("<Siri><ServiceDelivery>")));
-    until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Truncated).await;
+    wait_until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Truncated).await;
     let n_before = upstream.requests().len();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", &calls(ahead)), false))));
-    until("the new answer replaces all data", || trips(&ingest) == ["C"]).await;
+    wait_until("the new answer replaces all data", async || trips(&ingest) == ["C"]).await;
     let after = upstream.requests();
     assert_ne!(name(&requests[0]), name(after.last().unwrap()), "{n_before} requests before");
     ingest.shut_down().await;
@@ -222,8 +223,8 @@ async fn a_producer_may_answer_requests_with_changes_too() {
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
     let source = SiriSource { answers: Some(SiriAnswers::Changes), ..request() };
     let ingest = start(vec![siri(&upstream.url("/siri"), source)]);
-    until("the change is merged", || trips(&ingest) == ["A", "B"]).await;
-    until("the producer is requested again", || upstream.requests().len() >= 4).await;
+    wait_until("the change is merged", async || trips(&ingest) == ["A", "B"]).await;
+    wait_until("the producer is requested again", async || upstream.requests().len() >= 4).await;
     assert_eq!(trips(&ingest), ["A", "B"], "an empty answer changes nothing");
     let name = |request: &str| {
         let (_, name) = request.split_once("<RequestorRef>").unwrap();
@@ -234,10 +235,10 @@ async fn a_producer_may_answer_requests_with_changes_too() {
     assert!(upstream.requests().iter().all(|request| name(request) == first));
     upstream.set(Answer::HangUp);
     let feed = ingest.find_feed("siri").unwrap();
-    until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
+    wait_until("a poll has failed", async || feed.status().failures_in_a_row > 0).await;
     assert_eq!(trips(&ingest), ["A", "B"]);
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", ""), false))));
-    until("the next answer replaces all data", || trips(&ingest) == ["C"]).await;
+    wait_until("the next answer replaces all data", async || trips(&ingest) == ["C"]).await;
     assert_ne!(name(upstream.requests().last().unwrap()), first);
     ingest.shut_down().await;
 }
@@ -249,24 +250,24 @@ async fn a_failed_poll_keeps_the_data_and_requests_all_again() {
     let lite = SiriSource { mode: SiriMode::Lite, ..request() };
     let ingest = start(vec![siri(&upstream.url("/et"), lite)]);
     let feed = ingest.find_feed("siri").unwrap();
-    until("all trips are known", || trips(&ingest) == ["A", "B"]).await;
+    wait_until("all trips are known", async || trips(&ingest) == ["A", "B"]).await;
     let name = || upstream.requests().pop().unwrap().lines().next().unwrap().to_owned();
     let before = name();
     upstream.set(Answer::HangUp);
-    until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
+    wait_until("a poll has failed", async || feed.status().failures_in_a_row > 0).await;
     assert_eq!(trips(&ingest), ["A", "B"]);
     // The same bytes now contain all data, in a new session.
     upstream.set(Answer::Bytes(all));
-    until("the producer responds again", || feed.status().failures_in_a_row == 0).await;
+    wait_until("the producer responds again", async || feed.status().failures_in_a_row == 0).await;
     let after = name();
     assert_ne!(before, after, "a new session has a new name");
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", ""), false))));
-    until("the change is merged", || trips(&ingest) == ["A", "B", "C"]).await;
+    wait_until("the change is merged", async || trips(&ingest) == ["A", "B", "C"]).await;
     assert_eq!(name(), after);
     upstream.set(Answer::HangUp);
-    until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
+    wait_until("a poll has failed", async || feed.status().failures_in_a_row > 0).await;
     upstream.set(Answer::Bytes(ok(&timetables(&journey("B", ""), false))));
-    until("a full answer removes other trips", || trips(&ingest) == ["B"]).await;
+    wait_until("a full answer removes other trips", async || trips(&ingest) == ["B"]).await;
     ingest.shut_down().await;
 }
 
@@ -280,8 +281,8 @@ async fn a_producer_that_repeats_pages_is_not_requested_endlessly() {
         siri.poll = Some(hour);
         let ingest = start(vec![siri]);
         let feed = ingest.find_feed("siri").unwrap();
-        until("the next page is requested", || upstream.requests().len() == 2).await;
-        until("the next poll waits for the interval", || {
+        wait_until("the next page is requested", async || upstream.requests().len() == 2).await;
+        wait_until("the next poll waits for the interval", async || {
             let next = feed.status().next_poll.map(|at| at.unix_seconds());
             next.is_some_and(|at| at - jiff::Timestamp::now().as_second() > 600)
         })
@@ -307,14 +308,14 @@ async fn failures_and_pages_respect_a_rate_of_one_per_ten_minutes() {
         Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
     let feed = ingest.find_feed("siri").unwrap();
     // The starts of feeds are staggered.
-    until("the producer is requested", || {
+    wait_until("the producer is requested", async || {
         clock.advance(Duration::from_millis(1));
         !upstream.requests().is_empty()
     })
     .await;
     let mut request_times = Vec::new();
     for n in 1..=4 {
-        until("the producer has responded", || {
+        wait_until("the producer has responded", async || {
             let status = feed.status();
             status.fetches == n && status.next_poll > Some(clock.wall_time())
         })
@@ -342,11 +343,11 @@ async fn a_refusal_shows_the_text_of_the_producer() {
     let upstream = Upstream::start(Answer::Bytes(good)).await;
     let soap = SiriSource { envelope: SiriEnvelope::Soap, ..request() };
     let ingest = start(vec![siri(&upstream.url("/siri"), soap)]);
-    until("the journey is known", || trips(&ingest) == ["J"]).await;
+    wait_until("the journey is known", async || trips(&ingest) == ["J"]).await;
     assert!(upstream.requests()[0].contains("soapaction: \"getestimatedtimetable\""));
     upstream.set(Answer::Bytes(fault));
     // SOAP sends refusals with this status, which counts as a valid answer.
-    until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Refused).await;
+    wait_until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Refused).await;
     let error = ingest.find_feed("siri").unwrap().status().last_error.clone().unwrap();
     assert_eq!(
         (error.detail.as_str(), error.status),
@@ -354,10 +355,10 @@ async fn a_refusal_shows_the_text_of_the_producer() {
     );
     let unwell = |body: &str| http("500 Internal Server Error", &[], body.as_bytes());
     upstream.set(Answer::Bytes(unwell("<html>No luck</html>")));
-    until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Http(500)).await;
+    wait_until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Http(500)).await;
     assert_eq!(trips(&ingest), ["J"]);
     upstream.set(Answer::Bytes(unwell(&timetables(&journey("K", ""), false))));
-    until("data with status 500 are accepted", || trips(&ingest) == ["K"]).await;
+    wait_until("data with status 500 are accepted", async || trips(&ingest) == ["K"]).await;
     let refused = timetables("", false).replace(
         "<EstimatedTimetableDelivery>",
         "<EstimatedTimetableDelivery><Status>false</Status><ErrorCondition>\
@@ -365,7 +366,7 @@ async fn a_refusal_shows_the_text_of_the_producer() {
          </AccessNotAllowedError></ErrorCondition>",
     );
     upstream.set(Answer::Bytes(ok(&refused)));
-    until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Refused).await;
+    wait_until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Refused).await;
     let error = ingest.find_feed("siri").unwrap().status().last_error.clone().unwrap();
     assert_eq!(
         error.detail,
@@ -420,14 +421,14 @@ async fn an_extra_call_keeps_planned_calls_unless_the_list_is_complete() {
             .map(|it| ((it.scheduled.unwrap() - EIGHT) / 60, it.delay))
             .collect::<Vec<_>>()
     };
-    until("the extra call is on the board", || {
+    wait_until("the extra call is on the board", async || {
         clock.advance(Duration::from_millis(5));
         board("C") == [(0, Some(60)), (7, Some(60))]
     })
     .await;
     assert_eq!((board("B"), board("D")), (vec![(5, Some(60))], vec![(10, Some(60))]));
     upstream.set(Answer::Bytes(answer(true)));
-    until("a complete stop sequence removes the other calls", || {
+    wait_until("a complete stop sequence removes the other calls", async || {
         clock.advance(Duration::from_millis(5));
         board("B").is_empty() && board("D").is_empty()
     })
@@ -455,7 +456,7 @@ async fn siri_is_detected_by_content_and_joined_by_mapped_ids() {
     );
     mapped.static_feed = Some(feed("city"));
     let ingest = start(vec![schedule, plain, mapped]);
-    until("both trips are known", || {
+    wait_until("both trips are known", async || {
         let state = ingest.find_feed("siri").unwrap().network().state();
         let network = ingest.find_feed("siri").unwrap().network();
         state.trip_updates().count() == 2 && network.dataset().is_some()

@@ -20,9 +20,10 @@ use lineside_ingest::{
     exports::ExportPart,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
+use lineside_testkit::wait_until;
 
 use crate::{
-    running::{options as running_options, until, until_failed},
+    running::{options as running_options, wait_until_failed},
     siri_producers::{journey, ok, request, siri, timetables, today, trips},
     upstream::{Answer, Upstream, http},
 };
@@ -69,7 +70,7 @@ async fn start_subscribed(
     });
     let feed = ingest.find_feed("siri").unwrap();
     // A producer that refuses has received a key, too.
-    until("the feed has subscribed", || {
+    wait_until("the feed has subscribed", async || {
         // The starts of feeds are staggered.
         clock.advance(Duration::from_millis(1));
         feed.status().fetches > 0
@@ -118,7 +119,7 @@ fn next_in(feed: &Feed, clock: &SimulatedClock) -> Option<u64> {
 }
 
 /// Returns a condition: the feed has subscribed `times` times.
-fn has_agreed(feed: &Arc<Feed>, times: u64) -> impl Fn() -> bool {
+fn has_agreed(feed: &Arc<Feed>, times: u64) -> impl AsyncFn() -> bool {
     let feed = Arc::clone(feed);
-    move || feed.status().outcomes.iter().any(|(name, n)| name == "subscribed" && *n == times)
+    async move || feed.status().outcomes.iter().any(|(name, n)| name == "subscribed" && *n == times)
 }

@@ -12,9 +12,10 @@ use lineside_ingest::{
     ObservedMessage, SnapshotKey, SnapshotStore as _,
 };
 use lineside_sync::{Clock, RealClock, UnixMillis};
+use lineside_testkit::wait_until;
 
 use crate::{
-    running::{body, config, options, start_with, until, zip},
+    running::{body, config, options, start_with, zip},
     support::*,
     upstream::{Answer, Upstream, http},
 };
@@ -25,7 +26,7 @@ async fn stored_snapshots(feeds: &[FeedConfig]) -> Arc<MemorySnapshotStore> {
     let ingest = start_with(feeds.to_vec(), Arc::clone(&snapshots));
     for feed in ingest.feeds() {
         let id = feed.id();
-        until(format_args!("{id} is ok"), || feed.status().state == FeedState::Ok).await;
+        wait_until(format_args!("{id} is ok"), async || feed.status().state == FeedState::Ok).await;
     }
     ingest.shut_down().await;
     snapshots
@@ -59,12 +60,13 @@ async fn a_server_starts_with_stored_data_while_its_producer_is_down() {
     assert!(status.is_restored && status.last_success.is_some());
     assert_eq!(status.state, FeedState::Unknown);
     assert!(status.reason.contains("since the start"), "{}", status.reason);
-    until("the stored data are published", || {
+    wait_until("the stored data are published", async || {
         ingest.networks()[0].timetable().is_some() && n_vehicles(&ingest) == 1
     })
     .await;
     for feed in ingest.feeds() {
-        until("the first poll has failed", || feed.status().state == FeedState::Stale).await;
+        wait_until("the first poll has failed", async || feed.status().state == FeedState::Stale)
+            .await;
         assert!(!feed.status().is_restored);
     }
     assert!(
@@ -105,14 +107,18 @@ async fn a_restored_message_is_observed_once_its_source_confirms_it() {
     let message_observer = Some(Arc::clone(&seen) as _);
     let ingest = Ingest::start(IngestOptions { snapshots, message_observer, ..options(feeds) });
     let restored_feed = ingest.find_feed("vehicles").unwrap();
-    until("a poll has failed", || restored_feed.status().failures > 0).await;
+    wait_until("a poll has failed", async || restored_feed.status().failures > 0).await;
     assert!(seen.messages.lock().unwrap().is_empty(), "an unconfirmed message is not observed");
     cars.set(Answer::Conditional("\"v\"", conditional(&restored)));
     let n_requests = cars.requests().len();
-    until("the source confirms it several times", || cars.requests().len() > n_requests + 5).await;
+    wait_until("the source confirms it several times", async || {
+        cars.requests().len() > n_requests + 5
+    })
+    .await;
     assert_eq!(*seen.messages.lock().unwrap(), [Bytes::from(restored.clone())]);
     cars.set(Answer::Bytes(http("200 OK", &[], &next)));
-    until("the next message is observed", || seen.messages.lock().unwrap().len() > 1).await;
+    wait_until("the next message is observed", async || seen.messages.lock().unwrap().len() > 1)
+        .await;
     assert_eq!(*seen.messages.lock().unwrap(), [Bytes::from(restored), Bytes::from(next)]);
     ingest.shut_down().await;
 }
@@ -127,7 +133,10 @@ async fn an_empty_feed_that_had_trips_before_the_start_is_empty() {
         let message_observer = Some(Arc::clone(&seen) as _);
         let ingest = Ingest::start(IngestOptions { message_observer, ..options(feeds) });
         let restored_feed = ingest.find_feed("vehicles").unwrap();
-        until("the feed is polled", || restored_feed.status().state != FeedState::Unknown).await;
+        wait_until("the feed is polled", async || {
+            restored_feed.status().state != FeedState::Unknown
+        })
+        .await;
         let (state, reason) = (restored_feed.status().state, restored_feed.status().reason.clone());
         assert_eq!(state == FeedState::Empty, has_schedule, "{state}: {reason}");
         ingest.shut_down().await;
@@ -146,7 +155,7 @@ async fn stored_bytes_confirmed_after_a_start_are_fresh() {
     let snapshots = stored_snapshots(&feeds).await;
     let ingest = start_with(feeds.to_vec(), snapshots);
     let restored_feed = ingest.find_feed("vehicles").unwrap();
-    until("the feed is ok", || restored_feed.status().state == FeedState::Ok).await;
+    wait_until("the feed is ok", async || restored_feed.status().state == FeedState::Ok).await;
     let outcomes = restored_feed.status().outcomes.clone();
     assert!(outcomes.iter().all(|(outcome, _)| outcome == "not_modified"), "{outcomes:?}");
     assert_eq!((restored_feed.status().entities, n_vehicles(&ingest)), (1, 1));
@@ -166,10 +175,10 @@ async fn expired_stored_data_wait_for_a_new_reply() {
     cars.set(Answer::HangUp);
     let ingest = start_with(vec![its], snapshots);
     let restored_feed = ingest.find_feed("vehicles").unwrap();
-    until("the first poll has failed", || restored_feed.status().failures > 0).await;
+    wait_until("the first poll has failed", async || restored_feed.status().failures > 0).await;
     assert_eq!((restored_feed.status().state, n_vehicles(&ingest)), (FeedState::Failing, 0));
     cars.set(Answer::Conditional("\"v\"", http("200 OK", &[], &body(48.87))));
-    until("the same bytes are published", || n_vehicles(&ingest) == 1).await;
+    wait_until("the same bytes are published", async || n_vehicles(&ingest) == 1).await;
     ingest.shut_down().await;
 }
 
@@ -208,7 +217,7 @@ async fn undecodable_stored_bytes_are_served_and_fetched_again() {
     let ingest = start_with(vec![its], snapshots);
     let restored_feed = ingest.find_feed("vehicles").unwrap();
     assert_eq!(restored_feed.snapshot().unwrap().bytes, bad);
-    until("the source is requested unconditionally", || n_vehicles(&ingest) == 1).await;
+    wait_until("the source is requested unconditionally", async || n_vehicles(&ingest) == 1).await;
     assert!(RealClock::new().wall_time() >= restored_feed.snapshot().unwrap().fetched_at);
     ingest.shut_down().await;
 }

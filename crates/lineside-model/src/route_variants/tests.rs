@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use lineside_formats::gtfs::{DatasetLimits, TextFiles, load_timetable};
+use lineside_formats::Problems;
 use lineside_sync::UnixMillis;
+use lineside_testkit::TestSchedule;
 
 use super::*;
 use crate::{dataset::Dataset, feed_id::FeedId};
@@ -211,36 +212,21 @@ fn a_stop_is_found_at_its_first_position_on_each_variant() {
 
 #[test]
 fn variants_of_a_line_are_computed_once_per_version() {
-    let text = "# agency.txt
-            agency_id,agency_name,agency_url,agency_timezone
-            X,X,https://x.example,UTC
-            # routes.txt
-            route_id,agency_id,route_short_name,route_type
-            A,X,1,3
-            B,X,2,3
-            # calendar.txt
-            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-            D,1,1,1,1,1,1,1,20260101,20261231
-            # stops.txt
-            stop_id,stop_name,stop_lat,stop_lon
-            S,Here,48.86,2.34
-            T,There,48.87,2.34
-            # trips.txt
-            route_id,service_id,trip_id,trip_headsign,direction_id
-            A,D,there,There,0
-            A,D,back,Here,1
-            # stop_times.txt
-            trip_id,arrival_time,departure_time,stop_id,stop_sequence
-            there,08:00:00,08:00:00,S,1
-            there,08:10:00,08:10:00,T,2
-            back,08:00:00,08:00:00,T,1
-            back,08:10:00,08:10:00,S,2
-";
+    let schedule = TestSchedule::new("UTC")
+        .stop("S", "Here", 48.86, 2.34)
+        .stop("T", "There", 48.87, 2.34)
+        .route("B", "2", 3)
+        .route("A", "1", 3)
+        .trip("there", "S 08:00, T 08:10")
+        .trip("back", "T 08:00, S 08:10")
+        .table(
+            "trips.txt",
+            "route_id,service_id,trip_id,trip_headsign,direction_id\n\
+             A,d,there,There,0\nA,d,back,Here,1\n",
+        );
     let dataset = |hash: u128| {
-        let (timetable, problems) =
-            load_timetable(&mut TextFiles::from_sections(text), &DatasetLimits::default()).unwrap();
         let id = FeedId::new("town").unwrap();
-        Dataset::from_timetable(id, timetable, problems, hash, UnixMillis(0))
+        Dataset::from_timetable(id, schedule.timetable(), Problems::default(), hash, UnixMillis(0))
     };
     let (first, second) = (dataset(1), dataset(2));
     let line = |id: &str| first.timetable.find_route(id).unwrap();

@@ -90,36 +90,21 @@ pub struct CountChanges {
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::gtfs::{self, TextFiles};
+    use lineside_testkit::TestSchedule;
 
     use super::*;
 
     fn facts(feed_info: &str) -> DatasetFacts {
-        let text = format!(
-            "# agency.txt
-            agency_name,agency_url,agency_timezone
-            Agency,https://a.example,Europe/Paris
-            # routes.txt
-            route_id,route_short_name,route_type
-            R,1,3
-            # calendar.txt
-            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-            s,1,1,1,1,1,1,1,20260105,20261227
-            # stops.txt
-            stop_id,stop_name,stop_lat,stop_lon
-            A,A,48.8,2.3
-            # trips.txt
-            route_id,service_id,trip_id
-            R,s,T
-            # stop_times.txt
-            trip_id,arrival_time,departure_time,stop_id,stop_sequence
-            T,08:00:00,08:00:00,A,1
-            {feed_info}"
-        );
-        let limits = gtfs::DatasetLimits::default();
-        DatasetFacts::from_timetable(
-            &gtfs::load_timetable(&mut TextFiles::from_sections(&text), &limits).unwrap().0,
-        )
+        let schedule = TestSchedule::new("Europe/Paris")
+            .stop("A", "A", 48.8, 2.3)
+            .service("s", "1111111", ["20260105", "20261227"])
+            .trip("T", "A 08:00");
+        let schedule = if feed_info.is_empty() {
+            schedule
+        } else {
+            schedule.table("feed_info.txt", feed_info)
+        };
+        DatasetFacts::from_timetable(&schedule.timetable())
     }
 
     #[test]
@@ -130,9 +115,8 @@ mod tests {
         assert_eq!((plain.routes, plain.stops, plain.trips), (1, 1, 1));
         assert_eq!(plain.publisher_version, None);
         let schedule_facts = facts(
-            "# feed_info.txt
-            feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version
-            P,https://p.example,fr,20261130,2026-44b",
+            "feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version\n\
+             P,https://p.example,fr,20261130,2026-44b\n",
         );
         assert_eq!(schedule_facts.valid_from.as_deref(), Some("2026-01-05"));
         assert_eq!(schedule_facts.valid_until.as_deref(), Some("2026-11-30"));

@@ -168,43 +168,30 @@ impl<'a> EntityMatcher<'a> {
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::{
-        gtfs::{DatasetLimits, TextFiles, load_timetable},
-        gtfs_rt::proto::{TripUpdate, VehiclePosition},
-    };
+    use lineside_formats::gtfs_rt::proto::{TripUpdate, VehiclePosition};
+    use lineside_testkit::TestSchedule;
 
     use super::*;
 
     /// Returns a timetable where the trip `weekday` runs from Monday to Friday, `always` every day.
     fn timetable(agency: &str) -> Timetable {
-        let text = format!(
-            "# agency.txt
-            agency_id,agency_name,agency_url,agency_timezone
-            {agency},Agency,https://a.example,Europe/Paris
-            # routes.txt
-            route_id,agency_id,route_short_name,route_type
-            R,{agency},1,3
-            # calendar.txt
-            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-            W,1,1,1,1,1,0,0,20260101,20261231
-            D,1,1,1,1,1,1,1,20260101,20261231
-            # stops.txt
-            stop_id,stop_name,stop_lat,stop_lon
-            S,Here,48.86,2.34
-            T,There,48.87,2.34
-            # trips.txt
-            route_id,service_id,trip_id
-            R,W,weekday
-            R,D,always
-            # stop_times.txt
-            trip_id,arrival_time,departure_time,stop_id,stop_sequence
-            weekday,08:00:00,08:00:00,S,1
-            weekday,08:10:00,08:10:00,T,2
-            always,08:00:00,08:00:00,S,1
-            always,08:10:00,08:10:00,T,2
-"
-        );
-        load_timetable(&mut TextFiles::from_sections(&text), &DatasetLimits::default()).unwrap().0
+        TestSchedule::new("Europe/Paris")
+            .stop("S", "Here", 48.86, 2.34)
+            .stop("T", "There", 48.87, 2.34)
+            .route("R", "1", 3)
+            .service("W", "1111100", ["20260101", "20261231"])
+            .trip("weekday", "S 08:00, T 08:10")
+            .service("D", "1111111", ["20260101", "20261231"])
+            .trip("always", "S 08:00, T 08:10")
+            .table(
+                "agency.txt",
+                format!("agency_id,agency_name,agency_url,agency_timezone\n{agency},Agency,https://a.example,Europe/Paris\n"),
+            )
+            .table(
+                "routes.txt",
+                format!("route_id,agency_id,route_short_name,route_type\nR,{agency},1,3\n"),
+            )
+            .timetable()
     }
 
     fn trip(trip_id: &str, start_date: &str, route_id: &str) -> TripDescriptor {

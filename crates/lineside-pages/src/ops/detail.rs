@@ -23,11 +23,12 @@ pub(super) fn render_detail(feed: &FeedOverview, now: UnixMillis) -> Markup {
 fn render_facts(feed: &FeedOverview, now: UnixMillis) -> Markup {
     let (fetches, served) = (&feed.fetches, &feed.served);
     let requests = words::format_count(served.total, "request", "requests");
-    let (one, many) = if feed.format.and_then(Format::from_name).is_some_and(Format::is_shared_mobility) {
-        ("file", "files")
-    } else {
-        ("record", "records")
-    };
+    let (one, many) =
+        if feed.format.and_then(Format::from_name).is_some_and(Format::is_shared_mobility) {
+            ("file", "files")
+        } else {
+            ("record", "records")
+        };
     html! {
         dt { "State" } dd { (feed.reason) (describe_since(feed.since, now)) }
         dt { "Last success" } dd { (render_moment(feed.last_success)) }

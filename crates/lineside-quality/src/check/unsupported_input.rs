@@ -225,16 +225,12 @@ mod tests {
     use std::io::Write as _;
 
     use flate2::{Compression, write::GzEncoder};
-    use zip::{ZipWriter, write::SimpleFileOptions};
+    use lineside_testkit::zip_files;
 
     use super::*;
 
     fn zip(names: &[&str]) -> Vec<u8> {
-        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-        for name in names {
-            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
-        }
-        zip.finish().unwrap().into_inner()
+        zip_files(names.iter().map(|name| (name, "")))
     }
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {

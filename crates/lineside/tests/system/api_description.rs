@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use lineside_testkit::wait_for_status;
 use serde_json::Value;
 
 use crate::support::http::{get, get_json};
 use crate::support::shared_demo;
-use crate::support::site::until_status;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -180,7 +180,7 @@ async fn every_operation_with_parameters_or_a_json_body_has_an_example_of_the_ri
 async fn the_examples_of_every_get_operation_are_answered() {
     let server = shared_demo();
     // The description has the hash of a version as soon as it is stored.
-    until_status(&format!("{server}/api/v1/feeds/city/report"), 200).await;
+    wait_for_status(&format!("{server}/api/v1/feeds/city/report"), 200).await;
     let document = description().await;
     let mut asked = 0;
     for operation in operations(&document) {

@@ -1,12 +1,11 @@
 //! The history of polls and states, for operators and readers: it shows the side that caused an outage.
 
+use lineside_testkit::{wait_for_json, wait_until_ready};
 use serde_json::Value;
 
 use crate::support::demo;
 use crate::support::http::{get, get_json};
 use crate::support::process::ServerProcess;
-use crate::support::until_ready;
-use crate::support::wait::until_json;
 
 fn n_items(found: &Value) -> usize {
     found["items"].as_array().unwrap().len()
@@ -24,7 +23,8 @@ async fn an_outage_of_the_source_is_distinct_from_one_of_serving() {
     let server = demo(1.0, &["city-vehicles:500@0s+86400s"]).await;
     let availability_url =
         |feed: &str| format!("{}/api/v1/feeds/{feed}/availability", server.url());
-    let found = until_json(&availability_url("city-vehicles"), |found| n_items(found) >= 3).await;
+    let found =
+        wait_for_json(&availability_url("city-vehicles"), |found| n_items(found) >= 3).await;
     assert_eq!(ends(&found["source"]), ["off", "failed"]);
     assert_eq!(ends(&found["serving"]), ["off", "nothing"], "nothing good has ever come");
     let poll = &found["items"][0];
@@ -44,7 +44,7 @@ async fn an_outage_of_the_source_is_distinct_from_one_of_serving() {
     assert!(second["items"][0]["at"].as_str() <= first["items"][0]["at"].as_str());
 
     let well = format!("{}?outcome=all", availability_url("city-trips"));
-    let well = until_json(&well, |found| n_items(found) >= 3).await;
+    let well = wait_for_json(&well, |found| n_items(found) >= 3).await;
     assert_eq!(ends(&well["source"]), ["off", "answered"]);
     assert_eq!(ends(&well["serving"]), ["off", "fresh"]);
     assert_eq!(n_items(&get_json(&availability_url("city-trips")).await), 0, "none of them failed");
@@ -78,14 +78,14 @@ async fn the_availability_history_survives_a_kill_and_shows_the_gap() {
     let mut known = 0;
     for _ in 0..3 {
         let server = start();
-        until_ready(&server.url).await;
-        let found = until_json(&past(&server), |found| n_items(found) >= known + 2).await;
+        wait_until_ready(&server.url).await;
+        let found = wait_for_json(&past(&server), |found| n_items(found) >= known + 2).await;
         known = n_items(&found);
         assert_eq!(found["items"][0]["code"], "file");
         server.stop("-KILL");
     }
     let server = start();
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     let found = get_json(&past(&server)).await;
     assert!(n_items(&found) >= known, "{} polls of {known}", n_items(&found));
     let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
@@ -110,9 +110,9 @@ async fn a_damaged_database_prevents_neither_polling_nor_serving() {
     std::fs::write(&config, text).unwrap();
     std::fs::write(folder.path().join("text"), "what a producer says").unwrap();
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     let served = get(&format!("{}/proxy/text", server.url)).await.text().await.unwrap();
     assert_eq!(served, "what a producer says");
     let past = format!("{}/api/v1/feeds/text/availability?outcome=all", server.url);
-    until_json(&past, |found| n_items(found) >= 1).await;
+    wait_for_json(&past, |found| n_items(found) >= 1).await;
 }

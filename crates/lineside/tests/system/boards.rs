@@ -1,10 +1,11 @@
 //! Departure boards and pages of lines without scripts.
 
+use lineside_testkit::{wait_for_status, wait_until};
+
 use crate::support::http::{get, get_with, header};
 use crate::support::process::ServerProcess;
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
-use crate::support::wait::until;
 
 /// Returns a late trip, one from another platform, a cancelled one, a vehicle, and an alert.
 fn morning(lines: Lines) -> Vec<u8> {
@@ -22,7 +23,7 @@ fn morning(lines: Lines) -> Vec<u8> {
 async fn town() -> Town {
     let town = Town::start_town(["", ""], morning).await;
     let url = town.url("/stops/town/S");
-    until("the board has live times", async || {
+    wait_until("the board has live times", async || {
         let reply = get(&url).await;
         reply.status() == 200 && reply.text().await.unwrap().contains("4 min late")
     })
@@ -94,7 +95,7 @@ async fn alerts_of_an_agency_or_mode_are_shown_at_stops_of_its_lines() {
     })
     .await;
     for path in ["/stops/town/S", "/routes/town/A"] {
-        until("the alerts are on the board", async || {
+        wait_until("the alerts are on the board", async || {
             let reply = get(&town.url(path)).await;
             reply.status() == 200 && reply.text().await.unwrap().contains("All trains")
         })
@@ -134,7 +135,7 @@ async fn a_rare_line_is_shown_despite_many_earlier_departures() {
     );
     let server = ServerProcess::serving(folder.path(), text);
     let url = format!("{}/stops/town/s1", server.url);
-    until("the timetable is there", async || get(&url).await.status() == 200).await;
+    wait_for_status(&url, 200).await;
     let all = get(&url).await.text().await.unwrap();
     assert!(all.contains("Often") && !all.contains("Rarely"), "{all}");
     let rare = get(&format!("{url}?lines=B")).await.text().await.unwrap();
@@ -167,7 +168,7 @@ async fn stale_times_are_marked() {
     let old = message(now() - 600, vec![town.lines.behind("a1", 240)]);
     town.producer.set(good(&old));
     let url = town.url("/stops/town/S");
-    until("the time is marked", async || {
+    wait_until("the time is marked", async || {
         let page = get(&url).await.text().await.unwrap();
         row(&page, "a1").contains("is-stale")
     })
@@ -181,7 +182,7 @@ async fn a_vehicle_without_a_direction_is_shown_in_that_of_its_trip() {
     })
     .await;
     let url = town.url("/routes/town/B");
-    until("both are there", async || {
+    wait_until("both are there", async || {
         let reply = get(&url).await;
         reply.status() == 200
             && reply.text().await.unwrap().matches("class=\"vehicle\"").count() == 2
@@ -247,7 +248,7 @@ async fn a_line_with_branches_shows_the_usual_route_and_mentions_others() {
     );
     let server = ServerProcess::serving(folder.path(), text);
     let url = format!("{}/routes/town/A", server.url);
-    until("the timetable is there", async || get(&url).await.status() == 200).await;
+    wait_for_status(&url, 200).await;
     let page = get(&url).await.text().await.unwrap();
     assert!(
         page.contains("data-direction=\"1\"") && page.contains("data-stop=\"back1\""),
@@ -265,7 +266,8 @@ async fn a_trip_without_a_vehicle_is_shown_at_its_estimated_place() {
     let town = Town::start_town(["", ""], build_message).await;
     let url = town.url("/routes/town/A");
     let page = async || get(&url).await.text().await.unwrap();
-    until("a trip is reckoned", async || page().await.contains("class=\"vehicle reckoned\"")).await;
+    wait_until("a trip is reckoned", async || page().await.contains("class=\"vehicle reckoned\""))
+        .await;
     let shown = page().await;
     // The next trip has not begun.
     assert_eq!(shown.matches("class=\"vehicle reckoned\"").count(), 1, "{shown}");
@@ -279,7 +281,7 @@ async fn a_trip_without_a_vehicle_is_shown_at_its_estimated_place() {
     // The position of its vehicle takes precedence.
     let entities = vec![town.lines.behind("a0", 60), town.lines.vehicle("a0", "Car 12")];
     town.producer.set(good(&message(now(), entities)));
-    until("the vehicle is shown instead", async || {
+    wait_until("the vehicle is shown instead", async || {
         let page = page().await;
         page.contains("Car 12") && !page.contains("vehicle reckoned")
     })
@@ -287,8 +289,8 @@ async fn a_trip_without_a_vehicle_is_shown_at_its_estimated_place() {
     // Outdated times are ignored.
     let without_realtime = vec![town.lines.behind("a0", 60)];
     town.producer.set(good(&message(now(), without_realtime)));
-    until("it is reckoned again", async || page().await.contains("vehicle reckoned")).await;
+    wait_until("it is reckoned again", async || page().await.contains("vehicle reckoned")).await;
     let old = vec![town.lines.behind("a0", 60)];
     town.producer.set(good(&message(now() - 3_600, old)));
-    until("it is not any more", async || !page().await.contains("vehicle reckoned")).await;
+    wait_until("it is not any more", async || !page().await.contains("vehicle reckoned")).await;
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::process::{Child, Command, Output};
 use std::sync::{Arc, Mutex};
 
+use lineside_testkit::wait_for;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::shared_demo;
 use crate::support::site::Site;
-use crate::support::wait::until_some;
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = lineside(arguments).output().unwrap();
@@ -44,12 +44,12 @@ impl RunningServer {
     }
 
     /// Waits until its output satisfies `is_met`.
-    async fn until(&self, what: &str, is_met: impl Fn(&str) -> bool) {
+    async fn wait_for_output(&self, what: &str, is_met: impl Fn(&str) -> bool) {
         let read_output = async || {
             let output = self.output();
             if is_met(&output) { Ok(()) } else { Err(output) }
         };
-        until_some(what, read_output).await;
+        wait_for(what, read_output).await;
     }
 
     /// Ends the command by a signal, asserts a clean exit, and returns its output.
@@ -395,7 +395,7 @@ async fn a_secret_is_never_printed() {
     let server = RunningServer::start(command);
     // The last line after the start, and the feed.
     let is_reported = |output: &str| output.contains("Ctrl-C") && output.contains("127.0.0.1:1");
-    server.until("the feed is spoken of", is_reported).await;
+    server.wait_for_output("the feed is spoken of", is_reported).await;
     let log = server.end("-TERM");
     assert!(!log.contains("hunter2"), "{log}");
 }
@@ -432,7 +432,7 @@ fn the_greeting_has_the_address_and_commands_to_try() {
 /// Runs `watch` until its output satisfies `is_met`, and returns that output.
 async fn watch(arguments: &[&str], what: &str, is_met: impl Fn(&str) -> bool) -> String {
     let watching = RunningServer::start(lineside(arguments));
-    watching.until(what, is_met).await;
+    watching.wait_for_output(what, is_met).await;
     watching.end("-INT")
 }
 
@@ -485,11 +485,13 @@ async fn watch_resumes_a_broken_connection() {
     // A freed port could go to another process before the second server takes it, so a proxy has a fixed one.
     let url = leading_to(Arc::clone(&upstream_url)).await;
     let watching = RunningServer::start(lineside(&["watch", &url, "feed/city"]));
-    watching.until("it shows the state", |output| output.contains("feed/city  state, part")).await;
+    watching
+        .wait_for_output("it shows the state", |output| output.contains("feed/city  state, part"))
+        .await;
     upstream_url.lock().unwrap().clone_from(&second.url);
     drop(first);
     watching
-        .until("the stream continues with the state", |output| {
+        .wait_for_output("the stream continues with the state", |output| {
             let (_, broken) = output.split_once("retrying in").unwrap_or_default();
             let (_, again) = broken.split_once("reconnected").unwrap_or_default();
             again.contains("state again, after a gap")

@@ -5,17 +5,18 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use reqwest::Response;
+use lineside_testkit::{
+    wait_for, wait_for_body, wait_for_freshness, wait_for_json, wait_for_status, wait_until_ready,
+};
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
 
 use crate::stopping::STOP_MAX;
-use crate::support::http::{get, get_json, header};
+use crate::support::http::{get, get_json};
 use crate::support::process::{ServerProcess, lineside};
+use crate::support::repository;
 use crate::support::site::{configure, serve};
 use crate::support::timetable::Lines;
-use crate::support::wait::{until_json, until_reply, until_some};
-use crate::support::{repository, until_ready};
 
 /// Decodes a base64 schedule, and writes a warning.
 const UNPACK: &str = "base64 -d < \"$1\" > \"$2\" && echo 'two stops have no name' >&2\n";
@@ -66,23 +67,11 @@ async fn body(url: &str) -> Vec<u8> {
     reply.bytes().await.unwrap().to_vec()
 }
 
-fn is_stale(reply: &Response) -> bool {
-    header(reply, "lineside-status").starts_with("stale; reason=convert")
-}
-
 /// Waits until a trip leaves the stop `s2` this late.
-async fn until_delay(url: &str, trip: &str, seconds: i64) {
+async fn wait_for_delay(url: &str, trip: &str, seconds: i64) {
     let board = format!("{url}/api/v1/stops/town/s2/departures");
     let is_met = |item: &Value| item["trip_id"] == trip && item["delay"] == seconds;
-    until_json(&board, |board| board["items"].as_array().unwrap().iter().any(is_met)).await;
-}
-
-async fn until_body(url: &str, expect: &[u8]) {
-    let fetch = async || {
-        let found = get(url).await.bytes().await.unwrap();
-        if *found == *expect { Ok(()) } else { Err(found.len()) }
-    };
-    until_some(format_args!("{url} is another"), fetch).await;
+    wait_for_json(&board, |board| board["items"].as_array().unwrap().iter().any(is_met)).await;
 }
 
 #[tokio::test]
@@ -100,10 +89,10 @@ async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
 
     // The feed is served in both its converted and its original form.
     let (zip, own) = (format!("{url}/gtfs/town.zip"), format!("{url}/proxy/town"));
-    until_reply("there", &zip, |reply| reply.status() == 200).await;
+    wait_for_status(&zip, 200).await;
     assert_eq!(body(&zip).await, unpacked(&first));
-    until_body(&own, first.as_bytes()).await;
-    until_delay(url, "a2", 300).await;
+    wait_for_body(&own, first.as_bytes()).await;
+    wait_for_delay(url, "a2", 300).await;
     assert_eq!(body(&format!("{url}/proxy/delays")).await, b"a2;5\nnonsense\n");
     let town = get_json(&format!("{url}/api/v1/feeds/town")).await;
     assert_eq!((&town["format"], &town["state"]), (&"gtfs".into(), &"ok".into()), "{town}");
@@ -125,10 +114,10 @@ async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
     put(folder_path, "delays.awk", "END { print \"this is no real time\" }\n");
     put(folder_path, "delays.txt", "a2;6\n");
     for feed in ["town", "delays"] {
-        until_reply("stale", &format!("{url}/proxy/{feed}"), is_stale).await;
+        wait_for_freshness(&format!("{url}/proxy/{feed}"), "stale; reason=convert").await;
     }
     assert_eq!((body(&zip).await, body(&own).await), (unpacked(&first), first.clone().into()));
-    until_delay(url, "a2", 300).await;
+    wait_for_delay(url, "a2", 300).await;
     let town = get_json(&format!("{url}/api/v1/feeds/town")).await;
     let error = &town["last_error"];
     assert_eq!(error["code"], "convert", "{town}");
@@ -149,19 +138,19 @@ async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
     server.stop("-KILL");
     let config = folder_path.join("lineside.toml");
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     let url = &server.url;
     let (zip, own) = (format!("{url}/gtfs/town.zip"), format!("{url}/proxy/town"));
     assert_eq!((body(&zip).await, body(&own).await), (unpacked(&first), first.into()));
-    until_reply("stale", &own, is_stale).await;
-    until_delay(url, "a2", 300).await;
+    wait_for_freshness(&own, "stale; reason=convert").await;
+    wait_for_delay(url, "a2", 300).await;
 
     // Repaired programs convert the new bytes.
     put(folder_path, "unpack.sh", UNPACK);
     put(folder_path, "delays.awk", &program_of_the_paper());
-    until_body(&zip, &unpacked(&second)).await;
-    until_body(&own, second.as_bytes()).await;
-    until_delay(url, "a2", 360).await;
+    wait_for_body(&zip, &unpacked(&second)).await;
+    wait_for_body(&own, second.as_bytes()).await;
+    wait_for_delay(url, "a2", 360).await;
     server.stop("-TERM");
 }
 
@@ -177,7 +166,7 @@ async fn a_hanging_converter_blocks_nothing_else() {
     let server = serve(folder_path, SCHEDULE).await;
     let url = &server.url;
     let zip = format!("{url}/gtfs/town.zip");
-    until_reply("there", &zip, |reply| reply.status() == 200).await;
+    wait_for_status(&zip, 200).await;
 
     // A program hangs from its first poll on, and the schedule's program is replaced meanwhile.
     let real_time = "[[converter]]\nfrom = \"stuck\"\nto = \"gtfs-rt\"\ntimeout = \"1h\"\n\
@@ -188,7 +177,7 @@ async fn a_hanging_converter_blocks_nothing_else() {
             let text = std::fs::read_to_string(folder_path.join("begun")).unwrap_or_default();
             if text.lines().count() == times { Ok(text) } else { Err(text) }
         };
-        until_some(format_args!("it began {times} times"), count_runs).await
+        wait_for(format_args!("it began {times} times"), count_runs).await
     };
     configure(folder_path, &format!("{SCHEDULE}{real_time}"));
     let first = has_begun(1).await;
@@ -199,7 +188,7 @@ async fn a_hanging_converter_blocks_nothing_else() {
     let (_, rest) = rest.split_once("]\n").unwrap();
     let renamed = real_time.replace("[[feed]]\n", "[[feed]]\nname = \"Stuck\"\n");
     configure(folder_path, &format!("{config_head}{command}\n{rest}{renamed}"));
-    until_body(&zip, &unpacked(&other)).await;
+    wait_for_body(&zip, &unpacked(&other)).await;
     let page = get(&format!("{url}/api/v1/stops/town/s2/departures")).await;
     assert_eq!(page.status(), 200);
 
@@ -213,7 +202,7 @@ async fn a_hanging_converter_blocks_nothing_else() {
             let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
             if state.contains("(sleep) S") || state.contains("(sh) ") { Err(state) } else { Ok(()) }
         };
-        until_some(format_args!("process {id} has ended"), is_gone).await;
+        wait_for(format_args!("process {id} has ended"), is_gone).await;
     }
 }
 

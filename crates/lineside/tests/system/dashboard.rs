@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
+use lineside_testkit::{wait_until, wait_until_ready};
 use reqwest::{Method, Response};
 use serde_json::Value;
 
 use crate::support::http::{client, get, get_json, get_with};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::until_ready;
-use crate::support::wait::until;
 
 const TOKEN: &str = "a token for tests, and long enough";
 const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
@@ -40,7 +39,7 @@ impl Browser {
     async fn start(folder: &Path) -> Self {
         let config = folder.join("lineside.toml");
         let process = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-        until_ready(&process.url).await;
+        wait_until_ready(&process.url).await;
         let form = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("token", TOKEN)
             .finish();
@@ -283,7 +282,8 @@ async fn a_feed_is_added_paused_and_removed() {
     assert!(!history.contains("as in the file"), "the file does not have it: {history}");
     assert_eq!(listed(&history), previewed, "the history lists what the preview listed");
     // From then on it is polled once an hour, or on request.
-    until("its first poll has ended", async || browser.feed("new").await["state"] == "ok").await;
+    wait_until("its first poll has ended", async || browser.feed("new").await["state"] == "ok")
+        .await;
 
     let list = [("next", "/ops?sort=name")];
     let next = browser.do_it("/ops/feeds/new/pause", &list).await;
@@ -297,14 +297,14 @@ async fn a_feed_is_added_paused_and_removed() {
         let feed = browser.feed("new").await;
         feed["reason"].as_str().unwrap().starts_with("paused")
     };
-    until("it is paused", is_paused).await;
+    wait_until("it is paused", is_paused).await;
     let refused = browser.send("/ops/feeds/new/poll", &list).await;
     assert_eq!(refused.status(), 409, "a paused feed's source is left alone");
     assert!(refused.text().await.unwrap().contains("role=\"alert\""));
     browser.do_it("/ops/feeds/new/resume", &list).await;
     let n_requests = producer.count_requests("/b");
     browser.do_it("/ops/feeds/new/poll", &list).await;
-    until("its source is asked", async || producer.count_requests("/b") > n_requests).await;
+    wait_until("its source is asked", async || producer.count_requests("/b") > n_requests).await;
 
     assert!(browser.page("/ops/feeds/new/remove").await.contains("Remove new?"));
     let next = browser.do_it("/ops/feeds/new/remove", &[]).await;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lineside_testkit::{wait_for_feed, wait_for_json, wait_for_status, wait_until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
-use crate::support::wait::{until, until_json};
 use crate::support::{demo, shared_demo};
 
 /// Returns updates of six trips: one late, one on time, one early, one cancelled, one on time, and a late one of the
@@ -38,7 +38,7 @@ async fn late_and_cancelled_trips_are_counted_without_early_ones() {
     let town = Town::start_town(["", ""], morning).await;
     for id in ["town", "town-trips"] {
         let url = town.url(&format!("/api/v1/feeds/{id}/delays"));
-        let found = until_json(&url, has_trips).await;
+        let found = wait_for_json(&url, has_trips).await;
         let expect = json!({
             "late": true, "answer": "yes", "worst": 400, "late_trips": 1, "cancelled": 1, "trips": 6,
             "late_after": 300, "stale": false, "early": 1, "on_time": 3, "unknown": 0, "scheduled_only": 0
@@ -75,11 +75,11 @@ async fn late_and_cancelled_trips_are_counted_without_early_ones() {
 async fn the_operator_configures_the_threshold_of_late_trips() {
     // The schedule's value applies to its network, and a feed's own value overrides it.
     let town = Town::start_town(["trip_late_after = \"2m\"", ""], morning).await;
-    let found = until_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
+    let found = wait_for_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
     assert_eq!((&found["late_after"], &found["late_trips"]), (&json!(120), &json!(2)), "{found}");
     let more = ["trip_late_after = \"2m\"", "trip_late_after = \"10m\""];
     let town = Town::start_town(more, morning).await;
-    let found = until_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
+    let found = wait_for_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
     assert_eq!((&found["late_after"], &found["late_trips"]), (&json!(600), &json!(0)), "{found}");
     assert_eq!(found["late"], true, "one is cancelled");
     let network = get_json(&town.url("/api/v1/feeds/town/delays")).await;
@@ -89,7 +89,7 @@ async fn the_operator_configures_the_threshold_of_late_trips() {
 #[tokio::test]
 async fn the_page_shows_the_answer_and_details_with_escaped_text() {
     let town = Town::start_town(["", ""], morning).await;
-    until_json(&town.url("/api/v1/feeds/town/delays"), has_trips).await;
+    wait_for_json(&town.url("/api/v1/feeds/town/delays"), has_trips).await;
     let page = town.page("/delays/town").await;
     for expected_part in [
         "Are trains on time?",
@@ -127,7 +127,7 @@ async fn with_few_live_data_the_answer_is_not_no() {
     ] {
         let url = town.url(&format!("/api/v1/feeds/town/delays{query}"));
         let n_on_time = u64::from(query != "?route=B");
-        let found = until_json(&url, |found| found["on_time"] == n_on_time).await;
+        let found = wait_for_json(&url, |found| found["on_time"] == n_on_time).await;
         let counts = ["trips", "unknown", "scheduled_only"].map(|key| found[key].as_u64());
         assert_eq!(
             counts,
@@ -155,10 +155,10 @@ async fn with_stale_data_the_answer_is_not_no() {
     let calm = |lines: Lines| message(now(), vec![lines.behind("a0", 0), lines.behind("a1", 10)]);
     let town = Town::start_town(["", ""], calm).await;
     let url = town.url("/api/v1/feeds/town/delays");
-    let fresh = until_json(&url, has_trips).await;
+    let fresh = wait_for_json(&url, has_trips).await;
     assert_eq!((&fresh["late"], &fresh["answer"]), (&json!(false), &json!("no")));
     town.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"down")));
-    let stale = until_json(&url, |found| found["stale"] == true).await;
+    let stale = wait_for_json(&url, |found| found["stale"] == true).await;
     for key in ["late", "worst", "late_trips", "cancelled", "trips"] {
         assert_eq!(stale[key], Value::Null, "{key}: {stale}");
     }
@@ -169,7 +169,7 @@ async fn with_stale_data_the_answer_is_not_no() {
     assert!(badge.contains("trains: unknown"), "{badge}");
     // The producer is back, with a late train.
     town.producer.set(good(&message(now(), vec![town.lines.behind("a0", 900)])));
-    until_json(&url, |found| found["late"] == true && found["worst"] == 900).await;
+    wait_for_json(&url, |found| found["late"] == true && found["worst"] == 900).await;
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn data_with_an_old_timestamp_are_stale_however_often_they_arrive() {
     let old = |lines: Lines| message(now() - 1_800, vec![lines.behind("a0", 0)]);
     let town = Town::start_town(["", ""], old).await;
     let url = town.url("/api/v1/feeds/town-trips");
-    until_json(&url, |found| found["state"] == "late").await;
+    wait_for_json(&url, |found| found["state"] == "late").await;
     let found = get_json(&town.url("/api/v1/feeds/town/delays")).await;
     assert_eq!((&found["late"], &found["stale"]), (&Value::Null, &json!(true)), "{found}");
 }
@@ -194,8 +194,7 @@ async fn without_live_data_the_answer_is_unknown() {
     );
     let server = ServerProcess::serving(folder.path(), text);
     let url = format!("{}/api/v1/feeds/town/delays", server.url);
-    until("the timetable is there", async || get(&format!("{url}?route=A")).await.status() == 200)
-        .await;
+    wait_for_status(&format!("{url}?route=A"), 200).await;
     let found = get_json(&url).await;
     assert_eq!(
         (&found["late"], &found["stale"], &found["at"]),
@@ -259,7 +258,7 @@ async fn before_the_schedule_is_loaded_no_stop_or_line_is_unknown() {
     Lines::write(&schedule);
     for query in ["stop=S", "route=A"] {
         let url = format!("{}/api/v1/feeds/town/delays?{query}", server.url);
-        until("the schedule is read", async || get(&url).await.status() == 200).await;
+        wait_for_status(&url, 200).await;
         let other = problem(&format!("{url}none")).await;
         assert_eq!(other.0, 404, "{other:?}");
     }
@@ -285,7 +284,7 @@ async fn before_the_schedule_is_loaded_no_stop_or_line_is_unknown() {
 #[tokio::test]
 async fn a_feed_of_alerts_has_no_delays() {
     let feed = format!("{}/api/v1/feeds/city-alerts", shared_demo());
-    until_json(&feed, |found| found["entities"].as_u64() > Some(0)).await;
+    wait_for_json(&feed, |found| found["entities"].as_u64() > Some(0)).await;
     for path in ["/api/v1/feeds/city-alerts/delays", "/delays/city-alerts/badge.svg"] {
         let found = problem(&format!("{}{path}", shared_demo())).await;
         assert_problem(404, "other_format", found);
@@ -303,7 +302,7 @@ async fn an_answer_is_computed_per_change_and_not_per_request() {
     // a minute.
     let town = Town::start_town(["", "rate = \"1/h\""], morning).await;
     let url = town.url("/api/v1/feeds/town/delays");
-    until_json(&url, has_trips).await;
+    wait_for_json(&url, has_trips).await;
     for path in [
         "/delays/town",
         "/delays/town?stop=S",
@@ -311,7 +310,7 @@ async fn an_answer_is_computed_per_change_and_not_per_request() {
         "/api/v1/feeds/town/delays",
     ] {
         let url = town.url(path);
-        until(format_args!("{path} is given out as it lies there"), async || {
+        wait_until(format_args!("{path} is given out as it lies there"), async || {
             let first = get(&url).await;
             let tag = header(&first, "etag").to_owned();
             let second = send(Method::GET, &url, &[("if-none-match", &tag)]).await;
@@ -323,7 +322,7 @@ async fn an_answer_is_computed_per_change_and_not_per_request() {
         .await;
         // Its `Last-Modified` shows its time of creation: a reply that is created for the request is as old as the
         // request.
-        until(format_args!("{path} is given out that was made before"), async || {
+        wait_until(format_args!("{path} is given out that was made before"), async || {
             let reply = get(&url).await;
             let at = |name: &str| jiff::fmt::rfc2822::parse(header(&reply, name)).unwrap();
             at("date").timestamp().duration_since(at("last-modified").timestamp()).as_secs() >= 2
@@ -376,7 +375,7 @@ async fn a_trip_in_two_feeds_counts_once_in_the_day() {
         let day = found["day"].as_array().cloned().unwrap_or_default();
         day.iter().filter_map(|quarter| quarter["trips"].as_u64()).sum()
     };
-    until("the network has as many trips as each of its feeds", async || {
+    wait_until("the network has as many trips as each of its feeds", async || {
         let (one, two, town) = (trips("one").await, trips("two").await, trips("town").await);
         one >= 6 && one == two && one == town
     })
@@ -400,18 +399,21 @@ async fn the_days_of_a_line_and_of_its_feed_survive_a_restart() {
     let text = write_config(&schedule, &producer);
     let server = ServerProcess::serving(folder.path(), &text);
     let day = async |url: &str, query: &str| -> [u64; 3] {
-        let found = until_json(&format!("{url}/api/v1/feeds/town/delays{query}"), |_| true).await;
+        let found =
+            wait_for_json(&format!("{url}/api/v1/feeds/town/delays{query}"), |_| true).await;
         let day = found["day"].as_array().cloned().unwrap_or_default();
         ["trips", "late", "cancelled"].map(|key| day.iter().filter_map(|it| it[key].as_u64()).sum())
     };
-    let before = until_json(&format!("{}/api/v1/feeds/town/delays?route=A", server.url), |found| {
-        found["day"].as_array().is_some_and(|day| !day.is_empty())
-    })
-    .await;
+    let before =
+        wait_for_json(&format!("{}/api/v1/feeds/town/delays?route=A", server.url), |found| {
+            found["day"].as_array().is_some_and(|day| !day.is_empty())
+        })
+        .await;
     assert_eq!(before["day"][0]["cancelled"], before["day"][0]["late"], "{before}");
     // No more data: the next process must have stored the statistics.
     producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"down")));
-    until_json(&format!("{}/api/v1/feeds/town/delays", server.url), |it| it["stale"] == true).await;
+    wait_for_json(&format!("{}/api/v1/feeds/town/delays", server.url), |it| it["stale"] == true)
+        .await;
     let queries = ["", "?route=A", "?route=B", "?stop=S"];
     let mut known = Vec::new();
     for query in queries {
@@ -422,7 +424,7 @@ async fn the_days_of_a_line_and_of_its_feed_survive_a_restart() {
     assert_eq!((all, stop), (std::array::from_fn(|at| a[at] + b[at]), [0; 3]));
     assert!(server.stop("-TERM").0.success());
     let server = ServerProcess::serving(folder.path(), &text);
-    until("the day is there again", async || day(&server.url, "").await == all).await;
+    wait_until("the day is there again", async || day(&server.url, "").await == all).await;
     for (query, known) in queries.iter().zip(&known) {
         assert_eq!(&day(&server.url, query).await, known, "{query}");
     }
@@ -444,7 +446,7 @@ async fn a_feed_with_trips_before_a_restart_has_delays_after_it() {
     let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
     let text = write_config(&schedule, &producer);
     let server = ServerProcess::serving(folder.path(), &text);
-    until_json(&format!("{}/api/v1/feeds/town/delays", server.url), |found| {
+    wait_for_json(&format!("{}/api/v1/feeds/town/delays", server.url), |found| {
         found["day"].as_array().is_some_and(|day| !day.is_empty())
     })
     .await;
@@ -452,11 +454,11 @@ async fn a_feed_with_trips_before_a_restart_has_delays_after_it() {
     let night = message(now(), vec![alert(None, Some("S"), &[("en", "Closed")])]);
     producer.set(good(&night));
     let has_one = |found: &Value| found["entities"] == 1 && found["state"] == "ok";
-    until_json(&format!("{}/api/v1/feeds/trips", server.url), has_one).await;
+    wait_for_feed(&server.url, "trips", has_one).await;
     assert!(server.stop("-TERM").0.success());
     let server = ServerProcess::serving(folder.path(), &text);
-    until_json(&format!("{}/api/v1/feeds/trips", server.url), has_one).await;
-    until("there is an answer still", async || {
+    wait_for_feed(&server.url, "trips", has_one).await;
+    wait_until("there is an answer still", async || {
         get(&format!("{}/delays/trips/badge.svg", server.url)).await.status() == 200
     })
     .await;
@@ -472,7 +474,7 @@ async fn the_day_is_recorded_by_quarter_hours() {
     let server = demo(240.0, &[]).await;
     let url = format!("{}/api/v1/feeds/city/delays", server.url());
     let found =
-        until_json(&url, |found| found["day"].as_array().is_some_and(|day| day.len() > 2)).await;
+        wait_for_json(&url, |found| found["day"].as_array().is_some_and(|day| day.len() > 2)).await;
     for quarter in found["day"].as_array().unwrap() {
         let [trips, late, cancelled] =
             ["trips", "late", "cancelled"].map(|key| quarter[key].as_u64().unwrap());
@@ -484,7 +486,7 @@ async fn the_day_is_recorded_by_quarter_hours() {
     let stops = get_json(&format!("{}/api/v1/stops?q=Central", server.url())).await;
     let stop = stops["items"][0]["id"].as_str().unwrap_or_default();
     assert!(!stop.is_empty(), "{stops}");
-    until_json(&format!("{url}?stop={stop}"), |found| {
+    wait_for_json(&format!("{url}?stop={stop}"), |found| {
         found["day"].as_array().is_some_and(|day| !day.is_empty())
     })
     .await;

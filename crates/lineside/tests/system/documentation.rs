@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use lineside_testkit::wait_for_status;
+
 use crate::support::http::{get, get_json, header};
 use crate::support::shared_demo;
-use crate::support::site::until_status;
 
 /// Returns the values of an attribute in a page, as text.
 fn attributes<'a>(page: &'a str, mark: &'a str) -> impl Iterator<Item = String> + 'a {
@@ -93,6 +94,6 @@ async fn the_reference_has_every_operation_with_a_working_example() {
     assert!(examples.len() > 25, "{}", examples.len());
     for example in examples {
         // A report exists once the demo's first validation has ended.
-        until_status(&format!("{server}{example}"), 200).await;
+        wait_for_status(&format!("{server}{example}"), 200).await;
     }
 }

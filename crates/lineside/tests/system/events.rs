@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use lineside_testkit::{WAIT_MAX, wait_for};
 use serde_json::{Value, json};
 
 use crate::support::events::{ReceivedByChannel, ReceivedState, Stream};
 use crate::support::http::{assert_problem, get, get_json, get_with, json as json_of, problem};
-use crate::support::wait::{WAIT_MAX, until_some};
 use crate::support::{demo, shared_demo};
 
 /// Returns a channel's state from the API, and its position.
@@ -158,7 +158,10 @@ async fn a_resumed_stream_continues_where_it_broke() {
     }
     let last = stream.last_event_id.clone();
     drop(stream);
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    // Something is published before the stream is resumed.
+    let mut other = Stream::resume(&server, "channel=feed/city", &last).await;
+    other.next_within(WAIT_MAX).await.unwrap();
+    drop(other);
     let mut stream = Stream::resume(&server, "channel=feed/city", &last).await;
     let states = received_by_channel.get("feed/city").gaps;
     let first = stream.next_within(WAIT_MAX).await.unwrap();
@@ -218,7 +221,7 @@ async fn every_kind_of_channel_agrees_with_the_state() {
         }
         Ok(())
     };
-    until_some("all channels of a vehicle tell of something", fetch).await;
+    wait_for("all channels of a vehicle tell of something", fetch).await;
 }
 
 /// Returns the channels of a vehicle on a trip, and one of a stop.

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
+use lineside_testkit::{wait_for_json, wait_for_metric, wait_until, wait_until_ready};
 use serde_json::{Value, json};
 
-use crate::reports::{FAR, schedule, text, until_report};
-use crate::support::http::{get, get_json};
+use crate::reports::{FAR, schedule};
+use crate::support::http::{get, get_json, get_text};
 use crate::support::process::ServerProcess;
 use crate::support::site::{configure, serve};
-use crate::support::until_ready;
-use crate::support::wait::{until, until_json};
 
 const FEED: &str = "[[feed]]\nid = \"city\"\nurl = \"city.zip\"\npoll = \"1s\"\n";
 /// A validator that runs like the reference one: its output is a folder.
@@ -43,7 +42,7 @@ fn validator_report() -> Value {
 async fn restart(folder: &Path) -> ServerProcess {
     let config = folder.join("lineside.toml");
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     server
 }
 
@@ -64,7 +63,7 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     let has_result =
         |report: &Value| find_validator(report, "canonical")["result"]["codes"].is_array();
-    let first = until_report(&api, has_result).await;
+    let first = wait_for_json(&api, has_result).await;
     let result_of_run = &find_validator(&first, "canonical")["result"];
     assert_eq!(
         (&result_of_run["kind"], &result_of_run["validator"]),
@@ -83,7 +82,7 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     let before = version(&first);
     let report_url = format!("{}/feeds/city/versions/{before}/report", server.url);
     for page in [format!("{}/feeds/city", server.url), report_url.clone()] {
-        let page = text(&page).await;
+        let page = get_text(&page).await;
         for part in ["report-beside", "of_somebody_else", "1\u{202f}007", "&lt;b&gt;x&lt;/b&gt;"] {
             assert!(page.contains(part), "{part}: {page}");
         }
@@ -93,7 +92,7 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     // A failure on the next version leaves the earlier result, with its version.
     put(folder_path, "judge.sh", BROKEN.as_bytes());
     put(folder_path, "city.zip", &schedule("u,Up,59.9,10.7\n"));
-    let failed = until_json(&api, |report| {
+    let failed = wait_for_json(&api, |report| {
         version(report) != before && find_validator(report, "canonical")["failed"].is_object()
     })
     .await;
@@ -105,16 +104,15 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
         (&it["result"]["version"], &it["result"]["codes"]),
         (&json!(before), &result_of_run["codes"])
     );
-    let page = text(&format!("{}/feeds/city", server.url)).await;
+    let page = get_text(&format!("{}/feeds/city", server.url)).await;
     assert!(
         page.contains("Its newest run failed") && page.contains("a different version"),
         "{page}"
     );
-    assert!(!text(&report_url).await.contains("newest run failed"));
+    assert!(!get_text(&report_url).await.contains("newest run failed"));
     for line in ["lineside_validators_finished_total 1", "lineside_validators_failed_total 1"] {
         // A run's result is shown before the run is counted.
-        let is_counted = async || text(&format!("{}/metrics", server.url)).await.contains(line);
-        until(line, is_counted).await;
+        wait_for_metric(&server.url, line).await;
     }
     assert!(server.stop("-TERM").0.success());
 
@@ -123,7 +121,7 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     let server = restart(folder_path).await;
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     let now = version(&failed);
-    let mended = until_report(&api, |report| {
+    let mended = wait_for_json(&api, |report| {
         find_validator(report, "canonical")["result"]["version"] == now.as_str()
     })
     .await;
@@ -136,7 +134,7 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     let server = restart(folder_path).await;
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     put(folder_path, "city.zip", &bytes);
-    until_report(&api, |report| {
+    wait_for_json(&api, |report| {
         find_validator(report, "canonical")["result"]["version"] == before.as_str()
     })
     .await;
@@ -150,7 +148,7 @@ async fn an_external_report_is_shown_and_survives_a_failed_run() {
     assert_ne!(config, other);
     put(folder_path, "lineside.toml", other.as_bytes());
     let server = restart(folder_path).await;
-    until("it has run once more", async || {
+    wait_until("it has run once more", async || {
         let runs = std::fs::read_to_string(folder_path.join("runs")).unwrap();
         runs.lines().count() == 5
     })
@@ -184,9 +182,10 @@ async fn failures_of_a_validator_are_reported_and_block_nothing() {
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     let names = ["coded", "crash", "hangs", "large", "missing", "silent", "text"];
     let is_done = |it: &Value| !it["result"].is_null() || !it["failed"].is_null();
-    let report =
-        until_report(&api, |report| names.iter().all(|name| is_done(find_validator(report, name))))
-            .await;
+    let report = wait_for_json(&api, |report| {
+        names.iter().all(|name| is_done(find_validator(report, name)))
+    })
+    .await;
     assert_eq!(report["lineside"]["validators"].as_array().unwrap().len(), names.len(), "{report}");
     for (name, why) in [
         ("crash", "ended with exit code 4"),
@@ -214,7 +213,7 @@ async fn failures_of_a_validator_are_reported_and_block_nothing() {
         (json!("text"), json!(""))
     );
     assert_eq!(find_result("text")["text"], "line 3: <i>no stop</i>\n");
-    let page = text(&format!("{}/feeds/city", server.url)).await;
+    let page = get_text(&format!("{}/feeds/city", server.url)).await;
     for part in ["did not end within 1s", "It wrote nothing.", "line 3: &lt;i&gt;no stop&lt;/i&gt;"]
     {
         assert!(page.contains(part), "{part}: {page}");
@@ -226,7 +225,7 @@ async fn failures_of_a_validator_are_reported_and_block_nothing() {
     // The configuration is reloaded: one validator has another program, the others are gone.
     let another = validator("text", "echo 'all is well'", "");
     configure(folder_path, &format!("{another}{FEED}"));
-    let report = until_json(&api, |report| {
+    let report = wait_for_json(&api, |report| {
         find_validator(report, "text")["result"]["text"] == "all is well\n"
     })
     .await;

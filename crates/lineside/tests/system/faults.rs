@@ -2,18 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::Response;
+use lineside_testkit::{wait_for_feed, wait_for_freshness};
 
-use crate::support::http::{get, header, json, send};
-use crate::support::wait::{until_json, until_reply};
+use crate::support::http::{get, json, send};
 use crate::support::{DemoServer, demo};
-
-/// Waits until a feed's `Lineside-Status` begins with a word.
-async fn until_status(server: &str, feed: &str, state: &str) -> String {
-    let url = format!("{server}/proxy/{feed}");
-    let is_met = |reply: &Response| header(reply, "lineside-status").starts_with(state);
-    header(&until_reply(state, &url, is_met).await, "lineside-status").to_owned()
-}
 
 async fn switch(server: &DemoServer, feed: &str, fault: &str) {
     let url = format!("{}/demo/faults", server.url());
@@ -54,16 +46,20 @@ async fn each_fault_preserves_the_last_good_bytes_and_has_a_reason() {
         ("empty", "empty"),
         ("hang", "timeout"),
     ] {
-        until_status(&url, "city-vehicles", "fresh").await;
+        wait_for_freshness(&format!("{url}/proxy/city-vehicles"), "fresh").await;
         switch(&server, "city-vehicles", fault).await;
         // On a slow machine a timeout may come first.
-        until_status(&url, "city-vehicles", &format!("stale; reason={reason}; since=2")).await;
+        wait_for_freshness(
+            &format!("{url}/proxy/city-vehicles"),
+            &format!("stale; reason={reason}; since=2"),
+        )
+        .await;
         let response = get(&format!("{url}/proxy/city-vehicles")).await;
         assert_eq!(response.status(), 200);
         assert!(response.headers()["age"].to_str().unwrap().parse::<u64>().is_ok());
         let bytes = response.bytes().await.unwrap();
         assert!(bytes.len() > 100 && !bytes.starts_with(b"<"), "{fault}: {} bytes", bytes.len());
-        until_json(&format!("{url}/api/v1/feeds/city-vehicles"), |feed| {
+        wait_for_feed(&url, "city-vehicles", |feed| {
             let [state, shown_reason] =
                 ["state", "reason"].map(|key| feed[key].as_str().unwrap_or_default());
             // An empty body is a valid reply: the state is named after it, and there is no failure.
@@ -73,7 +69,7 @@ async fn each_fault_preserves_the_last_good_bytes_and_has_a_reason() {
         .await;
         switch(&server, "city-vehicles", "").await;
     }
-    until_status(&url, "city-vehicles", "fresh").await;
+    wait_for_freshness(&format!("{url}/proxy/city-vehicles"), "fresh").await;
     server.stop().await;
 }
 
@@ -128,7 +124,7 @@ async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
 async fn the_page_has_its_own_address_and_the_next_poll_of_each_feed() {
     let server = demo(1.0, &[]).await;
     let url = server.url();
-    until_status(&url, "city-trips", "fresh").await;
+    wait_for_freshness(&format!("{url}/proxy/city-trips"), "fresh").await;
     let page = get(&format!("{url}/demo/faults")).await.text().await.unwrap();
     let command = format!("curl -d 'feed=city-trips&amp;fault=hang' {url}/demo/faults");
     assert!(page.contains(&command), "{page}");

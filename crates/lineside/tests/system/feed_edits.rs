@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lineside_testkit::{wait_for_feed, wait_for_status, wait_until_ready};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -9,8 +10,7 @@ use crate::support::admin::{self, TOKEN};
 use crate::support::http::{client, get, get_json};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::wait::until;
-use crate::support::{shared_demo, until_ready};
+use crate::support::shared_demo;
 
 /// A server with the feed `a` in its file, and an admin.
 struct Server {
@@ -38,7 +38,7 @@ impl Server {
     async fn start(folder: &Path, producer: Producer) -> Self {
         let config = folder.join("lineside.toml");
         let process = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-        until_ready(&process.url).await;
+        wait_until_ready(&process.url).await;
         Self { process, producer }
     }
 
@@ -67,16 +67,13 @@ impl Server {
         get(&format!("{}/proxy/{id}", self.process.url)).await.status().as_u16()
     }
 
-    async fn until_served(&self, id: &str) {
-        until("it is served", async || self.feed_status(id).await == 200).await;
+    async fn wait_until_served(&self, id: &str) {
+        wait_for_status(&format!("{}/proxy/{id}", self.process.url), 200).await;
     }
 
-    async fn until_paused(&self, id: &str) {
-        let is_paused = async || {
-            let feed = self.feed(id).await;
-            feed["reason"].as_str().unwrap().starts_with("paused")
-        };
-        until("it is paused", is_paused).await;
+    async fn wait_until_paused(&self, id: &str) {
+        let is_paused = |feed: &Value| feed["reason"].as_str().unwrap().starts_with("paused");
+        wait_for_feed(&self.process.url, id, is_paused).await;
     }
 }
 
@@ -86,7 +83,7 @@ async fn adding_changing_and_removing_a_feed_can_each_be_undone() {
     let producer = producer().await;
     configure(folder.path(), &producer, true);
     let server = Server::start(folder.path(), producer).await;
-    server.until_served("a").await;
+    server.wait_until_served("a").await;
     let url = server.producer.url("/b?key=hunter2");
     let keys = json!({"id": "b", "url": url, "format": "raw", "headers": {"X-Key": "hunter3"}});
     let (status, dry_run) =
@@ -102,7 +99,7 @@ async fn adding_changing_and_removing_a_feed_can_each_be_undone() {
     assert_eq!(server.feed_status("b").await, 404);
     let (status, added) = server.send_request(Method::POST, "feeds", Some(keys.clone())).await;
     assert_eq!((status, &added["feed"]["persistent"]), (201, &json!(true)), "{added}");
-    server.until_served("b").await;
+    server.wait_until_served("b").await;
     assert!(server.producer.heads().iter().any(|it| it.contains("x-key: hunter3")));
     assert_eq!(server.send_request(Method::POST, "feeds", Some(keys)).await.0, 409);
     let patch = json!({"name": "B", "headers": {"X-Key": "***", "X-More": "hunter4"}});
@@ -141,7 +138,7 @@ async fn adding_changing_and_removing_a_feed_can_each_be_undone() {
     let detail = conflict["detail"].as_str().unwrap();
     assert!(detail.contains(&n(0).to_string()), "it names the later edit: {detail}");
     assert_eq!(server.post(&format!("history/{}/undo", n(0))).await.0, 200);
-    server.until_served("b").await;
+    server.wait_until_served("b").await;
     assert_eq!(server.feed("b").await["name"], "B");
     assert_eq!(server.post(&undo(n(1))).await.0, 200);
     assert_eq!(server.feed("b").await["name"], "b");
@@ -159,12 +156,12 @@ async fn confirmed_changes_survive_a_kill() {
     for round in 0..3 {
         let server = Server::start(folder.path(), producer.clone()).await;
         if round > 0 {
-            server.until_paused("a").await;
+            server.wait_until_paused("a").await;
             assert_eq!(server.feed("a").await["name"], name, "round {round}");
             assert_eq!(server.post("feeds/a/poll").await.1["code"], "feed_paused");
             assert_eq!(server.post("feeds/a/resume").await.0, 200);
         }
-        server.until_served("a").await;
+        server.wait_until_served("a").await;
         name = format!("in round {round}");
         let patch = json!({"name": name});
         let (status, changed) = server.send_request(Method::PATCH, "feeds/a", Some(patch)).await;
@@ -184,7 +181,7 @@ async fn invalid_changes_are_refused_by_key_without_any_effect() {
     let producer = producer().await;
     configure(folder.path(), &producer, false);
     let server = Server::start(folder.path(), producer).await;
-    server.until_served("a").await;
+    server.wait_until_served("a").await;
     let refused = async |method, path: &str, body: Value, code: &str, expected_message: &str| {
         let (_, problem) = server.send_request(method, path, Some(body)).await;
         assert_eq!(problem["code"], code, "{problem}");
@@ -207,7 +204,7 @@ async fn invalid_changes_are_refused_by_key_without_any_effect() {
     let (status, added) = server.send_request(Method::POST, "feeds", Some(c)).await;
     assert_eq!((status, &added["feed"]["persistent"]), (201, &json!(false)), "{added}");
     refused(Method::DELETE, "feeds/a", Value::Null, "feed_in_use", "feed c").await;
-    server.until_served("c").await;
+    server.wait_until_served("c").await;
     let request = client().post(format!("{}/api/v1/admin/feeds/c/poll", server.process.url));
     let reply = request.bearer_auth(TOKEN).send().await.unwrap();
     assert_eq!(reply.status(), 429);
@@ -227,7 +224,7 @@ async fn undoing_an_old_edit_preserves_later_edits_of_other_keys() {
     let producer = producer().await;
     configure(folder.path(), &producer, true);
     let server = Server::start(folder.path(), producer).await;
-    server.until_served("a").await;
+    server.wait_until_served("a").await;
     let change = async |keys: Value| {
         let (status, changed) = server.send_request(Method::PATCH, "feeds/a", Some(keys)).await;
         assert_eq!(status, 200, "{changed}");

@@ -3,46 +3,29 @@
 use std::path::Path;
 
 use jiff::{ToSpan, Zoned, civil::Date};
+use lineside_testkit::{
+    TestSchedule, wait_for_feed, wait_for_feed_state, wait_for_json, wait_until,
+};
 use serde_json::{Value, json};
 
 use crate::support::admin::{self, BEARER, TOKEN};
 use crate::support::http::{client, get, get_json, get_with, header};
 use crate::support::process::ServerProcess;
-use crate::support::wait::{until, until_json};
 
-/// Writes a schedule of one line that runs each day until `end`; only with header rows if `rows` is false.
-fn write_schedule(folder: &Path, end: Date, rows: bool) {
-    write_schedule_from(folder, Date::constant(2020, 1, 1), end, rows);
+/// Returns a schedule of one line that runs each day from `start` to `end`.
+fn schedule(start: Date, end: Date) -> TestSchedule {
+    let [start, end] = [start, end].map(|day| day.strftime("%Y%m%d").to_string());
+    TestSchedule::new("UTC")
+        .stop("S", "Market", 48.8, 2.3)
+        .stop("T", "Harbor", 48.9, 2.3)
+        .route("R", "1", 3)
+        .service("s", "1111111", [&start, &end])
+        .trip("T1", "S 08:00, T 08:10")
 }
 
-/// Writes a schedule like [`write_schedule`], with its first day of service.
-fn write_schedule_from(folder: &Path, start: Date, end: Date, rows: bool) {
-    std::fs::create_dir_all(folder).unwrap();
-    let [start, end] = [start, end].map(|day| day.strftime("%Y%m%d").to_string());
-    let calendar = format!("s,1,1,1,1,1,1,1,{start},{end}");
-    for (name, head, row) in [
-        (
-            "agency",
-            "agency_id,agency_name,agency_url,agency_timezone",
-            "A,Town,https://a.example,UTC",
-        ),
-        ("routes", "route_id,agency_id,route_short_name,route_type", "R,A,1,3"),
-        (
-            "calendar",
-            "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date",
-            &calendar,
-        ),
-        ("stops", "stop_id,stop_name,stop_lat,stop_lon", "S,Market,48.8,2.3\nT,Harbor,48.9,2.3"),
-        ("trips", "route_id,service_id,trip_id", "R,s,T1"),
-        (
-            "stop_times",
-            "trip_id,arrival_time,departure_time,stop_id,stop_sequence",
-            "T1,08:00:00,08:00:00,S,1\nT1,08:10:00,08:10:00,T,2",
-        ),
-    ] {
-        let row = if rows { row } else { "" };
-        std::fs::write(folder.join(format!("{name}.txt")), format!("{head}\n{row}\n")).unwrap();
-    }
+/// Writes a schedule of one line that runs each day until `end`.
+fn write_schedule(folder: &Path, end: Date) {
+    schedule(Date::constant(2020, 1, 1), end).write_to(folder);
 }
 
 /// Starts a server with these schedules, each a folder that is polled every second.
@@ -59,11 +42,6 @@ fn serve(folder: &Path, ids: &[&str]) -> ServerProcess {
     ServerProcess::serving(folder, text)
 }
 
-async fn until_state(server: &ServerProcess, feed: &str, state: &str) -> Value {
-    let url = format!("{}/api/v1/feeds/{feed}", server.url);
-    until_json(&url, |found| found["state"] == state).await
-}
-
 async fn text(url: String) -> String {
     get(&url).await.text().await.unwrap()
 }
@@ -72,16 +50,16 @@ async fn text(url: String) -> String {
 async fn an_expired_timetable_is_shown_as_expired_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let today = Zoned::now().date();
-    write_schedule(&folder.path().join("old"), Date::constant(2024, 6, 1), true);
-    write_schedule(&folder.path().join("soon"), today.saturating_add(5.days()), true);
+    write_schedule(&folder.path().join("old"), Date::constant(2024, 6, 1));
+    write_schedule(&folder.path().join("soon"), today.saturating_add(5.days()));
     let server = serve(folder.path(), &["old", "soon"]);
     let url = &server.url;
-    let old = until_state(&server, "old", "expired").await;
+    let old = wait_for_feed_state(&server.url, "old", "expired").await;
     assert_eq!(old["service_start"], "2020-01-01");
     assert_eq!((&old["service_end"], &old["expired"]), (&json!("2024-06-01"), &json!(true)));
     assert!(old["service_days_left"].as_i64().unwrap() < 0);
     assert_eq!(old["since"], "2024-06-02T00:00:00Z");
-    let soon = until_state(&server, "soon", "ok").await;
+    let soon = wait_for_feed_state(&server.url, "soon", "ok").await;
     // The agency's day may differ from this machine's.
     let left = soon["service_days_left"].as_i64().unwrap();
     assert!((4..=6).contains(&left), "{left}");
@@ -118,7 +96,7 @@ async fn an_expired_timetable_is_shown_as_expired_everywhere() {
     assert!(line.find("line-idle").unwrap() < line.find("data-stop=").unwrap(), "{line}");
     assert!(!line.contains("#times") && !line.contains("id=\"times\""), "{line}");
     assert!(line.contains("data-idle=\"timetable_ended\""), "{line}");
-    until("the badge says so once there is a report", async || {
+    wait_until("the badge says so once there is a report", async || {
         text(format!("{url}/feeds/old/report.svg")).await.contains(">expired<")
     })
     .await;
@@ -142,7 +120,7 @@ async fn an_expired_timetable_is_shown_as_expired_everywhere() {
     assert!(board.contains(card("old").await["no_departures"].as_str().unwrap()), "{board}");
     // The dashboard and the feed page show the same date.
     let ended = "datetime=\"2024-06-02T00:00:00+00:00\"";
-    until("the incident is on both pages, with one date", async || {
+    wait_until("the incident is on both pages, with one date", async || {
         let ops = get_with(&format!("{url}/ops"), &[BEARER]).await.text().await.unwrap();
         let (_, incidents) = ops.split_once("id=\"incidents\"").unwrap();
         let history = text(format!("{url}/feeds/old")).await;
@@ -167,10 +145,10 @@ async fn an_expired_timetable_is_shown_as_expired_everywhere() {
 async fn a_future_timetable_is_not_yet_valid() {
     let folder = tempfile::tempdir().unwrap();
     let start = Zoned::now().date().saturating_add(12.days());
-    write_schedule_from(&folder.path().join("next"), start, start.saturating_add(90.days()), true);
+    schedule(start, start.saturating_add(90.days())).write_to(&folder.path().join("next"));
     let server = serve(folder.path(), &["next"]);
     let url = &server.url;
-    let next = until_state(&server, "next", "ok").await;
+    let next = wait_for_feed_state(&server.url, "next", "ok").await;
     assert_eq!((&next["not_yet_valid"], &next["expired"]), (&json!(true), &json!(false)));
     // The agency's day may differ from this machine's.
     let ahead = next["service_days_until_start"].as_i64().unwrap();
@@ -217,30 +195,35 @@ fn write_recording(folder: &Path) {
     }
 }
 
-#[tokio::test]
-async fn a_recording_is_marked_on_every_page_with_its_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let town = folder.path().join("town");
-    write_schedule(&town, Date::constant(2024, 6, 1), true);
-    let recording = folder.path().join("recording");
+/// Starts a server with a schedule and a recording from the time of its service.
+fn serve_recording(folder: &Path, keys: &str) -> ServerProcess {
+    let town = folder.join("town");
+    write_schedule(&town, Date::constant(2024, 6, 1));
+    let recording = folder.join("recording");
     write_recording(&recording);
     let config = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
          [[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n\
-         [[feed]]\nid = \"buses\"\nurl = \"replay://{}?speed=1\"\nstatic = \"town\"\nformat = \"gtfs-rt\"\n",
+         [[feed]]\nid = \"buses\"\nurl = \"replay://{}?speed=1\"\nstatic = \"town\"\nformat = \"gtfs-rt\"\n{keys}",
         town.display().to_string(),
         recording.display(),
     );
-    let server = ServerProcess::serving(folder.path(), config);
+    ServerProcess::serving(folder, config)
+}
+
+#[tokio::test]
+async fn a_recording_is_marked_on_every_page_with_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve_recording(folder.path(), "");
     let url = &server.url;
     let is_replay_of_day = |found: &Value| {
         found["replay_time"].as_str().is_some_and(|at| at.starts_with("2024-02-08T12:"))
     };
     for feed in ["town", "buses"] {
-        until_json(&format!("{url}/api/v1/feeds/{feed}"), is_replay_of_day).await;
+        wait_for_feed(url, feed, is_replay_of_day).await;
     }
     // By the clock of the recording the timetable has not expired, and the mark names that clock.
-    let feed = until_state(&server, "town", "ok").await;
+    let feed = wait_for_feed_state(&server.url, "town", "ok").await;
     assert_eq!((&feed["expired"], &feed["service_end"]), (&json!(false), &json!("2024-06-01")));
     for path in [
         "/",
@@ -285,20 +268,9 @@ async fn a_recording_is_marked_on_every_page_with_its_time() {
 #[tokio::test]
 async fn delays_of_a_recording_belong_to_its_day_and_unknown_is_not_zero() {
     let folder = tempfile::tempdir().unwrap();
-    let town = folder.path().join("town");
-    write_schedule(&town, Date::constant(2024, 6, 1), true);
-    let recording = folder.path().join("recording");
-    write_recording(&recording);
-    let config = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
-         [[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n\
-         [[feed]]\nid = \"buses\"\nurl = \"replay://{}?speed=1\"\nstatic = \"town\"\nformat = \"gtfs-rt\"\nlate_after = \"1h\"\n",
-        town.display().to_string(),
-        recording.display(),
-    );
-    let server = ServerProcess::serving(folder.path(), config);
+    let server = serve_recording(folder.path(), "late_after = \"1h\"\n");
     let url = &server.url;
-    let found = until_json(&format!("{url}/api/v1/feeds/town/delays"), |found| {
+    let found = wait_for_json(&format!("{url}/api/v1/feeds/town/delays"), |found| {
         found["day"].as_array().is_some_and(|day| !day.is_empty())
     })
     .await;
@@ -316,17 +288,17 @@ async fn delays_of_a_recording_belong_to_its_day_and_unknown_is_not_zero() {
 #[tokio::test]
 async fn a_paused_feed_has_the_state_paused() {
     let folder = tempfile::tempdir().unwrap();
-    write_schedule(&folder.path().join("town"), Date::constant(2999, 1, 1), true);
+    write_schedule(&folder.path().join("town"), Date::constant(2999, 1, 1));
     let server = serve(folder.path(), &["town"]);
     let url = &server.url;
-    let feed = until_state(&server, "town", "ok").await;
+    let feed = wait_for_feed_state(&server.url, "town", "ok").await;
     assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(false), &Value::Null));
     let act = async |act: &str| {
         let act = format!("{url}/api/v1/admin/feeds/town/{act}");
         assert_eq!(client().post(act).bearer_auth(TOKEN).send().await.unwrap().status(), 200);
     };
     act("pause").await;
-    let feed = until_state(&server, "town", "paused").await;
+    let feed = wait_for_feed_state(&server.url, "town", "paused").await;
     assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(true), &json!("ok")));
     let found = get_json(&format!("{url}/api/v1/feeds?state=paused")).await;
     assert_eq!(found["items"].as_array().unwrap().len(), 1);
@@ -335,15 +307,15 @@ async fn a_paused_feed_has_the_state_paused() {
         let mut records = changes.map(|change| &change["record"]);
         records.any(|it| it["state"] == "paused" && it["state_before_pause"] == "ok")
     };
-    until_json(&format!("{url}/api/v1/feeds/town/state"), is_paused).await;
+    wait_for_json(&format!("{url}/api/v1/feeds/town/state"), is_paused).await;
     let status = format!("{url}/proxy/town");
     let is_reported = async || {
         let reply = get(&status).await;
         header(&reply, "lineside-status").starts_with("stale; reason=paused; since=")
     };
-    crate::support::wait::until("the header says it", is_reported).await;
+    wait_until("the header says it", is_reported).await;
     act("resume").await;
-    let feed = until_state(&server, "town", "ok").await;
+    let feed = wait_for_feed_state(&server.url, "town", "ok").await;
     assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(false), &Value::Null));
     server.stop("-TERM");
 }
@@ -352,43 +324,42 @@ async fn a_paused_feed_has_the_state_paused() {
 async fn a_schedule_without_rows_does_not_replace_a_good_one() {
     let folder = tempfile::tempdir().unwrap();
     let town = folder.path().join("town");
-    write_schedule(&town, Date::constant(2999, 1, 1), true);
+    write_schedule(&town, Date::constant(2999, 1, 1));
     let server = serve(folder.path(), &["town"]);
     let url = &server.url;
-    until_state(&server, "town", "ok").await;
-    write_schedule(&town, Date::constant(2999, 1, 1), false);
+    wait_for_feed_state(&server.url, "town", "ok").await;
+    for (name, text) in schedule(Date::constant(2020, 1, 1), Date::constant(2999, 1, 1)).files() {
+        let header = text.lines().next().unwrap();
+        std::fs::write(town.join(name), format!("{header}\n")).unwrap();
+    }
     let is_refused = |feed: &Value| feed["last_error"]["code"] == "no_rows";
-    let feed = until_json(&format!("{url}/api/v1/feeds/town"), is_refused).await;
+    let feed = wait_for_feed(url, "town", is_refused).await;
     assert_eq!((&feed["state"], &feed["entities"]), (&json!("stale"), &json!(1)));
     assert_eq!(get(&format!("{url}/stops/town/S")).await.status(), 200);
-    write_schedule(&town, Date::constant(2999, 1, 1), true);
-    until_state(&server, "town", "ok").await;
+    write_schedule(&town, Date::constant(2999, 1, 1));
+    wait_for_feed_state(&server.url, "town", "ok").await;
     server.stop("-TERM");
-}
-
-/// Writes a schedule like [`write_schedule`] whose agency has this name.
-fn write_named_schedule(folder: &Path, agency: &str) {
-    write_schedule(folder, Date::constant(2999, 1, 1), true);
-    let row = format!("A,{agency},https://a.example,UTC");
-    let head = "agency_id,agency_name,agency_url,agency_timezone";
-    std::fs::write(folder.join("agency.txt"), format!("{head}\n{row}\n")).unwrap();
 }
 
 #[tokio::test]
 async fn networks_are_sorted_without_accents_and_stops_with_one_name_have_numbers() {
     let folder = tempfile::tempdir().unwrap();
-    for (id, agency) in [("a", "Sound"), ("b", "São Paulo"), ("c", "samtrans")] {
-        write_named_schedule(&folder.path().join(id), agency);
-    }
-    let stops = "stop_id,stop_name,stop_lat,stop_lon\nX:S,Market,48.8,2.3\nX:T,Market,48.9,2.3";
-    let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
-                 T1,08:00:00,08:00:00,X:S,1\nT1,08:10:00,08:10:00,X:T,2";
-    for (name, text) in [("stops.txt", stops), ("stop_times.txt", times)] {
-        std::fs::write(folder.path().join("a").join(name), text).unwrap();
+    let plain = schedule(Date::constant(2020, 1, 1), Date::constant(2999, 1, 1));
+    let equal_names = TestSchedule::new("UTC")
+        .stop("X:S", "Market", 48.8, 2.3)
+        .stop("X:T", "Market", 48.9, 2.3)
+        .trip("T1", "X:S 08:00, X:T 08:10");
+    for (id, agency, schedule) in
+        [("a", "Sound", &equal_names), ("b", "São Paulo", &plain), ("c", "samtrans", &plain)]
+    {
+        let row = format!("a,{agency},https://a.example,UTC");
+        let head = "agency_id,agency_name,agency_url,agency_timezone";
+        let schedule = schedule.clone().table("agency.txt", format!("{head}\n{row}\n"));
+        schedule.write_to(&folder.path().join(id));
     }
     let server = serve(folder.path(), &["a", "b", "c"]);
     for id in ["a", "b", "c"] {
-        until_state(&server, id, "ok").await;
+        wait_for_feed_state(&server.url, id, "ok").await;
     }
     let index = text(format!("{}/networks", server.url)).await;
     let ids = index.split("data-network=\"").skip(1).map(|it| it.split('"').next().unwrap());

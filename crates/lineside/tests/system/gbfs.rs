@@ -1,9 +1,10 @@
 //! A GBFS system is passed on: its files, their addresses, and a malicious producer.
 
+use lineside_testkit::{wait_for_some, wait_for_status};
 use serde_json::{Value, json};
 
 use crate::support::http::{assert_problem, get, get_json, get_with, problem};
-use crate::support::site::{Site, serve, until, until_status};
+use crate::support::site::{Site, serve};
 
 const INFORMATION: &str = r#"{"last_updated":1,"ttl":3600,"version":"2.3","data":{"x":1.5000}}"#;
 const STATUS: &str = r#"{"last_updated":1,"ttl":0,"version":"2.3","data":{"stations":[]}}"#;
@@ -37,7 +38,7 @@ async fn gbfs_files_are_proxied_and_the_discovery_file_links_to_them() {
         ("/resource/bikes/fr/system_information", STATUS),
         ("/resource/bikes/station_status", STATUS),
     ] {
-        let response = until_status(&format!("{url}{path}"), 200).await;
+        let response = wait_for_status(&format!("{url}{path}"), 200).await;
         let headers = response.headers().clone();
         assert_eq!(headers["lineside-status"], "fresh", "{path}");
         assert_eq!(headers["content-type"], "application/json");
@@ -68,7 +69,7 @@ async fn gbfs_files_are_proxied_and_the_discovery_file_links_to_them() {
     let link = "<link rel=\"gbfs\" type=\"application/json\" href=\"/gbfs/bikes/3/gbfs.json\">";
     assert!(page.contains(link), "{page}");
     assert_eq!(get(&format!("{url}/gbfs/bikes/3/gbfs.json")).await.status(), 200);
-    let feed = until("its data of 1970 are stale", async || {
+    let feed = wait_for_some("its data of 1970 are stale", async || {
         let feed = get_json(&format!("{url}/api/v1/feeds/bikes")).await;
         (feed["state"] == "stale").then_some(feed)
     })
@@ -107,8 +108,8 @@ async fn a_failing_file_stays_served_and_an_unlisted_one_is_removed() {
         "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\nheaders = {{ key = \"s3cret\" }}\n"
     );
     let server = serve(folder.path(), &feeds).await;
-    until_status(&format!("{}/proxy/bikes/status", server.url), 200).await;
-    until_status(&format!("{}/proxy/bikes/zones", server.url), 200).await;
+    wait_for_status(&format!("{}/proxy/bikes/status", server.url), 200).await;
+    wait_for_status(&format!("{}/proxy/bikes/zones", server.url), 200).await;
     assert!(site.requests_for("/status").iter().all(|head| head.contains("key: s3cret")));
     // An invalid or failing file leaves its own last good bytes and the other files alone.
     site.put("/status", "<html>sorry</html>");
@@ -117,7 +118,7 @@ async fn a_failing_file_stays_served_and_an_unlisted_one_is_removed() {
         let status = response.headers()["lineside-status"].to_str().unwrap().to_owned();
         status.starts_with("stale; reason=html").then_some(response)
     };
-    let response = until("the file is stale", stale).await;
+    let response = wait_for_some("the file is stale", stale).await;
     assert!(response.headers().contains_key("age"));
     assert_eq!(response.text().await.unwrap(), STATUS);
     let other = get(&format!("{}/proxy/bikes/zones", server.url)).await;
@@ -129,14 +130,15 @@ async fn a_failing_file_stays_served_and_an_unlisted_one_is_removed() {
     }
     let server = serve(folder.path(), &feeds).await;
     for (file, expect) in [("status", STATUS), ("zones", INFORMATION)] {
-        let response = until_status(&format!("{}/proxy/bikes/{file}.json", server.url), 200).await;
+        let response =
+            wait_for_status(&format!("{}/proxy/bikes/{file}.json", server.url), 200).await;
         assert_eq!(response.text().await.unwrap(), expect);
     }
     site.put("/gbfs.json", &list(&["status"]));
-    until_status(&format!("{}/proxy/bikes/zones", server.url), 404).await;
+    wait_for_status(&format!("{}/proxy/bikes/zones", server.url), 404).await;
     // The discovery file is stored before it is served.
     let discovery = format!("{}/proxy/bikes/gbfs.json", server.url);
-    until("the list is the new one", async || {
+    wait_for_some("the list is the new one", async || {
         let found = get(&discovery).await.text().await.unwrap();
         (!found.contains("zones")).then_some(())
     })
@@ -176,8 +178,8 @@ async fn files_are_polled_at_their_ttl_and_only_at_the_host_of_the_feed() {
     for (path, page) in [("/gbfs.json", &*body), ("/slow", INFORMATION), ("/quick", STATUS)] {
         site.put(&format!("{path}?token=s3cret"), page);
     }
-    until_status(&format!("{}/proxy/bikes/slow", server.url), 200).await;
-    until("the quick one is asked for again and again", async || {
+    wait_for_status(&format!("{}/proxy/bikes/slow", server.url), 200).await;
+    wait_for_some("the quick one is asked for again and again", async || {
         (site.requests_for("/quick?token=s3cret").len() >= 4).then_some(())
     })
     .await;
@@ -226,14 +228,14 @@ async fn a_system_of_a_proxy_yaml_is_served_at_its_addresses() {
     );
     std::fs::write(folder.path().join("proxy.yml"), yaml).unwrap();
     let server = serve(folder.path(), "[import]\nfeeds = \"proxy.yml\"\n").await;
-    until_status(&format!("{}/resource/bikes/status.json", server.url), 200).await;
+    wait_for_status(&format!("{}/resource/bikes/status.json", server.url), 200).await;
     let found = get_json(&format!("{}/resource/bikes/gbfs.json", server.url)).await;
     let address = format!("{}/resource/bikes/status.json", server.url);
     assert_eq!(found["data"]["feeds"][0]["url"], address);
     // Clients of that proxy also find a file under the name in its address.
     for name in ["vehicle_status.json", "free_bikes.json", "free_bikes"] {
         let url = format!("{}/resource/bikes/{name}", server.url);
-        assert_eq!(until_status(&url, 200).await.text().await.unwrap(), vehicles, "{name}");
+        assert_eq!(wait_for_status(&url, 200).await.text().await.unwrap(), vehicles, "{name}");
     }
     server.stop("-TERM");
 }

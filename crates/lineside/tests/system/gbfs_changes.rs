@@ -1,10 +1,11 @@
 //! A GBFS system whose configuration or producer changes, and its conditional requests.
 
+use lineside_testkit::{wait_for_body, wait_for_some, wait_for_status};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
-use crate::support::site::{Site, configure, serve, until, until_status};
+use crate::support::site::{Site, configure, serve};
 
 fn file(ttl: u64, content: &str) -> String {
     json!({"last_updated": 1, "ttl": ttl, "version": "3.0", "data": {"says": content}}).to_string()
@@ -19,15 +20,6 @@ fn list(names: &[&str]) -> String {
 
 fn bikes(url: &str, more: &str) -> String {
     format!("[[feed]]\nid = \"bikes\"\nurl = \"{url}\"\nformat = \"gbfs\"\npoll = \"1s\"\n{more}")
-}
-
-async fn until_body(url: &str, expect: &str) {
-    let fetch_body = async || {
-        let response = get(url).await;
-        let is_fresh = response.headers().get("lineside-status").is_some_and(|it| it == "fresh");
-        (response.text().await.unwrap() == expect && is_fresh).then_some(())
-    };
-    until(&format!("{url} is {expect}"), fetch_body).await;
 }
 
 #[tokio::test]
@@ -45,14 +37,14 @@ async fn a_reconfigured_system_is_polled_at_its_new_address() {
     let server = serve(folder.path(), &one).await;
     let (status, zones) =
         (format!("{}/proxy/bikes/status", server.url), format!("{}/proxy/bikes/zones", server.url));
-    until_body(&status, &file(0, "one")).await;
-    until_body(&zones, &file(0, "one")).await;
+    wait_for_body(&status, file(0, "one").as_bytes()).await;
+    wait_for_body(&zones, file(0, "one").as_bytes()).await;
     configure(folder.path(), &bikes(&format!("{producer}/two/gbfs.json"), ""));
-    until_body(&status, &file(0, "two")).await;
-    until_body(&zones, &file(0, "two")).await;
+    wait_for_body(&status, file(0, "two").as_bytes()).await;
+    wait_for_body(&zones, file(0, "two").as_bytes()).await;
     let before = site.requests_for("/one/status").len();
     let n_two = site.requests_for("/two/status").len();
-    until("the new place is asked again", async || {
+    wait_for_some("the new place is asked again", async || {
         (site.requests_for("/two/status").len() > n_two + 2).then_some(())
     })
     .await;
@@ -66,21 +58,21 @@ async fn a_reconfigured_system_is_polled_at_its_new_address() {
         let seconds: u64 = cached.split(['=', ',']).nth(2).unwrap().parse().unwrap();
         (seconds > 1_000 && feed["state"] == "ok").then_some(())
     };
-    until("the files are good for an hour", far).await;
+    wait_for_some("the files are good for an hour", far).await;
     // A removed feed is gone; an added one is back.
     let other = one.replace("\"bikes\"", "\"others\"");
     configure(folder.path(), &other);
-    until_status(&status, 404).await;
+    wait_for_status(&status, 404).await;
     for path in ["gbfs.json", "status", "zones"] {
         let url = format!("{}/proxy/bikes/{path}", server.url);
         assert_problem(404, "unknown_feed", problem(&url).await);
     }
     configure(folder.path(), &one);
-    until_body(&status, &file(0, "one")).await;
+    wait_for_body(&status, file(0, "one").as_bytes()).await;
     // In another format the feed has no files.
     let raw = one.replace("format = \"gbfs\"", "format = \"raw\"");
     configure(folder.path(), &raw);
-    until_status(&status, 404).await;
+    wait_for_status(&status, 404).await;
     assert_problem(404, "not_found", problem(&zones).await);
     server.stop("-TERM");
 }
@@ -97,7 +89,7 @@ async fn poll_and_pause_apply_to_all_files_of_a_system() {
     let admin = format!("[admin]\ntoken = \"{token}\"\n");
     let server = serve(folder.path(), &format!("{admin}{feeds}")).await;
     let status = format!("{}/proxy/bikes/status", server.url);
-    until_body(&status, &file(3_600, "x")).await;
+    wait_for_body(&status, file(3_600, "x").as_bytes()).await;
     let bearer = format!("Bearer {token}");
     let send_request = async |what: &str| {
         let url = format!("{}/api/v1/admin/feeds/bikes/{what}", server.url);
@@ -107,7 +99,7 @@ async fn poll_and_pause_apply_to_all_files_of_a_system() {
     // The file's own `ttl` is an hour.
     assert_eq!(site.requests_for("/status").len(), 1);
     send_request("poll").await;
-    until("the file is asked for", async || {
+    wait_for_some("the file is asked for", async || {
         (site.requests_for("/status").len() >= 2).then_some(())
     })
     .await;
@@ -116,7 +108,7 @@ async fn poll_and_pause_apply_to_all_files_of_a_system() {
         let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
         feed["files"][0]["reason"].as_str()?.starts_with("paused").then_some(())
     };
-    until("the file says that it is paused", reason).await;
+    wait_for_some("the file says that it is paused", reason).await;
     // Subscribers receive the state of the API.
     let channel_state = async |expect: &str| {
         let message = get_json(&format!("{}/api/v1/feeds/bikes/state", server.url)).await;
@@ -124,7 +116,7 @@ async fn poll_and_pause_apply_to_all_files_of_a_system() {
         let feed = changes.find(|change| change["kind"] == "feed")?;
         (feed["record"]["state"] == expect).then_some(())
     };
-    until("the channel has the pause", async || channel_state("paused").await).await;
+    wait_for_some("the channel has the pause", async || channel_state("paused").await).await;
     let n_requests = site.heads().len();
     let response = get(&status).await;
     assert_eq!(
@@ -134,8 +126,8 @@ async fn poll_and_pause_apply_to_all_files_of_a_system() {
     assert!(site.heads().len() <= n_requests + 1, "one may have been on its way");
     site.put("/status", &file(3_600, "y"));
     send_request("resume").await;
-    until_body(&status, &file(3_600, "y")).await;
-    until("the channel has the end of the pause", async || channel_state("ok").await).await;
+    wait_for_body(&status, file(3_600, "y").as_bytes()).await;
+    wait_for_some("the channel has the end of the pause", async || channel_state("ok").await).await;
     server.stop("-TERM");
 }
 
@@ -150,14 +142,14 @@ async fn a_failing_file_appears_in_the_state_and_availability_of_its_system() {
     let feeds = bikes(&format!("{producer}/gbfs.json"), "");
     let server = serve(folder.path(), &feeds).await;
     let status = format!("{}/proxy/bikes/status", server.url);
-    until_body(&status, &file(0, "good")).await;
+    wait_for_body(&status, file(0, "good").as_bytes()).await;
     let catalog = format!("{}/api/v1/feeds/bikes", server.url);
     site.take("/status");
     let stale = async || {
         let feed = get_json(&catalog).await;
         (feed["state"] == "stale").then_some(feed)
     };
-    let feed = until("the system is stale", stale).await;
+    let feed = wait_for_some("the system is stale", stale).await;
     let reason = feed["reason"].as_str().unwrap();
     assert!(
         reason.starts_with("1 of 2 files: status: ") && reason.contains("(http_500)"),
@@ -178,13 +170,16 @@ async fn a_failing_file_appears_in_the_state_and_availability_of_its_system() {
             past.contains("status: the server returned 500") && past.contains("1 of 2 files");
         is_told.then_some(())
     };
-    until("the poll that failed is remembered with its file", past).await;
+    wait_for_some("the poll that failed is remembered with its file", past).await;
     let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
     let fetches = "lineside_ingest_fetches_total{feed=\"bikes\",outcome=\"http_5xx\"}";
     assert!(metrics.contains(fetches), "{metrics}");
     site.put("/status", &file(0, "again"));
-    until_body(&status, &file(0, "again")).await;
-    until("all is well", async || (get_json(&catalog).await["state"] == "ok").then_some(())).await;
+    wait_for_body(&status, file(0, "again").as_bytes()).await;
+    wait_for_some("all is well", async || {
+        (get_json(&catalog).await["state"] == "ok").then_some(())
+    })
+    .await;
     server.stop("-TERM");
 }
 
@@ -201,7 +196,7 @@ async fn every_file_supports_conditional_compressed_and_head_requests() {
     let more = "licence = \"https://example.org/licence\"\n";
     let feeds = bikes(&format!("{producer}/gbfs.json"), more);
     let server = serve(folder.path(), &feeds).await;
-    until_status(&format!("{}/proxy/bikes/status", server.url), 200).await;
+    wait_for_status(&format!("{}/proxy/bikes/status", server.url), 200).await;
     for path in ["/proxy/bikes/gbfs.json", "/proxy/bikes/status.json", "/resource/bikes/status"] {
         let url = format!("{}{path}", server.url);
         let whole = get(&url).await;
@@ -231,7 +226,7 @@ async fn every_file_supports_conditional_compressed_and_head_requests() {
         }
     }
     // Requests to the producer are conditional too.
-    until("the producer is asked with what it said", async || {
+    wait_for_some("the producer is asked with what it said", async || {
         site.requests_for("/status")
             .iter()
             .any(|head| head.contains("if-none-match: "))
@@ -265,13 +260,13 @@ async fn a_discovery_file_cannot_cause_requests_to_private_networks() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &bikes(&format!("{producer}/gbfs.json"), "")).await;
     // The host of the discovery file is loopback too, but the operator named it.
-    until_body(&format!("{}/proxy/bikes/status", server.url), &file(0, "x")).await;
+    wait_for_body(&format!("{}/proxy/bikes/status", server.url), file(0, "x").as_bytes()).await;
     let catalog = format!("{}/api/v1/feeds/bikes", server.url);
     let refused = async || {
         let feed = get_json(&catalog).await;
         feed["reason"].as_str()?.contains("named: not requested").then_some(feed)
     };
-    let feed = until("what a name leads to is refused with the reason", refused).await;
+    let feed = wait_for_some("what a name leads to is refused with the reason", refused).await;
     assert!(feed["reason"].as_str().unwrap().contains("not on the public internet"), "{feed}");
     let mut problems: Vec<&str> = feed["problem_samples"]
         .as_array()

@@ -1,14 +1,11 @@
 //! The stations and vehicles of a GBFS system: as records, in channels, on the map.
 
-use std::time::Duration;
-
+use lineside_testkit::{WAIT_MAX, wait_for_some};
 use serde_json::{Value, json};
 
 use crate::support::events::Stream;
 use crate::support::http::{assert_problem, get, get_json, problem};
-use crate::support::site::{Site, serve, until};
-
-const WAIT_MAX: Duration = Duration::from_secs(20);
+use crate::support::site::{Site, serve};
 
 /// A system of version 2.3 at `/v2`, with typical files.
 struct Producer {
@@ -81,13 +78,17 @@ async fn records(server: &str, channel: &str) -> Vec<(String, String, Value)> {
     changes.iter().map(|it| (text(it, "kind"), text(it, "id"), it["record"].clone())).collect()
 }
 
-async fn until_ids(server: &str, channel: &str, expect: &[&str]) -> Vec<(String, String, Value)> {
+async fn wait_for_ids(
+    server: &str,
+    channel: &str,
+    expect: &[&str],
+) -> Vec<(String, String, Value)> {
     let fetch_ids = async || {
         let all = records(server, channel).await;
         let ids: Vec<String> = all.iter().map(|(kind, id, _)| format!("{kind} {id}")).collect();
         (ids == expect).then_some(all)
     };
-    until(&format!("{channel} holds {expect:?}"), fetch_ids).await
+    wait_for_some(&format!("{channel} holds {expect:?}"), fetch_ids).await
 }
 
 /// Returns the changes of one kind in the next publication that has any.
@@ -117,23 +118,24 @@ async fn stations_and_vehicles_are_records_of_their_feed_and_the_map() {
         "vehicle b1",
         "vehicle docked",
     ];
-    until_ids(url, "feed/bikes", &all).await;
-    until("the status is joined", async || {
+    wait_for_ids(url, "feed/bikes", &all).await;
+    wait_for_some("the status is joined", async || {
         let all = records(url, "station/bikes/s1").await;
         all.iter().any(|(_, _, record)| record["is_renting"] == true).then_some(())
     })
     .await;
-    let station = until_ids(url, "station/bikes/s1", &["feed bikes", "station s1"]).await;
+    let station = wait_for_ids(url, "station/bikes/s1", &["feed bikes", "station s1"]).await;
     let expect = json!({
         "station_id": "s1", "name": [{"text": "Canal", "language": "en"}], "lat": 59.91, "lon": 10.75,
         "capacity": 12, "num_vehicles_available": 3, "num_docks_available": 9, "is_installed": true,
         "is_renting": true, "is_returning": true, "last_reported": "2023-11-14T22:13:20Z",
     });
     assert_eq!(station[1].2, expect);
-    until_ids(url, "station/bikes/s%25202%252Fb", &["feed bikes", "station s 2/b"]).await;
-    until_ids(url, "area/u4xs", &["feed bikes", "station s 2/b", "station s1", "vehicle b1"]).await;
+    wait_for_ids(url, "station/bikes/s%25202%252Fb", &["feed bikes", "station s 2/b"]).await;
+    wait_for_ids(url, "area/u4xs", &["feed bikes", "station s 2/b", "station s1", "vehicle b1"])
+        .await;
     // A vehicle whose id changes cannot be followed.
-    until_ids(url, "vehicle/bikes/b1", &["feed bikes"]).await;
+    wait_for_ids(url, "vehicle/bikes/b1", &["feed bikes"]).await;
     let points = get_json(&format!("{url}/geojson/bikes/stations.geojson")).await;
     let features = points["features"].as_array().unwrap();
     assert_eq!(features.len(), 2, "one has no place");
@@ -173,7 +175,7 @@ async fn station_changes_are_published_and_removed_files_remove_records() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &producer.feed()).await;
     let url = &server.url;
-    until("all is there", async || {
+    wait_for_some("all is there", async || {
         let all = records(url, "feed/bikes").await;
         let is_joined = |record: &Value| record["num_vehicles_available"] == 3;
         (all.len() == 6 && all.iter().any(|(_, _, it)| is_joined(it))).then_some(())
@@ -199,7 +201,7 @@ async fn station_changes_are_published_and_removed_files_remove_records() {
         changes.iter().map(|it| format!("{} {}", it["op"], it["id"]).replace('"', "")).collect();
     assert_eq!(listed_changes, ["upsert b2", "remove b1"]);
     producer.list(&["station_information"]);
-    until_ids(url, "feed/bikes", &["feed bikes", "station lost", "station s 2/b", "station s1"])
+    wait_for_ids(url, "feed/bikes", &["feed bikes", "station lost", "station s 2/b", "station s1"])
         .await;
     let station = records(url, "station/bikes/s1").await;
     assert_eq!(station[1].2.get("num_vehicles_available"), None);
@@ -211,7 +213,7 @@ async fn a_planned_restart_republishes_no_stations() {
     let producer = Producer::start(&FILES).await;
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &producer.feed()).await;
-    until("all is there", async || {
+    wait_for_some("all is there", async || {
         let all = records(&server.url, "feed/bikes").await;
         let is_joined = |record: &Value| record["num_vehicles_available"] == 3;
         (all.len() == 6 && all.iter().any(|(_, _, it)| is_joined(it))).then_some(())
@@ -222,7 +224,7 @@ async fn a_planned_restart_republishes_no_stations() {
     let known = stream.last_event_id.clone();
     server.stop("-TERM");
     let server = serve(folder.path(), &producer.feed()).await;
-    until("its files are asked for again", async || {
+    wait_for_some("its files are asked for again", async || {
         (producer.site.requests_for("/v2/station_status.json").len() >= 4).then_some(())
     })
     .await;
@@ -247,12 +249,12 @@ async fn records_older_than_max_age_are_removed() {
         "vehicle b1",
         "vehicle docked",
     ];
-    until_ids(&server.url, "feed/bikes", &all).await;
+    wait_for_ids(&server.url, "feed/bikes", &all).await;
     for file in FILES {
         producer.site.take(&format!("/v2/{file}.json"));
     }
-    until_ids(&server.url, "feed/bikes", &["feed bikes"]).await;
+    wait_for_ids(&server.url, "feed/bikes", &["feed bikes"]).await;
     producer.bikes("b3");
-    until_ids(&server.url, "feed/bikes", &["feed bikes", "vehicle b3", "vehicle docked"]).await;
+    wait_for_ids(&server.url, "feed/bikes", &["feed bikes", "vehicle b3", "vehicle docked"]).await;
     server.stop("-TERM");
 }

@@ -1,10 +1,10 @@
 //! GBFS systems in versions 2.3 and 3.0, independent of their producers' version.
 
+use lineside_testkit::{wait_for_json, wait_for_some, wait_for_status};
 use serde_json::{Value, json};
 
 use crate::support::http::{assert_problem, get, get_json, get_with, header, problem};
-use crate::support::site::{Site, serve, until, until_status};
-use crate::support::wait::until_json;
+use crate::support::site::{Site, serve};
 
 fn feed(id: &str, url: &str) -> String {
     format!("[[feed]]\nid = \"{id}\"\nurl = \"{url}\"\nformat = \"gbfs\"\npoll = \"1s\"\n")
@@ -107,7 +107,7 @@ async fn a_file_shared_by_languages_is_requested_once_for_all() {
     let server = serve(folder.path(), &feed("bikes", &format!("{producer}/two/gbfs.json"))).await;
     for language in ["de", "fr"] {
         for name in ["system_information", "station_information"] {
-            until_status(&format!("{}/proxy/bikes/{language}/{name}", server.url), 200).await;
+            wait_for_status(&format!("{}/proxy/bikes/{language}/{name}", server.url), 200).await;
         }
         let out = format!("{}/gbfs/bikes/2/{language}/station_information.json", server.url);
         assert_eq!(get_json(&out).await["data"]["stations"][0]["name"], "Hafen");
@@ -122,7 +122,7 @@ async fn a_file_shared_by_languages_is_requested_once_for_all() {
     let expected_problems =
         json!([{"file": "de/station_information.json", "code": "unknown_field", "count": 1}]);
     let api = format!("{}/api/v1/feeds/bikes", server.url);
-    let found = until_json(&api, |found| found["problem_counts"] == expected_problems).await;
+    let found = wait_for_json(&api, |found| found["problem_counts"] == expected_problems).await;
     let last = found["files"][3]["url"].as_str().unwrap();
     assert!(last.ends_with("/proxy/bikes/fr/station_information.json"), "{found}");
 }
@@ -143,7 +143,7 @@ async fn a_shared_file_does_not_depend_on_the_order_of_languages() {
     let server = serve(folder.path(), &feed("bikes", &format!("{producer}/two/gbfs.json"))).await;
     let file =
         |language: &str| format!("{}/proxy/bikes/{language}/station_information", server.url);
-    until_status(&file("fr"), 200).await;
+    wait_for_status(&file("fr"), 200).await;
     site.take("/two/de/station_information.json");
     site.put("/two/gbfs.json", &list(["fr", "de"]));
     let api = format!("{}/api/v1/feeds/bikes", server.url);
@@ -153,7 +153,7 @@ async fn a_shared_file_does_not_depend_on_the_order_of_languages() {
             urls.filter_map(|file| file["url"].as_str()).find(|url| url.contains("station"));
         first.is_some_and(|url| url.contains("/fr/"))
     };
-    until_json(&api, is_turned).await;
+    wait_for_json(&api, is_turned).await;
     for language in ["de", "fr"] {
         let response = get(&file(language)).await;
         assert_eq!(response.status(), 200, "{language}");
@@ -171,7 +171,7 @@ async fn two_languages_are_one_system_in_version_3_and_two_in_version_2() {
     let out = format!("{}/gbfs/bikes", server.url);
     for language in ["de", "fr"] {
         for name in ["system_information", "station_information"] {
-            until_status(&format!("{}/proxy/bikes/{language}/{name}", server.url), 200).await;
+            wait_for_status(&format!("{}/proxy/bikes/{language}/{name}", server.url), 200).await;
         }
     }
     // Problems in both languages are reported for each.
@@ -181,7 +181,7 @@ async fn two_languages_are_one_system_in_version_3_and_two_in_version_2() {
     };
     let both = json!([count("de"), count("fr")]);
     let api = format!("{}/api/v1/feeds/bikes", server.url);
-    until_json(&api, |found| found["problem_counts"] == both).await;
+    wait_for_json(&api, |found| found["problem_counts"] == both).await;
     let page = get(&format!("{}/feeds/bikes", server.url)).await.text().await.unwrap();
     assert!(page.contains("fr/station_information.json"), "{page}");
     let both = json!([{"text": "Hafen", "language": "de"}, {"text": "Port", "language": "fr"}]);
@@ -211,7 +211,7 @@ async fn two_languages_are_one_system_in_version_3_and_two_in_version_2() {
         r#"{"version":"2.3","ttl":1,"data":{"error":"maintenance"}}"#,
     );
     site.put("/two/gbfs.json", r#"{"version":"2.3","ttl":1,"data":{}}"#);
-    until("both are reported", async || {
+    wait_for_some("both are reported", async || {
         let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
         let is_reported =
             feed["state"] != "ok" && feed["files"].as_array()?.iter().any(|it| it["state"] != "ok");
@@ -231,14 +231,14 @@ async fn a_version_2_system_is_served_as_version_3_and_as_cleaned_version_2() {
     let server = serve(folder.path(), &feed("bikes", &format!("{producer}/old/gbfs.json"))).await;
     let out = format!("{}/gbfs/bikes", server.url);
     // Without a file of zones the feed is not empty, and only current-state files are stale by that time.
-    until("all is read", async || {
+    wait_for_some("all is read", async || {
         let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
         let is_read = |it: &Value| it["state"] == "ok" || it["state"] == "stale";
         (feed["state"] == "stale" && feed["files"].as_array()?.iter().all(is_read)).then_some(())
     })
     .await;
     for (name, _) in old_files() {
-        until_status(&format!("{}/proxy/bikes/{name}", server.url), 200).await;
+        wait_for_status(&format!("{}/proxy/bikes/{name}", server.url), 200).await;
     }
     let discovery = get_json(&format!("{out}/3/gbfs.json")).await;
     assert_eq!((&discovery["version"], &discovery["ttl"]), (&json!("3.0"), &json!(60)));
@@ -331,8 +331,8 @@ async fn a_converted_file_is_rebuilt_when_its_sources_change() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &feed("bikes", &format!("{producer}/old/gbfs.json"))).await;
     let url = format!("{}/gbfs/bikes/3/system_information.json", server.url);
-    until_status(&format!("{}/proxy/bikes/system_hours", server.url), 200).await;
-    let first = until_status(&url, 200).await;
+    wait_for_status(&format!("{}/proxy/bikes/system_hours", server.url), 200).await;
+    let first = wait_for_status(&url, 200).await;
     let tag = header(&first, "etag").to_owned();
     assert!(first.headers().contains_key("last-modified"));
     assert!(header(&first, "cache-control").starts_with("public, max-age="));
@@ -345,7 +345,7 @@ async fn a_converted_file_is_rebuilt_when_its_sources_change() {
     let mut files = old_files();
     files[1].1["rental_hours"][0]["start_time"] = json!("05:00:00");
     put(&site, "/old", "2.2", &files);
-    until("the hours are the new ones", async || {
+    wait_for_some("the hours are the new ones", async || {
         let file = get_json(&url).await;
         (file["data"]["opening_hours"] == "Mo,Sa 05:00-24:00").then_some(())
     })
@@ -353,7 +353,7 @@ async fn a_converted_file_is_rebuilt_when_its_sources_change() {
     assert_eq!(get_with(&url, &if_none_match).await.status(), 200);
     // While the producer fails, the last converted file stays, marked as stale.
     site.put("/old/system_information.json", "<html>sorry</html>");
-    until("the form is stale", async || {
+    wait_for_some("the form is stale", async || {
         let response = get(&url).await;
         header(&response, "lineside-status").starts_with("stale; reason=html").then_some(())
     })
@@ -391,7 +391,7 @@ async fn the_manifest_lists_all_systems_and_version_2_omits_unsupported_fields()
     let server = serve(folder.path(), &feeds).await;
     let url = &server.url;
     for path in ["old/system_information", "new/system_information", "new/vehicle_status"] {
-        until_status(&format!("{url}/proxy/{path}"), 200).await;
+        wait_for_status(&format!("{url}/proxy/{path}"), 200).await;
     }
     let manifest = get_json(&format!("{url}/gbfs/manifest.json")).await;
     let entry = |id: &str, system: &str| {
@@ -439,7 +439,7 @@ async fn a_file_that_was_never_received_is_not_served() {
     let feeds = feed("bikes", &format!("{producer}/gbfs.json"))
         + &feed("down", &format!("{producer}/down"));
     let server = serve(folder.path(), &feeds).await;
-    until_status(&format!("{}/proxy/bikes/gbfs.json", server.url), 200).await;
+    wait_for_status(&format!("{}/proxy/bikes/gbfs.json", server.url), 200).await;
     for path in ["bikes/3/vehicle_types.json", "down/3/gbfs.json"] {
         assert_problem(503, "no_data", problem(&format!("{}/gbfs/{path}", server.url)).await);
     }

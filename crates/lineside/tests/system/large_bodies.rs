@@ -1,17 +1,13 @@
 //! Bodies that the kernel sends from files in memory: byte by byte what the producer sent, for every kind of request
 //! and for slow readers.
 
-use std::time::{Duration, Instant};
-
+use lineside_testkit::wait_for_body;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-use crate::support::http::get;
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
 
-const WAIT_MAX: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(20);
 /// More than the socket buffers hold, and few enough to go from a file to a local client.
 const LENGTH: usize = 1_000_000;
 
@@ -44,17 +40,12 @@ impl Server {
         std::fs::write(&config, text).unwrap();
         let process = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
         let server = Self { process, producer, _folder: folder };
-        server.until_serves(bytes).await;
+        server.wait_for_body(bytes).await;
         server
     }
 
-    async fn until_serves(&self, bytes: &[u8]) {
-        let url = format!("{}/proxy/bytes", self.process.url);
-        let deadline = Instant::now() + WAIT_MAX;
-        while get(&url).await.bytes().await.unwrap() != bytes {
-            assert!(Instant::now() < deadline, "{url} never was what the producer sends");
-            tokio::time::sleep(PAUSE).await;
-        }
+    async fn wait_for_body(&self, bytes: &[u8]) {
+        wait_for_body(&format!("{}/proxy/bytes", self.process.url), bytes).await;
     }
 
     async fn connect(&self) -> BufReader<TcpStream> {
@@ -113,7 +104,7 @@ async fn a_slow_reader_receives_the_version_it_began_with() {
     slow.read_exact(&mut read).await.unwrap();
     let second = body(LENGTH / 2, 2);
     server.producer.set(good(&second));
-    server.until_serves(&second).await;
+    server.wait_for_body(&second).await;
     let mut rest = vec![0; length - read.len()];
     slow.read_exact(&mut rest).await.unwrap();
     assert!([read, rest].concat() == first);
@@ -128,7 +119,7 @@ async fn bodies_of_sizes_around_the_limits_arrive_complete() {
     for (length, version) in [(16 << 10, 3), ((64 << 10) - 1, 4), (64 << 10, 5), (3 << 20, 6)] {
         let bytes = body(length, version);
         server.producer.set(good(&bytes));
-        server.until_serves(&bytes).await;
+        server.wait_for_body(&bytes).await;
         write_request(&mut connection, "").await;
         assert!(reply(&mut connection).await.1 == bytes, "{length} bytes");
     }

@@ -1,9 +1,9 @@
 //! `/metrics`: counters and durations.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use lineside::Config;
+use lineside_testkit::{WAIT_MAX, wait_for};
 use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model::{
     Histogram, MetricFamily, MetricType,
 };
@@ -11,10 +11,7 @@ use prost::Message as _;
 
 use crate::support::events::Stream;
 use crate::support::http::{get, get_with};
-use crate::support::wait::until_some;
 use crate::support::{serve, shared_demo};
-
-const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// Returns the value of the series with this name and labels.
 async fn metric_value(series: &str) -> f64 {
@@ -153,7 +150,7 @@ async fn native_histograms_equal_the_classic_ones() {
         }
         if values > 0 { Ok(()) } else { Err("there is no value".to_owned()) }
     };
-    until_some("both say the same", fetch).await;
+    wait_for("both say the same", fetch).await;
 }
 
 /// Returns the number of values in a histogram, if its native and classic buckets agree.

@@ -4,10 +4,11 @@ use std::io::Cursor;
 
 use jiff::{ToSpan, Zoned};
 use lineside_formats::gtfs::{self, DatasetLimits, ZipFiles};
+use lineside_testkit::{wait_for_some, wait_for_status};
 use serde_json::json;
 
 use crate::support::http::{get, get_json, get_with, header};
-use crate::support::site::{serve, until, until_status};
+use crate::support::site::serve;
 
 /// Returns a town with a trip every hour of these days.
 fn town() -> String {
@@ -62,7 +63,7 @@ async fn a_publication_over_the_memory_limit_keeps_the_previous_one() {
     );
     let server = serve(folder.path(), &feeds).await;
     let zip = format!("{}/gtfs/town.zip", server.url);
-    let tag = header(&until_status(&zip, 200).await, "etag").to_owned();
+    let tag = header(&wait_for_status(&zip, 200).await, "etag").to_owned();
     let notices = "<Notice id='N:more'><Text>more and more</Text></Notice>".repeat(40_000);
     let new = folder.path().join("new.xml");
     std::fs::write(&new, text.replace("</members>", &format!("{notices}</members>"))).unwrap();
@@ -72,8 +73,8 @@ async fn a_publication_over_the_memory_limit_keeps_the_previous_one() {
         let feed = get_json(&feed).await;
         (feed["last_error"]["code"] == "too_large").then_some(())
     };
-    until("it is refused", is_refused).await;
-    assert_eq!(header(&until_status(&zip, 200).await, "etag"), tag);
+    wait_for_some("it is refused", is_refused).await;
+    assert_eq!(header(&wait_for_status(&zip, 200).await, "etag"), tag);
     assert_eq!(get(&format!("{}/proxy/town", server.url)).await.text().await.unwrap(), text);
 }
 
@@ -88,7 +89,7 @@ async fn a_netex_file_is_served_as_a_schedule() {
     let server = serve(folder.path(), &feeds).await;
     let url = &server.url;
 
-    let zip = until_status(&format!("{url}/gtfs/town.zip"), 200).await;
+    let zip = wait_for_status(&format!("{url}/gtfs/town.zip"), 200).await;
     assert_eq!(header(&zip, "content-type"), "application/zip");
     assert_eq!(header(&zip, "lineside-status"), "fresh");
     let tag = header(&zip, "etag").to_owned();
@@ -131,7 +132,7 @@ async fn a_netex_file_is_served_as_a_schedule() {
         let status = header(&response, "lineside-status").to_owned();
         status.starts_with("stale; reason=truncated").then_some(response)
     };
-    let stale_reply = until("the feed is stale", stale).await;
+    let stale_reply = wait_for_some("the feed is stale", stale).await;
     assert_eq!(stale_reply.bytes().await.unwrap(), bytes);
     server.stop("-TERM");
 }
@@ -154,10 +155,10 @@ async fn a_netex_folder_is_a_schedule_and_is_reloaded_on_changes() {
         let is_read = feed["entities"].as_u64() == Some(n) && feed["state"] == "ok";
         is_read.then(|| assert_eq!(feed["format"], "netex"))
     };
-    until("the folder is read", async || trips(24).await).await;
+    wait_for_some("the folder is read", async || trips(24).await).await;
     let fewer = town().replace("<ServiceJourney id='T:SJ:0'>", "<Unknown>");
     let fewer = fewer.replacen("</ServiceJourney>", "</Unknown>", 1);
     std::fs::write(files.join("lines/12.xml"), fewer).unwrap();
-    until("the folder is read again", async || trips(23).await).await;
+    wait_for_some("the folder is read again", async || trips(23).await).await;
     server.stop("-TERM");
 }

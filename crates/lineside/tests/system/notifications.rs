@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use lineside_testkit::{wait_for_feed_state, wait_for_metric, wait_until};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -12,7 +13,6 @@ use crate::support::admin::{self, TOKEN};
 use crate::support::http::{client, get};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Producer, Reply};
-use crate::support::wait::{until, until_json};
 
 /// Returns the notifications in all messages that a hook accepted.
 fn notifications(hook: &Producer) -> Vec<Value> {
@@ -60,17 +60,6 @@ fn start(config: &str) -> ServerProcess {
     ServerProcess::start(&["serve", "--config", config])
 }
 
-async fn until_state(server: &ServerProcess, feed: &str, state: &str) {
-    let url = format!("{}/api/v1/feeds/{feed}", server.url);
-    until_json(&url, |found| found["state"] == state).await;
-}
-
-async fn until_metric(server: &ServerProcess, line: &str) {
-    let url = format!("{}/metrics", server.url);
-    let is_met = async || get(&url).await.text().await.unwrap().lines().any(|it| it == line);
-    until(line, is_met).await;
-}
-
 #[tokio::test]
 async fn failures_and_recoveries_are_sent_once_across_restarts() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +70,7 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
     let config = write_config(folder.path(), &keys);
 
     let server = start(&config);
-    until("the failure is notified", async || has_sent(&hook, "city", "failing")).await;
+    wait_until("the failure is notified", async || has_sent(&hook, "city", "failing")).await;
     let first = &notifications(&hook)[0];
     assert_eq!((&first["kind"], &first["previous"]), (&"state".into(), &"ok".into()));
     assert!(first["reason"].as_str().unwrap().contains("(file)"), "{first}");
@@ -90,16 +79,16 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
     assert!(request.contains("webhook-signature: v1,") && request.contains("webhook-id: "));
     let atom = get(&format!("{}/incidents.atom", server.url)).await.text().await.unwrap();
     assert!(atom.contains("<title>city: failing</title>"), "{atom}");
-    until_metric(&server, "lineside_notifications_sent_total 1").await;
-    until_state(&server, "city-2", "ok").await;
+    wait_for_metric(&server.url, "lineside_notifications_sent_total 1").await;
+    wait_for_feed_state(&server.url, "city-2", "ok").await;
     server.stop("-TERM");
 
     // The trouble continues. If it were announced again, it would precede that of the other feed.
     let server = start(&config);
-    until_state(&server, "city", "failing").await;
-    until_state(&server, "city-2", "ok").await;
+    wait_for_feed_state(&server.url, "city", "failing").await;
+    wait_for_feed_state(&server.url, "city-2", "ok").await;
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other feed's failure is notified", async || {
+    wait_until("the other feed's failure is notified", async || {
         list_sent(&hook).iter().any(|(sent_feed, _)| sent_feed == "city-2")
     })
     .await;
@@ -110,7 +99,7 @@ async fn failures_and_recoveries_are_sent_once_across_restarts() {
         list_sent(&hook)
     );
     write_data(folder.path(), "city");
-    until("the recovery is notified", async || has_sent(&hook, "city", "ok")).await;
+    wait_until("the recovery is notified", async || has_sent(&hook, "city", "ok")).await;
     server.stop("-TERM");
 }
 
@@ -128,7 +117,7 @@ async fn a_reconfigured_target_receives_no_notification_twice() {
     let alert = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\nquiet = \"0s\"\n");
     let config = write_config(folder.path(), &alert);
     let server = start(&config);
-    until("both failures are notified", async || {
+    wait_until("both failures are notified", async || {
         has_sent(&hook, "city", "failing") && has_sent(&hook, "city-2", "failing")
     })
     .await;
@@ -139,13 +128,15 @@ async fn a_reconfigured_target_receives_no_notification_twice() {
     let n_sent = list_sent(&hook).len();
     takes.store(false, Ordering::Release);
     write_data(folder.path(), "city");
-    until("the end is refused", async || list_sent(&hook).len() > n_sent).await;
+    wait_until("the end is refused", async || list_sent(&hook).len() > n_sent).await;
     let smtp = "[smtp]\nhost = \"127.0.0.1\"\nfrom = \"lineside@example.org\"\n";
     write_config(folder.path(), &format!("{smtp}{alert}secret = \"s\"\n"));
-    until("a signed notification arrives", async || hook.requests().iter().any(is_signed)).await;
+    wait_until("a signed notification arrives", async || hook.requests().iter().any(is_signed))
+        .await;
     takes.store(true, Ordering::Release);
     write_data(folder.path(), "city-2");
-    until("the other feed's recovery is notified", async || has_sent(&hook, "city-2", "ok")).await;
+    wait_until("the other feed's recovery is notified", async || has_sent(&hook, "city-2", "ok"))
+        .await;
     let signed: Vec<String> = hook.requests().into_iter().filter(is_signed).collect();
     assert!(signed[0].contains("\"city\"") && signed[0].contains("\"ok\""), "{signed:?}");
     let troubles = list_sent(&hook).into_iter().filter(|(_, state)| state == "failing").count();
@@ -169,27 +160,30 @@ async fn further_failures_wait_for_the_end_of_the_quiet_time() {
     };
     let keys = format!("{}{}", alert(&loud, "0s"), alert(&quiet, "1d"));
     let server = start(&write_config(folder.path(), &keys));
-    until_state(&server, "city", "ok").await;
-    until_state(&server, "city-2", "ok").await;
+    wait_for_feed_state(&server.url, "city", "ok").await;
+    wait_for_feed_state(&server.url, "city-2", "ok").await;
     let n_sent_for_city = |hook: &Producer| {
         list_sent(hook).iter().filter(|(sent_feed, _)| sent_feed == "city").count()
     };
     std::fs::remove_file(&city).unwrap();
-    until("both hear of the trouble", async || {
+    wait_until("both hear of the trouble", async || {
         n_sent_for_city(&loud) == 1 && n_sent_for_city(&quiet) == 1
     })
     .await;
     write_data(folder.path(), "city");
-    until("both hear of its end", async || {
+    wait_until("both hear of its end", async || {
         n_sent_for_city(&loud) == 2 && n_sent_for_city(&quiet) == 2
     })
     .await;
     std::fs::remove_file(&city).unwrap();
-    until("the one without a quiet time hears of more", async || n_sent_for_city(&loud) == 3).await;
+    wait_until("the one without a quiet time hears of more", async || n_sent_for_city(&loud) == 3)
+        .await;
     // Another feed's trouble is not silenced, and follows that of the first feed.
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other feed's failure is notified", async || has_sent(&quiet, "city-2", "stale"))
-        .await;
+    wait_until("the other feed's failure is notified", async || {
+        has_sent(&quiet, "city-2", "stale")
+    })
+    .await;
     assert_eq!(n_sent_for_city(&quiet), 2, "{:?}", list_sent(&quiet));
     server.stop("-TERM");
 }
@@ -204,16 +198,16 @@ async fn state_changes_of_a_paused_feed_are_not_sent() {
     let alert = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\nquiet = \"0s\"\n");
     let keys = format!("{}{alert}", admin::table());
     let server = start(&write_config(folder.path(), &keys));
-    until_state(&server, "city", "ok").await;
-    until_state(&server, "city-2", "ok").await;
+    wait_for_feed_state(&server.url, "city", "ok").await;
+    wait_for_feed_state(&server.url, "city-2", "ok").await;
     std::fs::remove_file(folder.path().join("city.txt")).unwrap();
-    until_state(&server, "city", "stale").await;
+    wait_for_feed_state(&server.url, "city", "stale").await;
     let pause = format!("{}/api/v1/admin/feeds/city/pause", server.url);
     let paused = client().post(pause).bearer_auth(TOKEN).send().await.unwrap();
     assert_eq!(paused.status(), 200);
-    until_state(&server, "city", "paused").await;
+    wait_for_feed_state(&server.url, "city", "paused").await;
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
-    until("the other feed's failure is notified", async || {
+    wait_until("the other feed's failure is notified", async || {
         list_sent(&hook).iter().any(|(sent_feed, _)| sent_feed == "city-2")
     })
     .await;
@@ -236,7 +230,7 @@ async fn undelivered_notifications_are_sent_after_a_kill() {
     let keys = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\n");
     let config = write_config(folder.path(), &keys);
     let server = start(&config);
-    until("it is refused", async || !notifications(&hook).is_empty()).await;
+    wait_until("it is refused", async || !notifications(&hook).is_empty()).await;
     server.stop("-KILL");
     let refused = notifications(&hook);
     *takes.lock().unwrap() = true;
@@ -245,7 +239,7 @@ async fn undelivered_notifications_are_sent_after_a_kill() {
         let later = notifications(&hook).split_off(refused.len());
         later.iter().any(|notification| notification["id"] == refused[0]["id"])
     };
-    until("the notification is retried with the same id", has_retried).await;
+    wait_until("the notification is retried with the same id", has_retried).await;
     server.stop("-TERM");
 }
 
@@ -301,7 +295,7 @@ async fn failures_at_the_same_time_are_sent_in_one_mail() {
     );
     let config = write_config(folder.path(), &keys);
     let server = start(&config);
-    until("mail comes", async || !mails.lock().unwrap().is_empty()).await;
+    wait_until("mail comes", async || !mails.lock().unwrap().is_empty()).await;
     let mail = mails.lock().unwrap()[0].clone();
     for words in [
         "From: Lineside <lineside@example.org>",

@@ -1,11 +1,11 @@
 //! The channels that open pages follow, and their content.
 
+use lineside_testkit::WAIT_MAX;
 use serde_json::Value;
 
 use crate::support::events::{ReceivedByChannel, Stream};
 use crate::support::timetable::{Lines, message, now};
 use crate::support::town::Town;
-use crate::support::wait::WAIT_MAX;
 
 /// Returns the channels that the data of a page name.
 fn channels(page: &str) -> Vec<String> {

@@ -1,8 +1,9 @@
 //! The state of feeds and node, for those who may read it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use lineside::{Config, RunningServer};
+use lineside_testkit::{WAIT_MAX, wait_until};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use crate::support::producer::{Answer, Producer};
 use crate::support::websocket_client::Socket;
 use crate::support::{serve, shared_demo};
 
-const WAIT_MAX: Duration = Duration::from_secs(20);
 const BODY: &[u8] = b"a body of the tests";
 
 /// Starts a server with one feed, whose producer replies "not modified" after the first request.
@@ -35,7 +35,7 @@ async fn server(more: &str) -> (RunningServer, Producer, String) {
 }
 
 /// Follows a stream of one channel until its state satisfies `is_met`.
-async fn until(
+async fn follow_until(
     stream: &mut Stream,
     channel_state: &mut ReceivedState,
     is_met: impl Fn(&ReceivedState) -> bool,
@@ -111,7 +111,7 @@ async fn a_feed_row_has_figures_of_requests_to_its_producer_and_of_clients() {
     let (_running, producer, server) = server("public_ops = true").await;
     let mut stream = Stream::open(&server, "channel=ops/feeds").await;
     let mut channel_state = ReceivedState::default();
-    until(&mut stream, &mut channel_state, |channel_state| {
+    follow_until(&mut stream, &mut channel_state, |channel_state| {
         record(channel_state, "a", "feed", "a")["state"] == "ok"
     })
     .await;
@@ -122,7 +122,7 @@ async fn a_feed_row_has_figures_of_requests_to_its_producer_and_of_clients() {
     send(Method::HEAD, &url, &[]).await;
     assert_eq!(get_with(&url, &[("if-none-match", &tag)]).await.status(), 304);
     let _listener = Stream::open(&server, "channel=feed/a").await;
-    until(&mut stream, &mut channel_state, |channel_state| {
+    follow_until(&mut stream, &mut channel_state, |channel_state| {
         let feed = record(channel_state, "a", "feed", "a");
         let fetches = &feed["fetches"];
         feed["served"]["total"] == 4
@@ -152,7 +152,7 @@ async fn a_new_stream_receives_the_recent_samples_and_then_each_second() {
     let is_well = |channel_state: &ReceivedState| {
         record(channel_state, "", "node", "now")["feeds"]["ok"] == 1
     };
-    until(&mut stream, &mut channel_state, |channel_state| {
+    follow_until(&mut stream, &mut channel_state, |channel_state| {
         channel_state.publications >= 3 && is_well(channel_state)
     })
     .await;
@@ -175,7 +175,7 @@ async fn a_new_stream_receives_the_recent_samples_and_then_each_second() {
     let mut later = Stream::open(&server, "channel=ops/node").await;
     let mut all = ReceivedState::default();
     let seen = samples(&channel_state);
-    until(&mut later, &mut all, |all| seen.iter().all(|id| samples(all).contains(id))).await;
+    follow_until(&mut later, &mut all, |all| seen.iter().all(|id| samples(all).contains(id))).await;
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn failing_feeds_come_first_and_long_lists_are_paged() {
         let rows = page.split("data-feed=\"").skip(1);
         rows.map(|row| row.split('"').next().unwrap().to_owned()).collect()
     };
-    crate::support::wait::until("the feed in trouble is first", async || {
+    wait_until("the feed in trouble is first", async || {
         ids(&page("").await).first().is_some_and(|id| id == "f130")
     })
     .await;

@@ -1,5 +1,6 @@
 //! Pages for riders while live data are missing, old or wrong.
 
+use lineside_testkit::{wait_for_json, wait_until};
 use serde_json::Value;
 
 use crate::support::http::{get, get_json};
@@ -7,7 +8,6 @@ use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, answer};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
-use crate::support::wait::{until, until_json};
 
 /// Returns the banner that lists a feed: its element's first tag, and the rest of the page; `None` without one.
 fn banner<'a>(page: &'a str, feed: &str) -> Option<(&'a str, &'a str)> {
@@ -39,21 +39,16 @@ fn one_late(lines: Lines) -> Vec<u8> {
     message(now(), vec![lines.behind("a1", 240)])
 }
 
-/// Waits until a feed is in a state, and returns it from the API.
-async fn until_state(town: &Town, state: &str) -> Value {
-    until_json(&town.url("/api/v1/feeds/town-trips"), |feed| feed["state"] == state).await
-}
-
 #[tokio::test]
 async fn an_outage_is_dated_from_the_last_data_and_keeps_codes_behind_details() {
     // Longer than several polls, so that no test misses the state.
     let town = Town::start_town(["", "max_age = \"6s\""], one_late).await;
-    until_state(&town, "ok").await;
+    town.wait_for_state("ok").await;
     let data_time = get_json(&town.url("/api/v1/feeds/town-trips")).await["data_time"].clone();
     let data_time: jiff::Timestamp = data_time.as_str().unwrap().parse().unwrap();
     assert!(!is_shown(&town.page("/stops/town/S").await, "town-trips"));
     town.producer.set(down());
-    let feed = until_state(&town, "failing").await;
+    let feed = town.wait_for_state("failing").await;
     assert!(feed["unreliable_since"].is_string(), "{feed}");
     // The predictions have expired, and the banner still names the feed.
     for path in ["/stops/town/S", "/routes/town/A", "/trips/town/a1"] {
@@ -72,16 +67,16 @@ async fn an_outage_is_dated_from_the_last_data_and_keeps_codes_behind_details() 
     town.producer.set(good(&one_late(town.lines)));
     let url = town.url("/stops/town/S");
     let is_gone = async || !is_shown(&get(&url).await.text().await.unwrap(), "town-trips");
-    until("the banner is gone", is_gone).await;
-    assert_eq!(until_state(&town, "ok").await["unreliable_since"], Value::Null);
+    wait_until("the banner is gone", is_gone).await;
+    assert_eq!(town.wait_for_state("ok").await["unreliable_since"], Value::Null);
 }
 
 #[tokio::test]
 async fn a_failed_poll_does_not_make_recent_data_unreliable() {
     let town = Town::start_town(["", "late_after = \"1h\""], one_late).await;
-    until_state(&town, "ok").await;
+    town.wait_for_state("ok").await;
     town.producer.set(down());
-    assert_eq!(until_state(&town, "stale").await["unreliable_since"], Value::Null);
+    assert_eq!(town.wait_for_state("stale").await["unreliable_since"], Value::Null);
     assert!(!is_shown(&town.page("/stops/town/S").await, "town-trips"));
 }
 
@@ -90,7 +85,7 @@ async fn data_of_earlier_years_are_dated_with_the_year() {
     const AT: i64 = 1_537_282_800;
     let old = |lines: Lines| message(AT, vec![lines.behind("a1", 240)]);
     let town = Town::start_town(["", ""], old).await;
-    let feed = until_state(&town, "stale").await;
+    let feed = town.wait_for_state("stale").await;
     assert_eq!(feed["unreliable_since"], "2018-09-18T15:00:00Z");
     for path in ["/stops/town/S", "/routes/town/A"] {
         let page = town.page(path).await;
@@ -116,7 +111,7 @@ async fn a_feed_without_any_data_has_a_banner_and_an_alert_feed_has_none() {
     let server = ServerProcess::serving(folder.path(), text);
     for (feed, state) in [("town", "ok"), ("town-trips", "failing"), ("town-other", "failing")] {
         let url = format!("{}/api/v1/feeds/{feed}", server.url);
-        until_json(&url, |found| found["state"] == state).await;
+        wait_for_json(&url, |found| found["state"] == state).await;
     }
     for path in ["/stops/town/S", "/routes/town/A", "/trips/town/a1"] {
         let page = get(&format!("{}{path}", server.url)).await.text().await.unwrap();
@@ -132,9 +127,9 @@ async fn a_feed_without_any_data_has_a_banner_and_an_alert_feed_has_none() {
     let town = Town::start_town(["", ""], alerts).await;
     let listed = town.url("/alerts/town");
     let has_alert = async || get(&listed).await.text().await.unwrap().contains("data-alert=");
-    until("the alert is listed", has_alert).await;
+    wait_until("the alert is listed", has_alert).await;
     town.producer.set(down());
-    until_state(&town, "stale").await;
+    town.wait_for_state("stale").await;
     for path in ["/stops/town/S", "/routes/town/A"] {
         assert!(banner(&town.page(path).await, "town-trips").is_none(), "{path}");
     }

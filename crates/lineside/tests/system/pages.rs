@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
 use http::Method;
+use lineside_testkit::wait_until_ready;
 
-use crate::support::http::{get, get_json, send};
+use crate::support::http::{get, get_json, get_text, send};
 use crate::support::process::ServerProcess;
-use crate::support::{shared_demo, until_ready};
+use crate::support::shared_demo;
 
 /// A text that must never appear as markup, in every name of a schedule.
 const EVIL: &str = "<script>alert(1)</script>";
@@ -31,14 +32,8 @@ fn write_evil_schedule(folder: &Path) {
 async fn serve(folder: &Path, feeds: &str) -> ServerProcess {
     let text = format!("[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{feeds}");
     let server = ServerProcess::serving(folder, text);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     server
-}
-
-async fn page(url: &str) -> String {
-    let response = get(url).await;
-    assert_eq!(response.status(), 200, "{url}");
-    response.text().await.unwrap()
 }
 
 #[tokio::test]
@@ -70,12 +65,12 @@ async fn text_of_a_feed_is_escaped_on_every_page() {
         &line,
         &delays_path,
     ] {
-        let text = page(&format!("{url}{path}")).await;
+        let text = get_text(&format!("{url}{path}")).await;
         assert!(!text.contains(EVIL), "{path} holds a script of the feed's");
         assert!(text.contains("alert(1)"), "{path} does not show the feed's name");
     }
     for path in [format!("/?q={question}&theme={question}"), format!("/stops/evil/{question}")] {
-        assert!(!page(&format!("{url}{path}")).await.contains(EVIL), "{path}");
+        assert!(!get_text(&format!("{url}{path}")).await.contains(EVIL), "{path}");
     }
 }
 
@@ -95,14 +90,18 @@ async fn a_long_feed_list_is_paged_and_filtered() {
     let server = serve(folder.path(), &feeds).await;
     let url = &server.url;
     let rows = |text: &str| text.matches("class=\"feed-name\"").count();
-    assert_eq!(rows(&page(&format!("{url}/")).await), 25);
-    assert_eq!(rows(&page(&format!("{url}/?page=3")).await), 10);
-    assert_eq!(rows(&page(&format!("{url}/?page=99")).await), 10, "the last page is shown instead");
-    let second = page(&format!("{url}/?theme=roads&page=2")).await;
+    assert_eq!(rows(&get_text(&format!("{url}/")).await), 25);
+    assert_eq!(rows(&get_text(&format!("{url}/?page=3")).await), 10);
+    assert_eq!(
+        rows(&get_text(&format!("{url}/?page=99")).await),
+        10,
+        "the last page is shown instead"
+    );
+    let second = get_text(&format!("{url}/?theme=roads&page=2")).await;
     assert_eq!(rows(&second), 5);
     assert!(second.contains("href=\"/?theme=roads\""), "the way back keeps the filter");
-    assert_eq!(rows(&page(&format!("{url}/?q=raw-42")).await), 1);
-    assert_eq!(rows(&page(&format!("{url}/?state=failing")).await), 0);
+    assert_eq!(rows(&get_text(&format!("{url}/?q=raw-42")).await), 1);
+    assert_eq!(rows(&get_text(&format!("{url}/?state=failing")).await), 0);
 }
 
 #[tokio::test]
@@ -113,7 +112,7 @@ async fn pages_forbid_inline_scripts_and_support_head() {
         assert_eq!(response.status(), 200, "{path}");
         let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
         assert!(policy.contains("script-src 'self'"), "{path}: {policy}");
-        let text = page(&format!("{url}{path}")).await;
+        let text = get_text(&format!("{url}{path}")).await;
         for inline in ["<style", "onclick=", "javascript:", "<script>"] {
             assert!(!text.contains(inline), "{path} holds {inline}");
         }
@@ -206,7 +205,7 @@ async fn missing_pages_are_404_and_assets_are_cached() {
     ] {
         assert_eq!(get(&format!("{url}{path}")).await.status(), 404, "{path}");
     }
-    let catalog = page(&format!("{url}/")).await;
+    let catalog = get_text(&format!("{url}/")).await;
     let style = catalog
         .split("href=\"")
         .filter_map(|rest| rest.split('"').next())
@@ -219,7 +218,7 @@ async fn missing_pages_are_404_and_assets_are_cached() {
 #[tokio::test]
 async fn the_map_lists_live_feeds_and_counts_their_vehicles() {
     let url = shared_demo();
-    let map = page(&format!("{url}/map")).await;
+    let map = get_text(&format!("{url}/map")).await;
     let (_, island) = map.split_once("id=\"map-data\">").unwrap();
     let data: serde_json::Value =
         serde_json::from_str(island.split("</script>").next().unwrap()).unwrap();
@@ -237,7 +236,7 @@ async fn the_map_lists_live_feeds_and_counts_their_vehicles() {
 #[tokio::test]
 async fn the_sections_of_a_feed_page_have_a_fixed_order() {
     let url = shared_demo();
-    let city = page(&format!("{url}/feeds/city")).await;
+    let city = get_text(&format!("{url}/feeds/city")).await;
     let position_of =
         |id: &str| city.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
     let ids =
@@ -250,7 +249,7 @@ async fn the_sections_of_a_feed_page_have_a_fixed_order() {
     for (feed, link) in
         [("city-trips", "/routes/city/"), ("city-vehicles", "/map?vehicle=city-vehicles")]
     {
-        let text = page(&format!("{url}/feeds/{feed}")).await;
+        let text = get_text(&format!("{url}/feeds/{feed}")).await;
         let (_, current) = text.split_once("id=\"current\"").expect("what it says now");
         assert!(current.contains(link), "{feed}: {current}");
     }
@@ -261,7 +260,7 @@ async fn a_feed_without_any_data_offers_no_download() {
     let folder = tempfile::tempdir().unwrap();
     let feeds = "[[feed]]\nid = \"gone\"\nurl = \"gone.zip\"\nformat = \"gtfs\"\n";
     let server = serve(folder.path(), feeds).await;
-    let text = page(&format!("{}/feeds/gone", server.url)).await;
+    let text = get_text(&format!("{}/feeds/gone", server.url)).await;
     let (_, usage) = text.split_once("id=\"use\"").unwrap();
     let (usage, _) = usage.split_once("</section>").unwrap();
     assert!(!usage.contains("class=\"downloads\"") && !usage.contains("/gtfs/gone.zip"), "{usage}");
@@ -271,12 +270,12 @@ async fn a_feed_without_any_data_offers_no_download() {
 #[tokio::test]
 async fn every_rule_has_a_page_and_a_sample_report_shows_findings() {
     let url = shared_demo();
-    assert!(page(&format!("{url}/rules")).await.contains("href=\"/rules/expired_calendar\""));
-    let rule = page(&format!("{url}/rules/foreign_key_violation")).await;
+    assert!(get_text(&format!("{url}/rules")).await.contains("href=\"/rules/expired_calendar\""));
+    let rule = get_text(&format!("{url}/rules/foreign_key_violation")).await;
     assert!(rule.contains("How to fix") && rule.contains("data-example=\"wrong\""), "{rule}");
-    assert!(page(&format!("{url}/rules/unreadable_file")).await.contains("unreadable_"));
+    assert!(get_text(&format!("{url}/rules/unreadable_file")).await.contains("unreadable_"));
     assert_eq!(get(&format!("{url}/rules/none")).await.status(), 404);
-    let sample = page(&format!("{url}/validate/sample")).await;
+    let sample = get_text(&format!("{url}/validate/sample")).await;
     assert!(sample.contains("href=\"/rules/foreign_key_violation\""), "{sample}");
     assert!(sample.contains("R9,D,T2"), "the offending row: {sample}");
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lineside::{Config, RunningServer};
+use lineside_testkit::{wait_for_feed, wait_for_feed_state, wait_until};
 use serde_json::Value;
 
 use crate::support::http::get;
 use crate::support::producer::{Producer, Reply};
 use crate::support::serve;
-use crate::support::wait::{until, until_json};
 
 /// Starts a server with these feeds, and returns its address.
 async fn server(toml: &str) -> (RunningServer, String) {
@@ -25,11 +25,6 @@ async fn server(toml: &str) -> (RunningServer, String) {
 
 fn feed(id: &str, url: &str, keys: &str) -> String {
     format!("[[feed]]\nid = {id:?}\nurl = {url:?}\nformat = \"raw\"\npoll = \"1s\"\n{keys}\n")
-}
-
-/// Waits until the feed satisfies `is_met`, and returns it.
-async fn until_feed(url: &str, id: &str, is_met: impl Fn(&Value) -> bool) -> Value {
-    until_json(&format!("{url}/api/v1/feeds/{id}"), is_met).await
 }
 
 /// Returns the seconds until the feed's next poll, by the API.
@@ -65,7 +60,7 @@ async fn retry_after_and_cache_control_of_a_producer_are_respected() {
         ("kept", "ok", 100..=127),
     ] {
         let is_met = |feed: &Value| feed["state"] == state && waits.contains(&next_poll(feed));
-        until_feed(&url, id, is_met).await;
+        wait_for_feed(&url, id, is_met).await;
     }
     assert_eq!(producer.count_requests("/busy"), 1);
     assert_eq!(producer.count_requests("/kept"), 1);
@@ -85,11 +80,11 @@ async fn feeds_of_one_host_and_credential_share_the_strictest_rate() {
     )
     .await;
     let waits_long = |feed: &Value| next_poll(feed) > 3_000;
-    until_feed(&url, "first", |feed| feed["state"] == "ok" && waits_long(feed)).await;
-    let second = until_feed(&url, "second", waits_long).await;
+    wait_for_feed(&url, "first", |feed| feed["state"] == "ok" && waits_long(feed)).await;
+    let second = wait_for_feed(&url, "second", waits_long).await;
     assert_eq!(second["state"], "unknown", "its turn has not come: {second}");
     // Feeds with another key are polled meanwhile.
-    until("the other is asked", async || producer.count_requests("/other") >= 3).await;
+    wait_until("the other is asked", async || producer.count_requests("/other") >= 3).await;
     assert_eq!((producer.count_requests("/first"), producer.count_requests("/second")), (1, 0));
     running.shut_down().await;
 }
@@ -105,7 +100,7 @@ async fn a_limit_on_concurrent_requests_applies_to_the_host() {
         .collect();
     let (running, _) = server(&feeds.concat()).await;
     let is_polled_twice = |number| producer.count_requests(&format!("/{number}")) >= 2;
-    until("each is asked twice", async || (0..4).all(is_polled_twice)).await;
+    wait_until("each is asked twice", async || (0..4).all(is_polled_twice)).await;
     assert_eq!(producer.n_open_most(), 1);
     running.shut_down().await;
 }
@@ -117,8 +112,8 @@ async fn requests_identify_the_client_to_producers() {
     let (running, url) =
         server(&[feed("a", &producer.url("/a"), ""), feed("b", &producer.url("/b"), own)].concat())
             .await;
-    until_feed(&url, "a", |feed| feed["state"] == "ok").await;
-    until_feed(&url, "b", |feed| feed["state"] == "ok").await;
+    wait_for_feed_state(&url, "a", "ok").await;
+    wait_for_feed_state(&url, "b", "ok").await;
     for request in producer.requests() {
         let request = request.to_ascii_lowercase();
         assert!(request.contains("user-agent: acme-lineside\r\n"), "{request}");
@@ -169,7 +164,7 @@ async fn feeds_of_one_oauth_client_share_a_token_and_renew_it_if_refused() {
         .collect();
     let (running, url) = server(&feeds.concat()).await;
     for number in 0..5 {
-        until_feed(&url, &format!("f{number}"), |feed| feed["state"] == "ok").await;
+        wait_for_feed_state(&url, &format!("f{number}"), "ok").await;
     }
     assert_eq!(producer.count_requests("/token"), 1);
     let token_request = producer.requests().into_iter().find(|request| request.starts_with("POST"));
@@ -186,9 +181,9 @@ async fn feeds_of_one_oauth_client_share_a_token_and_renew_it_if_refused() {
         let last = requests.iter().rev().find(is_for).cloned().unwrap_or_default();
         last.to_ascii_lowercase().contains("bearer t0ken-3\r\n")
     };
-    until("all show the new token", async || (0..5).all(last)).await;
+    wait_until("all show the new token", async || (0..5).all(last)).await;
     assert_eq!(producer.count_requests("/token"), 2);
-    let feed = until_feed(&url, "f0", |feed| feed["state"] == "ok").await;
+    let feed = wait_for_feed_state(&url, "f0", "ok").await;
     assert_eq!(feed["last_error"], Value::Null);
     running.shut_down().await;
 }
@@ -198,7 +193,7 @@ async fn a_failed_token_request_is_reported_without_secrets() {
     let producer = Producer::answering(guarded(&Arc::default())).await;
     let (running, url) =
         server(&feed("f", &producer.url("/f"), &oauth2(&producer, "wr0ng-secret"))).await;
-    let feed = until_feed(&url, "f", |feed| feed["state"] == "failing").await;
+    let feed = wait_for_feed_state(&url, "f", "failing").await;
     let told = "cannot get an access token from 127.0.0.1: the server returned 401 Unauthorized, invalid_client";
     assert_eq!(feed["last_error"]["detail"], told, "{feed}");
     let page = get(&format!("{url}/feeds/f")).await.text().await.unwrap();
@@ -222,7 +217,7 @@ async fn the_client_secret_is_sent_in_the_body_if_the_header_is_refused() {
     .await;
     let (running, url) =
         server(&feed("f", &producer.url("/f"), &oauth2(&producer, "s3cret"))).await;
-    until_feed(&url, "f", |feed| feed["state"] == "ok").await;
+    wait_for_feed_state(&url, "f", "ok").await;
     assert_eq!(producer.count_requests("/token"), 2);
     running.shut_down().await;
 }
@@ -243,8 +238,8 @@ async fn basic_credentials_are_sent_and_redacted_if_the_producer_repeats_them() 
     let feeds =
         [feed("good", &producer.url("/good"), keys), feed("bad", &producer.url("/bad"), keys)];
     let (running, url) = server(&feeds.concat()).await;
-    until_feed(&url, "good", |feed| feed["state"] == "ok").await;
-    let bad = until_feed(&url, "bad", |feed| feed["state"] == "failing").await;
+    wait_for_feed_state(&url, "good", "ok").await;
+    let bad = wait_for_feed_state(&url, "bad", "failing").await;
     let error = &bad["last_error"];
     assert_eq!((&error["phase"], &error["status"]), (&"wait".into(), &403.into()), "{bad}");
     let head = error["first_bytes"].as_str().unwrap();
@@ -284,7 +279,7 @@ async fn a_failure_gives_the_phase_of_the_poll_and_the_received_body() {
         ("broken", "http_500", "wait", Some(500), Some("the database is down")),
         ("connect", "connect", "connect", None, None),
     ] {
-        let feed = until_feed(&url, id, |feed| feed["state"] == "failing").await;
+        let feed = wait_for_feed_state(&url, id, "failing").await;
         let error = &feed["last_error"];
         let expect = serde_json::json!({
             "code": code, "phase": phase, "status": status, "first_bytes": head,

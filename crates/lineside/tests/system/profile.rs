@@ -4,13 +4,12 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
+use lineside_testkit::{wait_for, wait_until_ready};
 use reqwest::Method;
 
 use crate::support::admin::{self, BEARER, FROM_HERE, TOKEN};
 use crate::support::http::{assert_problem, client, get_with, problem, refusal, send};
 use crate::support::process::{ServerProcess, lineside};
-use crate::support::until_ready;
-use crate::support::wait::until_some;
 use crate::tls;
 
 const PROFILE: &str = "/api/v1/admin/profile";
@@ -87,7 +86,7 @@ async fn a_profile_of_a_demo_under_load_has_threads_at_their_stages() {
     let mut demo = lineside(&["demo", "--port", "0", "--speed", "10"]);
     demo.env("LINESIDE_ADMIN_TOKEN", TOKEN);
     let server = ServerProcess::from_command(demo);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     let mut load = lineside(&["load", &server.url, "--sessions", "200", "--channel", "feed/city"]);
     let _load =
         KilledOnDrop(load.args(["--duration", "10m"]).stderr(Stdio::null()).spawn().unwrap());
@@ -118,7 +117,7 @@ async fn only_admins_profile_exclusively_and_for_a_limited_time() {
         tokio::spawn(request.send())
     };
     let mut recording = long();
-    let refused = until_some("another recording is refused", async || {
+    let refused = wait_for("another recording is refused", async || {
         let response = get_with(&format!("{url}?seconds=1&format=folded"), &[BEARER]).await;
         if response.status() == 409 {
             return Ok(response);

@@ -4,12 +4,12 @@ use std::io::Write as _;
 
 use flate2::{Compression, write::GzEncoder};
 use futures_util::future::join_all;
-use reqwest::{Method, Response};
+use lineside_testkit::{WAIT_MAX, wait_for_freshness, wait_for_json, wait_for_status, wait_until};
+use reqwest::Method;
 
 use crate::support::http::{assert_problem, get, get_json, get_with, header, problem, send};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer, unmeasured};
-use crate::support::wait::{WAIT_MAX, until, until_json, until_reply};
 
 const MAX_BYTES: usize = 1 << 20;
 
@@ -34,15 +34,6 @@ fn serve(feeds: &[(&str, String, &str)]) -> (tempfile::TempDir, ServerProcess) {
     (folder, server)
 }
 
-fn begins_with(name: &'static str, text: &str) -> impl Fn(&Response) -> bool {
-    let text = text.to_owned();
-    move |response| header(response, name).starts_with(&text)
-}
-
-fn is_fresh(response: &Response) -> bool {
-    header(response, "lineside-status") == "fresh"
-}
-
 fn good(headers: &[&str], body: &[u8]) -> Answer {
     Answer::Bytes(answer("200 OK", headers, body))
 }
@@ -64,7 +55,7 @@ async fn many_clients_cause_one_request_to_the_producer() {
     let rarely = "format = \"raw\"\npoll = \"1h\"";
     let (_folder, server) = serve(&[("f", producer.url("/lines.csv"), rarely)]);
     let url = format!("{}/proxy/f", server.url);
-    until_reply("fresh", &url, is_fresh).await;
+    wait_for_freshness(&url, "fresh").await;
     let asking = (0..300).map(|n| {
         let url = &url;
         async move {
@@ -98,14 +89,14 @@ async fn polls_are_conditional_and_the_same_bytes_change_nothing() {
     ]);
     for (id, producer) in [("conditional", &conditional), ("repeating", &repeating)] {
         let url = format!("{}/proxy/{id}", server.url);
-        let first = until_reply("fresh", &url, is_fresh).await;
+        let first = wait_for_freshness(&url, "fresh").await;
         let about = format!("{}/api/v1/feeds/{id}", server.url);
         let state = format!("{}/api/v1/state?channel=feed/{id}", server.url);
         // The bytes are served before the API reports them.
-        let detail = until_json(&about, |found| found["last_success"].is_string()).await;
+        let detail = wait_for_json(&about, |found| found["last_success"].is_string()).await;
         let confirmed = detail["last_success"].clone();
         let position = header(&get(&state).await, "lineside-position").to_owned();
-        until_json(&about, |found| found["last_success"] != confirmed).await;
+        wait_for_json(&about, |found| found["last_success"] != confirmed).await;
         let second = get(&url).await;
         for name in ["etag", "last-modified", "lineside-status"] {
             assert_eq!(header(&second, name), header(&first, name), "{id} {name}");
@@ -123,11 +114,11 @@ async fn no_client_waits_while_the_producer_hangs() {
     let producer = Producer::start(good(&[], MESSAGE)).await;
     let (_folder, server) = serve(&[("f", producer.url("/vp.pb"), "timeout = \"10m\"")]);
     let url = format!("{}/proxy/f", server.url);
-    until_reply("fresh", &url, is_fresh).await;
+    wait_for_freshness(&url, "fresh").await;
     producer.set(Answer::ThenHang(Vec::new()));
     let before = producer.heads().len();
     // The current request may still be answered, but the one after it hangs.
-    until("the producer is asked again", async || producer.heads().len() > before).await;
+    wait_until("the producer is asked again", async || producer.heads().len() > before).await;
     let asking = join_all((0..50).map(|_| get(&url)));
     let replies = tokio::time::timeout(WAIT_MAX, asking).await.expect("no client waits");
     for reply in replies {
@@ -172,12 +163,12 @@ async fn the_last_good_bytes_are_served_with_the_reason_for_every_failure() {
     let url = |id: &str| format!("{}/proxy/{id}", server.url);
     let mut tags = Vec::new();
     for ((id, producer), (_, fault)) in ids.iter().zip(&producers).zip(&faults) {
-        tags.push(until_reply("fresh", &url(id), is_fresh).await.headers()["etag"].clone());
+        tags.push(wait_for_freshness(&url(id), "fresh").await.headers()["etag"].clone());
         producer.set(fault.clone());
     }
     for ((id, tag), (code, _)) in ids.iter().zip(&tags).zip(&faults) {
         let expect = format!("stale; reason={code}; since=2");
-        let stale = until_reply(&expect, &url(id), begins_with("lineside-status", &expect)).await;
+        let stale = wait_for_freshness(&url(id), &expect).await;
         assert_eq!(stale.status(), 200, "{code}");
         assert_eq!(stale.headers()["etag"], tag, "{code}");
         assert!(header(&stale, "age").parse::<u64>().is_ok(), "{code}");
@@ -195,7 +186,7 @@ async fn the_last_good_bytes_are_served_with_the_reason_for_every_failure() {
         producer.set(good(&[], MESSAGE));
     }
     for id in &ids {
-        until_reply("fresh again", &url(id), is_fresh).await;
+        wait_for_freshness(&url(id), "fresh").await;
     }
 }
 
@@ -209,11 +200,11 @@ async fn nothing_is_served_before_the_first_success_or_past_max_age() {
     ]);
     let (never, url) =
         (format!("{}/proxy/never", server.url), format!("{}/proxy/once", server.url));
-    let refused = until_reply("refused", &never, |response| response.status() == 503).await;
+    let refused = wait_for_status(&never, 503).await;
     assert_eq!(header(&refused, "cache-control"), "no-store");
     assert!(refused.headers().contains_key("retry-after"));
     assert_problem(503, "no_data", problem(&never).await);
-    let fresh = until_reply("fresh", &url, is_fresh).await;
+    let fresh = wait_for_freshness(&url, "fresh").await;
     let cache = header(&fresh, "cache-control");
     let good_for = cache.split("stale-if-error=").nth(1).unwrap();
     assert!(
@@ -221,10 +212,10 @@ async fn nothing_is_served_before_the_first_success_or_past_max_age() {
         "{cache}: caches must not serve data past max_age"
     );
     once.set(Answer::Bytes(answer("500 Sorry", &[], b"")));
-    until_reply("too old", &url, |response| response.status() == 503).await;
+    wait_for_status(&url, 503).await;
     assert_problem(503, "stale", problem(&url).await);
     once.set(good(&[], b"x,y\n"));
-    until_reply("fresh again", &url, is_fresh).await;
+    wait_for_freshness(&url, "fresh").await;
 }
 
 #[tokio::test]
@@ -232,11 +223,11 @@ async fn an_invalid_entity_does_not_affect_the_others() {
     let producer = Producer::start(good(&[], &[MESSAGE, BAD_ENTITY].concat())).await;
     let (_folder, server) = serve(&[("f", producer.url("/vp.pb"), "")]);
     let url = format!("{}/proxy/f", server.url);
-    let response = until_reply("fresh", &url, is_fresh).await;
+    let response = wait_for_freshness(&url, "fresh").await;
     assert_eq!(response.bytes().await.unwrap(), [MESSAGE, BAD_ENTITY].concat());
     // The bytes are served before the API reports their content.
     let about = format!("{}/api/v1/feeds/f", server.url);
-    let feed = until_json(&about, |feed| feed["entities"] == 1).await;
+    let feed = wait_for_json(&about, |feed| feed["entities"] == 1).await;
     assert!(feed.to_string().contains("bad"), "its problem is named: {feed}");
 }
 
@@ -247,7 +238,7 @@ async fn a_large_body_can_be_requested_in_ranges() {
         Producer::start(good(&["last-modified: Wed, 04 Mar 2026 07:00:00 GMT"], &body)).await;
     let (_folder, server) = serve(&[("f", producer.url("/l.csv"), "format = \"raw\"")]);
     let url = format!("{}/proxy/f", server.url);
-    let whole = until_reply("fresh", &url, is_fresh).await;
+    let whole = wait_for_freshness(&url, "fresh").await;
     assert_eq!(header(&whole, "accept-ranges"), "bytes");
     let (tag, date) =
         (header(&whole, "etag").to_owned(), header(&whole, "last-modified").to_owned());
@@ -303,9 +294,9 @@ async fn proxied_bytes_have_file_name_licence_and_cors_headers() {
         ("named", producer.url("/lines.csv"), words),
     ]);
     let url = |id: &str| format!("{}/proxy/{id}", server.url);
-    let named = until_reply("fresh", &url("named"), is_fresh).await;
+    let named = wait_for_freshness(&url("named"), "fresh").await;
     assert_eq!(header(&named, "link"), "");
-    until_reply("fresh", &url("linked"), is_fresh).await;
+    wait_for_freshness(&url("linked"), "fresh").await;
     let mut tags = Vec::new();
     for coding in ["identity", "gzip", "br", "zstd"] {
         let reply = get_with(&url("linked"), &[("accept-encoding", coding)]).await;

@@ -92,7 +92,7 @@ fn count_rows(zip: &Path) -> BTreeMap<String, u64> {
 }
 
 /// Waits until a schedule is loaded or rejected.
-async fn until_read(server: &RunningServer, id: &str, deadline: Instant) -> Arc<Feed> {
+async fn wait_until_read(server: &RunningServer, id: &str, deadline: Instant) -> Arc<Feed> {
     let feed = server.app().ingest().find_feed(id).unwrap();
     while feed.status().last_attempt.is_none() || feed.status().fetches == 0 {
         assert!(Instant::now() < deadline, "{} was not read in time", feed.config().url);
@@ -116,7 +116,7 @@ async fn every_real_schedule_is_loaded_with_all_rows() {
     let deadline = Instant::now() + LOAD_TIME_MAX;
     let (mut loaded, mut rows_compared) = (0, 0);
     for (index, zip) in zips.iter().enumerate() {
-        let feed = until_read(&server, &format!("schedule-{index}"), deadline).await;
+        let feed = wait_until_read(&server, &format!("schedule-{index}"), deadline).await;
         let broken_on_purpose =
             zip.strip_prefix(data.join("gtfs")).unwrap().components().count() > 1;
         let Some(timetable) = feed.network().timetable() else {
@@ -198,7 +198,7 @@ async fn replay(data: &Path, series: &Series) {
     // Nothing is played before the schedule is loaded and a client listens.
     let server = serve(config(feeds(SourceLocation::Path(dir.join("not there"))))).await;
     if plan.is_some() {
-        let plan = until_read(&server, "plan", Instant::now() + LOAD_TIME_MAX).await;
+        let plan = wait_until_read(&server, "plan", Instant::now() + LOAD_TIME_MAX).await;
         assert!(plan.network().timetable().is_some(), "{}", plan.status().reason);
     }
     let url = format!("http://{}", server.listen_address());

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use lineside_testkit::{
+    wait_for_json, wait_for_metric, wait_for_status, wait_until, wait_until_ready,
+};
+
 use crate::support::events::Stream;
 use crate::support::http::{client, get};
 use crate::support::process::{ServerProcess, lineside};
-use crate::support::until_ready;
-use crate::support::wait::{until, until_json};
 
 /// A server whose configuration is in a folder.
 struct ConfiguredServer {
@@ -31,7 +33,7 @@ impl ConfiguredServer {
         let config = folder.path().join("lineside.toml");
         let arguments = ["serve", "--config", config.to_str().unwrap()];
         let server = ServerProcess::logging(lineside(&arguments), Stdio::from(log));
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         Self { folder, server }
     }
 
@@ -52,17 +54,12 @@ impl ConfiguredServer {
         get(&self.url(&format!("/proxy/{id}"))).await.status() == 200
     }
 
-    async fn until_served(&self, id: &str) {
-        until(format_args!("{id} is served"), async || self.serves(id).await).await;
+    async fn wait_until_served(&self, id: &str) {
+        wait_for_status(&self.url(&format!("/proxy/{id}")), 200).await;
     }
 
-    /// Waits for a line of the metrics.
-    async fn until_metric(&self, line: &str) {
-        let is_present = async || {
-            let metrics = get(&self.url("/metrics")).await.text().await.unwrap();
-            metrics.lines().any(|it| it == line)
-        };
-        until(line, is_present).await;
+    async fn wait_for_metric(&self, line: &str) {
+        wait_for_metric(&self.server.url, line).await;
     }
 }
 
@@ -82,19 +79,19 @@ fn feed(id: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_licence_is_sent_with_the_same_bytes() {
     let it = ConfiguredServer::start(&feed("a")).await;
-    it.until_served("a").await;
+    it.wait_until_served("a").await;
     let before = get(&it.url("/proxy/a")).await;
     assert!(!before.headers().contains_key("link"));
     let licence = "licence = \"https://example.org/licence\"\n";
     it.replace(&format!("{}{licence}", feed("a")));
-    until("it goes out", || async {
+    wait_until("it goes out", || async {
         get(&it.url("/proxy/a")).await.headers().contains_key("link")
     })
     .await;
     let after = get(&it.url("/proxy/a")).await;
     assert_eq!(after.headers()["etag"], before.headers()["etag"]);
     it.replace(&feed("a"));
-    until("it goes out no more", || async {
+    wait_until("it goes out no more", || async {
         !get(&it.url("/proxy/a")).await.headers().contains_key("link")
     })
     .await;
@@ -103,7 +100,7 @@ async fn a_changed_licence_is_sent_with_the_same_bytes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn feeds_follow_the_file_while_others_are_served_without_interruption() {
     let it = Arc::new(ConfiguredServer::start(&feed("a")).await);
-    it.until_served("a").await;
+    it.wait_until_served("a").await;
     let (stop, reads) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
     let (reader, ended, count) = (Arc::clone(&it), Arc::clone(&stop), Arc::clone(&reads));
     let reading = tokio::spawn(async move {
@@ -116,11 +113,11 @@ async fn feeds_follow_the_file_while_others_are_served_without_interruption() {
         }
     });
     it.replace(&format!("{}{}", feed("a"), feed("b")));
-    it.until_served("b").await;
+    it.wait_until_served("b").await;
     let mut stream = Stream::open(&it.server.url, "channel=feed/b").await;
     assert!(stream.next_within(Duration::from_secs(20)).await.is_some());
     it.replace(&feed("a"));
-    until("b is gone", async || get(&it.url("/proxy/b")).await.status() == 404).await;
+    wait_for_status(&it.url("/proxy/b"), 404).await;
     let ends = async { while stream.next().await.is_some() {} };
     tokio::time::timeout(Duration::from_secs(20), ends).await.expect("its stream ends");
     stop.store(true, Ordering::Release);
@@ -133,72 +130,72 @@ async fn feeds_follow_the_file_while_others_are_served_without_interruption() {
     };
     std::fs::write(it.folder.path().join("proxy.yml"), yaml("b")).unwrap();
     it.replace(&format!("{}[import]\nfeeds = \"proxy.yml\"\n", feed("a")));
-    it.until_served("b").await;
+    it.wait_until_served("b").await;
     std::fs::write(it.folder.path().join("proxy.yml"), yaml("c")).unwrap();
-    it.until_served("c").await;
+    it.wait_until_served("c").await;
     assert!(!it.serves("b").await && it.serves("a").await);
 }
 
 #[tokio::test]
 async fn a_signal_reloads_the_file_at_once() {
     let it = ConfiguredServer::start(&feed("a")).await;
-    it.until_served("a").await;
+    it.wait_until_served("a").await;
     it.server.signal("-HUP");
-    it.until_metric("lineside_config_reloads_total{outcome=\"accepted\"} 1").await;
+    it.wait_for_metric("lineside_config_reloads_total{outcome=\"accepted\"} 1").await;
     it.replace(&format!("{}name = \"Something else\"\n", feed("a")));
     it.server.signal("-HUP");
     let about = it.url("/api/v1/feeds/a");
-    until_json(&about, |found| found["name"] == "Something else").await;
+    wait_for_json(&about, |found| found["name"] == "Something else").await;
     assert!(it.serves("a").await);
 }
 
 #[tokio::test]
 async fn an_invalid_file_is_refused_by_line_and_key_and_changes_nothing() {
     let it = ConfiguredServer::start(&feed("a")).await;
-    it.until_served("a").await;
+    it.wait_until_served("a").await;
     it.replace(&format!("{}poll = \"soon\"\n{}", feed("a"), feed("b")));
-    it.until_metric("lineside_config_refused 1").await;
+    it.wait_for_metric("lineside_config_refused 1").await;
     let log = it.log();
     assert!(log.contains("lineside.toml line 8, feed[0].poll: invalid value"), "{log}");
     assert!(log.contains("the configuration was not reloaded"), "{log}");
     assert!(it.serves("a").await && !it.serves("b").await);
     // A missing file, as while an editor replaces it, does not remove the feeds either.
     std::fs::remove_file(it.folder.path().join("lineside.toml")).unwrap();
-    it.until_metric("lineside_config_reloads_total{outcome=\"refused\"} 2").await;
+    it.wait_for_metric("lineside_config_reloads_total{outcome=\"refused\"} 2").await;
     assert!(it.serves("a").await);
     it.replace(&feed("b"));
-    it.until_served("b").await;
-    it.until_metric("lineside_config_refused 0").await;
+    it.wait_until_served("b").await;
+    it.wait_for_metric("lineside_config_refused 0").await;
     assert!(!it.serves("a").await);
 }
 
 #[tokio::test]
 async fn keys_that_require_a_restart_are_logged() {
     let it = ConfiguredServer::start(&feed("a")).await;
-    it.until_served("a").await;
+    it.wait_until_served("a").await;
     let limits = "[limits]\nmax_message_size = \"64KiB\"\n[token]\nhmac = \"s3cret\"\n";
     it.replace(&format!("{limits}{}{}", feed("a"), feed("b")));
-    it.until_served("b").await;
-    it.until_metric("lineside_config_deferred_keys 2").await;
+    it.wait_until_served("b").await;
+    it.wait_for_metric("lineside_config_deferred_keys 2").await;
     let log = it.log();
     assert!(log.contains("limits.max_message_size, token"), "{log}");
     assert!(!log.contains("s3cret"), "{log}");
     it.replace(&feed("a"));
-    it.until_metric("lineside_config_deferred_keys 0").await;
+    it.wait_for_metric("lineside_config_deferred_keys 0").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_truncated_file_removes_no_feeds() {
     let it = ConfiguredServer::start(&feed("a")).await;
-    it.until_served("a").await;
+    it.wait_until_served("a").await;
     for (refused, cut_off) in ["", "[serv", SERVER, "# nothing\n"].into_iter().enumerate() {
         std::fs::write(it.folder.path().join("lineside.toml"), cut_off).unwrap();
         let outcome = "lineside_config_reloads_total{outcome=\"refused\"}";
-        it.until_metric(&format!("{outcome} {}", refused + 1)).await;
+        it.wait_for_metric(&format!("{outcome} {}", refused + 1)).await;
         assert!(it.serves("a").await, "{cut_off:?}");
     }
     // An explicit empty list removes all feeds.
     let file = it.folder.path().join("lineside.toml");
     std::fs::write(file, format!("feed = []\n{SERVER}")).unwrap();
-    until("the feed is removed", async || !it.serves("a").await).await;
+    wait_until("the feed is removed", async || !it.serves("a").await).await;
 }

@@ -1,35 +1,28 @@
 //! Reports: each new version of a schedule is validated, and the findings are shown, announced and stored.
 
 use std::collections::BTreeSet;
-use std::io::{Cursor, Write as _};
 use std::path::Path;
 
+use lineside_testkit::{
+    wait_for_feed_state, wait_for_json, wait_for_status, wait_until, wait_until_ready,
+};
 use serde_json::{Value, json};
-use zip::write::SimpleFileOptions;
 
-use crate::restarts::SCHEDULE;
+use crate::restarts;
 use crate::support::events::{ReceivedState, Stream};
-use crate::support::http::{assert_problem, get, get_json, header, problem};
+use crate::support::http::{assert_problem, get, get_json, get_text, header, problem};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, Reply, answer};
-use crate::support::until_ready;
-use crate::support::wait::{until, until_json};
 
 /// Returns a schedule with an additional line in its stops.
 pub(crate) fn schedule(stop: &str) -> Vec<u8> {
-    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, text) in SCHEDULE.iter().copied() {
-        archive.start_file(name, SimpleFileOptions::default()).unwrap();
-        archive.write_all(text.as_bytes()).unwrap();
-        if name == "stops.txt" {
-            archive.write_all(stop.as_bytes()).unwrap();
-        }
-    }
-    archive.finish().unwrap().into_inner()
+    let schedule = restarts::schedule();
+    // An empty row would be a finding.
+    if stop.is_empty() { schedule.zip() } else { schedule.row("stops.txt", stop.trim_end()).zip() }
 }
 
 /// A misplaced stop whose name contains markup.
-pub(crate) const FAR: &str = "<b>U</b>,Far,0.0,0.0\n";
+pub(crate) const FAR: &str = "<b>U</b>,Far,0.0,0.0";
 
 struct ServerSetup {
     folder: tempfile::TempDir,
@@ -60,41 +53,34 @@ impl ServerSetup {
 
     async fn start(&self) -> ServerProcess {
         let server = ServerProcess::start(&["serve", "--config", self.config().to_str().unwrap()]);
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         server
     }
 }
 
-/// Waits until the report satisfies `is_met`.
-pub(crate) async fn until_report(url: &str, is_met: impl Fn(&Value) -> bool) -> Value {
-    until("there is a report", async || get(url).await.status() == 200).await;
-    until_json(url, is_met).await
-}
-
-pub(crate) async fn text(url: &str) -> String {
-    let reply = get(url).await;
-    assert_eq!(reply.status(), 200, "{url}");
-    reply.text().await.unwrap()
-}
-
 /// Returns the number of findings of a code in the report.
-fn count(report: &Value, code: &str) -> u64 {
+pub(crate) fn count(report: &Value, code: &str) -> u64 {
     let notices = report["notices"].as_array().unwrap();
     let found = notices.iter().find(|notice| notice["code"] == code);
     found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
 }
 
-fn findings(hook: &Producer) -> Vec<Value> {
+/// Returns the notifications in all messages to a hook.
+pub(crate) fn notifications(hook: &Producer) -> Vec<Value> {
     let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
     let messages = bodies.map(|request| {
         let body = request.split_once("\r\n\r\n").unwrap().1.to_owned();
         serde_json::from_str::<Value>(&body).unwrap()
     });
-    let all = messages.flat_map(|message| message["notifications"].as_array().unwrap().clone());
-    all.filter(|notification| notification["kind"] == "findings").collect()
+    messages.flat_map(|message| message["notifications"].as_array().unwrap().clone()).collect()
 }
 
-async fn until_record(
+/// Returns the notifications of findings that a hook received.
+pub(crate) fn findings(hook: &Producer) -> Vec<Value> {
+    notifications(hook).into_iter().filter(|it| it["kind"] == "findings").collect()
+}
+
+async fn wait_for_record(
     stream: &mut Stream,
     channel_state: &mut ReceivedState,
     is_met: impl Fn(&Value) -> bool,
@@ -122,7 +108,7 @@ async fn with_alert() -> (Producer, ServerSetup, ServerProcess) {
 async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
     let (hook, setup, server) = with_alert().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
-    let first = until_report(&report_url, |found| found["notices"].is_array()).await;
+    let first = wait_for_json(&report_url, |found| found["notices"].is_array()).await;
     assert_eq!(first["lineside"]["outcome"], "whole");
     assert_eq!(first["lineside"]["previous"], Value::Null);
     assert_eq!(first["summary"]["counts"]["Stops"], 2, "{first}");
@@ -130,10 +116,10 @@ async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
 
     let mut stream = Stream::open(&server.url, "channel=report/city").await;
     let mut channel_state = ReceivedState::default();
-    until_record(&mut stream, &mut channel_state, |record| record["errors"] == 0).await;
+    wait_for_record(&mut stream, &mut channel_state, |record| record["errors"] == 0).await;
     setup.give(&schedule(FAR));
     let active_record =
-        until_record(&mut stream, &mut channel_state, |record| record["errors"] != 0).await;
+        wait_for_record(&mut stream, &mut channel_state, |record| record["errors"] != 0).await;
     let second = get_json(&report_url).await;
     assert_eq!(second["lineside"]["version"], active_record["version"]);
     assert_eq!(second["lineside"]["previous"], first["lineside"]["version"]);
@@ -144,7 +130,7 @@ async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
     shown(&server.url, &first, &second).await;
     listed(&server.url, &second).await;
     in_the_catalog(&server.url, &second).await;
-    until("the webhook is notified", async || !findings(&hook).is_empty()).await;
+    wait_until("the webhook is notified", async || !findings(&hook).is_empty()).await;
     let sent = &findings(&hook)[0];
     assert_eq!(sent["errors"], json!([{"code": "point_near_origin", "before": 0, "now": 1}]));
     let address = second["lineside"]["url"].as_str().unwrap();
@@ -156,13 +142,13 @@ async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
     setup.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
     let server = setup.start().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
-    let first_report = until_report(&report_url, |found| found["notices"].is_array()).await;
+    let first_report = wait_for_json(&report_url, |found| found["notices"].is_array()).await;
     assert_eq!(first_report["lineside"]["at"], second["lineside"]["at"], "it was not made again");
     let version_of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
     let earlier = get_json(&format!("{report_url}?version={}", version_of(&first))).await;
     assert_eq!(earlier["notices"], first["notices"]);
-    text(&format!("{}/feeds/city/versions/{}/report", server.url, version_of(&first))).await;
-    let metrics = text(&format!("{}/metrics", server.url)).await;
+    get_text(&format!("{}/feeds/city/versions/{}/report", server.url, version_of(&first))).await;
+    let metrics = get_text(&format!("{}/metrics", server.url)).await;
     assert!(metrics.contains("lineside_validation_finished_total 0"), "{metrics}");
     // The crash may precede the record of the delivery. Then the hook receives the same notification again.
     let ids: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
@@ -186,10 +172,10 @@ async fn recurring_errors_are_announced_again() {
                 count(found, "point_near_origin") == 0
                     && found["summary"]["counts"]["Stops"] == stops
             };
-            until_report(&report_url, is_well).await;
+            wait_for_json(&report_url, is_well).await;
         }
         setup.give(&schedule(FAR));
-        until("the webhook is notified", async || findings(&hook).len() >= n_sent).await;
+        wait_until("the webhook is notified", async || findings(&hook).len() >= n_sent).await;
     }
     let ids: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
     assert_eq!(ids.len(), 2, "{ids:?}");
@@ -198,7 +184,7 @@ async fn recurring_errors_are_announced_again() {
 
 /// Asserts the content of pages and the badge on the two versions.
 async fn shown(server: &str, first: &Value, second: &Value) {
-    let page = text(&format!("{server}/feeds/city")).await;
+    let page = get_text(&format!("{server}/feeds/city")).await;
     let version_of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
     let (before, now) = (version_of(first), version_of(second));
     for part in [
@@ -212,7 +198,7 @@ async fn shown(server: &str, first: &Value, second: &Value) {
     }
     assert!(!page.contains("<b>U"), "{page}");
     assert!(page.contains(&format!("/feeds/city/versions/{now}/report")), "{page}");
-    let page = text(&format!("{server}/feeds/city/versions/{before}/report")).await;
+    let page = get_text(&format!("{server}/feeds/city/versions/{before}/report")).await;
     assert!(!page.contains("near_<wbr>origin") && !page.contains("point_near_origin"), "{page}");
     assert!(page.contains("<h1>Report on city</h1>"), "{page}");
     assert!(page.contains("class=\"version-validity\""), "{page}");
@@ -248,7 +234,7 @@ async fn in_the_catalog(server: &str, second: &Value) {
         let items = list["items"].as_array().unwrap().iter();
         let ids: Vec<&str> = items.map(|item| item["id"].as_str().unwrap()).collect();
         assert_eq!(ids, found, "{verdict}");
-        let page = text(&format!("{server}/?report={verdict}")).await;
+        let page = get_text(&format!("{server}/?report={verdict}")).await;
         assert_eq!(
             page.contains("href=\"/feeds/city#report-dataset\">1\u{a0}error, "),
             verdict == "errors"
@@ -259,9 +245,9 @@ async fn in_the_catalog(server: &str, second: &Value) {
         "bad_parameter",
         problem(&format!("{server}/api/v1/feeds?report=bad")).await,
     );
-    let page = text(&format!("{server}/")).await;
+    let page = get_text(&format!("{server}/")).await;
     assert!(page.contains("<a href=\"/?report=errors\">1</a> has errors in its report."), "{page}");
-    let page = text(&format!("{server}/feeds/city")).await;
+    let page = get_text(&format!("{server}/feeds/city")).await;
     for part in [
         "<a href=\"#report-dataset\">1\u{a0}error, ",
         "channel=report/city",
@@ -280,11 +266,11 @@ async fn listed(server: &str, second: &Value) {
     let url = format!("{server}/api/v1/feeds/city/versions");
     // The store writes a moment later.
     let is_listed = |found: &Value| found["items"][0]["report"]["url"] == second["lineside"]["url"];
-    let versions = until_json(&url, is_listed).await;
+    let versions = wait_for_json(&url, is_listed).await;
     let report = &versions["items"][0]["report"];
     assert_eq!(report["counts"]["outcome"], "whole");
     assert_eq!(report["counts"]["errors"], second["lineside"]["errors"]);
-    let page = text(&format!("{server}/feeds/city/versions")).await;
+    let page = get_text(&format!("{server}/feeds/city/versions")).await;
     assert!(page.contains("/report\">1\u{a0}error, "), "{page}");
 }
 
@@ -295,7 +281,7 @@ async fn reports_on_refused_versions_do_not_displace_others() {
     house.give(&sound);
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/city/report", server.url);
-    let good = until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
+    let good = wait_for_json(&url, |found| found["lineside"]["outcome"] == "whole").await;
     let version = good["lineside"]["version"].as_str().unwrap().to_owned();
     let mut seen = Vec::new();
     for cut in 0..4 {
@@ -304,14 +290,14 @@ async fn reports_on_refused_versions_do_not_displace_others() {
             found["lineside"]["outcome"] == "unreadable"
                 && !seen.contains(&found["lineside"]["version"])
         };
-        let found = until_report(&url, is_new).await;
+        let found = wait_for_json(&url, is_new).await;
         seen.push(found["lineside"]["version"].clone());
     }
     server.stop("-TERM");
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/city/report", server.url);
     let oldest = format!("{url}?version={}", seen[0].as_str().unwrap());
-    until("the oldest is gone", async || get(&oldest).await.status() == 404).await;
+    wait_for_status(&oldest, 404).await;
     let other_report = get_json(&format!("{url}?version={version}")).await;
     assert_eq!(other_report["notices"], good["notices"]);
     server.stop("-TERM");
@@ -324,20 +310,20 @@ async fn an_unreadable_schedule_has_a_report_until_it_is_fixed() {
     setup.give(&sound);
     let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/city/report", server.url);
-    let good = until_report(&url, |found| found["notices"].is_array()).await;
+    let good = wait_for_json(&url, |found| found["notices"].is_array()).await;
     setup.give(&sound[..200]);
-    let found = until_report(&url, |found| found["lineside"]["outcome"] == "unreadable").await;
+    let found = wait_for_json(&url, |found| found["lineside"]["outcome"] == "unreadable").await;
     assert_eq!((count(&found, "unreadable"), &found["lineside"]["refused"]), (1, &json!(true)));
     assert_eq!(found["lineside"]["previous"], good["lineside"]["version"]);
     let change = json!([{"code": "unreadable", "severity": "ERROR", "before": 0, "now": 1}]);
     assert_eq!(found["lineside"]["changed"], change, "the rest is not known to be gone");
-    let page = text(&format!("{}/feeds/city", server.url)).await;
+    let page = get_text(&format!("{}/feeds/city", server.url)).await;
     assert!(page.contains("This version is not served"), "{page}");
-    let badge = text(&format!("{}/feeds/city/report.svg", server.url)).await;
+    let badge = get_text(&format!("{}/feeds/city/report.svg", server.url)).await;
     assert!(badge.contains("unreadable"), "{badge}");
     // The last good version returns, and is the current one.
     setup.give(&sound);
-    let mended = until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
+    let mended = wait_for_json(&url, |found| found["lineside"]["outcome"] == "whole").await;
     assert_eq!(mended["lineside"]["version"], good["lineside"]["version"]);
     assert_eq!(count(&mended, "unreadable"), 0);
     assert_eq!(
@@ -354,17 +340,17 @@ async fn a_check_over_the_memory_limit_is_reported_as_unfinished() {
     setup.give(&schedule(&"V,More,59.9,10.7\n".repeat(200)));
     let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/city/report", server.url);
-    let found = until_report(&url, |found| found["lineside"]["outcome"] == "unfinished").await;
+    let found = wait_for_json(&url, |found| found["lineside"]["outcome"] == "unfinished").await;
     assert!(found["lineside"]["reason"].as_str().unwrap().contains("validation.memory"), "{found}");
     assert_eq!(
         (found["notices"].as_array().unwrap().len(), &found["lineside"]["errors"]),
         (0, &json!(0))
     );
-    let page = text(&format!("{}/feeds/city", server.url)).await;
+    let page = get_text(&format!("{}/feeds/city", server.url)).await;
     assert!(page.contains("says nothing of the data"), "{page}");
-    let badge = text(&format!("{}/feeds/city/report.svg", server.url)).await;
+    let badge = get_text(&format!("{}/feeds/city/report.svg", server.url)).await;
     assert!(badge.contains("unknown"), "{badge}");
-    let metrics = text(&format!("{}/metrics", server.url)).await;
+    let metrics = get_text(&format!("{}/metrics", server.url)).await;
     assert!(metrics.contains("lineside_validation_aborted_total 1"), "{metrics}");
     server.stop("-TERM");
 }
@@ -388,9 +374,9 @@ async fn a_full_queue_is_counted_and_every_feed_is_checked() {
     let server = ServerProcess::start(&["serve", "--config", &config]);
     for n in 0..FEEDS {
         let url = format!("{}/api/v1/feeds/city-{n}/report", server.url);
-        until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
+        wait_for_json(&url, |found| found["lineside"]["outcome"] == "whole").await;
     }
-    let metrics = text(&format!("{}/metrics", server.url)).await;
+    let metrics = get_text(&format!("{}/metrics", server.url)).await;
     let value = |name: &str| {
         let line = metrics.lines().find(|line| line.starts_with(&format!("{name} ")));
         line.unwrap().rsplit(' ').next().unwrap().parse::<u64>().unwrap()
@@ -412,14 +398,13 @@ async fn without_slots_nothing_is_validated() {
     let folder = tempfile::tempdir().unwrap();
     let config = write_feeds(folder.path(), 1, "[validation]\nconcurrency = 0\n");
     let server = ServerProcess::start(&["serve", "--config", &config]);
-    until_json(&format!("{}/api/v1/feeds/city-0", server.url), |found| found["state"] == "ok")
-        .await;
+    wait_for_feed_state(&server.url, "city-0", "ok").await;
     assert_problem(
         404,
         "not_found",
         problem(&format!("{}/api/v1/feeds/city-0/report", server.url)).await,
     );
-    let badge = text(&format!("{}/feeds/city-0/report.svg", server.url)).await;
+    let badge = get_text(&format!("{}/feeds/city-0/report.svg", server.url)).await;
     assert!(badge.contains("unknown"), "{badge}");
     server.stop("-TERM");
 }

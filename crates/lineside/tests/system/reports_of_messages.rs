@@ -9,16 +9,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use lineside::{Config, ServerOptions};
 use lineside_sync::{Clock as _, RealClock, ScaledClock};
+use lineside_testkit::{wait_for_json, wait_until, wait_until_ready};
 use serde_json::{Value, json};
 
-use crate::reports::until_report;
-use crate::restarts::SCHEDULE;
+use crate::reports::{count, findings, notifications};
+use crate::restarts::{self, stops_and_route};
 use crate::support::events::{ReceivedState, Stream};
-use crate::support::http::{assert_problem, get, get_json, problem};
+use crate::support::http::{assert_problem, get_json, get_text, problem};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Producer, Reply};
-use crate::support::until_ready;
-use crate::support::wait::{until, until_json};
 
 /// A producer that makes a new message for every reply.
 struct Buses {
@@ -90,11 +89,7 @@ struct ServerSetup {
 impl ServerSetup {
     fn new(buses: &Buses, keys: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let schedule = folder.path().join("city");
-        std::fs::create_dir(&schedule).unwrap();
-        for (name, text) in SCHEDULE {
-            std::fs::write(schedule.join(name), text).unwrap();
-        }
+        restarts::schedule().write_to(&folder.path().join("city"));
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n{keys}\
              [[feed]]\nid = \"city\"\nurl = \"city\"\n\
@@ -112,37 +107,13 @@ impl ServerSetup {
 
     async fn start(&self) -> ServerProcess {
         let server = ServerProcess::start(&["serve", "--config", self.config().to_str().unwrap()]);
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         server
     }
 }
 
-async fn text(url: &str) -> String {
-    let reply = get(url).await;
-    assert_eq!(reply.status(), 200, "{url}");
-    reply.text().await.unwrap()
-}
-
-/// Returns the number of findings of a code in the report.
-fn count(report: &Value, code: &str) -> u64 {
-    let notices = report["notices"].as_array().unwrap();
-    let found = notices.iter().find(|notice| notice["code"] == code);
-    found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
-}
-
 fn n_checked(report: &Value) -> u64 {
     report["summary"]["presence"]["messages"].as_u64().unwrap_or_default()
-}
-
-/// Returns the notifications of findings that the hook received.
-fn findings(hook: &Producer) -> Vec<Value> {
-    let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
-    let messages = bodies.map(|request| {
-        let body = request.split_once("\r\n\r\n").unwrap().1.to_owned();
-        serde_json::from_str::<Value>(&body).unwrap()
-    });
-    let all = messages.flat_map(|message| message["notifications"].as_array().unwrap().clone());
-    all.filter(|notification| notification["kind"] == "findings").collect()
 }
 
 #[tokio::test]
@@ -154,7 +125,7 @@ async fn messages_are_validated_and_persistent_errors_announced_once() {
     let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
     // Findings from the start are not news.
-    let well = until_report(&url, |found| n_checked(found) > 6).await;
+    let well = wait_for_json(&url, |found| n_checked(found) > 6).await;
     assert_eq!(
         (&well["lineside"]["subject"], &well["lineside"]["outcome"]),
         (&json!("realtime"), &json!("whole"))
@@ -162,9 +133,9 @@ async fn messages_are_validated_and_persistent_errors_announced_once() {
     assert_eq!((count(&well, "E003"), &well["summary"]["matchedTrips"]), (0, &json!(1)));
 
     buses.is_bad.store(true, Ordering::Relaxed);
-    let bad = until_report(&url, |found| count(found, "E003") == 1).await;
+    let bad = wait_for_json(&url, |found| count(found, "E003") == 1).await;
     assert_eq!(bad["summary"]["matchedTrips"], 0);
-    until("the webhook is notified", async || !findings(&hook).is_empty()).await;
+    wait_until("the webhook is notified", async || !findings(&hook).is_empty()).await;
     let sent = &findings(&hook)[0];
     assert_eq!(sent["errors"], json!([{"code": "E003", "before": 0, "now": 1}]));
     assert!(sent["report"].as_str().unwrap().ends_with("/feeds/buses#report-realtime"), "{sent}");
@@ -174,22 +145,22 @@ async fn messages_are_validated_and_persistent_errors_announced_once() {
     while !channel_state.records_of_kind("report").any(|record| record["errors"] == 1) {
         channel_state.apply(&stream.next().await.unwrap().data);
     }
-    let page = text(&format!("{}/feeds/buses", server.url)).await;
+    let page = get_text(&format!("{}/feeds/buses", server.url)).await;
     for part in ["id=\"report-realtime\"", "report-since", "E003", "&lt;b&gt;none"] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let metrics = text(&format!("{}/metrics", server.url)).await;
+    let metrics = get_text(&format!("{}/metrics", server.url)).await;
     let name = "lineside_validation_messages_total ";
     let line = metrics.lines().find(|line| line.starts_with(name)).unwrap();
     assert!(line.strip_prefix(name).unwrap().parse::<u64>().unwrap() > 6, "{line}");
 
     // The time of the first finding survives a restart, and nothing is announced twice.
     let since = |report: &Value| report["summary"]["presence"]["codes"]["E003"]["first"].clone();
-    let active = until_report(&url, |found| since(found).is_i64()).await;
+    let active = wait_for_json(&url, |found| since(found).is_i64()).await;
     server.stop("-TERM");
     let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let after = until_report(&url, |found| n_checked(found) > n_checked(&active) + 3).await;
+    let after = wait_for_json(&url, |found| n_checked(found) > n_checked(&active) + 3).await;
     assert_eq!(since(&after), since(&active));
     assert_eq!(findings(&hook).len(), 1);
     server.stop("-TERM");
@@ -213,8 +184,8 @@ async fn misplaced_vehicles_are_shown_on_a_map() {
     let setup = ServerSetup::new(&buses, "");
     let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    until_report(&url, |found| count(found, "E028") == 1).await;
-    let page = text(&format!("{}/feeds/buses", server.url)).await;
+    wait_for_json(&url, |found| count(found, "E028") == 1).await;
+    let page = get_text(&format!("{}/feeds/buses", server.url)).await;
     assert!(page.contains("report-map\"><svg"), "{page}");
     assert!(page.contains("<title>vehicle stray</title>"), "{page}");
     server.stop("-TERM");
@@ -229,7 +200,7 @@ async fn an_unchanged_message_is_validated_again_after_a_restart() {
         let server = setup.start().await;
         let url = format!("{}/api/v1/feeds/buses/report", server.url);
         let is_new = |found: &Value| before.as_ref().is_none_or(|it| n_checked(found) > *it);
-        let found = until_report(&url, is_new).await;
+        let found = wait_for_json(&url, is_new).await;
         assert_eq!(n_checked(&found), before.unwrap_or_default() + 1, "{found}");
         before = Some(n_checked(&found));
         server.stop("-TERM");
@@ -249,31 +220,25 @@ async fn an_unchanged_message_becomes_stale() {
         ServerOptions { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };
     let server = lineside::start_server(start).await.unwrap();
     let url = format!("http://{}/api/v1/feeds/buses/report", server.listen_address());
-    let old = until_report(&url, |found| count(found, "W008") == 1).await;
+    let old = wait_for_json(&url, |found| count(found, "W008") == 1).await;
     let n_age_checks = |found: &Value| found["summary"]["presence"]["again"].as_u64().unwrap();
-    let older = until_report(&url, |found| n_age_checks(found) > n_age_checks(&old)).await;
+    let older = wait_for_json(&url, |found| n_age_checks(found) > n_age_checks(&old)).await;
     assert_eq!(n_checked(&older), 1, "it is one message: {older}");
     server.shut_down().await;
 }
 
 /// Makes the schedule's trip run all day.
 fn let_it_run(setup: &ServerSetup) {
-    let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
-                 trip,00:00:00,00:00:00,S,1\ntrip,48:00:00,48:00:00,T,2\n";
-    std::fs::write(setup.folder.path().join("city/stop_times.txt"), times).unwrap();
+    stops_and_route().trip("trip", "S 00:00, T 48:00").write_to(&setup.folder.path().join("city"));
 }
 
 /// Returns the states in all notifications. A delivery that a stop interrupts is repeated with the same id, so it
 /// counts once.
 fn states(hook: &Producer) -> Vec<Value> {
-    let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
-    let messages = bodies.map(|request| {
-        let body = request.split_once("\r\n\r\n").unwrap().1.to_owned();
-        serde_json::from_str::<Value>(&body).unwrap()
-    });
-    let all = messages.flat_map(|message| message["notifications"].as_array().unwrap().clone());
     let mut ids = HashSet::new();
-    all.filter(|notification| ids.insert(notification["id"].to_string()))
+    notifications(hook)
+        .into_iter()
+        .filter(|notification| ids.insert(notification["id"].to_string()))
         .map(|notification| notification["state"].clone())
         .collect()
 }
@@ -290,32 +255,32 @@ async fn a_feed_that_loses_its_trips_is_empty_and_stays_so_after_a_restart() {
     buses.is_empty.store(true, Ordering::Relaxed);
     let server = setup.start().await;
     let feed = format!("{}/api/v1/feeds/buses", server.url);
-    let silent = until_report(&format!("{feed}/report"), |found| n_checked(found) > 1).await;
+    let silent = wait_for_json(&format!("{feed}/report"), |found| n_checked(found) > 1).await;
     assert_eq!(count(&silent, "agency_without_trips"), 0, "it may be one of alerts");
-    until_json(&feed, |found| found["state"] == "ok").await;
+    wait_for_json(&feed, |found| found["state"] == "ok").await;
     buses.is_empty.store(false, Ordering::Relaxed);
-    until_report(&format!("{feed}/report"), |found| found["summary"]["namedTrips"] == 1).await;
+    wait_for_json(&format!("{feed}/report"), |found| found["summary"]["namedTrips"] == 1).await;
     buses.is_empty.store(true, Ordering::Relaxed);
-    until_report(&format!("{feed}/report"), |found| count(found, "agency_without_trips") == 1)
+    wait_for_json(&format!("{feed}/report"), |found| count(found, "agency_without_trips") == 1)
         .await;
     let badge = format!("{}/feeds/buses/report.svg", server.url);
-    until("the badge says so", async || text(&badge).await.contains(">empty<")).await;
-    until("the webhook is notified", async || !states(&hook).is_empty()).await;
+    wait_until("the badge says so", async || get_text(&badge).await.contains(">empty<")).await;
+    wait_until("the webhook is notified", async || !states(&hook).is_empty()).await;
     server.stop("-TERM");
 
     let server = setup.start().await;
     let feed = format!("{}/api/v1/feeds/buses", server.url);
-    let polled = until_json(&feed, |found| found["state"] != "unknown").await;
+    let polled = wait_for_json(&feed, |found| found["state"] != "unknown").await;
     assert_eq!(polled["state"], "empty", "{polled}");
-    let before = until_report(&format!("{feed}/report"), |found| n_checked(found) > 0).await;
+    let before = wait_for_json(&format!("{feed}/report"), |found| n_checked(found) > 0).await;
     let is_later = |found: &Value| n_checked(found) > n_checked(&before) + 2;
-    let after = until_report(&format!("{feed}/report"), is_later).await;
+    let after = wait_for_json(&format!("{feed}/report"), is_later).await;
     assert_eq!(count(&after, "agency_without_trips"), 1, "{after}");
-    assert!(text(&format!("{}/feeds/buses/report.svg", server.url)).await.contains(">empty<"));
+    assert!(get_text(&format!("{}/feeds/buses/report.svg", server.url)).await.contains(">empty<"));
     assert_eq!(get_json(&feed).await["state"], "empty");
     assert_eq!(states(&hook), ["empty"], "the trouble has not ended");
     buses.is_empty.store(false, Ordering::Relaxed);
-    until("the recovery is notified", async || states(&hook).len() > 1).await;
+    wait_until("the recovery is notified", async || states(&hook).len() > 1).await;
     assert_eq!(states(&hook), ["empty", "ok"]);
     server.stop("-TERM");
 }
@@ -344,12 +309,12 @@ async fn a_vehicle_feed_without_a_schedule_stays_empty_after_a_crash() {
     std::fs::write(&file, config).unwrap();
     for stop in ["-TERM", "-KILL", "-TERM"] {
         let server = ServerProcess::start(&["serve", "--config", file.to_str().unwrap()]);
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         let feed = format!("{}/api/v1/feeds/buses", server.url);
-        let polled = until_json(&feed, |found| found["state"] != "unknown").await;
+        let polled = wait_for_json(&feed, |found| found["state"] != "unknown").await;
         let state = if is_empty.load(Ordering::Relaxed) { "empty" } else { "ok" };
         assert_eq!(polled["state"], state, "{polled}");
-        let report = until_report(&format!("{feed}/report"), |found| n_checked(found) > 0).await;
+        let report = wait_for_json(&format!("{feed}/report"), |found| n_checked(found) > 0).await;
         let summary = &report["summary"];
         assert!(
             summary["toldAt"].as_i64().unwrap() > 0 && summary["tripsNamedAt"] == 0,
@@ -380,7 +345,7 @@ async fn schedule_errors_are_reported_with_the_messages_until_fixed() {
     let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
     // Once for the schedule, not again for each message.
-    let found = until_report(&url, |found| n_checked(found) > 3).await;
+    let found = wait_for_json(&url, |found| n_checked(found) > 3).await;
     let notices = found["notices"].as_array().unwrap();
     let e010 = notices.iter().find(|notice| notice["code"] == "E010").unwrap();
     assert_eq!(
@@ -388,7 +353,7 @@ async fn schedule_errors_are_reported_with_the_messages_until_fixed() {
         (&json!(1), &json!([{"stopId": "S", "locationType": 1}]))
     );
     std::fs::write(&file, stops(0)).unwrap();
-    until_report(&url, |found| count(found, "E010") == 0).await;
+    wait_for_json(&url, |found| count(found, "E010") == 0).await;
     server.stop("-TERM");
 }
 
@@ -405,15 +370,15 @@ async fn without_a_schedule_messages_are_checked_by_rules_without_one() {
     );
     std::fs::write(&file, config).unwrap();
     let server = ServerProcess::start(&["serve", "--config", file.to_str().unwrap()]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let found = until_report(&url, |found| n_checked(found) > 0).await;
+    let found = wait_for_json(&url, |found| n_checked(found) > 0).await;
     assert_eq!(found["summary"]["withoutSchedule"], true);
     assert_eq!((&found["summary"]["schedule"], count(&found, "E003")), (&json!(""), 0));
     assert_eq!(found["lineside"]["outcome"], "whole");
     buses.is_old.store(true, Ordering::Relaxed);
-    until_report(&url, |found| count(found, "W008") == 1).await;
-    let page = text(&format!("{}/feeds/buses", server.url)).await;
+    wait_for_json(&url, |found| count(found, "W008") == 1).await;
+    let page = get_text(&format!("{}/feeds/buses", server.url)).await;
     assert!(page.contains("data-without-schedule"), "{page}");
     server.stop("-TERM");
 }
@@ -422,12 +387,13 @@ async fn without_a_schedule_messages_are_checked_by_rules_without_one() {
 async fn the_page_shows_what_the_first_report_waits_for() {
     let buses = Buses::new().await;
     let setup = ServerSetup::new(&buses, "");
-    for (name, _) in SCHEDULE {
-        std::fs::remove_file(setup.folder.path().join("city").join(name)).unwrap();
+    for file in std::fs::read_dir(setup.folder.path().join("city")).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
     }
     let server = setup.start().await;
     let page = format!("{}/feeds/buses", server.url);
-    until("it is said", async || text(&page).await.contains("data-waits-for-schedule")).await;
+    wait_until("it is said", async || get_text(&page).await.contains("data-waits-for-schedule"))
+        .await;
     server.stop("-TERM");
 }
 
@@ -438,11 +404,11 @@ async fn a_check_beyond_message_time_is_reported_as_cut_short() {
     let setup = ServerSetup::new(&buses, "[validation]\nmessage_time = \"1ns\"\n");
     let server = setup.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let found = until_report(&url, |found| found["lineside"]["outcome"] == "cut_short").await;
+    let found = wait_for_json(&url, |found| found["lineside"]["outcome"] == "cut_short").await;
     assert_eq!(found["notices"], json!([]));
-    let page = text(&format!("{}/feeds/buses", server.url)).await;
+    let page = get_text(&format!("{}/feeds/buses", server.url)).await;
     assert!(page.contains("data-outcome=\"cut_short\""), "{page}");
-    let metrics = text(&format!("{}/metrics", server.url)).await;
+    let metrics = get_text(&format!("{}/metrics", server.url)).await;
     assert!(!metrics.contains("lineside_validation_messages_cut_short_total 0"), "{metrics}");
     server.stop("-TERM");
 }
@@ -453,7 +419,7 @@ async fn without_message_time_no_message_is_validated() {
     let setup = ServerSetup::new(&buses, "[validation]\nmessage_time = \"0s\"\n");
     let server = setup.start().await;
     let feed = format!("{}/api/v1/feeds/buses", server.url);
-    until_json(&feed, |found| found["state"] == "ok").await;
+    wait_for_json(&feed, |found| found["state"] == "ok").await;
     assert_problem(404, "not_found", problem(&format!("{feed}/report")).await);
     server.stop("-TERM");
 }

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::{Timestamp, ToSpan as _};
 use lineside::{Config, ServerOptions};
 use lineside_sync::{Clock as _, RealClock, ScaledClock};
+use lineside_testkit::{wait_for_json, wait_until_ready};
 use serde_json::{Value, json};
 
-use crate::reports::until_report;
-use crate::restarts::SCHEDULE;
+use crate::restarts;
 use crate::support::http::get;
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::producer::{Producer, Reply};
-use crate::support::until_ready;
 
 /// Returns vehicles on unknown trips, which reported `seconds_ago`; the last one has no name.
 fn vehicles(number: u64, seconds_ago: i64) -> String {
@@ -52,7 +51,7 @@ async fn start(folder: &std::path::Path, feeds: &str) -> ServerProcess {
     let server = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n";
     std::fs::write(&file, format!("{server}{feeds}")).unwrap();
     let server = ServerProcess::start(&["serve", "--config", file.to_str().unwrap()]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     server
 }
 
@@ -66,10 +65,7 @@ fn codes(report: &Value) -> Vec<(String, u64)> {
 async fn siri_is_checked_by_its_own_rules_and_against_the_schedule() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("city");
-    std::fs::create_dir(&schedule).unwrap();
-    for (name, text) in SCHEDULE {
-        std::fs::write(schedule.join(name), text).unwrap();
-    }
+    restarts::schedule().write_to(&schedule);
     let producer = producer(300).await;
     let feeds = format!(
         "[[feed]]\nid = \"city\"\nurl = \"city\"\n\
@@ -80,7 +76,7 @@ async fn siri_is_checked_by_its_own_rules_and_against_the_schedule() {
     let server = start(folder.path(), &feeds).await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
     let is_whole = |found: &Value| found["summary"]["namedTrips"].as_u64() >= Some(6);
-    let found = until_report(&url, is_whole).await;
+    let found = wait_for_json(&url, is_whole).await;
     assert_eq!(found["lineside"]["subject"], "realtime");
     assert_eq!(found["lineside"]["outcome"], "whole");
     let codes = codes(&found);
@@ -128,7 +124,7 @@ async fn siri_changes_are_validated_together_without_staleness_findings() {
     );
     let server = start(folder.path(), &feeds).await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let found = until_report(&url, |found| found["notices"].is_array()).await;
+    let found = wait_for_json(&url, |found| found["notices"].is_array()).await;
     assert_eq!(found["summary"]["withoutSchedule"], json!(true));
     let codes = codes(&found);
     let [(code, count)] = codes.as_slice() else { panic!("{codes:?}") };
@@ -164,7 +160,7 @@ async fn an_unchanged_answer_becomes_stale() {
     let count = |found: &Value, code: &str| {
         codes(found).into_iter().find(|(it, _)| it == code).map_or(0, |(_, n)| n)
     };
-    let old = until_report(&url, |found| count(found, "stale_vehicle") == 7).await;
+    let old = wait_for_json(&url, |found| count(found, "stale_vehicle") == 7).await;
     assert_eq!(count(&old, "vehicle_without_ref"), 1, "what else it has stays: {old}");
     assert!(codes(&old).iter().all(|(code, _)| !code.starts_with('W')), "{old}");
     server.shut_down().await;
@@ -178,7 +174,7 @@ async fn an_unchanged_answer_is_validated_again_after_a_restart() {
     for n in 1..=2 {
         let server = start(folder.path(), &format!("data_dir = \"data\"\n{feed}")).await;
         let url = format!("{}/api/v1/feeds/buses/report", server.url);
-        until_report(&url, |found| n_checks(found) == Some(n)).await;
+        wait_for_json(&url, |found| n_checks(found) == Some(n)).await;
         server.stop("-TERM");
     }
 }

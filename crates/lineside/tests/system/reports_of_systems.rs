@@ -2,9 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use lineside_testkit::wait_for_json;
 
-use crate::reports::until_report;
+use crate::reports::count;
 use crate::support::http::get;
 use crate::support::site::{Site, serve};
 
@@ -25,13 +25,6 @@ fn status(station: &str) -> String {
             "is_renting":true,"is_returning":true,"last_reported":{}}}]}}"#,
         now()
     ))
-}
-
-/// Returns the number of findings of a code in the report.
-fn count(report: &Value, code: &str) -> u64 {
-    let notices = report["notices"].as_array().unwrap();
-    let found = notices.iter().find(|notice| notice["code"] == code);
-    found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
 }
 
 /// Returns bikes at these places.
@@ -72,11 +65,11 @@ async fn vehicles_with_unrotated_ids_after_a_trip_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &feeds).await;
     let url = format!("{}/api/v1/feeds/bikes/report", server.url);
-    let found = until_report(&url, |found| found["notices"].is_array()).await;
+    let found = wait_for_json(&url, |found| found["notices"].is_array()).await;
     assert_eq!(count(&found, KEPT_ID), 0, "{found}");
     // Each bike except the first has made a trip of a kilometer.
     site.put("/free_bike_status", &bikes(&[("stays", 59.90), ("kept", 59.92), ("new-2", 59.93)]));
-    let found = until_report(&url, |found| count(found, KEPT_ID) == 1).await;
+    let found = wait_for_json(&url, |found| count(found, KEPT_ID) == 1).await;
     assert!(found.to_string().contains("\"kept\""), "{found}");
     server.stop("-TERM");
 }
@@ -106,7 +99,7 @@ async fn every_language_of_a_gbfs_system_is_validated() {
     );
     let server = serve(folder.path(), &feeds).await;
     let url = format!("{}/api/v1/feeds/bikes/report", server.url);
-    let found = until_report(&url, |found| found["notices"].is_array()).await;
+    let found = wait_for_json(&url, |found| found["notices"].is_array()).await;
     assert_eq!(count(&found, "invalid_timezone"), 1, "{found}");
     assert!(found.to_string().contains("\"fr/system_information.json\""), "{found}");
     assert_eq!(count(&found, "point_near_origin"), 1, "both languages have one file: {found}");
@@ -125,7 +118,7 @@ async fn gbfs_files_are_validated_alone_and_against_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &feeds).await;
     let url = format!("{}/api/v1/feeds/bikes/report", server.url);
-    let found = until_report(&url, |found| found["notices"].is_array()).await;
+    let found = wait_for_json(&url, |found| found["notices"].is_array()).await;
     assert_eq!(found["lineside"]["subject"], "realtime");
     assert_eq!(
         (count(&found, "point_near_origin"), count(&found, "unknown_station_id")),
@@ -133,7 +126,7 @@ async fn gbfs_files_are_validated_alone_and_against_each_other() {
         "{found}"
     );
     site.put("/station_status", &status("<b>S9</b>"));
-    let found = until_report(&url, |found| count(found, "unknown_station_id") == 1).await;
+    let found = wait_for_json(&url, |found| count(found, "unknown_station_id") == 1).await;
     assert_eq!(found["summary"]["isSystem"], true);
     let page = get(&format!("{}/feeds/bikes", server.url)).await.text().await.unwrap();
     for part in ["id=\"report-realtime\"", "report-since", "&lt;b&gt;S9", "report-map\"><svg"] {

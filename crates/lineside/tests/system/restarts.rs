@@ -1,42 +1,32 @@
 //! Restarts of the real program: a planned one loses and repeats nothing; a crash marks a gap.
 
 use std::path::Path;
-use std::time::Duration;
 
+use lineside_testkit::{TestSchedule, WAIT_MAX, wait_for_json, wait_until_ready};
 use serde_json::{Value, json};
 
 use crate::support::events::{ReceivedByChannel, Stream};
 use crate::support::http::{client, json as json_of};
 use crate::support::process::ServerProcess;
-use crate::support::until_ready;
-use crate::support::wait::until_json;
 use crate::support::websocket_client::Socket;
 
-const WAIT_MAX: Duration = Duration::from_secs(20);
 const CHANNELS: [&str; 5] =
     ["feed/city", "feed/vehicles", "route/city/R", "vehicle/vehicles/bus", "app/kept/x"];
 const KEY: &str = "a key of the tests";
 
-pub(crate) const SCHEDULE: &[(&str, &str)] = &[
-    (
-        "agency.txt",
-        "agency_id,agency_name,agency_url,agency_timezone\nA,Lines,https://example.org,Europe/Oslo\n",
-    ),
-    (
-        "stops.txt",
-        "stop_id,stop_name,stop_lat,stop_lon\nS,First,59.91,10.75\nT,Second,59.92,10.76\n",
-    ),
-    ("routes.txt", "route_id,agency_id,route_short_name,route_type\nR,A,4,3\n"),
-    (
-        "calendar.txt",
-        "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\nD,1,1,1,1,1,1,1,20200101,20401231\n",
-    ),
-    ("trips.txt", "route_id,service_id,trip_id\nR,D,trip\n"),
-    (
-        "stop_times.txt",
-        "trip_id,arrival_time,departure_time,stop_id,stop_sequence\ntrip,08:00:00,08:00:00,S,1\ntrip,08:05:00,08:05:00,T,2\n",
-    ),
-];
+/// Returns a schedule of the trip `trip` from stop `S` to stop `T`.
+pub(crate) fn schedule() -> TestSchedule {
+    stops_and_route().trip("trip", "S 08:00, T 08:05")
+}
+
+/// Returns [`schedule`] without its trip.
+pub(crate) fn stops_and_route() -> TestSchedule {
+    TestSchedule::new("Europe/Oslo")
+        .stop("S", "First", 59.91, 10.75)
+        .stop("T", "Second", 59.92, 10.76)
+        .route("R", "4", 3)
+        .service("D", "1111111", ["20200101", "20401231"])
+}
 
 /// A folder with a schedule, vehicles and a configuration.
 struct ServerSetup(tempfile::TempDir);
@@ -44,11 +34,8 @@ struct ServerSetup(tempfile::TempDir);
 impl ServerSetup {
     fn new() -> Self {
         let setup = Self(tempfile::tempdir().unwrap());
-        let schedule = setup.path().join("city");
-        std::fs::create_dir(&schedule).unwrap();
-        for (name, text) in SCHEDULE {
-            std::fs::write(schedule.join(name), text).unwrap();
-        }
+        let folder = setup.path().join("city");
+        schedule().write_to(&folder);
         let config = format!(
             r#"[server]
 listen = "127.0.0.1:0"
@@ -69,7 +56,7 @@ format = "gtfs-rt"
 static = "city"
 poll = "1s"
 "#,
-            city = schedule.display(),
+            city = folder.display(),
             vehicles = setup.path().join("vehicles.json").display(),
         );
         std::fs::write(setup.path().join("lineside.toml"), config).unwrap();
@@ -100,7 +87,7 @@ poll = "1s"
     async fn start(&self) -> ServerProcess {
         let config = self.path().join("lineside.toml");
         let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         server
     }
 
@@ -176,7 +163,7 @@ async fn a_planned_restart_loses_and_repeats_no_publication() {
     setup.place_bus(59.915);
     publish(&server, 2).await;
     let state = format!("{}/api/v1/state?channel=feed/city", server.url);
-    until_json(&state, |state| state.to_string().contains("59.915")).await;
+    wait_for_json(&state, |state| state.to_string().contains("59.915")).await;
     let before = revision(&server).await;
     assert!(server.stop("-TERM").0.success());
     assert!(setup.handoff_file().exists());

@@ -2,11 +2,11 @@
 
 use jiff::civil::Date;
 use lineside_formats::gtfs_rt::proto::Position;
+use lineside_testkit::wait_until;
 
 use crate::support::http::{get, get_json, header};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
-use crate::support::wait::until;
 
 /// Returns a late trip, a trip from another platform, a cancelled one, a vehicle and an alert.
 fn morning(lines: Lines) -> Vec<u8> {
@@ -27,7 +27,7 @@ fn morning(lines: Lines) -> Vec<u8> {
 async fn town() -> Town {
     let town = Town::start_town(["", ""], morning).await;
     let url = town.url("/stops/town/S");
-    until("the board has live times", async || {
+    wait_until("the board has live times", async || {
         let reply = get(&url).await;
         reply.status() == 200 && reply.text().await.unwrap().contains("4 min late")
     })
@@ -141,7 +141,7 @@ async fn departures_and_late_trips_link_to_their_trip() {
 async fn a_network_lists_its_alerts_with_the_affected_lines_and_stops() {
     let town = town().await;
     let url = town.url("/alerts/town");
-    until("the alert is listed", async || {
+    wait_until("the alert is listed", async || {
         let reply = get(&url).await;
         reply.status() == 200 && reply.text().await.unwrap().contains("data-phase=\"now\"")
     })
@@ -158,8 +158,10 @@ async fn a_network_lists_its_alerts_with_the_affected_lines_and_stops() {
     closed.alert.as_mut().unwrap().informed_entity[0].trip = Some(town.lines.trip("a2"));
     town.producer.set(good(&message(now(), vec![closed])));
     let affected = format!("href=\"/trips/town/a2?date={}\">", date(&town));
-    until("the alert names the trip", async || town.page("/alerts/town").await.contains(&affected))
-        .await;
+    wait_until("the alert names the trip", async || {
+        town.page("/alerts/town").await.contains(&affected)
+    })
+    .await;
     let page = town.page("/alerts/town").await;
     let (_, title) = page.split_once(&affected).unwrap();
     assert!(!title.split('<').next().unwrap().contains("a2"), "{page}");
@@ -236,7 +238,7 @@ fn vehicle_of_yesterday(lines: Lines) -> Vec<u8> {
 async fn a_trip_that_has_ended_says_where_its_vehicle_was_last_seen() {
     let town = Town::start_town(["", ""], vehicle_of_yesterday).await;
     let url = town.url(&format!("/trips/town/a0?date={}", day_before(town.lines)));
-    until("the page has the last position", async || {
+    wait_until("the page has the last position", async || {
         let page = get(&url).await.text().await.unwrap();
         page.contains("data-ended=")
             && page.contains("data-last-seen")
@@ -355,7 +357,7 @@ async fn pages_name_the_end_of_live_data() {
         let feed = get_json(&town.url("/api/v1/feeds/town-trips")).await;
         feed["state"] == "stale" && feed["unreliable_since"].is_string()
     };
-    until("the data are out of date", is_outdated).await;
+    wait_until("the data are out of date", is_outdated).await;
     let alerts = town.page("/alerts/town").await;
     assert!(alerts.contains("data-source=\"without_alerts\""), "{alerts}");
     let (_, end) = alerts.split_once("data-live-end").expect(&alerts);

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use lineside_testkit::wait_until_ready;
 use serde_json::Value;
 
 use crate::support::http::{get, get_json, get_with};
 use crate::support::process::{ServerProcess, lineside};
-use crate::support::{shared_demo, until_ready};
+use crate::support::shared_demo;
 
 /// A schedule whose ids contain every character with a meaning in addresses.
 const ODD_SCHEDULE: &[(&str, &str)] = &[
@@ -49,7 +50,7 @@ async fn serve(folder: &Path, feeds: &[String]) -> ServerProcess {
         arguments.extend(["--feed", feed]);
     }
     let server = ServerProcess::start(&arguments);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     server
 }
 
@@ -87,7 +88,7 @@ async fn a_proxy_configuration_of_transport_data_gouv_fr_works_unchanged() {
     assert!(is_fine && output.contains("2 feeds"), "{output}");
 
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     let ids: Vec<_> = get_json(&format!("{}/api/v1/feeds", server.url)).await["items"]
         .as_array()
         .unwrap()

@@ -1,15 +1,13 @@
 //! The server API: an operator's back end publishes to subscribers.
 
-use std::time::Duration;
-
 use lineside::{Config, RunningServer};
+use lineside_testkit::WAIT_MAX;
 use serde_json::{Value, json};
 
 use crate::support::events::Stream;
 use crate::support::http::{assert_problem, client, header, json as json_of, problem, refusal};
 use crate::support::serve;
 
-const WAIT_MAX: Duration = Duration::from_secs(10);
 const KEY: &str = "a key of the tests";
 
 const CONFIG: &str = r#"

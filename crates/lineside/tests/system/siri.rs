@@ -7,6 +7,7 @@ use lineside_formats::siri::{
     self, MessageLimits, MessagePayload, ServiceDelivery, SiriMessage, SiriTime, VehicleJourney,
     decode_json_message, decode_xml_message,
 };
+use lineside_testkit::{wait_for, wait_until};
 use reqwest::Response;
 use serde_json::Value;
 
@@ -14,7 +15,6 @@ use crate::support::http::{client, get, get_json, get_with, header, problem, sen
 use crate::support::process::ServerProcess;
 use crate::support::shared_demo;
 use crate::support::timetable::Lines;
-use crate::support::wait::{until, until_some};
 
 mod partial_answers;
 
@@ -83,7 +83,7 @@ fn is_journey_of(journey: &VehicleJourney, record: &Value) -> bool {
 #[tokio::test]
 async fn siri_journeys_have_the_delays_of_the_state() {
     // The city changes between two requests, so only journeys of the same record are compared.
-    let compared = until_some("enough journeys are compared", async || {
+    let compared = wait_for("enough journeys are compared", async || {
         let delivery = fetch_delivery("/siri/rest/et?datasetId=city-trips&maxSize=3000").await;
         let updates = updates_by_trip().await;
         let mut compared = 0;
@@ -107,7 +107,7 @@ async fn siri_journeys_have_the_delays_of_the_state() {
 
 #[tokio::test]
 async fn siri_vehicles_are_those_of_the_state() {
-    let found = until_some("all vehicles are delivered", async || {
+    let found = wait_for("all vehicles are delivered", async || {
         let delivery = fetch_delivery("/siri/2.0/vehicle-monitoring.json").await;
         let vehicles = get_json(&format!("{}/geojson/city/vehicles.geojson", shared_demo())).await;
         let n_vehicles = delivery.vehicle_monitorings[0].vehicle_activities.len();
@@ -149,7 +149,7 @@ async fn siri_lite_has_the_same_content_in_json_and_xml() {
 
 /// Returns a stop of the city with departures in the near future.
 async fn a_stop() -> String {
-    let found = until_some("a stop has departures", async || {
+    let found = wait_for("a stop has departures", async || {
         let vehicles = fetch_delivery("/siri/rest/vm").await;
         let activities = &vehicles.vehicle_monitorings[0].vehicle_activities;
         let calls = activities.iter().filter_map(|activity| {
@@ -248,7 +248,7 @@ async fn the_dataset_id_selects_the_network_of_an_ambiguous_id() {
         let reply = get(&format!("{}/siri/2.0/{path}", server.url)).await;
         (reply.status().as_u16(), delivery(message(&reply.bytes().await.unwrap())))
     };
-    until("both networks are known", async || {
+    wait_until("both networks are known", async || {
         let (status, delivery) = fetch_delivery("estimated-timetables.xml?LineRef=A").await;
         let error = delivery.estimated_timetables.first();
         let error = error.and_then(|it| it.head.error_condition.as_ref());
@@ -276,7 +276,7 @@ async fn the_dataset_id_selects_the_network_of_an_ambiguous_id() {
 #[tokio::test]
 async fn siri_answers_have_etags_caching_and_content_coding() {
     let url = format!("{}/siri/2.0/stoppoints-discovery.json", shared_demo());
-    until_some("the answer stays the same between two requests", async || {
+    wait_for("the answer stays the same between two requests", async || {
         let first = get(&url).await;
         let tag = header(&first, "etag").to_owned();
         assert!(tag.starts_with('"') && header(&first, "cache-control").contains("max-age="));
@@ -302,7 +302,7 @@ async fn a_repeated_request_returns_only_changes() {
     assert_eq!((head.status().as_u16(), header(&head, "cache-control")), (200, "no-store"));
     // Vehicles move, so at some point an answer contains some of them but not all.
     let mut last = HashMap::new();
-    until_some("only changed vehicles are delivered", async || {
+    wait_for("only changed vehicles are delivered", async || {
         let more = fetch_delivery(path).await;
         let activities = &more.vehicle_monitorings[0].vehicle_activities;
         for activity in activities {

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use lineside::{DemoOptions, DemoSiriMode, RunningServer, start_demo_with_clock};
 use lineside_sync::{Clock, SimulatedClock, UnixMillis};
+use lineside_testkit::wait_until;
 use serde_json::{Value, json};
 
 use crate::support::http::get_json;
-use crate::support::wait::until;
 
 /// A whole minute: alerts are renewed four times per minute.
 const START: UnixMillis = UnixMillis(1_795_268_580_000);
@@ -44,13 +44,13 @@ impl Twins {
         let url = format!("http://{}", running.listen_address());
         let twins = Self { running, clock, url };
         // In small steps, so that no request times out on this clock.
-        until("both networks are known", async || {
+        wait_until("both networks are known", async || {
             twins.clock.advance(Duration::from_millis(50));
             twins.all_feeds(|feed| feed["state"] == "ok" && feed["data_time"].is_string()).await
         })
         .await;
         for schedule in ["city", "twin"] {
-            until("the schedule is there", async || {
+            wait_until("the schedule is there", async || {
                 twins.clock.advance(Duration::from_millis(50));
                 twins.feed(schedule).await["state"] == "ok"
             })
@@ -85,13 +85,13 @@ impl Twins {
 
     /// Advances to an instant, and waits until every feed has data of that instant.
     async fn step_to(&self, target_time: UnixMillis) {
-        until("no request is pending", async || {
+        wait_until("no request is pending", async || {
             let now = self.clock.wall_time();
             self.all_feeds(|feed| instant(&feed["next_poll"]) > now.0).await
         })
         .await;
         self.clock.advance(target_time.duration_since(self.clock.wall_time()));
-        until("all feeds are of that instant", async || {
+        wait_until("all feeds are of that instant", async || {
             self.all_feeds(|feed| instant(&feed["data_time"]) == target_time.0).await
         })
         .await;

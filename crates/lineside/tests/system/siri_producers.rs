@@ -5,11 +5,11 @@ mod inbox;
 use std::path::Path;
 
 use lineside::{Config, RunningServer};
+use lineside_testkit::{wait_for_feed, wait_for_feed_state, wait_until};
 use serde_json::Value;
 
 use crate::support::http::{assert_problem, client, get, refusal};
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::wait::{until, until_json};
 use crate::support::{schema, serve};
 
 async fn server(feed: &str) -> (RunningServer, String) {
@@ -58,8 +58,8 @@ async fn a_siri_feed_is_shown_and_served_in_every_format() {
         producer.url("/siri")
     ))
     .await;
-    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
-    let feed = until_json(&format!("{url}/api/v1/feeds/s"), |feed| feed["state"] == "ok").await;
+    wait_until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    let feed = wait_for_feed_state(&url, "s", "ok").await;
     assert_eq!((&feed["format"], &feed["entities"]), (&"siri".into(), &1.into()));
     let page = get(&format!("{url}/feeds/s")).await.text().await.unwrap();
     assert!(page.contains("SIRI") && page.contains("/gtfs-rt/s.pb"), "{page}");
@@ -82,7 +82,7 @@ async fn only_deliveries_with_the_key_of_the_subscription_are_accepted() {
         producer.url("/siri")
     ))
     .await;
-    until("it has subscribed", async || !producer.requests().is_empty()).await;
+    wait_until("it has subscribed", async || !producer.requests().is_empty()).await;
     let request = producer.requests().remove(0);
     let (_, address) = request.split_once("<ConsumerAddress>https://me.example").unwrap();
     let address = format!("{url}{}", address.split('<').next().unwrap());
@@ -97,7 +97,7 @@ async fn only_deliveries_with_the_key_of_the_subscription_are_accepted() {
     let twice = post(&format!("{address}&key=x"), vehicle("FORGED")).await;
     assert_problem(400, "bad_parameter", refusal(twice).await);
     assert_eq!(post(&address, vehicle("V")).await.status(), 200);
-    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    wait_until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
     // Announced data is fetched.
     producer.set(xml_answer(&vehicle("W")));
     let ready = "<DataReadyNotification><RequestTimestamp>2026-11-21T12:00:00Z</RequestTimestamp>\
@@ -110,7 +110,7 @@ async fn only_deliveries_with_the_key_of_the_subscription_are_accepted() {
         "{reply}"
     );
     schema::hold("what a producer is told", &[("acknowledgement".to_owned(), reply)]);
-    until("both vehicles are known", async || {
+    wait_until("both vehicles are known", async || {
         let mut known = vehicles(&url).await;
         known.sort();
         known == ["V", "W"]
@@ -118,8 +118,7 @@ async fn only_deliveries_with_the_key_of_the_subscription_are_accepted() {
     .await;
     assert!(producer.requests().iter().any(|request| request.contains("<DataSupplyRequest>")));
     assert_eq!(post(&address, "not SIRI".to_owned()).await.status(), 200);
-    until_json(&format!("{url}/api/v1/feeds/s"), |feed| feed["last_error"]["code"] == "decode")
-        .await;
+    wait_for_feed(&url, "s", |feed| feed["last_error"]["code"] == "decode").await;
     assert_eq!(vehicles(&url).await.len(), 2, "what is known stays");
     let page = get(&format!("{url}/api/v1/feeds/s")).await.text().await.unwrap();
     assert!(!page.contains(forged.split("key=0").nth(1).unwrap()), "the key is shown nowhere");

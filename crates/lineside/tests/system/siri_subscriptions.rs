@@ -13,6 +13,7 @@ use lineside_formats::siri::{
     MessageLimits, MessagePayload, MonitoredStopVisit, ResponseStatus, ServiceDelivery,
     SiriMessage, decode_xml_message, is_soap_envelope,
 };
+use lineside_testkit::{wait_for, wait_for_metric, wait_until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -21,7 +22,6 @@ use crate::support::process::ServerProcess;
 use crate::support::producer::Producer;
 use crate::support::timetable::{Lines, message as message_of, now};
 use crate::support::town::good;
-use crate::support::wait::{until, until_some};
 use crate::support::{admin, schema, serve, shared_demo};
 
 /// A consumer that accepts or refuses deliveries.
@@ -112,7 +112,7 @@ async fn server(keys: &str) -> (RunningServer, String) {
     let config = Config::parse(Path::new("lineside.toml"), &toml);
     let running = serve(config.unwrap_or_else(|errors| panic!("{errors}"))).await;
     let url = format!("http://{}", running.listen_address());
-    until("there are vehicles", async || {
+    wait_until("there are vehicles", async || {
         let reply = get(&format!("{url}/siri/rest/vm")).await.text().await.unwrap();
         reply.contains("<VehicleActivity>")
     })
@@ -177,13 +177,6 @@ fn statuses(message: SiriMessage) -> Vec<ResponseStatus> {
     }
 }
 
-/// Waits until the number of subscriptions is `count`.
-async fn until_counted(server: &str, count: usize) {
-    let line = format!("lineside_siri_subscriptions {count}\n");
-    let metrics = format!("{server}/metrics");
-    until(&line, async || get(&metrics).await.text().await.unwrap().contains(&line)).await;
-}
-
 #[tokio::test]
 async fn a_subscriber_receives_a_heartbeat_all_data_and_then_changes() {
     let (running, server) = server("allow_private_subscribers = true").await;
@@ -195,7 +188,7 @@ async fn a_subscriber_receives_a_heartbeat_all_data_and_then_changes() {
     assert_eq!(answer[0].status, Some(true), "{answer:?}");
     assert_eq!(answer[0].subscription_ref.as_deref(), Some("vehicles"));
     assert!(answer[0].valid_until.is_some());
-    let changes = until_some("changes are delivered", async || {
+    let changes = wait_for("changes are delivered", async || {
         let deliveries = consumer.deliveries();
         if deliveries.len() > 1 { Ok(deliveries) } else { Err(deliveries.len()) }
     });
@@ -209,7 +202,7 @@ async fn a_subscriber_receives_a_heartbeat_all_data_and_then_changes() {
         assert!(!vehicles.vehicle_activities.is_empty());
     }
     schema::hold("what a subscriber is sent", &consumer.named_bodies());
-    until_counted(&server, 1).await;
+    wait_for_metric(&server, "lineside_siri_subscriptions 1").await;
     let end = plain(
         "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef>\
          <SubscriptionRef>vehicles</SubscriptionRef><SubscriptionRef>others</SubscriptionRef>\
@@ -218,7 +211,7 @@ async fn a_subscriber_receives_a_heartbeat_all_data_and_then_changes() {
     let answer = statuses(post(&server, &end, &[]).await);
     let ended: Vec<_> = answer.iter().map(|status| status.status).collect();
     assert_eq!(ended, [Some(true), Some(false)]);
-    until_counted(&server, 0).await;
+    wait_for_metric(&server, "lineside_siri_subscriptions 0").await;
     running.shut_down().await;
 }
 
@@ -236,7 +229,7 @@ async fn town(folder: &Path) -> (ServerProcess, Lines, Producer) {
     );
     let server = ServerProcess::serving(folder, text);
     let url = format!("{}/api/v1/stops/town/S/departures", server.url);
-    until("the board has live times", async || {
+    wait_until("the board has live times", async || {
         let reply = get(&url).await;
         reply.status() == 200 && reply.text().await.unwrap().contains("\"realtime\"")
     })
@@ -263,8 +256,7 @@ async fn changed_visits_are_delivered_and_removed_ones_cancelled() {
         let all = consumer.deliveries().into_iter().flat_map(|it| it.stop_monitorings);
         all.collect::<Vec<_>>()
     };
-    let first =
-        until_some("all visits are delivered", async || stops().into_iter().next().ok_or(()));
+    let first = wait_for("all visits are delivered", async || stops().into_iter().next().ok_or(()));
     let first = first.await;
     assert_eq!(first.head.subscription_ref.as_deref(), Some("stop"));
     assert!(first.monitored_stop_visits.len() > 8, "{first:?}");
@@ -276,7 +268,7 @@ async fn changed_visits_are_delivered_and_removed_ones_cancelled() {
     let deleted_trip = &mut deleted.trip_update.as_mut().unwrap().trip;
     deleted_trip.set_schedule_relationship(ScheduleRelationship::Deleted);
     producer.set(good(&message_of(now(), vec![lines.behind("a1", 400), deleted])));
-    until("the change and the removals are delivered", async || {
+    wait_until("the change and the removals are delivered", async || {
         let new_visits = stops().split_off(1);
         let visits = new_visits.iter().flat_map(|stop| &stop.monitored_stop_visits);
         let mut late = visits.filter(|visit| trip(visit) == "a1").filter_map(|visit| {
@@ -320,7 +312,7 @@ async fn a_soap_subscription_is_delivered_in_soap_until_it_expires() {
     assert_eq!(error.kind.as_deref(), Some("AccessNotAllowedError"));
     let answer = statuses(post(&server, &body, &[admin::BEARER]).await);
     assert_eq!(answer[0].status, Some(true), "{answer:?}");
-    until("journeys are delivered", async || !consumer.deliveries().is_empty()).await;
+    wait_until("journeys are delivered", async || !consumer.deliveries().is_empty()).await;
     for body in consumer.bodies.lock().unwrap().iter() {
         assert!(is_soap_envelope(body.as_bytes()), "{body}");
         assert!(body.contains("<sw:Notify"), "{body}");
@@ -329,7 +321,7 @@ async fn a_soap_subscription_is_delivered_in_soap_until_it_expires() {
         assert!(head.contains("soapaction: \"\"\r\n"), "{head}");
     }
     schema::hold("what a subscriber is sent in envelopes", &consumer.named_bodies());
-    until_counted(&server, 0).await;
+    wait_for_metric(&server, "lineside_siri_subscriptions 0").await;
     running.shut_down().await;
 }
 
@@ -340,16 +332,16 @@ async fn a_host_that_refuses_the_heartbeat_receives_no_data() {
     let address = other_client.start().await;
     let requests_xml = subscription_xml("VehicleMonitoring", "v", &in_minutes(10).to_string());
     post(&server, &subscription(&at(&address), &requests_xml), &[]).await;
-    until("it is tried again", async || other_client.messages().len() > 1).await;
+    wait_until("it is tried again", async || other_client.messages().len() > 1).await;
     assert!(other_client.deliveries().is_empty());
     // The same name is the same subscription.
     post(&server, &subscription(&at(&address), &requests_xml), &[]).await;
-    until_counted(&server, 1).await;
+    wait_for_metric(&server, "lineside_siri_subscriptions 1").await;
     let all = plain(
         "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef><All/></TerminateSubscriptionRequest>",
     );
     assert_eq!(statuses(post(&server, &all, &[]).await).len(), 1);
-    until_counted(&server, 0).await;
+    wait_for_metric(&server, "lineside_siri_subscriptions 0").await;
     running.shut_down().await;
 }
 
@@ -360,7 +352,7 @@ async fn another_client_cannot_end_or_replace_a_subscription() {
     let address = consumer.start().await;
     let requests_xml = subscription_xml("VehicleMonitoring", "v", &in_minutes(10).to_string());
     post(&server, &subscription(&at(&address), &requests_xml), &[]).await;
-    until("a delivery arrives", async || !consumer.deliveries().is_empty()).await;
+    wait_until("a delivery arrives", async || !consumer.deliveries().is_empty()).await;
     let other_client = reqwest::Client::builder().local_address(IpAddr::from([127, 0, 0, 2]));
     let other_client = other_client.build().unwrap();
     let all = plain(
@@ -389,13 +381,15 @@ async fn another_client_cannot_end_or_replace_a_subscription() {
         panic!("one")
     };
     assert_eq!(status.status, Some(true), "{status:?}");
-    until("the other subscriber gets a delivery", async || !other.deliveries().is_empty()).await;
-    until_counted(&server, 2).await;
+    wait_until("the other subscriber gets a delivery", async || !other.deliveries().is_empty())
+        .await;
+    wait_for_metric(&server, "lineside_siri_subscriptions 2").await;
     let before = consumer.messages().len();
-    until("the subscriber still gets messages", async || consumer.messages().len() > before).await;
+    wait_until("the subscriber still gets messages", async || consumer.messages().len() > before)
+        .await;
     let ended = statuses(post_by(&other_client, &server, &all, &[admin::BEARER]).await);
     assert_eq!((ended.len(), ended[0].status), (1, Some(true)));
-    until_counted(&server, 0).await;
+    wait_for_metric(&server, "lineside_siri_subscriptions 0").await;
     running.shut_down().await;
 }
 

@@ -1,10 +1,11 @@
 //! The metadata of pages for browsers, search engines and other sites; the page for missing addresses; the operator's
 //! name.
 
+use lineside_testkit::{wait_until, wait_until_ready};
+
 use crate::support::http::{assert_problem, get, get_with, header, problem};
 use crate::support::process::ServerProcess;
-use crate::support::wait::until;
-use crate::support::{shared_demo, until_ready};
+use crate::support::shared_demo;
 
 const HTML: (&str, &str) = ("accept", "text/html");
 
@@ -219,7 +220,7 @@ async fn every_page_has_the_name_logo_and_links_of_the_operator() {
     write_config(folder.path(), site);
     let config = folder.path().join("lineside.toml");
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     let url = &server.url;
     for path in ["/", "/map", "/login", "/nowhere"] {
         let page = get_with(&format!("{url}{path}"), &[HTML]).await.text().await.unwrap();
@@ -239,6 +240,6 @@ async fn every_page_has_the_name_logo_and_links_of_the_operator() {
     assert!(header(&logo, "content-security-policy").contains("sandbox"));
     write_config(folder.path(), "[site]\nname = \"Renamed\"\n");
     let is_renamed = async || title(&page(url).await).ends_with("· Renamed");
-    until("the new name is on the page", is_renamed).await;
+    wait_until("the new name is on the page", is_renamed).await;
     assert_eq!(get(&format!("{url}/site/logo")).await.status(), 404);
 }

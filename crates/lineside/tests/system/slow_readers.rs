@@ -1,8 +1,8 @@
 //! Clients that request and do not read, or that keep the server busy without requests.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
+use lineside_testkit::{WAIT_MAX, wait_for_status, wait_until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
@@ -11,8 +11,6 @@ use crate::support::http::{get, json};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
 
-const WAIT_MAX: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(100);
 /// More than the socket buffers of both ends hold.
 const LENGTH: usize = 16 << 20;
 
@@ -49,7 +47,7 @@ impl Server {
         let process = ServerProcess::serving(folder.path(), text);
         let server = Self { process, _producer: producer, _folder: folder };
         let url = format!("{}/proxy/bytes", server.process.url);
-        until(async || get(&url).await.status() == 200).await;
+        wait_for_status(&url, 200).await;
         server
     }
 
@@ -100,14 +98,6 @@ async fn read_until_reset(read: &mut OwnedReadHalf, stream: u32) {
     tokio::time::timeout(WAIT_MAX, reset).await.expect("it is reset");
 }
 
-async fn until(mut is_met: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !is_met().await {
-        assert!(Instant::now() < deadline, "it never came");
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u32).to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
@@ -140,7 +130,10 @@ async fn a_connection_that_reads_nothing_of_its_reply_is_closed() {
         connections.push(connection);
     }
     // The connection that reads the metrics may stay open for a while.
-    until(async || server.metric("lineside_http_connections").await <= 5).await;
+    wait_until("stalled connections are closed", async || {
+        server.metric("lineside_http_connections").await <= 5
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +166,10 @@ async fn an_unread_http2_stream_is_reset_and_its_connection_continues() {
             _ => {}
         }
     }
-    until(async || server.metric("lineside_http_unsent_bytes").await < 1 << 20).await;
+    wait_until("unsent bytes are released", async || {
+        server.metric("lineside_http_unsent_bytes").await < 1 << 20
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,7 +195,7 @@ async fn unsent_bytes_of_a_connection_are_limited() {
     assert_eq!(failed().await, failed_before + 1, "counted by the status that the client receives");
     assert_eq!(get(&url).await.status(), 200, "another connection has room of its own");
     drop(unread);
-    until(async || send_concurrently().await.status() == 200).await;
+    wait_until("a request is served", async || send_concurrently().await.status() == 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -228,7 +224,10 @@ async fn streams_that_hold_too_many_replaced_bodies_are_reset() {
     let (mut read, mut write) = server.connect_http2(&NO_WINDOW).await.into_split();
     write.write_all(&frame(HEADERS, 0x5, 1, &request("/proxy/bytes"))).await.unwrap();
     read_until_reset(&mut read, 1).await;
-    until(async || server.metric("lineside_http_unsent_shared_bytes").await == 0).await;
+    wait_until("shared bytes are released", async || {
+        server.metric("lineside_http_unsent_shared_bytes").await == 0
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

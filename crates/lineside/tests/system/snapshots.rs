@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lineside_testkit::{wait_for_body, wait_until, wait_until_ready};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -14,8 +15,6 @@ use crate::support::admin;
 use crate::support::http::{client, get};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::until_ready;
-use crate::support::wait::until;
 
 const KILLS: usize = 5;
 /// Minimum number of new bodies that clients receive before the process is killed.
@@ -129,7 +128,8 @@ async fn served_bytes_survive_a_kill() {
             })
             .collect();
         let enough = (SEEN_MIN + rng.usize(..10)) as u64;
-        until("clients have seen news", async || n_seen.load(Ordering::Relaxed) >= enough).await;
+        wait_until("clients have seen news", async || n_seen.load(Ordering::Relaxed) >= enough)
+            .await;
         server.stop("-KILL");
         for reader in readers {
             reader.await.unwrap();
@@ -147,7 +147,7 @@ async fn served_bytes_survive_a_kill() {
                 "feed {feed}: {found} is older than {number}, which was served"
             );
         }
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         for feed in 0..SIZES.len() {
             let response = get(&format!("{}/proxy/f{feed}", server.url)).await;
             let status = response.headers()["lineside-status"].to_str().unwrap();
@@ -177,7 +177,7 @@ async fn the_first_request_after_a_stop_or_crash_is_conditional() {
     let config = one_feed(folder.path(), &producer.url("/a"));
     for signal in ["-TERM", "-KILL", "-TERM"] {
         let server = ServerProcess::start(&["serve", "--config", &config]);
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         let response = get(&format!("{}/proxy/a", server.url)).await;
         assert_eq!(response.headers()["last-modified"], "Wed, 04 Mar 2026 07:00:00 GMT");
         assert_eq!(response.headers()["lineside-status"], "fresh");
@@ -200,17 +200,9 @@ async fn a_failing_disk_prevents_neither_polling_nor_serving() {
     // A file where the server needs a folder.
     std::fs::write(folder.path().join("data/blobs"), "in the way").unwrap();
     let server = ServerProcess::start(&["serve", "--config", &config]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     producer.set(Answer::Bytes(answer("200 OK", &[], b"two")));
-    let mut text = String::new();
-    for _ in 0..400 {
-        text = get(&format!("{}/proxy/a", server.url)).await.text().await.unwrap();
-        if text == "two" {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(text, "two");
+    wait_for_body(&format!("{}/proxy/a", server.url), b"two").await;
     let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
     assert!(metrics.contains("lineside_store_snapshots_failing 1"), "{metrics}");
     server.stop("-TERM");
@@ -229,7 +221,7 @@ async fn a_start_on_a_failing_disk_preserves_removals_and_last_good_bytes() {
     );
     std::fs::write(&config, more).unwrap();
     let server = ServerProcess::start(&["serve", "--config", &config]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     let (name, value) = admin::BEARER;
     let removal = client().delete(format!("{}/api/v1/admin/feeds/gone", server.url));
     assert!(removal.header(name, value).send().await.unwrap().status().is_success());
@@ -241,7 +233,7 @@ async fn a_start_on_a_failing_disk_preserves_removals_and_last_good_bytes() {
     limited.args(["-c", "ulimit -f 0; exec \"$0\" serve --config \"$1\""]);
     limited.args([env!("CARGO_BIN_EXE_lineside"), &config]);
     let server = ServerProcess::from_command(limited);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     assert_eq!(get(&format!("{}/proxy/gone", server.url)).await.status(), 404);
     let last = get(&format!("{}/proxy/a", server.url)).await;
     assert_eq!(last.status(), 200);

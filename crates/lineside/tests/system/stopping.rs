@@ -7,10 +7,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use lineside_testkit::{wait_for_status, wait_until};
+
 use crate::support::events::Stream;
 use crate::support::http::get;
 use crate::support::process::{ServerProcess, lineside};
-use crate::support::wait::{until, until_reply};
 
 /// Five seconds, and some more because a busy machine delays the signal and the exit.
 pub(crate) const STOP_MAX: Duration = Duration::from_secs(5 + 3);
@@ -52,7 +53,7 @@ async fn a_server_stops_even_if_its_greeting_is_unread() {
     drop(command);
     // The full pipe blocks the greeting.
     let status = format!("/proc/{}/status", child.0.id());
-    until("it listens for SIGTERM", async || {
+    wait_until("it listens for SIGTERM", async || {
         let status = std::fs::read_to_string(&status).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
         u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (15 - 1)) != 0
@@ -96,10 +97,10 @@ async fn a_connection_beyond_the_limit_is_refused_at_once() {
     let mut open_connections = vec![open(), open(), open()];
     let health = format!("{}/healthz", server.url);
     // A waiting connection would be admitted once the three are closed.
-    let refused = until_reply("refused", &health, |reply| reply.status() == 503).await;
+    let refused = wait_for_status(&health, 503).await;
     assert_eq!(refused.headers()["retry-after"], "5");
     open_connections.clear();
-    until_reply("there again", &health, |reply| reply.status() == 200).await;
+    wait_for_status(&health, 200).await;
     // The metric counts refused connections by the limit.
     let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
     let refused = |reason| {
@@ -122,7 +123,7 @@ async fn a_stopping_server_is_not_ready_and_refuses_new_streams() {
     let url = server.url.clone();
     assert_eq!(get(&format!("{url}/readyz")).await.status(), 200);
     let stopping = tokio::task::spawn_blocking(move || server.stop("-TERM"));
-    until_reply("not ready", &format!("{url}/readyz"), |reply| reply.status() == 503).await;
+    wait_for_status(&format!("{url}/readyz"), 503).await;
     assert_eq!(get(&format!("{url}/healthz")).await.status(), 200);
     assert_eq!(get(&format!("{url}/events?channel=feed/x")).await.status(), 503);
     let (status, took) = stopping.await.unwrap();

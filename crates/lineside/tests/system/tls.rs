@@ -1,11 +1,13 @@
 //! The server with TLS, for browsers and clients.
 
+use std::fs::File;
 use std::path::Path;
-use std::time::Duration;
+use std::process::Stdio;
+
+use lineside_testkit::wait_until;
 
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::wait::until;
 
 const API_KEY: &str = "a key for tests";
 
@@ -18,13 +20,20 @@ pub(crate) fn certify(folder: &Path) {
 }
 
 fn start(folder: &Path) -> ServerProcess {
+    start_logging(folder, Stdio::null())
+}
+
+/// Starts a server with a destination for its log.
+fn start_logging(folder: &Path, log: Stdio) -> ServerProcess {
     let text = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
          [server.tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n\
          [api]\nkey = \"{API_KEY}\"\n\
          [[namespace]]\nprefix = \"app/load/\"\nsubscribe = \"anyone\"\n"
     );
-    ServerProcess::serving(folder, text)
+    let config = folder.join("lineside.toml");
+    std::fs::write(&config, text).unwrap();
+    ServerProcess::logging(lineside(&["serve", "--config", config.to_str().unwrap()]), log)
 }
 
 /// Returns a client that trusts only the folder's current certificate.
@@ -81,23 +90,20 @@ async fn sessions_over_tls_lose_nothing() {
 async fn a_new_certificate_is_used_without_a_restart_unless_invalid() {
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());
-    let server = start(folder.path());
+    let log = folder.path().join("log");
+    let server = start_logging(folder.path(), File::create(&log).unwrap().into());
     // Created before, used after: each client's first request makes a new handshake.
     let [before, after] = [(), ()].map(|()| client(folder.path(), false));
     before.get(&server.url).send().await.unwrap();
     std::fs::write(folder.path().join("cert.pem"), "not a certificate").unwrap();
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let is_refused = async || std::fs::read_to_string(&log).unwrap().contains("not reloaded");
+    wait_until("the file is refused", is_refused).await;
     after.get(&server.url).send().await.expect("the old one stays");
 
     certify(folder.path());
     let new = client(folder.path(), false);
-    for _ in 0..100 {
-        if new.get(&server.url).send().await.is_ok() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("the new certificate was not shown within ten seconds");
+    let is_accepted = async || new.get(&server.url).send().await.is_ok();
+    wait_until("the new certificate is shown", is_accepted).await;
 }
 
 #[test]
@@ -131,13 +137,14 @@ async fn a_connection_that_reads_nothing_of_its_reply_is_closed() {
     let get = async |client: &reqwest::Client, path: &str| {
         client.get(format!("{}{path}", server.url)).send().await.unwrap()
     };
-    until("the bytes are there", async || get(&own, "/proxy/bytes").await.status() == 200).await;
+    wait_until("the bytes are there", async || get(&own, "/proxy/bytes").await.status() == 200)
+        .await;
     let clients: Vec<_> = (0..READERS).map(|_| client(folder.path(), true)).collect();
     let mut unread = Vec::new();
     for client in &clients {
         unread.push(get(client, "/proxy/bytes").await);
     }
-    until("they are closed", async || {
+    wait_until("they are closed", async || {
         let metrics = get(&own, "/metrics").await.text().await.unwrap();
         let name = "lineside_http_connections ";
         let count = metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap();

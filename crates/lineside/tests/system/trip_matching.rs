@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use jiff::Timestamp;
+use lineside_testkit::{wait_for_feed, wait_for_json};
 use serde_json::{Value, json};
 
-use crate::support::http::{assert_problem, get, get_json, problem};
+use crate::support::http::{assert_problem, get_json, get_text, problem};
 use crate::support::producer::{Answer, Producer, answer};
 use crate::support::site::{configure, serve};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::Town;
-use crate::support::wait::until_json;
 
 /// Returns SIRI on trips of line A with prefixed ids, and on an unknown trip.
 fn timetables(lines: Lines) -> String {
@@ -55,12 +55,6 @@ fn feeds(folder: &Path, producer: &Producer, ids: &str) -> String {
     )
 }
 
-async fn page(url: &str) -> String {
-    let reply = get(url).await;
-    assert_eq!(reply.status(), 200, "{url}");
-    reply.text().await.unwrap()
-}
-
 #[tokio::test]
 async fn the_report_shows_differing_ids_and_later_matching_ones() {
     let folder = tempfile::tempdir().unwrap();
@@ -70,7 +64,7 @@ async fn the_report_shows_differing_ids_and_later_matching_ones() {
     let producer = Producer::start(Answer::Bytes(reply)).await;
     let town = serve(folder.path(), &feeds(folder.path(), &producer, "same")).await;
     let (url, matches) = (&town.url, format!("{}/api/v1/feeds/trips/matches", town.url));
-    let found = until_json(&matches, |found| found["unmatched"] == 3).await;
+    let found = wait_for_json(&matches, |found| found["unmatched"] == 3).await;
     assert_eq!((&found["static"], &found["why"]), (&json!("town"), &Value::Null), "{found}");
     assert_eq!(
         [&found["matched"], &found["unmatched"], &found["match_rate"]],
@@ -90,7 +84,7 @@ async fn the_report_shows_differing_ids_and_later_matching_ones() {
     let causes = found["causes"].as_array().unwrap();
     assert_eq!(causes[0]["cause"], "extra_prefix", "{found}");
     assert_eq!((&causes[0]["kind"], &causes[0]["prefix"]), (&json!("trip"), &json!("net:")));
-    let html = page(&format!("{url}/feeds/trips")).await;
+    let html = get_text(&format!("{url}/feeds/trips")).await;
     for expected_part in [
         "<strong class=\"numeric\">0 of 3</strong> trips are in the timetable of <a href=\"/feeds/town\">Town &amp; Lines</a>.",
         "data-cause=\"extra_prefix\"",
@@ -103,14 +97,14 @@ async fn the_report_shows_differing_ids_and_later_matching_ones() {
 
     // The operator corrects the mapping; the producer sends the same data.
     configure(folder.path(), &feeds(folder.path(), &producer, "prefix:net:"));
-    let found = until_json(&matches, |found| found["matched"] == 2).await;
+    let found = wait_for_json(&matches, |found| found["matched"] == 2).await;
     assert_eq!(found["unmatched"], 1, "{found}");
     assert_eq!(found["trip_updates"]["reasons"][0]["samples"], json!(["<i>gone"]));
     assert_eq!(
         (&found["routes"]["match_rate"], &found["stops"]["match_rate"]),
         (&json!(1.0), &json!(1.0))
     );
-    let html = page(&format!("{url}/feeds/trips")).await;
+    let html = get_text(&format!("{url}/feeds/trips")).await;
     assert!(!html.contains("data-cause=\"extra_prefix\""), "{html}");
     assert!(html.contains("2 of 3</strong> trips are in the timetable of"), "{html}");
     assert!(html.contains("1 of 1</strong> stop is in it."), "{html}");
@@ -126,7 +120,7 @@ async fn vehicles_and_alerts_are_matched_by_their_references() {
     };
     let town = Town::start_town(["", ""], build_message).await;
     let has_vehicles = |found: &Value| found["vehicles"]["matched"] == 1;
-    let found = until_json(&town.url("/api/v1/feeds/town-trips/matches"), has_vehicles).await;
+    let found = wait_for_json(&town.url("/api/v1/feeds/town-trips/matches"), has_vehicles).await;
     assert_eq!((&found["matched"], &found["unmatched"]), (&json!(1), &json!(2)), "{found}");
     assert_eq!(found["trip_updates"]["match_rate"], Value::Null, "there is nothing to match");
     assert_eq!(found["alerts"]["reasons"][0]["reason"], "unknown_route");
@@ -159,7 +153,7 @@ async fn without_a_timetable_nothing_counts_as_unmatched() {
         ("alone", Value::Null, "no_static", "This feed names no schedule"),
         ("waits", json!("gone"), "no_dataset", "Nothing can be matched yet"),
     ] {
-        until_json(&format!("{url}/api/v1/feeds/{feed}"), |found| found["entities"] == 1).await;
+        wait_for_feed(url, feed, |found| found["entities"] == 1).await;
         let found = get_json(&format!("{url}/api/v1/feeds/{feed}/matches")).await;
         assert_eq!((&found["static"], &found["why"]), (&schedule, &json!(why)), "{found}");
         for key in
@@ -167,7 +161,7 @@ async fn without_a_timetable_nothing_counts_as_unmatched() {
         {
             assert_eq!(found[key], Value::Null, "{key}: {found}");
         }
-        let html = page(&format!("{url}/feeds/{feed}")).await;
+        let html = get_text(&format!("{url}/feeds/{feed}")).await;
         assert!(html.contains(expected_part), "{expected_part} is not in {html}");
     }
 }

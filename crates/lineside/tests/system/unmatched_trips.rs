@@ -4,12 +4,12 @@ use lineside_formats::gtfs_rt::proto::{
     FeedEntity, TripDescriptor, TripUpdate, VehiclePosition,
     trip_update::{StopTimeEvent, StopTimeUpdate},
 };
+use lineside_testkit::{wait_for_json, wait_until};
 use serde_json::Value;
 
 use crate::support::http::{get, get_json};
 use crate::support::timetable::{Lines, message, now};
 use crate::support::town::{Town, good};
-use crate::support::wait::{until, until_json};
 
 /// Returns a live trip of line A with its vehicle, which has neither an id nor a position. `start` and the calls are in
 /// minutes from now.
@@ -55,7 +55,7 @@ fn live_trips(lines: Lines) -> Vec<FeedEntity> {
 async fn town() -> Town {
     let town = Town::start_town(["", ""], |lines| message(now(), live_trips(lines))).await;
     let url = town.url("/api/v1/stops/town/s1/departures");
-    until_json(&url, |found| find(found, "announced").is_some()).await;
+    wait_for_json(&url, |found| find(found, "announced").is_some()).await;
     town
 }
 
@@ -94,7 +94,7 @@ async fn a_board_shows_live_trips_once_and_without_scheduled_times() {
     known.push(town.lines.behind("a1", 0));
     town.producer.set(good(&message(now(), known)));
     let url = town.url("/api/v1/stops/town/s1/departures");
-    until_json(&url, |found| find(found, "a1").is_some() && find(found, "a2").is_some()).await;
+    wait_for_json(&url, |found| find(found, "a1").is_some() && find(found, "a2").is_some()).await;
     let page = town.page("/stops/town/s1").await;
     assert!(page.contains("data-trip=\"announced\"") && !page.contains("data-unmatched"), "{page}");
 }
@@ -112,7 +112,7 @@ async fn a_column_without_values_is_hidden_and_a_stop_outside_the_timetable_has_
     let strange = live(town.lines, "strange", -2, &[("nowhere", 3)]);
     town.producer.set(good(&message(now(), strange.to_vec())));
     let page = async || town.page("/routes/town/A").await;
-    until("the trip is there", async || page().await.contains("data-id=\"strange:")).await;
+    wait_until("the trip is there", async || page().await.contains("data-id=\"strange:")).await;
     let visible = page().await;
     let (_, elsewhere) = visible.split_once("data-reckoned=\"elsewhere\"").unwrap();
     assert!(!elsewhere.contains("nowhere"), "{elsewhere}");
@@ -146,7 +146,7 @@ async fn a_line_shows_trips_under_way_and_later_trips_separately() {
     let town = town().await;
     let url = town.url("/routes/town/A");
     let page = async || get(&url).await.text().await.unwrap();
-    until("the trip is there", async || page().await.contains("data-id=\"under-way:")).await;
+    wait_until("the trip is there", async || page().await.contains("data-id=\"under-way:")).await;
     let shown = page().await;
     assert_eq!(shown.matches("<li class=\"vehicle").count(), 1, "{shown}");
     let [before, after] =
@@ -162,6 +162,6 @@ async fn a_line_shows_trips_under_way_and_later_trips_separately() {
         many.extend(live(town.lines, &format!("x{number}"), -2, &[("s2", 4), ("s3", 9)]));
     }
     town.producer.set(good(&message(now(), many)));
-    until("they are one row", async || page().await.contains("data-trips=\"6\"")).await;
+    wait_until("they are one row", async || page().await.contains("data-trips=\"6\"")).await;
     assert_eq!(page().await.matches("<li class=\"vehicle").count(), 1);
 }

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use lineside_testkit::{wait_for, wait_for_metric, wait_for_status, wait_until};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use crate::check_command::{ASTRAY, run, zip, zip_with};
 use crate::support::http::{client, get, header, json, send};
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::site::Site;
-use crate::support::wait::{until, until_reply, until_some};
 
 const BOUNDARY: &str = "a-line-between";
 
@@ -59,7 +59,7 @@ async fn read_status_and_text(reply: Response) -> (StatusCode, String) {
 
 async fn report(link: &str) -> Value {
     let link = format!("{link}/report.json");
-    let reply = until_reply("a report", &link, |reply| reply.status() == 200).await;
+    let reply = wait_for_status(&link, 200).await;
     assert_eq!(header(&reply, "cache-control"), "private, no-store");
     json(reply).await
 }
@@ -176,8 +176,7 @@ async fn invalid_uploads_are_refused_with_a_reason() {
         );
     }
     let link = bring(url, "notes.txt", b"nothing of the kind").await;
-    let refused =
-        until_reply("refused", &format!("{link}/report.json"), |it| it.status() == 422).await;
+    let refused = wait_for_status(&format!("{link}/report.json"), 422).await;
     let refused: Value = json(refused).await;
     assert_eq!(refused["code"], "not_validated");
     let (status, text) = read_status_and_text(get(&link).await).await;
@@ -194,11 +193,7 @@ async fn invalid_uploads_are_refused_with_a_reason() {
         assert!(found == status && text.contains(expected_message), "{found} {kind}: {text}");
     }
     // A refused upload leaves no open file.
-    let metrics = format!("{url}/metrics");
-    until("no file is open", async || {
-        get(&metrics).await.text().await.unwrap().contains("lineside_uploads_pending 0\n")
-    })
-    .await;
+    wait_for_metric(url, "lineside_uploads_pending 0").await;
 }
 
 #[tokio::test]
@@ -218,7 +213,7 @@ async fn only_public_internet_addresses_are_fetched() {
         assert_eq!(reply.status(), 303, "{address}");
         let link = format!("{own}{}", header(&reply, "location"));
         let page = format!("{link}/report.json");
-        let refused = until_reply("refused", &page, |reply| reply.status() == 422).await;
+        let refused = wait_for_status(&page, 422).await;
         let refused: Value = json(refused).await;
         let detail = refused["detail"].as_str().unwrap();
         assert!(detail.contains("could not be fetched"), "{address}: {detail}");
@@ -286,14 +281,6 @@ async fn upload_slots_are_limited_and_freed_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
     let host = server.url.strip_prefix("http://").unwrap();
-    let metrics = format!("{}/metrics", server.url);
-    let until_open = async |n: usize| {
-        until(format_args!("{n} files are open"), async || {
-            let text = get(&metrics).await.text().await.unwrap();
-            text.contains(&format!("lineside_uploads_pending {n}\n"))
-        })
-        .await;
-    };
     let begin_upload = || {
         let mut socket = TcpStream::connect(host).unwrap();
         let head = format!(
@@ -304,11 +291,11 @@ async fn upload_slots_are_limited_and_freed_again() {
         socket
     };
     let uploads = [begin_upload(), begin_upload()];
-    until_open(2).await;
+    wait_for_metric(&server.url, "lineside_uploads_pending 2").await;
     let refused = post(&server.url, form("file", Some("gtfs.zip"), &zip())).await;
     assert_eq!((refused.status().as_u16(), header(&refused, "retry-after")), (429, "30"));
     drop(uploads);
-    until_open(0).await;
+    wait_for_metric(&server.url, "lineside_uploads_pending 0").await;
     report(&bring(&server.url, "gtfs.zip", &zip()).await).await;
 }
 
@@ -347,12 +334,12 @@ async fn uploads_are_private_and_deleted_when_the_server_stops() {
         socket.write_all(head.as_bytes()).unwrap();
         socket
     };
-    let until_there =
-        async || until_some("the file is there", async || filled(&temporary).ok_or(())).await;
+    let wait_for_upload =
+        async || wait_for("the file is there", async || filled(&temporary).ok_or(())).await;
     let left = || fs::read_dir(&temporary).unwrap().count();
     let server = start(&file);
     let uploads = begin_upload(&server);
-    let own = until_there().await;
+    let own = wait_for_upload().await;
     assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
     server.stop("-TERM");
     assert_eq!(left(), 0);
@@ -360,14 +347,14 @@ async fn uploads_are_private_and_deleted_when_the_server_stops() {
     // The next server deletes the folder of a killed one.
     let server = start(&file);
     let uploads = begin_upload(&server);
-    let own = until_there().await;
+    let own = wait_for_upload().await;
     server.stop("-KILL");
     assert!(own.is_dir());
     drop(uploads);
     let server = start(&file);
     let _uploads = begin_upload(&server);
-    until("what was left is gone", async || !own.exists()).await;
-    let other = until_there().await;
+    wait_until("what was left is gone", async || !own.exists()).await;
+    let other = wait_for_upload().await;
     // It does not delete the folder of a running server.
     let second = folder.path().join("second.toml");
     fs::write(&second, "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n").unwrap();

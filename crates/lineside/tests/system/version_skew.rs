@@ -1,20 +1,16 @@
 //! Messages that refer to an earlier version of the schedule: the report names the version, even if only the store has
 //! it.
 
-use std::io::{Cursor, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use lineside_testkit::{wait_for_json, wait_until_ready};
 use serde_json::{Value, json};
-use zip::write::SimpleFileOptions;
 
-use crate::reports::until_report;
-use crate::restarts::SCHEDULE;
+use crate::restarts::stops_and_route;
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, Reply, answer};
-use crate::support::until_ready;
-use crate::support::wait::until_json;
 
 /// Number of trips of each version; the rule ignores fewer.
 const TRIPS: usize = 6;
@@ -25,25 +21,7 @@ fn trips(version: &str) -> impl Iterator<Item = String> {
 
 /// Returns a schedule whose trip ids contain its version.
 fn schedule(version: &str) -> Vec<u8> {
-    let (mut names, mut times) = (String::from("route_id,service_id,trip_id\n"), String::new());
-    for trip in trips(version) {
-        names.push_str(&format!("R,D,{trip}\n"));
-        times.push_str(&format!("{trip},08:00:00,08:00:00,S,1\n{trip},08:05:00,08:05:00,T,2\n"));
-    }
-    let times = format!("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n{times}");
-    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    // A fixed timestamp, so that each version always has the same bytes.
-    let options = SimpleFileOptions::default().last_modified_time(zip::DateTime::default());
-    for (name, text) in SCHEDULE.iter().copied() {
-        archive.start_file(name, options).unwrap();
-        let text = match name {
-            "trips.txt" => &names,
-            "stop_times.txt" => &times,
-            _ => text,
-        };
-        archive.write_all(text.as_bytes()).unwrap();
-    }
-    archive.finish().unwrap().into_inner()
+    trips(version).fold(stops_and_route(), |it, trip| it.trip(&trip, "S 08:00, T 08:05")).zip()
 }
 
 /// Returns a message on the trips of a version, or an empty one.
@@ -99,7 +77,7 @@ impl ServerSetup {
 
     async fn start(&self) -> ServerProcess {
         let server = ServerProcess::start(&["serve", "--config", self.config().to_str().unwrap()]);
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         server
     }
 
@@ -112,7 +90,7 @@ impl ServerSetup {
         *self.user_agent.lock().unwrap() = Some(about);
         let url = format!("{}/api/v1/feeds/buses/report", server.url);
         let is_in_reply = |found: &Value| skew(found).is_some_and(|it| it["version"] == hash);
-        let found = until_report(&url, is_in_reply).await;
+        let found = wait_for_json(&url, is_in_reply).await;
         let sample = skew(&found).unwrap();
         assert_eq!((&sample["rate"], &sample["currentRate"]), (&json!(100.0), &json!(0.0)));
     }
@@ -134,7 +112,7 @@ async fn the_matching_version_is_found_after_a_restart_too() {
     let mut hashes: Vec<String> = Vec::new();
     for (n, version) in ["one", "two", "three"].into_iter().enumerate() {
         setup.give(version);
-        let found = until_json(&versions(&server), |found| {
+        let found = wait_for_json(&versions(&server), |found| {
             found["items"].as_array().is_some_and(|items| items.len() == n + 1)
         })
         .await;

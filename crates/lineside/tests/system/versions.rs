@@ -1,18 +1,14 @@
 //! Versions of a schedule: listed, shown, and downloaded unchanged.
 
-use std::io::{Cursor, Write as _};
-
 use http::Method;
 use jiff::civil::Date;
+use lineside_testkit::{wait_for_json, wait_until_ready};
 use serde_json::{Value, json};
-use zip::write::SimpleFileOptions;
 
-use crate::restarts::SCHEDULE;
+use crate::restarts;
 use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::until_ready;
-use crate::support::wait::until_json;
 
 /// A text that must never appear as markup.
 const EVIL: &str = "<script>alert(1)</script>";
@@ -24,16 +20,10 @@ fn schedule(label: &str) -> Vec<u8> {
 
 /// Returns a schedule with this feed version and end date.
 fn schedule_until(label: &str, end: &str) -> Vec<u8> {
-    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let info = format!(
         "feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version\nP,https://example.org,en,{end},{label}\n"
     );
-    let info = [("feed_info.txt", info.as_str())];
-    for (name, text) in SCHEDULE.iter().copied().chain(info) {
-        archive.start_file(name, SimpleFileOptions::default()).unwrap();
-        archive.write_all(text.as_bytes()).unwrap();
-    }
-    archive.finish().unwrap().into_inner()
+    restarts::schedule().table("feed_info.txt", info).zip()
 }
 
 fn labels(found: &Value) -> Vec<&str> {
@@ -71,7 +61,7 @@ impl ServerSetup {
     async fn start(&self) -> ServerProcess {
         let config = self.folder.path().join("lineside.toml");
         let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-        until_ready(&server.url).await;
+        wait_until_ready(&server.url).await;
         server
     }
 }
@@ -82,7 +72,7 @@ async fn every_version_of_a_schedule_can_be_downloaded() {
     let first = setup.give("one");
     let server = setup.start().await;
     let list = |server: &ServerProcess| format!("{}/api/v1/feeds/city/versions", server.url);
-    let found = until_json(&list(&server), |found| labels(found) == ["one"]).await;
+    let found = wait_for_json(&list(&server), |found| labels(found) == ["one"]).await;
     let item = &found["items"][0];
     assert_eq!(
         (item["current"].as_bool(), item["size"].as_u64()),
@@ -98,7 +88,7 @@ async fn every_version_of_a_schedule_can_be_downloaded() {
     );
     assert!(item["first_seen"].is_string() && item["last_seen"].is_string());
     setup.give(EVIL);
-    until_json(&list(&server), |found| labels(found) == [EVIL, "one"]).await;
+    wait_for_json(&list(&server), |found| labels(found) == [EVIL, "one"]).await;
     let page = get(&format!("{}/feeds/city/versions", server.url)).await.text().await.unwrap();
     assert!(page.contains("&lt;script&gt;") && !page.contains(EVIL), "{page}");
     assert!(page.contains(&format!("/feeds/city/versions/{}.zip", item["hash"].as_str().unwrap())));
@@ -174,7 +164,7 @@ async fn an_expired_version_is_marked_and_changes_are_counted() {
     let server = setup.start().await;
     let list = format!("{}/api/v1/feeds/city/versions", server.url);
     let has_days = |found: &Value| found["items"][0]["daily_trips"]["trips"].is_array();
-    let found = until_json(&list, |found| labels(found) == ["old"] && has_days(found)).await;
+    let found = wait_for_json(&list, |found| labels(found) == ["old"] && has_days(found)).await;
     let item = &found["items"][0];
     assert_eq!((&item["ended"], &item["not_yet_valid"]), (&json!(true), &json!(false)));
     assert_eq!(item["changes"], Value::Null);
@@ -186,7 +176,7 @@ async fn an_expired_version_is_marked_and_changes_are_counted() {
     assert_eq!(start.day(), 1);
     assert!((365..=366).contains(&trips.len()) && trips.iter().all(|it| *it == 1), "{trips:?}");
     setup.give_zip(schedule_until("new", "29991231"));
-    let found = until_json(&list, |found| labels(found) == ["new", "old"]).await;
+    let found = wait_for_json(&list, |found| labels(found) == ["new", "old"]).await;
     let [new, old] = [0, 1].map(|at| &found["items"][at]);
     assert_eq!((&new["ended"], &old["ended"]), (&json!(false), &json!(true)));
     assert_eq!(new["changes"], json!({"routes": 0, "stops": 0, "trips": 0}));
@@ -210,8 +200,8 @@ async fn versions_beyond_the_limit_are_deleted() {
     let list = format!("{}/api/v1/feeds/city/versions", server.url);
     for label in version_labels {
         setup.give(label);
-        until_json(&list, |found| labels(found).first() == Some(&label)).await;
+        wait_for_json(&list, |found| labels(found).first() == Some(&label)).await;
     }
-    until_json(&list, |found| labels(found) == ["e", "d", "c"]).await;
+    wait_for_json(&list, |found| labels(found) == ["e", "d", "c"]).await;
     server.stop("-TERM");
 }

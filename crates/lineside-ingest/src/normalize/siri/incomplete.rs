@@ -160,10 +160,8 @@ impl MergedCalls<'_> {
 #[cfg(test)]
 mod tests {
     use jiff::tz::TimeZone;
-    use lineside_formats::{
-        gtfs::{DatasetLimits, TextFiles, load_timetable},
-        siri::{self, EstimatedTimetableDelivery},
-    };
+    use lineside_formats::siri::{self, EstimatedTimetableDelivery};
+    use lineside_testkit::TestSchedule;
 
     use super::{
         super::{MappingRules, SiriIds, journeys},
@@ -175,32 +173,14 @@ mod tests {
 
     /// Returns a timetable with trip T: at A at noon, then at B, C and D at intervals of ten minutes.
     fn timetable() -> Timetable {
-        let text = "# agency.txt
-            agency_id,agency_name,agency_url,agency_timezone
-            a,Agency,https://a.example,UTC
-            # routes.txt
-            route_id,agency_id,route_short_name,route_type
-            R,a,1,3
-            # calendar.txt
-            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-            D,1,1,1,1,1,1,1,20260101,20261231
-            # stops.txt
-            stop_id,stop_name,stop_lat,stop_lon
-            A,A,48.86,2.34
-            B,B,48.87,2.34
-            C,C,48.88,2.34
-            D,D,48.89,2.34
-            # trips.txt
-            route_id,service_id,trip_id
-            R,D,T
-            # stop_times.txt
-            trip_id,arrival_time,departure_time,stop_id,stop_sequence
-            T,12:00:00,12:00:00,A,1
-            T,12:10:00,12:10:00,B,2
-            T,12:20:00,12:20:00,C,3
-            T,12:30:00,12:30:00,D,4
-";
-        load_timetable(&mut TextFiles::from_sections(text), &DatasetLimits::default()).unwrap().0
+        TestSchedule::new("UTC")
+            .stop("A", "A", 48.86, 2.34)
+            .stop("B", "B", 48.87, 2.34)
+            .stop("C", "C", 48.88, 2.34)
+            .stop("D", "D", 48.89, 2.34)
+            .route("R", "1", 3)
+            .trip("T", "A 12:00, B 12:10, C 12:20, D 12:30")
+            .timetable()
     }
 
     /// Returns a call that is a minute late; one at minute 0 has no time.

@@ -14,7 +14,7 @@ async fn announced_data_are_fetched_page_by_page() {
         ok(&timetables(&journey("B", ""), false)),
     ]));
     inbox.accept_delivery(&key, ready()).unwrap();
-    until("both pages are known", || {
+    wait_until("both pages are known", async || {
         clock.advance(Duration::from_millis(100));
         trips(&ingest) == ["A", "B"]
     })
@@ -24,7 +24,7 @@ async fn announced_data_are_fetched_page_by_page() {
     assert!(request.contains("<ConsumerRef>hunter2</ConsumerRef>"), "{request}");
     // A direct delivery is merged.
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    until("the direct delivery is merged", || trips(&ingest) == ["A", "B", "C"]).await;
+    wait_until("the direct delivery is merged", async || trips(&ingest) == ["A", "B", "C"]).await;
     ingest.shut_down().await;
 }
 
@@ -45,17 +45,17 @@ async fn repeated_announcements_cause_one_fetch() {
         inbox.accept_delivery(&key, ready()).unwrap();
     }
     assert_eq!(fetched(&upstream), 0, "the rate limit delays the fetch");
-    until("the announced data are fetched", || {
+    wait_until("the announced data are fetched", async || {
         clock.advance(Duration::from_secs(1));
         trips(&ingest) == ["A"]
     })
     .await;
     // Waiting deliveries are read before the next ones.
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("the first delivery is merged", || trips(&ingest) == ["A", "B"]).await;
+    wait_until("the first delivery is merged", async || trips(&ingest) == ["A", "B"]).await;
     clock.advance(Duration::from_secs(70));
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    until("the second delivery is merged", || trips(&ingest) == ["A", "B", "C"]).await;
+    wait_until("the second delivery is merged", async || trips(&ingest) == ["A", "B", "C"]).await;
     assert_eq!(fetched(&upstream), 1);
     ingest.shut_down().await;
 }
@@ -75,7 +75,7 @@ async fn a_failed_fetch_of_announced_data_subscribes_again() {
         let requests = upstream.requests();
         requests.iter().filter(|request| request.contains("<SubscriptionRequest>")).count()
     };
-    until("the feed subscribes again", || {
+    wait_until("the feed subscribes again", async || {
         clock.advance(Duration::from_secs(1));
         subscriptions() == 2
     })

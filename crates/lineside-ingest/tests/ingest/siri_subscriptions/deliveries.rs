@@ -18,14 +18,14 @@ async fn deliveries_need_no_polls_and_the_subscription_ends_with_the_server() {
     let inbox = feed.inbox().unwrap();
     assert_eq!(inbox.accept_delivery("forged", "".into()), Err(DeliveryError::WrongKey));
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the first delivery is applied", || trips(&ingest) == ["A"]).await;
+    wait_until("the first delivery is applied", async || trips(&ingest) == ["A"]).await;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("the second delivery is merged", || trips(&ingest) == ["A", "B"]).await;
+    wait_until("the second delivery is merged", async || trips(&ingest) == ["A", "B"]).await;
     assert_eq!(upstream.requests().len(), 1, "no request is sent");
     // Deliveries count as polls, also in the archive.
     let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 100 };
     let polls = || ingest.archive().list_polls(feed.id(), all).unwrap();
-    until("the archive has both deliveries", || polls().len() == 3).await;
+    wait_until("the archive has both deliveries", async || polls().len() == 3).await;
     let outcomes: Vec<_> = polls().iter().map(|it| (it.outcome.to_string(), it.serving)).collect();
     assert_eq!(
         outcomes[2],
@@ -51,28 +51,30 @@ async fn an_unreadable_delivery_keeps_the_data_and_requests_all_again() {
     let inbox = feed.inbox().unwrap();
     let several = ["A", "X", "Y", "Z"].map(|id| journey(id, "")).concat();
     inbox.accept_delivery(&key, timetables(&several, false).into()).unwrap();
-    until("the delivery is applied", || trips(&ingest) == ["A", "X", "Y", "Z"]).await;
+    wait_until("the delivery is applied", async || trips(&ingest) == ["A", "X", "Y", "Z"]).await;
     inbox.accept_delivery(&key, "<Siri><ServiceDelivery>".into()).unwrap();
-    until_failed(&feed, FailureCode::Truncated).await;
+    wait_until_failed(&feed, FailureCode::Truncated).await;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("the earlier trips stay", || trips(&ingest) == ["A", "B", "X", "Y", "Z"]).await;
+    wait_until("the earlier trips stay", async || trips(&ingest) == ["A", "B", "X", "Y", "Z"])
+        .await;
     // The delay is that after a failed poll, not the hours until the renewal.
     let next = || {
         let status = feed.status();
         status.next_poll.map(|at| at.unix_seconds() - jiff::Timestamp::now().as_second())
     };
-    until("the next request is due soon", || next().is_some_and(|seconds| seconds < 60)).await;
+    wait_until("the next request is due soon", async || next().is_some_and(|seconds| seconds < 60))
+        .await;
     ingest.poll_now("siri").await.unwrap();
-    until("the feed subscribes again", has_agreed(&feed, 2)).await;
+    wait_until("the feed subscribes again", has_agreed(&feed, 2)).await;
     // A producer that considers it the same subscription continues with changes.
     let (c, d) = (journey("C", ""), journey("D", ""));
     inbox.accept_delivery(&key, timetables(&c, false).into()).unwrap();
-    until("the change is applied", || trips(&ingest).len() == 6).await;
+    wait_until("the change is applied", async || trips(&ingest).len() == 6).await;
     clock.advance(Duration::from_secs(61));
     // Each delivery triggers a check for expired entities.
     inbox.accept_delivery(&key, timetables(&d, false).into()).unwrap();
     inbox.accept_delivery(&key, timetables(&journey("E", ""), false).into()).unwrap();
-    until("no trip is removed", || trips(&ingest).concat() == "ABCDEXYZ").await;
+    wait_until("no trip is removed", async || trips(&ingest).concat() == "ABCDEXYZ").await;
     ingest.shut_down().await;
 }
 
@@ -85,16 +87,16 @@ async fn the_first_deliveries_are_reported_as_partial() {
     let inbox = feed.inbox().unwrap();
     for (name, known) in [("A", "A"), ("B", "AB")] {
         inbox.accept_delivery(&key, timetables(&journey(name, ""), false).into()).unwrap();
-        until("the delivery is applied", || trips(&ingest).concat() == known).await;
-        until("the data are marked as partial", || feed.status().is_beginning).await;
+        wait_until("the delivery is applied", async || trips(&ingest).concat() == known).await;
+        wait_until("the data are marked as partial", async || feed.status().is_beginning).await;
     }
     clock.advance(Duration::from_secs(59));
     assert!(feed.status().is_beginning);
     clock.advance(Duration::from_secs(2));
-    until("the data are complete", || !feed.status().is_beginning).await;
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the data are complete", async || !feed.status().is_beginning).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    until("the next delivery is merged", || trips(&ingest).concat() == "ABC").await;
+    wait_until("the next delivery is merged", async || trips(&ingest).concat() == "ABC").await;
     assert!(!feed.status().is_beginning);
     ingest.shut_down().await;
 }
@@ -108,14 +110,14 @@ async fn earlier_data_stay_until_a_new_subscription_is_complete() {
     let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
     let both = journey("A", "") + &journey("B", "");
     inbox.accept_delivery(&key, timetables(&both, false).into()).unwrap();
-    until("the delivery is applied", || trips(&ingest).concat() == "AB").await;
+    wait_until("the delivery is applied", async || trips(&ingest).concat() == "AB").await;
     // The new subscription sees from the status that there were data before.
     let feed = ingest.find_feed("siri").unwrap();
-    until("the status counts both", || feed.status().entities == 2).await;
+    wait_until("the status counts both", async || feed.status().entities == 2).await;
     let moved_subscription = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
     ingest.apply_change(vec![moved_subscription]).await.unwrap();
     let feed = ingest.find_feed("siri").unwrap();
-    until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
+    wait_until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
     let (inbox, key) = (feed.inbox().unwrap(), last_sent_key(&second));
     let before = feed.status().bytes;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
@@ -125,14 +127,17 @@ async fn earlier_data_stay_until_a_new_subscription_is_complete() {
             xml("<HeartbeatNotification><Status>true</Status></HeartbeatNotification>").into(),
         )
         .unwrap();
-    until("a part has arrived", || feed.status().bytes > before && feed.status().is_beginning)
-        .await;
+    wait_until("a part has arrived", async || {
+        feed.status().bytes > before && feed.status().is_beginning
+    })
+    .await;
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    let has_c = || feed.snapshot().is_some_and(|it| it.bytes.windows(3).any(|it| it == b">C<"));
-    until("another part has arrived", has_c).await;
+    let has_c =
+        async || feed.snapshot().is_some_and(|it| it.bytes.windows(3).any(|it| it == b">C<"));
+    wait_until("another part has arrived", has_c).await;
     assert_eq!(trips(&ingest).concat(), "AB", "partial data are not published");
     clock.advance(Duration::from_secs(61));
-    until("the full data are published", || trips(&ingest).concat() == "BC").await;
+    wait_until("the full data are published", async || trips(&ingest).concat() == "BC").await;
     ingest.shut_down().await;
 }
 
@@ -143,7 +148,7 @@ async fn a_heartbeat_confirms_the_data() {
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
+    wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     let made_at = || {
         let state = ingest.find_feed("siri").unwrap().network().state();
         let export = exports::gtfs_rt_message(&state, "siri", ExportPart::TripUpdates).unwrap();
@@ -155,7 +160,7 @@ async fn a_heartbeat_confirms_the_data() {
     clock.advance(Duration::from_secs(100));
     let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
     inbox.accept_delivery(&key, xml(beat).into()).unwrap();
-    until("the data are as fresh as the heartbeat", || made_at() >= before + 99).await;
+    wait_until("the data are as fresh as the heartbeat", async || made_at() >= before + 99).await;
     assert_eq!(trips(&ingest), ["A"]);
     ingest.shut_down().await;
 }
@@ -174,8 +179,8 @@ async fn accepted_parts_are_delivered_if_a_part_is_refused() {
         .unwrap()
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
-    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     let problems = feed.status().problems.clone();
     let problem =
         problems.retained_problems().iter().find(|it| it.code == "subscription_refused").unwrap();
@@ -192,7 +197,7 @@ async fn a_vehicle_delivery_does_not_undo_a_cancellation() {
     let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
     let cancelled = journey("A", "<Cancellation>true</Cancellation>");
     inbox.accept_delivery(&key, timetables(&cancelled, false).into()).unwrap();
-    until("the cancellation is known", || trips(&ingest) == ["A"]).await;
+    wait_until("the cancellation is known", async || trips(&ingest) == ["A"]).await;
     let (now, today) = (jiff::Timestamp::now(), today());
     let activity = format!(
         "<ServiceDelivery><ResponseTimestamp>{now}</ResponseTimestamp><VehicleMonitoringDelivery>\
@@ -205,7 +210,7 @@ async fn a_vehicle_delivery_does_not_undo_a_cancellation() {
     );
     inbox.accept_delivery(&key, xml(&activity).into()).unwrap();
     let state = || ingest.find_feed("siri").unwrap().network().state();
-    until("the vehicle is known", || state().vehicles().count() == 1).await;
+    wait_until("the vehicle is known", async || state().vehicles().count() == 1).await;
     let state = state();
     let update = state.trip_updates().next().unwrap().trip_update().unwrap();
     assert_eq!(update.trip.schedule_relationship(), ScheduleRelationship::Canceled);

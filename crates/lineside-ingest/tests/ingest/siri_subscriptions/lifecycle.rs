@@ -12,26 +12,29 @@ async fn a_silent_producer_is_checked_and_trusted_for_ten_minutes() {
         .unwrap()
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
-    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
+    wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::Bytes(ok(&status_of(STARTED))));
     for checks in 1..=4 {
-        until("the next request is scheduled", || next_in(&feed, &clock) == Some(130)).await;
+        wait_until("the next request is scheduled", async || next_in(&feed, &clock) == Some(130))
+            .await;
         clock.advance(Duration::from_secs(130));
-        until("the status is requested", || {
+        wait_until("the status is requested", async || {
             count_requests(&upstream, "<CheckStatusRequest>") == checks
         })
         .await;
     }
-    let available = || feed.status().outcomes.iter().any(|it| *it == ("available".into(), 4));
-    until("the producer has answered", available).await;
+    let available = async || feed.status().outcomes.iter().any(|it| *it == ("available".into(), 4));
+    wait_until("the producer has answered", available).await;
     assert!(feed.status().last_error.is_none());
     assert_eq!(count_requests(&upstream, "<SubscriptionRequest>"), 1);
-    until("the silence limit is scheduled", || next_in(&feed, &clock) == Some(80)).await;
+    wait_until("the silence limit is scheduled", async || next_in(&feed, &clock) == Some(80)).await;
     upstream.set(Answer::Bytes(ok(&xml(AGREED))));
     clock.advance(Duration::from_secs(80));
-    until("the feed subscribes again", || count_requests(&upstream, "<SubscriptionRequest>") == 2)
-        .await;
-    until("the producer has accepted the subscription", has_agreed(&feed, 2)).await;
+    wait_until("the feed subscribes again", async || {
+        count_requests(&upstream, "<SubscriptionRequest>") == 2
+    })
+    .await;
+    wait_until("the producer has accepted the subscription", has_agreed(&feed, 2)).await;
     assert_eq!(feed.status().failures, 1, "the silence counts as a failure");
     ingest.shut_down().await;
 }
@@ -46,10 +49,11 @@ async fn a_restarted_or_failing_producer_is_subscribed_to_again() {
         let clock = clock();
         let (ingest, _) = subscribed(&upstream, &clock).await;
         let feed = ingest.find_feed("siri").unwrap();
-        until("the next request is scheduled", || next_in(&feed, &clock) == Some(130)).await;
+        wait_until("the next request is scheduled", async || next_in(&feed, &clock) == Some(130))
+            .await;
         upstream.set(Answer::InTurn(vec![ok(&answer), ok(&xml(&agreed))]));
         clock.advance(Duration::from_secs(130));
-        until("the feed subscribes again", || {
+        wait_until("the feed subscribes again", async || {
             clock.advance(Duration::from_millis(50));
             count_requests(&upstream, "<SubscriptionRequest>") == 2
         })
@@ -66,18 +70,19 @@ async fn check_status_is_not_repeated_if_unsupported() {
     let clock = clock();
     let (ingest, _) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("the next request is scheduled", || next_in(&feed, &clock) == Some(130)).await;
+    wait_until("the next request is scheduled", async || next_in(&feed, &clock) == Some(130)).await;
     upstream.set(Answer::Bytes(http("404 Not Found", &[], b"no")));
     clock.advance(Duration::from_secs(130));
     let not_available =
-        || feed.status().outcomes.iter().any(|it| *it == ("not_available".into(), 1));
-    until("the producer does not support CheckStatus", not_available).await;
+        async || feed.status().outcomes.iter().any(|it| *it == ("not_available".into(), 1));
+    wait_until("the producer does not support CheckStatus", not_available).await;
     assert_eq!(feed.status().failures, 0);
-    until("the silence limit is scheduled", || next_in(&feed, &clock) == Some(60)).await;
+    wait_until("the silence limit is scheduled", async || next_in(&feed, &clock) == Some(60)).await;
     upstream.set(Answer::Bytes(ok(&xml(AGREED))));
     clock.advance(Duration::from_secs(60));
-    until("the feed subscribes again", has_agreed(&feed, 2)).await;
-    until("the next silence limit is scheduled", || next_in(&feed, &clock) == Some(190)).await;
+    wait_until("the feed subscribes again", has_agreed(&feed, 2)).await;
+    wait_until("the next silence limit is scheduled", async || next_in(&feed, &clock) == Some(190))
+        .await;
     ingest.shut_down().await;
 }
 
@@ -89,20 +94,22 @@ async fn a_terminated_subscription_is_renewed_with_all_data() {
     let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
+    wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     let terminated_xml =
         "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
     inbox.accept_delivery(&key, xml(terminated_xml).into()).unwrap();
-    until("the next subscription is scheduled", || next_in(&feed, &clock) == Some(15)).await;
+    wait_until("the next subscription is scheduled", async || next_in(&feed, &clock) == Some(15))
+        .await;
     clock.advance(Duration::from_secs(15));
-    until("the feed subscribes again", has_agreed(&feed, 2)).await;
+    wait_until("the feed subscribes again", has_agreed(&feed, 2)).await;
     // The producer sends all data in parts without marking the last one.
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("the first part is applied", || trips(&ingest) == ["A", "B"]).await;
+    wait_until("the first part is applied", async || trips(&ingest) == ["A", "B"]).await;
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    until("the second part is applied", || trips(&ingest) == ["A", "B", "C"]).await;
+    wait_until("the second part is applied", async || trips(&ingest) == ["A", "B", "C"]).await;
     clock.advance(Duration::from_secs(61));
-    until("trips that were not repeated are removed", || trips(&ingest) == ["B", "C"]).await;
+    wait_until("trips that were not repeated are removed", async || trips(&ingest) == ["B", "C"])
+        .await;
     ingest.shut_down().await;
 }
 
@@ -123,20 +130,24 @@ async fn the_end_of_one_service_is_noticed_at_any_time() {
     };
     let ends = [("et", 2), ("vm", 13), ("sx", 21), ("et", 40), ("vm", 62), ("sx", 92), ("et", 129)];
     for (agreements, (service, after)) in (1..).zip(ends) {
-        until("the producer has accepted the subscription", has_agreed(&feed, agreements)).await;
-        until("the next check is scheduled", || next_in(&feed, &clock) == Some(130)).await;
+        wait_until("the producer has accepted the subscription", has_agreed(&feed, agreements))
+            .await;
+        wait_until("the next check is scheduled", async || next_in(&feed, &clock) == Some(130))
+            .await;
         clock.advance(Duration::from_secs(after));
         // A producer that delivers is soon polled again.
         inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-        until("the delivery is applied", || next_in(&feed, &clock) == Some(130)).await;
+        wait_until("the delivery is applied", async || next_in(&feed, &clock) == Some(130)).await;
         inbox.accept_delivery(&key, terminated_xml(service).into()).unwrap();
         if after < 15 {
-            until("the next request is scheduled", || next_in(&feed, &clock) == Some(15 - after))
-                .await;
+            wait_until("the next request is scheduled", async || {
+                next_in(&feed, &clock) == Some(15 - after)
+            })
+            .await;
             clock.advance(Duration::from_secs(15 - after));
         }
     }
-    until("the producer has accepted the subscription", has_agreed(&feed, 8)).await;
+    wait_until("the producer has accepted the subscription", has_agreed(&feed, 8)).await;
     assert_eq!((upstream.requests().len(), feed.status().failures), (8, 0));
     ingest.shut_down().await;
 }
@@ -150,18 +161,23 @@ async fn an_accepting_but_failing_producer_is_retried_with_backoff() {
     let inbox = feed.inbox().unwrap();
     let unwell = "<HeartbeatNotification><Status>false</Status></HeartbeatNotification>";
     for (agreements, wait) in [(1, 15), (2, 30), (3, 60)] {
-        until("the producer has accepted the subscription", has_agreed(&feed, agreements)).await;
-        until("the next check is scheduled", || next_in(&feed, &clock) > Some(100)).await;
+        wait_until("the producer has accepted the subscription", has_agreed(&feed, agreements))
+            .await;
+        wait_until("the next check is scheduled", async || next_in(&feed, &clock) > Some(100))
+            .await;
         // The producer repeats the notification.
         inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
         inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
-        until("the next subscription is delayed", || next_in(&feed, &clock) == Some(wait)).await;
+        wait_until("the next subscription is delayed", async || {
+            next_in(&feed, &clock) == Some(wait)
+        })
+        .await;
         clock.advance(Duration::from_secs(wait));
     }
-    until("the producer has accepted the subscription", has_agreed(&feed, 4)).await;
+    wait_until("the producer has accepted the subscription", has_agreed(&feed, 4)).await;
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
     inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
-    until("a delivery resets the delay", || next_in(&feed, &clock) == Some(15)).await;
+    wait_until("a delivery resets the delay", async || next_in(&feed, &clock) == Some(15)).await;
     assert_eq!((trips(&ingest), upstream.requests().len()), (vec!["A".to_owned()], 4));
     ingest.shut_down().await;
 }
@@ -172,12 +188,13 @@ async fn messages_from_the_producer_postpone_the_check() {
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("the next check is scheduled", || next_in(&feed, &clock) == Some(130)).await;
+    wait_until("the next check is scheduled", async || next_in(&feed, &clock) == Some(130)).await;
     let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
     for notification in [timetables(&journey("A", ""), false), xml(beat)] {
         clock.advance(Duration::from_secs(100));
         feed.inbox().unwrap().accept_delivery(&key, notification.into()).unwrap();
-        until("the message postpones the check", || next_in(&feed, &clock) == Some(130)).await;
+        wait_until("the message postpones the check", async || next_in(&feed, &clock) == Some(130))
+            .await;
     }
     assert_eq!(upstream.requests().len(), 1);
     ingest.shut_down().await;
@@ -189,14 +206,14 @@ async fn the_end_of_another_subscription_changes_nothing() {
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("the producer has accepted the subscription", has_agreed(&feed, 1)).await;
+    wait_until("the producer has accepted the subscription", has_agreed(&feed, 1)).await;
     let inbox = feed.inbox().unwrap();
     let terminated_xml = "<SubscriptionTerminatedNotification><SubscriptionRef>lineside-other-et\
                 </SubscriptionRef></SubscriptionTerminatedNotification>";
     inbox.accept_delivery(&key, xml(terminated_xml).into()).unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the next delivery is applied", || trips(&ingest) == ["A"]).await;
-    until("the subscription continues", || next_in(&feed, &clock) > Some(100)).await;
+    wait_until("the next delivery is applied", async || trips(&ingest) == ["A"]).await;
+    wait_until("the subscription continues", async || next_in(&feed, &clock) > Some(100)).await;
     ingest.shut_down().await;
 }
 
@@ -206,16 +223,16 @@ async fn a_silent_subscription_fails_and_is_requested_again() {
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("the feed has subscribed", has_agreed(&feed, 1)).await;
+    wait_until("the feed has subscribed", has_agreed(&feed, 1)).await;
     assert_eq!(feed.status().state, FeedState::Unknown, "no data have arrived");
     clock.advance(Duration::from_secs(191));
-    until_failed(&feed, FailureCode::Timeout).await;
-    until("the feed subscribes again", has_agreed(&feed, 2)).await;
+    wait_until_failed(&feed, FailureCode::Timeout).await;
+    wait_until("the feed subscribes again", has_agreed(&feed, 2)).await;
     let error = feed.status().last_error.clone().unwrap();
     assert_eq!(error.detail, "no message of the subscription arrived in time");
     let inbox = feed.inbox().unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     ingest.shut_down().await;
 }
 
@@ -230,18 +247,19 @@ async fn a_failed_renewal_is_retried_after_a_delay() {
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("the feed has subscribed", has_agreed(&feed, 1)).await;
+    wait_until("the feed has subscribed", has_agreed(&feed, 1)).await;
     feed.inbox()
         .unwrap()
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
-    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
+    wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::HangUp);
     // Half of its time is over, and there was a sign of life since.
     clock.advance(Duration::from_secs(125));
-    until("the feed subscribes again", || feed.status().failures > 0).await;
+    wait_until("the feed subscribes again", async || feed.status().failures > 0).await;
     let left = || feed.status().next_poll.map(|at| at.duration_since(clock.wall_time()));
-    until("the retry is delayed", || left().is_some_and(|left| left.as_secs() >= 5)).await;
+    wait_until("the retry is delayed", async || left().is_some_and(|left| left.as_secs() >= 5))
+        .await;
     assert_eq!((upstream.requests().len(), trips(&ingest)), (2, vec!["A".to_owned()]));
     ingest.shut_down().await;
 }

@@ -23,7 +23,7 @@ async fn data_that_a_producer_repeats_contain_no_secret() {
         .replace("<EstimatedTimetableDelivery>", &format!("<EstimatedTimetableDelivery>{refs}"));
     let feed = ingest.find_feed("siri").unwrap();
     feed.inbox().unwrap().accept_delivery(&key, delivery.into()).unwrap();
-    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
+    wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     let shown = feed.snapshot().unwrap().bytes.clone();
     let shown = String::from_utf8_lossy(&shown);
     assert!(shown.contains("<SubscriberRef>lineside-") && !shown.contains("hunter2"), "{shown}");
@@ -44,7 +44,7 @@ async fn a_refusal_does_not_show_the_requestor() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(refused)))).await;
     let (ingest, _) = subscribed(&upstream, &clock()).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until_failed(&feed, FailureCode::Refused).await;
+    wait_until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
     let shown_text = format!("{error:?}");
     assert!(
@@ -63,7 +63,7 @@ async fn the_inbox_key_is_redacted_after_any_request() {
     let inbox = feed.inbox().unwrap();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
     inbox.accept_delivery(&key, ready()).unwrap();
-    until("the announced data are fetched", || {
+    wait_until("the announced data are fetched", async || {
         clock.advance(Duration::from_millis(100));
         trips(&ingest) == ["A"]
     })
@@ -74,7 +74,7 @@ async fn the_inbox_key_is_redacted_after_any_request() {
          </ErrorText></OtherError></ErrorCondition></ServiceDelivery>"
     ));
     inbox.accept_delivery(&key, refused.into()).unwrap();
-    until_failed(&feed, FailureCode::Refused).await;
+    wait_until_failed(&feed, FailureCode::Refused).await;
     let shown_text = format!("{:?}", feed.status().last_error);
     assert!(!shown_text.contains(&key), "{shown_text}");
     ingest.shut_down().await;
@@ -85,23 +85,23 @@ async fn a_replaced_producer_is_unsubscribed_and_loses_access() {
     let first = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&first, &clock()).await;
-    until("the feed has subscribed", has_agreed(&ingest.find_feed("siri").unwrap(), 1)).await;
+    wait_until("the feed has subscribed", has_agreed(&ingest.find_feed("siri").unwrap(), 1)).await;
     let is_terminated = |upstream: &Upstream| {
         let request = upstream.requests().pop();
         request.is_some_and(|request| request.contains("<TerminateSubscriptionRequest>"))
     };
     let moved_subscription = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
     ingest.apply_change(vec![moved_subscription]).await.unwrap();
-    until("the first subscription is terminated", || is_terminated(&first)).await;
+    wait_until("the first subscription is terminated", async || is_terminated(&first)).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
+    wait_until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
     let inbox = feed.inbox().unwrap();
     let delivery = || timetables(&journey("A", ""), false).into();
     assert_eq!(inbox.accept_delivery(&key, delivery()), Err(DeliveryError::WrongKey));
     inbox.accept_delivery(&last_sent_key(&second), delivery()).unwrap();
-    until("its delivery is applied", || trips(&ingest) == ["A"]).await;
+    wait_until("its delivery is applied", async || trips(&ingest) == ["A"]).await;
     ingest.apply_change(Vec::new()).await.unwrap();
-    until("the second subscription is terminated", || is_terminated(&second)).await;
+    wait_until("the second subscription is terminated", async || is_terminated(&second)).await;
     ingest.shut_down().await;
 }
 
@@ -116,7 +116,7 @@ async fn a_refused_subscription_is_reported_without_its_key() {
     let (ingest, key) = subscribed(&upstream, &clock()).await;
     assert_eq!(key, "k3y-0", "the refusal must repeat the key");
     let feed = ingest.find_feed("siri").unwrap();
-    until_failed(&feed, FailureCode::Refused).await;
+    wait_until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
     let detail = "the producer refused the subscription: Not you, ***, at siri?key=***";
     assert_eq!(error.detail, detail);
@@ -128,22 +128,22 @@ async fn a_refused_subscription_is_reported_without_its_key() {
     );
     upstream.set(Answer::Bytes(ok(&xml(&part))));
     ingest.poll_now("siri").await.unwrap();
-    until("a part of the subscription is accepted", has_agreed(&feed, 1)).await;
+    wait_until("a part of the subscription is accepted", has_agreed(&feed, 1)).await;
     feed.inbox()
         .unwrap()
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
-    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
+    wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     // The status follows the readers' data.
-    let is_reported = || {
+    let is_reported = async || {
         let status = feed.status();
         let problem = status.problems.retained_problems().first();
         problem.is_some_and(|it| it.value.as_deref() == Some("Not *** at ***"))
     };
-    until("the refusal is reported without the key", is_reported).await;
+    wait_until("the refusal is reported without the key", is_reported).await;
     upstream.set(Answer::Bytes(http("403 Forbidden", &[], format!("no {key}").as_bytes())));
     ingest.poll_now("siri").await.unwrap();
-    until_failed(&feed, FailureCode::Http(403)).await;
+    wait_until_failed(&feed, FailureCode::Http(403)).await;
     let error = feed.status().last_error.clone().unwrap();
     assert!(!format!("{error:?}").contains(&key), "{error:?}");
     ingest.shut_down().await;

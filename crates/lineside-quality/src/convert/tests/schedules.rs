@@ -2,7 +2,8 @@
 
 use std::io::Cursor;
 
-use zip::{ZipArchive, ZipWriter, write::SimpleFileOptions};
+use lineside_testkit::{TestSchedule, zip_files};
+use zip::ZipArchive;
 
 use super::*;
 
@@ -53,12 +54,7 @@ fn the_european_netex_profile_is_converted_to_gtfs() {
 
 #[test]
 fn the_french_netex_profile_is_converted_to_gtfs() {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, text) in FRANCE {
-        writer.start_file(name, SimpleFileOptions::default()).unwrap();
-        writer.write_all(text.as_bytes()).unwrap();
-    }
-    let given = writer.finish().unwrap().into_inner();
+    let given = zip_files(FRANCE);
     let (zip, converted) =
         one(ConversionInput::from_file(file(&given)).unwrap(), ConversionTarget::Gtfs);
     assert_eq!(
@@ -102,9 +98,7 @@ fn a_schedule_or_id_mapping_without_effect_is_refused() {
 
 #[test]
 fn an_invalid_schedule_is_reported_as_the_schedule_not_the_input() {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    writer.start_file("stops.txt", SimpleFileOptions::default()).unwrap();
-    let cut = writer.finish().unwrap().into_inner();
+    let cut = zip_files([("stops.txt", "")]);
     for (schedule, expected) in [
         (ET.as_bytes(), "the file is neither"),
         (&cut, "routes.txt: is missing"),
@@ -167,22 +161,17 @@ fn siri_ids_are_mapped_to_those_of_the_schedule() {
     }
 }
 
-/// Returns a schedule of journey J on 21 November 2026, with these rows of `stop_times.txt`.
+/// Returns a schedule of journey J on 21 November 2026, with these calls.
 fn schedule(calls: &str) -> Vec<u8> {
-    let calls = format!("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n{calls}");
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, text) in [
-        ("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n"),
-        ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\nR,R,1,1\nS,S,1,2\nT,T,1,3\nX,X,1,4\n"),
-        ("routes.txt", "route_id,route_short_name,route_type\nL,1,3\n"),
-        ("trips.txt", "route_id,service_id,trip_id\nL,W,J\n"),
-        ("stop_times.txt", &calls),
-        ("calendar_dates.txt", "service_id,date,exception_type\nW,20261121,1\n"),
-    ] {
-        writer.start_file(name, SimpleFileOptions::default()).unwrap();
-        writer.write_all(text.as_bytes()).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
+    TestSchedule::new("UTC")
+        .stop("R", "R", 1.0, 1.0)
+        .stop("S", "S", 1.0, 2.0)
+        .stop("T", "T", 1.0, 3.0)
+        .stop("X", "X", 1.0, 4.0)
+        .route("L", "1", 3)
+        .service("W", "0000010", ["20261121", "20261121"])
+        .trip("J", calls)
+        .zip()
 }
 
 #[test]
@@ -195,7 +184,7 @@ fn the_json_of_a_journey_after_midnight_has_no_private_field() {
             "<FramedVehicleJourneyRef><DataFrameRef>2026-11-22</DataFrameRef>\
              <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>",
         );
-    let zip = schedule("J,24:05:00,24:05:00,S,1\nJ,24:09:00,24:09:00,T,2\n");
+    let zip = schedule("S 24:05, T 24:09");
     let convert = |target| {
         converted(body(&night), target, Some(file(&zip))).unwrap_or_else(|why| panic!("{why:?}"))
     };
@@ -227,8 +216,7 @@ fn a_journey_with_an_extra_call_keeps_its_other_planned_calls() {
         "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
          <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>",
     );
-    let zip =
-        schedule("J,12:00:00,12:00:00,R,1\nJ,12:05:00,12:05:00,S,2\nJ,12:20:00,12:20:00,T,3\n");
+    let zip = schedule("R 12:00, S 12:05, T 12:20");
     let (pb, known) = converted(body(&framed), ConversionTarget::GtfsRt, Some(file(&zip)))
         .unwrap_or_else(|why| panic!("{why:?}"));
     let (message, _) =

@@ -341,44 +341,28 @@ fn prepare_schedule(
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Cursor, Write as _};
-
     use lineside_formats::Format;
     use lineside_ingest::Ingest;
     use lineside_sync::{SimulatedClock, UnixMillis};
-    use zip::{ZipWriter, write::SimpleFileOptions};
+    use lineside_testkit::{TestSchedule, zip_files};
 
     use super::super::polled_feed::{poll_test_feed, wait_until_some};
     use super::*;
 
     fn zip() -> ScheduleZip {
-        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-        zip.start_file("trips.txt", SimpleFileOptions::default()).unwrap();
-        zip.write_all(b"route_id,service_id,trip_id\nR,D,T1\n").unwrap();
-        let bytes = Bytes::from(zip.finish().unwrap().into_inner());
+        let trips = [("trips.txt", "route_id,service_id,trip_id\nR,D,T1\n")];
+        let bytes = Bytes::from(zip_files(trips));
         ScheduleZip { original: bytes.clone(), bytes }
     }
 
     /// Returns an ingest with a network whose schedule is in a file.
     fn ingest(folder: &tempfile::TempDir, clock: &SimulatedClock) -> Arc<Ingest> {
-        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-        for (name, text) in [
-            ("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n"),
-            ("calendar_dates.txt", "service_id,date,exception_type\nD,20260101,1\n"),
-            ("routes.txt", "route_id,route_short_name,route_type\nR,1,3\n"),
-            ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\nA,A,59,10\nB,B,59.1,10\n"),
-            ("trips.txt", "route_id,service_id,trip_id\nR,D,T1\nR,D,T2\n"),
-            (
-                "stop_times.txt",
-                "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
-                 T1,08:00:00,08:00:00,A,1\nT1,08:10:00,08:10:00,B,2\n\
-                 T2,09:00:00,09:00:00,A,1\nT2,09:10:00,09:10:00,B,2\n",
-            ),
-        ] {
-            zip.start_file(name, SimpleFileOptions::default()).unwrap();
-            zip.write_all(text.as_bytes()).unwrap();
-        }
-        let bytes = zip.finish().unwrap().into_inner();
+        let schedule = TestSchedule::new("UTC")
+            .stop("A", "A", 59.0, 10.0)
+            .stop("B", "B", 59.1, 10.0)
+            .trip("T1", "A 08:00, B 08:10")
+            .trip("T2", "A 09:00, B 09:10");
+        let bytes = schedule.zip();
         poll_test_feed(("city", Format::Gtfs), ("city.zip", &bytes), folder, clock, None)
     }
 

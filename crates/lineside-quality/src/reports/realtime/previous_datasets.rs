@@ -184,9 +184,7 @@ impl TableWriter for TripIdTables {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
-    use zip::{ZipWriter, write::SimpleFileOptions};
+    use lineside_testkit::zip_files;
 
     use super::*;
 
@@ -199,13 +197,8 @@ mod tests {
     #[test]
     fn trip_ids_are_read_within_limits_and_failures_are_reported() {
         let folder = tempfile::tempdir().unwrap();
-        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         let trips = "route_id,service_id,trip_id\nR,D,T1\nR,D,T2\n";
-        for (name, text) in [("trips.txt", trips), ("stops.txt", "stop_id\nS\n")] {
-            zip.start_file(name, SimpleFileOptions::default()).unwrap();
-            zip.write_all(text.as_bytes()).unwrap();
-        }
-        let zip = zip.finish().unwrap().into_inner();
+        let zip = zip_files([("trips.txt", trips), ("stops.txt", "stop_id\nS\n")]);
         let version = store_version(&folder, "a", &zip);
         let (name, trips) = version.read_trip_ids(1 << 20, &CancelToken::default()).unwrap();
         assert_eq!((&*name, trips.len(), trips.has_trip_id("T2")), ("a", 2, true));

@@ -20,7 +20,7 @@ async fn subscribed(producer: &Producer) -> (RunningServer, String, String) {
         producer.url("/siri")
     ))
     .await;
-    until("it has subscribed", async || !producer.requests().is_empty()).await;
+    wait_until("it has subscribed", async || !producer.requests().is_empty()).await;
     let request = producer.requests().remove(0);
     let (_, address) = request.split_once("<ConsumerAddress>https://me.example").unwrap();
     let path = address.split('<').next().unwrap().to_owned();
@@ -84,7 +84,7 @@ async fn forged_deliveries_do_not_block_the_producer() {
     let (running, url, path) = subscribed(&producer).await;
     let address = format!("{url}{path}");
     assert_eq!(post(&address, vehicle("V")).await, 200);
-    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    wait_until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
     // With false keys, to unknown feeds, and on unknown subscriptions.
     let other =
         xml("<SubscriptionTerminatedNotification><SubscriptionRef>another</SubscriptionRef>\
@@ -101,7 +101,7 @@ async fn forged_deliveries_do_not_block_the_producer() {
         (has_key, tokio::spawn(flood(address, body)))
     });
     // Meanwhile the producer delivers, and retries after a refusal.
-    until("its delivery is taken", async || post(&address, vehicle("W")).await == 200).await;
+    wait_until("its delivery is taken", async || post(&address, vehicle("W")).await == 200).await;
     assert!(counted(&url, "bytes").await <= ROOM);
     for (has_key, flood) in floods {
         let statuses = flood.await.unwrap();
@@ -110,13 +110,13 @@ async fn forged_deliveries_do_not_block_the_producer() {
         let others = statuses.iter().find(|it| !may_be.contains(&it.as_u16()));
         assert_eq!(others, None, "with the key: {has_key}");
     }
-    until("both vehicles are known", async || {
+    wait_until("both vehicles are known", async || {
         let mut known = vehicles(&url).await;
         known.sort();
         known == ["V", "W"]
     })
     .await;
-    until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
+    wait_until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
     running.shut_down().await;
 }
 
@@ -130,10 +130,11 @@ async fn a_delivery_containing_its_key_is_refused_and_the_key_not_shown() {
     let address = format!("{url}{path}");
     let key = path.split_once("key=").unwrap().1;
     assert_eq!(post(&address, vehicle("V")).await, 200);
-    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    wait_until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
     assert_eq!(post(&address, vehicle(&format!("to {path}"))).await, 200);
     let feed = format!("{url}/api/v1/feeds/s");
-    until("it is refused", async || get_json(&feed).await["last_error"]["code"] == "refused").await;
+    wait_until("it is refused", async || get_json(&feed).await["last_error"]["code"] == "refused")
+        .await;
     for path in ["/api/v1/feeds/s", "/api/v1/vehicles", "/feeds/s", "/gtfs-rt/s.json", "/proxy/s"] {
         let shown = get(&format!("{url}{path}")).await.text().await.unwrap();
         assert!(!shown.contains(key), "{path}: {shown}");
@@ -163,16 +164,16 @@ async fn large_and_slow_bodies_are_limited_to_the_inbox_capacity() {
     // Two slow clients leave no capacity for a third, and enough for small bodies.
     let first = begin_request(&url, &path, &large, b"<Siri").await;
     let second = begin_request(&url, &path, &large, b"<Siri").await;
-    until("both are coming in", async || counted(&url, "bytes").await == 120 << 20).await;
+    wait_until("both are coming in", async || counted(&url, "bytes").await == 120 << 20).await;
     let refused = counted(&url, "refused_total").await;
     assert_eq!(status(begin_request(&url, &path, &large, b"<Siri").await).await, 503);
     assert_eq!(counted(&url, "refused_total").await, refused + 1);
     assert_eq!(post(&format!("{url}{path}"), vehicle("V")).await, 200);
-    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    wait_until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
     // The server does not wait for them, and their capacity is free again.
     drop(first);
     assert_eq!(status(second).await, 400);
-    until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
+    wait_until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
     assert_eq!(vehicles(&url).await, ["V"]);
     running.shut_down().await;
 }

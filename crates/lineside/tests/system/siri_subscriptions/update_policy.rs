@@ -54,18 +54,21 @@ async fn time_changes_below_the_requested_threshold_are_not_delivered() {
             .flatten()
             .any(|it| *it == (trip.to_owned(), late))
     };
-    until("both subscribers have all journeys", async || {
+    wait_until("both subscribers have all journeys", async || {
         ["fine", "coarse"].iter().all(|it| has_delay(it, "a4", 0) && has_delay(it, "a5", 0))
     })
     .await;
     set(&producer, lines, &[("a4", 60), ("a5", 400)]);
-    until("the fine subscriber gets the small change", async || has_delay("fine", "a4", 60)).await;
-    until("the coarse subscriber gets the large change", async || has_delay("coarse", "a5", 400))
+    wait_until("the fine subscriber gets the small change", async || has_delay("fine", "a4", 60))
         .await;
+    wait_until("the coarse subscriber gets the large change", async || {
+        has_delay("coarse", "a5", 400)
+    })
+    .await;
     assert!(!has_delay("coarse", "a4", 60));
     // Together with the previous change it is large enough.
     set(&producer, lines, &[("a4", 121), ("a5", 400)]);
-    until("small changes add up", async || has_delay("coarse", "a4", 121)).await;
+    wait_until("small changes add up", async || has_delay("coarse", "a4", 121)).await;
     schema::hold("what a subscriber to large changes is sent", &consumer.named_bodies());
 }
 
@@ -87,13 +90,13 @@ async fn without_incremental_updates_every_change_delivers_all_data() {
         last.sort();
         last
     };
-    until("all times are delivered", async || {
+    wait_until("all times are delivered", async || {
         sorted() == list_times(&[("a3", 0), ("a4", 0), ("a5", 0)])
     })
     .await;
     let before = list_delivered_times(&consumer, "whole").len();
     set(&producer, lines, &[("a3", 400), ("a4", 0)]);
-    until("all current times are delivered", async || {
+    wait_until("all current times are delivered", async || {
         sorted() == list_times(&[("a3", 400), ("a4", 0)])
     })
     .await;
@@ -116,7 +119,7 @@ async fn vehicles_are_delivered_at_the_requested_interval() {
         let all = consumer.deliveries().into_iter().flat_map(|it| it.vehicle_monitorings);
         all.filter(|it| it.head.subscription_ref.as_deref() == Some(subscription)).count()
     };
-    until("both are delivered, and one subscription continues", async || {
+    wait_until("both are delivered, and one subscription continues", async || {
         n_updates("often") >= 3 && n_updates("rarely") > 0
     })
     .await;

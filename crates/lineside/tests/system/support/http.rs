@@ -23,6 +23,13 @@ pub(crate) async fn send(method: Method, url: &str, headers: &[(&str, &str)]) ->
     request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
+/// Returns the text of a reply, which must have status 200.
+pub(crate) async fn get_text(url: &str) -> String {
+    let reply = get(url).await;
+    assert_eq!(reply.status(), 200, "{url}");
+    reply.text().await.unwrap()
+}
+
 pub(crate) async fn get_json(url: &str) -> Value {
     json_of(url, get(url).await).await
 }

@@ -10,14 +10,13 @@ pub(crate) mod schema;
 pub(crate) mod site;
 pub(crate) mod timetable;
 pub(crate) mod town;
-pub(crate) mod wait;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, mpsc};
 
 use lineside::{Config, DemoOptions, RunningServer, ServerOptions};
 use lineside_sync::RealClock;
-use serde_json::Value;
+use lineside_testkit::{wait_until, wait_until_ready};
 
 /// Number of vehicles in the tests' cities: enough for all cases, and quick to simulate.
 const VEHICLES: usize = 60;
@@ -48,10 +47,10 @@ pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
         data_dir: None,
     };
     let server = DemoServer(lineside::start_demo(options).await.unwrap());
-    until_ready(&server.url()).await;
+    wait_until_ready(&server.url()).await;
     // The server is ready with one file of each feed, and bikes have several.
     let stations = format!("{}/geojson/city-bikes/stations.geojson", server.url());
-    wait::until("the city has bikes", async || {
+    wait_until("the city has bikes", async || {
         let reply = http::get(&stations).await;
         reply.status() == 200 && reply.text().await.unwrap().contains("\"Point\"")
     })
@@ -83,20 +82,6 @@ pub(crate) async fn serve(config: Config) -> RunningServer {
     let clock = Arc::new(RealClock::new());
     let start = ServerOptions { config, clock, seed: 7, demo: None, base_map: None };
     lineside::start_server(start).await.unwrap()
-}
-
-/// Waits until a server is ready and knows the state of each feed. On a busy machine it may be ready before, because it
-/// waits for its feeds only for a while.
-pub(crate) async fn until_ready(url: &str) {
-    let listens = async || http::get(&format!("{url}/readyz")).await.status() == 200;
-    wait::until("the server is ready", listens).await;
-    let list = format!("{url}/api/v1/feeds");
-    let is_known = |feed: &Value| {
-        let is_paused = feed["reason"].as_str().is_some_and(|why| why.starts_with("paused"));
-        is_paused || feed["state"] != "unknown"
-    };
-    let all_known = |found: &Value| found["items"].as_array().unwrap().iter().all(is_known);
-    wait::until_json(&list, all_known).await;
 }
 
 /// Returns the root of the repository.

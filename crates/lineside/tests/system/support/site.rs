@@ -4,17 +4,13 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
+use lineside_testkit::wait_until_ready;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::http::get;
 use super::process::ServerProcess;
 use super::producer::answer;
-use super::until_ready;
-
-const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A producer with a page at each path.
 #[derive(Clone, Debug, Default)]
@@ -94,7 +90,7 @@ fn entity_tag(page: &str) -> String {
 pub(crate) async fn serve(folder: &Path, feeds: &str) -> ServerProcess {
     let config = configure(folder, feeds);
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
-    until_ready(&server.url).await;
+    wait_until_ready(&server.url).await;
     server
 }
 
@@ -105,21 +101,4 @@ pub(crate) fn configure(folder: &Path, feeds: &str) -> PathBuf {
     std::fs::write(&new, format!("{server}{feeds}")).unwrap();
     std::fs::rename(&new, &config).unwrap();
     config
-}
-
-/// Waits until there is a value; the deadline only ends a failing test.
-pub(crate) async fn until<T>(what: &str, mut is_met: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + WAIT_MAX;
-    loop {
-        if let Some(found) = is_met().await {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "it never happened that {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-pub(crate) async fn until_status(url: &str, status: u16) -> reqwest::Response {
-    let fetch = async || Some(get(url).await).filter(|response| response.status() == status);
-    until(&format!("{url} is {status}"), fetch).await
 }

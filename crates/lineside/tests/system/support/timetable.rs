@@ -12,6 +12,7 @@ use lineside_formats::gtfs_rt::proto::{
     trip_descriptor::ScheduleRelationship,
     trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update::StopTimeProperties},
 };
+use lineside_testkit::TestSchedule;
 use prost::Message as _;
 
 /// Minutes from one trip to the next, and from one stop to the next.
@@ -41,7 +42,6 @@ impl Lines {
         let first_departure = (now() / 60 - 2) * 60;
         let hours_ahead = 12 - first_departure.div_euclid(3_600).rem_euclid(24);
         let lines = Self { first_departure, hours_ahead };
-        std::fs::create_dir_all(folder).unwrap();
         let first = lines.second_of_day(first_departure);
         // These names have the opposite sign: `Etc/GMT-5` is five hours ahead.
         let zone = format!("Etc/GMT{:+}", -hours_ahead);
@@ -49,43 +49,36 @@ impl Lines {
             "agency_id,agency_name,agency_url,agency_timezone\nx,X,https://x.example,{zone}\n"
         );
         let mut trips = "route_id,service_id,trip_id,trip_headsign,direction_id\n".to_owned();
-        let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
+        let mut schedule =
+            TestSchedule::new("UTC").service("D", "1111111", ["20200101", "20991231"]);
         for (route, letter) in [("A", "a"), ("B", "b")] {
             for number in 0..6 {
                 // The line `B` alternates between its directions, over the same stops.
                 let direction = if route == "B" { number % 2 } else { 0 };
                 trips += &format!("{route},D,{letter}{number},Harbour {route},{direction}\n");
-                for (call, stop) in (0..).zip(["s1", "s2", "s3"]) {
+                let calls = (0..).zip(["s1", "s2", "s3"]).map(|(call, stop)| {
                     let at = first + (number + call) * HEADWAY * 60;
-                    let at = format!("{:02}:{:02}:00", at / 3600, at / 60 % 60);
-                    times += &format!("{letter}{number},{at},{at},{stop},{}\n", call + 1);
-                }
+                    format!("{stop} {:02}:{:02}", at / 3600, at / 60 % 60)
+                });
+                let calls = calls.collect::<Vec<_>>().join(", ");
+                schedule = schedule.trip(&format!("{letter}{number}"), &calls);
             }
         }
-        let files = [
-            ("agency.txt", agency.as_str()),
-            (
+        schedule
+            .table("agency.txt", agency)
+            .table(
                 "stops.txt",
                 "stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station,platform_code\n\
                 s1,First,59.91,10.75,0,,\nS,Middle,59.92,10.76,1,,\ns2,Middle,59.92,10.76,0,S,1\n\
                 s2b,Middle,59.92,10.77,0,S,2\ns3,Last,59.93,10.77,0,,\n",
-            ),
-            (
+            )
+            .table(
                 "routes.txt",
                 "route_id,agency_id,route_short_name,route_long_name,route_type,route_color\n\
                 A,x,A,Alpha,2,0055AA\nB,x,B,Beta,2,AA5500\n",
-            ),
-            (
-                "calendar.txt",
-                "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
-                D,1,1,1,1,1,1,1,20200101,20991231\n",
-            ),
-            ("trips.txt", &trips),
-            ("stop_times.txt", &times),
-        ];
-        for (name, text) in files {
-            std::fs::write(folder.join(name), text).unwrap();
-        }
+            )
+            .table("trips.txt", trips)
+            .write_to(folder);
         lines
     }
 

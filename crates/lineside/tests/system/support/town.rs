@@ -1,10 +1,12 @@
 //! A schedule and one real-time feed for a test, and a server that polls both.
 
+use lineside_testkit::wait_for_feed_state;
+use serde_json::Value;
+
 use super::http::get;
 use super::process::ServerProcess;
 use super::producer::{Answer, Producer, answer};
 use super::timetable::Lines;
-use super::wait::until_json;
 
 /// A schedule and a real-time feed on its trips, polled every second.
 pub(crate) struct Town {
@@ -35,13 +37,17 @@ impl Town {
         );
         let server = ServerProcess::serving(folder.path(), text);
         // Messages may arrive before the schedule, without which they mean little.
-        let url = format!("{}/api/v1/feeds/town", server.url);
-        until_json(&url, |found| found["state"] == "ok").await;
+        wait_for_feed_state(&server.url, "town", "ok").await;
         Self { _folder: folder, lines, producer, server }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server.url)
+    }
+
+    /// Waits until the real-time feed is in a state, and returns its record from the API.
+    pub(crate) async fn wait_for_state(&self, state: &str) -> Value {
+        wait_for_feed_state(&self.server.url, "town-trips", state).await
     }
 
     pub(crate) async fn page(&self, path: &str) -> String {

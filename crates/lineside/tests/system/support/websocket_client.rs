@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
+use lineside_testkit::WAIT_MAX;
 use serde_json::{Value, json};
-
-const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A connected client.
 pub(crate) struct Socket {

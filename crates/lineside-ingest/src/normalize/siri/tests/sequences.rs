@@ -1,42 +1,20 @@
 //! Tests of stop sequences for trips that visit a stop more than once.
 
-use lineside_formats::{
-    gtfs::{DatasetLimits as LoadLimits, TextFiles, load_timetable},
-    gtfs_rt::proto::FeedEntity,
-};
+use lineside_formats::gtfs_rt::proto::FeedEntity;
+use lineside_testkit::TestSchedule;
 
 use super::*;
 
 /// Trip `T` is circular: stop 1 is its first and its last; `E` continues to another stop.
 fn timetable() -> Timetable {
-    let text = "# agency.txt
-        agency_id,agency_name,agency_url,agency_timezone
-        a,Agency,https://a.example,UTC
-        # routes.txt
-        route_id,agency_id,route_short_name,route_type
-        L,a,1,3
-        # calendar.txt
-        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-        D,1,1,1,1,1,1,1,20260101,20261231
-        # stops.txt
-        stop_id,stop_name,stop_lat,stop_lon
-        1,One,59.9,10.7
-        2,Two,59.8,10.7
-        3,Three,59.7,10.7
-        # trips.txt
-        route_id,service_id,trip_id
-        L,D,T
-        L,D,E
-        # stop_times.txt
-        trip_id,arrival_time,departure_time,stop_id,stop_sequence
-        T,12:00:00,12:00:00,1,10
-        T,12:05:00,12:05:00,2,20
-        T,12:10:00,12:10:00,3,30
-        T,12:15:00,12:15:00,1,40
-        E,12:00:00,12:00:00,1,10
-        E,12:05:00,12:05:00,2,20
-";
-    load_timetable(&mut TextFiles::from_sections(text), &LoadLimits::default()).unwrap().0
+    TestSchedule::new("UTC")
+        .stop("1", "One", 59.9, 10.7)
+        .stop("2", "Two", 59.8, 10.7)
+        .stop("3", "Three", 59.7, 10.7)
+        .route("L", "1", 3)
+        .trip("T", "1 12:00 #10, 2 12:05 #20, 3 12:10 #30, 1 12:15 #40")
+        .trip("E", "1 12:00 #10, 2 12:05 #20")
+        .timetable()
 }
 
 const FRAMED: &str = "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\

@@ -1,42 +1,24 @@
 //! Tests of the service day of journeys after midnight, whatever date their producer uses.
 
-use lineside_formats::gtfs::{DatasetLimits as LoadLimits, TextFiles, load_timetable};
+use lineside_testkit::TestSchedule;
 
 use super::*;
 use lineside_model::trip_matching::{MatchReason, match_trips};
 
 /// `night` runs on Saturdays, `daily` every day, `morning` on Sundays; the first two begin at ten past midnight.
 fn timetable() -> Timetable {
-    let text = "# agency.txt
-        agency_id,agency_name,agency_url,agency_timezone
-        a,Agency,https://a.example,Europe/Oslo
-        # routes.txt
-        route_id,agency_id,route_short_name,route_type
-        L,a,1,3
-        # calendar.txt
-        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-        SA,0,0,0,0,0,1,0,20260101,20261231
-        SU,0,0,0,0,0,0,1,20260101,20261231
-        D,1,1,1,1,1,1,1,20260101,20261231
-        # stops.txt
-        stop_id,stop_name,stop_lat,stop_lon
-        S,Here,59.9,10.7
-        T,There,59.8,10.7
-        # trips.txt
-        route_id,service_id,trip_id
-        L,SA,night
-        L,D,daily
-        L,SU,morning
-        # stop_times.txt
-        trip_id,arrival_time,departure_time,stop_id,stop_sequence
-        night,24:10:00,24:10:00,S,1
-        night,24:30:00,24:30:00,T,2
-        daily,24:10:00,24:10:00,S,1
-        daily,24:30:00,24:30:00,T,2
-        morning,00:10:00,00:10:00,S,1
-        morning,00:30:00,00:30:00,T,2
-";
-    load_timetable(&mut TextFiles::from_sections(text), &LoadLimits::default()).unwrap().0
+    let year = ["20260101", "20261231"];
+    TestSchedule::new("Europe/Oslo")
+        .stop("S", "Here", 59.9, 10.7)
+        .stop("T", "There", 59.8, 10.7)
+        .route("L", "1", 3)
+        .service("SA", "0000010", year)
+        .trip("night", "S 24:10, T 24:30")
+        .service("D", "1111111", year)
+        .trip("daily", "S 24:10, T 24:30")
+        .service("SU", "0000001", year)
+        .trip("morning", "S 00:10, T 00:30")
+        .timetable()
 }
 
 fn framed(name: &str, date: &str) -> String {
