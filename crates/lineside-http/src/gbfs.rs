@@ -32,6 +32,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "only OpenAPI uses it")]
 enum GbfsFileReplies {
+    /// The file
     #[response(status = 200, content_type = "application/json")]
     File,
     /// The client has this version

@@ -22,6 +22,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "only OpenAPI uses it")]
 enum ProxyReplies {
+    /// The bytes
     #[response(status = 200, content_type = "application/octet-stream")]
     Bytes,
     /// The part that `Range` asks for
