@@ -5,7 +5,7 @@ use lineside_formats::gtfs_rt::proto;
 use maud::{Markup, html};
 
 use super::languages::PreferredLanguages;
-use super::{alerts, words};
+use super::words;
 
 /// The most periods shown of one alert.
 const PERIODS_MAX: usize = 6;
@@ -50,7 +50,7 @@ fn render_periods(alert: &proto::Alert, now: i64, zone: &TimeZone) -> Markup {
 
 fn render_period(period: &proto::TimeRange, now: i64, zone: &TimeZone) -> Markup {
     let seconds = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
-    let is_in_force = alerts::period_contains_time(period, now);
+    let is_in_force = period_contains_time(period, now);
     let is_one_day = |start: i64, end: i64| {
         words::format_local_day(start, zone) == words::format_local_day(end, zone)
     };
@@ -78,6 +78,12 @@ fn render_time_with_day(at: i64, now: i64, zone: &TimeZone) -> Markup {
 
 fn render_time(at: i64, text: &str, zone: &TimeZone) -> Markup {
     html! { time datetime=(words::format_rfc3339(at, zone)) { (text) } }
+}
+
+/// Returns true if a period contains `now`, Unix seconds.
+pub(super) fn period_contains_time(period: &proto::TimeRange, now: i64) -> bool {
+    let now = u64::try_from(now).unwrap_or(0);
+    period.start.is_none_or(|start| start <= now) && period.end.is_none_or(|end| now < end)
 }
 
 #[cfg(test)]

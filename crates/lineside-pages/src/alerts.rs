@@ -241,7 +241,10 @@ pub(super) fn severity_rank(alert: &proto::Alert) -> u8 {
 
 /// Returns the beginning of the alert's active period; 0 if it is not stated.
 fn period_start(alert: &proto::Alert, now: i64) -> u64 {
-    let periods = alert.active_period.iter().filter(|period| period_contains_time(period, now));
+    let periods = alert
+        .active_period
+        .iter()
+        .filter(|period| alert_periods::period_contains_time(period, now));
     periods.filter_map(|period| period.start).max().unwrap_or(0)
 }
 
@@ -258,13 +261,7 @@ fn affects_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
 /// Returns true if an alert is active at `now`, Unix seconds.
 pub(super) fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
     alert.active_period.is_empty()
-        || alert.active_period.iter().any(|period| period_contains_time(period, now))
-}
-
-/// Returns true if a period contains `now`, Unix seconds.
-pub(super) fn period_contains_time(period: &proto::TimeRange, now: i64) -> bool {
-    let now = u64::try_from(now).unwrap_or(0);
-    period.start.is_none_or(|start| start <= now) && period.end.is_none_or(|end| now < end)
+        || alert.active_period.iter().any(|period| alert_periods::period_contains_time(period, now))
 }
 
 fn summarize_alert(alert: &proto::Alert, reader: AlertDisplayContext<'_>) -> Option<AlertSummary> {

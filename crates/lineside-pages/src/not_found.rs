@@ -144,8 +144,8 @@ fn suggest_feeds(app: &App, segments: &[&str]) -> Vec<(String, String)> {
     suggestions
 }
 
-/// Returns true if a known id begins with a word or has three quarters of its letters: any short word is only a few
-/// edits away from any other.
+/// Returns true if a word and a known id begin with the same three letters, or if they share three quarters of their
+/// letters: any short word is only a few edits away from any other.
 fn shares_most_letters(word: &str, known: &str) -> bool {
     let (word, known) = (word.to_ascii_lowercase(), known.to_ascii_lowercase());
     let mut left: Vec<char> = known.chars().collect();
@@ -157,7 +157,8 @@ fn shares_most_letters(word: &str, known: &str) -> bool {
         }
     }
     let longer = word.chars().count().max(known.chars().count());
-    known.starts_with(&word) || n_shared * 4 >= longer * 3
+    let n_equal_at_start = word.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
+    n_equal_at_start >= 3 || n_shared * 4 >= longer * 3
 }
 
 /// The seconds after which a temporarily unavailable page is reloaded.
@@ -230,8 +231,12 @@ mod tests {
 
     #[test]
     fn only_near_misses_of_an_id_are_suggested() {
-        for (word, known) in [("ctiy", "city"), ("city-trip", "city-trips"), ("bay", "bay-wheels")]
-        {
+        for (word, known) in [
+            ("ctiy", "city"),
+            ("cites", "city"),
+            ("city-trip", "city-trips"),
+            ("bay", "bay-wheels"),
+        ] {
             assert!(shares_most_letters(word, known), "{word}");
         }
         for (word, known) in [("here", "hart"), ("nothing", "raba")] {

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sniff;
-
-/// Longest body of a real-time message that a decoder accepts, in bytes.
-pub(crate) const MESSAGE_BYTES_MAX: u64 = 128 << 20;
+use crate::{limits::MESSAGE_BYTES_MAX, sniff};
 
 /// The formats of bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,6 +8,7 @@
 mod body_prefix;
 mod error;
 mod format;
+mod limits;
 #[cfg(feature = "loss")]
 mod conversion_report;
 mod problem;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-pub use crate::centrifuge::PING_INTERVAL;
+/// The interval of pings, as announced to clients.
+pub const PING_INTERVAL: Duration = Duration::from_secs(25);
 
 /// The longest time that a socket may accept nothing while output waits for it.
 pub const STALL_MAX: Duration = Duration::from_secs(30);

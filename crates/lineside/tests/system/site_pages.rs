@@ -176,7 +176,7 @@ async fn a_missing_page_suggests_similar_addresses() {
         ("/feeds/cites", "/feeds/city"),
         ("/feeds/city-vehicle", "/feeds/city-vehicles"),
         ("/feed/city", "/feeds/city"),
-        ("/routes/city/nowhere", "/feeds/city"),
+        ("/routes/city/nowhere", "/networks/city"),
         ("/maps", "/map"),
         ("/network", "/networks"),
         ("/network/city", "/networks/city"),

@@ -1,6 +1,6 @@
 //! Limits on SIRI messages.
 
-use crate::format::MESSAGE_BYTES_MAX;
+use crate::limits::MESSAGE_BYTES_MAX;
 
 /// Limits on one message; data beyond them are refused or dropped, never cut.
 ///

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use lineside_hub::SessionLimits;
 
+pub use crate::partition::limits::PING_INTERVAL;
 use crate::websocket::MESSAGE_BYTES_MAX;
-
-/// The interval of pings, as announced to clients.
-pub const PING_INTERVAL: Duration = Duration::from_secs(25);
 
 /// The largest number of publications in one reply; further missed ones follow as pushes.
 pub const REPLY_PUBLICATIONS_MAX: usize = 300;

@@ -135,7 +135,7 @@ const REAL_TIME_FIELDS: [&str; 7] = [
 
 /// O(n).
 fn check_booking_rules(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
-    let rules = BookingRuleColumns::booking_rule_columns(feed.table(GtfsFile::BookingRules));
+    let rules = BookingRuleColumns::columns_of_rules_table(feed.table(GtfsFile::BookingRules));
     for row in rules.table.row_numbers() {
         rules.check_booking_type(row, out);
         rules.check_notice_duration_order(row, out);
@@ -155,7 +155,7 @@ struct BookingRuleColumns<'a> {
 }
 
 impl<'a> BookingRuleColumns<'a> {
-    fn booking_rule_columns(table: &'a GtfsTable) -> BookingRuleColumns<'a> {
+    fn columns_of_rules_table(table: &'a GtfsTable) -> BookingRuleColumns<'a> {
         BookingRuleColumns {
             table,
             types: table.number_column("booking_type"),
