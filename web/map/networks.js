@@ -386,10 +386,10 @@ export class NetworkViews {
   async #readCounts() {
     const reply = await fetch("/map/counts").catch(() => null); // the server is unreachable; the status shows it
     if (!reply?.ok) return;
-    for (const { id, ...counts } of await reply.json()) {
+    for (const { id, states = [], ...counts } of await reply.json()) {
       const region = this.regions.find((each) => each.id === id);
       if (region) showCount(Object.assign(region, counts));
-      this.#keepStates(counts.states);
+      this.#keepStates(states);
     }
   }
 

@@ -161,7 +161,7 @@ mod tests {
         let mut symbols = SymbolCache::default();
         let here = function_name_with_module as fn(_, _) -> _ as usize + 1;
         let names = symbols.resolve_stack(&[here]);
-        assert!(names.last().unwrap().contains("readable"), "{names:?}");
+        assert!(names.last().unwrap().contains("function_name_with_module"), "{names:?}");
         assert_eq!(symbols.resolve_stack(&[here]), names);
         assert_eq!(*symbols.resolve_stack(&[usize::MAX, 1])[0], *NAMELESS);
     }

@@ -1,5 +1,5 @@
 //! The search of the documentation: the chapters that contain every word of a query, those first that have the words
-//! in their titles, then those with the words in more headings and lines.
+//! in their titles, then those that have them most often.
 
 use std::cmp::Reverse;
 
@@ -62,26 +62,21 @@ fn find_chapters(query: &str) -> Vec<(&'static BookChapter, String)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Relevance {
     terms_in_title: usize,
-    /// Headings that contain a term, and then other lines.
-    headings: usize,
-    lines: usize,
+    /// The number of times that the chapter has the term that it has least often.
+    rarest_term: usize,
+    terms_in_headings: usize,
 }
 
 impl Relevance {
     /// Returns `None` unless the chapter contains every term.
     fn new(chapter: &BookChapter, terms: &[&str]) -> Option<Self> {
-        let (title, text) = (chapter.title.to_lowercase(), chapter.text.to_lowercase());
-        if !terms.iter().all(|term| text.contains(term)) {
-            return None;
-        }
-        let count = |is_heading: bool| {
-            let lines = text.lines().filter(|line| line.starts_with('#') == is_heading);
-            lines.map(|line| count_terms(line, terms)).sum()
-        };
-        Some(Self {
-            terms_in_title: count_terms(&title, terms),
-            headings: count(true),
-            lines: count(false),
+        let text = chapter.text.to_lowercase();
+        let rarest_term = terms.iter().map(|term| text.matches(*term).count()).min()?;
+        let headings = text.lines().filter(|line| line.starts_with('#'));
+        (rarest_term > 0).then(|| Self {
+            terms_in_title: count_terms(&chapter.title.to_lowercase(), terms),
+            rarest_term,
+            terms_in_headings: headings.map(|line| count_terms(line, terms)).sum(),
         })
     }
 }
