@@ -105,6 +105,18 @@ fn data_are_unreliable_since_their_timestamp_in_every_state() {
 }
 
 #[test]
+fn a_gbfs_system_is_unreliable_since_the_time_of_its_oldest_file() {
+    // The discovery file has no time, and its source answers.
+    let system = FeedStatus { format: Some(Format::Gbfs), data_time: None, ..good(9000) };
+    let stale_file = Some((FeedState::Stale, "1 of 8 files".to_owned()));
+    let files_data_time = Some(UnixMillis::from_seconds(1000));
+    let mut stale = FeedStatus { worst_file_state: stale_file, files_data_time, ..system.clone() };
+    assert_eq!(unreliable_since(&mut stale, 9010, &RULES), Some(1000));
+    let mut fine = FeedStatus { files_data_time, ..system };
+    assert_eq!(unreliable_since(&mut fine, 9010, &RULES), None, "no file is in trouble");
+}
+
+#[test]
 fn data_without_a_timestamp_are_unreliable_since_detection() {
     assert_eq!(
         unreliable_since(&mut good(2000), 1000, &RULES),
