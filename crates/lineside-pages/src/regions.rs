@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use lineside_http::app::App;
 use lineside_http::delay_replies::has_only_alerts;
 use lineside_ingest::Extent;
-use lineside_ingest::{Bounds, Feed, FeedId, Network, Record};
+use lineside_ingest::{Bounds, Feed, Network, Record};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -163,19 +163,21 @@ fn count_vehicles_and_stations(network: &Network) -> NetworkCounts {
         count_vehicle(&vehicle, 2);
     }
     let sum = |column: usize| by_type.values().map(|counts| counts[column]).sum();
-    let outdated: BTreeSet<FeedId> = network
-        .realtime_feeds()
-        .iter()
-        .filter(|feed| feed.status().unreliable_since.is_some())
-        .map(|feed| feed.id().clone())
-        .collect();
-    let is_counted = |record: &&Arc<Record>| is_placed(record) && !outdated.contains(&record.feed);
+    let states = list_live_states(network);
+    let is_outdated =
+        |id: &str| states.iter().any(|it| it.feed == id && it.record.unreliable_since.is_some());
+    let is_counted =
+        |record: &&Arc<Record>| is_placed(record) && !is_outdated(record.feed.as_str());
+    let (rentals, stations) = (
+        state.rental_vehicles().filter(is_counted).count(),
+        state.stations().filter(is_counted).count(),
+    );
     NetworkCounts {
         id: network.id().as_str().to_owned(),
-        states: list_live_states(network),
         vehicles: sum(0),
-        rentals: state.rental_vehicles().filter(is_counted).count(),
-        stations: state.stations().filter(is_counted).count(),
+        rentals,
+        stations,
+        states,
         unplaced: sum(1),
         old: sum(2),
         idle: vehicle_selection::count_idle_vehicles(network),

@@ -55,18 +55,15 @@ impl FeedView {
         let trip_order = if has_delays { ", the most delayed first" } else { "" };
         let has_times = vehicles.first().is_some_and(|record| report_time(record).is_some());
         let vehicle_order = if has_times { ", the newest reports first" } else { "" };
-        let counts = [
-            (summaries.len(), "alert in force", "alerts in force"),
-            (n_trips, "trip", "trips"),
-            (vehicles.len(), "vehicle", "vehicles"),
-        ];
+        let alert_counts = match summaries.len() {
+            0 => (n_alerts, "alert, none in force", "alerts, none in force"),
+            n => (n, "alert in force", "alerts in force"),
+        };
+        let counts =
+            [alert_counts, (n_trips, "trip", "trips"), (vehicles.len(), "vehicle", "vehicles")];
         let present = counts.into_iter().filter(|(n, _, _)| *n > 0);
-        let mut counts: Vec<String> =
+        let counts: Vec<String> =
             present.map(|(n, one, many)| words::format_count(widen_count(n), one, many)).collect();
-        if summaries.is_empty() && n_alerts > 0 {
-            let alerts = words::format_count(widen_count(n_alerts), "alert", "alerts");
-            counts.push(format!("{alerts}, none in force"));
-        }
         let note = html! {
             @if let Some(since) = self.status.unreliable_since { "no reliable data since " (self.render_moment(since)) ", " }
             (counts.join(", "))
