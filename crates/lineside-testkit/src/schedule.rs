@@ -29,7 +29,7 @@ const HEADERS: [(&str, &str); 6] = [
 ///     .stop("t", "Harbour", 59.91, 10.7)
 ///     .trip("morning", "s 08:00, t 08:10")
 ///     .trip("evening", "t 20:00, s 20:10");
-/// assert_eq!(schedule.timetable().trip_ids().len(), 2);
+/// assert_eq!(schedule.timetable().trips().len(), 2);
 /// ```
 #[derive(Clone, Debug)]
 pub struct TestSchedule {

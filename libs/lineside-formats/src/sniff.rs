@@ -91,7 +91,7 @@ fn is_netex_file_or_zip(reader: impl Read + Seek) -> io::Result<bool> {
 
 /// NeTEx is not detected without its decoder.
 #[cfg(not(feature = "netex"))]
-fn is_netex_schedule(_: impl Read + Seek) -> io::Result<bool> {
+fn is_netex_file_or_zip(_: impl Read + Seek) -> io::Result<bool> {
     Ok(false)
 }
 
@@ -102,7 +102,7 @@ fn is_netex_xml_start(start: &[u8]) -> bool {
 
 /// NeTEx is not detected without its decoder.
 #[cfg(not(feature = "netex"))]
-fn is_netex_publication(_: &[u8]) -> bool {
+fn is_netex_xml_start(_: &[u8]) -> bool {
     false
 }
 

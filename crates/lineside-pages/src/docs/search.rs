@@ -86,18 +86,25 @@ fn count_terms(text: &str, terms: &[&str]) -> usize {
     terms.iter().filter(|term| text.contains(**term)).count()
 }
 
-/// Returns the part around the terms of the line that contains most of them, without its Markdown.
+/// Returns the part around the terms of the line that contains most of them, without its Markdown. Sentences are
+/// preferred to headings and table rows.
 fn find_excerpt(text: &str, terms: &[&str]) -> String {
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.starts_with('|'));
-    let plain_lines = lines.map(|line| strip_markup(line.trim_start_matches([' ', '-', '*', '>'])));
-    let mut best = (0, String::new());
-    for line in plain_lines {
-        let n_terms = count_terms(&line.to_lowercase(), terms);
-        if n_terms > best.0 {
-            best = (n_terms, line);
-        }
-    }
-    cut_around(&best.1, terms)
+    let is_sentence = |line: &&str| !line.starts_with(['#', '|']);
+    let best_of = |lines: &mut dyn Iterator<Item = &str>| -> Option<String> {
+        let plain =
+            lines.map(|line| strip_markup(line.trim_matches([' ', '-', '*', '>', '#', '|'])));
+        let counted = plain.map(|line| (count_terms(&line.to_lowercase(), terms), line));
+        // Of equal lines the first, not the last as `max_by_key`: a chapter's first lines introduce it.
+        let best = counted.reduce(|best, line| if line.0 > best.0 { line } else { best });
+        best.filter(|(n_terms, _)| *n_terms > 0).map(|(_, line)| line)
+    };
+    let line = best_of(&mut text.lines().filter(is_sentence))
+        .or_else(|| best_of(&mut text.lines()))
+        // The terms are only in the address of a link.
+        .or_else(|| {
+            text.lines().find(|line| is_sentence(line) && !line.is_empty()).map(strip_markup)
+        });
+    cut_around(&line.unwrap_or_default(), terms)
 }
 
 /// Cuts a line at spaces, so that its first term stays.
