@@ -327,10 +327,10 @@ impl<'a> TomlReader<'a> {
         }
         let key = self.key_with_table_numbers(steps);
         let message = to_single_line(error.message());
-        let renamed = message
-            .starts_with("unknown field")
-            .then(|| renamed_key_advice(&key_path_without_numbers(steps)));
-        let reason = renamed.flatten().unwrap_or_else(|| with_suggestion(message));
+        let advice = message.starts_with("unknown field").then(|| {
+            renamed_key_advice(&key_path_without_numbers(steps)).or_else(|| section_advice(steps))
+        });
+        let reason = advice.flatten().unwrap_or_else(|| with_suggestion(message));
         self.errors.push(ConfigError::at_span(self.path, self.text, error.span(), key, reason));
     }
 
@@ -434,6 +434,14 @@ fn to_single_line(message: &str) -> String {
         .replace("expected a sequence", "expected a list, such as [\"a\", \"b\"]")
 }
 
+/// Returns the table that an unknown key at the top of the file belongs in, if it is one of `[server]`.
+fn section_advice(steps: &[KeyPathStep]) -> Option<String> {
+    let [KeyPathStep::Key(key)] = steps else { return None };
+    let probe = toml::from_str::<ServerTable>(&format!("{key:?} = 0"));
+    let is_unknown = |error: toml::de::Error| error.message().starts_with("unknown field");
+    (!probe.is_err_and(is_unknown)).then(|| "this key belongs in [server]".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -499,6 +507,10 @@ mod tests {
             "[map]\nzoom = \"x\"",
             "lineside.toml line 2, map.zoom: unknown field `zoom`, expected one of \
              `style`, `pmtiles`, `origins`",
+        );
+        check_refused(
+            "listen = \"127.0.0.1:1\"\n",
+            "lineside.toml line 1, listen: this key belongs in [server]",
         );
         check_refused(
             "[judge]\nto = \"x\"\n",

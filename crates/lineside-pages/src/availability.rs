@@ -3,6 +3,8 @@
 //!
 //! The height of a bar shows the state, and a text names it: colour only repeats it.
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
 use lineside_ingest::{
     ArchiveError, ArchiveSpan, FailureCode, FeedAvailability, FeedId, FeedStatePeriod, FeedStatus,
@@ -18,6 +20,8 @@ use crate::layout::render_fold;
 const FAILED_SHOWN_MAX: usize = 10;
 /// Incidents that the page lists.
 const INCIDENTS_SHOWN_MAX: usize = 10;
+/// Shorter periods of a state are not listed.
+const SHOWN_PERIOD_MIN: Duration = Duration::from_secs(5);
 /// The height of a timeline, in its own units.
 const HEIGHT: u32 = 12;
 /// The length of a timeline, in the same units. Milliseconds would be too many: beyond 33,554,431 Chromium draws all
@@ -52,11 +56,21 @@ impl AvailabilityHistory {
         })
     }
 
-    /// Sets the beginning of the current incident to that of the state on the same page.
-    pub(super) fn set_current_incident_start(&mut self, status: &FeedStatus) {
+    /// Sets the beginning of the current period to that of the state on the same page, and removes periods that a
+    /// reader would take for a contradiction: those within the current one, and those of a moment, such as "OK" between
+    /// the first poll and the end of loading.
+    pub(super) fn align_with_status(&mut self, status: &FeedStatus) {
         for incident in &mut self.incidents {
             incident.began = incident_start(incident, status);
         }
+        let is_current = |period: &&FeedStatePeriod| period.ended.is_none();
+        let current_start = self.incidents.iter().find(is_current).map(|period| period.began);
+        self.incidents.retain(|period| {
+            period.ended.is_none_or(|ended| {
+                ended.duration_since(period.began) >= SHOWN_PERIOD_MIN
+                    && current_start.is_none_or(|start| period.began < start)
+            })
+        });
     }
 
     /// Describes the source's answers in the last 24 hours.
@@ -353,12 +367,39 @@ fn describe_poll_failure(poll: &PollRecord, failure: &PollFailure) -> String {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use lineside_ingest::{FeedState, FetchPhase, MemoryArchive, ServedContent};
     use lineside_sync::{Clock as _, SimulatedClock};
 
     use super::*;
+
+    #[test]
+    fn periods_of_a_moment_or_within_the_current_one_are_not_listed() {
+        let period = |state, began, ended: Option<i64>| FeedStatePeriod {
+            state,
+            reason: String::new(),
+            began: UnixMillis(began),
+            ended: ended.map(UnixMillis),
+        };
+        let mut history = AvailabilityHistory {
+            spans: Vec::new(),
+            failed: Vec::new(),
+            incidents: vec![
+                period(FeedState::Expired, 900_000, None),
+                period(FeedState::Ok, 600_000, Some(900_000)),
+                period(FeedState::Failing, 500_000, Some(500_004)),
+                period(FeedState::Stale, 100_000, Some(300_000)),
+            ],
+        };
+        let status = FeedStatus {
+            state: FeedState::Expired,
+            since: UnixMillis(400_000),
+            ..FeedStatus::default()
+        };
+        history.align_with_status(&status);
+        let listed: Vec<_> = history.incidents.iter().map(|it| (it.state, it.began.0)).collect();
+        assert_eq!(listed, [(FeedState::Expired, 400_000), (FeedState::Stale, 100_000)]);
+    }
 
     #[test]
     fn an_outage_is_described_in_words_and_drawn() {

@@ -11,6 +11,8 @@ use crate::links::{has_rule, rule_address};
 const SHOWN_MAX: usize = 10;
 /// The code of a value that the specification does not define.
 const UNKNOWN_VALUE: &str = "unexpected_enum_value";
+/// The code of a field that the specification does not define.
+const UNKNOWN_FIELD: &str = "unknown_field";
 /// Files whose rows need such a value: without it, the row is lost. Rows of other files are loaded as if the field were
 /// empty.
 const FILES_NEEDING_VALUES: [&str; 3] = ["calendar.txt", "calendar_dates.txt", "routes.txt"];
@@ -21,62 +23,73 @@ const MESSAGE_FILE: &str = "entity";
 const DUPLICATE_CODES: [&str; 2] = ["duplicate_record", "duplicate_id"];
 
 /// The numbers of a feed's problems, by their effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ProblemTotals {
     /// Rows and values that could not be read.
     pub(super) n_unreadable: u64,
     /// Values that the specification does not define; their rows are loaded.
     n_unknown_values: u64,
+    /// Fields that the specification does not define; the others of their record are read.
+    n_unknown_fields: u64,
     /// Records of real-time messages that were read and appear twice; the later one is used.
     n_duplicates: u64,
 }
 
 impl ProblemTotals {
     pub(super) fn from_problems(problems: &Problems) -> Self {
-        let is_ignored =
-            |file: &str, code: &str| code == UNKNOWN_VALUE && !FILES_NEEDING_VALUES.contains(&file);
-        let unknown = problems.problem_counts().filter(|(file, code, _)| is_ignored(file, code));
-        let n_unknown_values = unknown.map(|(_, _, count)| count).sum();
-        let is_duplicate =
-            |file: &str, code: &str| file == MESSAGE_FILE && DUPLICATE_CODES.contains(&code);
-        let duplicates =
-            problems.problem_counts().filter(|(file, code, _)| is_duplicate(file, code));
-        let n_duplicates = duplicates.map(|(_, _, count)| count).sum();
-        let n_unreadable =
-            problems.total_count().saturating_sub(n_unknown_values).saturating_sub(n_duplicates);
-        Self { n_unreadable, n_unknown_values, n_duplicates }
+        let mut totals = Self::default();
+        for (file, code, count) in problems.problem_counts() {
+            let total = match code {
+                UNKNOWN_VALUE if !FILES_NEEDING_VALUES.contains(&file) => {
+                    &mut totals.n_unknown_values
+                }
+                UNKNOWN_FIELD => &mut totals.n_unknown_fields,
+                code if file == MESSAGE_FILE && DUPLICATE_CODES.contains(&code) => {
+                    &mut totals.n_duplicates
+                }
+                _ => &mut totals.n_unreadable,
+            };
+            *total = total.saturating_add(count);
+        }
+        totals
     }
 
-    /// Renders the numbers of undefined values and of duplicates; nothing if there are none.
+    /// Returns the numbers of ignored fields, ignored values and duplicates, each with the key of its kind.
+    fn list_others(self) -> Vec<(&'static str, String)> {
+        let count = words::format_count;
+        let others = [
+            (self.n_duplicates, "duplicates", "duplicate", "duplicates", ""),
+            (
+                self.n_unknown_values,
+                "unknown-values",
+                "unknown value",
+                "unknown values",
+                " ignored",
+            ),
+            (
+                self.n_unknown_fields,
+                "unknown-fields",
+                "unknown field",
+                "unknown fields",
+                " ignored",
+            ),
+        ];
+        let present = others.into_iter().filter(|(n, ..)| *n > 0);
+        present.map(|(n, key, one, many, end)| (key, count(n, one, many) + end)).collect()
+    }
+
+    /// Renders the numbers of ignored fields, ignored values and duplicates; nothing if there are none.
     pub(super) fn render_others(self) -> Markup {
         html! {
-            @if self.n_duplicates > 0 {
-                div.soft.small data-duplicates=(self.n_duplicates) {
-                    (words::format_count(self.n_duplicates, "duplicate", "duplicates"))
-                }
-            }
-            @if self.n_unknown_values > 0 {
-                div.soft.small data-unknown-values=(self.n_unknown_values) {
-                    (words::format_count(self.n_unknown_values, "unknown value", "unknown values")) " ignored"
-                }
-            }
+            @for (key, text) in self.list_others() { div.soft.small data-problems=(key) { (text) } }
         }
     }
 
     fn describe_totals(self) -> String {
         let unreadable = words::format_count(self.n_unreadable, "row or value", "rows and values");
-        let unknown = words::format_count(self.n_unknown_values, "unknown value", "unknown values");
-        let mut parts = vec![match self.n_unreadable {
-            0 => "none".to_owned(),
-            _ => unreadable,
-        }];
-        if self.n_duplicates > 0 {
-            parts.push(words::format_count(self.n_duplicates, "duplicate", "duplicates"));
-        }
-        if self.n_unknown_values > 0 {
-            parts.push(format!("{unknown} ignored"));
-        }
-        parts.join("; ")
+        let first = if self.n_unreadable == 0 { "none".to_owned() } else { unreadable };
+        let others = self.list_others().into_iter().map(|(_, text)| text);
+        std::iter::once(first).chain(others).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -98,6 +111,7 @@ pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: boo
                 "Rows and values that Lineside could not read while it loaded the data that it serves now. The report checks the same data against all rules, so the same fault may be counted there, too."
                 @if totals.n_duplicates > 0 { " Duplicates are records that one message has twice: both were read, and the later one is used." }
                 @if totals.n_unknown_values > 0 { " A value that the specification does not define (" code { (UNKNOWN_VALUE) } ") is ignored as if the field were empty: nothing else of its row is lost." }
+                @if totals.n_unknown_fields > 0 { " A field that the specification does not define (" code { (UNKNOWN_FIELD) } ") is ignored: all other fields of its record are read." }
             }
             ul.problem-list {
                 @for (file, code, count) in own { (render_problem_kind(file, code, count, problems.retained_problems())) }
@@ -247,8 +261,15 @@ mod tests {
         }
         problems.push(problem("foreign_key_violation", 9, "36389"));
         problems.push(Problem::new("routes.txt", UNKNOWN_VALUE, "its row is lost"));
+        problems.push(Problem::new("en/station_status.json", UNKNOWN_FIELD, "it is ignored"));
         let totals = ProblemTotals::from_problems(&problems);
-        assert_eq!(totals, ProblemTotals { n_unreadable: 5, n_unknown_values: 3, n_duplicates: 0 });
+        let expected = ProblemTotals {
+            n_unreadable: 5,
+            n_unknown_values: 3,
+            n_unknown_fields: 1,
+            n_duplicates: 0,
+        };
+        assert_eq!(totals, expected);
         let page = render_card(&problems, true, false).into_string();
         assert_eq!(page.matches("36388").count(), 1, "one line for each value: {page}");
         assert_eq!(page.matches("data-repeats=\"3\"").count(), 2, "{page}");
@@ -265,7 +286,7 @@ mod tests {
         let totals = ProblemTotals::from_problems(&problems);
         assert_eq!((totals.n_unreadable, totals.n_duplicates), (2, 2));
         let page = totals.render_others().into_string();
-        assert!(page.contains("data-duplicates=\"2\""), "{page}");
+        assert!(page.contains("data-problems=\"duplicates\""), "{page}");
     }
 
     #[test]

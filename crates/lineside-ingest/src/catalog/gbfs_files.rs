@@ -11,6 +11,9 @@ use crate::{
     status::{FeedState, FeedStatus, HealthRules},
 };
 
+/// The number of files that a reason names beside the worst one.
+const OTHER_FILES_MAX: usize = 3;
+
 /// A file of a GBFS system.
 #[derive(Clone, Debug)]
 pub struct GbfsFeedFile {
@@ -110,7 +113,14 @@ impl Feed {
         let is_failing = |status: &FeedStatus| status.state == FeedState::Failing;
         let (part, status) = troubled_files.iter().max_by_key(|(_, status)| is_failing(status))?;
         let (n, n_files, file) = (troubled_files.len(), parts.len(), part.path_with_language());
-        Some((status.state, format!("{n} of {n_files} files: {file}: {}", status.reason)))
+        let others = troubled_files.iter().map(|(other, _)| other.path_with_language());
+        let others: Vec<SmolStr> =
+            others.filter(|other| *other != file).take(OTHER_FILES_MAX).collect();
+        let also = match others.is_empty() {
+            true => String::new(),
+            false => format!("; also {}", others.join(", ")),
+        };
+        Some((status.state, format!("{n} of {n_files} files: {file}: {}{also}", status.reason)))
     }
 
     /// Takes over the status and bytes of the feed that this one replaces.

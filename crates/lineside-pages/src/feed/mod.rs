@@ -115,7 +115,7 @@ async fn read_history(app: &App, feed: &Arc<Feed>) -> Option<AvailabilityHistory
     })
     .await;
     let mut past = past.ok()?;
-    past.set_current_incident_start(&status);
+    past.align_with_status(&status);
     Some(past)
 }
 

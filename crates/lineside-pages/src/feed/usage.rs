@@ -6,6 +6,9 @@ use maud::{Markup, html};
 use super::super::{recipes, report, words};
 use super::FeedView;
 
+/// The problem of a stop without coordinates in a NeTEx publication.
+const STOP_WITHOUT_LOCATION: &str = "stop_without_location";
+
 /// One file to download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FeedDownload {
@@ -39,6 +42,9 @@ impl FeedView {
                             }
                         }
                     }
+                    @if let Some(note) = self.describe_placeholder_positions() {
+                        p.soft.small.placeholder-positions { (note) " " a href="#problems" { "Which stops" } }
+                    }
                     @if let Some((subscriptions, requests)) = self.n_readers {
                         p.soft.small.readers data-subscriptions=(subscriptions) data-requests=(requests) {
                             "Readers now: " (words::format_count(subscriptions, "subscription", "subscriptions")) ", "
@@ -61,6 +67,24 @@ impl FeedView {
                 }
             }
         }
+    }
+
+    /// Says that positions in the GTFS file of a publication are invented. GTFS demands a position of every stop.
+    fn describe_placeholder_positions(&self) -> Option<String> {
+        if self.format() != Some(Format::Netex) {
+            return None;
+        }
+        let problems = self.feed.problems_with_files();
+        let counts = problems.problem_counts();
+        let without = counts.filter(|(_, code, _)| *code == STOP_WITHOUT_LOCATION);
+        let n_stops: u64 = without.map(|(_, _, n)| n).sum();
+        let stops = words::format_count(n_stops, "stop has", "stops have");
+        (n_stops > 0).then(|| {
+            format!(
+                "{stops} no coordinates in the publication. The GTFS file places them near other \
+                stops or in the city of its time zone: these positions are not real."
+            )
+        })
     }
 
     /// Renders the badge of the feed's report, with the lines that embed it.

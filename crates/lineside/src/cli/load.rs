@@ -116,7 +116,7 @@ pub(crate) fn run_load(arguments: LoadArguments) -> Result<(), CommandFailure> {
         write_report(file, &report.render_svg())?;
     }
     print::print_output(&report)?;
-    if report.has_failures_or_losses() { Err(CommandFailure::DroppedFields) } else { Ok(()) }
+    if report.has_failures_or_losses() { Err(CommandFailure::LostDeliveries) } else { Ok(()) }
 }
 
 fn build_plan(arguments: &LoadArguments) -> Result<LoadTestPlan, CommandFailure> {

@@ -77,7 +77,7 @@ pub(crate) enum CommandFailure {
     /// The checked input has findings, which are already printed.
     Findings,
     /// The load test lost deliveries, which are already printed.
-    DroppedFields,
+    LostDeliveries,
     /// The command line is invalid.
     Usage(String),
     /// The configuration is invalid.
@@ -114,7 +114,7 @@ pub async fn run_command(cli: Cli) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(CommandFailure::Findings | CommandFailure::DroppedFields) => ExitCode::from(1),
+        Err(CommandFailure::Findings | CommandFailure::LostDeliveries) => ExitCode::from(1),
         Err(CommandFailure::Usage(reason)) => {
             print::print_failure(&reason);
             ExitCode::from(2)

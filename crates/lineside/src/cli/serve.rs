@@ -36,9 +36,17 @@ pub(crate) struct ServeArguments {
     /// Check the configuration and stop
     #[arg(long)]
     check: bool,
+    /// A file or address without its option, which the error asks for
+    #[arg(hide = true)]
+    without_option: Option<String>,
 }
 
 pub(crate) async fn run_serve(arguments: ServeArguments) -> Result<(), CommandFailure> {
+    if let Some(value) = arguments.without_option {
+        let option = if value.ends_with(".toml") { "--config" } else { "--feed" };
+        let reason = format!("unexpected argument {value}: write {option} {value}");
+        return Err(CommandFailure::Usage(reason));
+    }
     let (mut config, file) = read_config(arguments.config, arguments.feeds.is_empty())?;
     let configured: Vec<_> = config.feeds.iter().map(|feed| feed.id.clone()).collect();
     let mut added =

@@ -115,6 +115,7 @@ fn wrong_usage_exits_with_2() {
     for arguments in [
         &["fly"] as &[&str],
         &["serve", "--fed", "x"],
+        &["serve", "lineside.toml"],
         &["serve", "--config", "/nowhere/lineside.toml"],
         &["serve", "--feed", "ftp://example.org/x"],
         &["serve", "--feed", "a=/x", "--feed", "a=/y", "--check"],
