@@ -73,6 +73,8 @@ test("favourites are listed on the front page and on their network's page until 
     await starBoth(page, go);
     await go("/");
     assert.deepEqual(await listed(page), [LINE, BOARD]);
+    await go("/networks");
+    assert.deepEqual(await listed(page), [LINE, BOARD]);
     await go("/networks/north");
     assert.deepEqual(await listed(page), [LINE, BOARD]);
     await go("/networks/south");
