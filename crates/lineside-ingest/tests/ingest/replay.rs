@@ -4,7 +4,7 @@ use std::{fs, sync::Arc, time::Duration};
 
 use lineside_hub::{Channel, SessionLimits};
 use lineside_ingest::{FeedConfig, FeedState, SourceLocation};
-use lineside_sync::{Clock, RealClock};
+use lineside_sync::{Clock, RealClock, UnixMillis};
 use lineside_testkit::{WAIT_MAX, wait_until};
 
 use crate::{
@@ -66,6 +66,30 @@ async fn a_replay_advances_at_its_speed_with_recorded_times() {
     wait_until("the vehicle has its route", async || join().as_deref() == Some("12")).await;
     let board = next_departures(&network, "C", network.data_now().unix_seconds(), 40).unwrap();
     assert!(board.iter().any(|departure| departure.trip_id == "T19"));
+    ingest.shut_down().await;
+}
+
+/// The clock of a recording jumps over a gap at the moment when the next message is due: the message before it does not
+/// become stale by that.
+#[tokio::test]
+async fn a_gap_of_a_recording_makes_nothing_stale() {
+    const GAP: i64 = 2 * 86_400;
+    let dir = tempfile::tempdir().unwrap();
+    for at in [EIGHT, EIGHT + 5, EIGHT + GAP] {
+        let body = message(at, vec![vehicle("1", None, 48.9, 2.3, at)]);
+        fs::write(dir.path().join(format!("{at}.pb")), body).unwrap();
+    }
+    let url = format!("replay://{}?speed=500", dir.path().display());
+    let ingest = start(vec![FeedConfig::new(feed("r"), SourceLocation::parse(&url).unwrap())]);
+    let network = ingest.find_network_of_feed("r").unwrap();
+    wait_until("the message after the gap is played", async || {
+        let vehicle = network.state().vehicles().next().cloned();
+        vehicle.is_some_and(|it| it.vehicle().unwrap().timestamp == Some((EIGHT + GAP) as u64))
+    })
+    .await;
+    let periods = ingest.archive().list_incidents(&feed("r"), UnixMillis(0), 100).unwrap();
+    let n_stale = periods.iter().filter(|period| period.state == FeedState::Stale).count();
+    assert_eq!(n_stale, 0, "{periods:?}");
     ingest.shut_down().await;
 }
 
